@@ -1,0 +1,374 @@
+"""The scikit-learn shell: checks what comes in, holds one value, `model_`, and calls the rooms below.
+
+The only module that knows scikit-learn. Frames whose columns are reordered raise scikit-learn's error.
+"""
+
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from html import escape
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags, assert_all_finite, check_consistent_length, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from bayesnb.evaluate import temper_by_loo
+from bayesnb.families import FAMILIES, Categorical
+from bayesnb.families.base import Array, Belief, Cells, Family
+from bayesnb.model import Model, Product, ProductDensity, ProductStats, normalised, observe
+from bayesnb.priors import ClassDie, class_die
+from bayesnb.schema import Schema
+from bayesnb.table import Table, is_frame, is_missing, open_table
+
+ESTIMATES = ("predictive", "mean", "map", "mle")
+
+
+class Classifier(ClassifierMixin, BaseEstimator):
+    """What every estimator shares; a subclass says its families and its class prior."""
+
+    _doc_link_module = "bayesnb"
+    _doc_link_template = ""
+
+    class_prior: Any
+    classes: Any
+    temper: Any
+    n_jobs: int | None
+    estimate: str
+
+    def _families(self) -> Any:
+        """A family for all columns, a mapping, or "auto"."""
+        raise AssertionError("a subclass says its families")
+
+    def _class_die(self, classes: Array) -> ClassDie:
+        return class_die(self.class_prior, classes, self.classes)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from a table and its labels; what was learnt before is forgotten."""
+        with unchanged_on_error(self):
+            for name in ("model_", "schema_", "classes_"):
+                vars(self).pop(name, None)
+            return self._learn(X, y, self.classes, sample_weight)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from some more rows. The first call needs all `classes`, here or in the constructor."""
+        with unchanged_on_error(self):
+            declared = self.classes if classes is None else classes
+            if not hasattr(self, "model_") and declared is None:
+                raise ValueError("classes must be passed on the first call to partial_fit.")
+            if hasattr(self, "model_") and classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+                raise ValueError(f"`classes={classes}` is not the same as on the last call to partial_fit: {self.classes_.tolist()}.")
+            return self._learn(X, y, declared, sample_weight)
+
+    def _learn(self, X: Any, y: Any, declared: Any, sample_weight: Any) -> Self:
+        self._check_arguments()
+        first = not hasattr(self, "model_")
+        table = self._open(X, reset=first)
+        y, weight = _labels(self, y, table.rows), _weights(sample_weight, table.rows)
+        if weight is not None and not weight.all():  # a row of weight zero is no row
+            keep = weight > 0
+            if not keep.any():
+                raise ValueError("sample_weight is zero for all rows: nothing is left to learn from.")
+            table, y, weight = table.take(keep), y[keep], weight[keep]
+        classes = self.classes_ if not first else _distinct(y if declared is None else declared)
+        codes = _codes(y, classes)
+        schema = Schema.learn(table, self._families()) if first else self.schema_.grown(table)
+        cells = schema.read(table)
+        schema.refuse_extremes(cells)
+        observers = [block.observe for block in schema.blocks]
+        new = observe(observers, cells, codes, len(classes), weight, self.n_jobs)
+        die = self._class_die(classes)
+        model = _started(schema, die, new) if first else _continued(self.model_, schema, die, new)
+        self.temper_ = self._temper(model.posterior, cells, codes, weight)
+        self.classes_, self.schema_, self.model_ = classes, schema, model
+        return self
+
+    def _temper(self, posterior: Product, cells: list[Cells], codes: Array, weight: Array | None) -> float:
+        if self.temper == "loo":
+            return temper_by_loo(posterior, cells, codes, weight, self.n_jobs)
+        return 1.0 if self.temper is None else float(self.temper)
+
+    def predict_joint_log_proba(self, X: Any) -> Array:
+        """log p(x, y), one column a class: every parameter integrated out, or plugged in as `estimate` says."""
+        check_is_fitted(self)
+        self._check_arguments()
+        cells = self.schema_.read(self._open(X, reset=False))
+        return self._reader().log_joint(cells, self.temper_, self.n_jobs)
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """log p(y | x)."""
+        return normalised(self._possible(X))
+
+    def predict_proba(self, X: Any) -> Array:
+        """p(y | x, D), the exact posterior predictive: every parameter is integrated out, jointly with x."""
+        return np.exp(self.predict_log_proba(X))
+
+    def predict(self, X: Any) -> Array:
+        """The most probable label of each row."""
+        return self.classes_[self._possible(X).argmax(axis=1)]
+
+    def _possible(self, X: Any) -> Array:
+        joint = self.predict_joint_log_proba(X)
+        nowhere = np.isneginf(joint.max(axis=1))
+        if nowhere.any():
+            raise ValueError(
+                f"{nowhere.sum()} rows are impossible under every class, first row {nowhere.argmax()}: 0/0 has no answer. "
+                "A smoothing of 0 does that; use a larger one, or estimate='predictive'."
+            )
+        return joint
+
+    def _reader(self) -> Product | ProductDensity:
+        reader = self.model_.read(self.estimate)
+        dead = np.isneginf(self._class_log_probability(reader))
+        for key, b, f in self.schema_.keys:
+            bad = ~np.broadcast_to(reader.blocks[b].proper[:, f], dead.shape) & ~dead
+            if bad.any():
+                label = self.classes_.tolist()[int(bad.argmax())]
+                raise ValueError(
+                    f"column {_short(key)}, class {label!r}: the data do not settle a distribution for estimate={self.estimate!r} "
+                    "(no rows, or no spread, and a prior that adds none). Use a proper prior and estimate='predictive'."
+                )
+        return reader
+
+    @staticmethod
+    def _class_log_probability(reader: Product | ProductDensity) -> Array:
+        return reader.classes.level_log_moment(1)
+
+    def _open(self, X: Any, *, reset: bool) -> Table:
+        """The table, with scikit-learn's checks of names and number of columns."""
+        table = open_table(X)
+        validate_data(self, X if is_frame(X) else table.x, reset=reset, skip_check_array=True)  # type: ignore[attr-defined]
+        return table
+
+    def _check_arguments(self) -> None:
+        if self.estimate not in ESTIMATES:
+            raise ValueError(f"estimate must be one of {', '.join(ESTIMATES)}, got {self.estimate!r}.")
+        if not (self.temper is None or self.temper == "loo" or (isinstance(self.temper, Real) and 0 < self.temper < np.inf)):
+            raise ValueError(f"temper must be None, 'loo' or a positive number, got {self.temper!r}.")
+        if not (self.n_jobs is None or (isinstance(self.n_jobs, Integral) and self.n_jobs != 0)):
+            raise ValueError(f"n_jobs must be None or a number of threads, got {self.n_jobs!r}.")
+
+    # What was learnt, in the columns' own names.
+
+    @property
+    def prior_(self) -> dict[Hashable, Belief]:
+        """Column -> what was believed about it before the data; the class is the first axis."""
+        return {key: self.model_.prior.blocks[b].column(f) for key, b, f in self.schema_.keys}
+
+    @property
+    def posterior_(self) -> dict[Hashable, Belief]:
+        """Column -> what is believed about it now; the class is the first axis."""
+        return {key: self.model_.posterior.blocks[b].column(f) for key, b, f in self.schema_.keys}
+
+    @property
+    def class_prior_(self) -> Belief:
+        """The die of the classes before the data."""
+        return self.model_.prior.classes
+
+    @property
+    def class_posterior_(self) -> Belief:
+        """The die of the classes now."""
+        return self.model_.posterior.classes
+
+    @property
+    def stats_(self) -> ProductStats:
+        """What the data said."""
+        return self.model_.stats
+
+    @property
+    def families_(self) -> dict[Hashable, Family]:
+        """Column -> family, as declared or inferred."""
+        return self.schema_.families
+
+    @property
+    def log_evidence_(self) -> float:
+        """log p(X, y | prior)."""
+        labels, blocks = self._evidence()
+        return labels + float(sum(block.sum() for block in blocks))
+
+    def log_evidence_by_feature(self) -> dict[Hashable, float]:
+        """The terms of `log_evidence_`: of every column given the labels. The rest is the labels' own."""
+        check_is_fitted(self)
+        _, blocks = self._evidence()
+        return {key: float(blocks[b][f]) for key, b, f in self.schema_.keys}
+
+    def _evidence(self) -> tuple[float, tuple[Array, ...]]:
+        for key, b, f in self.schema_.keys:
+            if not self.model_.prior.blocks[b].strictly_proper[..., f].all():
+                raise ValueError(f"column {_short(key)}: its prior is improper, so the evidence is undefined. Give it a proper one.")
+        return self.model_.prior.log_evidence(self.model_.stats)
+
+    def _repr_html_(self) -> str:
+        return self._html_repr()
+
+    def _html_repr(self) -> str:
+        shown = super()._html_repr()
+        return shown + _state_html(self) if hasattr(self, "model_") else shown
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        said = self._families()
+        families = [said] if isinstance(said, Family) else [family() for family in FAMILIES]
+        reads = {family.cells for family in families}
+        tags.input_tags.allow_nan = all(family.missing for family in families) or len(families) > 1
+        tags.input_tags.sparse = not isinstance(said, Categorical)
+        tags.input_tags.categorical = tags.input_tags.string = "level" in reads
+        tags.input_tags.positive_only = reads == {"count"} or (isinstance(said, Categorical) and said.levels is not None)
+        tags.classifier_tags.poor_score = reads != {"real"}
+        return tags
+
+
+class NaiveBayes(Classifier):
+    """Naive Bayes over columns of any kind, with the whole posterior kept.
+
+    Parameters
+    ----------
+    families : "auto", a family, or a mapping from columns (or tuples of columns) to families
+        "auto" reads booleans as Bernoulli, levels (text, categories) as Categorical, numbers as Gaussian, and a
+        sparse table of counts as Multinomial. Columns that a mapping leaves out are inferred so; None drops one.
+    class_prior : concentration, Dirichlet, "uniform", "empirical" or {label: probability}, default=1.0
+        A Dirichlet's array is in the order of `classes`, or of `classes_` where that is None.
+    classes : labels that exist, default those of `y`
+        A declared class without rows keeps its prior mass.
+    temper : None, a positive exponent on the features' evidence, or "loo"
+        "loo" takes the exponent with the best exact leave-one-out log score, shown as `temper_`.
+    n_jobs : number of threads, default the cores that this process may use
+    estimate : {"predictive", "mean", "map", "mle"}
+        What predicts: the posterior predictive, or every parameter, the classes' included, plugged in at its
+        posterior mean, its mode, or its maximum likelihood estimate. With smoothing l, (n + l) / (N + l K) is
+        "mean" under Dirichlet(l), and "map" under Dirichlet(1 + l).
+
+    Examples
+    --------
+    >>> from bayesnb import NaiveBayes
+    >>> model = NaiveBayes().fit([[1.0, "a"], [1.2, "a"], [3.0, "b"], [3.1, "a"]], ["low", "low", "high", "high"])
+    >>> model.predict([[1.1, "a"]]).tolist()
+    ['low']
+    """
+
+    def __init__(
+        self,
+        families: Any = "auto",
+        *,
+        class_prior: Any = 1.0,
+        classes: Any = None,
+        temper: Any = None,
+        n_jobs: int | None = None,
+        estimate: str = "predictive",
+    ) -> None:
+        self.families = families
+        self.class_prior = class_prior
+        self.classes = classes
+        self.temper = temper
+        self.n_jobs = n_jobs
+        self.estimate = estimate
+
+    def _families(self) -> Any:
+        return self.families
+
+    def _class_die(self, classes: Array) -> ClassDie:
+        if isinstance(self.class_prior, (list, tuple, np.ndarray)):
+            raise ValueError(
+                "class_prior: a bare array may mean concentrations or probabilities. Say Dirichlet([...]) for the first, "
+                "{label: probability} for the second."
+            )
+        return super()._class_die(classes)
+
+
+@contextmanager
+def unchanged_on_error(estimator: Classifier) -> Iterator[None]:
+    """A call that fails leaves the estimator as it was."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
+def _started(schema: Schema, die: ClassDie, stats: ProductStats) -> Model:
+    beliefs = tuple(block.family.belief(seen) for block, seen in zip(schema.blocks, stats.blocks, strict=True))
+    return Model(Product(die(stats.classes), beliefs), stats)
+
+
+def _continued(model: Model, schema: Schema, die: ClassDie, new: ProductStats) -> Model:
+    """The model with more stats; where columns have new levels, old stats and prior get room for them."""
+    prior, old = list(model.prior.blocks), list(model.stats.blocks)
+    for b, block in enumerate(schema.blocks):
+        if block.sizes and block.sizes != old[b].sizes:  # type: ignore[attr-defined]
+            old[b] = old[b].grown(block.sizes)  # type: ignore[attr-defined]
+            prior[b] = block.family.belief(old[b])
+    stats = replace(model.stats, blocks=tuple(old)) + new
+    return Model(Product(die(stats.classes), tuple(prior)), stats)
+
+
+def _labels(estimator: Classifier, y: Any, rows: int) -> Array:
+    if y is None:
+        raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
+    y = column_or_1d(np.asarray(y), warn=True)
+    if len(y) != rows:
+        check_consistent_length(range(rows), y)
+    if is_missing(y).any():
+        raise ValueError(f"Input y contains NaN: {is_missing(y).sum()} labels are missing, first at row {is_missing(y).argmax()}. Drop those rows.")
+    assert_all_finite(y, input_name="y")
+    check_classification_targets(y)
+    return y
+
+
+def _distinct(labels: Any) -> Array:
+    try:
+        return np.unique(np.asarray(labels))
+    except TypeError:
+        raise ValueError("Unknown label type: labels of several types; make them one, say strings.") from None
+
+
+def _codes(y: Array, classes: Array) -> Array:
+    """The place of each label among the classes, which are sorted."""
+    places = {label: place for place, label in enumerate(classes.tolist())}
+    labels, inverse = np.unique(y, return_inverse=True)
+    unknown = [label for label in labels.tolist() if label not in places]
+    if unknown:
+        raise ValueError(f"y contains labels {unknown} that are not among the classes {classes.tolist()}; declare all of them as `classes`.")
+    return np.array([places[label] for label in labels.tolist()], np.intp)[inverse]
+
+
+def _weights(sample_weight: Any, rows: int) -> Array | None:
+    if sample_weight is None:
+        return None
+    try:
+        weight = np.asarray(sample_weight, float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight must be numbers: {error}") from None
+    weight = np.full(rows, float(weight)) if weight.ndim == 0 else weight
+    if weight.shape != (rows,):
+        raise ValueError(f"sample_weight must have one number for each of {rows} rows, got shape {weight.shape}.")
+    wrong = ~(np.isfinite(weight) & (weight >= 0))
+    if wrong.any():
+        raise ValueError(f"sample_weight must be finite and not negative; {wrong.sum()} are, first at row {wrong.argmax()}: {weight[wrong.argmax()]}.")
+    return weight
+
+
+def _short(key: Hashable) -> str:
+    return f"{key!r}" if not isinstance(key, tuple) or len(key) < 8 else f"block of {len(key)} columns from {key[0]!r}"
+
+
+def _state_html(model: Classifier) -> str:
+    """The fitted state as a small table: classes with their rows, columns with their families."""
+    counts = model.stats_.classes.counts
+    classes = ", ".join(f"{escape(str(label))} ({count:g})" for label, count in zip(model.classes_.tolist(), counts, strict=True))
+    kinds: dict[str, list[str]] = {}
+    for name, family in model.families_.items():
+        kinds.setdefault(repr(family), []).append(str(name))
+    rows = "".join(
+        f"<tr><td>{escape(kind)}</td><td>{len(names)}</td><td>{escape(', '.join(names[:8]))}{', …' if len(names) > 8 else ''}</td></tr>"
+        for kind, names in kinds.items()
+    )
+    return (
+        f"<div><p><b>Learnt from {counts.sum():g} rows.</b> Classes (rows): {classes}. "
+        f"Predicts by {escape(model.estimate)}; temper {model.temper_:.3g}.</p>"
+        f"<table><thead><tr><th>family</th><th>columns</th><th>names</th></tr></thead><tbody>{rows}</tbody></table></div>"
+    )

@@ -1,0 +1,37 @@
+"""How well a model predicts rows that it has not seen: exact leave-one-out, without refitting."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from bayesnb.families.base import Array, Cells
+from bayesnb.model import Product, leave_one_out, normalised
+
+TEMPERS = (1e-3, 8.0)
+
+
+def loo_log_proba(
+    posterior: Product,
+    cells: Sequence[Cells],
+    codes: Array,
+    weight: Array | None = None,
+    power: float = 1.0,
+    n_jobs: int | None = None,
+) -> Array:
+    """log p(y | x, all rows but this one), `(r, c)`."""
+    return normalised(leave_one_out(posterior, cells, codes, weight, power, n_jobs))
+
+
+def temper_by_loo(
+    posterior: Product, cells: Sequence[Cells], codes: Array, weight: Array | None = None, n_jobs: int | None = None
+) -> float:
+    """The exponent on the features' evidence with the best leave-one-out log score of the labels."""
+    own, share = np.arange(len(codes)), np.ones(len(codes)) if weight is None else weight
+
+    def loss(log_power: float) -> float:
+        scores = loo_log_proba(posterior, cells, codes, weight, float(np.exp(log_power)), n_jobs)
+        return -float(share @ scores[own, codes])
+
+    found = minimize_scalar(loss, bounds=np.log(TEMPERS), method="bounded", options={"xatol": 1e-4})
+    return float(np.exp(found.x))

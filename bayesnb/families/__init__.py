@@ -1,0 +1,25 @@
+"""One file per family; each is a conjugate pair and how to declare it."""
+
+from bayesnb.families.bernoulli import Bernoulli, Beta
+from bayesnb.families.categorical import Categorical, Codes
+from bayesnb.families.dirichlet import Dirichlet, KnownDie
+from bayesnb.families.gaussian import Gaussian, NormalInverseGamma
+from bayesnb.families.multinomial import Multinomial
+from bayesnb.families.poisson import Gamma, Poisson
+
+FAMILIES = (Gaussian, Categorical, Bernoulli, Multinomial, Poisson)
+
+__all__ = [
+    "FAMILIES",
+    "Bernoulli",
+    "Beta",
+    "Categorical",
+    "Codes",
+    "Dirichlet",
+    "Gamma",
+    "Gaussian",
+    "KnownDie",
+    "Multinomial",
+    "NormalInverseGamma",
+    "Poisson",
+]

@@ -1,0 +1,236 @@
+"""What every family is made of. Three small immutable values, and a declaration that names them.
+
+    Stats    what the data said: they add, subtract and scale
+    Density  p(x | theta), theta known
+    Belief   p(theta): prior and posterior are the same type, they differ by when
+
+One word per idea, here and everywhere: row, class, feature, block, level; stats, belief, density; update,
+evidence, predictive; draw; prior, posterior; smoothing, concentration. One order of axes: `s` draws, `r`
+rows, `c` classes, `f` features, `k` levels. Values broadcast; only `Stats.of` contracts rows.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy import sparse
+
+Array = np.ndarray
+Rng = Any  # a seed, or numpy.random.Generator
+Cells = Any  # an `(r, f)` array, or SciPy's CSR where the family can read it
+
+
+class Record:
+    """A frozen dataclass of arrays that share their leading axes. What is no array belongs to all of them."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            if not isinstance(value, tuple):
+                object.__setattr__(self, field.name, np.asarray(value, float))
+
+    def map(self, change: Callable[..., Array], *others: Self) -> Self:
+        """The record of `change(array, ...)`, field by field."""
+        parts = ([getattr(record, field.name) for record in (self, *others)] for field in fields(self))  # type: ignore[arg-type]
+        return type(self)(*(values[0] if isinstance(values[0], tuple) else change(*values) for values in parts))
+
+    def __getitem__(self, index: Any) -> Self:
+        return self.map(lambda array: array[index])
+
+    def __len__(self) -> int:
+        return len(getattr(self, fields(self)[0].name))  # type: ignore[arg-type]
+
+    def column(self, feature: int) -> Self:
+        """One feature of a block, `(c, f) -> (c,)`."""
+        return self[:, feature]
+
+
+class Stats(Record):
+    """What the data said: a commutative group that can be scaled."""
+
+    def __add__(self, other: Self) -> Self:
+        return self.map(np.add, other)
+
+    def __mul__(self, times: float) -> Self:
+        return self.map(lambda array: times * array)
+
+    __rmul__ = __mul__
+
+    def __sub__(self, other: Self) -> Self:
+        return self + -1 * other
+
+    @classmethod
+    @abstractmethod
+    def of(cls, x: Cells, weight: sparse.csc_array) -> Self:
+        """One pass over the rows: `(r, f), (r, c) -> (c, f)`. Missing cells are silent."""
+
+    @abstractmethod
+    def mle(self) -> "Density":
+        """The density under which these data are most likely."""
+
+
+class Density(Record, ABC):
+    """p(x | theta) for a known theta."""
+
+    @abstractmethod
+    def log_density(self, x: Array) -> Array:
+        """Elementwise and broadcasting; 0 for a missing cell."""
+
+    @abstractmethod
+    def log_likelihood(self, stats: Any, xp: Any = np) -> Any:
+        """The log-density of all rows behind the stats; `xp` is where `log` and `where` come from."""
+
+    @abstractmethod
+    def sample(self, rng: Rng) -> Array:
+        """One cell for each theta."""
+
+    @property
+    @abstractmethod
+    def proper(self) -> Array:
+        """Where theta is known and gives a distribution, `(c, f)`: not so after no rows, or with no variance."""
+
+    def score(self, x: Cells, power: float = 1.0) -> Array:
+        """`power` times the log-density summed over features, `(r, f) -> (r, c)`."""
+        return power * summed(lambda own: own.log_density(x), self, len(x))
+
+
+class Belief(Record, ABC):
+    """p(theta), prior or posterior.
+
+    `log_moment` does nearly everything. With K(s) = log E[p(x | theta)**s], K(1) is the predictive, -K(-1)
+    the predictive with this row left out, the derivatives at 0 are the cumulants of the log-density, exp K(it)
+    is its characteristic function, and K(1 + s) - K(1) is K once the belief has also seen x.
+    """
+
+    @abstractmethod
+    def update(self, stats: Any) -> Self:
+        """The belief after the data behind the stats."""
+
+    @abstractmethod
+    def log_evidence(self, stats: Any) -> Array:
+        """log p(data) before they were seen."""
+
+    @abstractmethod
+    def log_moment(self, x: Array, s: Any) -> Array:
+        """log E[p(x | theta)**s], s real or complex; +inf where the moment does not exist, 0 for a missing cell."""
+
+    def log_predictive(self, x: Array) -> Array:
+        """log p(x), theta integrated out. Elementwise and broadcasting; 0 for a missing cell."""
+        return self.log_moment(x, 1)
+
+    @abstractmethod
+    def cumulants(self, x: Array, order: int) -> Array:
+        """The first `order` cumulants of log p(x | theta), stacked on a leading axis."""
+
+    @abstractmethod
+    def sample(self, rng: Rng, size: Any = None) -> Density:
+        """Draws of theta, `size` in front of the belief's own axes. Sample the draw, and you have data."""
+
+    @abstractmethod
+    def mode(self) -> Any:
+        """The most probable theta."""
+
+    @abstractmethod
+    def interval(self, prob: float) -> tuple[Any, Any]:
+        """Equal-tailed intervals of theta, each end like `mean()`."""
+
+    @abstractmethod
+    def predictive(self) -> Any:
+        """The distribution of a new cell, as SciPy's frozen distribution."""
+
+    @abstractmethod
+    def estimate(self, kind: str) -> Density:
+        """theta plugged in: its posterior `"mean"`, or its mode, `"map"`."""
+
+    @property
+    @abstractmethod
+    def proper(self) -> Array:
+        """Where this is a distribution, `(c, f)`: it integrates to one."""
+
+    @property
+    def strictly_proper(self) -> Array:
+        """Where it has an evidence: `proper`, and not only as a limit."""
+        return self.proper
+
+    def score(self, x: Cells, power: Any = 1.0) -> Array:
+        """log_moment(x, power) summed over features, `(r, f) -> (r, c)`; with power 1 the predictive.
+
+        The power is a number, or `(r, 1)` numbers.
+        """
+        return summed(lambda own: own.log_moment(x, power), self, len(x))
+
+
+class Family(ABC):
+    """How a user says that columns are of this kind: the prior, and how to read their cells."""
+
+    cells: ClassVar[str]  # "real", "flag", "count" or "level": how the table's reader is to see a column
+    whole: ClassVar[bool] = False  # one density over all columns of the block
+    reads_sparse: ClassVar[bool] = False  # reads CSR as it is
+    missing: ClassVar[bool] = True  # a missing cell is silent
+
+    @abstractmethod
+    def observe(self, x: Cells, weight: sparse.csc_array, sizes: tuple[int, ...] = ()) -> Stats:
+        """The stats of one block of cells; `sizes` are the levels of each column, where columns have levels."""
+
+    @abstractmethod
+    def belief(self, stats: Any) -> Belief:
+        """The prior, shaped like the stats, which it may take its scale from."""
+
+    def __repr__(self) -> str:
+        shown = (f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if _is_said(f, getattr(self, f.name)))  # type: ignore[arg-type]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def _is_said(field: Any, value: Any) -> bool:
+    return is_dataclass(value) or value is not field.default
+
+
+def summed(term: Callable[[Any], Array], record: Any, rows: int) -> Array:
+    """A term of every cell summed over features, class by class: no temporary with rows and classes and features."""
+    total = np.empty((rows, len(record)))
+    for c in range(len(record)):
+        total[:, c] = term(record[c]).sum(axis=1)
+    return total
+
+
+def lead(size: Any) -> tuple[int, ...]:
+    """The leading axes of draws, from None, a number or a tuple."""
+    return () if size is None else tuple(np.atleast_1d(size))
+
+
+def silent(missing: Array, value: Array) -> Array:
+    """The value, but 0 where the cell is missing."""
+    return np.where(missing, 0.0, value) if np.any(missing) else value
+
+
+def one_hot(codes: Array, classes: int, weight: Array | None = None) -> sparse.csc_array:
+    """How much each row counts for each class, `(r,), (r,) -> (r, c)`."""
+    order = np.argsort(codes, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=classes))])
+    counts = np.ones(len(codes)) if weight is None else weight[order]
+    return sparse.csc_array((counts, order, starts), shape=(len(codes), classes))
+
+
+def by_class(weight: sparse.csc_array) -> Iterator[tuple[Array, Array]]:
+    """For each class its rows and their weights."""
+    weight = sparse.csc_array(weight)
+    for start, stop in zip(weight.indptr[:-1], weight.indptr[1:], strict=True):
+        yield weight.indices[start:stop], weight.data[start:stop]
+
+
+def grouped_sum(weight: sparse.csc_array, x: Cells) -> Array:
+    """Weighted sums over the rows of each class, `(r, c), (r, f) -> (c, f)`, in float64 whatever x is."""
+    total = weight.T @ x
+    return total.toarray() if sparse.issparse(total) else np.asarray(total, float)
+
+
+def checked(name: str, value: Any, least: float = 0.0, *, open_end: bool = False) -> Array:
+    """A belief's parameter as floats, all finite and at least (or above) a bound."""
+    array = np.asarray(value, float)
+    good = np.isfinite(array) & ((array > least) if open_end else (array >= least))
+    if not good.all():
+        bound = "" if least == -np.inf else f" and above {least:g}" if open_end else f" and at least {least:g}"
+        raise ValueError(f"{name} must be finite{bound}, got {array[~good].flat[0]:g}.")
+    return array

@@ -1,0 +1,188 @@
+"""Columns with levels: a die for each class and column, each column with its own number of levels.
+
+    probability ~ Dirichlet(concentration)      cell | probability ~ Categorical(probability)
+
+The dice of a block lie end to end on the last axis, so a column of two levels costs two numbers beside one
+of fifty. Smoothing l is Dirichlet(l) for the posterior mean, and Dirichlet(1 + l) for the mode.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy import sparse
+
+from bayesnb.families.base import Array, Cells, Family, Rng, one_hot
+from bayesnb.families.dirichlet import Die, DieDensity, Dirichlet, Levels, LevelStats, as_level, pick, throw, throw_log_moment
+from bayesnb.special import log
+
+
+class Row(Levels):
+    """Dice laid end to end on the last axis; `sizes` are their numbers of levels."""
+
+    sizes: tuple[int, ...]
+
+    @property
+    def starts(self) -> Array:
+        return np.concatenate([[0], np.cumsum(self.sizes)[:-1]]).astype(np.intp)
+
+    def per_die(self, values: Array) -> Array:
+        return np.add.reduceat(values, self.starts, axis=-1)
+
+    def expand(self, totals: Array) -> Array:
+        return np.repeat(totals, self.sizes, axis=-1)
+
+    def at(self, x: Array) -> Array:
+        """Where each cell's level lies on the last axis; -1 for a missing cell."""
+        level = as_level(x)
+        return np.where(level < 0, -1, level + self.starts)
+
+    def span(self, feature: int) -> slice:
+        return slice(self.starts[feature], self.starts[feature] + self.sizes[feature])
+
+
+def table_score(table: Array, index: Array) -> Array:
+    """Sums of a table's entries over features, `(c, k), (r, f) -> (r, c)`; an index of -1 adds nothing."""
+    padded = np.zeros((table.shape[1] + 1, table.shape[0]))
+    padded[:-1] = table.T
+    total = np.zeros((len(index), len(table)))
+    for feature in range(index.shape[1]):
+        total += padded[index[:, feature]]
+    return total
+
+
+@dataclass(frozen=True, eq=False)
+class CategoricalStats(Row, LevelStats):
+    """How often each level was seen, `(c, k)`, the columns' levels end to end."""
+
+    counts: Array
+    sizes: tuple[int, ...]
+
+    @classmethod
+    def of(cls, x: Cells, weight: sparse.csc_array, sizes: tuple[int, ...] | None = None) -> Self:
+        """Codes `(r, f)`, missing ones negative. Without sizes, the largest code of each column decides."""
+        x = as_level(x)
+        sizes = tuple(int(top) + 1 for top in x.max(axis=0)) if sizes is None else sizes
+        weight, columns = sparse.csr_array(weight), []
+        for level, size in zip(x.T, sizes, strict=True):
+            seen = np.flatnonzero(level >= 0)
+            columns.append((weight[seen].T @ one_hot(level[seen], size).tocsr()).toarray())
+        return cls(np.concatenate(columns, axis=1), sizes)
+
+    def grown(self, sizes: tuple[int, ...]) -> Self:
+        """The same counts where columns have new levels, appended to their old ones."""
+        larger = type(self)(np.zeros((len(self.counts), sum(sizes))), sizes)
+        for feature in range(len(sizes)):
+            start = larger.starts[feature]
+            larger.counts[:, start : start + self.sizes[feature]] = self.counts[:, self.span(feature)]
+        return larger
+
+    def mle(self) -> "CategoricalDensity":
+        return CategoricalDensity(self.mle_share(), self.sizes)
+
+
+@dataclass(frozen=True, eq=False)
+class CategoricalDensity(Row, DieDensity):
+    probability: Array
+    sizes: tuple[int, ...]
+
+    def log_density(self, x: Array) -> Array:
+        return pick(log(self.probability), self.at(x))
+
+    def sample(self, rng: Rng) -> Array:
+        rng = np.random.default_rng(rng)
+        dice = range(len(self.sizes))
+        return np.stack([throw(self.probability[..., self.span(feature)], rng) for feature in dice], axis=-1)
+
+    def score(self, x: Cells, power: float = 1.0) -> Array:
+        return table_score(power * log(self.probability), self.at(x))
+
+
+@dataclass(frozen=True, eq=False)
+class Dice(Row, Die):
+    """A Dirichlet belief about the die of every class and column; a cell is the code of a level."""
+
+    concentration: Array
+    sizes: tuple[int, ...]
+
+    def column(self, feature: int) -> Dirichlet:  # type: ignore[override]
+        return Dirichlet(self.concentration[..., self.span(feature)])
+
+    def log_sum(self, logs: Array) -> Array:
+        return self.expand(np.logaddexp.reduceat(logs, self.starts, axis=-1))
+
+    def log_moment(self, x: Array, s: Any) -> Array:
+        index = self.at(x)
+        return throw_log_moment(pick(self.concentration, index), self.per_die(self.concentration), index, s)
+
+    def cumulants(self, x: Array, order: int) -> Array:
+        return pick(self.level_cumulants(order), self.at(x))
+
+    def score(self, x: Cells, power: Any = 1.0) -> Array:
+        if np.ndim(power):
+            return super().score(x, power)
+        return table_score(self.level_log_moment(power), self.at(x))
+
+    def sample(self, rng: Rng, size: Any = None) -> CategoricalDensity:
+        return CategoricalDensity(self.draw(rng, size), self.sizes)
+
+    def predictive(self) -> list[Any]:
+        """One distribution for each column, of one-hot vectors."""
+        return [self.column(feature).predictive() for feature in range(len(self.sizes))]
+
+    def estimate(self, kind: str) -> CategoricalDensity:
+        return CategoricalDensity(self.mean() if kind == "mean" else self.mode(), self.sizes)
+
+
+@dataclass(frozen=True)
+class Codes:
+    """Levels that are integers from 0 to the largest seen, with a least number of them, as scikit-learn counts."""
+
+    least: Any = 0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Categorical(Family):
+    """Columns of levels: strings, booleans, numbers, categories.
+
+    `prior` is a Dirichlet, or a number for a symmetric one; its array broadcasts over `(class, column, level)`.
+    `levels` declares the levels of every column, in order; without it they are learnt. `unseen` says what a
+    level that training never saw does: `"ignore"`, the cell is silent for all classes alike, with a warning;
+    `"error"`; or `"reserve"`, one extra level holds whatever is new.
+    """
+
+    prior: Dirichlet | float = 1.0
+    levels: Sequence[Any] | Codes | None = None
+    unseen: str = "ignore"
+
+    cells: ClassVar[str] = "level"
+
+    def __post_init__(self) -> None:
+        if self.unseen not in ("ignore", "error", "reserve"):
+            raise ValueError(f"Categorical: unseen must be 'ignore', 'error' or 'reserve', got {self.unseen!r}.")
+        if not isinstance(self.prior, Dirichlet):
+            object.__setattr__(self, "prior", Dirichlet(self.prior))
+
+    def observe(self, x: Cells, weight: sparse.csc_array, sizes: tuple[int, ...] = ()) -> CategoricalStats:
+        return CategoricalStats.of(x, weight, sizes)
+
+    def belief(self, stats: CategoricalStats) -> Dice:
+        smoothing, classes = self.prior.concentration, len(stats)  # type: ignore[union-attr]
+        if smoothing.ndim == 0:
+            return Dice(np.full(stats.counts.shape, smoothing), stats.sizes)
+        dice = [_die(smoothing, classes, len(stats.sizes), j, size) for j, size in enumerate(stats.sizes)]
+        return Dice(np.concatenate(dice, axis=1), stats.sizes)
+
+
+def _die(smoothing: Array, classes: int, columns: int, feature: int, size: int) -> Array:
+    """One column's part of an array over `(c, f, k)`, any of them missing in front or 1."""
+    full = smoothing.reshape((1,) * (3 - smoothing.ndim) + smoothing.shape)
+    try:
+        own = full[:, feature if full.shape[1] > 1 else 0]
+        return np.broadcast_to(own, (classes, size))
+    except (ValueError, IndexError):
+        raise ValueError(
+            f"Categorical: a concentration of shape {smoothing.shape} does not fit (classes, columns, levels) = "
+            f"({classes}, {columns}, {size}) of column number {feature}. Give a number, or declare `levels`."
+        ) from None

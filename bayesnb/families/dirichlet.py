@@ -1,0 +1,290 @@
+"""A die: one of k levels, whose probabilities are unknown.
+
+    probability ~ Dirichlet(concentration)      cell | probability ~ Categorical(probability)
+
+The labels are thrown from such a die, and so is every categorical column. Its beliefs do their arithmetic
+level by level, on the last axis, so that a row of dice with their own numbers of levels (categorical.py)
+and a die thrown many times (multinomial.py) share it. Minka (2000), Estimating a Dirichlet distribution.
+"""
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+from scipy.special import polygamma, psi
+
+from bayesnb.families.base import Array, Belief, Density, Record, Rng, Stats, checked, lead, silent
+from bayesnb.special import log, log_gamma_ratio, ratio
+
+
+class Levels(Record):
+    """Arrays whose last axis runs over the levels of a die, or of several dice laid end to end."""
+
+    def per_die(self, values: Array) -> Array:
+        """Sums over the levels of each die."""
+        return values.sum(axis=-1)
+
+    def expand(self, totals: Array) -> Array:
+        """One number for each die, repeated for its levels: undoes the shape of `per_die`."""
+        return totals[..., None]
+
+    def share(self, values: Array) -> Array:
+        """Each level's part of its die's sum; all alike where the sum is 0."""
+        total = self.expand(self.per_die(values))
+        even = 1 / self.expand(self.per_die(np.ones_like(values)))
+        return np.where(total > 0, ratio(values, total), even)
+
+
+class LevelStats(Stats, Levels):
+    """How often each level was seen."""
+
+    counts: Array
+
+    def mle_share(self) -> Array:
+        """The share of each level, NaN for a die that was never thrown."""
+        total = self.expand(self.per_die(self.counts))
+        return np.where(total > 0, ratio(self.counts, total), np.nan)
+
+
+class DieDensity(Density, Levels):
+    """Known probabilities of the levels."""
+
+    probability: Array
+
+    def log_likelihood(self, stats: Any, xp: Any = np) -> Any:
+        seen = stats.counts > 0
+        return self.per_die(stats.counts * xp.log(xp.where(seen, self.probability, 1.0)))
+
+    @property
+    def proper(self) -> Array:
+        return np.isfinite(self.per_die(self.probability))
+
+    def level_log_moment(self, s: float) -> Array:
+        """The log-probability of each level, s times."""
+        return s * log(self.probability)
+
+
+class Die(Belief, Levels):
+    """A Dirichlet belief about every die; what a cell is, and so `log_moment`, differs."""
+
+    concentration: Array
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checked("Dirichlet: concentration", self.concentration)
+
+    @property
+    def total(self) -> Array:
+        """The concentration of the whole die, in the shape that meets its levels."""
+        return self.expand(self.per_die(self.concentration))
+
+    def mean(self) -> Array:
+        return self.share(self.concentration)
+
+    def mode(self) -> Array:
+        """(a - 1) / sum(a - 1), at the edge of the simplex for a < 1; even for a flat die, all of which is mode."""
+        return self.share(np.maximum(self.concentration - 1, 0.0))
+
+    @property
+    def proper(self) -> Array:
+        """A zero concentration is the limit of small ones, and still predicts, as long as the die has any."""
+        return self.per_die(self.concentration) > 0
+
+    @property
+    def strictly_proper(self) -> Array:
+        return self.per_die((self.concentration <= 0).astype(float)) == 0
+
+    def update(self, stats: Any) -> Self:
+        return replace(self, concentration=self.concentration + stats.counts)
+
+    def log_evidence(self, stats: Any) -> Array:
+        """Of the throws in the order in which they came."""
+        total = self.per_die(self.concentration)
+        gain = self.per_die(log_gamma_ratio(self.concentration, stats.counts))
+        return gain - log_gamma_ratio(total, self.per_die(stats.counts))
+
+    def level_log_moment(self, s: float) -> Array:
+        """K(s) of each level: log E[probability**s]."""
+        if np.ndim(s) == 0 and s == 1:
+            return log(self.mean())
+        return log_gamma_ratio(self.concentration, s) - log_gamma_ratio(self.total, s)
+
+    def level_cumulants(self, order: int) -> Array:
+        with np.errstate(all="ignore"):
+            first = psi(self.concentration) - psi(self.total)
+            rest = [polygamma(n, self.concentration) - polygamma(n, self.total) for n in range(1, order)]
+        return np.stack([first, *rest])
+
+    def draw(self, rng: Rng, size: Any) -> Array:
+        """Probabilities, through logs of Gamma draws: at a concentration of 1e-3 the draws themselves underflow."""
+        rng, shape = np.random.default_rng(rng), lead(size) + self.concentration.shape
+        small = np.log(rng.uniform(size=shape)) / np.maximum(self.concentration, np.finfo(float).tiny)
+        logs = np.log(rng.standard_gamma(self.concentration + 1, shape)) + small
+        return np.exp(logs - self.log_sum(logs))
+
+    @abstractmethod
+    def log_sum(self, logs: Array) -> Array:
+        """log of the sum of exponentials over each die, in the shape that meets its levels."""
+
+    def interval(self, prob: float) -> tuple[Array, Array]:
+        from scipy.stats import beta
+
+        lower, upper = beta(self.concentration, self.total - self.concentration).interval(prob)
+        return lower, upper
+
+
+def pick(table: Array, level: Array) -> Array:
+    """The entries of a table at some levels, 0 where the level is missing: `(..., k), (..., f) -> (..., f)`."""
+    lead_axes = np.broadcast_shapes(table.shape[:-1], level.shape[:-1])
+    known = np.broadcast_to(np.maximum(level, 0), lead_axes + level.shape[-1:])
+    found = np.take_along_axis(np.broadcast_to(table, lead_axes + table.shape[-1:]), known, axis=-1)
+    return silent(level < 0, found)
+
+
+def throw_log_moment(own: Array, total: Array, level: Array, s: Any) -> Array:
+    """log E[probability**s] of levels with their concentrations and their dice's; silent where one is missing."""
+    if np.ndim(s) == 0 and s == 1:
+        return silent(level < 0, log(ratio(own, total)))
+    return silent(level < 0, log_gamma_ratio(own, s) - log_gamma_ratio(total, s))
+
+
+def throw(probability: Array, rng: Rng) -> Array:
+    """One level from each die, `(..., k) -> (...)`."""
+    ladder = np.cumsum(probability, axis=-1)
+    height = np.random.default_rng(rng).uniform(size=ladder.shape[:-1]) * ladder[..., -1]
+    return (height[..., None] >= ladder).sum(axis=-1)
+
+
+def as_level(x: Any) -> Array:
+    """Codes of levels as integers; a missing one, NaN or negative, is -1."""
+    x = np.asarray(x)
+    return np.where(x >= 0, x, -1).astype(np.intp)
+
+
+@dataclass(frozen=True, eq=False)
+class DirichletStats(LevelStats):
+    counts: Array
+
+    @classmethod
+    def of(cls, x: Array, weight: sparse.csc_array) -> Self:
+        """Codes of one column, `(r,)`, of which the largest decides the number of levels."""
+        level = as_level(x)
+        width = level.max(initial=0) + 1
+        thrown = sparse.csr_array((np.ones(len(x)), (np.arange(len(x)), np.maximum(level, 0))), shape=(len(x), width))
+        thrown.data[level < 0] = 0.0
+        return cls((weight.T @ thrown).toarray())
+
+    def mle(self) -> "DirichletDensity":
+        return DirichletDensity(self.mle_share())
+
+
+@dataclass(frozen=True, eq=False)
+class DirichletDensity(DieDensity):
+    probability: Array
+
+    def log_density(self, x: Array) -> Array:
+        return pick(log(self.probability), as_level(x)[..., None])[..., 0]
+
+    def sample(self, rng: Rng) -> Array:
+        return throw(self.probability, rng)
+
+
+@dataclass(frozen=True, eq=False)
+class Dirichlet(Die):
+    """A belief about the probabilities of k levels, on the last axis; a cell is the code of a level.
+
+    >>> Dirichlet([1.0, 1.0, 2.0]).mean()
+    array([0.25, 0.25, 0.5 ])
+    """
+
+    concentration: Array
+
+    def log_sum(self, logs: Array) -> Array:
+        return np.logaddexp.reduce(logs, axis=-1, keepdims=True)
+
+    def log_moment(self, x: Array, s: Any) -> Array:
+        level = as_level(x)
+        own = pick(self.concentration, level[..., None])[..., 0]
+        return throw_log_moment(own, self.per_die(self.concentration), level, s)
+
+    def cumulants(self, x: Array, order: int) -> Array:
+        return pick(self.level_cumulants(order), as_level(x)[..., None])[..., 0]
+
+    def sample(self, rng: Rng, size: Any = None) -> DirichletDensity:
+        return DirichletDensity(self.draw(rng, size))
+
+    def predictive(self, throws: int = 1) -> Any:
+        """The counts of the levels in so many throws: SciPy's Dirichlet-multinomial, one-hot for one throw."""
+        from scipy.stats import dirichlet_multinomial
+
+        return dirichlet_multinomial(self.concentration, throws)
+
+    def estimate(self, kind: str) -> DirichletDensity:
+        return DirichletDensity(self.mean() if kind == "mean" else self.mode())
+
+    def mle(self, stats: DirichletStats) -> DirichletDensity:
+        return stats.mle()
+
+    def left_out(self, codes: Array, weight: Array) -> Array:
+        """log_predictive of every level once a throw is taken back, `(r,), (r,) -> (r, k)`."""
+        rest = np.repeat(self.concentration[None], len(codes), axis=0)
+        rest[np.arange(len(codes)), codes] -= weight
+        return log(np.maximum(rest, 0.0) / rest.sum(axis=1, keepdims=True))
+
+
+@dataclass(frozen=True, eq=False)
+class KnownDie(Belief):
+    """Probabilities that are known: no data change them. For class priors that are given."""
+
+    probability: Array
+
+    def update(self, stats: Any) -> Self:
+        return self
+
+    def log_evidence(self, stats: Any) -> Array:
+        return self._density.log_likelihood(stats)
+
+    @property
+    def _density(self) -> DirichletDensity:
+        return DirichletDensity(self.probability)
+
+    def level_log_moment(self, s: float) -> Array:
+        return self._density.level_log_moment(s)
+
+    def log_moment(self, x: Array, s: Any) -> Array:
+        return s * self._density.log_density(x)
+
+    def cumulants(self, x: Array, order: int) -> Array:
+        first = self._density.log_density(x)
+        return np.stack([first] + [np.zeros_like(first)] * (order - 1))
+
+    def sample(self, rng: Rng, size: Any = None) -> DirichletDensity:
+        return DirichletDensity(np.broadcast_to(self.probability, lead(size) + self.probability.shape))
+
+    def mean(self) -> Array:
+        return self.probability
+
+    mode = mean
+
+    def interval(self, prob: float) -> tuple[Array, Array]:
+        return self.probability, self.probability
+
+    def predictive(self, throws: int = 1) -> Any:
+        from scipy.stats import multinomial
+
+        return multinomial(throws, self.probability)
+
+    def estimate(self, kind: str) -> DirichletDensity:
+        return self._density
+
+    def mle(self, stats: DirichletStats) -> DirichletDensity:
+        return self._density
+
+    def left_out(self, codes: Array, weight: Array) -> Array:
+        return np.broadcast_to(log(self.probability), (len(codes), len(self.probability)))
+
+    @property
+    def proper(self) -> Array:
+        return np.isfinite(self.probability.sum(axis=-1))

@@ -1,0 +1,243 @@
+"""Real-valued features: a Gaussian whose mean and variance are both unknown.
+
+    variance ~ InverseGamma(shape, scale)      mean | variance ~ Normal(location, variance / count)
+
+`count` is how many rows the belief about the mean is worth. Equations: Murphy (2007), Conjugate Bayesian
+analysis of the Gaussian distribution, section 3; the predictive is Student's t.
+"""
+
+from dataclasses import dataclass
+from math import factorial, log, pi
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from scipy import sparse
+from scipy.special import gammaln, polygamma, psi
+
+from bayesnb.families.base import Array, Belief, Cells, Density, Family, Rng, Stats, by_class, checked, lead, silent
+from bayesnb.special import accurate_log1p, log1p_square, log_gamma_ratio, ratio
+
+LOG_2PI = log(2 * pi)
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianStats(Stats):
+    """Rows seen, their mean, and their summed squared deviation. All `(c, f)`."""
+
+    count: Array
+    mean: Array
+    ssd: Array  # not sum(x**2): around x = 1e8 that has no correct digit left
+
+    @classmethod
+    def of(cls, x: Cells, weight: sparse.csc_array) -> Self:
+        x = np.asarray(x, float)
+        moments = [_moments(x[rows], counts[:, None]) for rows, counts in by_class(weight)]
+        return cls(*(np.stack(values) for values in zip(*moments, strict=True)))
+
+    def __add__(self, other: Self) -> Self:
+        """Chan's merge; it holds for negative counts too, so it is also the subtraction."""
+        count = self.count + other.count
+        gap, share = other.mean - self.mean, ratio(other.count, count)
+        ssd = self.ssd + other.ssd + self.count * share * gap**2
+        return type(self)(count, self.mean + share * gap, ssd)
+
+    def __mul__(self, times: float) -> Self:
+        return type(self)(times * self.count, self.mean, times * self.ssd)
+
+    __rmul__ = __mul__
+
+    def pooled(self) -> Self:
+        """All classes as one, `(c, f) -> (f,)`."""
+        total = self[0]
+        for c in range(1, len(self)):
+            total = total + self[c]
+        return total
+
+    def mle(self) -> "GaussianDensity":
+        return GaussianDensity(self.mean, np.where(self.count > 0, ratio(self.ssd, self.count), np.nan))
+
+
+def _moments(x: Array, weight: Array) -> tuple[Array, Array, Array]:
+    """Count, mean and ssd of one class's rows, `(r, f), (r, 1) -> (f,) each`, about a row of their own."""
+    if not len(x):
+        return (np.zeros(x.shape[1]),) * 3
+    start, missing = x[0], np.isnan(x)
+    if missing.any():
+        first = np.argmin(missing, axis=0)
+        start = np.nan_to_num(np.take_along_axis(x, first[None], axis=0)[0], nan=0.0)
+        x, weight = np.where(missing, start, x), np.where(missing, 0.0, weight)
+    with np.errstate(over="ignore", invalid="ignore"):
+        x = x - start
+        count = np.broadcast_to(weight.sum(axis=0), start.shape)
+        shift = ratio((weight * x).sum(axis=0), count)
+        x -= shift
+        slip = ratio((weight * x).sum(axis=0), count)  # what rounding left in the mean
+        ssd = (weight * x * x).sum(axis=0) - count * slip**2
+    return count, start + (shift + slip), np.maximum(ssd, 0.0)
+
+
+class Moments(NamedTuple):
+    """A Gaussian's two parameters, as a mean, a mode or the end of an interval."""
+
+    mean: Array
+    variance: Array
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianDensity(Density):
+    mean: Array
+    variance: Array
+
+    def log_density(self, x: Array) -> Array:
+        with np.errstate(divide="ignore", over="ignore"):
+            z = (x - self.mean) / np.sqrt(self.variance)
+            return silent(np.isnan(x), -(LOG_2PI + np.log(self.variance) + z**2) / 2)
+
+    def log_likelihood(self, stats: GaussianStats, xp: Any = np) -> Any:
+        spread = stats.ssd + stats.count * (stats.mean - self.mean) ** 2
+        return -(stats.count * (LOG_2PI + xp.log(self.variance)) + spread / self.variance) / 2
+
+    @property
+    def proper(self) -> Array:
+        return self.variance > 0
+
+    def sample(self, rng: Rng) -> Array:
+        return np.random.default_rng(rng).normal(self.mean, np.sqrt(self.variance))
+
+
+class _Parameter(np.ndarray):
+    """`belief.mean` is a parameter of the belief, and `belief.mean()` what every belief has: its expectation."""
+
+    expectation: Moments
+
+    def __call__(self) -> Moments:
+        return self.expectation
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class NormalInverseGamma(Belief):
+    """variance ~ InverseGamma(shape, scale), mean | variance ~ Normal(mean, variance / count).
+
+    >>> belief = NormalInverseGamma(mean=0.0, count=1.0, shape=3.0, scale=4.0)
+    >>> belief.mean()
+    Moments(mean=array(0.), variance=array(2.))
+    """
+
+    location: Array
+    count: Array
+    shape: Array
+    scale: Array
+
+    def __init__(self, mean: Any, count: Any, shape: Any, scale: Any) -> None:
+        said = {
+            "location": checked("NormalInverseGamma: mean", mean, -np.inf),
+            "count": checked("NormalInverseGamma: count", count),
+            "shape": checked("NormalInverseGamma: shape", shape, -0.5),  # -1/2 is the reference prior's
+            "scale": checked("NormalInverseGamma: scale", scale),
+        }
+        for name, value in said.items():
+            object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        return f"NormalInverseGamma(mean={self.location}, count={self.count}, shape={self.shape}, scale={self.scale})"
+
+    @property
+    def mean(self) -> _Parameter:
+        """The location; called, `mean()`, the expected mean and variance (infinite for a shape of 1 or less)."""
+        parameter = self.location.view(_Parameter)
+        heavy = self.shape <= 1
+        variance = np.where(heavy, np.inf, self.scale / np.where(heavy, 1.0, self.shape - 1))
+        parameter.expectation = Moments(self.location, variance)
+        return parameter
+
+    def mode(self) -> Moments:
+        return Moments(self.location, self.scale / (self.shape + 1.5))
+
+    @property
+    def proper(self) -> Array:
+        return (self.count > 0) & (self.shape > 0) & (self.scale > 0)
+
+    def update(self, stats: GaussianStats) -> Self:
+        count = self.count + stats.count
+        gap, share = stats.mean - self.location, ratio(stats.count, count)
+        spread = stats.ssd + self.count * share * gap**2
+        return type(self)(self.location + share * gap, count, self.shape + stats.count / 2, self.scale + spread / 2)
+
+    def log_normalizer(self) -> Array:
+        return gammaln(self.shape) - self.shape * np.log(self.scale) - np.log(self.count) / 2
+
+    def log_evidence(self, stats: GaussianStats) -> Array:
+        gain = self.update(stats).log_normalizer() - self.log_normalizer()
+        return gain - stats.count * LOG_2PI / 2
+
+    def log_moment(self, x: Array, s: Any) -> Array:
+        """A noncentral chi-squared integral over the mean, then a Gamma integral over the precision."""
+        s = np.asarray(s)
+        with np.errstate(all="ignore"):
+            widen = 1 + s / self.count
+            reach = s / (widen * 2 * self.scale)
+            if np.iscomplexobj(s):
+                tail = accurate_log1p(reach * (x - self.location) ** 2)
+            elif np.all(reach >= 0):
+                tail = log1p_square(np.sqrt(reach) * (x - self.location))
+            else:
+                tail = np.log1p(reach * (x - self.location) ** 2)
+            value = log_gamma_ratio(self.shape, s / 2) - (s / 2) * (LOG_2PI + np.log(self.scale))
+            value = value - (self.shape + s / 2) * tail - accurate_log1p(s / self.count) / 2
+            exists = (widen.real > 0) & (1 + (reach * (x - self.location) ** 2).real > 0)
+            value = np.where(exists | np.iscomplexobj(s), value, np.inf)
+        return silent(np.isnan(x), value)
+
+    def cumulants(self, x: Array, order: int) -> Array:
+        a, r = self.shape, 1 / self.count
+        rho = r + (x - self.location) ** 2 / (2 * self.scale)
+        first = (psi(a) - LOG_2PI - np.log(self.scale)) / 2 - a * rho + (a - 0.5) * r
+        terms = [first]
+        for n in range(2, order + 1):
+            spread = factorial(n - 1) * (a * (rho**n - r**n) + r**n / 2)
+            cross = factorial(n - 2) * n / 2 * (r ** (n - 1) - rho ** (n - 1))
+            terms.append(polygamma(n - 1, a) / 2**n + (-1) ** n * (spread + cross))
+        return silent(np.isnan(x), np.stack(np.broadcast_arrays(*terms)))
+
+    def sample(self, rng: Rng, size: Any = None) -> GaussianDensity:
+        rng = np.random.default_rng(rng)
+        variance = self.scale / rng.standard_gamma(self.shape, lead(size) + self.shape.shape)
+        return GaussianDensity(rng.normal(self.location, np.sqrt(variance / self.count)), variance)
+
+    def interval(self, prob: float) -> tuple[Moments, Moments]:
+        from scipy.stats import invgamma, t
+
+        mean = t(2 * self.shape, self.location, np.sqrt(self.scale / (self.shape * self.count))).interval(prob)
+        variance = invgamma(self.shape, scale=self.scale).interval(prob)
+        return Moments(mean[0], variance[0]), Moments(mean[1], variance[1])
+
+    def predictive(self) -> Any:
+        from scipy.stats import t
+
+        return t(2 * self.shape, self.location, np.sqrt(self.scale * (1 + 1 / self.count) / self.shape))
+
+    def estimate(self, kind: str) -> GaussianDensity:
+        return GaussianDensity(*(self.mean() if kind == "mean" else self.mode()))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Gaussian(Family):
+    """Columns of real numbers. Without a prior, a weak one on the scale of the data: predictions then do not
+    change when a column is shifted or rescaled."""
+
+    prior: NormalInverseGamma | None = None
+
+    cells: ClassVar[str] = "real"
+
+    def observe(self, x: Cells, weight: sparse.csc_array, sizes: tuple[int, ...] = ()) -> GaussianStats:
+        return GaussianStats.of(x, weight)
+
+    def belief(self, stats: GaussianStats) -> NormalInverseGamma:
+        prior = self.prior or weak_prior(stats.pooled())
+        return prior.map(lambda array: np.broadcast_to(array, stats.count.shape))
+
+
+def weak_prior(pooled: GaussianStats) -> NormalInverseGamma:
+    """Worth a hundredth of a row about the mean, and two rows about the variance; 1 for a constant column's."""
+    variance = ratio(pooled.ssd, pooled.count)
+    return NormalInverseGamma(pooled.mean, 0.01, 1.0, np.where(variance > 0, variance, 1.0))

@@ -1,0 +1,163 @@
+"""Counts in columns of their own: a Poisson whose rate is unknown.
+
+    rate ~ Gamma(shape, rate of the Gamma)      cell | rate ~ Poisson(rate)
+
+The Gamma's `rate` is how many rows the belief is worth, and its `shape` how many events they held. The
+predictive is negative binomial: Gelman et al. (2013), Bayesian Data Analysis, section 2.6.
+"""
+
+from dataclasses import dataclass
+from math import factorial
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy import sparse
+from scipy.special import gammaln, polygamma, psi, xlogy
+
+from bayesnb.families.base import (
+    Array,
+    Belief,
+    Cells,
+    Density,
+    Family,
+    Rng,
+    Stats,
+    checked,
+    grouped_sum,
+    lead,
+    silent,
+)
+from bayesnb.special import accurate_log1p, log_gamma_ratio, ratio
+
+
+@dataclass(frozen=True, eq=False)
+class PoissonStats(Stats):
+    """Rows seen, events in them, and the sum of log x!, which makes the evidence that of the counts."""
+
+    count: Array
+    events: Array
+    log_factorial: Array
+
+    @classmethod
+    def of(cls, x: Cells, weight: sparse.csc_array) -> Self:
+        x = np.asarray(x, float)
+        seen = ~np.isnan(x)
+        x = np.where(seen, x, 0.0)
+        parts = (seen.astype(float), x, gammaln(x + 1))
+        return cls(*(grouped_sum(weight, part) for part in parts))
+
+    def mle(self) -> "PoissonDensity":
+        return PoissonDensity(np.where(self.count > 0, ratio(self.events, self.count), np.nan))
+
+
+@dataclass(frozen=True, eq=False)
+class PoissonDensity(Density):
+    rate: Array
+
+    def log_density(self, x: Array) -> Array:
+        return silent(np.isnan(x), xlogy(x, self.rate) - self.rate - gammaln(x + 1))
+
+    def log_likelihood(self, stats: PoissonStats, xp: Any = np) -> Any:
+        events = stats.events * xp.log(xp.where(stats.events > 0, self.rate, 1.0))
+        return events - stats.count * self.rate - stats.log_factorial
+
+    @property
+    def proper(self) -> Array:
+        return np.isfinite(self.rate)
+
+    def sample(self, rng: Rng) -> Array:
+        return np.random.default_rng(rng).poisson(self.rate).astype(float)
+
+
+@dataclass(frozen=True, eq=False)
+class Gamma(Belief):
+    """A belief about the rate of events: Gamma(shape, rate), of mean shape / rate.
+
+    >>> Gamma(3, 2).mean()
+    array(1.5)
+    """
+
+    shape: Array
+    rate: Array
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checked("Gamma: shape", self.shape)
+        checked("Gamma: rate", self.rate)
+
+    def mean(self) -> Array:
+        return self.shape / self.rate
+
+    def mode(self) -> Array:
+        return np.maximum(self.shape - 1, 0.0) / self.rate
+
+    @property
+    def proper(self) -> Array:
+        return (self.shape > 0) & (self.rate > 0)
+
+    def update(self, stats: PoissonStats) -> Self:
+        return type(self)(self.shape + stats.events, self.rate + stats.count)
+
+    def log_evidence(self, stats: PoissonStats) -> Array:
+        scale = -self.shape * np.log1p(stats.count / self.rate) - xlogy(stats.events, self.rate + stats.count)
+        return log_gamma_ratio(self.shape, stats.events) + scale - stats.log_factorial
+
+    def log_moment(self, x: Array, s: Any) -> Array:
+        with np.errstate(all="ignore"):
+            events = log_gamma_ratio(self.shape, s * x)
+            rows = self.shape * accurate_log1p(s / self.rate) + s * x * np.log(self.rate + s)
+            value = events - rows - s * gammaln(x + 1)
+            if not np.iscomplexobj(s):
+                value = np.where(self.rate + s > 0, value, np.inf)
+        return silent(np.isnan(x), value)
+
+    def cumulants(self, x: Array, order: int) -> Array:
+        a, b = self.shape, self.rate
+        terms = [x * (psi(a) - np.log(b)) - a / b - gammaln(x + 1)]
+        for n in range(2, order + 1):
+            rows = (-1) ** n * (factorial(n - 1) * a / b**n - factorial(n - 2) * n * x / b ** (n - 1))
+            terms.append(x**n * polygamma(n - 1, a) + rows)
+        return silent(np.isnan(x), np.stack(np.broadcast_arrays(*terms)))
+
+    def sample(self, rng: Rng, size: Any = None) -> PoissonDensity:
+        rng = np.random.default_rng(rng)
+        return PoissonDensity(rng.standard_gamma(self.shape, lead(size) + self.shape.shape) / self.rate)
+
+    def interval(self, prob: float) -> tuple[Array, Array]:
+        from scipy.stats import gamma
+
+        return gamma(self.shape, scale=1 / self.rate).interval(prob)
+
+    def predictive(self) -> Any:
+        from scipy.stats import nbinom
+
+        return nbinom(self.shape, self.rate / (self.rate + 1))
+
+    def estimate(self, kind: str) -> PoissonDensity:
+        return PoissonDensity(self.mean() if kind == "mean" else self.mode())
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Poisson(Family):
+    """Columns of counts, each with a rate of its own. Without a prior, one event at the pooled rate of the data.
+
+    `fractional=True` takes numbers that are no counts through the power likelihood rate**x exp(-rate).
+    """
+
+    prior: Gamma | None = None
+    fractional: bool = False
+
+    cells: ClassVar[str] = "count"
+
+    def observe(self, x: Cells, weight: sparse.csc_array, sizes: tuple[int, ...] = ()) -> PoissonStats:
+        return PoissonStats.of(x, weight)
+
+    def belief(self, stats: PoissonStats) -> Gamma:
+        prior = self.prior or weak_prior(stats)
+        return prior.map(lambda array: np.broadcast_to(array, stats.count.shape))
+
+
+def weak_prior(stats: PoissonStats) -> Gamma:
+    """Worth one event, in as many rows as one event takes in all classes together."""
+    events = stats.events.sum(axis=0)
+    return Gamma(1.0, np.where(events > 0, ratio(stats.count.sum(axis=0), events), 1.0))

@@ -1,0 +1,212 @@
+"""The product: a die for the class, times one belief for each block of columns. It owns the axes.
+
+    class ~ die      every block of cells | class ~ its family      blocks independent given the class
+
+Work goes block of rows by block of rows, on as many threads as allowed: rows x classes x features are never
+held at once, and the order of the blocks is fixed, so the number of threads changes no digit.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from operator import add
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+from scipy.special import logsumexp
+
+from bayesnb.families.base import Array, Belief, Cells, Density, Stats, one_hot
+from bayesnb.families.dirichlet import Dirichlet, DirichletDensity, DirichletStats, KnownDie
+
+Observer = Callable[[Cells, sparse.csc_array], Stats]
+CELLS_AT_ONCE = 1 << 18
+
+
+@dataclass(frozen=True, eq=False)
+class Dense:
+    """A sparse block for families that read arrays: made dense some rows at a time."""
+
+    rows: sparse.csr_array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.rows.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.rows.dtype
+
+    def __getitem__(self, index: Any) -> Array:
+        return self.rows[index].toarray()
+
+
+@dataclass(frozen=True, eq=False)
+class ProductStats:
+    """What the data said about the class and about every block. A commutative group that can be scaled."""
+
+    classes: DirichletStats
+    blocks: tuple[Stats, ...]
+
+    def __add__(self, other: Self) -> Self:
+        pairs = zip(self.blocks, other.blocks, strict=True)
+        return type(self)(self.classes + other.classes, tuple(a + b for a, b in pairs))
+
+    def __mul__(self, times: float) -> Self:
+        return type(self)(times * self.classes, tuple(times * block for block in self.blocks))
+
+    __rmul__ = __mul__
+
+    def __sub__(self, other: Self) -> Self:
+        return self + -1 * other
+
+
+@dataclass(frozen=True, eq=False)
+class ProductDensity:
+    """p(x, y | theta), theta known."""
+
+    classes: DirichletDensity
+    blocks: tuple[Density, ...]
+
+    def log_joint(self, cells: Sequence[Cells], power: float = 1.0, n_jobs: int | None = None) -> Array:
+        """log p(x, y | theta), `(r, f) per block -> (r, c)`, the features' part times the power."""
+        return log_joint(self.classes.level_log_moment(1), self.blocks, cells, power, n_jobs)
+
+
+@dataclass(frozen=True, eq=False)
+class Product:
+    """A belief about the class's die and about every block: prior or posterior."""
+
+    classes: Dirichlet | KnownDie
+    blocks: tuple[Belief, ...]
+
+    def update(self, stats: ProductStats) -> Self:
+        pairs = zip(self.blocks, stats.blocks, strict=True)
+        return type(self)(self.classes.update(stats.classes), tuple(belief.update(seen) for belief, seen in pairs))
+
+    def log_evidence(self, stats: ProductStats) -> tuple[float, tuple[Array, ...]]:
+        """Of the labels, and of every feature given them, `(f,)` for each block."""
+        pairs = zip(self.blocks, stats.blocks, strict=True)
+        return float(self.classes.log_evidence(stats.classes)), tuple(
+            belief.log_evidence(seen).sum(axis=0) for belief, seen in pairs
+        )
+
+    def log_joint(self, cells: Sequence[Cells], power: float = 1.0, n_jobs: int | None = None) -> Array:
+        """log p(x, y), every parameter integrated out: `(r, f) per block -> (r, c)`, tempered by the power."""
+        return log_joint(self.classes.level_log_moment(1), self.blocks, cells, power, n_jobs)
+
+    def estimate(self, kind: str, stats: ProductStats) -> ProductDensity:
+        """The parameters plugged in: posterior `"mean"`, mode `"map"`, or `"mle"`, which no prior enters."""
+        if kind == "mle":
+            return ProductDensity(self.classes.mle(stats.classes), tuple(seen.mle() for seen in stats.blocks))
+        return ProductDensity(self.classes.estimate(kind), tuple(belief.estimate(kind) for belief in self.blocks))
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """What was believed before and what the data said. The rest is derived."""
+
+    prior: Product
+    stats: ProductStats
+
+    @cached_property
+    def posterior(self) -> Product:
+        return self.prior.update(self.stats)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"prior": self.prior, "stats": self.stats}
+
+    def read(self, estimate: str) -> Product | ProductDensity:
+        """What predicts: the posterior itself, or its parameters plugged in."""
+        return self.posterior if estimate == "predictive" else self.posterior.estimate(estimate, self.stats)
+
+
+def observe(
+    observers: Sequence[Observer],
+    cells: Sequence[Cells],
+    codes: Array,
+    classes: int,
+    weight: Array | None = None,
+    n_jobs: int | None = None,
+) -> ProductStats:
+    """The stats of labelled rows; rows count by their weight."""
+
+    def some(rows: slice) -> ProductStats:
+        counts = one_hot(codes[rows], classes, None if weight is None else weight[rows])
+        seen = tuple(see(x[rows], counts) for see, x in zip(observers, cells, strict=True))
+        return ProductStats(DirichletStats(np.asarray(counts.sum(axis=0))), seen)
+
+    return reduce(add, by_rows(some, len(codes), cells, n_jobs))
+
+
+def log_joint(
+    log_class: Array, blocks: Sequence[Belief | Density], cells: Sequence[Cells], power: float, n_jobs: int | None
+) -> Array:
+    """The class's part plus every block's. A class of probability 0 stays so whatever its features say."""
+    rows = cells[0].shape[0]
+    total = np.empty((rows, len(log_class)))
+
+    def some(chunk: slice) -> None:
+        part = total[chunk]
+        part[:] = log_class
+        for block, x in zip(blocks, cells, strict=True):
+            part += block.score(x[chunk], power)
+        part[:, np.isneginf(log_class)] = -np.inf
+
+    by_rows(some, rows, cells, n_jobs)
+    return total
+
+
+def leave_one_out(
+    posterior: Product,
+    cells: Sequence[Cells],
+    codes: Array,
+    weight: Array | None = None,
+    power: float = 1.0,
+    n_jobs: int | None = None,
+) -> Array:
+    """log_joint of every row under the posterior of all the others, `(r, c)`: a row touches only its own class.
+
+    The row is deleted with its whole weight w, by K(power - w) - K(-w) in place of K(power).
+    """
+    weight = np.ones(len(codes)) if weight is None else weight
+    total = np.empty((len(codes), len(posterior.blocks[0])))
+
+    def some(chunk: slice) -> None:
+        part, own_codes, gone = total[chunk], codes[chunk], -weight[chunk]
+        part[:] = posterior.classes.left_out(own_codes, -gone)
+        for block, x in zip(posterior.blocks, cells, strict=True):
+            seen = x[chunk]
+            score = block.score(seen, power)
+            for c in np.unique(own_codes):
+                rows, own = np.flatnonzero(own_codes == c), block[c : c + 1]
+                w = gone[rows][:, None]
+                score[rows, c] = (own.score(seen[rows], power + w) - own.score(seen[rows], w))[:, 0]
+            part += score
+
+    by_rows(some, len(codes), cells, n_jobs)
+    return total
+
+
+def normalised(joint: Array) -> Array:
+    """log p(y | x) from log p(x, y)."""
+    return joint - logsumexp(joint, axis=1, keepdims=True)
+
+
+def by_rows[Out](work: Callable[[slice], Out], rows: int, cells: Sequence[Cells], n_jobs: int | None) -> list[Out]:
+    """`work` on consecutive blocks of rows that fit in a core's cache, results in order."""
+    width = max((x.nnz / max(rows, 1) if sparse.issparse(x) else x.shape[1] for x in cells), default=1)
+    step = max(1, int(CELLS_AT_ONCE / max(width, 1)))
+    chunks = [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
+    threads = min(len(chunks), cores() if n_jobs is None or n_jobs < 0 else n_jobs)
+    if threads <= 1:
+        return [work(chunk) for chunk in chunks]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(work, chunks))
+
+
+def cores() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,196 @@
+"""One family for all columns, under scikit-learn's names and with its arguments: changing an import is enough.
+
+`class_prior` is here None (a Dirichlet(1) die, learnt), "empirical", "uniform", or known probabilities in the
+order of `classes_`; `fit_prior=False` is "uniform". For scikit-learn's own numbers: `estimate="mean",
+class_prior="empirical"` in the discrete classes, `estimate="mle", class_prior="empirical"` in `GaussianNB`.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from bayesnb.classifier import Classifier
+from bayesnb.families import Bernoulli, Beta, Categorical, Codes, Dirichlet, Gamma, Gaussian, Multinomial, NormalInverseGamma, Poisson
+from bayesnb.families.base import Array
+from bayesnb.priors import ClassDie, class_die
+
+
+class Preset(Classifier):
+    """What the presets share: how they say the class prior."""
+
+    fit_prior: bool
+
+    def _class_die(self, classes: Array) -> ClassDie:
+        said = self.class_prior if self.fit_prior or self.class_prior is not None else "uniform"
+        return class_die(said, classes, self.classes)
+
+
+class GaussianNB(Preset):
+    """Real-valued columns with unknown means and variances; the predictive is Student's t.
+
+    Parameters
+    ----------
+    prior : NormalInverseGamma, default weak and on the scale of the data
+    """
+
+    def __init__(
+        self,
+        *,
+        prior: NormalInverseGamma | None = None,
+        fit_prior: bool = True,
+        class_prior: Any = None,
+        classes: Any = None,
+        temper: Any = None,
+        n_jobs: int | None = None,
+        estimate: str = "predictive",
+    ) -> None:
+        self.prior = prior
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
+        self.classes = classes
+        self.temper = temper
+        self.n_jobs = n_jobs
+        self.estimate = estimate
+
+    def _families(self) -> Gaussian:
+        return Gaussian(self.prior)
+
+
+class MultinomialNB(Preset):
+    """Counts such as words; the predictive is the Dirichlet-multinomial.
+
+    Weights that are no counts, such as tf-idf, are taken as scikit-learn takes them, through the product of
+    probability**x, which is no distribution over x.
+
+    Parameters
+    ----------
+    alpha : concentration of the Dirichlet, a number or one for each feature
+    """
+
+    def __init__(
+        self,
+        *,
+        alpha: Any = 1.0,
+        fit_prior: bool = True,
+        class_prior: Any = None,
+        classes: Any = None,
+        temper: Any = None,
+        n_jobs: int | None = None,
+        estimate: str = "predictive",
+    ) -> None:
+        self.alpha = alpha
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
+        self.classes = classes
+        self.temper = temper
+        self.n_jobs = n_jobs
+        self.estimate = estimate
+
+    def _families(self) -> Multinomial:
+        return Multinomial(Dirichlet(self.alpha), fractional=True)
+
+
+class BernoulliNB(Preset):
+    """Yes-or-no columns.
+
+    Parameters
+    ----------
+    alpha : both sides of the Beta, a number or one for each feature
+    binarize : a one is any number above it; None if the columns are zeros and ones
+    """
+
+    def __init__(
+        self,
+        *,
+        alpha: Any = 1.0,
+        binarize: float | None = 0.0,
+        fit_prior: bool = True,
+        class_prior: Any = None,
+        classes: Any = None,
+        temper: Any = None,
+        n_jobs: int | None = None,
+        estimate: str = "predictive",
+    ) -> None:
+        self.alpha = alpha
+        self.binarize = binarize
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
+        self.classes = classes
+        self.temper = temper
+        self.n_jobs = n_jobs
+        self.estimate = estimate
+
+    def _families(self) -> Bernoulli:
+        return Bernoulli(Beta(self.alpha, self.alpha), threshold=self.binarize)
+
+
+class CategoricalNB(Preset):
+    """Columns of levels. Integers are codes 0, 1, ... up to the largest seen, each of them a level.
+
+    Parameters
+    ----------
+    alpha : concentration of the Dirichlet, a number or one for each feature
+    min_categories : the least number of levels, a number or one for each feature
+    unseen : {"ignore", "error", "reserve"}, what a level does that training never saw
+    """
+
+    def __init__(
+        self,
+        *,
+        alpha: Any = 1.0,
+        min_categories: Any = None,
+        fit_prior: bool = True,
+        class_prior: Any = None,
+        classes: Any = None,
+        temper: Any = None,
+        n_jobs: int | None = None,
+        estimate: str = "predictive",
+        unseen: str = "ignore",
+    ) -> None:
+        self.alpha = alpha
+        self.min_categories = min_categories
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
+        self.classes = classes
+        self.temper = temper
+        self.n_jobs = n_jobs
+        self.estimate = estimate
+        self.unseen = unseen
+
+    def _families(self) -> Categorical:
+        alpha = np.asarray(self.alpha, float)
+        levels = Codes(0 if self.min_categories is None else self.min_categories)
+        return Categorical(Dirichlet(alpha[:, None] if alpha.ndim else alpha), levels=levels, unseen=self.unseen)
+
+
+class PoissonNB(Preset):
+    """Counts that have rates of their own, column by column; the predictive is negative binomial.
+
+    Numbers that are no counts are taken through rate**x exp(-rate), which is then no distribution over x.
+
+    Parameters
+    ----------
+    prior : Gamma, default worth one event at the data's pooled rate
+    """
+
+    def __init__(
+        self,
+        *,
+        prior: Gamma | None = None,
+        fit_prior: bool = True,
+        class_prior: Any = None,
+        classes: Any = None,
+        temper: Any = None,
+        n_jobs: int | None = None,
+        estimate: str = "predictive",
+    ) -> None:
+        self.prior = prior
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
+        self.classes = classes
+        self.temper = temper
+        self.n_jobs = n_jobs
+        self.estimate = estimate
+
+    def _families(self) -> Poisson:
+        return Poisson(self.prior, fractional=True)

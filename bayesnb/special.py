@@ -1,0 +1,70 @@
+"""Small pure functions that the formulas need and that SciPy does not have to enough digits."""
+
+import numpy as np
+from scipy.special import gammaln, loggamma
+from scipy.special import log1p as accurate_log1p  # numpy's complex log1p has no correct digit near 0
+
+Array = np.ndarray
+
+STIRLING_FROM = 16.0  # from here on the series below is exact to the last bit
+STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360)
+
+
+def ratio(part: Array, whole: Array) -> Array:
+    """`part / whole`, and 0 where the whole is 0."""
+    part, whole = np.broadcast_arrays(np.asarray(part, float), np.asarray(whole, float))
+    return np.divide(part, whole, out=np.zeros(part.shape), where=whole != 0)
+
+
+def log(x: Array) -> Array:
+    """The logarithm of non-negative numbers; log 0 is -inf, without a warning."""
+    with np.errstate(divide="ignore"):
+        return np.log(x)
+
+
+def _stirling_tail(z: Array) -> Array:
+    """ln Gamma(z) - [(z - 1/2) ln z - z + ln(2 pi) / 2] for large z."""
+    inverse, total = 1 / z, 0.0
+    for term in reversed(STIRLING):
+        total = term + total * inverse**2
+    return total * inverse
+
+
+def log_gamma_ratio(a: Array, s: Array) -> Array:
+    """ln Gamma(a + s) - ln Gamma(a) for a >= 0 and s real or complex; +inf where Gamma(a + s) has no mean.
+
+    The difference of two log gammas has lost five digits at a = 1e9 and all of them at 1e15. Where both
+    arguments are large, Stirling's series is subtracted term by term, so the large parts never meet.
+
+    >>> round(float(log_gamma_ratio(1e15, 5)), 10)  # 5 log(1e15), and gammaln says 174
+    172.6938819745
+    """
+    a, s = np.asarray(a, float), np.asarray(s)
+    lgamma = loggamma if np.iscomplexobj(s) else gammaln
+    with np.errstate(all="ignore"):
+        z = a + s
+        large = (a >= STIRLING_FROM) & (z.real >= STIRLING_FROM)
+        value = lgamma(z) - lgamma(a)
+        if large.any():
+            far, further = np.where(large, a, STIRLING_FROM), np.where(large, z, STIRLING_FROM)
+            step = further - far
+            stirling = (far - 0.5) * accurate_log1p(step / far) + step * np.log(further) - step
+            value = np.where(large, stirling + _stirling_tail(further) - _stirling_tail(far), value)
+        value = np.where(s == 0, 0.0, value)
+        return np.where((z.real <= 0) & (s != 0), np.inf, value)
+
+
+def log1p_square(z: Array) -> Array:
+    """log(1 + z**2) for any real z, also where the square overflows."""
+    size = np.abs(z)
+    small = np.where(size < 1e8, size, 0.0)
+    return np.where(size < 1e8, np.log1p(small * small), 2 * log(np.where(size < 1e8, 1.0, size)))
+
+
+def dot_logs(x: Array, logs: Array) -> Array:
+    """Sum of x * logs over features, `(r, f), (c, f) -> (r, c)`, where 0 * -inf is 0; x may be sparse."""
+    never = np.isneginf(logs)
+    if not never.any():
+        return x @ logs.T
+    total = x @ np.where(never, 0.0, logs).T
+    return np.where(x @ never.T.astype(float) > 0, -np.inf, total)

@@ -1,0 +1,271 @@
+"""Any table, seen one way: columns with names, as numbers or as values. The only module that knows dataframes.
+
+NumPy arrays, SciPy sparse, lists of lists; pandas, polars, pyarrow and what else narwhals reads. Missing cells
+(NaN, None, NA, masked) come out as NaN among numbers, and as None or NaN among values.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+Array = np.ndarray
+ROWS_AT_ONCE = 1 << 14
+
+
+class Table(ABC):
+    """Rows and named columns; a column has a kind, `"flag"`, `"level"` or `"number"`, and can be read two ways."""
+
+    columns: tuple[Hashable, ...]
+    rows: int
+
+    @abstractmethod
+    def take(self, keep: Array) -> Self:
+        """The rows where `keep` is true."""
+
+    @abstractmethod
+    def kind(self, column: int) -> str:
+        """What the column seems to hold."""
+
+    @abstractmethod
+    def numbers(self, columns: Sequence[int]) -> Any:
+        """Some columns as an `(r, f)` array or CSR of numbers, missing cells NaN."""
+
+    @abstractmethod
+    def values(self, column: int) -> tuple[Array, tuple[Any, ...] | None]:
+        """One column's values, and the levels that its type declares."""
+
+
+def open_table(x: Any) -> Table:
+    """The table behind whatever the user has."""
+    if isinstance(x, Table):
+        return x
+    if nw.dependencies.is_into_dataframe(x):
+        return FrameTable(x)
+    if sparse.issparse(x):
+        return SparseTable(x)
+    return ArrayTable(x)
+
+
+def is_frame(x: Any) -> bool:
+    """Whether the columns have names of their own."""
+    return nw.dependencies.is_into_dataframe(x)
+
+
+def is_missing(values: Array) -> Array:
+    """Where a value is NaN, None or NA."""
+    return np.asarray(pd.isna(values))
+
+
+def read_file(path: Any) -> Any:
+    """A CSV file, or a TSV by its ending, as a dataframe."""
+    return pd.read_csv(path, sep="\t" if str(path).endswith(".tsv") else ",")
+
+
+class ArrayTable(Table):
+    """A two-dimensional NumPy array, or what becomes one. Columns are named by position."""
+
+    def __init__(self, x: Any) -> None:
+        self.x = _as_array(x)
+        _refuse_odd_shape(self.x.shape)
+        self.rows = len(self.x)
+        self.columns = tuple(range(self.x.shape[1]))
+
+    def take(self, keep: Array) -> Self:
+        return type(self)(self.x[keep])
+
+    def kind(self, column: int) -> str:
+        if self.x.dtype.kind == "O":
+            return _kind_of_objects(column, self.x[:, column])
+        return {"b": "flag", "U": "level", "S": "level", "T": "level"}.get(self.x.dtype.kind, "number")
+
+    def numbers(self, columns: Sequence[int]) -> Array:
+        if self.x.dtype.kind not in "biuf":
+            return np.column_stack([_floats(column, self.x[:, column]) for column in columns])
+        return self.x if len(columns) == self.x.shape[1] and list(columns) == list(self.columns) else self.x[:, columns]
+
+    def values(self, column: int) -> tuple[Array, None]:
+        return self.x[:, column], None
+
+
+class SparseTable(Table):
+    """SciPy sparse, matrix or array, any format. A cell that is not stored is zero."""
+
+    def __init__(self, x: Any) -> None:
+        if np.iscomplexobj(x):
+            raise ValueError("Complex data not supported\n")
+        _refuse_odd_shape(x.shape)
+        self.x = sparse.csr_array(x)
+        self.x.sum_duplicates()
+        self.rows = self.x.shape[0]
+        self.columns = tuple(range(self.x.shape[1]))
+
+    def take(self, keep: Array) -> Self:
+        return type(self)(self.x[keep])
+
+    def kind(self, column: int) -> str:
+        return "number"
+
+    def numbers(self, columns: Sequence[int]) -> sparse.csr_array:
+        return self.x if len(columns) == self.x.shape[1] else self.x[:, columns]
+
+    def values(self, column: int) -> tuple[Array, None]:
+        raise TypeError("Sparse input has no levels: give a Categorical column as a dense array, X.toarray().")
+
+
+class FrameTable(Table):
+    """A dataframe. Columns are named by label."""
+
+    def __init__(self, x: Any) -> None:
+        try:
+            self.x = nw.from_native(x, eager_only=True)
+        except nw.exceptions.DuplicateError as error:
+            raise ValueError(f"X has columns of the same name; rename them. {error}") from None
+        _refuse_odd_shape(self.x.shape)
+        self.rows = len(self.x)
+        self.columns = tuple(self.x.columns)
+
+    def take(self, keep: Array) -> Self:
+        return type(self)(self.x.filter(keep.tolist()).to_native())
+
+    def _series(self, column: int) -> nw.Series:
+        return self.x[:, column]
+
+    def kind(self, column: int) -> str:
+        name, dtype = self.columns[column], self._series(column).dtype
+        if dtype == nw.Boolean:
+            return "flag"
+        if dtype.is_temporal():
+            raise ValueError(f"column {name!r} holds {dtype}: make it a number or a category first, or drop it: {{{name!r}: None}}.")
+        return "number" if dtype.is_numeric() else "level"
+
+    def numbers(self, columns: Sequence[int]) -> Array:
+        first = self._series(columns[0]).dtype
+        narrow = first == nw.Float32 and all(self._series(column).dtype == first for column in columns)
+        filled = np.empty((self.rows, len(columns)), np.float32 if narrow else float)
+        for place, column in enumerate(columns):
+            filled[:, place] = self._numbers(column)
+        return filled
+
+    def _numbers(self, column: int) -> Array:
+        series = self._series(column)
+        if series.dtype.is_numeric():
+            return series.cast(nw.Float64).to_numpy()
+        if series.dtype == nw.Boolean:
+            return series.cast(nw.Float64).to_numpy()
+        return _floats(self.columns[column], series.to_numpy())
+
+    def values(self, column: int) -> tuple[Array, tuple[Any, ...] | None]:
+        series = self._series(column)
+        native = series.to_native()
+        if isinstance(getattr(native, "dtype", None), pd.CategoricalDtype):
+            declared = tuple(native.cat.categories.tolist())
+        else:
+            declared = tuple(series.dtype.categories) if isinstance(series.dtype, nw.Enum) else None
+        return series.to_numpy(), declared
+
+
+@dataclass(frozen=True)
+class Values:
+    """Distinct values of a column and where they stand: -1 is a missing cell."""
+
+    distinct: tuple[Any, ...]
+    codes: Array
+
+
+def factorize(name: Hashable, values: Array) -> Values:
+    """The distinct values of a column as plain Python ones, all of one type."""
+    values = values.astype(object) if values.dtype.kind in "UST" else values
+    codes, distinct = pd.factorize(values)
+    try:
+        plain = tuple(np.asarray(distinct, object).tolist())
+        plain = tuple(value.item() if isinstance(value, np.generic) else value for value in plain)
+        if len({_species(value) for value in plain}) > 1:
+            raise TypeError
+        hash(plain)
+    except TypeError:
+        kinds = sorted({type(value).__name__ for value in plain})
+        raise ValueError(f"column {name!r} mixes levels of the types {', '.join(kinds)}; make them one type, say .astype(str).") from None
+    return Values(plain, codes)
+
+
+def _species(value: Any) -> str:
+    return "number" if isinstance(value, (int, float)) and not isinstance(value, bool) else type(value).__name__
+
+
+def refuse(x: Any, columns: Sequence[Hashable], bad: Callable[[Array], Array], what: str, advice: str) -> None:
+    """Raise for the first bad cell of an `(r, f)` array or CSR: what, how many, where, and what to do."""
+    for start in range(0, x.shape[0], ROWS_AT_ONCE):
+        part = x[start : start + ROWS_AT_ONCE]
+        flagged = bad(part.data if sparse.issparse(part) else part)
+        if not flagged.any():
+            continue
+        if sparse.issparse(part):
+            at = int(flagged.argmax())
+            row, column, value = int(np.searchsorted(part.indptr, at, "right")) - 1, part.indices[at], part.data[at]
+        else:
+            row, column = (int(place) for place in np.argwhere(flagged)[0])
+            value = part[row, column]
+        name = columns[column]
+        raise ValueError(
+            f"column {name!r}: {what}, first at row {start + row}: {value}"
+            f" ({int(flagged.sum())} such cells in {part.shape[0]} rows read). {advice.format(name=repr(name))}"
+        )
+
+
+def _floats(name: Hashable, values: Array) -> Array:
+    """A column of objects or text as floats, if its values are numbers."""
+    if values.dtype.kind in "USTMm":
+        raise ValueError(f"column {name!r} holds {values.dtype}, not numbers. Declare it: families={{{name!r}: Categorical()}}.")
+    try:
+        missing = pd.isna(values)
+        if any(isinstance(value, str) for value in values[~missing]):
+            raise ValueError("it holds text")
+        return np.where(missing, np.nan, values).astype(float)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"column {name!r} is not numeric: {error}. If it has levels, declare it: families={{{name!r}: Categorical()}}.") from None
+
+
+def _kind_of_objects(name: Hashable, values: Array) -> str:
+    """An array's one dtype says nothing about a column of objects, so its values do."""
+    kinds = {_species(value) for value in values[~pd.isna(values)]}
+    if kinds <= {"number", "float64", "int64", "float32", "int32"}:
+        return "number"
+    if kinds <= {"bool", "bool_"}:
+        return "flag"
+    if len(kinds) > 1:
+        raise ValueError(f"column {name!r} mixes {', '.join(sorted(kinds))} values; make them one type.")
+    return "level"
+
+
+def _as_array(x: Any) -> Array:
+    if isinstance(x, np.ma.MaskedArray):
+        x = x.astype(object if x.dtype.kind in "OUST" else float).filled(None if x.dtype.kind in "OUST" else np.nan)
+    try:
+        array = np.asarray(x)
+    except ValueError as error:
+        raise ValueError(f"X is not a table: {error}") from None
+    if array.dtype.kind in "UST" and not isinstance(x, np.ndarray):
+        array = np.array(x, dtype=object)  # a list of mixed lists, which NumPy made all text
+    if array.dtype.kind == "c":
+        raise ValueError("Complex data not supported\n")
+    if array.dtype.kind in "MmV":
+        raise ValueError(f"X holds {array.dtype}: make it numbers or categories first.")
+    return array
+
+
+def _refuse_odd_shape(shape: tuple[int, ...]) -> None:
+    if len(shape) != 2:
+        raise ValueError(
+            f"Expected 2D array, got {len(shape)}D array instead (shape={shape}). Reshape your data: "
+            "X.reshape(-1, 1) if it is one feature, X.reshape(1, -1) if it is one row."
+        )
+    if shape[0] == 0:
+        raise ValueError(f"Found array with 0 sample(s) (shape={shape}) while a minimum of 1 is required.")
+    if shape[1] == 0:
+        raise ValueError(f"Found array with 0 feature(s) (shape={shape}) while a minimum of 1 is required.")
