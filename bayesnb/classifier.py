@@ -17,7 +17,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayesnb.evaluate import temper_by_loo
-from bayesnb.families import FAMILIES, Categorical
 from bayesnb.families.base import Array, Belief, Cells, Family
 from bayesnb.model import Model, Product, ProductDensity, ProductStats, normalised, observe
 from bayesnb.priors import ClassDie, class_die
@@ -108,7 +107,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> Array:
         """The most probable label of each row."""
-        return self.classes_[self._possible(X).argmax(axis=1)]
+        best = self._possible(X).argmax(axis=1)
+        return self.classes_[best]
 
     def _possible(self, X: Any) -> Array:
         joint = self.predict_joint_log_proba(X)
@@ -210,14 +210,14 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        said = self._families()
-        families = [said] if isinstance(said, Family) else [family() for family in FAMILIES]
-        reads = {family.cells for family in families}
-        tags.input_tags.allow_nan = all(family.missing for family in families) or len(families) > 1
-        tags.input_tags.sparse = not isinstance(said, Categorical)
-        tags.input_tags.categorical = tags.input_tags.string = "level" in reads
-        tags.input_tags.positive_only = reads == {"count"} or (isinstance(said, Categorical) and said.levels is not None)
-        tags.classifier_tags.poor_score = reads != {"real"}
+        said, inputs = self._families(), tags.input_tags
+        if isinstance(said, Family):
+            inputs.allow_nan, inputs.sparse = said.missing, said.cells != "level"
+            inputs.categorical = inputs.string = said.cells == "level"
+            inputs.positive_only = said.positive_only
+            tags.classifier_tags.poor_score = said.cells != "real"
+        else:  # sparse tables are refused unless they hold counts, so that is not promised
+            inputs.allow_nan = inputs.string = True
         return tags
 
 

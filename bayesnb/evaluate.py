@@ -26,11 +26,15 @@ def loo_log_proba(
 def temper_by_loo(
     posterior: Product, cells: Sequence[Cells], codes: Array, weight: Array | None = None, n_jobs: int | None = None
 ) -> float:
-    """The exponent on the features' evidence with the best leave-one-out log score of the labels."""
+    """The exponent on the features' evidence with the best leave-one-out log score of the labels.
+
+    A row of weight w is w rows: one of them is left out, and its score counts w times.
+    """
     own, share = np.arange(len(codes)), np.ones(len(codes)) if weight is None else weight
+    one = np.minimum(share, 1.0)
 
     def loss(log_power: float) -> float:
-        scores = loo_log_proba(posterior, cells, codes, weight, float(np.exp(log_power)), n_jobs)
+        scores = loo_log_proba(posterior, cells, codes, one, float(np.exp(log_power)), n_jobs)
         return -float(share @ scores[own, codes])
 
     found = minimize_scalar(loss, bounds=np.log(TEMPERS), method="bounded", options={"xatol": 1e-4})

@@ -58,7 +58,9 @@ class Block:
             return tuple(family.levels)
         values, declared = table.values(self.places[j])
         found = factorize(name, values).distinct
-        if isinstance(family.levels, Codes) and declared is None and all(not isinstance(v, str) for v in found):
+        if family.positive_only and any(not isinstance(value, str) and value < 0 for value in found):
+            raise ValueError(f"Negative values in data passed as codes: column {name!r} holds {min(found)}. Codes are 0, 1, 2, ...")
+        if isinstance(family.levels, Codes) and declared is None and any(_is_whole(value) for value in found):
             return _codes(name, found, max(len(known), int(np.broadcast_to(family.levels.least, len(self.names))[j])))
         new = sorted(set(found) - set(known) - set(declared or ()))
         return known + tuple(level for level in declared or () if level not in set(known)) + tuple(new)
@@ -127,7 +129,7 @@ class Schema:
         """Raise for a column of numbers whose squares leave the range of floats."""
         for block, x in zip(self.blocks, cells, strict=True):
             if block.family.cells == "real" and x.dtype.kind == "f":
-                least, most = (reduce.reduce(x, axis=0, initial=first) for reduce, first in ((np.fmin, np.inf), (np.fmax, -np.inf)))
+                least, most = _range(x)
                 with np.errstate(over="ignore", invalid="ignore"):
                     spread = np.where(most > least, most.astype(float) - least, 1.0)
                 extreme = (spread > 1e150) | (spread < 1e-150)
@@ -220,7 +222,7 @@ def _plain(value: Any) -> Any:
 
 def _codes(name: Hashable, found: Levels, least: int) -> Levels:
     """0, 1, ... up to the largest code, as scikit-learn counts categories."""
-    wrong = [value for value in found if value != int(value) or value < 0]
+    wrong = [value for value in found if not _is_whole(value)]
     if wrong:
         raise ValueError(f"column {name!r} holds {wrong[0]}: codes of categories are 0, 1, 2, ... For other levels: NaiveBayes(Categorical()).")
     size = max([int(value) + 1 for value in found] + [least])
@@ -230,6 +232,17 @@ def _codes(name: Hashable, found: Levels, least: int) -> Levels:
             "NaiveBayes(Categorical()) takes any values as levels, and only those that occur."
         )
     return tuple(range(size))
+
+
+def _range(x: Array | Dense) -> tuple[Array, Array]:
+    """The least and largest number of every column."""
+    if isinstance(x, Dense):
+        return x.rows.nanmin(axis=0).toarray(), x.rows.nanmax(axis=0).toarray()
+    return np.fmin.reduce(x, axis=0), np.fmax.reduce(x, axis=0)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, (int, float)) and value == int(value)
 
 
 def _above(x: Any, threshold: float) -> Any:
@@ -253,14 +266,15 @@ def _check_flag(family: Family, names: Sequence[Hashable], x: Any) -> None:
     if family.threshold is None and x.dtype.kind != "b":  # type: ignore[attr-defined]
         odd = partial(refuse, advice="Give Bernoulli a threshold, or declare another family: families={{{name}: Gaussian()}}.")
         odd(x, names, lambda part: ~((part == 0) | (part == 1) | np.isnan(part)), "a cell is neither 0 nor 1")
-    elif x.dtype.kind == "f":
-        refuse(x, names, np.isinf, "a number is infinite", "Make it NaN if it is missing.")
+    else:
+        _check_real(family, names, x)
 
 
 def _check_count(family: Family, names: Sequence[Hashable], x: Any) -> None:
     advice = "If it is not a count, declare another family: families={{{name}: Gaussian()}}."
     if x.dtype.kind not in "bu":
-        refuse(x, names, lambda part: (part < 0) | np.isinf(part), "a count is negative or infinite", advice)
+        refuse(x, names, lambda part: part < 0, "Negative values in data passed as counts", advice)
+    _check_real(family, names, x)
     if x.dtype.kind == "f" and not family.fractional:  # type: ignore[attr-defined]
         advice += " For weights such as tf-idf: fractional=True."
         refuse(x, names, lambda part: ~np.isnan(part) & (part != np.floor(part)), "a count is no whole number", advice)

@@ -170,6 +170,11 @@ class Family(ABC):
     reads_sparse: ClassVar[bool] = False  # reads CSR as it is
     missing: ClassVar[bool] = True  # a missing cell is silent
 
+    @property
+    def positive_only(self) -> bool:
+        """Whether a negative number is an error."""
+        return self.cells == "count"
+
     @abstractmethod
     def observe(self, x: Cells, weight: sparse.csc_array, sizes: tuple[int, ...] = ()) -> Stats:
         """The stats of one block of cells; `sizes` are the levels of each column, where columns have levels."""

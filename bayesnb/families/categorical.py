@@ -137,7 +137,10 @@ class Dice(Row, Die):
 
 @dataclass(frozen=True)
 class Codes:
-    """Levels that are integers from 0 to the largest seen, with a least number of them, as scikit-learn counts."""
+    """Levels that are integers from 0 to the largest seen, with a least number of them, as scikit-learn counts.
+
+    A column without any whole number is no column of codes; its values are levels like any other's.
+    """
 
     least: Any = 0
 
@@ -163,6 +166,10 @@ class Categorical(Family):
             raise ValueError(f"Categorical: unseen must be 'ignore', 'error' or 'reserve', got {self.unseen!r}.")
         if not isinstance(self.prior, Dirichlet):
             object.__setattr__(self, "prior", Dirichlet(self.prior))
+
+    @property
+    def positive_only(self) -> bool:
+        return isinstance(self.levels, Codes)
 
     def observe(self, x: Cells, weight: sparse.csc_array, sizes: tuple[int, ...] = ()) -> CategoricalStats:
         return CategoricalStats.of(x, weight, sizes)
