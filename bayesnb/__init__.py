@@ -5,28 +5,50 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-_HOMES = {
-    "bayesnb.classifier": ("NaiveBayes",),
-    "bayesnb.presets": ("BernoulliNB", "CategoricalNB", "GaussianNB", "MultinomialNB", "PoissonNB"),
-    "bayesnb.families": ("Bernoulli", "Categorical", "Gaussian", "Multinomial", "Poisson")
-    + ("Beta", "Dirichlet", "Gamma", "NormalInverseGamma"),
-    "bayesnb.schema": ("UnseenLevelWarning",),
+_HOME = {
+    "NaiveBayes": "estimators",
+    "BernoulliNB": "estimators",
+    "CategoricalNB": "estimators",
+    "GaussianNB": "estimators",
+    "MultinomialNB": "estimators",
+    "PoissonNB": "estimators",
+    "Bernoulli": "families",
+    "Categorical": "families",
+    "Gaussian": "families",
+    "Multinomial": "families",
+    "Poisson": "families",
+    "Beta": "families",
+    "Dirichlet": "families",
+    "Gamma": "families",
+    "NormalInverseGamma": "families",
+    "UnseenLevelWarning": "schema",
 }
-_HOME = {name: module for module, names in _HOMES.items() for name in names}
 
-__all__ = sorted(_HOME)  # noqa: PLE0605
+__all__ = list(_HOME)
 
 if TYPE_CHECKING:
-    from bayesnb.classifier import NaiveBayes
-    from bayesnb.families import Bernoulli, Beta, Categorical, Dirichlet, Gamma, Gaussian, Multinomial, NormalInverseGamma, Poisson
-    from bayesnb.presets import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB, PoissonNB
-    from bayesnb.schema import UnseenLevelWarning
+    from bayesnb.estimators import BernoulliNB as BernoulliNB
+    from bayesnb.estimators import CategoricalNB as CategoricalNB
+    from bayesnb.estimators import GaussianNB as GaussianNB
+    from bayesnb.estimators import MultinomialNB as MultinomialNB
+    from bayesnb.estimators import NaiveBayes as NaiveBayes
+    from bayesnb.estimators import PoissonNB as PoissonNB
+    from bayesnb.families import Bernoulli as Bernoulli
+    from bayesnb.families import Beta as Beta
+    from bayesnb.families import Categorical as Categorical
+    from bayesnb.families import Dirichlet as Dirichlet
+    from bayesnb.families import Gamma as Gamma
+    from bayesnb.families import Gaussian as Gaussian
+    from bayesnb.families import Multinomial as Multinomial
+    from bayesnb.families import NormalInverseGamma as NormalInverseGamma
+    from bayesnb.families import Poisson as Poisson
+    from bayesnb.schema import UnseenLevelWarning as UnseenLevelWarning
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'bayesnb' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_HOME[name]), name)
+    value = globals()[name] = getattr(import_module(f"bayesnb.{_HOME[name]}"), name)
     return value
 
 

@@ -5,8 +5,6 @@ The only module that knows scikit-learn. Frames whose columns are reordered rais
 
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
-from html import escape
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -18,9 +16,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayesnb.evaluate import temper_by_loo
 from bayesnb.families.base import Array, Belief, Cells, Family
+from bayesnb.labels import distinct, encode, weights
 from bayesnb.model import Model, Product, ProductDensity, ProductStats, normalised, observe
 from bayesnb.priors import ClassDie, class_die
 from bayesnb.schema import Schema
+from bayesnb.summary import state_html
 from bayesnb.table import Table, is_frame, is_missing, open_table
 
 ESTIMATES = ("predictive", "mean", "map", "mle")
@@ -32,11 +32,17 @@ class Classifier(ClassifierMixin, BaseEstimator):
     _doc_link_module = "bayesnb"
     _doc_link_template = ""
 
-    class_prior: Any
-    classes: Any
-    temper: Any
-    n_jobs: int | None
-    estimate: str
+    classes_: Array
+    schema_: Schema
+    model_: Model
+    temper_: float
+
+    def __init__(self, class_prior: Any, classes: Any, temper: Any, n_jobs: int | None, estimate: str) -> None:
+        self.class_prior = class_prior
+        self.classes = classes
+        self.temper = temper
+        self.n_jobs = n_jobs
+        self.estimate = estimate
 
     def _families(self) -> Any:
         """A family for all columns, a mapping, or "auto"."""
@@ -49,7 +55,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         """Learn from a table and its labels; what was learnt before is forgotten."""
         with unchanged_on_error(self):
             for name in ("model_", "schema_", "classes_"):
-                vars(self).pop(name, None)
+                self.__dict__.pop(name, None)
             return self._learn(X, y, self.classes, sample_weight)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -58,29 +64,33 @@ class Classifier(ClassifierMixin, BaseEstimator):
             declared = self.classes if classes is None else classes
             if not hasattr(self, "model_") and declared is None:
                 raise ValueError("classes must be passed on the first call to partial_fit.")
-            if hasattr(self, "model_") and classes is not None and not np.array_equal(np.unique(classes), self.classes_):
-                raise ValueError(f"`classes={classes}` is not the same as on the last call to partial_fit: {self.classes_.tolist()}.")
+            if (
+                hasattr(self, "model_")
+                and classes is not None
+                and not np.array_equal(np.unique(classes), self.classes_)
+            ):
+                raise ValueError(
+                    f"`classes={classes}` is not the same as on the last call to partial_fit: {self.classes_.tolist()}."
+                )
             return self._learn(X, y, declared, sample_weight)
 
     def _learn(self, X: Any, y: Any, declared: Any, sample_weight: Any) -> Self:
         self._check_arguments()
         first = not hasattr(self, "model_")
         table = self._open(X, reset=first)
-        y, weight = _labels(self, y, table.rows), _weights(sample_weight, table.rows)
+        y, weight = _labels(self, y, table.rows), weights(sample_weight, table.rows)
         if weight is not None and not weight.all():  # a row of weight zero is no row
             keep = weight > 0
-            if not keep.any():
-                raise ValueError("sample_weight is zero for all rows: nothing is left to learn from.")
             table, y, weight = table.take(keep), y[keep], weight[keep]
-        classes = self.classes_ if not first else _distinct(y if declared is None else declared)
-        codes = _codes(y, classes)
+        classes = self.classes_ if not first else distinct(y if declared is None else declared)
+        codes = encode(y, classes)
         schema = Schema.learn(table, self._families()) if first else self.schema_.grown(table)
         cells = schema.read(table)
         schema.refuse_extremes(cells)
         observers = [block.observe for block in schema.blocks]
         new = observe(observers, cells, codes, len(classes), weight, self.n_jobs)
         die = self._class_die(classes)
-        model = _started(schema, die, new) if first else _continued(self.model_, schema, die, new)
+        model = schema.start(die, new) if first else schema.extend(self.model_, die, new)
         self.temper_ = self._temper(model.posterior, cells, codes, weight)
         self.classes_, self.schema_, self.model_ = classes, schema, model
         return self
@@ -115,8 +125,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
         nowhere = np.isneginf(joint.max(axis=1))
         if nowhere.any():
             raise ValueError(
-                f"{nowhere.sum()} rows are impossible under every class, first row {nowhere.argmax()}: 0/0 has no answer. "
-                "A smoothing of 0 does that; use a larger one, or estimate='predictive'."
+                f"{nowhere.sum()} rows are impossible under every class, first row {nowhere.argmax()}: 0/0 has no "
+                "answer. A smoothing of 0 does that; use a larger one, or estimate='predictive'."
             )
         return joint
 
@@ -128,8 +138,9 @@ class Classifier(ClassifierMixin, BaseEstimator):
             if bad.any():
                 label = self.classes_.tolist()[int(bad.argmax())]
                 raise ValueError(
-                    f"column {_short(key)}, class {label!r}: the data do not settle a distribution for estimate={self.estimate!r} "
-                    "(no rows, or no spread, and a prior that adds none). Use a proper prior and estimate='predictive'."
+                    f"column {_short(key)}, class {label!r}: the data do not settle a distribution for "
+                    f"estimate={self.estimate!r} (no rows, or no spread, and a prior that adds none). "
+                    "Use a proper prior and estimate='predictive'."
                 )
         return reader
 
@@ -146,7 +157,11 @@ class Classifier(ClassifierMixin, BaseEstimator):
     def _check_arguments(self) -> None:
         if self.estimate not in ESTIMATES:
             raise ValueError(f"estimate must be one of {', '.join(ESTIMATES)}, got {self.estimate!r}.")
-        if not (self.temper is None or self.temper == "loo" or (isinstance(self.temper, Real) and 0 < self.temper < np.inf)):
+        if not (
+            self.temper is None
+            or self.temper == "loo"
+            or (isinstance(self.temper, Real) and 0 < float(self.temper) < np.inf)
+        ):
             raise ValueError(f"temper must be None, 'loo' or a positive number, got {self.temper!r}.")
         if not (self.n_jobs is None or (isinstance(self.n_jobs, Integral) and self.n_jobs != 0)):
             raise ValueError(f"n_jobs must be None or a number of threads, got {self.n_jobs!r}.")
@@ -198,7 +213,9 @@ class Classifier(ClassifierMixin, BaseEstimator):
     def _evidence(self) -> tuple[float, tuple[Array, ...]]:
         for key, b, f in self.schema_.keys:
             if not self.model_.prior.blocks[b].strictly_proper[..., f].all():
-                raise ValueError(f"column {_short(key)}: its prior is improper, so the evidence is undefined. Give it a proper one.")
+                raise ValueError(
+                    f"column {_short(key)}: its prior is improper, so the evidence is undefined. Give a proper one."
+                )
         return self.model_.prior.log_evidence(self.model_.stats)
 
     def _repr_html_(self) -> str:
@@ -206,7 +223,10 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     def _html_repr(self) -> str:
         shown = super()._html_repr()
-        return shown + _state_html(self) if hasattr(self, "model_") else shown
+        if not hasattr(self, "model_"):
+            return shown
+        said = f"Predicts by {self.estimate}; temper {self.temper_:.3g}."
+        return shown + state_html(self.classes_, self.stats_.classes.counts, self.families_, said)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -221,89 +241,16 @@ class Classifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
-class NaiveBayes(Classifier):
-    """Naive Bayes over columns of any kind, with the whole posterior kept.
-
-    Parameters
-    ----------
-    families : "auto", a family, or a mapping from columns (or tuples of columns) to families
-        "auto" reads booleans as Bernoulli, levels (text, categories) as Categorical, numbers as Gaussian, and a
-        sparse table of counts as Multinomial. Columns that a mapping leaves out are inferred so; None drops one.
-    class_prior : concentration, Dirichlet, "uniform", "empirical" or {label: probability}, default=1.0
-        A Dirichlet's array is in the order of `classes`, or of `classes_` where that is None.
-    classes : labels that exist, default those of `y`
-        A declared class without rows keeps its prior mass.
-    temper : None, a positive exponent on the features' evidence, or "loo"
-        "loo" takes the exponent with the best exact leave-one-out log score, shown as `temper_`.
-    n_jobs : number of threads, default the cores that this process may use
-    estimate : {"predictive", "mean", "map", "mle"}
-        What predicts: the posterior predictive, or every parameter, the classes' included, plugged in at its
-        posterior mean, its mode, or its maximum likelihood estimate. With smoothing l, (n + l) / (N + l K) is
-        "mean" under Dirichlet(l), and "map" under Dirichlet(1 + l).
-
-    Examples
-    --------
-    >>> from bayesnb import NaiveBayes
-    >>> model = NaiveBayes().fit([[1.0, "a"], [1.2, "a"], [3.0, "b"], [3.1, "a"]], ["low", "low", "high", "high"])
-    >>> model.predict([[1.1, "a"]]).tolist()
-    ['low']
-    """
-
-    def __init__(
-        self,
-        families: Any = "auto",
-        *,
-        class_prior: Any = 1.0,
-        classes: Any = None,
-        temper: Any = None,
-        n_jobs: int | None = None,
-        estimate: str = "predictive",
-    ) -> None:
-        self.families = families
-        self.class_prior = class_prior
-        self.classes = classes
-        self.temper = temper
-        self.n_jobs = n_jobs
-        self.estimate = estimate
-
-    def _families(self) -> Any:
-        return self.families
-
-    def _class_die(self, classes: Array) -> ClassDie:
-        if isinstance(self.class_prior, (list, tuple, np.ndarray)):
-            raise ValueError(
-                "class_prior: a bare array may mean concentrations or probabilities. Say Dirichlet([...]) for the first, "
-                "{label: probability} for the second."
-            )
-        return super()._class_die(classes)
-
-
 @contextmanager
 def unchanged_on_error(estimator: Classifier) -> Iterator[None]:
     """A call that fails leaves the estimator as it was."""
-    before = dict(vars(estimator))
+    before = dict(estimator.__dict__)
     try:
         yield
     except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
+        estimator.__dict__.clear()
+        estimator.__dict__.update(before)
         raise
-
-
-def _started(schema: Schema, die: ClassDie, stats: ProductStats) -> Model:
-    beliefs = tuple(block.family.belief(seen) for block, seen in zip(schema.blocks, stats.blocks, strict=True))
-    return Model(Product(die(stats.classes), beliefs), stats)
-
-
-def _continued(model: Model, schema: Schema, die: ClassDie, new: ProductStats) -> Model:
-    """The model with more stats; where columns have new levels, old stats and prior get room for them."""
-    prior, old = list(model.prior.blocks), list(model.stats.blocks)
-    for b, block in enumerate(schema.blocks):
-        if block.sizes and block.sizes != old[b].sizes:  # type: ignore[attr-defined]
-            old[b] = old[b].grown(block.sizes)  # type: ignore[attr-defined]
-            prior[b] = block.family.belief(old[b])
-    stats = replace(model.stats, blocks=tuple(old)) + new
-    return Model(Product(die(stats.classes), tuple(prior)), stats)
 
 
 def _labels(estimator: Classifier, y: Any, rows: int) -> Array:
@@ -312,63 +259,16 @@ def _labels(estimator: Classifier, y: Any, rows: int) -> Array:
     y = column_or_1d(np.asarray(y), warn=True)
     if len(y) != rows:
         check_consistent_length(range(rows), y)
-    if is_missing(y).any():
-        raise ValueError(f"Input y contains NaN: {is_missing(y).sum()} labels are missing, first at row {is_missing(y).argmax()}. Drop those rows.")
+    missing = is_missing(y)
+    if missing.any():
+        raise ValueError(
+            f"Input y contains NaN: {missing.sum()} labels are missing, first at row {missing.argmax()}. "
+            "Drop those rows."
+        )
     assert_all_finite(y, input_name="y")
     check_classification_targets(y)
     return y
 
 
-def _distinct(labels: Any) -> Array:
-    try:
-        return np.unique(np.asarray(labels))
-    except TypeError:
-        raise ValueError("Unknown label type: labels of several types; make them one, say strings.") from None
-
-
-def _codes(y: Array, classes: Array) -> Array:
-    """The place of each label among the classes, which are sorted."""
-    places = {label: place for place, label in enumerate(classes.tolist())}
-    labels, inverse = np.unique(y, return_inverse=True)
-    unknown = [label for label in labels.tolist() if label not in places]
-    if unknown:
-        raise ValueError(f"y contains labels {unknown} that are not among the classes {classes.tolist()}; declare all of them as `classes`.")
-    return np.array([places[label] for label in labels.tolist()], np.intp)[inverse]
-
-
-def _weights(sample_weight: Any, rows: int) -> Array | None:
-    if sample_weight is None:
-        return None
-    try:
-        weight = np.asarray(sample_weight, float)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"sample_weight must be numbers: {error}") from None
-    weight = np.full(rows, float(weight)) if weight.ndim == 0 else weight
-    if weight.shape != (rows,):
-        raise ValueError(f"sample_weight must have one number for each of {rows} rows, got shape {weight.shape}.")
-    wrong = ~(np.isfinite(weight) & (weight >= 0))
-    if wrong.any():
-        raise ValueError(f"sample_weight must be finite and not negative; {wrong.sum()} are, first at row {wrong.argmax()}: {weight[wrong.argmax()]}.")
-    return weight
-
-
 def _short(key: Hashable) -> str:
     return f"{key!r}" if not isinstance(key, tuple) or len(key) < 8 else f"block of {len(key)} columns from {key[0]!r}"
-
-
-def _state_html(model: Classifier) -> str:
-    """The fitted state as a small table: classes with their rows, columns with their families."""
-    counts = model.stats_.classes.counts
-    classes = ", ".join(f"{escape(str(label))} ({count:g})" for label, count in zip(model.classes_.tolist(), counts, strict=True))
-    kinds: dict[str, list[str]] = {}
-    for name, family in model.families_.items():
-        kinds.setdefault(repr(family), []).append(str(name))
-    rows = "".join(
-        f"<tr><td>{escape(kind)}</td><td>{len(names)}</td><td>{escape(', '.join(names[:8]))}{', …' if len(names) > 8 else ''}</td></tr>"
-        for kind, names in kinds.items()
-    )
-    return (
-        f"<div><p><b>Learnt from {counts.sum():g} rows.</b> Classes (rows): {classes}. "
-        f"Predicts by {escape(model.estimate)}; temper {model.temper_:.3g}.</p>"
-        f"<table><thead><tr><th>family</th><th>columns</th><th>names</th></tr></thead><tbody>{rows}</tbody></table></div>"
-    )

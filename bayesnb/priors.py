@@ -37,12 +37,20 @@ def class_die(said: Any, classes: Array, order: Any = None) -> ClassDie:
 def _from_mapping(said: Mapping[Any, float], classes: Array) -> Array:
     labels = classes.tolist()
     if set(said) != set(labels):
-        raise ValueError(f"class_prior names the classes {list(said)}, but the model has {labels}; give each of them one probability.")
+        raise ValueError(
+            f"class_prior names the classes {list(said)}, but the model has {labels}; "
+            "give each of them one probability."
+        )
     return np.array([said[label] for label in labels], float)
 
 
 def _known(probability: Array) -> ClassDie:
-    if probability.ndim != 1 or not np.isfinite(probability).all() or (probability < 0).any() or abs(probability.sum() - 1) > 1e-8:
+    if (
+        probability.ndim != 1
+        or not np.isfinite(probability).all()
+        or (probability < 0).any()
+        or abs(probability.sum() - 1) > 1e-8
+    ):
         raise ValueError(f"class_prior: probabilities must be non-negative and sum to 1, got {probability.tolist()}.")
 
     def die(stats: DirichletStats) -> KnownDie:

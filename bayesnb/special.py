@@ -1,5 +1,7 @@
 """Small pure functions that the formulas need and that SciPy does not have to enough digits."""
 
+from typing import Any
+
 import numpy as np
 from scipy.special import gammaln, loggamma
 from scipy.special import log1p as accurate_log1p  # numpy's complex log1p has no correct digit near 0
@@ -24,13 +26,14 @@ def log(x: Array) -> Array:
 
 def _stirling_tail(z: Array) -> Array:
     """ln Gamma(z) - [(z - 1/2) ln z - z + ln(2 pi) / 2] for large z."""
-    inverse, total = 1 / z, 0.0
+    inverse: Array = 1 / z
+    total: Any = 0.0
     for term in reversed(STIRLING):
         total = term + total * inverse**2
     return total * inverse
 
 
-def log_gamma_ratio(a: Array, s: Array) -> Array:
+def log_gamma_ratio(a: Array, s: Any) -> Array:
     """ln Gamma(a + s) - ln Gamma(a) for a >= 0 and s real or complex; +inf where Gamma(a + s) has no mean.
 
     The difference of two log gammas has lost five digits at a = 1e9 and all of them at 1e15. Where both

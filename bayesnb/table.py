@@ -5,7 +5,7 @@ NumPy arrays, SciPy sparse, lists of lists; pandas, polars, pyarrow and what els
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -15,7 +15,6 @@ import pandas as pd
 from scipy import sparse
 
 Array = np.ndarray
-ROWS_AT_ONCE = 1 << 14
 
 
 class Table(ABC):
@@ -141,7 +140,9 @@ class FrameTable(Table):
         if dtype == nw.Boolean:
             return "flag"
         if dtype.is_temporal():
-            raise ValueError(f"column {name!r} holds {dtype}: make it a number or a category first, or drop it: {{{name!r}: None}}.")
+            raise ValueError(
+                f"column {name!r} holds {dtype}: make it a number or a category first, or drop it: {{{name!r}: None}}."
+            )
         return "number" if dtype.is_numeric() else "level"
 
     def numbers(self, columns: Sequence[int]) -> Array:
@@ -164,10 +165,8 @@ class FrameTable(Table):
         series = self._series(column)
         native = series.to_native()
         if isinstance(getattr(native, "dtype", None), pd.CategoricalDtype):
-            declared = tuple(native.cat.categories.tolist())
-        else:
-            declared = tuple(series.dtype.categories) if isinstance(series.dtype, nw.Enum) else None
-        return series.to_numpy(), declared
+            return series.to_numpy(), tuple(native.cat.categories.tolist())
+        return series.to_numpy(), tuple(series.dtype.categories) if isinstance(series.dtype, nw.Enum) else None
 
 
 @dataclass(frozen=True)
@@ -190,7 +189,9 @@ def factorize(name: Hashable, values: Array) -> Values:
         hash(plain)
     except TypeError:
         kinds = sorted({type(value).__name__ for value in plain})
-        raise ValueError(f"column {name!r} mixes levels of the types {', '.join(kinds)}; make them one type, say .astype(str).") from None
+        raise ValueError(
+            f"column {name!r} mixes levels of the types {', '.join(kinds)}; make them one type, say .astype(str)."
+        ) from None
     return Values(plain, codes)
 
 
@@ -198,37 +199,22 @@ def _species(value: Any) -> str:
     return "number" if isinstance(value, (int, float)) and not isinstance(value, bool) else type(value).__name__
 
 
-def refuse(x: Any, columns: Sequence[Hashable], bad: Callable[[Array], Array], what: str, advice: str) -> None:
-    """Raise for the first bad cell of an `(r, f)` array or CSR: what, how many, where, and what to do."""
-    for start in range(0, x.shape[0], ROWS_AT_ONCE):
-        part = x[start : start + ROWS_AT_ONCE]
-        flagged = bad(part.data if sparse.issparse(part) else part)
-        if not flagged.any():
-            continue
-        if sparse.issparse(part):
-            at = int(flagged.argmax())
-            row, column, value = int(np.searchsorted(part.indptr, at, "right")) - 1, part.indices[at], part.data[at]
-        else:
-            row, column = (int(place) for place in np.argwhere(flagged)[0])
-            value = part[row, column]
-        name = columns[column]
-        raise ValueError(
-            f"column {name!r}: {what}, first at row {start + row}: {value}"
-            f" ({int(flagged.sum())} such cells in {part.shape[0]} rows read). {advice.format(name=repr(name))}"
-        )
-
-
 def _floats(name: Hashable, values: Array) -> Array:
     """A column of objects or text as floats, if its values are numbers."""
     if values.dtype.kind in "USTMm":
-        raise ValueError(f"column {name!r} holds {values.dtype}, not numbers. Declare it: families={{{name!r}: Categorical()}}.")
+        raise ValueError(
+            f"column {name!r} holds {values.dtype}, not numbers. Declare it: families={{{name!r}: Categorical()}}."
+        )
     try:
         missing = pd.isna(values)
         if any(isinstance(value, str) for value in values[~missing]):
             raise ValueError("it holds text")
         return np.where(missing, np.nan, values).astype(float)
     except (TypeError, ValueError) as error:
-        raise type(error)(f"column {name!r} is not numeric: {error}. If it has levels, declare it: families={{{name!r}: Categorical()}}.") from None
+        raise type(error)(
+            f"column {name!r} is not numeric: {error}. "
+            f"If it has levels, declare it: families={{{name!r}: Categorical()}}."
+        ) from None
 
 
 def _kind_of_objects(name: Hashable, values: Array) -> str:
@@ -245,7 +231,8 @@ def _kind_of_objects(name: Hashable, values: Array) -> str:
 
 def _as_array(x: Any) -> Array:
     if isinstance(x, np.ma.MaskedArray):
-        x = x.astype(object if x.dtype.kind in "OUST" else float).filled(None if x.dtype.kind in "OUST" else np.nan)
+        odd = x.dtype.kind in "OUST"
+        x = np.ma.filled(x.astype(object if odd else float), None if odd else np.nan)
     try:
         array = np.asarray(x)
     except ValueError as error:

@@ -10,31 +10,36 @@ rows, `c` classes, `f` features, `k` levels. Values broadcast; only `Stats.of` c
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
 
 Array = np.ndarray
+Parameter = Any  # an array; a belief's constructor makes one of a number or a list
 Rng = Any  # a seed, or numpy.random.Generator
 Cells = Any  # an `(r, f)` array, or SciPy's CSR where the family can read it
 
 
 class Record:
-    """A frozen dataclass of arrays that share their leading axes. What is no array belongs to all of them."""
+    """A frozen dataclass of arrays that share their leading axes; fields named in `layout` are no arrays."""
+
+    layout: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         for field in fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)
-            if not isinstance(value, tuple):
+            is_array = isinstance(value, Real | Sequence) or hasattr(value, "__array__")  # not so a PyMC variable
+            if is_array and field.name not in self.layout:
                 object.__setattr__(self, field.name, np.asarray(value, float))
 
     def map(self, change: Callable[..., Array], *others: Self) -> Self:
         """The record of `change(array, ...)`, field by field."""
-        parts = ([getattr(record, field.name) for record in (self, *others)] for field in fields(self))  # type: ignore[arg-type]
-        return type(self)(*(values[0] if isinstance(values[0], tuple) else change(*values) for values in parts))
+        values = {field.name: [getattr(r, field.name) for r in (self, *others)] for field in fields(self)}  # type: ignore[arg-type]
+        return type(self)(*(own[0] if name in self.layout else change(*own) for name, own in values.items()))
 
     def __getitem__(self, index: Any) -> Self:
         return self.map(lambda array: array[index])
@@ -144,6 +149,10 @@ class Belief(Record, ABC):
     def estimate(self, kind: str) -> Density:
         """theta plugged in: its posterior `"mean"`, or its mode, `"map"`."""
 
+    @abstractmethod
+    def factor(self, pm: Any, name: str, stats: Any) -> None:
+        """The same belief and data in the PyMC model around: variables named after `name`, and a potential."""
+
     @property
     @abstractmethod
     def proper(self) -> Array:
@@ -169,6 +178,10 @@ class Family(ABC):
     whole: ClassVar[bool] = False  # one density over all columns of the block
     reads_sparse: ClassVar[bool] = False  # reads CSR as it is
     missing: ClassVar[bool] = True  # a missing cell is silent
+    levels: Any = None  # declared levels, or how to find them
+    unseen: str = "ignore"  # what a level does that training never saw
+    threshold: float | None = None  # a one is above it
+    fractional: bool = False  # numbers that are no counts are taken too
 
     @property
     def positive_only(self) -> bool:

@@ -13,7 +13,20 @@ import numpy as np
 from scipy import sparse
 from scipy.special import polygamma, psi
 
-from bayesnb.families.base import Array, Belief, Cells, Density, Family, Rng, Stats, checked, grouped_sum, lead, silent
+from bayesnb.families.base import (
+    Array,
+    Belief,
+    Cells,
+    Density,
+    Family,
+    Parameter,
+    Rng,
+    Stats,
+    checked,
+    grouped_sum,
+    lead,
+    silent,
+)
 from bayesnb.special import dot_logs, log, log_gamma_ratio, ratio
 
 
@@ -96,8 +109,8 @@ class Beta(Belief):
     array(0.25)
     """
 
-    a: Array
-    b: Array
+    a: Parameter
+    b: Parameter
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -166,6 +179,10 @@ class Beta(Belief):
         if kind == "mean":
             return BernoulliDensity(self.mean(), mirror.mean())
         return BernoulliDensity(self.mode(), mirror.mode())
+
+    def factor(self, pm: Any, name: str, stats: BernoulliStats) -> None:
+        probability = pm.Beta(f"{name}_probability", self.a, self.b, shape=self.a.shape)
+        pm.Potential(name, BernoulliDensity(probability, 1 - probability).log_likelihood(stats, pm.math))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -14,13 +14,25 @@ import numpy as np
 from scipy import sparse
 
 from bayesnb.families.base import Array, Cells, Family, Rng, one_hot
-from bayesnb.families.dirichlet import Die, DieDensity, Dirichlet, Levels, LevelStats, as_level, pick, throw, throw_log_moment
+from bayesnb.families.dirichlet import (
+    Die,
+    DieDensity,
+    Dirichlet,
+    DirichletStats,
+    Levels,
+    LevelStats,
+    as_level,
+    pick,
+    throw,
+    throw_log_moment,
+)
 from bayesnb.special import log
 
 
 class Row(Levels):
     """Dice laid end to end on the last axis; `sizes` are their numbers of levels."""
 
+    layout: ClassVar[tuple[str, ...]] = ("sizes",)
     sizes: tuple[int, ...]
 
     @property
@@ -78,6 +90,9 @@ class CategoricalStats(Row, LevelStats):
             larger.counts[:, start : start + self.sizes[feature]] = self.counts[:, self.span(feature)]
         return larger
 
+    def column(self, feature: int) -> DirichletStats:  # type: ignore[override]
+        return DirichletStats(self.counts[..., self.span(feature)])
+
     def mle(self) -> "CategoricalDensity":
         return CategoricalDensity(self.mle_share(), self.sizes)
 
@@ -133,6 +148,10 @@ class Dice(Row, Die):
 
     def estimate(self, kind: str) -> CategoricalDensity:
         return CategoricalDensity(self.mean() if kind == "mean" else self.mode(), self.sizes)
+
+    def factor(self, pm: Any, name: str, stats: CategoricalStats) -> None:
+        for feature in range(len(self.sizes)):
+            self.column(feature).factor(pm, f"{name}_{feature}", stats.column(feature))
 
 
 @dataclass(frozen=True)

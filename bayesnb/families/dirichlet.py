@@ -8,14 +8,14 @@ and a die thrown many times (multinomial.py) share it. Minka (2000), Estimating 
 """
 
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 from scipy.special import polygamma, psi
 
-from bayesnb.families.base import Array, Belief, Density, Record, Rng, Stats, checked, lead, silent
+from bayesnb.families.base import Array, Belief, Density, Parameter, Record, Rng, Stats, checked, lead, silent
 from bayesnb.special import log, log_gamma_ratio, ratio
 
 
@@ -69,7 +69,7 @@ class DieDensity(Density, Levels):
 class Die(Belief, Levels):
     """A Dirichlet belief about every die; what a cell is, and so `log_moment`, differs."""
 
-    concentration: Array
+    concentration: Parameter
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -97,7 +97,7 @@ class Die(Belief, Levels):
         return self.per_die((self.concentration <= 0).astype(float)) == 0
 
     def update(self, stats: Any) -> Self:
-        return replace(self, concentration=self.concentration + stats.counts)
+        return self.map(lambda array: array + stats.counts)
 
     def log_evidence(self, stats: Any) -> Array:
         """Of the throws in the order in which they came."""
@@ -199,7 +199,7 @@ class Dirichlet(Die):
     array([0.25, 0.25, 0.5 ])
     """
 
-    concentration: Array
+    concentration: Parameter
 
     def log_sum(self, logs: Array) -> Array:
         return np.logaddexp.reduce(logs, axis=-1, keepdims=True)
@@ -223,6 +223,10 @@ class Dirichlet(Die):
 
     def estimate(self, kind: str) -> DirichletDensity:
         return DirichletDensity(self.mean() if kind == "mean" else self.mode())
+
+    def factor(self, pm: Any, name: str, stats: DirichletStats) -> None:
+        probability = pm.Dirichlet(f"{name}_probability", self.concentration)
+        pm.Potential(name, DirichletDensity(probability).log_likelihood(stats, pm.math))
 
     def mle(self, stats: DirichletStats) -> DirichletDensity:
         return stats.mle()
@@ -278,6 +282,9 @@ class KnownDie(Belief):
 
     def estimate(self, kind: str) -> DirichletDensity:
         return self._density
+
+    def factor(self, pm: Any, name: str, stats: DirichletStats) -> None:
+        pm.Potential(name, self.log_evidence(stats))
 
     def mle(self, stats: DirichletStats) -> DirichletDensity:
         return self._density

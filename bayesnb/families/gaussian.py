@@ -219,6 +219,11 @@ class NormalInverseGamma(Belief):
     def estimate(self, kind: str) -> GaussianDensity:
         return GaussianDensity(*(self.mean() if kind == "mean" else self.mode()))
 
+    def factor(self, pm: Any, name: str, stats: GaussianStats) -> None:
+        variance = pm.InverseGamma(f"{name}_variance", self.shape, self.scale, shape=self.scale.shape)
+        mean = pm.Normal(f"{name}_mean", self.location, pm.math.sqrt(variance / self.count), shape=self.scale.shape)
+        pm.Potential(name, GaussianDensity(mean, variance).log_likelihood(stats, pm.math))
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Gaussian(Family):

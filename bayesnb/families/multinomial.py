@@ -115,6 +115,10 @@ class DirichletMultinomial(Die):
     def estimate(self, kind: str) -> MultinomialDensity:
         return MultinomialDensity(self.mean() if kind == "mean" else self.mode())
 
+    def factor(self, pm: Any, name: str, stats: MultinomialStats) -> None:
+        probability = pm.Dirichlet(f"{name}_probability", self.concentration)
+        pm.Potential(name, MultinomialDensity(probability).log_likelihood(stats, pm.math))
+
 
 def rising(counts: sparse.csr_array, concentration: Array) -> Array:
     """Sum over words of log of a (a+1) ... (a+x-1), `(r, k), (c, k) -> (r, c)`, one sparse product a factor."""

@@ -20,6 +20,7 @@ from bayesnb.families.base import (
     Cells,
     Density,
     Family,
+    Parameter,
     Rng,
     Stats,
     checked,
@@ -77,8 +78,8 @@ class Gamma(Belief):
     array(1.5)
     """
 
-    shape: Array
-    rate: Array
+    shape: Parameter
+    rate: Parameter
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -135,6 +136,10 @@ class Gamma(Belief):
 
     def estimate(self, kind: str) -> PoissonDensity:
         return PoissonDensity(self.mean() if kind == "mean" else self.mode())
+
+    def factor(self, pm: Any, name: str, stats: PoissonStats) -> None:
+        rate = pm.Gamma(f"{name}_rate", self.shape, self.rate, shape=self.rate.shape)
+        pm.Potential(name, PoissonDensity(rate).log_likelihood(stats, pm.math))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

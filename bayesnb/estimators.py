@@ -1,8 +1,9 @@
-"""One family for all columns, under scikit-learn's names and with its arguments: changing an import is enough.
+"""The estimators: `NaiveBayes` for columns of any kind, and presets with one family for all of them.
 
-`class_prior` is here None (a Dirichlet(1) die, learnt), "empirical", "uniform", or known probabilities in the
-order of `classes_`; `fit_prior=False` is "uniform". For scikit-learn's own numbers: `estimate="mean",
-class_prior="empirical"` in the discrete classes, `estimate="mle", class_prior="empirical"` in `GaussianNB`.
+The presets have scikit-learn's names and arguments, so that changing an import is enough. Their `class_prior`
+is None (a Dirichlet(1) die, learnt), "empirical", "uniform", or known probabilities in the order of `classes_`;
+`fit_prior=False` is "uniform". For scikit-learn's own numbers: `estimate="mean", class_prior="empirical"` in the
+discrete classes, `estimate="mle", class_prior="empirical"` in `GaussianNB`.
 """
 
 from typing import Any
@@ -10,15 +11,83 @@ from typing import Any
 import numpy as np
 
 from bayesnb.classifier import Classifier
-from bayesnb.families import Bernoulli, Beta, Categorical, Codes, Dirichlet, Gamma, Gaussian, Multinomial, NormalInverseGamma, Poisson
+from bayesnb.families import (
+    Bernoulli,
+    Beta,
+    Categorical,
+    Codes,
+    Dirichlet,
+    Gamma,
+    Gaussian,
+    Multinomial,
+    NormalInverseGamma,
+    Poisson,
+)
 from bayesnb.families.base import Array
 from bayesnb.priors import ClassDie, class_die
+
+
+class NaiveBayes(Classifier):
+    """Naive Bayes over columns of any kind, with the whole posterior kept.
+
+    Parameters
+    ----------
+    families : "auto", a family, or a mapping from columns (or tuples of columns) to families
+        "auto" reads booleans as Bernoulli, levels (text, categories) as Categorical, numbers as Gaussian, and a
+        sparse table of counts as Multinomial. Columns that a mapping leaves out are inferred so; None drops one.
+    class_prior : concentration, Dirichlet, "uniform", "empirical" or {label: probability}, default=1.0
+        A Dirichlet's array is in the order of `classes`, or of `classes_` where that is None.
+    classes : labels that exist, default those of `y`
+        A declared class without rows keeps its prior mass.
+    temper : None, a positive exponent on the features' evidence, or "loo"
+        "loo" takes the exponent with the best exact leave-one-out log score, shown as `temper_`.
+    n_jobs : number of threads, default the cores that this process may use
+    estimate : {"predictive", "mean", "map", "mle"}
+        What predicts: the posterior predictive, or every parameter, the classes' included, plugged in at its
+        posterior mean, its mode, or its maximum likelihood estimate. With smoothing l, (n + l) / (N + l K) is
+        "mean" under Dirichlet(l), and "map" under Dirichlet(1 + l).
+
+    Examples
+    --------
+    >>> from bayesnb import NaiveBayes
+    >>> model = NaiveBayes().fit([[1.0, "a"], [1.2, "a"], [3.0, "b"], [3.1, "a"]], ["low", "low", "high", "high"])
+    >>> model.predict([[1.1, "a"]]).tolist()
+    ['low']
+    """
+
+    def __init__(
+        self,
+        families: Any = "auto",
+        *,
+        class_prior: Any = 1.0,
+        classes: Any = None,
+        temper: Any = None,
+        n_jobs: int | None = None,
+        estimate: str = "predictive",
+    ) -> None:
+        self.families = families
+        super().__init__(class_prior, classes, temper, n_jobs, estimate)
+
+    def _families(self) -> Any:
+        return self.families
+
+    def _class_die(self, classes: Array) -> ClassDie:
+        if isinstance(self.class_prior, (list, tuple, np.ndarray)):
+            raise ValueError(
+                "class_prior: a bare array may mean concentrations or probabilities. "
+                "Say Dirichlet([...]) for the first, {label: probability} for the second."
+            )
+        return super()._class_die(classes)
 
 
 class Preset(Classifier):
     """What the presets share: how they say the class prior."""
 
-    fit_prior: bool
+    def __init__(
+        self, fit_prior: bool, class_prior: Any, classes: Any, temper: Any, n_jobs: int | None, estimate: str
+    ) -> None:
+        self.fit_prior = fit_prior
+        super().__init__(class_prior, classes, temper, n_jobs, estimate)
 
     def _class_die(self, classes: Array) -> ClassDie:
         said = self.class_prior if self.fit_prior or self.class_prior is not None else "uniform"
@@ -45,12 +114,7 @@ class GaussianNB(Preset):
         estimate: str = "predictive",
     ) -> None:
         self.prior = prior
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.classes = classes
-        self.temper = temper
-        self.n_jobs = n_jobs
-        self.estimate = estimate
+        super().__init__(fit_prior, class_prior, classes, temper, n_jobs, estimate)
 
     def _families(self) -> Gaussian:
         return Gaussian(self.prior)
@@ -79,12 +143,7 @@ class MultinomialNB(Preset):
         estimate: str = "predictive",
     ) -> None:
         self.alpha = alpha
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.classes = classes
-        self.temper = temper
-        self.n_jobs = n_jobs
-        self.estimate = estimate
+        super().__init__(fit_prior, class_prior, classes, temper, n_jobs, estimate)
 
     def _families(self) -> Multinomial:
         return Multinomial(Dirichlet(self.alpha), fractional=True)
@@ -113,12 +172,7 @@ class BernoulliNB(Preset):
     ) -> None:
         self.alpha = alpha
         self.binarize = binarize
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.classes = classes
-        self.temper = temper
-        self.n_jobs = n_jobs
-        self.estimate = estimate
+        super().__init__(fit_prior, class_prior, classes, temper, n_jobs, estimate)
 
     def _families(self) -> Bernoulli:
         return Bernoulli(Beta(self.alpha, self.alpha), threshold=self.binarize)
@@ -149,12 +203,7 @@ class CategoricalNB(Preset):
     ) -> None:
         self.alpha = alpha
         self.min_categories = min_categories
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.classes = classes
-        self.temper = temper
-        self.n_jobs = n_jobs
-        self.estimate = estimate
+        super().__init__(fit_prior, class_prior, classes, temper, n_jobs, estimate)
         self.unseen = unseen
 
     def _families(self) -> Categorical:
@@ -185,12 +234,7 @@ class PoissonNB(Preset):
         estimate: str = "predictive",
     ) -> None:
         self.prior = prior
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.classes = classes
-        self.temper = temper
-        self.n_jobs = n_jobs
-        self.estimate = estimate
+        super().__init__(fit_prior, class_prior, classes, temper, n_jobs, estimate)
 
     def _families(self) -> Poisson:
         return Poisson(self.prior, fractional=True)
