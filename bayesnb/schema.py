@@ -42,8 +42,8 @@ class Block:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many levels each column has, the reserved one included."""
-        return tuple(len(levels) + (self.family.unseen == "reserve") for levels in self.levels)
+        """How many levels each column has, the reserved one included; a column without any keeps a die of one."""
+        return tuple(max(len(levels) + (self.family.unseen == "reserve"), 1) for levels in self.levels)
 
     def observe(self, x: Cells, weight: sparse.csc_array) -> Stats:
         return self.family.observe(x, weight, self.sizes)

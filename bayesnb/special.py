@@ -57,6 +57,11 @@ def log_gamma_ratio(a: Array, s: Any) -> Array:
         return np.where((z.real <= 0) & (s != 0), np.inf, value)
 
 
+def less(moment: Array, normalizer: Array) -> Array:
+    """`moment - normalizer`, which stays infinite where the moment does not exist, whatever the normalizer is."""
+    return np.where(np.isposinf(moment.real), np.inf, moment - np.where(np.isposinf(normalizer.real), 0, normalizer))
+
+
 def log1p_square(z: Array) -> Array:
     """log(1 + z**2) for any real z, also where the square overflows."""
     size = np.abs(z)

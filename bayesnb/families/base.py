@@ -28,6 +28,7 @@ class Record:
     """A frozen dataclass of arrays that share their leading axes; fields named in `layout` are no arrays."""
 
     layout: ClassVar[tuple[str, ...]] = ()
+    renamed: ClassVar[dict[str, str]] = {}  # fields that the constructor calls otherwise
 
     def __post_init__(self) -> None:
         for field in fields(self):  # type: ignore[arg-type]
@@ -40,6 +41,10 @@ class Record:
         """The record of `change(array, ...)`, field by field."""
         values = {field.name: [getattr(r, field.name) for r in (self, *others)] for field in fields(self)}  # type: ignore[arg-type]
         return type(self)(*(own[0] if name in self.layout else change(*own) for name, own in values.items()))
+
+    def __repr__(self) -> str:
+        shown = (f"{self.renamed.get(f.name, f.name)}={getattr(self, f.name)}" for f in fields(self))  # type: ignore[arg-type]
+        return f"{type(self).__name__}({', '.join(shown)})"
 
     def __getitem__(self, index: Any) -> Self:
         return self.map(lambda array: array[index])

@@ -27,7 +27,7 @@ from bayesnb.families.base import (
     lead,
     silent,
 )
-from bayesnb.special import dot_logs, log, log_gamma_ratio, ratio
+from bayesnb.special import dot_logs, less, log, log_gamma_ratio, ratio
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +101,7 @@ class BernoulliDensity(Density):
         return coin_score(x, power * log(self.probability), power * log(self.complement))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Beta(Belief):
     """A belief about the probability of a one.
 
@@ -142,7 +142,7 @@ class Beta(Belief):
 
     def log_moment(self, x: Array, s: Any) -> Array:
         own = np.where(x == 1, self.a, self.b)
-        return silent(np.isnan(x), log_gamma_ratio(own, s) - log_gamma_ratio(self.a + self.b, s))
+        return silent(np.isnan(x), less(log_gamma_ratio(own, s), log_gamma_ratio(self.a + self.b, s)))
 
     def log_predictive(self, x: Array) -> Array:
         return silent(np.isnan(x), log(ratio(np.where(x == 1, self.a, self.b), self.a + self.b)))

@@ -114,7 +114,7 @@ class CategoricalDensity(Row, DieDensity):
         return table_score(power * log(self.probability), self.at(x))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Dice(Row, Die):
     """A Dirichlet belief about the die of every class and column; a cell is the code of a level."""
 
@@ -132,7 +132,8 @@ class Dice(Row, Die):
         return throw_log_moment(pick(self.concentration, index), self.per_die(self.concentration), index, s)
 
     def cumulants(self, x: Array, order: int) -> Array:
-        return pick(self.level_cumulants(order), self.at(x))
+        index = self.at(x)
+        return np.stack([pick(table, index) for table in self.level_cumulants(order)])
 
     def score(self, x: Cells, power: Any = 1.0) -> Array:
         if np.ndim(power):

@@ -16,7 +16,7 @@ from scipy import sparse
 from scipy.special import polygamma, psi
 
 from bayesnb.families.base import Array, Belief, Density, Parameter, Record, Rng, Stats, checked, lead, silent
-from bayesnb.special import log, log_gamma_ratio, ratio
+from bayesnb.special import less, log, log_gamma_ratio, ratio
 
 
 class Levels(Record):
@@ -109,7 +109,7 @@ class Die(Belief, Levels):
         """K(s) of each level: log E[probability**s]."""
         if np.ndim(s) == 0 and s == 1:
             return log(self.mean())
-        return log_gamma_ratio(self.concentration, s) - log_gamma_ratio(self.total, s)
+        return less(log_gamma_ratio(self.concentration, s), log_gamma_ratio(self.total, s))
 
     def level_cumulants(self, order: int) -> Array:
         with np.errstate(all="ignore"):
@@ -147,7 +147,7 @@ def throw_log_moment(own: Array, total: Array, level: Array, s: Any) -> Array:
     """log E[probability**s] of levels with their concentrations and their dice's; silent where one is missing."""
     if np.ndim(s) == 0 and s == 1:
         return silent(level < 0, log(ratio(own, total)))
-    return silent(level < 0, log_gamma_ratio(own, s) - log_gamma_ratio(total, s))
+    return silent(level < 0, less(log_gamma_ratio(own, s), log_gamma_ratio(total, s)))
 
 
 def throw(probability: Array, rng: Rng) -> Array:
@@ -191,7 +191,7 @@ class DirichletDensity(DieDensity):
         return throw(self.probability, rng)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Dirichlet(Die):
     """A belief about the probabilities of k levels, on the last axis; a cell is the code of a level.
 
@@ -210,7 +210,8 @@ class Dirichlet(Die):
         return throw_log_moment(own, self.per_die(self.concentration), level, s)
 
     def cumulants(self, x: Array, order: int) -> Array:
-        return pick(self.level_cumulants(order), as_level(x)[..., None])[..., 0]
+        level = as_level(x)[..., None]
+        return np.stack([pick(table, level)[..., 0] for table in self.level_cumulants(order)])
 
     def sample(self, rng: Rng, size: Any = None) -> DirichletDensity:
         return DirichletDensity(self.draw(rng, size))
@@ -238,7 +239,7 @@ class Dirichlet(Die):
         return log(np.maximum(rest, 0.0) / rest.sum(axis=1, keepdims=True))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class KnownDie(Belief):
     """Probabilities that are known: no data change them. For class priors that are given."""
 

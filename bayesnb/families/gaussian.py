@@ -114,7 +114,7 @@ class _Parameter(np.ndarray):
         return self.expectation
 
 
-@dataclass(frozen=True, eq=False, init=False)
+@dataclass(frozen=True, eq=False, init=False, repr=False)
 class NormalInverseGamma(Belief):
     """variance ~ InverseGamma(shape, scale), mean | variance ~ Normal(mean, variance / count).
 
@@ -123,10 +123,12 @@ class NormalInverseGamma(Belief):
     Moments(mean=array(0.), variance=array(2.))
     """
 
-    location: Array
+    location: Array  # `mean` to the user
     count: Array
     shape: Array
     scale: Array
+
+    renamed: ClassVar[dict[str, str]] = {"location": "mean"}
 
     def __init__(self, mean: Any, count: Any, shape: Any, scale: Any) -> None:
         said = {
@@ -137,9 +139,6 @@ class NormalInverseGamma(Belief):
         }
         for name, value in said.items():
             object.__setattr__(self, name, value)
-
-    def __repr__(self) -> str:
-        return f"NormalInverseGamma(mean={self.location}, count={self.count}, shape={self.shape}, scale={self.scale})"
 
     @property
     def mean(self) -> _Parameter:
@@ -238,7 +237,7 @@ class Gaussian(Family):
         return GaussianStats.of(x, weight)
 
     def belief(self, stats: GaussianStats) -> NormalInverseGamma:
-        prior = self.prior or weak_prior(stats.pooled())
+        prior = weak_prior(stats.pooled()) if self.prior is None else self.prior
         return prior.map(lambda array: np.broadcast_to(array, stats.count.shape))
 
 

@@ -15,7 +15,7 @@ from scipy.special import gammaln, polygamma, psi
 
 from bayesnb.families.base import Array, Cells, Family, Rng, grouped_sum
 from bayesnb.families.dirichlet import Die, DieDensity, Dirichlet, LevelStats
-from bayesnb.special import dot_logs, log, log_gamma_ratio
+from bayesnb.special import dot_logs, less, log, log_gamma_ratio
 
 STEPS = 16  # counts up to here are a product of few factors; beyond, two log gammas are cheaper
 
@@ -67,7 +67,7 @@ class MultinomialDensity(DieDensity):
         return power * (dot_logs(counts, log(self.probability[:, 0])) + log_coefficient(counts)[:, None])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class DirichletMultinomial(Die):
     """A Dirichlet belief about a die; a cell is how often each level came up, `(..., k)`."""
 
@@ -83,7 +83,7 @@ class DirichletMultinomial(Die):
         x = np.asarray(x, float)
         size, orders = x.sum(axis=-1), gammaln(x.sum(axis=-1) + 1) - gammaln(x + 1).sum(axis=-1)
         each = log_gamma_ratio(self.concentration, np.asarray(s)[..., None] * x).sum(axis=-1)
-        return each - log_gamma_ratio(self.concentration.sum(axis=-1), s * size) + s * orders
+        return less(each, log_gamma_ratio(self.concentration.sum(axis=-1), s * size)) + s * orders
 
     def cumulants(self, x: Array, order: int) -> Array:
         x = np.asarray(x, float)
@@ -101,7 +101,7 @@ class DirichletMultinomial(Die):
         length = log_gamma_ratio(concentration.sum(axis=1), sizes[:, None])[row[:, 0]]
         whole = np.all(np.equal(power, 1)) and np.all(counts.data == np.floor(counts.data))
         words = rising(counts, concentration) if whole else direct(counts, concentration, power)
-        return words - length + power * log_coefficient(counts)[:, None]
+        return less(words, length) + power * log_coefficient(counts)[:, None]
 
     def sample(self, rng: Rng, size: Any = None) -> MultinomialDensity:
         return MultinomialDensity(self.draw(rng, size))

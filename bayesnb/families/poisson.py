@@ -70,7 +70,7 @@ class PoissonDensity(Density):
         return np.random.default_rng(rng).poisson(self.rate).astype(float)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Gamma(Belief):
     """A belief about the rate of events: Gamma(shape, rate), of mean shape / rate.
 
@@ -158,7 +158,7 @@ class Poisson(Family):
         return PoissonStats.of(x, weight)
 
     def belief(self, stats: PoissonStats) -> Gamma:
-        prior = self.prior or weak_prior(stats)
+        prior = weak_prior(stats) if self.prior is None else self.prior
         return prior.map(lambda array: np.broadcast_to(array, stats.count.shape))
 
 

@@ -1,0 +1,147 @@
+"""CASES: every family once, with what the laws need. A new family is one more entry.
+
+Every case has a missing cell (where the family allows one), uneven weights, a class without rows, and features
+of different scales. `twin` is the predictive by SciPy, one feature of one class at a time: an independent oracle.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse, stats
+
+from bayesnb import Beta, Gamma, NormalInverseGamma
+from bayesnb.families.base import Belief, Stats, one_hot
+from bayesnb.families.bernoulli import BernoulliStats
+from bayesnb.families.categorical import CategoricalStats, Dice
+from bayesnb.families.gaussian import GaussianStats
+from bayesnb.families.multinomial import DirichletMultinomial, MultinomialStats
+from bayesnb.families.poisson import PoissonStats
+
+Array = np.ndarray
+CLASSES, ROWS = 3, 40
+
+
+@dataclass(frozen=True)
+class Case:
+    """A prior over three classes, rows of a table, and the family's stats of them."""
+
+    name: str
+    prior: Belief
+    x: Array
+    of: Callable[[Array, sparse.csc_array], Stats]
+    twin: Callable[[Belief, int, int], Callable[[Any], Any]]  # belief, class, feature -> log predictive of a cell
+    support: Array | None = None  # all cells that can occur, for families where they can be listed
+    whole: bool = False  # a row is one cell
+
+    @property
+    def codes(self) -> Array:
+        return np.arange(len(self.x)) % (CLASSES - 1)  # the last class has no row
+
+    @property
+    def weight(self) -> Array:
+        return 0.25 + np.arange(len(self.x)) % 4
+
+    def stats(self, rows: Any = slice(None), weight: Any = 1.0) -> Stats:
+        """The stats of some rows, each counting `weight` times its own weight."""
+        counts = (weight * self.weight)[rows]
+        return self.of(self.x[rows], one_hot(self.codes[rows], CLASSES, counts))
+
+    @property
+    def posterior(self) -> Belief:
+        return self.prior.update(self.stats())
+
+    def spread(self, x: Array | None = None) -> Array:
+        """Cells with an axis for the classes, `(r, 1, f)`; a cell that is a whole row keeps its levels last."""
+        x = self.x if x is None else x
+        return x[:, None, None, :] if self.whole else x[:, None, :]
+
+
+def _with_holes(x: Array) -> Array:
+    x = np.array(x, float)
+    x[3, 0] = x[7, -1] = np.nan
+    return x
+
+
+RNG = np.random.default_rng(20261121)
+REAL = _with_holes(np.column_stack([RNG.normal(3, 1, ROWS), RNG.normal(-2e4, 5e3, ROWS)]))
+FLAG = _with_holes(RNG.random((ROWS, 2)) < [0.3, 0.02])
+COUNT = _with_holes(RNG.poisson([0.4, 60.0], (ROWS, 2)))
+LEVEL = np.nan_to_num(_with_holes(np.column_stack([RNG.integers(0, 3, ROWS), RNG.integers(0, 7, ROWS)])), nan=-1)
+WORDS = RNG.poisson([2.0, 0.3, 0.0, 25.0], (ROWS, 4)).astype(float)
+SIZES = (3, 7)
+
+
+def by_class(*values: Any) -> Array:
+    """A `(c, f)` parameter that differs between classes and features."""
+    return np.array(values, float)[None, :] * np.array([1.0, 1.5, 0.7])[:CLASSES, None]
+
+
+CASES = [
+    Case(
+        "gaussian",
+        NormalInverseGamma(by_class(2.0, -1e4), by_class(0.7, 2.0), by_class(2.5, 3.0), by_class(1.5, 4e7)),
+        REAL,
+        GaussianStats.of,
+        lambda b, c, f: (
+            stats.t(
+                2 * b.shape[c, f],
+                b.location[c, f],
+                np.sqrt(b.scale[c, f] * (b.count[c, f] + 1) / (b.shape[c, f] * b.count[c, f])),
+            ).logpdf
+        ),
+    ),
+    Case(
+        "bernoulli",
+        Beta(by_class(1.0, 0.3), by_class(2.0, 5.0)),
+        FLAG,
+        BernoulliStats.of,
+        lambda b, c, f: stats.betabinom(1, b.a[c, f], b.b[c, f]).logpmf,
+        np.array([0.0, 1.0]),
+    ),
+    Case(
+        "poisson",
+        Gamma(by_class(1.0, 40.0), by_class(2.0, 0.8)),
+        COUNT,
+        PoissonStats.of,
+        lambda b, c, f: stats.nbinom(b.shape[c, f], b.rate[c, f] / (b.rate[c, f] + 1)).logpmf,
+        np.arange(2000.0),
+    ),
+    Case(
+        "categorical",
+        Dice(np.array([1.0, 1.5, 0.7])[:, None] * np.linspace(0.2, 2.0, 10), SIZES),
+        LEVEL,
+        lambda x, weight: CategoricalStats.of(x, weight, SIZES),
+        lambda b, c, f: lambda x: np.log(b.column(f).predictive().mean()[c][np.asarray(x, int)]),
+    ),
+    Case(
+        "multinomial",
+        DirichletMultinomial(np.array([1.0, 1.5, 0.7])[:, None, None] * np.array([0.5, 1.0, 2.0, 3.0])),
+        WORDS,
+        MultinomialStats.of,
+        lambda b, c, f: (
+            lambda x: stats.dirichlet_multinomial.logpmf(
+                np.asarray(x, int), b.concentration[c, f], np.asarray(x, int).sum(-1)
+            )
+        ),
+        whole=True,
+    ),
+]
+
+
+@pytest.fixture(params=CASES, ids=lambda case: case.name)
+def case(request: pytest.FixtureRequest) -> Case:
+    return request.param
+
+
+def names(record: Any) -> list[str]:
+    return [field.name for field in fields(record)]
+
+
+def same(a: Any, b: Any, rtol: float = 1e-12, atol: float = 1e-12) -> None:
+    """Two records hold the same numbers."""
+    assert type(a) is type(b)
+    for name in names(a):
+        np.testing.assert_allclose(getattr(a, name), getattr(b, name), rtol=rtol, atol=atol, err_msg=name)

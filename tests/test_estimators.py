@@ -1,0 +1,299 @@
+"""The scikit-learn contract, and what the estimators promise beyond it."""
+
+import pickle
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_iris
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from bayesnb import (
+    Bernoulli,
+    BernoulliNB,
+    Beta,
+    Categorical,
+    CategoricalNB,
+    Dirichlet,
+    Gamma,
+    Gaussian,
+    GaussianNB,
+    Multinomial,
+    MultinomialNB,
+    NaiveBayes,
+    NormalInverseGamma,
+    Poisson,
+    PoissonNB,
+)
+
+X, Y = load_iris(return_X_y=True)
+
+PARAMETERISATIONS = [
+    NaiveBayes(),
+    NaiveBayes(estimate="mean"),
+    NaiveBayes(estimate="map"),
+    NaiveBayes(class_prior="uniform"),
+    NaiveBayes(class_prior="empirical"),
+    NaiveBayes(temper=0.5, n_jobs=1),
+    NaiveBayes(temper="loo"),
+    NaiveBayes(Gaussian()),
+    NaiveBayes(Gaussian(NormalInverseGamma(0.0, 1.0, 2.0, 3.0))),
+    NaiveBayes(Categorical()),
+    NaiveBayes(Bernoulli(threshold=0.5)),
+    NaiveBayes(Poisson(fractional=True)),
+    NaiveBayes(Multinomial(fractional=True)),
+    GaussianNB(),
+    GaussianNB(estimate="mean", class_prior="empirical"),
+    MultinomialNB(),
+    MultinomialNB(alpha=0.1, fit_prior=False, temper="loo"),
+    MultinomialNB(estimate="mean", class_prior="empirical"),
+    BernoulliNB(),
+    BernoulliNB(estimate="map", alpha=2.0),
+    CategoricalNB(),
+    CategoricalNB(unseen="reserve", min_categories=4),
+    PoissonNB(),
+    PoissonNB(prior=Gamma(1.0, 1.0), estimate="mean"),
+]
+
+
+@parametrize_with_checks(PARAMETERISATIONS)
+def test_scikit_learns_checks_pass(estimator: Any, check: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check(estimator)
+
+
+def test_it_works_in_a_pipeline_a_search_and_a_calibrator() -> None:
+    pipe = make_pipeline(StandardScaler(), NaiveBayes())
+    assert cross_val_score(pipe, X, Y, cv=5).mean() > 0.93
+    search = GridSearchCV(NaiveBayes(), {"temper": [None, 0.5], "families": ["auto", Gaussian()]}, cv=3).fit(X, Y)
+    assert search.best_score_ > 0.93
+    calibrated = CalibratedClassifierCV(GaussianNB(), cv=3).fit(X, Y)
+    np.testing.assert_allclose(calibrated.predict_proba(X).sum(axis=1), 1)
+
+
+def test_weights_reach_fit_and_score_through_metadata_routing() -> None:
+    weight = np.random.default_rng(0).integers(1, 4, len(Y))
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = GaussianNB().set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        pipe = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), model)
+        pipe.fit(X, Y, sample_weight=weight)
+        search = GridSearchCV(model, {"temper": [None, 0.9]}, cv=3).fit(X, Y, sample_weight=weight)
+    scaled = StandardScaler().fit(X).transform(X)
+    expected = GaussianNB().fit(scaled, Y, sample_weight=weight).predict_proba(scaled)
+    np.testing.assert_allclose(pipe.predict_proba(X), expected, rtol=1e-12)
+    assert search.best_estimator_.stats_.classes.counts.sum() == weight.sum()
+
+
+def test_tags_are_truthful() -> None:
+    assert get_tags(MultinomialNB()).input_tags.positive_only
+    assert not get_tags(MultinomialNB()).input_tags.allow_nan
+    assert get_tags(GaussianNB()).input_tags.allow_nan
+    assert get_tags(CategoricalNB()).input_tags.categorical
+    assert not get_tags(CategoricalNB()).input_tags.sparse
+    assert get_tags(BernoulliNB()).input_tags.sparse
+    assert get_tags(NaiveBayes()).input_tags.string
+
+
+@pytest.mark.parametrize("estimator", PARAMETERISATIONS, ids=repr)
+def test_a_clone_of_a_fitted_model_and_a_pickle_predict_the_same(estimator: Any) -> None:
+    x = np.round(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = clone(estimator).fit(x, Y)
+        again = clone(model).fit(x, Y)
+        np.testing.assert_array_equal(again.predict_proba(x), model.predict_proba(x))
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(x), model.predict_proba(x))
+
+
+@pytest.mark.parametrize("estimator", PARAMETERISATIONS, ids=repr)
+def test_threads_change_no_digit(estimator: Any) -> None:
+    x = np.round(np.random.default_rng(0).gamma(2.0, 2.0, (20_000, 40)))
+    y = np.arange(20_000) % 3
+    one = clone(estimator).set_params(n_jobs=1, temper=None).fit(x, y)
+    two = clone(estimator).set_params(n_jobs=2, temper=None).fit(x, y)
+    np.testing.assert_array_equal(one.predict_proba(x), two.predict_proba(x))
+    assert one.log_evidence_ == two.log_evidence_
+
+
+@pytest.mark.parametrize(
+    "estimator", [NaiveBayes(), NaiveBayes(Categorical()), MultinomialNB(), CategoricalNB(), PoissonNB()], ids=repr
+)
+def test_batches_in_any_order_equal_one_fit(estimator: Any) -> None:
+    """Priors on the scale of the data are those of the first batch, so here that batch fixes them for both."""
+    x = np.round(np.random.default_rng(3).gamma(2.0, 2.0, (90, 3)))
+    y = np.random.default_rng(4).integers(0, 3, 90)
+    batches = np.array_split(np.arange(90), 6)
+    first = clone(estimator).partial_fit(x[batches[0]], y[batches[0]], classes=[0, 1, 2])
+    for order in (batches[1:], batches[:0:-1]):
+        model = pickle.loads(pickle.dumps(first))
+        for rows in order:
+            model.partial_fit(x[rows], y[rows])
+        whole = pickle.loads(pickle.dumps(first)).partial_fit(x[30:15:-1], y[30:15:-1])
+        rest = np.setdiff1d(np.arange(15, 90), np.arange(16, 31))
+        whole.partial_fit(x[rest], y[rest])
+        np.testing.assert_allclose(model.predict_proba(x), whole.predict_proba(x), rtol=1e-10)
+    if not isinstance(estimator, PoissonNB) and estimator.get_params().get("families") != "auto":
+        np.testing.assert_allclose(model.predict_proba(x), clone(estimator).fit(x, y).predict_proba(x), rtol=1e-10)
+
+
+def test_levels_of_later_batches_are_learnt() -> None:
+    x = np.array([["a"], ["b"], ["c"], ["a"], ["d"], ["b"]], dtype=object)
+    y = np.array([0, 1, 0, 1, 0, 1])
+    streamed = (
+        NaiveBayes().partial_fit(x[:2], y[:2], classes=[0, 1]).partial_fit(x[2:4], y[2:4]).partial_fit(x[4:], y[4:])
+    )
+    np.testing.assert_allclose(streamed.predict_proba(x), NaiveBayes().fit(x, y).predict_proba(x), rtol=1e-13)
+    assert streamed.posterior_[0].concentration.shape == (2, 4)
+
+
+def test_the_weak_prior_is_that_of_the_first_batch_and_then_fixed() -> None:
+    model = GaussianNB().partial_fit(X[:50], Y[:50], classes=[0, 1, 2])
+    before = model.prior_[2]
+    model.partial_fit(X[50:], Y[50:])
+    assert before.mean[0] == model.prior_[2].mean[0] == pytest.approx(X[:50, 2].mean(), rel=1e-14)
+    assert model.prior_[2].scale[0] == pytest.approx(X[:50, 2].var(), rel=1e-13)
+    assert model.prior_[2].count[0] == 0.01
+    assert model.prior_[2].shape[0] == 1
+
+
+def test_predictions_do_not_change_when_columns_are_shifted_and_rescaled() -> None:
+    moved = X * [1e-4, 1e3, 7.0, 1.0] + [1e3, -1e6, 0.0, 5.0]
+    a, b = GaussianNB().fit(X, Y).predict_proba(X), GaussianNB().fit(moved, Y).predict_proba(moved)
+    np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-12)
+
+
+def test_priors_and_posteriors_are_by_column_with_the_class_first() -> None:
+    frame = pd.DataFrame({"size": [1.0, 2.0, 4.0, 5.0], "kind": ["a", "b", "a", None], "ok": [True, False, True, True]})
+    model = NaiveBayes().fit(frame, ["u", "u", "v", "v"])
+    assert {name: type(family) for name, family in model.families_.items()} == {
+        "size": Gaussian,
+        "kind": Categorical,
+        "ok": Bernoulli,
+    }
+    assert isinstance(model.prior_["size"], NormalInverseGamma)
+    assert isinstance(model.posterior_["kind"], Dirichlet)
+    assert isinstance(model.posterior_["ok"], Beta)
+    np.testing.assert_array_equal(model.posterior_["kind"].concentration, [[2, 2], [2, 1]])
+    np.testing.assert_array_equal(model.posterior_["ok"].mean(), [2 / 4, 3 / 4])
+    np.testing.assert_array_equal(model.class_posterior_.concentration, [3, 3])
+    np.testing.assert_allclose(model.posterior_["size"].predictive().mean(), model.posterior_["size"].location)
+    text = MultinomialNB().fit([[1, 2], [3, 0]], ["u", "v"])
+    assert list(text.posterior_) == [(0, 1)]
+    np.testing.assert_array_equal(text.posterior_[(0, 1)].concentration, [[2, 3], [4, 1]])
+
+
+def test_declared_families_keep_their_columns_and_the_rest_is_inferred() -> None:
+    frame = pd.DataFrame(
+        {"a": [1, 0, 1, 0], "b": [3, 1, 4, 1], "c": [2, 7, 1, 8], "d": [1, 2, 3, 4], "e": [5.0, 1, 2, 3]}
+    )
+    families = {"a": Bernoulli(), ("b", "c"): Multinomial(), "d": None}
+    model = NaiveBayes(families).fit(frame, [0, 0, 1, 1])
+    assert [type(model.families_[name]) for name in "abce"] == [Bernoulli, Multinomial, Multinomial, Gaussian]
+    assert "d" not in model.families_
+    assert set(model.posterior_) == {"a", ("b", "c"), "e"}
+    other = frame.assign(d=[9, 9, 9, 9])
+    np.testing.assert_array_equal(model.predict_proba(frame), model.predict_proba(other))
+
+
+def test_two_declarations_of_one_family_keep_all_their_columns() -> None:
+    x = np.array([[1, 0, 2, 5], [0, 1, 0, 4], [1, 1, 3, 1], [0, 0, 1, 0]])
+    model = NaiveBayes({(0, 1): Bernoulli(), (3,): Poisson(), 2: Poisson()}).fit(x, [0, 0, 1, 1])
+    assert [type(model.families_[j]).__name__ for j in range(4)] == ["Bernoulli", "Bernoulli", "Poisson", "Poisson"]
+    alone = [
+        NaiveBayes({j: model.families_[j], **{k: None for k in range(4) if k != j}}).fit(x, [0, 0, 1, 1])
+        for j in range(4)
+    ]
+    terms = model.log_evidence_by_feature()
+    for j in range(4):
+        assert terms[j] == pytest.approx(alone[j].log_evidence_by_feature()[j], rel=1e-13)
+
+
+def test_a_prior_with_arrays_belongs_to_its_own_columns_in_their_order() -> None:
+    prior = NormalInverseGamma(mean=[1.0, 2.0], count=1.0, shape=[3.0, 4.0], scale=1.0)
+    model = NaiveBayes({(2, 0): Gaussian(prior)}).fit(X, Y)
+    assert model.prior_[2].shape[0] == 3.0
+    assert model.prior_[0].shape[0] == 4.0
+    assert model.prior_[0].mean[1] == 2.0
+
+
+@pytest.mark.parametrize(
+    ("families", "message"),
+    [
+        ({"nope": Gaussian()}, r"\['nope'\] that the table does not have"),
+        ({0: Gaussian(), (0, 1): Poisson()}, r"\[0\] are listed twice"),
+        ({0: Gaussian}, "must be an instance such as Gaussian"),
+        ({0: None, 1: None, 2: None, 3: None}, "every column is dropped"),
+        ("gaussian", "families must be 'auto'"),
+    ],
+)
+def test_a_wrong_declaration_says_what_is_wrong(families: Any, message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        NaiveBayes(families).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"estimate": "median"}, "estimate must be one of"),
+        ({"temper": -1}, "temper must be"),
+        ({"temper": "auto"}, "temper must be"),
+        ({"n_jobs": 0}, "n_jobs must be"),
+        ({"class_prior": [0.2, 0.3, 0.5]}, "bare array"),
+        ({"class_prior": {0: 0.5, 1: 0.5}}, "give each of them one probability"),
+        ({"class_prior": {0: 0.5, 1: 0.6, 2: 0.1}}, "sum to 1"),
+        ({"class_prior": Dirichlet([1.0, 1.0])}, "2 concentrations for 3 classes"),
+        ({"class_prior": "flat"}, "'uniform' or 'empirical'"),
+        ({"class_prior": -1.0}, "concentration must be finite and at least 0"),
+        ({"classes": [0, 1]}, r"labels \[2\] that are not among the classes"),
+    ],
+)
+def test_a_wrong_argument_says_what_is_wrong(arguments: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        NaiveBayes(**arguments).fit(X, Y)
+
+
+def test_an_improper_prior_predicts_where_it_can_and_has_no_evidence() -> None:
+    reference = GaussianNB(prior=NormalInverseGamma(0.0, 0.0, -0.5, 0.0)).fit(X, Y)
+    assert reference.score(X, Y) > 0.94
+    with pytest.raises(ValueError, match="column 0: its prior is improper"):
+        reference.log_evidence_  # noqa: B018
+    constant = GaussianNB(prior=NormalInverseGamma(0.0, 0.0, -0.5, 0.0)).fit([[1.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+    with pytest.raises(ValueError, match="column 0, class 0: the data do not settle"):
+        constant.predict([[1.0]])
+
+
+def test_the_notebook_summary_shows_the_fitted_state_and_escapes_it() -> None:
+    frame = pd.DataFrame({"<script>": [1.0, 2.0, 3.0]})
+    model = NaiveBayes()
+    assert "Learnt from" not in model._repr_html_()
+    page = model.fit(frame, ["<b>", "x", "x"])._repr_html_()
+    assert "Learnt from 3 rows" in page
+    assert "&lt;b&gt; (1), x (2)" in page
+    assert "&lt;script&gt;" in page
+    assert "<script>" not in page.split("Learnt from")[1]
+    assert "Learnt from" in model._repr_mimebundle_()["text/html"]
+
+
+def test_frames_with_reordered_columns_raise_scikit_learns_error() -> None:
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    model = NaiveBayes().fit(frame, Y)
+    with pytest.raises(ValueError, match="must be in the same order as they were in fit"):
+        model.predict(frame[list("dcba")])
+
+
+def test_predicting_changes_nothing() -> None:
+    model = NaiveBayes().fit(X, Y)
+    before = pickle.dumps(model)
+    model.predict_proba(X * 100)
+    model.score(X, Y)
+    assert pickle.dumps(model) == before

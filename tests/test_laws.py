@@ -1,0 +1,266 @@
+"""The conjugate contract: every law once, for every family."""
+
+import math
+
+import numpy as np
+import pymc as pm
+import pytest
+from pymc.model.transform.conditioning import remove_value_transforms
+from scipy import sparse
+from scipy.integrate import quad
+
+from bayesnb.families.base import one_hot
+from tests.conftest import CASES, CLASSES, SIZES, Array, Case, names, same
+
+HALF = slice(0, 17)
+REST = slice(17, None)
+DRAWS = 200_000
+
+
+def test_stats_of_two_tables_add_up_to_the_stats_of_both(case: Case) -> None:
+    same(case.stats(HALF) + case.stats(REST), case.stats(), atol=1e-9)
+
+
+def test_stats_that_are_taken_back_leave_nothing(case: Case) -> None:
+    same(case.stats(HALF) + case.stats(REST) - case.stats(REST), case.stats(HALF), rtol=1e-9, atol=1e-6)
+
+
+def test_scaled_stats_are_the_stats_of_scaled_weights(case: Case) -> None:
+    same(3 * case.stats(), case.stats(weight=3.0), atol=1e-9)
+
+
+def test_a_weight_of_two_is_the_row_twice(case: Case) -> None:
+    codes = case.codes
+    twice = case.of(np.concatenate([case.x, case.x]), one_hot(np.concatenate([codes, codes]), CLASSES))
+    same(case.of(case.x, one_hot(codes, CLASSES, np.full(len(codes), 2.0))), twice, atol=1e-9)
+
+
+def test_soft_labels_share_a_row_between_classes(case: Case) -> None:
+    share = np.linspace(0.1, 0.9, len(case.x))
+    soft = case.of(case.x, sparse.csc_array(np.column_stack([share, 1 - share, np.zeros(len(share))])))
+    hard = [case.of(case.x, one_hot(np.full(len(share), c), CLASSES, w)) for c, w in enumerate((share, 1 - share))]
+    same(soft, hard[0] + hard[1], rtol=1e-11, atol=1e-9)
+
+
+def test_updates_in_turn_are_one_update(case: Case) -> None:
+    a, b = case.stats(HALF), case.stats(REST)
+    same(case.prior.update(a).update(b), case.prior.update(a + b), rtol=1e-11, atol=1e-9)
+
+
+def test_no_rows_change_no_belief(case: Case) -> None:
+    same(case.prior.update(0 * case.stats()), case.prior)
+    empty = CLASSES - 1
+    same(case.posterior[empty], case.prior[empty])
+
+
+def test_evidence_is_the_sum_of_predictives_row_after_row(case: Case) -> None:
+    belief, total = case.prior, 0.0
+    for row, code in enumerate(case.codes):
+        cell = case.x[row : row + 1]
+        total += np.nansum(belief.score(cell)[0, code])
+        belief = belief.update(case.of(cell, one_hot(case.codes[row : row + 1], CLASSES)))
+    whole = case.prior.log_evidence(case.of(case.x, one_hot(case.codes, CLASSES))).sum()
+    assert whole == pytest.approx(total, rel=1e-11)
+
+
+def test_score_is_the_predictive_summed_over_features(case: Case) -> None:
+    by_definition = case.posterior.log_predictive(case.spread()).sum(axis=-1)
+    np.testing.assert_allclose(case.posterior.score(case.x), by_definition, rtol=1e-13)
+
+
+@pytest.mark.parametrize("power", [0.3, 1.7, -0.2])
+def test_a_tempered_score_is_the_log_moment_summed_over_features(case: Case, power: float) -> None:
+    belief = case.prior.update(100 * case.stats())  # so that E[p ** -0.2] exists
+    by_definition = belief.log_moment(case.spread(), power).sum(axis=-1)
+    np.testing.assert_allclose(belief.score(case.x, power), by_definition, rtol=1e-12)
+    each = belief.score(case.x, np.full((len(case.x), 1), power))
+    np.testing.assert_allclose(each, by_definition, rtol=1e-12)
+
+
+def test_the_predictive_is_scipys(case: Case) -> None:
+    belief, got = case.posterior, case.posterior.log_predictive(case.spread())
+    for c in range(CLASSES):
+        for f in range(got.shape[2]):
+            cells = case.x if case.whole else case.x[:, f]
+            present = (
+                np.ones(len(cells), bool)
+                if case.whole
+                else ~(np.isnan(cells) | (cells < 0) & (case.name != "gaussian"))
+            )
+            np.testing.assert_allclose(
+                got[present, c, f], case.twin(belief, c, f)(cells[present]), rtol=2e-10, atol=1e-10
+            )
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if not case.whole], ids=lambda case: case.name)
+def test_a_missing_cell_says_nothing(case: Case) -> None:
+    empty = np.full((1, case.x.shape[1]), np.nan)
+    belief = case.posterior
+    assert (belief.score(empty) == 0).all()
+    assert (belief.log_moment(case.spread(empty), 0.5 + 1j) == 0).all()
+    assert (belief.cumulants(case.spread(empty), 3) == 0).all()
+    same(0 * case.stats() + case.of(empty, one_hot(np.array([0]), CLASSES)), 0 * case.stats())
+
+
+def test_the_predictive_sums_or_integrates_to_one(case: Case) -> None:
+    belief = case.posterior
+    if case.name == "multinomial":
+        four = np.array([[a, b, c, 4 - a - b - c] for a in range(5) for b in range(5 - a) for c in range(5 - a - b)])
+        total = np.exp(belief.score(four.astype(float))).sum(axis=0)
+    elif case.name == "categorical":
+        total = np.concatenate(
+            [np.exp(belief.column(f).log_predictive(np.arange(k)[:, None])).sum(0) for f, k in enumerate(SIZES)]
+        )
+    elif case.support is not None:
+        total = np.exp(belief.log_predictive(case.support[:, None, None])).sum(axis=0)
+    else:
+        center, width = belief.location, np.sqrt(belief.scale / belief.shape * (1 + 1 / belief.count))
+        total = np.array(
+            [
+                [
+                    quad(
+                        lambda z, c=c, f=f: width[c, f] * np.exp(belief[c].log_predictive(center[c] + z * width[c])[f]),
+                        -np.inf,
+                        np.inf,
+                    )[0]
+                    for f in range(2)
+                ]
+                for c in range(CLASSES)
+            ]
+        )
+    np.testing.assert_allclose(total, 1.0, rtol=1e-7)
+
+
+def test_the_log_moment_at_one_is_the_predictive(case: Case) -> None:
+    belief = case.posterior
+    np.testing.assert_allclose(
+        belief.log_moment(case.spread(), 1.0), belief.log_predictive(case.spread()), rtol=1e-12, atol=1e-12
+    )
+
+
+def test_a_tilt_by_one_is_the_belief_that_has_also_seen_the_cell(case: Case) -> None:
+    row, s = 5, np.array(0.4 - 0.7j)
+    cell = case.x[row : row + 1]
+    for c in range(CLASSES):
+        seen = case.posterior.update(case.of(cell, one_hot(np.array([c]), CLASSES)))
+        tilted = case.posterior.log_moment(case.spread(cell), 1 + s) - case.posterior.log_moment(case.spread(cell), 1.0)
+        np.testing.assert_allclose(tilted[0, c], seen.log_moment(case.spread(cell), s)[0, c], rtol=1e-10, atol=1e-11)
+
+
+def test_a_tilt_by_minus_one_is_the_predictive_without_the_row(case: Case) -> None:
+    everything = case.of(case.x, one_hot(case.codes, CLASSES))
+    posterior = case.prior.update(everything)
+    for row in range(6):
+        cell, code = case.x[row : row + 1], case.codes[row]
+        others = np.arange(len(case.x)) != row
+        without = case.prior.update(case.of(case.x[others], one_hot(case.codes[others], CLASSES)))
+        left_out = -posterior.log_moment(case.spread(cell), -1.0)[0, code]
+        np.testing.assert_allclose(left_out, without.log_predictive(case.spread(cell))[0, code], rtol=1e-9, atol=1e-10)
+
+
+def test_cumulants_are_the_derivatives_of_the_log_moment_at_zero(case: Case) -> None:
+    """By Cauchy's integral on a circle of a fifth of a standard deviation, well inside where K is analytic."""
+    belief, points = case.posterior, 32
+    x = case.spread()
+    got = belief.cumulants(x, 4)
+    sd = np.sqrt(np.maximum(got[1], 1e-30))
+    radius = np.where(got[1] > 0, 0.2 / sd, 0.2)
+    angle = 2 * np.pi * (np.arange(points) + 0.5) / points
+    values = np.stack([belief.log_moment(x, radius * np.exp(1j * a)) for a in angle])
+    for n in range(1, 5):
+        turn = np.exp(-1j * n * angle).reshape(-1, *[1] * (values.ndim - 1))
+        derivative = math.factorial(n) * (values * turn).mean(axis=0).real / radius**n
+        noise = 1e-12 * math.factorial(n) / radius**n  # in K, terms of size 1000 cancel
+        assert (np.abs(got[n - 1] - derivative) <= 1e-9 * np.abs(derivative) + noise).all(), n
+
+
+def test_draws_of_the_density_agree_with_every_moment(case: Case) -> None:
+    """Five standard errors: the predictive, the log-density's mean, variance and third cumulant, its CF."""
+    belief = case.posterior
+    row = case.x[11:12]
+    drawn = belief.sample(np.random.default_rng(5), DRAWS)
+    cells = row[:, None, :] if case.whole else row  # broadcasts against (s, c, f)
+    logs = drawn.log_density(cells)
+    x = case.spread(row)[0]
+    expected = belief.cumulants(x, 3)
+    center = logs - logs.mean(axis=0)
+
+    def within(values: Array, truth: Array) -> None:
+        error = values.std(axis=0) / np.sqrt(DRAWS)
+        assert (np.abs(values.mean(axis=0) - truth) <= 5 * error + 1e-12).all()
+
+    within(np.exp(logs - logs.mean(axis=0)), np.exp(belief.log_predictive(x) - logs.mean(axis=0)))
+    within(logs, expected[0])
+    within(center**2, expected[1])
+    within(center**3, expected[2])
+    for t in (0.3, 1.1):
+        truth = np.exp(belief.log_moment(x, np.array(1j * t)))
+        wave = np.exp(1j * t * logs)
+        within(wave.real, truth.real)
+        within(wave.imag, truth.imag)
+
+
+def test_the_log_likelihood_of_the_stats_is_that_of_the_rows(case: Case) -> None:
+    density = case.posterior.sample(np.random.default_rng(3))
+    each = case.weight[:, None] * density.score(case.x)
+    by_row = np.array([each[case.codes == c, c].sum() for c in range(CLASSES)])
+    of_stats = density.log_likelihood(case.stats())
+    np.testing.assert_allclose(of_stats.sum(axis=-1), by_row, rtol=1e-11)
+
+
+def test_a_density_scores_as_it_says(case: Case) -> None:
+    density = case.posterior.estimate("mean")
+    by_definition = density.log_density(case.spread()).sum(axis=-1)
+    np.testing.assert_allclose(density.score(case.x), by_definition, rtol=1e-12)
+    np.testing.assert_allclose(density.score(case.x, 0.3), 0.3 * by_definition, rtol=1e-12)
+
+
+def test_the_maximum_likelihood_estimate_has_no_better_neighbour(case: Case) -> None:
+    seen = case.stats()[: CLASSES - 1]
+    best = seen.mle()
+    top = best.log_likelihood(seen)
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        other = case.posterior[: CLASSES - 1].update(seen * float(rng.integers(1, 1000))).sample(rng)
+        assert (other.log_likelihood(seen) <= top + 1e-9 * np.abs(top)).all()
+
+
+def test_the_mode_is_the_most_likely_theta_under_a_flat_prior_worth_nothing(case: Case) -> None:
+    """With ever more copies of the data the prior vanishes: mean and mode both become the MLE."""
+    seen = case.stats()[: CLASSES - 1]
+    belief = case.prior[: CLASSES - 1].update(1e7 * seen)
+    best = seen.mle()
+    for kind in ("mean", "map"):
+        estimate = belief.estimate(kind)
+        for name in names(best):
+            if name != "sizes":
+                np.testing.assert_allclose(getattr(estimate, name), getattr(best, name), rtol=1e-4, atol=1e-6)
+
+
+def test_intervals_hold_their_share_of_draws(case: Case) -> None:
+    lower, upper = case.posterior.interval(0.8)
+    drawn = case.posterior.sample(np.random.default_rng(8), 20_000)
+    first = names(drawn)[0]
+    ends = (lower, upper) if isinstance(lower, np.ndarray) else (lower[0], upper[0])
+    inside = ((getattr(drawn, first) > ends[0]) & (getattr(drawn, first) < ends[1])).mean(axis=0)
+    assert (np.abs(inside - 0.8) < 5 * np.sqrt(0.16 / 20_000)).all()
+
+
+def test_pymc_agrees_with_the_update_and_the_evidence(case: Case) -> None:
+    """The model of the prior and the data is that of the posterior and no data, times a constant: the evidence."""
+    seen = case.stats()
+    models = []
+    for belief, data in ((case.prior, seen), (case.posterior, 0 * seen)):
+        with pm.Model() as model:
+            belief.factor(pm, "x", data)
+        model = remove_value_transforms(model)
+        models.append(model.compile_logp(jacobian=False))
+    evidence = case.prior.log_evidence(seen).sum()
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        theta = case.posterior.sample(rng)
+        if case.name == "categorical":
+            point = {f"x_{f}_probability": theta.probability[:, theta.span(f)] for f in range(len(SIZES))}
+        else:
+            point = {f"x_{name}": getattr(theta, name) for name in names(theta) if name != "complement"}
+        assert models[0](point) - models[1](point) == pytest.approx(evidence, rel=1e-10)
