@@ -13,6 +13,7 @@ from bayesnb.families.base import Array, Cells, Family
 from bayesnb.model import Dense
 
 ROWS_AT_ONCE = 1 << 14
+MOST_COUNTS = 1e100
 Names = Sequence[Hashable]
 
 
@@ -37,6 +38,8 @@ def _check_counts(family: Family, names: Names, x: Any) -> None:
     advice = "If it is not a count, declare another family: families={{{name}: Gaussian()}}."
     if x.dtype.kind not in "bu":
         refuse(x, names, lambda part: part < 0, "Negative values in data passed as counts", advice)
+    if x.dtype.kind == "f":
+        refuse(x, names, lambda part: part > MOST_COUNTS, "a count is too large to add up", "Rescale it.")
     if x.dtype.kind == "f" and not family.fractional:
         advice += " For weights such as tf-idf: fractional=True."
         refuse(x, names, lambda part: part - np.floor(part) > 0, "a count is no whole number", advice)
@@ -80,7 +83,7 @@ def refuse_extremes(names: Names, x: Array | Dense) -> None:
     least, most = _range(x)
     with np.errstate(over="ignore", invalid="ignore"):
         spread = np.where(most > least, most.astype(float) - least, 1.0)
-    extreme = (spread > 1e150) | (spread < 1e-150)
+        extreme = (spread > 1e150) | (spread < 1e-150) | (np.abs(least) > 1e150)
     if extreme.any():
         at = int(extreme.argmax())
         raise ValueError(

@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayesnb.evaluate import temper_by_loo
-from bayesnb.families.base import Array, Belief, Cells, Family
+from bayesnb.families.base import Array, Belief, Cells, Density, Family
 from bayesnb.labels import distinct, encode, weights
 from bayesnb.model import Model, Product, ProductDensity, ProductStats, normalised, observe
 from bayesnb.priors import ClassDie, class_die
@@ -132,21 +132,18 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     def _reader(self) -> Product | ProductDensity:
         reader = self.model_.read(self.estimate)
-        dead = np.isneginf(self._class_log_probability(reader))
-        for key, b, f in self.schema_.keys:
-            bad = ~np.broadcast_to(reader.blocks[b].proper[:, f], dead.shape) & ~dead
+        dead = np.isneginf(reader.classes.level_log_moment(1))
+        blocks: tuple[Belief | Density, ...] = reader.blocks
+        for block, own in zip(self.schema_.blocks, blocks, strict=True):
+            bad = ~(own.proper | dead[:, None])
             if bad.any():
-                label = self.classes_.tolist()[int(bad.argmax())]
+                c, f = np.argwhere(bad)[0]
                 raise ValueError(
-                    f"column {_short(key)}, class {label!r}: the data do not settle a distribution for "
-                    f"estimate={self.estimate!r} (no rows, or no spread, and a prior that adds none). "
+                    f"column {_short(block.keys[f])}, class {self.classes_.tolist()[c]!r}: the data do not settle a "
+                    f"distribution for estimate={self.estimate!r} (no rows, or no spread, and a prior that adds none). "
                     "Use a proper prior and estimate='predictive'."
                 )
         return reader
-
-    @staticmethod
-    def _class_log_probability(reader: Product | ProductDensity) -> Array:
-        return reader.classes.level_log_moment(1)
 
     def _open(self, X: Any, *, reset: bool) -> Table:
         """The table, with scikit-learn's checks of names and number of columns."""
@@ -211,11 +208,11 @@ class Classifier(ClassifierMixin, BaseEstimator):
         return {key: float(blocks[b][f]) for key, b, f in self.schema_.keys}
 
     def _evidence(self) -> tuple[float, tuple[Array, ...]]:
-        for key, b, f in self.schema_.keys:
-            if not self.model_.prior.blocks[b].strictly_proper[..., f].all():
-                raise ValueError(
-                    f"column {_short(key)}: its prior is improper, so the evidence is undefined. Give a proper one."
-                )
+        for block, belief in zip(self.schema_.blocks, self.model_.prior.blocks, strict=True):
+            proper = belief.strictly_proper.all(axis=0)
+            if not proper.all():
+                name = _short(block.keys[int(proper.argmin())])
+                raise ValueError(f"column {name}: its prior is improper, so the evidence is undefined. Give another.")
         return self.model_.prior.log_evidence(self.model_.stats)
 
     def _repr_html_(self) -> str:
@@ -256,6 +253,8 @@ def unchanged_on_error(estimator: Classifier) -> Iterator[None]:
 def _labels(estimator: Classifier, y: Any, rows: int) -> Array:
     if y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
+    if np.ma.is_masked(y):
+        raise ValueError("Input y contains NaN: some labels are masked, missing. Drop those rows.")
     y = column_or_1d(np.asarray(y), warn=True)
     if len(y) != rows:
         check_consistent_length(range(rows), y)
@@ -266,6 +265,8 @@ def _labels(estimator: Classifier, y: Any, rows: int) -> Array:
             "Drop those rows."
         )
     assert_all_finite(y, input_name="y")
+    if y.dtype.kind == "O":
+        distinct(y)
     check_classification_targets(y)
     return y
 

@@ -10,12 +10,13 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from html import escape
 from io import StringIO
+from typing import Any
 
 import numpy as np
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator, PercentFormatter
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 Array = np.ndarray
 
@@ -24,9 +25,9 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#B
 DASHES = ((), (5, 2), (1, 1.5), (6, 2, 1, 2), (3, 1.5), (8, 3), (1, 3), (6, 2, 1, 2, 1, 2))
 MOST_CLASSES = len(COLOURS)
 WIDTH = 4.9  # inches; a page shows it at some 360 to 480 pixels
-STYLE = {
+STYLE: Any = {
     "font.family": "sans-serif",
-    "font.size": 10,
+    "font.size": 10.5,
     "text.color": INK,
     "axes.edgecolor": INK,
     "axes.labelcolor": INK,
@@ -40,6 +41,8 @@ STYLE = {
     "text.parse_math": False,  # a column may be called "$x^"
     "svg.fonttype": "none",
 }
+
+PERCENT = FuncFormatter(lambda share, _: f"{100 * share:g} %")
 
 
 def styled[**P, Out](draw: Callable[P, Out]) -> Callable[P, Out]:
@@ -64,16 +67,18 @@ def new_axes(height: float = 2.3) -> Axes:
 def densities(grid: Array, density: Array, data: Sequence[Array], ax: Axes | None = None) -> Axes:
     """A curve for each class, `(n,), (c, n)`, over the histogram of the class's cells."""
     ax = ax or new_axes()
-    bins = np.linspace(grid[0], grid[-1], 41)
+    bins = np.linspace(grid[0], grid[-1], 1 + int(np.clip(np.sqrt(sum(map(len, data))), 10, 40)))
     for c, (curve, x) in enumerate(zip(density, data, strict=True)):
         inside = x[(x >= grid[0]) & (x <= grid[-1])]
         if len(inside):
-            ax.hist(inside, bins, density=True, histtype="stepfilled", color=COLOURS[c], alpha=0.25, linewidth=0)
+            ax.hist(
+                inside, bins.tolist(), density=True, histtype="stepfilled", color=COLOURS[c], alpha=0.25, linewidth=0
+            )
         ax.plot(grid, curve, color=COLOURS[c], linewidth=1.8, dashes=DASHES[c])
     ax.set_yticks([])
     ax.set_ylim(0, None)
     ax.set_xlim(grid[0], grid[-1])
-    ax.xaxis.set_major_locator(MaxNLocator(6))
+    ax.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
     return ax
 
 
@@ -88,10 +93,10 @@ def levels(names: Sequence[str], probability: Array, ends: tuple[Array, Array], 
         ax.barh(y, own, thick * 0.86, color=COLOURS[c], alpha=0.85, linewidth=0)
         ax.hlines(y, ends[0][c], ends[1][c], color=INK, linewidth=1)
     ax.set_yticks(range(size), [_short(name) for name in names])
-    ax.invert_yaxis()
+    ax.set_ylim(size - 0.5, -0.5)
     ax.set_xlim(0, min(1.0, 1.04 * float(ends[1].max())))
-    ax.xaxis.set_major_locator(MaxNLocator(5))
-    ax.xaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
+    ax.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+    ax.xaxis.set_major_formatter(PERCENT)
     return ax
 
 
@@ -103,10 +108,11 @@ def counts(values: Array, probability: Array, observed: Array, ax: Axes | None =
     for c, own in enumerate(probability):
         x = values + (c - (len(probability) - 1) / 2) * thick
         ax.bar(x, own, thick * 0.9, color=COLOURS[c], alpha=0.6, linewidth=0)
-        ax.plot(x, observed[c], linestyle="", marker="o", markersize=2.5, color=COLOURS[c])
-    ax.xaxis.set_major_locator(MaxNLocator(8, integer=True))
+        seen = observed[c] > 0
+        ax.plot(x[seen], observed[c][seen], linestyle="", marker="o", markersize=2.5, color=COLOURS[c])
+    ax.xaxis.set_major_locator(MaxNLocator(8, steps=[1, 2, 5, 10], integer=True))
     ax.yaxis.set_major_locator(MaxNLocator(4))
-    ax.yaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
+    ax.yaxis.set_major_formatter(PERCENT)
     return ax
 
 

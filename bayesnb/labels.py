@@ -32,6 +32,8 @@ def weights(sample_weight: Any, rows: int) -> Array | None:
     """One finite, non-negative number for each row; a single number is everyone's."""
     if sample_weight is None:
         return None
+    if np.ma.is_masked(sample_weight):
+        raise ValueError("sample_weight has masked entries: give a row that is not to count the weight 0.")
     try:
         weight = np.asarray(sample_weight, float)
     except (TypeError, ValueError) as error:
@@ -46,6 +48,9 @@ def weights(sample_weight: Any, rows: int) -> Array | None:
             f"sample_weight must be finite and not negative: {wrong.sum()} of {rows} are not, "
             f"first at row {at}: {weight[at]}."
         )
+    with np.errstate(over="ignore"):
+        if np.isinf(weight.sum()):
+            raise ValueError("sample_weight sums to more than a float holds; rescale it.")
     if not weight.any():
         raise ValueError("sample_weight is zero for all rows: nothing is left to learn from.")
     return weight

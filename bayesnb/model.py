@@ -16,7 +16,6 @@ from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
-from scipy.special import logsumexp
 
 from bayesnb.families.base import Array, Belief, Cells, Density, Stats, one_hot
 from bayesnb.families.dirichlet import Dirichlet, DirichletDensity, DirichletStats, KnownDie
@@ -192,7 +191,8 @@ def leave_one_out(
 
 def normalised(joint: Array) -> Array:
     """log p(y | x) from log p(x, y)."""
-    return joint - logsumexp(joint, axis=1, keepdims=True)
+    relative = joint - joint.max(axis=1, keepdims=True)  # first, as a joint of -1e19 has no digits after the point
+    return relative - np.log(np.exp(relative).sum(axis=1, keepdims=True))
 
 
 def by_rows[Out](work: Callable[[slice], Out], rows: int, cells: Sequence[Cells], n_jobs: int | None) -> list[Out]:

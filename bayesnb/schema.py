@@ -62,10 +62,7 @@ class Block:
         values, declared = table.values(self.places[j])
         found = factorize(name, values).distinct
         if isinstance(said, Codes) and declared is None and any(map(_is_number, found)):
-            least = int(np.broadcast_to(said.least, len(self.names))[j])
-            return (
-                known if any(not _is_whole(level) for level in known) else _codes(name, found, max(len(known), least))
-            )
+            return _codes(name, known, found, int(np.broadcast_to(said.least, len(self.names))[j]))
         old = set(known)
         new = [level for level in declared or () if level not in old]
         return known + tuple(new) + tuple(sorted(set(found) - old - set(new)))
@@ -157,15 +154,17 @@ class Schema:
         return {name: family[name] for name in self.columns if name in family}
 
 
-def _codes(name: Hashable, found: Levels, least: int) -> Levels:
+def _codes(name: Hashable, known: Levels, found: Levels, least: int) -> Levels:
     """0, 1, ... up to the largest code, as scikit-learn counts; a column without any whole number has plain levels."""
-    whole = [value for value in found if _is_whole(value)]
-    if any(value < 0 for value in found):
-        raise ValueError(f"Negative values in data passed as codes: column {name!r} holds {min(found)}.")
+    every = known + tuple(sorted(set(found) - set(known)))
+    whole = [value for value in every if _is_whole(value)]
+    if min(every) < 0 or max(every) == np.inf:
+        odd = min(every) if min(every) < 0 else max(every)
+        raise ValueError(f"Negative values in data passed as codes, or infinite ones: column {name!r} holds {odd}.")
     if not whole:
-        return tuple(sorted(found))
-    if len(whole) < len(found):
-        odd = next(value for value in found if not _is_whole(value))
+        return every
+    if len(whole) < len(every):
+        odd = next(value for value in every if not _is_whole(value))
         raise ValueError(
             f"column {name!r} holds {odd}: codes of categories are 0, 1, 2, ... "
             "For other levels: NaiveBayes(Categorical())."
@@ -184,7 +183,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_whole(value: Any) -> bool:
-    return _is_number(value) and value == int(value)
+    return _is_number(value) and float(value).is_integer()
 
 
 def _told(unseen: Unseen) -> str:

@@ -50,11 +50,21 @@ def log_gamma_ratio(a: Array, s: Any) -> Array:
         value = lgamma(z) - lgamma(a)
         if large.any():
             far, further = np.where(large, a, STIRLING_FROM), np.where(large, z, STIRLING_FROM)
-            step = further - far
+            step = np.where(large, s, 0.0)  # not their difference: that is 0 at a = 1e17
             stirling = (far - 0.5) * accurate_log1p(step / far) + step * np.log(further) - step
             value = np.where(large, stirling + _stirling_tail(further) - _stirling_tail(far), value)
         value = np.where(s == 0, 0.0, value)
         return np.where((z.real <= 0) & (s != 0), np.inf, value)
+
+
+def log_rising_binomial(a: Array, x: Array) -> Array:
+    """ln Gamma(a + x) - ln Gamma(a) - ln x!, a, x >= 0, by the difference whose large parts never meet."""
+    with np.errstate(invalid="ignore"):
+        return np.where(
+            a >= x,
+            log_gamma_ratio(a, x) - gammaln(x + 1),
+            log_gamma_ratio(x + 1, np.maximum(a, 0) - 1) - gammaln(a),
+        )
 
 
 def less(moment: Array, normalizer: Array) -> Array:
@@ -65,8 +75,10 @@ def less(moment: Array, normalizer: Array) -> Array:
 def log1p_square(z: Array) -> Array:
     """log(1 + z**2) for any real z, also where the square overflows."""
     size = np.abs(z)
-    small = np.where(size < 1e8, size, 0.0)
-    return np.where(size < 1e8, np.log1p(small * small), 2 * log(np.where(size < 1e8, 1.0, size)))
+    if size.size and np.fmax.reduce(size, axis=None) >= 1e8:
+        small = np.where(size < 1e8, size, 0.0)
+        return np.where(size < 1e8, np.log1p(small * small), 2 * log(np.where(size < 1e8, 1.0, size)))
+    return np.log1p(size * size)
 
 
 def dot_logs(x: Array, logs: Array) -> Array:

@@ -115,6 +115,7 @@ class SparseTable(Table):
             raise ValueError("Complex data not supported\n")
         _refuse_odd_shape(x.shape)
         self.x = sparse.csr_array(x)
+        self.x.data = _native(self.x.data)
         self.x.sum_duplicates()
         self.rows = self.x.shape[0]
         self.columns = tuple(range(self.x.shape[1]))
@@ -181,7 +182,10 @@ class FrameTable(Table):
         native = series.to_native()
         if isinstance(getattr(native, "dtype", None), pd.CategoricalDtype):
             return series.to_numpy(), tuple(native.cat.categories.tolist())
-        return series.to_numpy(), tuple(series.dtype.categories) if isinstance(series.dtype, nw.Enum) else None
+        if series.dtype == nw.Categorical or isinstance(series.dtype, nw.Enum):
+            declared = tuple(series.dtype.categories) if isinstance(series.dtype, nw.Enum) else None
+            return series.cast(nw.String).to_numpy(), declared  # arrow's dictionaries lose missing cells on the way
+        return series.to_numpy(), None
 
 
 @dataclass(frozen=True)
@@ -195,15 +199,16 @@ class Values:
 def factorize(name: Hashable, values: Array) -> Values:
     """The distinct values of a column as plain Python ones, all of one type."""
     values = values.astype(object) if values.dtype.kind in "UST" else values
-    codes, distinct = pd.factorize(values)
+    plain: tuple[Any, ...] = ()
     try:
+        codes, distinct = pd.factorize(values)
         plain = tuple(np.asarray(distinct, object).tolist())
         plain = tuple(value.item() if isinstance(value, np.generic) else value for value in plain)
         if len({_species(value) for value in plain}) > 1:
             raise TypeError
         hash(plain)
     except TypeError:
-        kinds = sorted({type(value).__name__ for value in plain})
+        kinds = sorted({type(value).__name__ for value in values[~is_missing(values)]} - {"NoneType"})
         raise ValueError(
             f"column {name!r} mixes levels of the types {', '.join(kinds)}; make them one type, say .astype(str)."
         ) from None
@@ -247,7 +252,8 @@ def _kind_of_objects(name: Hashable, values: Array) -> str:
 def _as_array(x: Any) -> Array:
     if isinstance(x, np.ma.MaskedArray):
         odd = x.dtype.kind in "OUST"
-        x = np.ma.filled(x.astype(object if odd else float), None if odd else np.nan)
+        gone, x = np.ma.getmaskarray(x), x.data.astype(object if odd else float)
+        x[gone] = None if odd else np.nan
     try:
         array = np.asarray(x)
     except ValueError as error:
@@ -258,7 +264,14 @@ def _as_array(x: Any) -> Array:
         raise ValueError("Complex data not supported\n")
     if array.dtype.kind in "MmV":
         raise ValueError(f"X holds {array.dtype}: make it numbers or categories first.")
-    return array
+    return _native(array)
+
+
+def _native(array: Array) -> Array:
+    """Numbers that compiled code reads: this machine's byte order, single or double precision."""
+    if array.dtype.kind == "f" and array.dtype.itemsize not in (4, 8):
+        return array.astype(float)
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 def _refuse_odd_shape(shape: tuple[int, ...]) -> None:

@@ -173,6 +173,8 @@ class Belief(Record, ABC):
 
         The power is a number, or `(r, 1)` numbers.
         """
+        if np.ndim(power) == 0 and power == 1:
+            return summed(lambda own: own.log_predictive(x), self, len(x))
         return summed(lambda own: own.log_moment(x, power), self, len(x))
 
 

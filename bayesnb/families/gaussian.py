@@ -171,7 +171,7 @@ class NormalInverseGamma(Belief):
 
     def log_moment(self, x: Array, s: Any) -> Array:
         """A noncentral chi-squared integral over the mean, then a Gamma integral over the precision."""
-        s = np.asarray(s)
+        x, s = np.asarray(x, float), np.asarray(s)
         with np.errstate(all="ignore"):
             widen = 1 + s / self.count
             reach = s / (widen * 2 * self.scale)

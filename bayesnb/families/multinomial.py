@@ -6,6 +6,7 @@ The block is one feature with k levels. Its predictive is the Dirichlet-multinom
 seen once is likely to be seen again: Madsen, Kauchak and Elkan (2005), Modeling word burstiness.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -15,9 +16,9 @@ from scipy.special import gammaln, polygamma, psi
 
 from bayesnb.families.base import Array, Cells, Family, Rng, grouped_sum
 from bayesnb.families.dirichlet import Die, DieDensity, Dirichlet, LevelStats
-from bayesnb.special import dot_logs, less, log, log_gamma_ratio
+from bayesnb.special import dot_logs, less, log, log_gamma_ratio, log_rising_binomial
 
-STEPS = 16  # counts up to here are a product of few factors; beyond, two log gammas are cheaper
+STEPS = 16  # counts up to here are a product of few factors; beyond, log gammas are cheaper
 
 
 def as_csr(x: Cells) -> sparse.csr_array:
@@ -95,12 +96,22 @@ class DirichletMultinomial(Die):
             terms.append(own - size**n * polygamma(n - 1, total))
         return np.stack(np.broadcast_arrays(*terms))
 
+    def log_predictive(self, x: Array) -> Array:
+        x = np.asarray(x, float)
+        each = log_rising_binomial(self.concentration, x).sum(axis=-1)
+        return each - log_rising_binomial(self.concentration.sum(axis=-1), x.sum(axis=-1))
+
     def score(self, x: Cells, power: Any = 1.0) -> Array:
         counts, concentration = as_csr(x), self.concentration[:, 0]
-        sizes, row = np.unique(power * counts.sum(axis=1)[:, None], return_inverse=True)
-        length = log_gamma_ratio(concentration.sum(axis=1), sizes[:, None])[row[:, 0]]
-        whole = np.all(np.equal(power, 1)) and np.all(counts.data == np.floor(counts.data))
-        words = rising(counts, concentration) if whole else direct(counts, concentration, power)
+        totals = concentration.sum(axis=1)
+        if np.all(np.equal(power, 1)):
+            sizes, row = np.unique(counts.sum(axis=1), return_inverse=True)
+            return rising(counts, concentration) - log_rising_binomial(totals, sizes[:, None])[row]
+        scaled = counts.data * np.broadcast_to(power, (counts.shape[0], 1))[row_of_entry(counts), 0]
+        words = by_entry(
+            counts, lambda c: log_gamma_ratio(concentration[c, counts.indices], scaled), len(concentration)
+        )
+        length = log_gamma_ratio(totals, power * counts.sum(axis=1)[:, None])
         return less(words, length) + power * log_coefficient(counts)[:, None]
 
     def sample(self, rng: Rng, size: Any = None) -> MultinomialDensity:
@@ -121,37 +132,34 @@ class DirichletMultinomial(Die):
 
 
 def rising(counts: sparse.csr_array, concentration: Array) -> Array:
-    """Sum over words of log of a (a+1) ... (a+x-1), `(r, k), (c, k) -> (r, c)`, one sparse product a factor."""
+    """Sum over words of log of a (a+1) ... (a+x-1) / x!, `(r, k), (c, k) -> (r, c)`, one sparse product a factor."""
     total = np.zeros((counts.shape[0], len(concentration)))
-    for step in range(int(min(counts.data.max(initial=0), STEPS))):
-        used = over(counts, step)
-        words = np.unique(used.indices) if step else slice(None)
-        reached = sparse.csr_array((np.ones(used.nnz), used.indices, used.indptr), shape=used.shape)[:, words]
-        total += dot_logs(reached, log(concentration[:, words] + step))
-    beyond = over(counts, STEPS)
-    if beyond.nnz:
-        beyond.data = beyond.data - STEPS
-        total += direct(beyond, concentration + STEPS, 1.0)
+    few = (counts.data <= STEPS) & (counts.data == np.floor(counts.data))
+    for step in range(int(counts.data[few].max(initial=0))):
+        reached = kept(counts, few & (counts.data > step))
+        reached.data = np.ones(reached.nnz)
+        words = np.unique(reached.indices)
+        total += dot_logs(reached[:, words], log((concentration[:, words] + step) / (step + 1)))
+    rest = kept(counts, ~few)
+    if rest.nnz:
+        total += by_entry(rest, lambda c: log_rising_binomial(concentration[c, rest.indices], rest.data), len(total.T))
     return total
 
 
-def over(counts: sparse.csr_array, least: int) -> sparse.csr_array:
-    """The entries above a number."""
-    kept = counts.copy()
-    kept.data = np.where(kept.data > least, kept.data, 0.0)
-    kept.eliminate_zeros()
-    return kept
+def kept(counts: sparse.csr_array, entries: Array) -> sparse.csr_array:
+    """Some of the entries."""
+    ends = np.concatenate([[0], np.cumsum(entries)])[counts.indptr]
+    return sparse.csr_array((counts.data[entries], counts.indices[entries], ends), shape=counts.shape)
 
 
-def direct(counts: sparse.csr_array, concentration: Array, power: Any) -> Array:
-    """Sum over words of ln Gamma(a + power x) - ln Gamma(a), class by class."""
-    row = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
-    scaled = np.broadcast_to(power, (counts.shape[0], 1))[row, 0] * counts.data
-    total = np.empty((counts.shape[0], len(concentration)))
-    for c, own in enumerate(concentration):
-        worth = log_gamma_ratio(own[counts.indices], scaled)
-        total[:, c] = np.bincount(row, worth, minlength=counts.shape[0])
-    return total
+def row_of_entry(counts: sparse.csr_array) -> Array:
+    return np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+
+
+def by_entry(counts: sparse.csr_array, worth: Callable[[int], Array], classes: int) -> Array:
+    """Sums over each row's entries of what they are worth to each class."""
+    row = row_of_entry(counts)
+    return np.column_stack([np.bincount(row, worth(c), minlength=counts.shape[0]) for c in range(classes)])
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -28,7 +28,7 @@ from bayesnb.families.base import (
     lead,
     silent,
 )
-from bayesnb.special import accurate_log1p, log_gamma_ratio, ratio
+from bayesnb.special import accurate_log1p, log_gamma_ratio, log_rising_binomial, ratio
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +56,7 @@ class PoissonDensity(Density):
     rate: Array
 
     def log_density(self, x: Array) -> Array:
+        x = np.asarray(x, float)
         return silent(np.isnan(x), xlogy(x, self.rate) - self.rate - gammaln(x + 1))
 
     def log_likelihood(self, stats: PoissonStats, xp: Any = np) -> Any:
@@ -103,7 +104,13 @@ class Gamma(Belief):
         scale = -self.shape * np.log1p(stats.count / self.rate) - xlogy(stats.events, self.rate + stats.count)
         return log_gamma_ratio(self.shape, stats.events) + scale - stats.log_factorial
 
+    def log_predictive(self, x: Array) -> Array:
+        x = np.asarray(x, float)
+        rows = self.shape * np.log1p(1 / self.rate) + x * np.log1p(self.rate)
+        return silent(np.isnan(x), log_rising_binomial(self.shape, x) - rows)
+
     def log_moment(self, x: Array, s: Any) -> Array:
+        x = np.asarray(x, float)
         with np.errstate(all="ignore"):
             events = log_gamma_ratio(self.shape, s * x)
             rows = self.shape * accurate_log1p(s / self.rate) + s * x * np.log(self.rate + s)
@@ -113,7 +120,7 @@ class Gamma(Belief):
         return silent(np.isnan(x), value)
 
     def cumulants(self, x: Array, order: int) -> Array:
-        a, b = self.shape, self.rate
+        a, b, x = self.shape, self.rate, np.asarray(x, float)
         terms = [x * (psi(a) - np.log(b)) - a / b - gammaln(x + 1)]
         for n in range(2, order + 1):
             rows = (-1) ** n * (factorial(n - 1) * a / b**n - factorial(n - 2) * n * x / b ** (n - 1))
