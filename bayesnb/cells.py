@@ -38,7 +38,7 @@ def _check_counts(family: Family, names: Names, x: Any) -> None:
     advice = "If it is not a count, declare another family: families={{{name}: Gaussian()}}."
     if x.dtype.kind not in "bu":
         refuse(x, names, lambda part: part < 0, "Negative values in data passed as counts", advice)
-    if x.dtype.kind == "f":
+    if x.dtype == float:
         refuse(x, names, lambda part: part > MOST_COUNTS, "a count is too large to add up", "Rescale it.")
     if x.dtype.kind == "f" and not family.fractional:
         advice += " For weights such as tf-idf: fractional=True."

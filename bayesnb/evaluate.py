@@ -33,6 +33,12 @@ def temper_by_loo(
     """
     own, share = np.arange(len(codes)), np.ones(len(codes)) if weight is None else weight
     one = np.minimum(share, 1.0)
+    impossible = ~np.isfinite(loo_log_proba(posterior, cells, codes, one, 1.0, n_jobs)[own, codes])
+    if impossible.any():
+        raise ValueError(
+            f"temper='loo': without row {impossible.argmax()} its own cells have probability 0, whatever the exponent. "
+            "A smoothing of 0 does that; use a larger one, or give temper a number."
+        )
 
     def loss(log_power: float) -> float:
         scores = loo_log_proba(posterior, cells, codes, one, float(np.exp(log_power)), n_jobs)

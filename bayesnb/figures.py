@@ -25,6 +25,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#B
 DASHES = ((), (5, 2), (1, 1.5), (6, 2, 1, 2), (3, 1.5), (8, 3), (1, 3), (6, 2, 1, 2, 1, 2))
 MOST_CLASSES = len(COLOURS)
 WIDTH = 4.9  # inches; a page shows it at some 360 to 480 pixels
+FEW = 15  # cells, which make no histogram
 STYLE: Any = {
     "font.family": "sans-serif",
     "font.size": 10.5,
@@ -65,15 +66,15 @@ def new_axes(height: float = 2.3) -> Axes:
 
 @styled
 def densities(grid: Array, density: Array, data: Sequence[Array], ax: Axes | None = None) -> Axes:
-    """A curve for each class, `(n,), (c, n)`, over the histogram of the class's cells."""
+    """A curve for each class, `(n,), (c, n)`, over the histogram of the class's cells; few are ticks."""
     ax = ax or new_axes()
-    bins = np.linspace(grid[0], grid[-1], 1 + int(np.clip(np.sqrt(sum(map(len, data))), 10, 40)))
+    bins = np.linspace(grid[0], grid[-1], 1 + int(np.clip(np.sqrt(sum(map(len, data))), 10, 40))).tolist()
     for c, (curve, x) in enumerate(zip(density, data, strict=True)):
         inside = x[(x >= grid[0]) & (x <= grid[-1])]
-        if len(inside):
-            ax.hist(
-                inside, bins.tolist(), density=True, histtype="stepfilled", color=COLOURS[c], alpha=0.25, linewidth=0
-            )
+        if len(inside) < FEW:
+            ax.plot(inside, np.zeros(len(inside)), "|", color=COLOURS[c], markersize=14, clip_on=False)
+        else:
+            ax.hist(inside, bins, density=True, histtype="stepfilled", color=COLOURS[c], alpha=0.25, linewidth=0)
         ax.plot(grid, curve, color=COLOURS[c], linewidth=1.8, dashes=DASHES[c])
     ax.set_yticks([])
     ax.set_ylim(0, None)

@@ -190,9 +190,11 @@ def leave_one_out(
 
 
 def normalised(joint: Array) -> Array:
-    """log p(y | x) from log p(x, y)."""
-    relative = joint - joint.max(axis=1, keepdims=True)  # first, as a joint of -1e19 has no digits after the point
-    return relative - np.log(np.exp(relative).sum(axis=1, keepdims=True))
+    """log p(y | x) from log p(x, y). A row that is impossible under every class has log 0 for each of them."""
+    peak = joint.max(axis=1, keepdims=True)
+    relative = joint - np.where(np.isneginf(peak), 0.0, peak)  # first: a joint of -1e19 has no digits after the point
+    total = np.exp(relative).sum(axis=1, keepdims=True)
+    return relative - np.log(np.where(total > 0, total, 1.0))
 
 
 def by_rows[Out](work: Callable[[slice], Out], rows: int, cells: Sequence[Cells], n_jobs: int | None) -> list[Out]:

@@ -297,3 +297,9 @@ def test_predicting_changes_nothing() -> None:
     model.predict_proba(X * 100)
     model.score(X, Y)
     assert pickle.dumps(model) == before
+
+
+def test_temper_by_loo_refuses_rows_that_no_exponent_makes_possible() -> None:
+    model = NaiveBayes(Categorical(0.0), temper="loo")
+    with pytest.raises(ValueError, match="without row 0 its own cells have probability 0"):
+        model.fit([["x"], ["y"], ["x"], ["z"]], ["a", "a", "b", "b"])

@@ -131,8 +131,9 @@ class Die(Belief, Levels):
     def interval(self, prob: float) -> tuple[Array, Array]:
         from scipy.stats import beta
 
-        lower, upper = beta(self.concentration, self.total - self.concentration).interval(prob)
-        return lower, upper
+        rest = np.broadcast_to(self.total, self.concentration.shape) - self.concentration
+        lower, upper = beta(self.concentration, np.where(rest > 0, rest, 1.0)).interval(prob)
+        return np.where(rest > 0, lower, 1.0), np.where(rest > 0, upper, 1.0)  # the only level is certain
 
 
 def pick(table: Array, level: Array) -> Array:

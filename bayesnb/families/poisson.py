@@ -75,8 +75,8 @@ class PoissonDensity(Density):
 class Gamma(Belief):
     """A belief about the rate of events: Gamma(shape, rate), of mean shape / rate.
 
-    >>> Gamma(3, 2).mean()
-    array(1.5)
+    >>> Gamma([3, 1], 2).mean()
+    array([1.5, 0.5])
     """
 
     shape: Parameter

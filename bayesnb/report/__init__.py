@@ -1,0 +1,37 @@
+"""One HTML page about a fitted model: what was modelled, how good it is, what it learnt, where it is unsure."""
+
+from typing import Any
+
+from bayesnb.report.facts import About, Facts, gather
+from bayesnb.report.page import page
+from bayesnb.report.sections import SECTIONS, headline
+
+__all__ = ["About", "Facts", "gather", "render", "report"]
+
+
+def report(model: Any, X: Any, y: Any, test: tuple[Any, Any] | None = None, *, about: About | None = None) -> str:
+    """A self-contained HTML page about an estimator and the rows it learns from.
+
+    Parameters
+    ----------
+    model : an estimator; if it is not fitted, a copy is fitted on X and y
+    X, y : the table and the labels that it is, or was, fitted on
+    test : a table and labels that it never saw, scored as well
+    about : what only the caller knows, such as the table's name
+
+    Examples
+    --------
+    >>> from bayesnb import NaiveBayes
+    >>> from bayesnb.datasets import dogs
+    >>> table = dogs()
+    >>> html = report(NaiveBayes(), table.drop(columns="breed"), table["breed"])
+    >>> html[:15]
+    '<!doctype html>'
+    """
+    return render(gather(model, X, y, test, about))
+
+
+def render(facts: Facts) -> str:
+    """The page that the facts make."""
+    parts = [(name, title, write(facts)) for name, title, write in SECTIONS]
+    return page(facts.title, headline(facts), parts)

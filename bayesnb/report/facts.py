@@ -1,0 +1,195 @@
+"""Everything that the page says, computed once: from here on there is only writing."""
+
+from collections.abc import Hashable
+from copy import copy
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from bayesnb.classifier import Classifier
+from bayesnb.evaluate import loo_log_proba
+from bayesnb.families.base import Array, Belief, Cells, Family, Stats
+from bayesnb.labels import encode
+from bayesnb.model import Dense, Model, observe
+from bayesnb.schema import Block
+from bayesnb.table import open_table
+
+MOST_FEATURES = 60  # as many are described and drawn
+
+
+@dataclass(frozen=True)
+class About:
+    """What only the caller knows: what the labels are called, where the table is from, how the page was made."""
+
+    label: str = ""
+    source: str = ""
+    notes: tuple[str, ...] = ()
+    command: str = ""
+    date: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Feature:
+    """One column, or one block that is modelled as a whole."""
+
+    key: Hashable
+    family: Family
+    levels: tuple[str, ...]
+    prior: Belief
+    posterior: Belief
+    stats: Stats
+    cells: Array  # `(r,)`, or `(r, 0)` of a whole block
+    missing: int
+    log_evidence: float | None  # None under an improper prior
+
+    @property
+    def name(self) -> str:
+        return name_of(self.key)
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """A fitted model, its rows, and log p(y | x) of each of them, `(r, c)`, three times."""
+
+    model: Classifier
+    about: About
+    cells: list[Cells]
+    codes: Array
+    fitted: Array  # as the model predicts the rows that it learnt from
+    left_out: Array  # by the posterior predictive of all rows but this one
+    blind: Array  # by how frequent the classes are, without a look at the columns
+    test: tuple[Array, Array] | None  # log p(y | x) and codes of rows that it never saw
+
+    @property
+    def title(self) -> str:
+        return f"Predicting {self.label}"
+
+    @property
+    def label(self) -> str:
+        return self.about.label or "the label"
+
+    @property
+    def classes(self) -> list[str]:
+        return [str(label) for label in self.model.classes_.tolist()]
+
+    @property
+    def counts(self) -> Array:
+        """Rows of each class."""
+        return np.bincount(self.codes, minlength=len(self.classes))
+
+    @property
+    def own(self) -> Array:
+        """log p(own label) of each row, left out."""
+        return self.left_out[np.arange(len(self.codes)), self.codes]
+
+    @property
+    def dropped(self) -> list[str]:
+        """The columns that no family models."""
+        return [name_of(name) for name in self.model.schema_.columns if name not in self.model.families_]
+
+    @cached_property
+    def features(self) -> list[Feature]:
+        """What is modelled, in the table's order, the first `MOST_FEATURES` of it."""
+        schema = self.model.schema_
+        order = {name: place for place, name in enumerate(schema.columns)}
+        keys = sorted(schema.keys, key=lambda place: order.get(place[0], order[schema.blocks[place[1]].names[0]]))
+        return [self._feature(*place) for place in keys[:MOST_FEATURES]]
+
+    def _feature(self, key: Hashable, b: int, f: int) -> Feature:
+        block, learnt = self.model.schema_.blocks[b], self.model.model_
+        prior, stats = learnt.prior.blocks[b], learnt.stats.blocks[b]
+        defined = bool(np.all(prior.strictly_proper[..., f]))
+        x = np.empty((len(self.codes), 0)) if block.family.whole else column(self.cells[b], f)
+        return Feature(
+            key=key,
+            family=block.family,
+            levels=level_names(block, f),
+            prior=prior.column(f),
+            posterior=learnt.posterior.blocks[b].column(f),
+            stats=stats.column(f),
+            cells=x,
+            missing=int((x < 0).sum() if block.family.cells == "level" else np.isnan(x).sum()),
+            log_evidence=float(prior.log_evidence(stats)[:, f].sum()) if defined else None,
+        )
+
+
+def gather(model: Any, X: Any, y: Any, test: tuple[Any, Any] | None = None, about: About | None = None) -> Facts:
+    """The facts about a model and its rows. One that is not fitted is fitted, as a copy."""
+    if not hasattr(model, "model_"):
+        model = copy(model).fit(X, y)
+    about = about or About(label=str(getattr(y, "name", None) or ""))
+    fitted, codes, own = predicted(model, X, y), labels(model, y), model.model_
+    cells = model.schema_.read(open_table(X))
+    refuse_other_rows(model, cells, codes)
+    blind = np.broadcast_to(own.posterior.classes.level_log_moment(1), fitted.shape)
+    left_out = held_out(model, cells, codes)
+    held = None if test is None else (predicted(model, *test), labels(model, test[1]))
+    return Facts(model, about, cells, codes, fitted, left_out, blind, held)
+
+
+def held_out(model: Classifier, cells: list[Cells], codes: Array) -> Array:
+    """log p(y | x, all rows but this one), `(r, c)`."""
+    found = loo_log_proba(model.model_.posterior, cells, codes, None, model.temper_, model.n_jobs)
+    undefined = np.isneginf(found).all(axis=1)
+    if undefined.any():
+        raise ValueError(
+            f"leave-one-out is undefined for {undefined.sum()} rows, first row {undefined.argmax()}: without the row, "
+            "its cells are impossible under every class. A smoothing of 0 does that; use a larger one."
+        )
+    return found
+
+
+def labels(model: Classifier, y: Any) -> Array:
+    return encode(np.asarray(y).ravel(), model.classes_)
+
+
+def predicted(model: Classifier, X: Any, y: Any) -> Array:
+    """log p(y | x) of labelled rows."""
+    found = model.predict_log_proba(X)
+    if len(found) != len(np.asarray(y)):
+        raise ValueError(f"the table has {len(found)} rows, and there are {len(np.asarray(y))} labels.")
+    return found
+
+
+def refuse_other_rows(model: Classifier, cells: list[Cells], codes: Array) -> None:
+    """Leave-one-out takes a row out of what was learnt, so it must be in there, once."""
+    seen = observe([block.observe for block in model.schema_.blocks], cells, codes, len(model.classes_))
+    learnt: Model = model.model_
+    pairs = [(seen.classes, learnt.stats.classes), *zip(seen.blocks, learnt.stats.blocks, strict=True)]
+    if not all(same(a, b) for a, b in pairs):
+        raise ValueError(
+            f"the model was not fitted on these {len(codes)} rows, each of weight 1, so none of them can be left "
+            "out of it. Give the rows that it was fitted on, or a model that is not fitted yet."
+        )
+
+
+def same(a: Stats, b: Stats) -> bool:
+    """Whether two stats say the same, up to rounding."""
+    names = [field.name for field in fields(a) if field.name not in a.layout]  # type: ignore[arg-type]
+    pairs = [(np.asarray(getattr(a, name)), np.asarray(getattr(b, name))) for name in names]
+    return all(x.shape == z.shape and np.allclose(x, z, rtol=1e-6, atol=1e-9) for x, z in pairs)
+
+
+def column(x: Cells, f: int) -> Array:
+    """One feature of a block, `(r, f) -> (r,)`, dense."""
+    rows = x.rows if isinstance(x, Dense) else x
+    return np.asarray(rows[:, [f]].toarray() if sparse.issparse(rows) else rows[:, [f]], float)[:, 0]
+
+
+def level_names(block: Block, f: int) -> tuple[str, ...]:
+    if block.family.whole:
+        return tuple(map(name_of, block.names))
+    if not block.levels:
+        return ()
+    return tuple(map(str, block.levels[f])) + (("anything new",) if block.family.unseen == "reserve" else ())
+
+
+def name_of(key: Hashable) -> str:
+    """A column as a reader would call it; a column of an array has only its place."""
+    if not isinstance(key, tuple):
+        return f"column {key}" if isinstance(key, (int, np.integer)) else str(key)
+    shown = ", ".join(str(part) for part in key[:3])
+    return f"{len(key)} columns ({shown}{', …' if len(key) > 3 else ''})"

@@ -1,0 +1,28 @@
+"""README's Python blocks run, and print what README says they print."""
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+README = (Path(__file__).parent.parent / "README.md").read_text()
+BLOCKS = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", README, flags=re.DOTALL)
+
+
+@pytest.mark.parametrize(("code", "printed"), BLOCKS, ids=range(len(BLOCKS)))
+def test_a_block_of_the_readme_prints_what_it_says(code: str, printed: str) -> None:
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile(code, "README.md", "exec"), {})
+    assert out.getvalue() == printed
+
+
+def test_every_python_block_of_the_readme_is_run() -> None:
+    assert len(BLOCKS) == README.count("```python") >= 5
+
+
+def test_the_readme_gives_the_two_commands() -> None:
+    assert "pip install uv && uv run bayesnb report" in README
+    assert "uv run pytest" in README

@@ -1,0 +1,306 @@
+"""The page says what is true, is safe to open, and needs nothing else."""
+
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+import bayesnb as nb
+from bayesnb.datasets import dogs, penguins
+from bayesnb.report import About, gather, render, report
+
+VOID = {"meta", "br", "path", "use"}
+EVIL = '<script>alert("1")</script>'
+
+
+class Page(HTMLParser):
+    """What a browser would see: tags, attributes, text, and tables by their captions."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str, str]] = []
+        self.tables: dict[str, list[list[str]]] = {}
+        self.text = ""
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag == "tr":
+            self.tables[next(reversed(self.tables))].append([])
+        if tag in ("td", "th"):
+            self.tables[next(reversed(self.tables))][-1].append("")
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "style" in self.open:
+            return
+        data = data.replace("\xa0", " ")
+        self.text += data
+        if "caption" in self.open:
+            self.tables[data] = []
+        elif "td" in self.open or "th" in self.open:
+            self.tables[next(reversed(self.tables))][-1][-1] += data
+
+
+def split(table: pd.DataFrame, label: str) -> tuple[pd.DataFrame, pd.Series]:
+    return table.drop(columns=label), table[label]
+
+
+@pytest.fixture(scope="module")
+def birds() -> tuple[nb.NaiveBayes, pd.DataFrame, pd.Series]:
+    X, y = split(penguins().drop(columns="year"), "species")
+    return nb.NaiveBayes().fit(X, y), X, y
+
+
+@pytest.fixture(scope="module")
+def page(birds: tuple) -> str:
+    return report(*birds, about=About(label="species", source="penguins", command="bayesnb report"))
+
+
+def hostile() -> tuple[nb.NaiveBayes, pd.DataFrame, np.ndarray]:
+    """Every family, every odd column, and names that are markup."""
+    rng, rows = np.random.default_rng(1), 90
+    k = rng.integers(0, 3, rows)
+    X = pd.DataFrame(
+        {
+            EVIL: rng.normal(k, 1),
+            "$x^$": np.array([EVIL, "</svg>", "$_$"])[rng.integers(0, 3, rows)],
+            '"><img src=x onerror=alert(1)>': rng.random(rows) < 0.5,
+            "count & more": rng.poisson(3 + k),
+            "'w1'": rng.poisson(2, rows),
+            "<w2>": rng.poisson(2, rows),
+            "nothing": np.full(rows, np.nan),
+            "constant": np.ones(rows),
+            "cut": rng.random(rows),
+        }
+    )
+    families = {
+        "count & more": nb.Poisson(),
+        ("'w1'", "<w2>"): nb.Multinomial(),
+        "cut": nb.Bernoulli(threshold=0.5),
+    }
+    return nb.NaiveBayes(families), X, np.array([EVIL, "b & c", 'quo"te'])[k]
+
+
+def test_the_page_has_its_sections_in_order(page: str) -> None:
+    titles = re.findall(r"<h2[^>]*>([^<]*)</h2>", page)
+    assert titles == [
+        "What was modelled",
+        "How good it is",
+        "What it learnt",
+        "Where it is unsure",
+        "How this page was made",
+    ]
+    levels = [int(level) for level in re.findall(r"<h(\d)", page)]
+    assert levels[0] == 1
+    assert max(np.diff(levels)) == 1
+
+
+def test_the_page_loads_nothing_and_runs_nothing(page: str) -> None:
+    seen = Page(page)
+    assert not seen.open
+    assert not {"script", "link", "img", "iframe", "object", "embed"} & set(seen.tags)
+    loads = [value for _, name, value in seen.attributes if name in ("src", "href", "xlink:href", "srcset", "data")]
+    assert loads
+    assert all(value.startswith("#") for value in loads)
+    assert all(target == "#" for target in re.findall(r"url\(['\"]?(.)", page))
+    assert "@import" not in page
+
+
+def test_the_page_of_the_penguins_is_small_and_the_same_every_time(page: str, birds: tuple) -> None:
+    assert len(page.encode()) < 300_000
+    assert report(*birds, about=About(label="species", source="penguins", command="bayesnb report")) == page
+
+
+def test_every_figure_says_what_it_is_and_every_id_is_unique(page: str) -> None:
+    figures = re.findall(r"<figure><svg ([^>]*)>", page)
+    assert len(figures) == 6
+    assert all('role="img"' in figure and 'aria-label="Predictive' in figure for figure in figures)
+    ids = re.findall(r'\bid="([^"]*)"', page)
+    assert len(ids) == len(set(ids))
+    assert set(re.findall(r'href="#([^"]*)"', page)) <= set(ids)
+
+
+def test_every_table_has_a_caption_and_scoped_headers(page: str) -> None:
+    tables = re.findall(r"<table.*?</table>", page, flags=re.DOTALL)
+    assert len(tables) > 8
+    assert all("<caption>" in table for table in tables)
+    assert not re.search(r"<th(?! scope=)(?!ead)", page)
+
+
+def test_names_that_are_markup_stay_text() -> None:
+    model, X, y = hostile()
+    html = report(model, X, y, about=About(label=EVIL, source=EVIL, notes=(EVIL,), command=EVIL, date=EVIL))
+    seen = Page(html)
+    assert not seen.open
+    assert not {"script", "img"} & set(seen.tags)
+    assert not [name for _, name, _ in seen.attributes if name.startswith("on")]
+    assert EVIL in seen.text
+    assert 'quo"te' in seen.text
+
+
+def test_a_model_of_every_family_has_a_picture_or_a_table_of_each() -> None:
+    seen = Page(report(*hostile()))
+    figures = [value for tag, name, value in seen.attributes if tag == "svg" and name == "aria-label"]
+    assert len(figures) == 7
+    assert seen.tables["The columns that tell each class apart, and their share of the class's counts"]
+
+
+def scores_on(page: str) -> dict[str, list[str]]:
+    return {name: rest for name, *rest in Page(page).tables["Scores, ± one standard error"]}
+
+
+def brute_force(model: nb.NaiveBayes, X: pd.DataFrame, y: pd.Series, row: int) -> np.ndarray:
+    """p(y | x, all other rows), by a fit without the row under the very priors of the whole table."""
+    families: dict = {}
+    for column, belief in model.prior_.items():
+        if isinstance(belief, nb.NormalInverseGamma):
+            own = belief[0]
+            families[column] = nb.Gaussian(nb.NormalInverseGamma(own.location, own.count, own.shape, own.scale))
+        elif isinstance(belief, nb.Dirichlet):
+            families[column] = nb.Categorical(1.0, levels=sorted(X[column].dropna().unique()))
+    rest = np.arange(len(X)) != row
+    other = nb.NaiveBayes(families, classes=model.classes_).fit(X[rest], y[rest])
+    return other.predict_proba(X[~rest])[0]
+
+
+def test_held_out_scores_are_those_of_a_refit_without_each_row() -> None:
+    X, y = split(dogs(), "breed")
+    model = nb.NaiveBayes().fit(X, y)
+    proba = np.array([brute_force(model, X, y, row) for row in range(len(X))])
+    codes = np.searchsorted(model.classes_, y)
+    losses = -np.log(proba[np.arange(6), codes])
+    right = proba.argmax(axis=1) == codes
+    briers = ((proba - np.eye(2)[codes]) ** 2).sum(axis=1)
+    shown = scores_on(report(model, X, y))["Held out, one row at a time"]
+    assert shown == [
+        f"{100 * right.mean():.1f} % ± {100 * right.std(ddof=1) / np.sqrt(6):.1f}",
+        f"{losses.mean():.3f} ± {losses.std(ddof=1) / np.sqrt(6):.3f}",
+        f"{briers.mean():.3f} ± {briers.std(ddof=1) / np.sqrt(6):.3f}",
+    ]
+
+
+def test_the_least_certain_rows_have_the_probabilities_of_a_refit(page: str, birds: tuple) -> None:
+    model, X, y = birds
+    _, *rows = Page(page).tables["Least certain rows, held out"]
+    certain = []
+    for row, label, predicted, probabilities, _ in rows:
+        proba = brute_force(model, X, y, int(row))
+        best = proba.argmax()
+        assert label == y[int(row)]
+        assert predicted.replace(" (wrong)", "") == model.classes_[best]
+        assert ("wrong" in predicted) == (predicted != label)
+        assert f"{model.classes_[best]}: {100 * proba[best]:.1f} %" in probabilities
+        certain.append(proba[best])
+    assert certain == sorted(certain)
+
+
+def test_scores_on_the_rows_it_learnt_from_are_those_of_predict_proba(page: str, birds: tuple) -> None:
+    model, X, y = birds
+    own = model.predict_proba(X)[np.arange(len(y)), np.searchsorted(model.classes_, y)]
+    accuracy, loss, _ = scores_on(page)["On the rows it learnt from"]
+    assert accuracy.startswith(f"{100 * model.score(X, y):.1f} %")
+    assert loss.startswith(f"{-np.log(own).mean():.3f}")
+
+
+def test_evidence_and_missing_cells_are_those_of_the_model(page: str, birds: tuple) -> None:
+    model, X, _ = birds
+    terms = model.log_evidence_by_feature()
+    _, *rows = Page(page).tables["Columns and what was assumed"]
+    assert [name for name, *_ in rows] == list(X.columns)
+    for name, _, missing, _, evidence in rows:
+        assert int(missing) == X[name].isna().sum()
+        assert evidence == f"{terms[name]:,.1f}".replace("-", "\u2212")
+
+
+def test_the_confusion_table_counts_every_row(page: str, birds: tuple) -> None:
+    _, *rows = Page(page).tables["True and predicted labels, held out"]
+    assert [sum(map(int, row[1:-1])) for row in rows] == [152, 68, 124]
+
+
+def test_a_test_table_is_scored_by_the_model_of_the_other_rows() -> None:
+    X, y = split(penguins().drop(columns="year"), "species")
+    train = np.arange(len(X)) % 3 > 0
+    html = report(nb.NaiveBayes(), X[train], y[train], test=(X[~train], y[~train]))
+    right = nb.NaiveBayes().fit(X[train], y[train]).score(X[~train], y[~train])
+    assert scores_on(html)["Test table, 115 rows"][0].startswith(f"{100 * right:.1f} %")
+    assert "True and predicted labels, test table" in Page(html).tables
+
+
+def test_a_model_that_is_not_fitted_stays_so() -> None:
+    X, y = split(dogs(), "breed")
+    model = nb.NaiveBayes()
+    report(model, X, y)
+    assert not hasattr(model, "model_")
+
+
+def test_rows_that_the_model_did_not_learn_from_are_refused(birds: tuple) -> None:
+    model, X, y = birds
+    changed = X.assign(body_mass_g=X["body_mass_g"] + 1)
+    with pytest.raises(ValueError, match="not fitted on these 344 rows"):
+        report(model, changed, y)
+    with pytest.raises(ValueError, match="not fitted on these 343 rows"):
+        report(model, X[1:], y[1:])
+
+
+@pytest.mark.parametrize("estimate", ["mean", "map", "mle"])
+def test_a_plugged_in_estimate_is_named(estimate: str) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 2)), rng.integers(0, 2, 40)
+    assert f"estimate='{estimate}'" in Page(report(nb.GaussianNB(estimate=estimate), X, y)).text
+
+
+def test_an_improper_prior_has_no_evidence_and_still_a_page() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 2)), rng.integers(0, 2, 40)
+    html = report(nb.GaussianNB(prior=nb.NormalInverseGamma(0, 0, -0.5, 0)), X, y)
+    assert html.count("the prior is improper") == 2
+
+
+def test_a_smoothing_of_zero_that_leaves_a_row_impossible_is_an_error() -> None:
+    X = np.array([["x"], ["y"], ["x"], ["z"]], dtype=object)
+    with pytest.raises(ValueError, match="leave-one-out is undefined for 2 rows, first row 1"):
+        report(nb.NaiveBayes({0: nb.Categorical(0.0)}), X, list("aabb"))
+
+
+@pytest.mark.parametrize("model", [nb.MultinomialNB(), nb.BernoulliNB(), nb.NaiveBayes(nb.Gaussian())])
+def test_sparse_tables_have_a_page(model: nb.NaiveBayes) -> None:
+    counts = sparse.csr_array(np.random.default_rng(0).poisson(0.5, (30, 100)))
+    seen = Page(report(model, counts, np.arange(30) % 2))
+    assert not seen.open
+
+
+def test_many_classes_and_columns_keep_the_page_short() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 30, 300)
+    html = report(nb.GaussianNB(), rng.normal(size=(300, 80)) + y[:, None], y)
+    assert html.count("<figure>") == 60
+    assert "20 more are modelled alike" in html
+    assert "The 8 most frequent classes are drawn, 22 are not." in html
+    assert len(html) < 3_000_000
+
+
+def test_a_class_without_rows_and_a_class_with_one_have_a_page() -> None:
+    seen = Page(report(nb.NaiveBayes(classes=["a", "b", "c"]), [[1.0], [2.0], [3.0]], ["a", "a", "b"]))
+    assert seen.tables["Classes"][3] == ["c", "0", "0.0 %"]
+
+
+def test_gathering_and_writing_are_the_report(birds: tuple) -> None:
+    assert render(gather(*birds)) == report(*birds)
