@@ -15,9 +15,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayesnb.evaluate import temper_by_loo
-from bayesnb.families.base import Array, Belief, Cells, Density, Family
+from bayesnb.families.base import Array, Belief, Density, Family
 from bayesnb.labels import distinct, encode, weights
-from bayesnb.model import Model, Product, ProductDensity, ProductStats, normalised, observe
+from bayesnb.model import Model, Product, ProductDensity, ProductStats, Rows, normalised, observe
 from bayesnb.priors import ClassDie, class_die
 from bayesnb.schema import Schema
 from bayesnb.summary import state_html
@@ -85,19 +85,18 @@ class Classifier(ClassifierMixin, BaseEstimator):
         classes = self.classes_ if not first else distinct(y if declared is None else declared)
         codes = encode(y, classes)
         schema = Schema.learn(table, self._families()) if first else self.schema_.grown(table)
-        cells = schema.read(table)
-        schema.refuse_extremes(cells)
-        observers = [block.observe for block in schema.blocks]
-        new = observe(observers, cells, codes, len(classes), weight, self.n_jobs)
+        rows = Rows(schema.read(table), codes, weight)
+        schema.refuse_extremes(rows.cells)
+        new = observe([block.observe for block in schema.blocks], rows, len(classes), self.n_jobs)
         die = self._class_die(classes)
         model = schema.start(die, new) if first else schema.extend(self.model_, die, new)
-        self.temper_ = self._temper(model.posterior, cells, codes, weight)
+        self.temper_ = self._temper(model.posterior, rows)
         self.classes_, self.schema_, self.model_ = classes, schema, model
         return self
 
-    def _temper(self, posterior: Product, cells: list[Cells], codes: Array, weight: Array | None) -> float:
+    def _temper(self, posterior: Product, rows: Rows) -> float:
         if self.temper == "loo":
-            return temper_by_loo(posterior, cells, codes, weight, self.n_jobs)
+            return temper_by_loo(posterior, rows, self.n_jobs)
         return 1.0 if self.temper is None else float(self.temper)
 
     def predict_joint_log_proba(self, X: Any) -> Array:

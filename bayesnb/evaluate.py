@@ -1,50 +1,42 @@
 """How well a model predicts rows that it has not seen: exact leave-one-out, without refitting."""
 
-from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from bayesnb.families.base import Array, Cells
-from bayesnb.model import Product, leave_one_out, normalised
+from bayesnb.families.base import Array
+from bayesnb.model import Product, Rows, leave_one_out, normalised
 
 TEMPERS = (1e-3, 8.0)
 
 
-def loo_log_proba(
-    posterior: Product,
-    cells: Sequence[Cells],
-    codes: Array,
-    weight: Array | None = None,
-    power: float = 1.0,
-    n_jobs: int | None = None,
-) -> Array:
+def loo_log_proba(posterior: Product, rows: Rows, power: float = 1.0, n_jobs: int | None = None) -> Array:
     """log p(y | x, all rows but this one), `(r, c)`."""
-    return normalised(leave_one_out(posterior, cells, codes, weight, power, n_jobs))
+    return normalised(leave_one_out(posterior, rows, power, n_jobs))
 
 
-def temper_by_loo(
-    posterior: Product, cells: Sequence[Cells], codes: Array, weight: Array | None = None, n_jobs: int | None = None
-) -> float:
+def temper_by_loo(posterior: Product, rows: Rows, n_jobs: int | None = None) -> float:
     """The exponent on the features' evidence with the best leave-one-out log score of the labels.
 
     A row of weight w is w rows: one of them is left out, and its score counts w times.
     """
-    own, share = np.arange(len(codes)), np.ones(len(codes)) if weight is None else weight
-    one = np.minimum(share, 1.0)
-    impossible = ~np.isfinite(loo_log_proba(posterior, cells, codes, one, 1.0, n_jobs)[own, codes])
+    one, every = replace(rows, weight=np.minimum(rows.counts, 1.0)), np.arange(len(rows.codes))
+
+    def scores(log_power: float) -> Array:
+        return loo_log_proba(posterior, one, float(np.exp(log_power)), n_jobs)[every, rows.codes]
+
+    impossible = ~np.isfinite(scores(0.0))
     if impossible.any():
         raise ValueError(
             f"temper='loo': without row {impossible.argmax()} its own cells have probability 0, whatever the exponent. "
             "A smoothing of 0 does that; use a larger one, or give temper a number."
         )
-
-    def loss(log_power: float) -> float:
-        scores = loo_log_proba(posterior, cells, codes, one, float(np.exp(log_power)), n_jobs)
-        return -float(share @ scores[own, codes])
-
-    found = minimize_scalar(loss, bounds=np.log(TEMPERS), method="bounded", options={"xatol": 1e-4})
+    bounds = np.log(TEMPERS)
+    found = minimize_scalar(
+        lambda at: -rows.counts @ scores(at), bounds=bounds, method="bounded", options={"xatol": 1e-4}
+    )
     return float(np.exp(found.x))
 
 

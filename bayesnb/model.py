@@ -43,6 +43,19 @@ class Dense:
 
 
 @dataclass(frozen=True, eq=False)
+class Rows:
+    """Labelled rows: the cells of every block, the places of their classes, and how much each row counts."""
+
+    cells: Sequence[Cells]
+    codes: Array
+    weight: Array | None = None
+
+    @property
+    def counts(self) -> Array:
+        return np.ones(len(self.codes)) if self.weight is None else self.weight
+
+
+@dataclass(frozen=True, eq=False)
 class ProductStats:
     """What the data said about the class and about every block. A commutative group that can be scaled."""
 
@@ -122,30 +135,22 @@ class Model:
         return self.posterior if estimate == "predictive" else self.posterior.estimate(estimate, self.stats)
 
 
-def observe(
-    observers: Sequence[Observer],
-    cells: Sequence[Cells],
-    codes: Array,
-    classes: int,
-    weight: Array | None = None,
-    n_jobs: int | None = None,
-) -> ProductStats:
+def observe(observers: Sequence[Observer], rows: Rows, classes: int, n_jobs: int | None = None) -> ProductStats:
     """The stats of labelled rows; rows count by their weight."""
 
-    def some(rows: slice) -> ProductStats:
-        counts = one_hot(codes[rows], classes, None if weight is None else weight[rows])
-        seen = tuple(see(x[rows], counts) for see, x in zip(observers, cells, strict=True))
+    def some(chunk: slice) -> ProductStats:
+        counts = one_hot(rows.codes[chunk], classes, rows.counts[chunk])
+        seen = tuple(see(x[chunk], counts) for see, x in zip(observers, rows.cells, strict=True))
         return ProductStats(DirichletStats(np.asarray(counts.sum(axis=0))), seen)
 
-    return reduce(add, by_rows(some, len(codes), cells, n_jobs))
+    return reduce(add, by_rows(some, rows.cells, n_jobs))
 
 
 def log_joint(
     log_class: Array, blocks: Sequence[Belief | Density], cells: Sequence[Cells], power: float, n_jobs: int | None
 ) -> Array:
     """The class's part plus every block's. A class of probability 0 stays so whatever its features say."""
-    rows = cells[0].shape[0]
-    total = np.empty((rows, len(log_class)))
+    total = np.empty((cells[0].shape[0], len(log_class)))
 
     def some(chunk: slice) -> None:
         part = total[chunk]
@@ -154,38 +159,30 @@ def log_joint(
             part += block.score(x[chunk], power)
         part[:, np.isneginf(log_class)] = -np.inf
 
-    by_rows(some, rows, cells, n_jobs)
+    by_rows(some, cells, n_jobs)
     return total
 
 
-def leave_one_out(
-    posterior: Product,
-    cells: Sequence[Cells],
-    codes: Array,
-    weight: Array | None = None,
-    power: float = 1.0,
-    n_jobs: int | None = None,
-) -> Array:
+def leave_one_out(posterior: Product, rows: Rows, power: float = 1.0, n_jobs: int | None = None) -> Array:
     """log_joint of every row under the posterior of all the others, `(r, c)`: a row touches only its own class.
 
     The row is deleted with its whole weight w, by K(power - w) - K(-w) in place of K(power).
     """
-    weight = np.ones(len(codes)) if weight is None else weight
-    total = np.empty((len(codes), len(posterior.blocks[0])))
+    total = np.empty((len(rows.codes), len(posterior.blocks[0])))
 
     def some(chunk: slice) -> None:
-        part, own_codes, gone = total[chunk], codes[chunk], -weight[chunk]
-        part[:] = posterior.classes.left_out(own_codes, -gone)
-        for block, x in zip(posterior.blocks, cells, strict=True):
+        part, codes, gone = total[chunk], rows.codes[chunk], -rows.counts[chunk]
+        part[:] = posterior.classes.left_out(codes, -gone)
+        for block, x in zip(posterior.blocks, rows.cells, strict=True):
             seen = x[chunk]
             score = block.score(seen, power)
-            for c in np.unique(own_codes):
-                rows, own = np.flatnonzero(own_codes == c), block[c : c + 1]
-                w = gone[rows][:, None]
-                score[rows, c] = (own.score(seen[rows], power + w) - own.score(seen[rows], w))[:, 0]
+            for c in np.unique(codes):
+                its, own = np.flatnonzero(codes == c), block[c : c + 1]
+                w = gone[its][:, None]
+                score[its, c] = (own.score(seen[its], power + w) - own.score(seen[its], w))[:, 0]
             part += score
 
-    by_rows(some, len(codes), cells, n_jobs)
+    by_rows(some, rows.cells, n_jobs)
     return total
 
 
@@ -197,9 +194,10 @@ def normalised(joint: Array) -> Array:
     return relative - np.log(np.where(total > 0, total, 1.0))
 
 
-def by_rows[Out](work: Callable[[slice], Out], rows: int, cells: Sequence[Cells], n_jobs: int | None) -> list[Out]:
+def by_rows[Out](work: Callable[[slice], Out], cells: Sequence[Cells], n_jobs: int | None) -> list[Out]:
     """`work` on consecutive blocks of rows that fit in a core's cache, results in order."""
-    width = max((x.nnz / max(rows, 1) if sparse.issparse(x) else x.shape[1] for x in cells), default=1)
+    rows = cells[0].shape[0]
+    width = max(x.nnz / rows if sparse.issparse(x) else x.shape[1] for x in cells)
     step = max(1, int(CELLS_AT_ONCE / max(width, 1)))
     chunks = [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
     threads = min(len(chunks), cores() if n_jobs is None or n_jobs < 0 else n_jobs)

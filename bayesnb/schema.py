@@ -121,7 +121,7 @@ class Schema:
             warnings.warn(message, UnseenLevelWarning, stacklevel=4)
         return cells
 
-    def refuse_extremes(self, cells: list[Cells]) -> None:
+    def refuse_extremes(self, cells: Sequence[Cells]) -> None:
         """Raise for a column of numbers that floats cannot square, before anything is learnt from it."""
         for block, x in zip(self.blocks, cells, strict=True):
             if block.family.cells == "real" and x.dtype.kind == "f":

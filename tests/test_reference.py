@@ -24,7 +24,7 @@ from bayesnb import (
     Poisson,
     PoissonNB,
 )
-from bayesnb.model import normalised, observe
+from bayesnb.model import Rows, normalised, observe
 from bayesnb.special import log_gamma_ratio
 from bayesnb.table import open_table
 
@@ -258,7 +258,7 @@ def test_temper_by_loo_has_the_best_brute_force_leave_one_out_score(model: Any) 
     def brute(power: float) -> float:
         total = 0.0
         for row in range(60):
-            gone = observe(see, [c[row : row + 1] for c in cells], y[row : row + 1], 3)
+            gone = observe(see, Rows([c[row : row + 1] for c in cells], y[row : row + 1]), 3)
             posterior = whole.prior.update(whole.stats - gone)
             joint = posterior.log_joint([c[row : row + 1] for c in cells], power)
             total += float(normalised(joint)[0, y[row]])

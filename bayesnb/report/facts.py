@@ -13,7 +13,7 @@ from bayesnb.classifier import Classifier
 from bayesnb.evaluate import loo_log_proba
 from bayesnb.families.base import Array, Belief, Cells, Family, Stats
 from bayesnb.labels import encode
-from bayesnb.model import Dense, Model, observe
+from bayesnb.model import Dense, Model, Rows, observe
 from bayesnb.schema import Block
 from bayesnb.table import open_table
 
@@ -132,7 +132,7 @@ def gather(model: Any, X: Any, y: Any, test: tuple[Any, Any] | None = None, abou
 
 def held_out(model: Classifier, cells: list[Cells], codes: Array) -> Array:
     """log p(y | x, all rows but this one), `(r, c)`."""
-    found = loo_log_proba(model.model_.posterior, cells, codes, None, model.temper_, model.n_jobs)
+    found = loo_log_proba(model.model_.posterior, Rows(cells, codes), model.temper_, model.n_jobs)
     undefined = np.isneginf(found).all(axis=1)
     if undefined.any():
         raise ValueError(
@@ -156,7 +156,8 @@ def predicted(model: Classifier, X: Any, y: Any) -> Array:
 
 def refuse_other_rows(model: Classifier, cells: list[Cells], codes: Array) -> None:
     """Leave-one-out takes a row out of what was learnt, so it must be in there, once."""
-    seen = observe([block.observe for block in model.schema_.blocks], cells, codes, len(model.classes_))
+    observers = [block.observe for block in model.schema_.blocks]
+    seen = observe(observers, Rows(cells, codes), len(model.classes_))
     learnt: Model = model.model_
     pairs = [(seen.classes, learnt.stats.classes), *zip(seen.blocks, learnt.stats.blocks, strict=True)]
     if not all(same(a, b) for a, b in pairs):
