@@ -15,6 +15,7 @@ import pandas as pd
 from scipy import sparse
 
 Array = np.ndarray
+LEVELS = (nw.String, nw.Object, nw.Categorical, nw.Enum)
 
 
 class Table(ABC):
@@ -48,6 +49,8 @@ def open_table(x: Any) -> Table:
         return FrameTable(x)
     if sparse.issparse(x):
         return SparseTable(x)
+    if hasattr(x, "collect"):
+        raise TypeError("X is a lazy frame: give X.collect().")
     return ArrayTable(x)
 
 
@@ -158,6 +161,11 @@ class FrameTable(Table):
         if dtype.is_temporal():
             raise ValueError(
                 f"column {name!r} holds {dtype}: make it a number or a category first, or drop it: {{{name!r}: None}}."
+            )
+        if not (dtype.is_numeric() or dtype in LEVELS):
+            native = getattr(self._series(column).to_native(), "dtype", dtype)
+            raise ValueError(
+                f"column {name!r} holds {native}, for which no family can be guessed: declare or convert it."
             )
         return "number" if dtype.is_numeric() else "level"
 

@@ -212,6 +212,18 @@ def _is_said(field: Any, value: Any) -> bool:
     return is_dataclass(value) or value is not field.default
 
 
+def shaped(family: str, prior: Belief, shape: tuple[int, ...]) -> Any:
+    """The prior with the axes of the data, or an error that says which it lacks."""
+    try:
+        return prior.map(lambda array: np.broadcast_to(array, shape))
+    except ValueError:
+        axes = "(classes, columns)" if len(shape) == 2 else "(classes, 1, levels)"
+        raise ValueError(
+            f"{family}: the prior {prior} does not broadcast to {axes} = {shape}. "
+            "Give a number, or as many as there are columns."
+        ) from None
+
+
 def summed(term: Callable[[Any], Array], record: Any, rows: int) -> Array:
     """A term of every cell summed over features, class by class: no temporary with rows and classes and features."""
     total = np.empty((rows, len(record)))

@@ -25,6 +25,7 @@ from bayesnb.families.base import (
     checked,
     grouped_sum,
     lead,
+    shaped,
     silent,
 )
 from bayesnb.special import dot_logs, less, log, log_gamma_ratio, ratio
@@ -206,4 +207,4 @@ class Bernoulli(Family):
         return BernoulliStats.of(x, weight)
 
     def belief(self, stats: BernoulliStats) -> Beta:
-        return self.prior.map(lambda array: np.broadcast_to(array, stats.ones.shape))  # type: ignore[union-attr]
+        return shaped("Bernoulli", self.prior, stats.ones.shape)  # type: ignore[arg-type]

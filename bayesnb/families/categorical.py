@@ -184,6 +184,8 @@ class Categorical(Family):
     def __post_init__(self) -> None:
         if self.unseen not in ("ignore", "error", "reserve"):
             raise ValueError(f"Categorical: unseen must be 'ignore', 'error' or 'reserve', got {self.unseen!r}.")
+        if isinstance(self.levels, Sequence) and len(set(self.levels)) < len(self.levels):
+            raise ValueError(f"Categorical: levels has one twice: {list(self.levels)}.")
         if not isinstance(self.prior, Dirichlet):
             object.__setattr__(self, "prior", Dirichlet(self.prior))
 

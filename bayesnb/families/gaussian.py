@@ -14,7 +14,20 @@ import numpy as np
 from scipy import sparse
 from scipy.special import gammaln, polygamma, psi
 
-from bayesnb.families.base import Array, Belief, Cells, Density, Family, Rng, Stats, by_class, checked, lead, silent
+from bayesnb.families.base import (
+    Array,
+    Belief,
+    Cells,
+    Density,
+    Family,
+    Rng,
+    Stats,
+    by_class,
+    checked,
+    lead,
+    shaped,
+    silent,
+)
 from bayesnb.special import accurate_log1p, log1p_square, log_gamma_ratio, ratio
 
 LOG_2PI = log(2 * pi)
@@ -112,6 +125,12 @@ class _Parameter(np.ndarray):
 
     def __call__(self) -> Moments:
         return self.expectation
+
+    def __repr__(self) -> str:
+        return repr(np.asarray(self))
+
+    def __array_wrap__(self, array: Array, context: Any = None, return_scalar: bool = False) -> Any:
+        return np.asarray(array)[()]  # what is computed from it is a plain array
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -238,7 +257,7 @@ class Gaussian(Family):
 
     def belief(self, stats: GaussianStats) -> NormalInverseGamma:
         prior = weak_prior(stats.pooled()) if self.prior is None else self.prior
-        return prior.map(lambda array: np.broadcast_to(array, stats.count.shape))
+        return shaped("Gaussian", prior, stats.count.shape)
 
 
 def weak_prior(pooled: GaussianStats) -> NormalInverseGamma:

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import gammaln, polygamma, psi
 
-from bayesnb.families.base import Array, Cells, Family, Rng, grouped_sum
+from bayesnb.families.base import Array, Cells, Family, Rng, grouped_sum, shaped
 from bayesnb.families.dirichlet import Die, DieDensity, Dirichlet, LevelStats
 from bayesnb.special import dot_logs, less, log, log_gamma_ratio, log_rising_binomial
 
@@ -189,4 +189,4 @@ class Multinomial(Family):
         smoothing = self.prior.concentration  # type: ignore[union-attr]
         if smoothing.ndim == 2:
             smoothing = smoothing[:, None]
-        return DirichletMultinomial(np.broadcast_to(smoothing, stats.counts.shape))
+        return shaped("Multinomial", DirichletMultinomial(smoothing), stats.counts.shape)

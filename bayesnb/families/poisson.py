@@ -26,6 +26,7 @@ from bayesnb.families.base import (
     checked,
     grouped_sum,
     lead,
+    shaped,
     silent,
 )
 from bayesnb.special import accurate_log1p, log_gamma_ratio, log_rising_binomial, ratio
@@ -166,7 +167,7 @@ class Poisson(Family):
 
     def belief(self, stats: PoissonStats) -> Gamma:
         prior = weak_prior(stats) if self.prior is None else self.prior
-        return prior.map(lambda array: np.broadcast_to(array, stats.count.shape))
+        return shaped("Poisson", prior, stats.count.shape)
 
 
 def weak_prior(stats: PoissonStats) -> Gamma:
