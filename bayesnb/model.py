@@ -18,7 +18,8 @@ import numpy as np
 from scipy import sparse
 
 from bayesnb.families.base import Array, Belief, Cells, Density, Stats, one_hot
-from bayesnb.families.dirichlet import Dirichlet, DirichletDensity, DirichletStats, KnownDie
+from bayesnb.families.dirichlet import Dirichlet, DirichletDensity, DirichletStats
+from bayesnb.families.known import KnownDie
 
 Observer = Callable[[Cells, sparse.csc_array], Stats]
 CELLS_AT_ONCE = 1 << 18

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from bayesnb.families.base import Array
-from bayesnb.families.dirichlet import Dirichlet, DirichletStats, KnownDie
+from bayesnb.families.dirichlet import Dirichlet, DirichletStats
+from bayesnb.families.known import KnownDie
 
 ClassDie = Callable[[DirichletStats], Dirichlet | KnownDie]
 

@@ -24,6 +24,7 @@ from bayesnb import (
     Poisson,
     PoissonNB,
 )
+from bayesnb.families.gaussian import GaussianStats
 from bayesnb.model import Rows, normalised, observe
 from bayesnb.special import log_gamma_ratio
 from bayesnb.table import open_table
@@ -308,3 +309,10 @@ def test_joint_log_probabilities_normalise_to_the_probabilities() -> None:
     joint = model.predict_joint_log_proba(COUNTS)
     expected = joint - logsumexp(joint, axis=1)[:, None]
     np.testing.assert_allclose(model.predict_log_proba(COUNTS), expected, rtol=1e-13, atol=1e-14)
+
+
+def test_a_row_keeps_its_evidence_after_very_many_others() -> None:
+    seen = NormalInverseGamma(3.0, 1e12, 5e11, 5e11)
+    row = GaussianStats(np.array(1.0), np.array(4.0), np.array(0.0))
+    assert seen.log_evidence(row) == pytest.approx(norm(3, 1).logpdf(4), rel=1e-11)
+    assert seen.log_predictive(np.array(4.0)) == pytest.approx(norm(3, 1).logpdf(4), rel=1e-11)

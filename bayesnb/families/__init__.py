@@ -2,8 +2,9 @@
 
 from bayesnb.families.bernoulli import Bernoulli, Beta
 from bayesnb.families.categorical import Categorical, Codes
-from bayesnb.families.dirichlet import Dirichlet, KnownDie
+from bayesnb.families.dirichlet import Dirichlet
 from bayesnb.families.gaussian import Gaussian, NormalInverseGamma
+from bayesnb.families.known import KnownDie
 from bayesnb.families.multinomial import Multinomial
 from bayesnb.families.poisson import Gamma, Poisson
 

@@ -33,6 +33,8 @@ class Levels(Record):
     def share(self, values: Array) -> Array:
         """Each level's part of its die's sum; all alike where the sum is 0."""
         total = self.expand(self.per_die(values))
+        if (total > 0).all():
+            return values / total
         even = 1 / self.expand(self.per_die(np.ones_like(values)))
         return np.where(total > 0, ratio(values, total), even)
 
@@ -238,62 +240,3 @@ class Dirichlet(Die):
         rest = np.repeat(self.concentration[None], len(codes), axis=0)
         rest[np.arange(len(codes)), codes] -= weight
         return log(np.maximum(rest, 0.0) / rest.sum(axis=1, keepdims=True))
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class KnownDie(Belief):
-    """Probabilities that are known: no data change them. For class priors that are given."""
-
-    probability: Array
-
-    def update(self, stats: Any) -> Self:
-        return self
-
-    def log_evidence(self, stats: Any) -> Array:
-        return self._density.log_likelihood(stats)
-
-    @property
-    def _density(self) -> DirichletDensity:
-        return DirichletDensity(self.probability)
-
-    def level_log_moment(self, s: float) -> Array:
-        return self._density.level_log_moment(s)
-
-    def log_moment(self, x: Array, s: Any) -> Array:
-        return s * self._density.log_density(x)
-
-    def cumulants(self, x: Array, order: int) -> Array:
-        first = self._density.log_density(x)
-        return np.stack([first] + [np.zeros_like(first)] * (order - 1))
-
-    def sample(self, rng: Rng, size: Any = None) -> DirichletDensity:
-        return DirichletDensity(np.broadcast_to(self.probability, lead(size) + self.probability.shape))
-
-    def mean(self) -> Array:
-        return self.probability
-
-    mode = mean
-
-    def interval(self, prob: float) -> tuple[Array, Array]:
-        return self.probability, self.probability
-
-    def predictive(self, throws: int = 1) -> Any:
-        from scipy.stats import multinomial
-
-        return multinomial(throws, self.probability)
-
-    def estimate(self, kind: str) -> DirichletDensity:
-        return self._density
-
-    def factor(self, pm: Any, name: str, stats: DirichletStats) -> None:
-        pm.Potential(name, self.log_evidence(stats))
-
-    def mle(self, stats: DirichletStats) -> DirichletDensity:
-        return self._density
-
-    def left_out(self, codes: Array, weight: Array) -> Array:
-        return np.broadcast_to(log(self.probability), (len(codes), len(self.probability)))
-
-    @property
-    def proper(self) -> Array:
-        return np.isfinite(self.probability.sum(axis=-1))

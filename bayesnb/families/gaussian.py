@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
-from scipy.special import gammaln, polygamma, psi
+from scipy.special import polygamma, psi
 
 from bayesnb.families.base import (
     Array,
@@ -176,17 +176,24 @@ class NormalInverseGamma(Belief):
         return (self.count > 0) & (self.shape > 0) & (self.scale > 0)
 
     def update(self, stats: GaussianStats) -> Self:
-        count = self.count + stats.count
-        gap, share = stats.mean - self.location, ratio(stats.count, count)
-        spread = stats.ssd + self.count * share * gap**2
-        return type(self)(self.location + share * gap, count, self.shape + stats.count / 2, self.scale + spread / 2)
+        gap, share = stats.mean - self.location, ratio(stats.count, self.count + stats.count)
+        return type(self)(
+            self.location + share * gap,
+            self.count + stats.count,
+            self.shape + stats.count / 2,
+            self.scale + self._surprise(stats),
+        )
 
-    def log_normalizer(self) -> Array:
-        return gammaln(self.shape) - self.shape * np.log(self.scale) - np.log(self.count) / 2
+    def _surprise(self, stats: GaussianStats) -> Array:
+        """What the data add to the scale: half their spread about themselves and about the location."""
+        share = ratio(stats.count, self.count + stats.count)
+        return (stats.ssd + self.count * share * (stats.mean - self.location) ** 2) / 2
 
     def log_evidence(self, stats: GaussianStats) -> Array:
-        gain = self.update(stats).log_normalizer() - self.log_normalizer()
-        return gain - stats.count * LOG_2PI / 2
+        """Ratios of normalizers, written so that a row keeps its digits after 1e12 others."""
+        half, surprise = stats.count / 2, self._surprise(stats)
+        shape = log_gamma_ratio(self.shape, half) - self.shape * np.log1p(surprise / self.scale)
+        return shape - half * (LOG_2PI + np.log(self.scale + surprise)) - np.log1p(stats.count / self.count) / 2
 
     def log_moment(self, x: Array, s: Any) -> Array:
         """A noncentral chi-squared integral over the mean, then a Gamma integral over the precision."""

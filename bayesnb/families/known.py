@@ -1,0 +1,72 @@
+"""A die whose probabilities are given, for class priors that no data may change.
+
+cell ~ Categorical(probability)
+"""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from bayesnb.families.base import Array, Belief, Parameter, Rng, lead
+from bayesnb.families.dirichlet import DirichletDensity, DirichletStats
+from bayesnb.special import log
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KnownDie(Belief):
+    """A belief that is certain: no data change it."""
+
+    probability: Parameter
+
+    def update(self, stats: Any) -> Self:
+        return self
+
+    def log_evidence(self, stats: Any) -> Array:
+        return self._density.log_likelihood(stats)
+
+    @property
+    def _density(self) -> DirichletDensity:
+        return DirichletDensity(self.probability)
+
+    def level_log_moment(self, s: float) -> Array:
+        return self._density.level_log_moment(s)
+
+    def log_moment(self, x: Array, s: Any) -> Array:
+        return s * self._density.log_density(x)
+
+    def cumulants(self, x: Array, order: int) -> Array:
+        first = self._density.log_density(x)
+        return np.stack([first] + [np.zeros_like(first)] * (order - 1))
+
+    def sample(self, rng: Rng, size: Any = None) -> DirichletDensity:
+        return DirichletDensity(np.broadcast_to(self.probability, lead(size) + self.probability.shape))
+
+    def mean(self) -> Array:
+        return self.probability
+
+    mode = mean
+
+    def interval(self, prob: float) -> tuple[Array, Array]:
+        return self.probability, self.probability
+
+    def predictive(self, throws: int = 1) -> Any:
+        from scipy.stats import multinomial
+
+        return multinomial(throws, self.probability)
+
+    def estimate(self, kind: str) -> DirichletDensity:
+        return self._density
+
+    def factor(self, pm: Any, name: str, stats: DirichletStats) -> None:
+        pm.Potential(name, self.log_evidence(stats))
+
+    def mle(self, stats: DirichletStats) -> DirichletDensity:
+        return self._density
+
+    def left_out(self, codes: Array, weight: Array) -> Array:
+        return np.broadcast_to(log(self.probability), (len(codes), len(self.probability)))
+
+    @property
+    def proper(self) -> Array:
+        return np.isfinite(self.probability.sum(axis=-1))
