@@ -85,18 +85,18 @@ class Classifier(ClassifierMixin, BaseEstimator):
         classes = self.classes_ if not first else distinct(y if declared is None else declared)
         codes = encode(y, classes)
         schema = Schema.learn(table, self._families()) if first else self.schema_.grown(table)
-        rows = Rows(schema.read(table), codes, weight)
+        rows = Rows(schema.observers, schema.read(table), codes, weight)
         schema.refuse_extremes(rows.cells)
-        new = observe([block.observe for block in schema.blocks], rows, len(classes), self.n_jobs)
+        new = observe(rows, len(classes), self.n_jobs)
         die = self._class_die(classes)
         model = schema.start(die, new) if first else schema.extend(self.model_, die, new)
-        self.temper_ = self._temper(model.posterior, rows)
+        self.temper_ = self._temper(model, rows)
         self.classes_, self.schema_, self.model_ = classes, schema, model
         return self
 
-    def _temper(self, posterior: Product, rows: Rows) -> float:
+    def _temper(self, model: Model, rows: Rows) -> float:
         if self.temper == "loo":
-            return temper_by_loo(posterior, rows, self.n_jobs)
+            return temper_by_loo(model, rows, self.n_jobs)
         return 1.0 if self.temper is None else float(self.temper)
 
     def predict_joint_log_proba(self, X: Any) -> Array:

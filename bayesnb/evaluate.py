@@ -1,31 +1,32 @@
 """How well a model predicts rows that it has not seen: exact leave-one-out, without refitting."""
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 
 from bayesnb.families.base import Array
-from bayesnb.model import Product, Rows, leave_one_out, normalised
+from bayesnb.model import Model, Rows, leave_one_out, normalised
 
 TEMPERS = (1e-3, 8.0)
 
 
-def loo_log_proba(posterior: Product, rows: Rows, power: float = 1.0, n_jobs: int | None = None) -> Array:
-    """log p(y | x, all rows but this one), `(r, c)`."""
-    return normalised(leave_one_out(posterior, rows, power, n_jobs))
+def loo_log_proba(
+    model: Model, rows: Rows, gone: Array | None = None, power: float = 1.0, n_jobs: int | None = None
+) -> Array:
+    """log p(y | x, all rows but this one), `(r, c)`; of a row of some weight, `gone` goes, by default all of it."""
+    return normalised(leave_one_out(model, rows, gone, power, n_jobs))
 
 
-def temper_by_loo(posterior: Product, rows: Rows, n_jobs: int | None = None) -> float:
+def temper_by_loo(model: Model, rows: Rows, n_jobs: int | None = None) -> float:
     """The exponent on the features' evidence with the best leave-one-out log score of the labels.
 
     A row of weight w is w rows: one of them is left out, and its score counts w times.
     """
-    one, every = replace(rows, weight=np.minimum(rows.counts, 1.0)), np.arange(len(rows.codes))
+    one, every = np.minimum(rows.counts, 1.0), np.arange(len(rows.codes))
 
     def scores(log_power: float) -> Array:
-        return loo_log_proba(posterior, one, float(np.exp(log_power)), n_jobs)[every, rows.codes]
+        return loo_log_proba(model, rows, one, float(np.exp(log_power)), n_jobs)[every, rows.codes]
 
     impossible = ~np.isfinite(scores(0.0))
     if impossible.any():
@@ -33,11 +34,8 @@ def temper_by_loo(posterior: Product, rows: Rows, n_jobs: int | None = None) -> 
             f"temper='loo': without row {impossible.argmax()} its own cells have probability 0, whatever the exponent. "
             "A smoothing of 0 does that; use a larger one, or give temper a number."
         )
-    bounds = np.log(TEMPERS)
-    found = minimize_scalar(
-        lambda at: -rows.counts @ scores(at), bounds=bounds, method="bounded", options={"xatol": 1e-4}
-    )
-    return float(np.exp(found.x))
+    loss, bounds = (lambda at: -rows.counts @ scores(at)), np.log(TEMPERS)
+    return float(np.exp(minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-4}).x))
 
 
 class Score(NamedTuple):

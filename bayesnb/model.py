@@ -45,8 +45,9 @@ class Dense:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Labelled rows: the cells of every block, the places of their classes, and how much each row counts."""
+    """Labelled rows: the cells of every block and what sees them, the places of the classes, how much each counts."""
 
+    observers: Sequence[Observer]
     cells: Sequence[Cells]
     codes: Array
     weight: Array | None = None
@@ -136,12 +137,12 @@ class Model:
         return self.posterior if estimate == "predictive" else self.posterior.estimate(estimate, self.stats)
 
 
-def observe(observers: Sequence[Observer], rows: Rows, classes: int, n_jobs: int | None = None) -> ProductStats:
+def observe(rows: Rows, classes: int, n_jobs: int | None = None) -> ProductStats:
     """The stats of labelled rows; rows count by their weight."""
 
     def some(chunk: slice) -> ProductStats:
         counts = one_hot(rows.codes[chunk], classes, rows.counts[chunk])
-        seen = tuple(see(x[chunk], counts) for see, x in zip(observers, rows.cells, strict=True))
+        seen = tuple(see(x[chunk], counts) for see, x in zip(rows.observers, rows.cells, strict=True))
         return ProductStats(DirichletStats(np.asarray(counts.sum(axis=0))), seen)
 
     return reduce(add, by_rows(some, rows.cells, n_jobs))
@@ -164,27 +165,43 @@ def log_joint(
     return total
 
 
-def leave_one_out(posterior: Product, rows: Rows, power: float = 1.0, n_jobs: int | None = None) -> Array:
-    """log_joint of every row under the posterior of all the others, `(r, c)`: a row touches only its own class.
+def leave_one_out(
+    model: Model, rows: Rows, gone: Array | None = None, power: float = 1.0, n_jobs: int | None = None
+) -> Array:
+    """log_joint of every row under the posterior without it, `(r, c)`: a row touches only its own class.
 
-    The row is deleted with its whole weight w, by K(power - w) - K(-w) in place of K(power).
+    Of each row a weight w goes, by default all of it, by K(power - w) - K(-w) in place of K(power). Where hardly
+    anything of a belief would stay, that difference has no digits, and the other rows are counted again.
     """
-    total = np.empty((len(rows.codes), len(posterior.blocks[0])))
+    gone = rows.counts if gone is None else gone
+    total = np.empty((len(rows.codes), len(model.stats.classes)))
 
     def some(chunk: slice) -> None:
-        part, codes, gone = total[chunk], rows.codes[chunk], -rows.counts[chunk]
-        part[:] = posterior.classes.left_out(codes, -gone)
-        for block, x in zip(posterior.blocks, rows.cells, strict=True):
+        part, codes, less = total[chunk], rows.codes[chunk], gone[chunk]
+        part[:] = model.posterior.classes.left_out(codes, less)
+        for b, (block, x) in enumerate(zip(model.posterior.blocks, rows.cells, strict=True)):
             seen = x[chunk]
             score = block.score(seen, power)
             for c in np.unique(codes):
                 its, own = np.flatnonzero(codes == c), block[c : c + 1]
-                w = gone[its][:, None]
-                score[its, c] = (own.score(seen[its], power + w) - own.score(seen[its], w))[:, 0]
+                cells, w = seen[its], less[its]
+                score[its, c] = (own.score(cells, power - w[:, None]) - own.score(cells, -w[:, None]))[:, 0]
+                for i in its[own.fragile(cells, w)]:
+                    score[i, c] = without(model, rows, b, chunk.start + i, gone).score(seen[[i]], power)[0, 0]
             part += score
 
     by_rows(some, rows.cells, n_jobs)
     return total
+
+
+def without(model: Model, rows: Rows, b: int, row: int, gone: Array) -> Belief:
+    """One block's belief about one row's class, from all rows but that one, `(1, f)`."""
+    c = rows.codes[row]
+    same = np.flatnonzero(rows.codes == c)
+    weight = np.where(same == row, rows.counts[same] - gone[row], rows.counts[same])
+    same, weight = same[weight > 0], weight[weight > 0]
+    rest = rows.observers[b](rows.cells[b][same], one_hot(np.zeros(len(same), np.intp), 1, weight))
+    return model.prior.blocks[b][c : c + 1].update(rest)
 
 
 def normalised(joint: Array) -> Array:

@@ -13,7 +13,7 @@ from bayesnb.cells import read_numbers, refuse_extremes
 from bayesnb.declaration import families_of
 from bayesnb.families import Codes
 from bayesnb.families.base import Array, Cells, Family, Stats
-from bayesnb.model import Model, Product, ProductStats
+from bayesnb.model import Model, Observer, Product, ProductStats
 from bayesnb.priors import ClassDie
 from bayesnb.table import Table, factorize
 
@@ -120,6 +120,11 @@ class Schema:
             message = f"{_told(quiet)} The cells are left out, for all classes alike."
             warnings.warn(message, UnseenLevelWarning, stacklevel=4)
         return cells
+
+    @property
+    def observers(self) -> list[Observer]:
+        """What makes stats of each block's cells."""
+        return [block.observe for block in self.blocks]
 
     def refuse_extremes(self, cells: Sequence[Cells]) -> None:
         """Raise for a column of numbers that floats cannot square, before anything is learnt from it."""

@@ -254,12 +254,11 @@ def test_temper_by_loo_has_the_best_brute_force_leave_one_out_score(model: Any) 
     chosen = model.set_params(temper="loo").fit(x, y).temper_
     whole, schema = model.model_, model.schema_
     cells = schema.read(open_table(x))
-    see = [block.observe for block in schema.blocks]
 
     def brute(power: float) -> float:
         total = 0.0
         for row in range(60):
-            gone = observe(see, Rows([c[row : row + 1] for c in cells], y[row : row + 1]), 3)
+            gone = observe(Rows(schema.observers, [c[row : row + 1] for c in cells], y[row : row + 1]), 3)
             posterior = whole.prior.update(whole.stats - gone)
             joint = posterior.log_joint([c[row : row + 1] for c in cells], power)
             total += float(normalised(joint)[0, y[row]])

@@ -168,6 +168,10 @@ class Belief(Record, ABC):
         """Where it has an evidence: `proper`, and not only as a limit."""
         return self.proper
 
+    def fragile(self, x: Cells, weight: Array) -> Array:
+        """Rows, `(r,)`, that cannot be taken back from a class, `(1, f)`, by arithmetic: too few digits would stay."""
+        return np.zeros(x.shape[0], bool)
+
     def score(self, x: Cells, power: Any = 1.0) -> Array:
         """log_moment(x, power) summed over features, `(r, f) -> (r, c)`; with power 1 the predictive.
 

@@ -31,6 +31,7 @@ from bayesnb.families.base import (
 from bayesnb.special import accurate_log1p, log1p_square, log_gamma_ratio, ratio
 
 LOG_2PI = log(2 * pi)
+FRAGILE = 1e-4  # the share of a scale below which taking a row back leaves too few digits
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,6 +213,13 @@ class NormalInverseGamma(Belief):
             exists = (widen.real > 0) & (1 + (reach * (x - self.location) ** 2).real > 0)
             value = np.where(exists | np.iscomplexobj(s), value, np.inf)
         return silent(np.isnan(x), value)
+
+    def fragile(self, x: Cells, weight: Array) -> Array:
+        """Where one row carries nearly all of the scale; such a row can be only one or two of a column's."""
+        w = weight[:, None]
+        with np.errstate(over="ignore"):
+            left = 1 - w * (x - self.location) ** 2 / (2 * self.scale * (1 - w / self.count))
+        return (left < FRAGILE).any(axis=1)
 
     def cumulants(self, x: Array, order: int) -> Array:
         a, r = self.shape, 1 / self.count

@@ -125,14 +125,14 @@ def gather(model: Any, X: Any, y: Any, test: tuple[Any, Any] | None = None, abou
     cells = model.schema_.read(open_table(X))
     refuse_other_rows(model, cells, codes)
     blind = np.broadcast_to(own.posterior.classes.level_log_moment(1), fitted.shape)
-    left_out = held_out(model, cells, codes)
+    left_out = held_out(model, Rows(model.schema_.observers, cells, codes))
     held = None if test is None else (predicted(model, *test), labels(model, test[1]))
     return Facts(model, about, cells, codes, fitted, left_out, blind, held)
 
 
-def held_out(model: Classifier, cells: list[Cells], codes: Array) -> Array:
+def held_out(model: Classifier, rows: Rows) -> Array:
     """log p(y | x, all rows but this one), `(r, c)`."""
-    found = loo_log_proba(model.model_.posterior, Rows(cells, codes), model.temper_, model.n_jobs)
+    found = loo_log_proba(model.model_, rows, power=model.temper_, n_jobs=model.n_jobs)
     undefined = np.isneginf(found).all(axis=1)
     if undefined.any():
         raise ValueError(
@@ -156,8 +156,7 @@ def predicted(model: Classifier, X: Any, y: Any) -> Array:
 
 def refuse_other_rows(model: Classifier, cells: list[Cells], codes: Array) -> None:
     """Leave-one-out takes a row out of what was learnt, so it must be in there, once."""
-    observers = [block.observe for block in model.schema_.blocks]
-    seen = observe(observers, Rows(cells, codes), len(model.classes_))
+    seen = observe(Rows(model.schema_.observers, cells, codes), len(model.classes_))
     learnt: Model = model.model_
     pairs = [(seen.classes, learnt.stats.classes), *zip(seen.blocks, learnt.stats.blocks, strict=True)]
     if not all(same(a, b) for a, b in pairs):
