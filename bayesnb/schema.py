@@ -57,8 +57,8 @@ class Block:
 
     def _levels(self, table: Table, j: int, known: Levels) -> Levels:
         said, name = self.family.levels, self.names[j]
-        if isinstance(said, Sequence):
-            return tuple(said)
+        if isinstance(said, tuple):
+            return said
         values, declared = table.values(self.places[j])
         found = factorize(name, values).distinct
         if isinstance(said, Codes) and declared is None and any(map(_is_number, found)):

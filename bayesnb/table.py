@@ -119,7 +119,9 @@ class SparseTable(Table):
         _refuse_odd_shape(x.shape)
         self.x = sparse.csr_array(x)
         self.x.data = _native(self.x.data)
-        self.x.sum_duplicates()
+        if not self.x.has_canonical_format:
+            self.x = self.x.copy()  # the user's arrays stay as they are
+            self.x.sum_duplicates()
         self.rows = self.x.shape[0]
         self.columns = tuple(range(self.x.shape[1]))
 

@@ -96,6 +96,24 @@ def test_declared_levels_count_even_if_they_are_never_seen() -> None:
         )
 
 
+def test_declared_levels_may_be_any_collection_but_a_string() -> None:
+    for levels in (("u", "v", "w"), ["u", "v", "w"], np.array(["u", "v", "w"]), pd.Index(["u", "v", "w"])):
+        assert NaiveBayes(Categorical(levels=levels)).fit([["u"], ["v"]], [0, 1]).posterior_[0].mean().shape == (2, 3)
+    with pytest.raises(ValueError, match="levels must be a list of levels, got 'uvw'"):
+        Categorical(levels="uvw")
+
+
+def test_an_untidy_sparse_matrix_is_read_right_and_left_as_it_was() -> None:
+    """Unsorted indices, and one cell stored in two parts."""
+    data, indices, indptr = np.array([1.0, 2.0, 3.0, 1.0]), np.array([2, 0, 2, 1]), np.array([0, 3, 4])
+    untidy = sparse.csr_matrix((data, indices, indptr), shape=(2, 3))
+    model = NaiveBayes(Multinomial()).fit(untidy, [0, 1])
+    assert model.posterior_[(0, 1, 2)].concentration.tolist() == [[3, 1, 5], [1, 2, 1]]
+    assert untidy.data.tolist() == [1, 2, 3, 1]
+    assert untidy.indices.tolist() == [2, 0, 2, 1]
+    assert untidy.indptr.tolist() == [0, 3, 4]
+
+
 def test_levels_may_be_booleans_numbers_or_text_but_not_several() -> None:
     for levels in ([True, False], [3, 10**18], [0.5, 1.5], ["x", "y"], [b"x", b"y"]):
         x = np.array([[levels[0]], [levels[1]], [levels[0]]], dtype=object)

@@ -184,8 +184,13 @@ class Categorical(Family):
     def __post_init__(self) -> None:
         if self.unseen not in ("ignore", "error", "reserve"):
             raise ValueError(f"Categorical: unseen must be 'ignore', 'error' or 'reserve', got {self.unseen!r}.")
-        if isinstance(self.levels, Sequence) and len(set(self.levels)) < len(self.levels):
-            raise ValueError(f"Categorical: levels has one twice: {list(self.levels)}.")
+        if isinstance(self.levels, str):
+            raise ValueError(f"Categorical: levels must be a list of levels, got {self.levels!r}.")
+        if self.levels is not None and not isinstance(self.levels, Codes):
+            said = tuple(self.levels.tolist() if isinstance(self.levels, np.ndarray) else self.levels)
+            object.__setattr__(self, "levels", said)
+            if len(set(said)) < len(said):
+                raise ValueError(f"Categorical: levels has one twice: {list(said)}.")
         if not isinstance(self.prior, Dirichlet):
             object.__setattr__(self, "prior", Dirichlet(self.prior))
 
