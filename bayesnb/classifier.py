@@ -21,7 +21,7 @@ from bayesnb.model import Model, Product, ProductDensity, ProductStats, Rows, no
 from bayesnb.priors import ClassDie, class_die
 from bayesnb.schema import Schema
 from bayesnb.summary import state_html
-from bayesnb.table import Table, is_frame, is_missing, open_table
+from bayesnb.table import Table, is_missing, open_table
 
 ESTIMATES = ("predictive", "mean", "map", "mle")
 
@@ -147,7 +147,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
     def _open(self, X: Any, *, reset: bool) -> Table:
         """The table, with scikit-learn's checks of names and number of columns."""
         table = open_table(X)
-        validate_data(self, X if is_frame(X) else table.x, reset=reset, skip_check_array=True)  # type: ignore[attr-defined]
+        validate_data(self, table.native, reset=reset, skip_check_array=True)
         return table
 
     def _check_arguments(self) -> None:

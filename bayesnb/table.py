@@ -21,6 +21,8 @@ LEVELS = (nw.String, nw.Object, nw.Categorical, nw.Enum)
 class Table(ABC):
     """Rows and named columns; a column has a kind, `"flag"`, `"level"` or `"number"`, and can be read two ways."""
 
+    x: Any
+    native: Any  # what scikit-learn is to see
     columns: tuple[Hashable, ...]
     rows: int
 
@@ -43,20 +45,15 @@ class Table(ABC):
 
 def open_table(x: Any) -> Table:
     """The table behind whatever the user has."""
-    if isinstance(x, Table):
-        return x
-    if nw.dependencies.is_into_dataframe(x):
-        return FrameTable(x)
+    if type(x) is np.ndarray:
+        return ArrayTable(x)
     if sparse.issparse(x):
         return SparseTable(x)
+    if nw.dependencies.is_into_dataframe(x):
+        return FrameTable(x)
     if hasattr(x, "collect"):
         raise TypeError("X is a lazy frame: give X.collect().")
     return ArrayTable(x)
-
-
-def is_frame(x: Any) -> bool:
-    """Whether the columns have names of their own."""
-    return nw.dependencies.is_into_dataframe(x)
 
 
 def is_missing(values: Array) -> Array:
@@ -88,7 +85,7 @@ class ArrayTable(Table):
     """A two-dimensional NumPy array, or what becomes one. Columns are named by position."""
 
     def __init__(self, x: Any) -> None:
-        self.x = _as_array(x)
+        self.x = self.native = _as_array(x)
         _refuse_odd_shape(self.x.shape)
         self.rows = len(self.x)
         self.columns = tuple(range(self.x.shape[1]))
@@ -122,6 +119,7 @@ class SparseTable(Table):
         if not self.x.has_canonical_format:
             self.x = self.x.copy()  # the user's arrays stay as they are
             self.x.sum_duplicates()
+        self.native = self.x
         self.rows = self.x.shape[0]
         self.columns = tuple(range(self.x.shape[1]))
 
@@ -142,6 +140,7 @@ class FrameTable(Table):
     """A dataframe. Columns are named by label."""
 
     def __init__(self, x: Any) -> None:
+        self.native = x
         try:
             self.x = nw.from_native(x, eager_only=True)
         except nw.exceptions.DuplicateError as error:

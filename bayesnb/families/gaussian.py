@@ -30,6 +30,7 @@ from bayesnb.families.base import (
 )
 from bayesnb.special import accurate_log1p, log1p_square, log_gamma_ratio, ratio
 
+LOG_PI = log(pi)
 LOG_2PI = log(2 * pi)
 FRAGILE = 1e-4  # the share of a scale below which taking a row back leaves too few digits
 
@@ -212,6 +213,13 @@ class NormalInverseGamma(Belief):
             value = value - (self.shape + s / 2) * tail - accurate_log1p(s / self.count) / 2
             exists = (widen.real > 0) & (1 + (reach * (x - self.location) ** 2).real > 0)
             value = np.where(exists | np.iscomplexobj(s), value, np.inf)
+        return silent(np.isnan(x), value)
+
+    def log_predictive(self, x: Array) -> Array:
+        """Student's t with 2 `shape` degrees of freedom."""
+        width = np.sqrt(2 * self.scale * (1 + 1 / self.count))
+        height = log_gamma_ratio(self.shape, 0.5) - np.log(width) - LOG_PI / 2
+        value = height - (self.shape + 0.5) * log1p_square((x - self.location) / width)
         return silent(np.isnan(x), value)
 
     def fragile(self, x: Cells, weight: Array) -> Array:
