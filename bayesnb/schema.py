@@ -15,7 +15,7 @@ from bayesnb.families import Codes
 from bayesnb.families.base import Array, Cells, Family, Stats
 from bayesnb.model import Model, Observer, Product, ProductStats
 from bayesnb.priors import ClassDie
-from bayesnb.table import Table, factorize
+from bayesnb.table import Table
 
 MOST_CODES = 1 << 24
 Levels = tuple[Any, ...]
@@ -59,8 +59,7 @@ class Block:
         said, name = self.family.levels, self.names[j]
         if isinstance(said, tuple):
             return said
-        values, declared = table.values(self.places[j])
-        found = factorize(name, values).distinct
+        declared, found = table.declared(self.places[j]), table.levels(self.places[j]).distinct
         if isinstance(said, Codes) and declared is None and any(map(_is_number, found)):
             return _codes(name, known, found, int(np.broadcast_to(said.least, len(self.names))[j]))
         old = set(known)
@@ -74,7 +73,7 @@ class Block:
         return read_numbers(self.family, self.names, table.numbers(self.places))
 
     def _encode(self, table: Table, j: int, unseen: Unseen) -> Array:
-        values = factorize(self.names[j], table.values(self.places[j])[0])
+        values = table.levels(self.places[j])
         place = {level: code for code, level in enumerate(self.levels[j])}
         known = np.array([place.get(value, -2) for value in values.distinct] + [-1], np.intp)
         codes = known[values.codes]

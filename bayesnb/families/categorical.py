@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy import sparse
 
-from bayesnb.families.base import Array, Cells, Family, Rng, one_hot
+from bayesnb.families.base import Array, Cells, Family, Rng
 from bayesnb.families.dirichlet import (
     Die,
     DieDensity,
@@ -23,6 +23,7 @@ from bayesnb.families.dirichlet import (
     LevelStats,
     as_level,
     pick,
+    tally,
     throw,
     throw_log_moment,
 )
@@ -76,10 +77,7 @@ class CategoricalStats(Row, LevelStats):
         """Codes `(r, f)`, missing ones negative. Without sizes, the largest code of each column decides."""
         x = as_level(x)
         sizes = tuple(int(top) + 1 for top in x.max(axis=0)) if sizes is None else sizes
-        weight, columns = sparse.csr_array(weight), []
-        for level, size in zip(x.T, sizes, strict=True):
-            seen = np.flatnonzero(level >= 0)
-            columns.append((weight[seen].T @ one_hot(level[seen], size).tocsr()).toarray())
+        columns = [tally(level, size, weight) for level, size in zip(x.T, sizes, strict=True)]
         return cls(np.concatenate(columns, axis=1), sizes)
 
     def grown(self, sizes: tuple[int, ...]) -> Self:

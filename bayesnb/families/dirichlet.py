@@ -166,6 +166,15 @@ def as_level(x: Any) -> Array:
     return np.where(x >= 0, x, -1).astype(np.intp)
 
 
+def tally(level: Array, size: int, weight: sparse.csc_array) -> Array:
+    """How often each class saw each level, `(r,), (r, c) -> (c, k)`."""
+    classes = weight.shape[1]
+    own = level[weight.indices]
+    cell = np.repeat(np.arange(classes) * size, np.diff(weight.indptr)) + own
+    seen = own >= 0
+    return np.bincount(cell[seen], weight.data[seen], minlength=classes * size).reshape(classes, size)
+
+
 @dataclass(frozen=True, eq=False)
 class DirichletStats(LevelStats):
     counts: Array
@@ -174,10 +183,7 @@ class DirichletStats(LevelStats):
     def of(cls, x: Array, weight: sparse.csc_array) -> Self:
         """Codes of one column, `(r,)`, of which the largest decides the number of levels."""
         level = as_level(x)
-        width = level.max(initial=0) + 1
-        thrown = sparse.csr_array((np.ones(len(x)), (np.arange(len(x)), np.maximum(level, 0))), shape=(len(x), width))
-        thrown.data[level < 0] = 0.0
-        return cls((weight.T @ thrown).toarray())
+        return cls(tally(level, int(level.max(initial=0)) + 1, weight))
 
     def mle(self) -> "DirichletDensity":
         return DirichletDensity(self.mle_share())

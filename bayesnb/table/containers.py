@@ -1,12 +1,11 @@
-"""Any table, seen one way: columns with names, as numbers or as values. The only module that knows dataframes.
+"""The containers that tables come in: NumPy arrays, SciPy sparse, lists of lists, and what narwhals reads.
 
-NumPy arrays, SciPy sparse, lists of lists; pandas, polars, pyarrow and what else narwhals reads. Missing cells
-(NaN, None, NA, masked) come out as NaN among numbers, and as None or NaN among values.
+Missing cells (NaN, None, NA, masked) come out as NaN among numbers, and as None or NaN among values.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import narwhals as nw
@@ -14,8 +13,10 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
+from bayesnb.table.values import Levels, factorize, floats, kind_of_objects
+
 Array = np.ndarray
-LEVELS = (nw.String, nw.Object, nw.Categorical, nw.Enum)
+HAVE_LEVELS = (nw.String, nw.Object, nw.Categorical, nw.Enum)
 
 
 class Table(ABC):
@@ -39,8 +40,22 @@ class Table(ABC):
         """Some columns as an `(r, f)` array or CSR of numbers, missing cells NaN."""
 
     @abstractmethod
-    def values(self, column: int) -> tuple[Array, tuple[Any, ...] | None]:
-        """One column's values, and the levels that its type declares."""
+    def values(self, column: int) -> Array:
+        """One column's values."""
+
+    def declared(self, column: int) -> tuple[Any, ...] | None:
+        """The levels that a column's type declares, used or not."""
+        return None
+
+    def levels(self, column: int) -> Levels:
+        """One column's distinct values and where they stand, found once."""
+        if column not in self._levels:
+            self._levels[column] = factorize(self.columns[column], self.values(column))
+        return self._levels[column]
+
+    @cached_property
+    def _levels(self) -> dict[int, Levels]:
+        return {}
 
 
 def open_table(x: Any) -> Table:
@@ -54,31 +69,6 @@ def open_table(x: Any) -> Table:
     if hasattr(x, "collect"):
         raise TypeError("X is a lazy frame: give X.collect().")
     return ArrayTable(x)
-
-
-def is_missing(values: Array) -> Array:
-    """Where a value is NaN, None or NA."""
-    return np.asarray(pd.isna(values))
-
-
-def read_file(path: Any) -> Any:
-    """A CSV file, or a TSV by its ending, as a dataframe."""
-    return pd.read_csv(path, sep="\t" if str(path).endswith(".tsv") else ",")
-
-
-def split_labels(frame: Any, column: str) -> tuple[Any, Array]:
-    """A dataframe without one column, and that column, which holds the labels."""
-    table = nw.from_native(frame, eager_only=True)
-    if column not in table.columns:
-        raise ValueError(f"the table has no column {column!r}; it has {', '.join(map(repr, table.columns))}.")
-    labels = table[column].to_numpy()
-    missing = is_missing(labels)
-    if missing.any():
-        raise ValueError(
-            f"column {column!r}: {missing.sum()} of {len(labels)} labels are missing, first at row "
-            f"{missing.argmax()}. Drop those rows from the table, or write a label of their own into them."
-        )
-    return table.drop(column).to_native(), labels
 
 
 class ArrayTable(Table):
@@ -95,16 +85,16 @@ class ArrayTable(Table):
 
     def kind(self, column: int) -> str:
         if self.x.dtype.kind == "O":
-            return _kind_of_objects(column, self.x[:, column])
+            return kind_of_objects(column, self.x[:, column])
         return {"b": "flag", "U": "level", "S": "level", "T": "level"}.get(self.x.dtype.kind, "number")
 
     def numbers(self, columns: Sequence[int]) -> Array:
         if self.x.dtype.kind not in "biuf":
-            return np.column_stack([_floats(column, self.x[:, column]) for column in columns])
+            return np.column_stack([floats(column, self.x[:, column]) for column in columns])
         return self.x if len(columns) == self.x.shape[1] and list(columns) == list(self.columns) else self.x[:, columns]
 
-    def values(self, column: int) -> tuple[Array, None]:
-        return self.x[:, column], None
+    def values(self, column: int) -> Array:
+        return self.x[:, column]
 
 
 class SparseTable(Table):
@@ -132,7 +122,7 @@ class SparseTable(Table):
     def numbers(self, columns: Sequence[int]) -> sparse.csr_array:
         return self.x if len(columns) == self.x.shape[1] else self.x[:, columns]
 
-    def values(self, column: int) -> tuple[Array, None]:
+    def values(self, column: int) -> Array:
         raise TypeError("Sparse input has no levels: give a Categorical column as a dense array, X.toarray().")
 
 
@@ -163,7 +153,7 @@ class FrameTable(Table):
             raise ValueError(
                 f"column {name!r} holds {dtype}: make it a number or a category first, or drop it: {{{name!r}: None}}."
             )
-        if not (dtype.is_numeric() or dtype in LEVELS):
+        if not (dtype.is_numeric() or dtype in HAVE_LEVELS):
             native = getattr(self._series(column).to_native(), "dtype", dtype)
             raise ValueError(
                 f"column {name!r} holds {native}, for which no family can be guessed: declare or convert it."
@@ -184,78 +174,23 @@ class FrameTable(Table):
             return series.cast(nw.Float64).to_numpy()
         if series.dtype == nw.Boolean:
             return series.cast(nw.Float64).to_numpy()
-        return _floats(self.columns[column], series.to_numpy())
+        return floats(self.columns[column], series.to_numpy())
 
-    def values(self, column: int) -> tuple[Array, tuple[Any, ...] | None]:
+    def values(self, column: int) -> Array:
         series = self._series(column)
-        native = series.to_native()
-        if isinstance(getattr(native, "dtype", None), pd.CategoricalDtype):
-            return series.to_numpy(), tuple(native.cat.categories.tolist())
-        if series.dtype == nw.Categorical or isinstance(series.dtype, nw.Enum):
-            declared = tuple(series.dtype.categories) if isinstance(series.dtype, nw.Enum) else None
-            return series.cast(nw.String).to_numpy(), declared  # arrow's dictionaries lose missing cells on the way
-        return series.to_numpy(), None
+        if series.dtype in (nw.Categorical, nw.Enum) and not self._categories(column):
+            series = series.cast(nw.String)  # arrow's dictionaries lose missing cells on the way
+        return series.to_numpy()
 
+    def declared(self, column: int) -> tuple[Any, ...] | None:
+        dtype = self._series(column).dtype
+        return tuple(dtype.categories) if isinstance(dtype, nw.Enum) else self._categories(column)
 
-@dataclass(frozen=True)
-class Values:
-    """Distinct values of a column and where they stand: -1 is a missing cell."""
-
-    distinct: tuple[Any, ...]
-    codes: Array
-
-
-def factorize(name: Hashable, values: Array) -> Values:
-    """The distinct values of a column as plain Python ones, all of one type."""
-    values = values.astype(object) if values.dtype.kind in "UST" else values
-    plain: tuple[Any, ...] = ()
-    try:
-        codes, distinct = pd.factorize(values)
-        plain = tuple(np.asarray(distinct, object).tolist())
-        plain = tuple(value.item() if isinstance(value, np.generic) else value for value in plain)
-        if len({_species(value) for value in plain}) > 1:
-            raise TypeError
-        hash(plain)
-    except TypeError:
-        kinds = sorted({type(value).__name__ for value in values[~is_missing(values)]} - {"NoneType"})
-        raise ValueError(
-            f"column {name!r} mixes levels of the types {', '.join(kinds)}; make them one type, say .astype(str)."
-        ) from None
-    return Values(plain, codes)
-
-
-def _species(value: Any) -> str:
-    return "number" if isinstance(value, (int, float)) and not isinstance(value, bool) else type(value).__name__
-
-
-def _floats(name: Hashable, values: Array) -> Array:
-    """A column of objects or text as floats, if its values are numbers."""
-    if values.dtype.kind in "USTMm":
-        raise ValueError(
-            f"column {name!r} holds {values.dtype}, not numbers. Declare it: families={{{name!r}: Categorical()}}."
-        )
-    try:
-        missing = pd.isna(values)
-        if any(isinstance(value, str) for value in values[~missing]):
-            raise ValueError("it holds text")
-        return np.where(missing, np.nan, values).astype(float)
-    except (TypeError, ValueError) as error:
-        raise type(error)(
-            f"column {name!r} is not numeric: {error}. "
-            f"If it has levels, declare it: families={{{name!r}: Categorical()}}."
-        ) from None
-
-
-def _kind_of_objects(name: Hashable, values: Array) -> str:
-    """An array's one dtype says nothing about a column of objects, so its values do."""
-    kinds = {_species(value) for value in values[~pd.isna(values)]}
-    if kinds <= {"number", "float64", "int64", "float32", "int32"}:
-        return "number"
-    if kinds <= {"bool", "bool_"}:
-        return "flag"
-    if len(kinds) > 1:
-        raise ValueError(f"column {name!r} mixes {', '.join(sorted(kinds))} values; make them one type.")
-    return "level"
+    def _categories(self, column: int) -> tuple[Any, ...] | None:
+        """Those of pandas, which need not be text."""
+        native = self._series(column).to_native()
+        is_pandas = isinstance(getattr(native, "dtype", None), pd.CategoricalDtype)
+        return tuple(native.cat.categories.tolist()) if is_pandas else None
 
 
 def _as_array(x: Any) -> Array:

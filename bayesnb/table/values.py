@@ -1,0 +1,76 @@
+"""The values of one column, as levels or as numbers."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+Array = np.ndarray
+
+
+def is_missing(values: Array) -> Array:
+    """Where a value is NaN, None or NA."""
+    return np.asarray(pd.isna(values))
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Distinct values of a column and where they stand: -1 is a missing cell."""
+
+    distinct: tuple[Any, ...]
+    codes: Array
+
+
+def factorize(name: Hashable, values: Array) -> Levels:
+    """The distinct values of a column as plain Python ones, all of one type."""
+    values = values.astype(object) if values.dtype.kind in "UST" else values
+    plain: tuple[Any, ...] = ()
+    try:
+        codes, distinct = pd.factorize(values)
+        plain = tuple(np.asarray(distinct, object).tolist())
+        plain = tuple(value.item() if isinstance(value, np.generic) else value for value in plain)
+        if len({_species(value) for value in plain}) > 1:
+            raise TypeError
+        hash(plain)
+    except TypeError:
+        kinds = sorted({type(value).__name__ for value in values[~is_missing(values)]} - {"NoneType"})
+        raise ValueError(
+            f"column {name!r} mixes levels of the types {', '.join(kinds)}; make them one type, say .astype(str)."
+        ) from None
+    return Levels(plain, codes)
+
+
+def _species(value: Any) -> str:
+    return "number" if isinstance(value, (int, float)) and not isinstance(value, bool) else type(value).__name__
+
+
+def floats(name: Hashable, values: Array) -> Array:
+    """A column of objects or text as floats, if its values are numbers."""
+    if values.dtype.kind in "USTMm":
+        raise ValueError(
+            f"column {name!r} holds {values.dtype}, not numbers. Declare it: families={{{name!r}: Categorical()}}."
+        )
+    try:
+        missing = pd.isna(values)
+        if any(isinstance(value, str) for value in values[~missing]):
+            raise ValueError("it holds text")
+        return np.where(missing, np.nan, values).astype(float)
+    except (TypeError, ValueError) as error:
+        raise type(error)(
+            f"column {name!r} is not numeric: {error}. "
+            f"If it has levels, declare it: families={{{name!r}: Categorical()}}."
+        ) from None
+
+
+def kind_of_objects(name: Hashable, values: Array) -> str:
+    """An array's one dtype says nothing about a column of objects, so its values do."""
+    kinds = {_species(value) for value in values[~pd.isna(values)]}
+    if kinds <= {"number", "float64", "int64", "float32", "int32"}:
+        return "number"
+    if kinds <= {"bool", "bool_"}:
+        return "flag"
+    if len(kinds) > 1:
+        raise ValueError(f"column {name!r} mixes {', '.join(sorted(kinds))} values; make them one type.")
+    return "level"
