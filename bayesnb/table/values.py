@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,10 @@ def factorize(name: Hashable, values: Array) -> Levels:
 
 
 def _species(value: Any) -> str:
-    return "number" if isinstance(value, (int, float)) and not isinstance(value, bool) else type(value).__name__
+    """What may stand together in one column."""
+    if isinstance(value, bool | np.bool_):
+        return "bool"
+    return "number" if isinstance(value, Real) else "str" if isinstance(value, str) else type(value).__name__
 
 
 def floats(name: Hashable, values: Array) -> Array:
@@ -67,10 +71,6 @@ def floats(name: Hashable, values: Array) -> Array:
 def kind_of_objects(name: Hashable, values: Array) -> str:
     """An array's one dtype says nothing about a column of objects, so its values do."""
     kinds = {_species(value) for value in values[~pd.isna(values)]}
-    if kinds <= {"number", "float64", "int64", "float32", "int32"}:
-        return "number"
-    if kinds <= {"bool", "bool_"}:
-        return "flag"
     if len(kinds) > 1:
         raise ValueError(f"column {name!r} mixes {', '.join(sorted(kinds))} values; make them one type.")
-    return "level"
+    return "number" if kinds <= {"number"} else "flag" if kinds == {"bool"} else "level"
