@@ -7,7 +7,7 @@ held at once, and the order of the blocks is fixed, so the number of threads cha
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, reduce
@@ -161,7 +161,7 @@ def log_joint(
             part += block.score(x[chunk], power)
         part[:, np.isneginf(log_class)] = -np.inf
 
-    by_rows(some, cells, n_jobs)
+    list(by_rows(some, cells, n_jobs))
     return total
 
 
@@ -177,20 +177,20 @@ def leave_one_out(
     total = np.empty((len(rows.codes), len(model.stats.classes)))
 
     def some(chunk: slice) -> None:
-        part, codes, less = total[chunk], rows.codes[chunk], gone[chunk]
-        part[:] = model.posterior.classes.left_out(codes, less)
+        part, codes, taken = total[chunk], rows.codes[chunk], gone[chunk]
+        part[:] = model.posterior.classes.left_out(codes, taken)
         for b, (block, x) in enumerate(zip(model.posterior.blocks, rows.cells, strict=True)):
             seen = x[chunk]
             score = block.score(seen, power)
             for c in np.unique(codes):
                 its, own = np.flatnonzero(codes == c), block[c : c + 1]
-                cells, w = seen[its], less[its]
+                cells, w = seen[its], taken[its]
                 score[its, c] = (own.score(cells, power - w[:, None]) - own.score(cells, -w[:, None]))[:, 0]
                 for i in its[own.fragile(cells, w)]:
                     score[i, c] = without(model, rows, b, chunk.start + i, gone).score(seen[[i]], power)[0, 0]
             part += score
 
-    by_rows(some, rows.cells, n_jobs)
+    list(by_rows(some, rows.cells, n_jobs))
     return total
 
 
@@ -212,17 +212,18 @@ def normalised(joint: Array) -> Array:
     return relative - np.log(np.where(total > 0, total, 1.0))
 
 
-def by_rows[Out](work: Callable[[slice], Out], cells: Sequence[Cells], n_jobs: int | None) -> list[Out]:
-    """`work` on consecutive blocks of rows that fit in a core's cache, results in order."""
+def by_rows[Out](work: Callable[[slice], Out], cells: Sequence[Cells], n_jobs: int | None) -> Iterator[Out]:
+    """`work` on consecutive blocks of rows that fit in a core's cache, results in order, one at a time."""
     rows = cells[0].shape[0]
     width = max(x.nnz / rows if sparse.issparse(x) else x.shape[1] for x in cells)
     step = max(1, int(CELLS_AT_ONCE / max(width, 1)))
     chunks = [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
     threads = min(len(chunks), cores() if n_jobs is None or n_jobs < 0 else n_jobs)
     if threads <= 1:
-        return [work(chunk) for chunk in chunks]
+        yield from map(work, chunks)
+        return
     with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(work, chunks))
+        yield from pool.map(work, chunks)
 
 
 def cores() -> int:
