@@ -214,10 +214,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
                 raise ValueError(f"column {name}: its prior is improper, so the evidence is undefined. Give another.")
         return self.model_.prior.log_evidence(self.model_.stats)
 
-    def _repr_html_(self) -> str:
-        return self._html_repr()
-
     def _html_repr(self) -> str:
+        """What scikit-learn's `_repr_html_` shows, and below it what was learnt."""
         shown = super()._html_repr()
         if not hasattr(self, "model_"):
             return shown

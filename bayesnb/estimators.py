@@ -47,6 +47,22 @@ class NaiveBayes(Classifier):
         posterior mean, its mode, or its maximum likelihood estimate. With smoothing l, (n + l) / (N + l K) is
         "mean" under Dirichlet(l), and "map" under Dirichlet(1 + l).
 
+    Attributes
+    ----------
+    classes_ : the labels, sorted
+    families_ : column -> family, as declared or inferred
+    prior_, posterior_ : column -> belief, the class on the first axis; a block of counts is one entry
+    class_prior_, class_posterior_ : beliefs about the die of the classes
+    stats_ : what the data said
+    log_evidence_ : log p(X, y | prior)
+    temper_ : the exponent in use
+
+    Notes
+    -----
+    Missing cells are left out, in `fit` and in `predict`. A frame's columns are matched by name, and reordered ones
+    are scikit-learn's error. `partial_fit` in any batches equals `fit`, new levels included; only priors that
+    take their scale from the data, such as `Gaussian()`, are those of the first batch, and "loo" looks at the last.
+
     Examples
     --------
     >>> from bayesnb import NaiveBayes

@@ -145,7 +145,7 @@ def observe(rows: Rows, classes: int, n_jobs: int | None = None) -> ProductStats
         seen = tuple(see(x[chunk], counts) for see, x in zip(rows.observers, rows.cells, strict=True))
         return ProductStats(DirichletStats(np.asarray(counts.sum(axis=0))), seen)
 
-    return reduce(add, by_rows(some, rows.cells, n_jobs))
+    return reduce(add, by_rows(some, rows.cells, classes, n_jobs))
 
 
 def log_joint(
@@ -161,7 +161,7 @@ def log_joint(
             part += block.score(x[chunk], power)
         part[:, np.isneginf(log_class)] = -np.inf
 
-    list(by_rows(some, cells, n_jobs))
+    list(by_rows(some, cells, len(log_class), n_jobs))
     return total
 
 
@@ -190,7 +190,7 @@ def leave_one_out(
                     score[i, c] = without(model, rows, b, chunk.start + i, gone).score(seen[[i]], power)[0, 0]
             part += score
 
-    list(by_rows(some, rows.cells, n_jobs))
+    list(by_rows(some, rows.cells, total.shape[1], n_jobs))
     return total
 
 
@@ -212,11 +212,16 @@ def normalised(joint: Array) -> Array:
     return relative - np.log(np.where(total > 0, total, 1.0))
 
 
-def by_rows[Out](work: Callable[[slice], Out], cells: Sequence[Cells], n_jobs: int | None) -> Iterator[Out]:
-    """`work` on consecutive blocks of rows that fit in a core's cache, results in order, one at a time."""
+def by_rows[Out](
+    work: Callable[[slice], Out], cells: Sequence[Cells], classes: int, n_jobs: int | None
+) -> Iterator[Out]:
+    """`work` on consecutive blocks of rows, results in order, one at a time.
+
+    A block's cells fit in a core's cache, unless the parameters are more: going through those would cost more.
+    """
     rows = cells[0].shape[0]
     width = max(x.nnz / rows if sparse.issparse(x) else x.shape[1] for x in cells)
-    step = max(1, int(CELLS_AT_ONCE / max(width, 1)))
+    step = max(1, int(max(CELLS_AT_ONCE, classes * max(x.shape[1] for x in cells)) / max(width, 1)))
     chunks = [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
     threads = min(len(chunks), cores() if n_jobs is None or n_jobs < 0 else n_jobs)
     if threads <= 1:
