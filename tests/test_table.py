@@ -1,6 +1,7 @@
 """Any table is seen one way: containers, dtypes, levels, and tables that cannot be read."""
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import sparse
 
 from bayesnb import (
+    Bernoulli,
     Categorical,
     Gamma,
     Gaussian,
@@ -23,6 +25,8 @@ from bayesnb import (
     Poisson,
     UnseenLevelWarning,
 )
+from bayesnb.families.base import one_hot
+from bayesnb.families.gaussian import GaussianStats
 from bayesnb.table import open_table
 
 RNG = np.random.default_rng(1)
@@ -198,3 +202,34 @@ def test_any_batches_of_any_table_equal_one_fit(data: st.DataObject, rows: int, 
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-7)
         assert np.isfinite(a).all()
         np.testing.assert_allclose(whole.predict_proba(table).sum(axis=1), 1, rtol=1e-12)
+
+
+def test_a_stored_nan_in_a_sparse_table_is_a_missing_cell() -> None:
+    dense = RNG.integers(0, 2, (60, 3)).astype(float)
+    dense[::7, 1] = np.nan
+    a = NaiveBayes(Bernoulli(0.3)).fit(sparse.csr_array(dense), LABEL)
+    b = NaiveBayes(Bernoulli(0.3)).fit(dense, LABEL)
+    np.testing.assert_allclose(
+        a.predict_joint_log_proba(sparse.csr_array(dense)), b.predict_joint_log_proba(dense), rtol=1e-12
+    )
+    assert a.log_evidence_ == pytest.approx(b.log_evidence_, rel=1e-12)
+
+
+def test_two_declarations_with_arrays_keep_their_own_columns() -> None:
+    x = RNG.normal(size=(60, 4))
+    first, second = (NormalInverseGamma([place, place + 1.0], 1.0, 2.0, 1.0) for place in (0.0, 5.0))
+    model = NaiveBayes({(0, 1): Gaussian(first), (2, 3): Gaussian(second)}).fit(x, LABEL)
+    assert [model.prior_[column].mean[0] for column in range(4)] == [0, 1, 5, 6]
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e8, -1e12])
+def test_moments_are_those_of_exact_fractions(offset: float) -> None:
+    """Means and summed squares about them, of integers far from zero and of a first row that is an outlier."""
+    x = np.floor(RNG.normal(0, 50, (501, 1))) + offset
+    x[0] = offset + 2**30
+    exact = [Fraction(float(cell)) for cell in x[:, 0]]
+    mean = sum(exact) / len(exact)
+    ssd = sum((cell - mean) ** 2 for cell in exact)
+    seen = GaussianStats.of(x, one_hot(np.zeros(501, int), 1))
+    assert seen.mean[0, 0] == pytest.approx(float(mean), rel=2e-16)
+    assert seen.ssd[0, 0] == pytest.approx(float(ssd), rel=1e-14)

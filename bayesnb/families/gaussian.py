@@ -88,7 +88,7 @@ def _moments(x: Array, weight: Array) -> tuple[Array, Array, Array]:
         x -= shift
         slip = ratio((weight * x).sum(axis=0), count)  # what rounding left in the mean
         ssd = (weight * x * x).sum(axis=0) - count * slip**2
-    return count, start + (shift + slip), np.maximum(ssd, 0.0)
+    return count, (start + shift) + slip, np.maximum(ssd, 0.0)
 
 
 class Moments(NamedTuple):
