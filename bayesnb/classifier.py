@@ -125,7 +125,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
         if nowhere.any():
             raise ValueError(
                 f"{nowhere.sum()} rows are impossible under every class, first row {nowhere.argmax()}: 0/0 has no "
-                "answer. A smoothing of 0 does that; use a larger one, or estimate='predictive'."
+                "answer. A smoothing of 0 does that, as in the MLE, and in the MAP under Dirichlet(1); use a larger "
+                "one, or estimate='predictive'."
             )
         return joint
 
@@ -140,7 +141,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
                 raise ValueError(
                     f"column {_short(block.keys[f])}, class {self.classes_.tolist()[c]!r}: the data do not settle a "
                     f"distribution for estimate={self.estimate!r} (no rows, or no spread, and a prior that adds none). "
-                    "Use a proper prior and estimate='predictive'."
+                    "Use a proper prior" + ("." if self.estimate == "predictive" else ", or estimate='predictive'.")
                 )
         return reader
 
@@ -207,6 +208,10 @@ class Classifier(ClassifierMixin, BaseEstimator):
         return {key: float(blocks[b][f]) for key, b, f in self.schema_.keys}
 
     def _evidence(self) -> tuple[float, tuple[Array, ...]]:
+        if not self.class_prior_.strictly_proper:
+            raise ValueError(
+                "class_prior: a concentration of 0 is improper, so the evidence is undefined. Give another."
+            )
         for block, belief in zip(self.schema_.blocks, self.model_.prior.blocks, strict=True):
             proper = belief.strictly_proper.all(axis=0)
             if not proper.all():

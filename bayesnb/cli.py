@@ -90,7 +90,9 @@ def _add_report(commands: Any, shared: argparse.ArgumentParser) -> None:
         "table", metavar="TABLE", nargs="?", help="a CSV or TSV file; the example penguins if left out"
     )
     command.add_argument("--target", metavar="COLUMN", help="the column of labels (needed with TABLE)")
-    command.add_argument("-o", "--output", metavar="FILE", default="report.html", help="default: report.html")
+    command.add_argument(
+        "-o", "--output", metavar="FILE", default="report.html", help="default: report.html; - is stdout"
+    )
     command.set_defaults(run=run_report)
 
 
@@ -111,14 +113,18 @@ def run_report(said: argparse.Namespace) -> None:
     """Fit, write the page, say the score."""
     if said.table is not None and said.target is None:
         raise UsageError(f"report: which column of {said.table} holds the labels? Say --target COLUMN.")
-    goal = _goal(said.output)
+    goal = None if said.output == "-" else _goal(said.output)
     facts = _facts(said)
 
     from bayesnb.report import render
 
-    _write_whole(goal, render(facts))
+    if goal is None:
+        sys.stdout.write(render(facts))
+        sys.stdout.flush()
+    else:
+        _write_whole(goal, render(facts))
     _say(_headline(facts))
-    _say(f"Wrote {said.output}")
+    _say(f"Wrote {'the page to stdout' if goal is None else said.output}")
 
 
 def _facts(said: argparse.Namespace) -> Any:

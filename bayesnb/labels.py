@@ -10,7 +10,7 @@ from bayesnb.families.base import Array
 def distinct(labels: Any) -> Array:
     """The classes, sorted."""
     try:
-        return np.unique(np.asarray(labels))
+        return np.unique(np.asarray(list(labels) if isinstance(labels, set | frozenset) else labels))
     except TypeError:
         raise ValueError("Unknown label type: labels of several types; make them one, say strings.") from None
 

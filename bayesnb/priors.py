@@ -32,7 +32,7 @@ def class_die(said: Any, classes: Array, order: Any = None) -> ClassDie:
             raise ValueError(f"class_prior: {concentration.size} concentrations for {size} classes {classes.tolist()}.")
         place = np.arange(size) if order is None else np.argsort(np.asarray(order))
         return lambda stats: Dirichlet(concentration[place])
-    return _known(np.asarray(said, float))
+    return _known(np.array(said, float))
 
 
 def _from_mapping(said: Mapping[Any, float], classes: Array) -> Array:

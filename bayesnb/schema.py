@@ -148,8 +148,9 @@ class Schema:
 
     @property
     def keys(self) -> list[tuple[Hashable, int, int]]:
-        """Every feature's name, its block and its place there."""
-        return [(key, b, f) for b, block in enumerate(self.blocks) for f, key in enumerate(block.keys)]
+        """Every feature's name, its block and its place there, in the table's order."""
+        found = [(key, b, f) for b, block in enumerate(self.blocks) for f, key in enumerate(block.keys)]
+        return sorted(found, key=lambda at: self.blocks[at[1]].places[at[2]])
 
     @property
     def families(self) -> dict[Hashable, Family]:
@@ -195,5 +196,5 @@ def _told(unseen: Unseen) -> str:
     for name, times in unseen.items():
         shown = ", ".join(f"{level!r} ({count} times)" for level, count in times.most_common(5))
         more = ", ..." if len(times) > 5 else ""
-        parts.append(f"column {name!r} has levels that training never saw: {shown}{more}")
+        parts.append(f"column {name!r} has levels that the model does not know: {shown}{more}")
     return "; ".join(parts) + "."

@@ -155,3 +155,10 @@ def test_a_reader_that_has_seen_enough_is_no_error() -> None:
     )
     assert done.stdout.startswith("species,island")
     assert done.stderr == ""
+
+
+def test_a_page_may_go_to_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", "-o", "-"]) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith("<!doctype html>")
+    assert "Wrote the page to stdout" in said.err

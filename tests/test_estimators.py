@@ -303,3 +303,40 @@ def test_temper_by_loo_refuses_rows_that_no_exponent_makes_possible() -> None:
     model = NaiveBayes(Categorical(0.0), temper="loo")
     with pytest.raises(ValueError, match="without row 0 its own cells have probability 0"):
         model.fit([["x"], ["y"], ["x"], ["z"]], ["a", "a", "b", "b"])
+
+
+def test_posterior_means_of_a_class_without_cells_are_those_of_its_prior() -> None:
+    """No expected variance exists under a shape of 1; that of the expected precision does."""
+    x = [[1.0, 5.0], [2.0, 6.0], [8.0, np.nan], [9.0, np.nan]]
+    model = NaiveBayes(estimate="mean", classes=["a", "b", "z"]).fit(x, ["a", "a", "b", "b"])
+    density = model.model_.read("mean").blocks[0]
+    assert density.variance[1, 1] == model.prior_[1].scale[1] == 0.25
+    assert (model.predict_proba([[8.5, 5.5]]) > 0).all()
+
+
+def test_an_improper_class_prior_has_no_evidence() -> None:
+    with pytest.raises(ValueError, match="class_prior: a concentration of 0 is improper"):
+        NaiveBayes(class_prior=0.0).fit(X, Y).log_evidence_  # noqa: B018
+    impossible = NaiveBayes(class_prior={0: 0.0, 1: 0.5, 2: 0.5}).fit(X, Y)
+    assert impossible.log_evidence_ == -np.inf
+
+
+def test_a_fitted_model_does_not_change_with_the_users_arrays() -> None:
+    share, ones = np.array([0.5, 0.2, 0.3]), np.ones(4)
+    known = GaussianNB(class_prior=share).fit(X, Y)
+    coins = NaiveBayes(Bernoulli(Beta(ones, 1.0), threshold=2.0)).fit(X, Y)
+    before = known.predict_proba(X), coins.log_evidence_
+    share[:], ones[:] = [0.1, 0.1, 0.8], 50
+    np.testing.assert_array_equal(known.predict_proba(X), before[0])
+    assert coins.log_evidence_ == before[1]
+    assert (coins.prior_[0].a == 1).all()
+
+
+def test_beliefs_come_in_the_order_of_the_columns() -> None:
+    frame = pd.DataFrame({"c": ["u", "v", "u"], "x": [1.0, 2, 3], "d": ["p", "p", "q"], "b": [True, False, True]})
+    model = NaiveBayes().fit(frame, [0, 0, 1])
+    assert list(model.posterior_) == list(model.log_evidence_by_feature()) == list(model.families_) == list(frame)
+
+
+def test_classes_may_be_declared_as_a_set() -> None:
+    assert NaiveBayes(classes={"b", "a"}).fit([[1.0], [2.0]], ["a", "a"]).classes_.tolist() == ["a", "b"]

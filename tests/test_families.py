@@ -159,3 +159,11 @@ def test_a_prior_of_the_wrong_shape_says_which_axes_it_lacks(family: object, mes
 def test_an_impossible_parameter_is_refused_where_it_is_said(make: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()  # type: ignore[operator]
+
+
+def test_draws_of_one_parameter_are_arrays_to_numpy() -> None:
+    assert np.mean(Beta(2, 3).sample(0, 20_000)) == pytest.approx(0.4, abs=5 * 0.2 / 20_000**0.5)
+    assert np.asarray(Dirichlet([1.0, 2.0]).sample(0, 7)).shape == (7, 2)
+    assert np.median(Gamma(4.0, 2.0).sample(0, 20_000)) == pytest.approx(stats.gamma(4, scale=0.5).median(), abs=0.05)
+    with pytest.raises(TypeError, match="GaussianDensity has several parameters"):
+        np.asarray(NormalInverseGamma(0.0, 1.0, 2.0, 1.0).sample(0, 5))

@@ -90,7 +90,7 @@ def test_declared_levels_count_even_if_they_are_never_seen() -> None:
     assert NaiveBayes().fit(frame, [0, 0, 1]).posterior_["c"].concentration.tolist() == [[2, 2, 1], [1, 2, 1]]
     said = NaiveBayes(Categorical(levels=["w", "u", "v"])).fit([["u"], ["v"], ["u"]], [0, 0, 1])
     assert said.posterior_[0].concentration.tolist() == [[1, 2, 2], [1, 2, 1]]
-    with pytest.warns(UnseenLevelWarning, match="column 0 has levels that training never saw: 'z' "):
+    with pytest.warns(UnseenLevelWarning, match="column 0 has levels that the model does not know: 'z' "):
         assert (
             NaiveBayes(Categorical(levels=["u", "v"]))
             .fit([["u"], ["z"], ["v"]], [0, 0, 1])

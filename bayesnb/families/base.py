@@ -82,7 +82,14 @@ class Stats(Record):
 
 
 class Density(Record, ABC):
-    """p(x | theta) for a known theta."""
+    """p(x | theta) for a known theta. Where theta is one number a feature, `numpy.asarray` gives it."""
+
+    theta: ClassVar[str] = ""  # the field that is theta, if one is
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        if not self.theta:
+            raise TypeError(f"{type(self).__name__} has several parameters: take one of its fields.")
+        return np.array(getattr(self, self.theta), dtype=dtype, copy=copy)
 
     @abstractmethod
     def log_density(self, x: Array) -> Array:
@@ -219,7 +226,7 @@ def _is_said(field: Any, value: Any) -> bool:
 def shaped(family: str, prior: Belief, shape: tuple[int, ...]) -> Any:
     """The prior with the axes of the data, or an error that says which it lacks."""
     try:
-        return prior.map(lambda array: np.broadcast_to(array, shape))
+        return prior.map(lambda array: np.broadcast_to(np.array(array), shape))  # a copy: the user's may change
     except ValueError:
         axes = "(classes, columns)" if len(shape) == 2 else "(classes, 1, levels)"
         raise ValueError(

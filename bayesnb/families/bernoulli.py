@@ -84,6 +84,8 @@ class BernoulliDensity(Density):
     probability: Array
     complement: Array
 
+    theta: ClassVar[str] = "probability"
+
     def log_density(self, x: Array) -> Array:
         return silent(np.isnan(x), np.where(x == 1, log(self.probability), log(self.complement)))
 

@@ -9,7 +9,7 @@ and a die thrown many times (multinomial.py) share it. Minka (2000), Estimating 
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
@@ -53,11 +53,13 @@ class LevelStats(Stats, Levels):
 class DieDensity(Density, Levels):
     """Known probabilities of the levels."""
 
+    theta: ClassVar[str] = "probability"
     probability: Array
 
     def log_likelihood(self, stats: Any, xp: Any = np) -> Any:
         seen = stats.counts > 0
-        return self.per_die(stats.counts * xp.log(xp.where(seen, self.probability, 1.0)))
+        with np.errstate(divide="ignore"):
+            return self.per_die(stats.counts * xp.log(xp.where(seen, self.probability, 1.0)))
 
     @property
     def proper(self) -> Array:

@@ -114,7 +114,7 @@ class GaussianDensity(Density):
 
     @property
     def proper(self) -> Array:
-        return self.variance > 0
+        return (self.variance > 0) & np.isfinite(self.variance)
 
     def sample(self, rng: Rng) -> Array:
         return np.random.default_rng(rng).normal(self.mean, np.sqrt(self.variance))
@@ -258,7 +258,11 @@ class NormalInverseGamma(Belief):
         return t(2 * self.shape, self.location, np.sqrt(self.scale * (1 + 1 / self.count) / self.shape))
 
     def estimate(self, kind: str) -> GaussianDensity:
-        return GaussianDensity(*(self.mean() if kind == "mean" else self.mode()))
+        """Where no variance can be expected, for a shape of 1 or less, `"mean"` has that of the expected precision."""
+        if kind == "map":
+            return GaussianDensity(*self.mode())
+        variance = self.mean().variance
+        return GaussianDensity(self.location, np.where(np.isfinite(variance), variance, ratio(self.scale, self.shape)))
 
     def factor(self, pm: Any, name: str, stats: GaussianStats) -> None:
         variance = pm.InverseGamma(f"{name}_variance", self.shape, self.scale, shape=self.scale.shape)

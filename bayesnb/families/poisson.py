@@ -56,6 +56,8 @@ class PoissonStats(Stats):
 class PoissonDensity(Density):
     rate: Array
 
+    theta: ClassVar[str] = "rate"
+
     def log_density(self, x: Array) -> Array:
         x = np.asarray(x, float)
         return silent(np.isnan(x), xlogy(x, self.rate) - self.rate - gammaln(x + 1))

@@ -93,10 +93,7 @@ class Facts:
     @cached_property
     def features(self) -> list[Feature]:
         """What is modelled, in the table's order, the first `MOST_FEATURES` of it."""
-        schema = self.model.schema_
-        order = {name: place for place, name in enumerate(schema.columns)}
-        keys = sorted(schema.keys, key=lambda place: order.get(place[0], order[schema.blocks[place[1]].names[0]]))
-        return [self._feature(*place) for place in keys[:MOST_FEATURES]]
+        return [self._feature(*place) for place in self.model.schema_.keys[:MOST_FEATURES]]
 
     def _feature(self, key: Hashable, b: int, f: int) -> Feature:
         block, learnt = self.model.schema_.blocks[b], self.model.model_
