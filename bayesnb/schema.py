@@ -59,7 +59,7 @@ class Block:
         said, name = self.family.levels, self.names[j]
         if isinstance(said, tuple):
             return said
-        declared, found = table.declared(self.places[j]), table.levels(self.places[j]).distinct
+        declared, found = table.declared(self.places[j]), table.distinct(self.places[j]).values
         if isinstance(said, Codes) and declared is None and any(map(_is_number, found)):
             return _codes(name, known, found, int(np.broadcast_to(said.least, len(self.names))[j]))
         old = set(known)
@@ -73,13 +73,13 @@ class Block:
         return read_numbers(self.family, self.names, table.numbers(self.places))
 
     def _encode(self, table: Table, j: int, unseen: Unseen) -> Array:
-        values = table.levels(self.places[j])
+        found = table.distinct(self.places[j])
         place = {level: code for code, level in enumerate(self.levels[j])}
-        known = np.array([place.get(value, -2) for value in values.distinct] + [-1], np.intp)
-        codes = known[values.codes]
+        known = np.array([place.get(value, -2) for value in found.values] + [-1], np.intp)
+        codes = known[found.codes]
         if (codes == -2).any():
-            times = np.bincount(values.codes[codes == -2])
-            unseen[self.names[j]] = Counter({values.distinct[at]: int(times[at]) for at in np.flatnonzero(times)})
+            times = np.bincount(found.codes[codes == -2])
+            unseen[self.names[j]] = Counter({found.values[at]: int(times[at]) for at in np.flatnonzero(times)})
         return np.where(codes == -2, len(self.levels[j]) if self.family.unseen == "reserve" else -1, codes)
 
 

@@ -17,6 +17,7 @@ from scipy import sparse
 from bayesnb import (
     Bernoulli,
     Categorical,
+    Dirichlet,
     Gamma,
     Gaussian,
     Multinomial,
@@ -233,3 +234,10 @@ def test_moments_are_those_of_exact_fractions(offset: float) -> None:
     seen = GaussianStats.of(x, one_hot(np.zeros(501, int), 1))
     assert seen.mean[0, 0] == pytest.approx(float(mean), rel=2e-16)
     assert seen.ssd[0, 0] == pytest.approx(float(ssd), rel=1e-14)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array, pd.DataFrame], ids=["array", "sparse", "frame"])
+def test_a_block_of_all_columns_in_another_order_keeps_that_order(container: Callable) -> None:
+    counts = np.array([[1, 2, 0], [4, 0, 3], [0, 1, 1]])
+    model = NaiveBayes({(2, 0, 1): Multinomial(Dirichlet([10.0, 20.0, 30.0]))}).fit(container(counts), [0, 1, 1])
+    assert model.posterior_[(2, 0, 1)].concentration.tolist() == [[10, 21, 32], [14, 24, 31]]

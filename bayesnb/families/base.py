@@ -193,6 +193,7 @@ class Family(ABC):
     """How a user says that columns are of this kind: the prior, and how to read their cells."""
 
     cells: ClassVar[str]  # "real", "flag", "count" or "level": how the table's reader is to see a column
+    stats: ClassVar[type[Stats]]
     whole: ClassVar[bool] = False  # one density over all columns of the block
     reads_sparse: ClassVar[bool] = False  # reads CSR as it is
     missing: ClassVar[bool] = True  # a missing cell is silent
@@ -206,9 +207,9 @@ class Family(ABC):
         """Whether a negative number is an error."""
         return self.cells == "count"
 
-    @abstractmethod
     def observe(self, x: Cells, weight: sparse.csc_array, sizes: tuple[int, ...] = ()) -> Stats:
         """The stats of one block of cells; `sizes` are the levels of each column, where columns have levels."""
+        return self.stats.of(x, weight)
 
     @abstractmethod
     def belief(self, stats: Any) -> Belief:
@@ -263,7 +264,6 @@ def one_hot(codes: Array, classes: int, weight: Array | None = None) -> sparse.c
 
 def by_class(weight: sparse.csc_array) -> Iterator[tuple[Array, Array]]:
     """For each class its rows and their weights."""
-    weight = sparse.csc_array(weight)
     for start, stop in zip(weight.indptr[:-1], weight.indptr[1:], strict=True):
         yield weight.indices[start:stop], weight.data[start:stop]
 
@@ -274,11 +274,11 @@ def grouped_sum(weight: sparse.csc_array, x: Cells) -> Array:
     return total.toarray() if sparse.issparse(total) else np.asarray(total, float)
 
 
-def checked(name: str, value: Any, least: float = 0.0, *, open_end: bool = False) -> Array:
-    """A belief's parameter as floats, all finite and at least (or above) a bound."""
+def checked(name: str, value: Any, least: float = 0.0) -> Array:
+    """A belief's parameter as floats, all finite and at least a bound."""
     array = np.asarray(value, float)
-    good = np.isfinite(array) & ((array > least) if open_end else (array >= least))
+    good = np.isfinite(array) & (array >= least)
     if not good.all():
-        bound = "" if least == -np.inf else f" and above {least:g}" if open_end else f" and at least {least:g}"
+        bound = "" if least == -np.inf else f" and at least {least:g}"
         raise ValueError(f"{name} must be finite{bound}, got {array[~good].flat[0]:g}.")
     return array

@@ -199,14 +199,12 @@ class Bernoulli(Family):
     threshold: float | None = None
 
     cells: ClassVar[str] = "flag"
+    stats: ClassVar[type[Stats]] = BernoulliStats
     reads_sparse: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.prior, Beta):
             object.__setattr__(self, "prior", Beta(self.prior, self.prior))
-
-    def observe(self, x: Cells, weight: sparse.csc_array, sizes: tuple[int, ...] = ()) -> BernoulliStats:
-        return BernoulliStats.of(x, weight)
 
     def belief(self, stats: BernoulliStats) -> Beta:
         return shaped("Bernoulli", self.prior, stats.ones.shape)  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy import sparse
 
-from bayesnb.families.base import Array, Cells, Family, Rng
+from bayesnb.families.base import Array, Cells, Family, Rng, Stats
 from bayesnb.families.dirichlet import (
     Die,
     DieDensity,
@@ -141,7 +141,7 @@ class Dice(Row, Die):
     def sample(self, rng: Rng, size: Any = None) -> CategoricalDensity:
         return CategoricalDensity(self.draw(rng, size), self.sizes)
 
-    def predictive(self) -> list[Any]:
+    def predictive(self) -> list[Any]:  # type: ignore[override]
         """One distribution for each column, of one-hot vectors."""
         return [self.column(feature).predictive() for feature in range(len(self.sizes))]
 
@@ -178,6 +178,7 @@ class Categorical(Family):
     unseen: str = "ignore"
 
     cells: ClassVar[str] = "level"
+    stats: ClassVar[type[Stats]] = CategoricalStats
 
     def __post_init__(self) -> None:
         if self.unseen not in ("ignore", "error", "reserve"):

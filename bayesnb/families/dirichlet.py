@@ -7,7 +7,6 @@ level by level, on the last axis, so that a row of dice with their own numbers o
 and a die thrown many times (multinomial.py) share it. Minka (2000), Estimating a Dirichlet distribution.
 """
 
-from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -128,9 +127,9 @@ class Die(Belief, Levels):
         logs = np.log(rng.standard_gamma(self.concentration + 1, shape)) + small
         return np.exp(logs - self.log_sum(logs))
 
-    @abstractmethod
     def log_sum(self, logs: Array) -> Array:
         """log of the sum of exponentials over each die, in the shape that meets its levels."""
+        return np.logaddexp.reduce(logs, axis=-1, keepdims=True)
 
     def interval(self, prob: float) -> tuple[Array, Array]:
         from scipy.stats import beta
@@ -138,6 +137,12 @@ class Die(Belief, Levels):
         rest = np.broadcast_to(self.total, self.concentration.shape) - self.concentration
         lower, upper = beta(self.concentration, np.where(rest > 0, rest, 1.0)).interval(prob)
         return np.where(rest > 0, lower, 1.0), np.where(rest > 0, upper, 1.0)  # the only level is certain
+
+    def predictive(self, throws: int = 1) -> Any:
+        """The counts of the levels in so many throws: SciPy's Dirichlet-multinomial, one-hot for one throw."""
+        from scipy.stats import dirichlet_multinomial
+
+        return dirichlet_multinomial(self.concentration, throws)
 
 
 def pick(table: Array, level: Array) -> Array:
@@ -212,9 +217,6 @@ class Dirichlet(Die):
 
     concentration: Parameter
 
-    def log_sum(self, logs: Array) -> Array:
-        return np.logaddexp.reduce(logs, axis=-1, keepdims=True)
-
     def log_moment(self, x: Array, s: Any) -> Array:
         level = as_level(x)
         own = pick(self.concentration, level[..., None])[..., 0]
@@ -226,12 +228,6 @@ class Dirichlet(Die):
 
     def sample(self, rng: Rng, size: Any = None) -> DirichletDensity:
         return DirichletDensity(self.draw(rng, size))
-
-    def predictive(self, throws: int = 1) -> Any:
-        """The counts of the levels in so many throws: SciPy's Dirichlet-multinomial, one-hot for one throw."""
-        from scipy.stats import dirichlet_multinomial
-
-        return dirichlet_multinomial(self.concentration, throws)
 
     def estimate(self, kind: str) -> DirichletDensity:
         return DirichletDensity(self.mean() if kind == "mean" else self.mode())

@@ -278,9 +278,7 @@ class Gaussian(Family):
     prior: NormalInverseGamma | None = None
 
     cells: ClassVar[str] = "real"
-
-    def observe(self, x: Cells, weight: sparse.csc_array, sizes: tuple[int, ...] = ()) -> GaussianStats:
-        return GaussianStats.of(x, weight)
+    stats: ClassVar[type[Stats]] = GaussianStats
 
     def belief(self, stats: GaussianStats) -> NormalInverseGamma:
         prior = weak_prior(stats.pooled()) if self.prior is None else self.prior

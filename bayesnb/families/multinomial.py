@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import gammaln, polygamma, psi
 
-from bayesnb.families.base import Array, Cells, Family, Rng, grouped_sum, shaped
+from bayesnb.families.base import Array, Cells, Family, Rng, Stats, grouped_sum, shaped
 from bayesnb.families.dirichlet import Die, DieDensity, Dirichlet, LevelStats
 from bayesnb.special import dot_logs, less, log, log_gamma_ratio, log_rising_binomial
 
@@ -26,10 +26,12 @@ def as_csr(x: Cells) -> sparse.csr_array:
     return counts if counts.dtype == float else counts.astype(float)
 
 
-def log_coefficient(x: sparse.csr_array) -> Array:
-    """The number of orders in which a row's counts can come, `(r, k) -> (r,)`; a constant in theta."""
-    factorials = sparse.csr_array((gammaln(x.data + 1), x.indices, x.indptr), shape=x.shape)
-    return gammaln(x.sum(axis=1) + 1) - factorials.sum(axis=1)
+def log_orders(x: Cells) -> Array:
+    """The log of the number of orders in which counts can come, `(..., k) -> (...)`; a constant in theta."""
+    logs = (
+        sparse.csr_array((gammaln(x.data + 1), x.indices, x.indptr), x.shape) if sparse.issparse(x) else gammaln(x + 1)
+    )
+    return gammaln(x.sum(axis=-1) + 1) - logs.sum(axis=-1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +43,7 @@ class MultinomialStats(LevelStats):
 
     @classmethod
     def of(cls, x: Cells, weight: sparse.csc_array) -> Self:
-        orders = weight.T @ log_coefficient(as_csr(x))[:, None]
+        orders = weight.T @ log_orders(as_csr(x))[:, None]
         return cls(grouped_sum(weight, x)[:, None], orders)
 
     def mle(self) -> "MultinomialDensity":
@@ -55,7 +57,7 @@ class MultinomialDensity(DieDensity):
     def log_density(self, x: Array) -> Array:
         logs = log(self.probability)
         each = np.where(x > 0, x * np.where(x > 0, logs, 0.0), 0.0)
-        return each.sum(axis=-1) + gammaln(x.sum(axis=-1) + 1) - gammaln(x + 1).sum(axis=-1)
+        return each.sum(axis=-1) + log_orders(x)
 
     def log_likelihood(self, stats: MultinomialStats, xp: Any = np) -> Any:
         return super().log_likelihood(stats, xp) + stats.log_orders
@@ -65,7 +67,7 @@ class MultinomialDensity(DieDensity):
 
     def score(self, x: Cells, power: float = 1.0) -> Array:
         counts = as_csr(x)
-        return power * (dot_logs(counts, log(self.probability[:, 0])) + log_coefficient(counts)[:, None])
+        return power * (dot_logs(counts, log(self.probability[:, 0])) + log_orders(counts)[:, None])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -74,23 +76,20 @@ class DirichletMultinomial(Die):
 
     concentration: Array
 
-    def log_sum(self, logs: Array) -> Array:
-        return np.logaddexp.reduce(logs, axis=-1, keepdims=True)
-
     def log_evidence(self, stats: MultinomialStats) -> Array:
         return super().log_evidence(stats) + stats.log_orders
 
     def log_moment(self, x: Array, s: Any) -> Array:
         x = np.asarray(x, float)
-        size, orders = x.sum(axis=-1), gammaln(x.sum(axis=-1) + 1) - gammaln(x + 1).sum(axis=-1)
         each = log_gamma_ratio(self.concentration, np.asarray(s)[..., None] * x).sum(axis=-1)
-        return less(each, log_gamma_ratio(self.concentration.sum(axis=-1), s * size)) + s * orders
+        whole = log_gamma_ratio(self.concentration.sum(axis=-1), s * x.sum(axis=-1))
+        return less(each, whole) + s * log_orders(x)
 
     def cumulants(self, x: Array, order: int) -> Array:
         x = np.asarray(x, float)
         a, size = self.concentration, x.sum(axis=-1)
-        total, orders = a.sum(axis=-1), gammaln(size + 1) - gammaln(x + 1).sum(axis=-1)
-        terms = [(x * psi(a)).sum(axis=-1) - size * psi(total) + orders]
+        total = a.sum(axis=-1)
+        terms = [(x * psi(a)).sum(axis=-1) - size * psi(total) + log_orders(x)]
         for n in range(2, order + 1):
             own = (x**n * polygamma(n - 1, a)).sum(axis=-1)
             terms.append(own - size**n * polygamma(n - 1, total))
@@ -112,16 +111,10 @@ class DirichletMultinomial(Die):
             counts, lambda c: log_gamma_ratio(concentration[c, counts.indices], scaled), len(concentration)
         )
         length = log_gamma_ratio(totals, power * counts.sum(axis=1)[:, None])
-        return less(words, length) + power * log_coefficient(counts)[:, None]
+        return less(words, length) + power * log_orders(counts)[:, None]
 
     def sample(self, rng: Rng, size: Any = None) -> MultinomialDensity:
         return MultinomialDensity(self.draw(rng, size))
-
-    def predictive(self, throws: int = 1) -> Any:
-        """The counts of the levels in so many throws."""
-        from scipy.stats import dirichlet_multinomial
-
-        return dirichlet_multinomial(self.concentration, throws)
 
     def estimate(self, kind: str) -> MultinomialDensity:
         return MultinomialDensity(self.mean() if kind == "mean" else self.mode())
@@ -174,6 +167,7 @@ class Multinomial(Family):
     fractional: bool = False
 
     cells: ClassVar[str] = "count"
+    stats: ClassVar[type[Stats]] = MultinomialStats
     whole: ClassVar[bool] = True
     reads_sparse: ClassVar[bool] = True
     missing: ClassVar[bool] = False
@@ -181,9 +175,6 @@ class Multinomial(Family):
     def __post_init__(self) -> None:
         if not isinstance(self.prior, Dirichlet):
             object.__setattr__(self, "prior", Dirichlet(self.prior))
-
-    def observe(self, x: Cells, weight: sparse.csc_array, sizes: tuple[int, ...] = ()) -> MultinomialStats:
-        return MultinomialStats.of(x, weight)
 
     def belief(self, stats: MultinomialStats) -> DirichletMultinomial:
         smoothing = self.prior.concentration  # type: ignore[union-attr]

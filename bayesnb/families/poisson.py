@@ -163,9 +163,7 @@ class Poisson(Family):
     fractional: bool = False
 
     cells: ClassVar[str] = "count"
-
-    def observe(self, x: Cells, weight: sparse.csc_array, sizes: tuple[int, ...] = ()) -> PoissonStats:
-        return PoissonStats.of(x, weight)
+    stats: ClassVar[type[Stats]] = PoissonStats
 
     def belief(self, stats: PoissonStats) -> Gamma:
         prior = weak_prior(stats) if self.prior is None else self.prior

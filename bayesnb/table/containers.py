@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from bayesnb.table.values import Levels, factorize, floats, kind_of_objects
+from bayesnb.table.values import Distinct, factorize, floats, kind_of_objects
 
 Array = np.ndarray
 HAVE_LEVELS = (nw.String, nw.Object, nw.Categorical, nw.Enum)
@@ -47,14 +47,14 @@ class Table(ABC):
         """The levels that a column's type declares, used or not."""
         return None
 
-    def levels(self, column: int) -> Levels:
+    def distinct(self, column: int) -> Distinct:
         """One column's distinct values and where they stand, found once."""
-        if column not in self._levels:
-            self._levels[column] = factorize(self.columns[column], self.values(column))
-        return self._levels[column]
+        if column not in self._found:
+            self._found[column] = factorize(self.columns[column], self.values(column))
+        return self._found[column]
 
     @cached_property
-    def _levels(self) -> dict[int, Levels]:
+    def _found(self) -> dict[int, Distinct]:
         return {}
 
 
@@ -91,7 +91,7 @@ class ArrayTable(Table):
     def numbers(self, columns: Sequence[int]) -> Array:
         if self.x.dtype.kind not in "biuf":
             return np.column_stack([floats(column, self.x[:, column]) for column in columns])
-        return self.x if len(columns) == self.x.shape[1] and list(columns) == list(self.columns) else self.x[:, columns]
+        return self.x if tuple(columns) == self.columns else self.x[:, columns]
 
     def values(self, column: int) -> Array:
         return self.x[:, column]
@@ -120,7 +120,7 @@ class SparseTable(Table):
         return "number"
 
     def numbers(self, columns: Sequence[int]) -> sparse.csr_array:
-        return self.x if len(columns) == self.x.shape[1] else self.x[:, columns]
+        return self.x if tuple(columns) == self.columns else self.x[:, columns]
 
     def values(self, column: int) -> Array:
         raise TypeError("Sparse input has no levels: give a Categorical column as a dense array, X.toarray().")
@@ -170,9 +170,7 @@ class FrameTable(Table):
 
     def _numbers(self, column: int) -> Array:
         series = self._series(column)
-        if series.dtype.is_numeric():
-            return series.cast(nw.Float64).to_numpy()
-        if series.dtype == nw.Boolean:
+        if series.dtype.is_numeric() or series.dtype == nw.Boolean:
             return series.cast(nw.Float64).to_numpy()
         return floats(self.columns[column], series.to_numpy())
 

@@ -17,14 +17,14 @@ def is_missing(values: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Levels:
-    """Distinct values of a column and where they stand: -1 is a missing cell."""
+class Distinct:
+    """The values of a column, each once, and where they stand: -1 is a missing cell."""
 
-    distinct: tuple[Any, ...]
+    values: tuple[Any, ...]
     codes: Array
 
 
-def factorize(name: Hashable, values: Array) -> Levels:
+def factorize(name: Hashable, values: Array) -> Distinct:
     """The distinct values of a column as plain Python ones, all of one type."""
     values = values.astype(object) if values.dtype.kind in "UST" else values
     plain: tuple[Any, ...] = ()
@@ -40,7 +40,7 @@ def factorize(name: Hashable, values: Array) -> Levels:
         raise ValueError(
             f"column {name!r} mixes levels of the types {', '.join(kinds)}; make them one type, say .astype(str)."
         ) from None
-    return Levels(plain, codes)
+    return Distinct(plain, codes)
 
 
 def _species(value: Any) -> str:
