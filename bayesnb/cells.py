@@ -1,37 +1,68 @@
-"""The cells of a block of numbers, checked once at the door against what their family can read.
+"""The cells of a block of numbers, and what is wrong with them.
 
-A bad cell raises one error that says what, how many, where, and what to do.
+Cells are not searched for bad ones beforehand: a bad one makes NaN of what comes of it, and only then is it looked
+for, and raises one error that says what, how many, where, and what to do.
 """
 
 from collections.abc import Callable, Hashable, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from bayesnb import kernels
 from bayesnb.families.base import Array, Cells, Family
-from bayesnb.model import Dense
+from bayesnb.families.gaussian import GaussianStats
+from bayesnb.special import ratio
+from bayesnb.table import Table
+from bayesnb.threads import pieces
+from bayesnb.views import Coded, Columns, Dense, Flags, entries, rows_at_once
 
 ROWS_AT_ONCE = 1 << 14
 MOST_COUNTS = 1e100
+MOST_LEVELS = 1 << 20  # integers that a column's table of codes may span
 Names = Sequence[Hashable]
 
 
 def read_numbers(family: Family, names: Names, x: Any) -> Cells:
-    """An `(r, f)` array or CSR as the family reads it."""
+    """An `(r, f)` array, view or CSR as the family reads it. Counts are checked now; for the rest see `check`."""
+    if family.cells == "count" and not _are_counts(family, x):
+        check(family, names, x)
+    if family.cells == "flag":
+        if sparse.issparse(x) and family.threshold is not None and family.threshold < 0:
+            raise ValueError(
+                f"Bernoulli: a threshold of {family.threshold} makes ones of a sparse table's empty cells; "
+                "give a dense table."
+            )
+        return Flags(x, family.threshold)
+    return Dense(x) if sparse.issparse(x) and not family.reads_sparse else x
+
+
+def _are_counts(family: Family, x: Any) -> bool:
+    """One compiled pass; whole numbers, unless the family takes others."""
+    whole = not family.fractional
+    if sparse.issparse(x):
+        return kernels.counts.are_counts(entries(x)[0], whole, family.missing)
+    return all(
+        kernels.counts.are_counts(entries(x, rows)[0], whole, family.missing)
+        for rows in pieces(x.shape[0], rows_at_once(x))
+    )
+
+
+def check(family: Family, names: Names, cells: Cells) -> None:
+    """Raise if any cell is bad. Asked only when the numbers that came of the cells say that one is, as NaN does."""
+    x = cells.numbers if isinstance(cells, Flags) else cells.rows if isinstance(cells, Dense) else cells
     if not family.missing:
         advice = "This family cannot leave a cell out: fill it or drop the row."
         refuse(x, names, np.isnan, "a cell is missing (NaN)", advice)
-    if x.dtype.kind == "f":
+    if x.dtype.kind == "f" and family.cells != "level":
         refuse(x, names, np.isinf, "a number is infinite (inf)", "Make it NaN if it is missing.")
     if family.cells == "count":
         _check_counts(family, names, x)
-    elif family.cells == "flag" and family.threshold is not None:
-        x = _above(x, family.threshold)
-    elif family.cells == "flag":
+    elif family.cells == "flag" and family.threshold is None:
         advice = "Give Bernoulli a threshold, or declare another family: families={{{name}: Gaussian()}}."
         refuse(x, names, lambda part: ~((part == 0) | (part == 1) | np.isnan(part)), "a cell is not 0 or 1", advice)
-    return Dense(x) if sparse.issparse(x) and not family.reads_sparse else x
 
 
 def _check_counts(family: Family, names: Names, x: Any) -> None:
@@ -45,15 +76,36 @@ def _check_counts(family: Family, names: Names, x: Any) -> None:
         refuse(x, names, lambda part: part - np.floor(part) > 0, "a count is no whole number", advice)
 
 
-def _above(x: Any, threshold: float) -> Cells:
-    """1 above the threshold, 0 elsewhere, missing stays missing."""
-    if sparse.issparse(x):
-        if threshold < 0:
-            raise ValueError(
-                f"Bernoulli: a threshold of {threshold} makes ones of a sparse table's empty cells; give a dense table."
-            )
-        return sparse.csr_array((_above(x.data, threshold), x.indices, x.indptr), shape=x.shape)
-    return np.where(np.isnan(x), np.nan, x > threshold) if x.dtype.kind == "f" else (x > threshold).astype(float)
+def coded(table: Table, places: Sequence[int], levels: Sequence[tuple[Any, ...]], reserve: bool) -> Coded:
+    """Columns of levels as codes, made of whatever integers stand for their values."""
+    unknown = np.array([len(known) if reserve else -2 for known in levels], np.int64)
+    integers = table.integers(places)
+    if integers is not None and all(_span(known) <= MOST_LEVELS for known in levels):
+        least = np.array([int(min(known, default=0)) for known in levels], np.int64)
+        return Coded(integers, least, [_places(known) for known in levels], unknown, None)
+    found = [table.distinct(place) for place in places]
+    at = [{level: code for code, level in enumerate(known)} for known in levels]
+    codes = [[-1] + [own.get(value, -2) for value in seen.values] for own, seen in zip(at, found, strict=True)]
+    columns = Columns([seen.codes for seen in found], np.dtype(np.int32))
+    values = [seen.values for seen in found]
+    return Coded(columns, np.full(len(places), -1), [np.array(own, np.int64) for own in codes], unknown, values)
+
+
+def _span(levels: tuple[Any, ...]) -> float:
+    """How many integers lie between the least and the largest level; infinitely many if they are no numbers."""
+    if not all(isinstance(level, Real) for level in levels):
+        return np.inf
+    return max(levels, default=0) - min(levels, default=0) + 1
+
+
+def _places(levels: tuple[Any, ...]) -> Array:
+    """Where each integer, from the least level on, stands among the levels; -2 for one that is none."""
+    least = int(min(levels, default=0))
+    places = np.full(int(_span(levels)) if levels else 0, -2, np.int64)
+    for code, level in enumerate(levels):
+        if float(level).is_integer():
+            places[int(level) - least] = code
+    return places
 
 
 def refuse(x: Any, names: Names, bad: Callable[[Array], Array], what: str, advice: str) -> None:
@@ -78,21 +130,32 @@ def _first(part: Any, flagged: Array) -> tuple[int, int, Any]:
     return row, column, part[row, column]
 
 
-def refuse_extremes(names: Names, x: Array | Dense) -> None:
-    """Raise for a column whose squared deviations leave the range of floats."""
-    least, most = _range(x)
+def refuse_extremes(names: Names, x: Any, stats: GaussianStats) -> None:
+    """Raise for a column whose squared deviations leave the range of floats, or that holds an infinite number.
+
+    Only columns with an odd variance are looked at again, constant ones among them.
+    """
+    pooled = stats.pooled()
+    with np.errstate(all="ignore"):
+        variance = ratio(pooled.ssd, pooled.count)
+        usual = (variance > 1e-290) & (variance < 1e290) & (np.abs(pooled.mean) < 1e145)
+    odd = np.flatnonzero(~usual)
+    if not odd.size:
+        return
+    least, most = _range(x, odd)
     with np.errstate(over="ignore", invalid="ignore"):
         spread = np.where(most > least, most.astype(float) - least, 1.0)
         extreme = (spread > 1e150) | (spread < 1e-150) | (np.abs(least) > 1e150)
     if extreme.any():
         at = int(extreme.argmax())
         raise ValueError(
-            f"column {names[at]!r} runs from {least[at]:g} to {most[at]:g}: the squares of its deviations are beyond "
-            "what a float holds. Rescale it."
+            f"column {names[odd[at]]!r} runs from {least[at]:g} to {most[at]:g}: the squares of its deviations are "
+            "beyond what a float holds. Rescale it."
         )
 
 
-def _range(x: Array | Dense) -> tuple[Array, Array]:
-    if isinstance(x, Dense):
-        return x.rows.nanmin(axis=0).toarray(), x.rows.nanmax(axis=0).toarray()
-    return np.fmin.reduce(x, axis=0), np.fmax.reduce(x, axis=0)
+def _range(x: Any, columns: Array) -> tuple[Array, Array]:
+    """The least and the largest number of some columns."""
+    parts = [x[rows][:, columns] for rows in pieces(x.shape[0], rows_at_once(x))]
+    least = np.fmin.reduce([np.fmin.reduce(part, axis=0) for part in parts])
+    return least, np.fmax.reduce([np.fmax.reduce(part, axis=0) for part in parts])

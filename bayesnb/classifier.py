@@ -14,10 +14,11 @@ from sklearn.utils import Tags, assert_all_finite, check_consistent_length, colu
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from bayesnb import kernels
 from bayesnb.evaluate import temper_by_loo
-from bayesnb.families.base import Array, Belief, Density, Family
+from bayesnb.families.base import Array, Belief, Cells, Density, Family
 from bayesnb.labels import distinct, encode, weights
-from bayesnb.model import Model, Product, ProductDensity, ProductStats, Rows, normalised, observe
+from bayesnb.model import Model, Product, ProductDensity, ProductStats, Rows, observe
 from bayesnb.priors import ClassDie, class_die
 from bayesnb.schema import Schema
 from bayesnb.summary import state_html
@@ -86,8 +87,9 @@ class Classifier(ClassifierMixin, BaseEstimator):
         codes = encode(y, classes)
         schema = Schema.learn(table, self._families()) if first else self.schema_.grown(table)
         rows = Rows(schema.observers, schema.read(table), codes, weight)
-        schema.refuse_extremes(rows.cells)
         new = observe(rows, len(classes), self.n_jobs)
+        schema.check_stats(rows.cells, new)
+        schema.tell_unseen(rows.cells)
         die = self._class_die(classes)
         model = schema.start(die, new) if first else schema.extend(self.model_, die, new)
         self.temper_ = self._temper(model, rows)
@@ -101,34 +103,51 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     def predict_joint_log_proba(self, X: Any) -> Array:
         """log p(x, y), one column a class: every parameter integrated out, or plugged in as `estimate` says."""
-        check_is_fitted(self)
-        self._check_arguments()
-        cells = self.schema_.read(self._open(X, reset=False))
-        return self._reader().log_joint(cells, self.temper_, self.n_jobs)
+        joint, cells = self._joint(X)
+        if not np.isfinite(joint).all():
+            self.schema_.check_cells(cells)
+        return joint
 
     def predict_log_proba(self, X: Any) -> Array:
         """log p(y | x)."""
-        return normalised(self._possible(X))
+        return self._normalised(X, proba=False)
 
     def predict_proba(self, X: Any) -> Array:
         """p(y | x, D), the exact posterior predictive: every parameter is integrated out, jointly with x."""
-        return np.exp(self.predict_log_proba(X))
+        return self._normalised(X, proba=True)
 
     def predict(self, X: Any) -> Array:
         """The most probable label of each row."""
-        best = self._possible(X).argmax(axis=1)
+        joint, cells = self._joint(X)
+        best = joint.argmax(axis=1)
+        odd = ~np.isfinite(joint[np.arange(len(best)), best])
+        if odd.any():
+            self._refuse_row(int(odd.argmax()), cells)
         return self.classes_[best]
 
-    def _possible(self, X: Any) -> Array:
-        joint = self.predict_joint_log_proba(X)
-        nowhere = np.isneginf(joint.max(axis=1))
-        if nowhere.any():
-            raise ValueError(
-                f"{nowhere.sum()} rows are impossible under every class, first row {nowhere.argmax()}: 0/0 has no "
-                "answer. A smoothing of 0 does that, as in the MLE, and in the MAP under Dirichlet(1); use a larger "
-                "one, or estimate='predictive'."
-            )
+    def _joint(self, X: Any) -> tuple[Array, list[Cells]]:
+        if not hasattr(self, "model_"):
+            check_is_fitted(self)
+        self._check_arguments()
+        cells = self.schema_.read(self._open(X, reset=False))
+        joint = self._reader().log_joint(cells, self.temper_, self.n_jobs)
+        self.schema_.tell_unseen(cells)
+        return joint, cells
+
+    def _normalised(self, X: Any, *, proba: bool) -> Array:
+        joint, cells = self._joint(X)
+        odd = kernels.rows.normalise(joint, proba)
+        if odd >= 0:
+            self._refuse_row(odd, cells)
         return joint
+
+    def _refuse_row(self, row: int, cells: list[Cells]) -> None:
+        """Say why a row has no answer: a bad cell, or no class under which it is possible."""
+        self.schema_.check_cells(cells)
+        raise ValueError(
+            f"row {row} is impossible under every class: 0/0 has no answer. A smoothing of 0 does that, as in the MLE, "
+            "and in the MAP under Dirichlet(1); use a larger one, or estimate='predictive'."
+        )
 
     def _reader(self) -> Product | ProductDensity:
         reader = self.model_.read(self.estimate)
@@ -148,7 +167,10 @@ class Classifier(ClassifierMixin, BaseEstimator):
     def _open(self, X: Any, *, reset: bool) -> Table:
         """The table, with scikit-learn's checks of names and number of columns."""
         table = open_table(X)
-        validate_data(self, table.native, reset=reset, skip_check_array=True)
+        known = self.__dict__
+        plain = table.unnamed and "feature_names_in_" not in known
+        if reset or not plain or table.width != known.get("n_features_in_"):
+            validate_data(self, table.native, reset=reset, skip_check_array=True)
         return table
 
     def _check_arguments(self) -> None:
@@ -257,9 +279,11 @@ def _labels(estimator: Classifier, y: Any, rows: int) -> Array:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
     if np.ma.is_masked(y):
         raise ValueError("Input y contains NaN: some labels are masked, missing. Drop those rows.")
-    y = column_or_1d(np.asarray(y), warn=True)
+    y = y if type(y) is np.ndarray and y.ndim == 1 else column_or_1d(np.asarray(y), warn=True)
     if len(y) != rows:
         check_consistent_length(range(rows), y)
+    if y.dtype.kind in "iub":
+        return y
     missing = is_missing(y)
     if missing.any():
         raise ValueError(

@@ -4,28 +4,47 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.families.base import Array
+from bayesnb import kernels
+from bayesnb.table import factorize_labels
+from bayesnb.views import EVERY, integers
+
+Array = np.ndarray
+MOST_CANDIDATES = 1 << 20  # integers that labels may span, to be counted in a table
 
 
 def distinct(labels: Any) -> Array:
     """The classes, sorted."""
+    labels = np.asarray(list(labels) if isinstance(labels, set | frozenset) else labels)
+    if labels.dtype.kind in "iu" and labels.dtype != np.uint64 and labels.size:
+        least, most = kernels.rows.code_range(integers(labels.reshape(-1), EVERY))
+        if most - least < MOST_CANDIDATES:
+            seen = np.zeros(most - least + 1, bool)
+            seen[labels - least] = True
+            return (np.flatnonzero(seen) + least).astype(labels.dtype)
     try:
-        return np.unique(np.asarray(list(labels) if isinstance(labels, set | frozenset) else labels))
+        return np.unique(factorize_labels(labels)[1])
     except TypeError:
         raise ValueError("Unknown label type: labels of several types; make them one, say strings.") from None
 
 
 def encode(y: Array, classes: Array) -> Array:
     """The place of each label among the classes."""
+    if y.dtype.kind in "iu" and classes.dtype.kind in "iu" and y.dtype != np.uint64:
+        least, most = int(classes[0]), int(classes[-1])
+        if most - least < MOST_CANDIDATES:
+            table, codes = np.full(most - least + 1, -1, np.int64), np.empty(len(y), np.int64)
+            table[classes.astype(np.int64) - least] = np.arange(len(classes))
+            if kernels.rows.look_up(integers(y, EVERY), least, table, codes) < 0:
+                return codes
     places = {label: place for place, label in enumerate(classes.tolist())}
-    labels, inverse = np.unique(y, return_inverse=True)
+    codes, labels = factorize_labels(y)
     unknown = [label for label in labels.tolist() if label not in places]
     if unknown:
         raise ValueError(
-            f"y contains labels {unknown} that are not among the classes {classes.tolist()}; "
+            f"y contains labels {sorted(unknown)} that are not among the classes {classes.tolist()}; "
             "declare all of them as `classes`."
         )
-    return np.array([places[label] for label in labels.tolist()], np.intp)[inverse]
+    return np.array([places[label] for label in labels.tolist()], np.int64)[codes]
 
 
 def weights(sample_weight: Any, rows: int) -> Array | None:

@@ -2,45 +2,26 @@
 
     class ~ die      every block of cells | class ~ its family      blocks independent given the class
 
-Work goes block of rows by block of rows, on as many threads as allowed: rows x classes x features are never
-held at once, and the order of the blocks is fixed, so the number of threads changes no digit.
+Every block goes through its rows on as many threads as allowed: rows x classes x features are never held at once,
+and the number of threads changes no digit.
 """
 
-import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
-from operator import add
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
 
-from bayesnb.families.base import Array, Belief, Cells, Density, Stats, one_hot
+from bayesnb import kernels
+from bayesnb.families.base import Array, Belief, Cells, Density, Stats
 from bayesnb.families.dirichlet import Dirichlet, DirichletDensity, DirichletStats
 from bayesnb.families.known import KnownDie
+from bayesnb.families.weight import Weight, one_hot
+from bayesnb.threads import in_order, pieces
+from bayesnb.views import rows_at_once
 
-Observer = Callable[[Cells, sparse.csc_array], Stats]
-CELLS_AT_ONCE = 1 << 18
-
-
-@dataclass(frozen=True, eq=False)
-class Dense:
-    """A sparse block for families that read arrays: made dense some rows at a time."""
-
-    rows: sparse.csr_array
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.rows.shape
-
-    @property
-    def dtype(self) -> np.dtype:
-        return self.rows.dtype
-
-    def __getitem__(self, index: Any) -> Array:
-        return self.rows[index].toarray()
+Observer = Callable[[Cells, Weight, int | None], Stats]
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,34 +115,37 @@ class Model:
 
     def read(self, estimate: str) -> Product | ProductDensity:
         """What predicts: the posterior itself, or its parameters plugged in."""
-        return self.posterior if estimate == "predictive" else self.posterior.estimate(estimate, self.stats)
+        if estimate not in self._readers:
+            own = self.posterior if estimate == "predictive" else self.posterior.estimate(estimate, self.stats)
+            self._readers[estimate] = own
+        return self._readers[estimate]
+
+    @cached_property
+    def _readers(self) -> dict[str, Product | ProductDensity]:
+        return {}
 
 
 def observe(rows: Rows, classes: int, n_jobs: int | None = None) -> ProductStats:
     """The stats of labelled rows; rows count by their weight."""
-
-    def some(chunk: slice) -> ProductStats:
-        counts = one_hot(rows.codes[chunk], classes, rows.counts[chunk])
-        seen = tuple(see(x[chunk], counts) for see, x in zip(rows.observers, rows.cells, strict=True))
-        return ProductStats(DirichletStats(np.asarray(counts.sum(axis=0))), seen)
-
-    return reduce(add, by_rows(some, rows.cells, classes, n_jobs))
+    weight = one_hot(rows.codes, classes, rows.weight)
+    seen = tuple(see(x, weight, n_jobs) for see, x in zip(rows.observers, rows.cells, strict=True))
+    return ProductStats(DirichletStats(weight.totals()), seen)
 
 
 def log_joint(
     log_class: Array, blocks: Sequence[Belief | Density], cells: Sequence[Cells], power: float, n_jobs: int | None
 ) -> Array:
     """The class's part plus every block's. A class of probability 0 stays so whatever its features say."""
-    total = np.empty((cells[0].shape[0], len(log_class)))
-
-    def some(chunk: slice) -> None:
-        part = total[chunk]
-        part[:] = log_class
-        for block, x in zip(blocks, cells, strict=True):
-            part += block.score(x[chunk], power)
-        part[:, np.isneginf(log_class)] = -np.inf
-
-    list(by_rows(some, cells, len(log_class), n_jobs))
+    live = log_class > -np.inf
+    if not live.all():
+        total = np.full((cells[0].shape[0], len(live)), -np.inf)
+        if live.any():
+            total[:, live] = log_joint(log_class[live], [block[live] for block in blocks], cells, power, n_jobs)
+        return total
+    total = np.empty((cells[0].shape[0], len(live)))
+    total[:] = log_class
+    for block, x in zip(blocks, cells, strict=True):
+        block.score(x, power, total, n_jobs)
     return total
 
 
@@ -190,7 +174,7 @@ def leave_one_out(
                     score[i, c] = without(model, rows, b, chunk.start + i, gone).score(seen[[i]], power)[0, 0]
             part += score
 
-    list(by_rows(some, rows.cells, total.shape[1], n_jobs))
+    list(in_order(some, pieces(len(total), min(map(rows_at_once, rows.cells)) // 2), n_jobs))
     return total
 
 
@@ -200,37 +184,14 @@ def without(model: Model, rows: Rows, b: int, row: int, gone: Array) -> Belief:
     same = np.flatnonzero(rows.codes == c)
     weight = np.where(same == row, rows.counts[same] - gone[row], rows.counts[same])
     same, weight = same[weight > 0], weight[weight > 0]
-    rest = rows.observers[b](rows.cells[b][same], one_hot(np.zeros(len(same), np.intp), 1, weight))
+    rest = rows.observers[b](rows.cells[b][same], one_hot(np.zeros(len(same), np.intp), 1, weight), 1)
     return model.prior.blocks[b][c : c + 1].update(rest)
 
 
 def normalised(joint: Array) -> Array:
-    """log p(y | x) from log p(x, y). A row that is impossible under every class has log 0 for each of them."""
-    peak = joint.max(axis=1, keepdims=True)
-    relative = joint - np.where(np.isneginf(peak), 0.0, peak)  # first: a joint of -1e19 has no digits after the point
-    total = np.exp(relative).sum(axis=1, keepdims=True)
-    return relative - np.log(np.where(total > 0, total, 1.0))
-
-
-def by_rows[Out](
-    work: Callable[[slice], Out], cells: Sequence[Cells], classes: int, n_jobs: int | None
-) -> Iterator[Out]:
-    """`work` on consecutive blocks of rows, results in order, one at a time.
-
-    A block's cells fit in a core's cache, unless the parameters are more: going through those would cost more.
-    """
-    rows = cells[0].shape[0]
-    width = max(x.nnz / rows if sparse.issparse(x) else x.shape[1] for x in cells)
-    step = max(1, int(max(CELLS_AT_ONCE, classes * max(x.shape[1] for x in cells)) / max(width, 1)))
-    chunks = [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
-    threads = min(len(chunks), cores() if n_jobs is None or n_jobs < 0 else n_jobs)
-    if threads <= 1:
-        yield from map(work, chunks)
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        yield from pool.map(work, chunks)
-
-
-def cores() -> int:
-    """How many this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """log p(y | x) from log p(x, y), `(r, c)`. A row that is impossible under every class has log 0 for each of them."""
+    log_proba, start = joint.copy(), 0
+    while (odd := kernels.rows.normalise(log_proba[start:], False)) >= 0:
+        log_proba[start + odd] = -np.inf
+        start += odd + 1
+    return log_proba

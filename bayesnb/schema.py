@@ -7,15 +7,16 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
 
-from bayesnb.cells import read_numbers, refuse_extremes
+from bayesnb.cells import check, coded, read_numbers, refuse_extremes
 from bayesnb.declaration import families_of
 from bayesnb.families import Codes
-from bayesnb.families.base import Array, Cells, Family, Stats
+from bayesnb.families.base import Cells, Family, Stats
+from bayesnb.families.weight import Weight
 from bayesnb.model import Model, Observer, Product, ProductStats
 from bayesnb.priors import ClassDie
 from bayesnb.table import Table
+from bayesnb.views import Coded
 
 MOST_CODES = 1 << 24
 Levels = tuple[Any, ...]
@@ -45,8 +46,8 @@ class Block:
         """How many levels each column has, the reserved one included; a column without any keeps a die of one."""
         return tuple(max(len(levels) + (self.family.unseen == "reserve"), 1) for levels in self.levels)
 
-    def observe(self, x: Cells, weight: sparse.csc_array) -> Stats:
-        return self.family.observe(x, weight, self.sizes)
+    def observe(self, x: Cells, weight: Weight, n_jobs: int | None) -> Stats:
+        return self.family.observe(x, weight, self.sizes, n_jobs)
 
     def learn(self, table: Table) -> Self:
         """The block with the levels of this table besides its own, at their end."""
@@ -59,28 +60,25 @@ class Block:
         said, name = self.family.levels, self.names[j]
         if isinstance(said, tuple):
             return said
-        declared, found = table.declared(self.places[j]), table.distinct(self.places[j]).values
-        if isinstance(said, Codes) and declared is None and any(map(_is_number, found)):
-            return _codes(name, known, found, int(np.broadcast_to(said.least, len(self.names))[j]))
+        declared, place = table.declared(self.places[j]), self.places[j]
+        if isinstance(said, Codes) and declared is None:
+            found = table.extent(place) or table.distinct(place).values
+            if any(map(_is_number, found)):
+                return _codes(name, known, found, int(np.broadcast_to(said.least, len(self.names))[j]))
         old = set(known)
         new = [level for level in declared or () if level not in old]
-        return known + tuple(new) + tuple(sorted(set(found) - old - set(new)))
+        return known + tuple(new) + tuple(sorted(set(table.found(place)) - old - set(new)))
 
-    def read(self, table: Table, unseen: Unseen) -> Cells:
-        """The block's cells, checked; levels that are not known are counted in `unseen`."""
+    def read(self, table: Table) -> Cells:
+        """The block's cells. What is wrong with them is found out later, by `check`."""
         if self.family.cells == "level":
-            return np.column_stack([self._encode(table, j, unseen) for j in range(len(self.names))])
+            return coded(table, self.places, self.levels, self.family.unseen == "reserve")
         return read_numbers(self.family, self.names, table.numbers(self.places))
 
-    def _encode(self, table: Table, j: int, unseen: Unseen) -> Array:
-        found = table.distinct(self.places[j])
-        place = {level: code for code, level in enumerate(self.levels[j])}
-        known = np.array([place.get(value, -2) for value in found.values] + [-1], np.intp)
-        codes = known[found.codes]
-        if (codes == -2).any():
-            times = np.bincount(found.codes[codes == -2])
-            unseen[self.names[j]] = Counter({found.values[at]: int(times[at]) for at in np.flatnonzero(times)})
-        return np.where(codes == -2, len(self.levels[j]) if self.family.unseen == "reserve" else -1, codes)
+    def check(self, x: Cells) -> None:
+        """Raise if a cell is bad; asked when the numbers that came of the cells say so."""
+        if self.family.cells != "level":
+            check(self.family, self.names, x)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,35 +99,48 @@ class Schema:
 
     def grown(self, table: Table) -> Self:
         """The schema that also knows this table's levels."""
+        if not any(block.levels for block in self.blocks):
+            return self
         return replace(self, blocks=tuple(block.learn(table) for block in self.blocks))
 
     def read(self, table: Table) -> list[Cells]:
-        """The cells of every block. Unseen levels follow their family's policy; one warning names them all."""
-        quiet: Unseen = {}
-        cells = []
-        for block in self.blocks:
-            unseen: Unseen = {}
-            cells.append(block.read(table, unseen))
-            if unseen and block.family.unseen == "error":
-                advice = "Fit on rows that have them, declare `levels`, or choose unseen='ignore' or 'reserve'."
-                raise ValueError(f"{_told(unseen)} {advice}")
-            if block.family.unseen == "ignore":
-                quiet |= unseen
-        if quiet:
-            message = f"{_told(quiet)} The cells are left out, for all classes alike."
-            warnings.warn(message, UnseenLevelWarning, stacklevel=4)
-        return cells
+        """The cells of every block."""
+        return [block.read(table) for block in self.blocks]
 
     @property
     def observers(self) -> list[Observer]:
         """What makes stats of each block's cells."""
         return [block.observe for block in self.blocks]
 
-    def refuse_extremes(self, cells: Sequence[Cells]) -> None:
-        """Raise for a column of numbers that floats cannot square, before anything is learnt from it."""
+    def check_stats(self, cells: Sequence[Cells], stats: ProductStats) -> None:
+        """Raise for cells that gave stats that no numbers have, before anything is learnt from them."""
+        for block, x, seen in zip(self.blocks, cells, stats.blocks, strict=True):
+            if block.family.cells == "real":
+                if not np.isfinite(seen.mean).all():  # type: ignore[attr-defined]
+                    block.check(x)
+                refuse_extremes(block.names, x, seen)  # type: ignore[arg-type]
+            elif block.family.cells == "flag" and np.isnan(seen.ones).any():  # type: ignore[attr-defined]
+                block.check(x)
+
+    def check_cells(self, cells: Sequence[Cells]) -> None:
+        """Raise for a bad cell, if there is one."""
         for block, x in zip(self.blocks, cells, strict=True):
-            if block.family.cells == "real" and x.dtype.kind == "f":
-                refuse_extremes(block.names, x)
+            block.check(x)
+
+    def tell_unseen(self, cells: Sequence[Cells]) -> None:
+        """Levels that the model does not know, once they were read: one warning names them all, or one error."""
+        quiet: Unseen = {}
+        for block, x in zip(self.blocks, cells, strict=True):
+            if not isinstance(x, Coded) or not x.met_unknown or block.family.unseen == "reserve":
+                continue
+            unseen = {name: times for name, times in zip(block.names, x.unknown_levels(), strict=True) if times}
+            if block.family.unseen == "error":
+                advice = "Fit on rows that have them, declare `levels`, or choose unseen='ignore' or 'reserve'."
+                raise ValueError(f"{_told(unseen)} {advice}")
+            quiet |= unseen
+        if quiet:
+            message = f"{_told(quiet)} The cells are left out, for all classes alike."
+            warnings.warn(message, UnseenLevelWarning, stacklevel=4)
 
     def start(self, die: ClassDie, stats: ProductStats) -> Model:
         """A model of the first rows; priors may take their scale from them."""

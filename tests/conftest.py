@@ -13,12 +13,13 @@ import pytest
 from scipy import sparse, stats
 
 from bayesnb import Beta, Gamma, NormalInverseGamma
-from bayesnb.families.base import Belief, Stats, one_hot
+from bayesnb.families.base import Belief, Stats
 from bayesnb.families.bernoulli import BernoulliStats
 from bayesnb.families.categorical import CategoricalStats, Dice
 from bayesnb.families.gaussian import GaussianStats
 from bayesnb.families.multinomial import DirichletMultinomial, MultinomialStats
 from bayesnb.families.poisson import PoissonStats
+from bayesnb.families.weight import one_hot
 
 Array = np.ndarray
 CLASSES, ROWS = 3, 40

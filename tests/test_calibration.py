@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from bayesnb.families.base import one_hot
+from bayesnb.families.weight import one_hot
 from tests.conftest import CASES, Case, names
 
 REPLICATES, DRAWS, ROWS, BINS = 4000, 79, 12, 20

@@ -17,9 +17,9 @@ from bayesnb import (
     Poisson,
 )
 from bayesnb.families import KnownDie
-from bayesnb.families.base import one_hot
 from bayesnb.families.categorical import CategoricalStats, Dice
 from bayesnb.families.dirichlet import DirichletStats
+from bayesnb.families.weight import one_hot
 
 CODES = np.array([0, 2, 1, 2, 2, 0, -1, 2])
 PAIR = np.column_stack([CODES, np.minimum(CODES, 1)])

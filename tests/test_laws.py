@@ -9,7 +9,7 @@ from pymc.model.transform.conditioning import remove_value_transforms
 from scipy import sparse
 from scipy.integrate import quad
 
-from bayesnb.families.base import one_hot
+from bayesnb.families.weight import one_hot
 from tests.conftest import CASES, CLASSES, SIZES, Array, Case, names, same
 
 HALF = slice(0, 17)

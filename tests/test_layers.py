@@ -22,11 +22,13 @@ ROOMS = [
     {"table", "evaluate", "priors"},
     {"model"},
     {"families"},
-    {"special"},
+    {"views"},
+    {"special", "kernels", "threads"},
 ]
 HEIGHT = {room: len(ROOMS) - level for level, rooms in enumerate(ROOMS) for room in rooms}
 HOMES = {
     "sklearn": {"classifier"},
+    "numba": {"kernels"},
     "narwhals": {"table"},
     "pandas": {"table"},
     "matplotlib": {"figures"},

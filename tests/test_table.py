@@ -26,8 +26,8 @@ from bayesnb import (
     Poisson,
     UnseenLevelWarning,
 )
-from bayesnb.families.base import one_hot
 from bayesnb.families.gaussian import GaussianStats
+from bayesnb.families.weight import one_hot
 from bayesnb.table import open_table
 
 RNG = np.random.default_rng(1)

@@ -10,18 +10,22 @@ rows, `c` classes, `f` features, `k` levels. Values broadcast; only `Stats.of` c
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
+from functools import reduce
 from numbers import Real
+from operator import add
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy import sparse
+
+from bayesnb.families.scores import by_rows, summed
+from bayesnb.families.weight import Weight, hard
 
 Array = np.ndarray
 Parameter = Any  # an array; a belief's constructor makes one of a number or a list
 Rng = Any  # a seed, or numpy.random.Generator
-Cells = Any  # an `(r, f)` array, or SciPy's CSR where the family can read it
+Cells = Any  # an `(r, f)` array or view, or SciPy's CSR where the family can read it
 
 
 class Record:
@@ -72,9 +76,22 @@ class Stats(Record):
         return self + -1 * other
 
     @classmethod
+    def of(cls, x: Cells, weight: Any, n_jobs: int | None = 1) -> Self:
+        """One pass over the rows: `(r, f), (r, c) -> (c, f)`. Missing cells are silent; one that cannot be makes NaN.
+
+        The weight is `one_hot` labels, or any sparse matrix of non-negative numbers for soft ones.
+        """
+        return reduce(add, (cls.counted(x, labels, n_jobs) for labels in hard(weight)))
+
+    @classmethod
     @abstractmethod
-    def of(cls, x: Cells, weight: sparse.csc_array) -> Self:
-        """One pass over the rows: `(r, f), (r, c) -> (c, f)`. Missing cells are silent."""
+    def counted(cls, x: Cells, weight: Weight, n_jobs: int | None) -> Self:
+        """The compiled twin of `defined`, for hard labels."""
+
+    @classmethod
+    @abstractmethod
+    def defined(cls, x: Array, weight: Weight) -> Self:
+        """What `of` means, spelled in NumPy."""
 
     @abstractmethod
     def mle(self) -> "Density":
@@ -108,8 +125,12 @@ class Density(Record, ABC):
     def proper(self) -> Array:
         """Where theta is known and gives a distribution, `(c, f)`: not so after no rows, or with no variance."""
 
-    def score(self, x: Cells, power: float = 1.0) -> Array:
-        """`power` times the log-density summed over features, `(r, f) -> (r, c)`."""
+    def score(self, x: Cells, power: float = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
+        """`power` times the log-density summed over features, `(r, f) -> (r, c)`; added to `out`, if there is one."""
+        return by_rows(lambda rows: self.defined_score(x[rows], power), x.shape, len(self), out, n_jobs)
+
+    def defined_score(self, x: Array, power: float = 1.0) -> Array:
+        """What `score` means."""
         return power * summed(lambda own: own.log_density(x), self, len(x))
 
 
@@ -179,11 +200,17 @@ class Belief(Record, ABC):
         """Rows, `(r,)`, that cannot be taken back from a class, `(1, f)`, by arithmetic: too few digits would stay."""
         return np.zeros(x.shape[0], bool)
 
-    def score(self, x: Cells, power: Any = 1.0) -> Array:
+    def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
         """log_moment(x, power) summed over features, `(r, f) -> (r, c)`; with power 1 the predictive.
 
-        The power is a number, or `(r, 1)` numbers.
+        The power is a number, or `(r, 1)` numbers. The sums are added to `out`, if there is one.
         """
+        power = np.asarray(power, float)
+        each = (lambda rows: power[rows]) if power.ndim else (lambda rows: power)
+        return by_rows(lambda rows: self.defined_score(x[rows], each(rows)), x.shape, len(self), out, n_jobs)
+
+    def defined_score(self, x: Array, power: Any = 1.0) -> Array:
+        """What `score` means."""
         if np.ndim(power) == 0 and power == 1:
             return summed(lambda own: own.log_predictive(x), self, len(x))
         return summed(lambda own: own.log_moment(x, power), self, len(x))
@@ -207,9 +234,9 @@ class Family(ABC):
         """Whether a negative number is an error."""
         return self.cells == "count"
 
-    def observe(self, x: Cells, weight: sparse.csc_array, sizes: tuple[int, ...] = ()) -> Stats:
+    def observe(self, x: Cells, weight: Weight, sizes: tuple[int, ...] = (), n_jobs: int | None = 1) -> Stats:
         """The stats of one block of cells; `sizes` are the levels of each column, where columns have levels."""
-        return self.stats.of(x, weight)
+        return self.stats.of(x, weight, n_jobs)
 
     @abstractmethod
     def belief(self, stats: Any) -> Belief:
@@ -236,14 +263,6 @@ def shaped(family: str, prior: Belief, shape: tuple[int, ...]) -> Any:
         ) from None
 
 
-def summed(term: Callable[[Any], Array], record: Any, rows: int) -> Array:
-    """A term of every cell summed over features, class by class: no temporary with rows and classes and features."""
-    total = np.empty((rows, len(record)))
-    for c in range(len(record)):
-        total[:, c] = term(record[c]).sum(axis=1)
-    return total
-
-
 def lead(size: Any) -> tuple[int, ...]:
     """The leading axes of draws, from None, a number or a tuple."""
     return () if size is None else tuple(np.atleast_1d(size))
@@ -252,26 +271,6 @@ def lead(size: Any) -> tuple[int, ...]:
 def silent(missing: Array, value: Array) -> Array:
     """The value, but 0 where the cell is missing."""
     return np.where(missing, 0.0, value) if np.any(missing) else value
-
-
-def one_hot(codes: Array, classes: int, weight: Array | None = None) -> sparse.csc_array:
-    """How much each row counts for each class, `(r,), (r,) -> (r, c)`."""
-    order = np.argsort(codes, kind="stable")
-    starts = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=classes))])
-    counts = np.ones(len(codes)) if weight is None else weight[order]
-    return sparse.csc_array((counts, order, starts), shape=(len(codes), classes))
-
-
-def by_class(weight: sparse.csc_array) -> Iterator[tuple[Array, Array]]:
-    """For each class its rows and their weights."""
-    for start, stop in zip(weight.indptr[:-1], weight.indptr[1:], strict=True):
-        yield weight.indices[start:stop], weight.data[start:stop]
-
-
-def grouped_sum(weight: sparse.csc_array, x: Cells) -> Array:
-    """Weighted sums over the rows of each class, `(r, c), (r, f) -> (c, f)`, in float64 whatever x is."""
-    total = weight.T @ x
-    return total.toarray() if sparse.issparse(total) else np.asarray(total, float)
 
 
 def checked(name: str, value: Any, least: float = 0.0) -> Array:

@@ -7,6 +7,7 @@ taken from p, which has no digits left when p is nearly 1.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -23,12 +24,14 @@ from bayesnb.families.base import (
     Rng,
     Stats,
     checked,
-    grouped_sum,
     lead,
     shaped,
     silent,
 )
-from bayesnb.special import dot_logs, less, log, log_gamma_ratio, ratio
+from bayesnb.families.coins import Coins, count_ones, split
+from bayesnb.families.weight import Weight, grouped_sum
+from bayesnb.special import less, log, log_gamma_ratio, ratio
+from bayesnb.views import Dense, Flags
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,44 +42,20 @@ class BernoulliStats(Stats):
     zeros: Array
 
     @classmethod
-    def of(cls, x: Cells, weight: sparse.csc_array) -> Self:
+    def counted(cls, x: Cells, weight: Weight, n_jobs: int | None) -> Self:
+        ones, missing = count_ones(x, weight, n_jobs)
+        return cls(ones, np.maximum(weight.totals()[:, None] - ones - missing, 0.0))
+
+    @classmethod
+    def defined(cls, x: Cells, weight: Weight) -> Self:
         ones, missing = split(x)
-        rows = np.asarray(weight.sum(axis=0), float)[:, None]
-        seen = grouped_sum(weight, ones)
+        rows, seen = weight.totals()[:, None], grouped_sum(weight, ones)
         return cls(seen, np.maximum(rows - seen - (0 if missing is None else grouped_sum(weight, missing)), 0.0))
 
     def mle(self) -> "BernoulliDensity":
         total = self.ones + self.zeros
         never = np.where(total > 0, 0.0, np.nan)
         return BernoulliDensity(ratio(self.ones, total) + never, ratio(self.zeros, total) + never)
-
-
-def split(x: Cells) -> tuple[Cells, Cells | None]:
-    """Where the ones are, and where the missing cells are (None if nowhere); sparse stays sparse."""
-    if not sparse.issparse(x):
-        x = np.asarray(x, float)
-        missing = np.isnan(x)
-        return (np.where(missing, 0.0, x), missing.astype(float)) if missing.any() else (x, None)
-    data = x.data.astype(float)
-    missing = np.isnan(data)
-    ones = sparse.csr_array((np.where(missing, 0.0, data), x.indices, x.indptr), shape=x.shape)
-    if not missing.any():
-        return ones, None
-    return ones, sparse.csr_array((missing.astype(float), x.indices, x.indptr), shape=x.shape)
-
-
-def coin_score(x: Cells, log_one: Array, log_zero: Array) -> Array:
-    """Sums over features of what a one and a zero are worth, `(r, f), (c, f), (c, f) -> (r, c)`."""
-    ones, missing = split(x)
-    if not sparse.issparse(ones):
-        return dot_logs(ones, log_one) + dot_logs(1 - ones - (0 if missing is None else missing), log_zero)
-    never_one, never_zero = np.isneginf(log_one).astype(float), np.isneginf(log_zero).astype(float)
-    up, down = np.where(never_one > 0, 0.0, log_one), np.where(never_zero > 0, 0.0, log_zero)
-    total = down.sum(axis=1) + ones @ (up - down).T
-    impossible = never_zero.sum(axis=1) + ones @ (never_one - never_zero).T
-    if missing is not None:
-        total, impossible = total - missing @ down.T, impossible - missing @ never_zero.T
-    return np.where(impossible > 0.5, -np.inf, total)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,8 +79,16 @@ class BernoulliDensity(Density):
     def sample(self, rng: Rng) -> Array:
         return np.random.default_rng(rng).binomial(1, self.probability).astype(float)
 
-    def score(self, x: Cells, power: float = 1.0) -> Array:
-        return coin_score(x, power * log(self.probability), power * log(self.complement))
+    def score(self, x: Cells, power: float = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
+        coins = self._coins if power == 1 else self._powered(power)
+        return coins.score(x, out, n_jobs)
+
+    @cached_property
+    def _coins(self) -> Coins:
+        return self._powered(1.0)
+
+    def _powered(self, power: float) -> Coins:
+        return Coins(power * log(self.probability), power * log(self.complement))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -155,12 +142,22 @@ class Beta(Belief):
         rest = [polygamma(n, own) - polygamma(n, total) for n in range(1, order)]
         return silent(np.isnan(x), np.stack([psi(own) - psi(total), *rest]))
 
-    def score(self, x: Cells, power: Any = 1.0) -> Array:
+    def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
         if np.ndim(power):
-            return super().score(x.toarray() if sparse.issparse(x) else np.asarray(x, float), power)
+            dense = Flags(Dense(x.numbers), x.threshold) if isinstance(x, Flags) and sparse.issparse(x.numbers) else x
+            return super().score(Dense(x) if sparse.issparse(x) else dense, power, out, n_jobs)
+        coins = self._coins if power == 1 else self._powered(power)
+        return coins.score(x, out, n_jobs)
+
+    @cached_property
+    def _coins(self) -> Coins:
+        return self._powered(1.0)
+
+    def _powered(self, power: float) -> Coins:
         one, zero = np.ones(1), np.zeros(1)
-        worth = self.log_predictive if power == 1 else lambda cell: self.log_moment(cell, power)
-        return coin_score(x, worth(one), worth(zero))
+        if power == 1:
+            return Coins(self.log_predictive(one), self.log_predictive(zero))
+        return Coins(self.log_moment(one, power), self.log_moment(zero, power))
 
     def sample(self, rng: Rng, size: Any = None) -> BernoulliDensity:
         rng = np.random.default_rng(rng)

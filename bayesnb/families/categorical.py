@@ -8,11 +8,13 @@ of fifty. Smoothing l is Dirichlet(l) for the posterior mean, and Dirichlet(1 + 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property, reduce
+from operator import add
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy import sparse
 
+from bayesnb import kernels
 from bayesnb.families.base import Array, Cells, Family, Rng, Stats
 from bayesnb.families.dirichlet import (
     Die,
@@ -27,7 +29,10 @@ from bayesnb.families.dirichlet import (
     throw,
     throw_log_moment,
 )
+from bayesnb.families.weight import Weight, hard
 from bayesnb.special import log
+from bayesnb.threads import PIECE, in_order, pieces
+from bayesnb.views import tiles
 
 
 class Row(Levels):
@@ -38,7 +43,12 @@ class Row(Levels):
 
     @property
     def starts(self) -> Array:
-        return np.concatenate([[0], np.cumsum(self.sizes)[:-1]]).astype(np.intp)
+        return self.bounds[:-1]
+
+    @property
+    def bounds(self) -> Array:
+        """Where each die starts, and where the last ends."""
+        return np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
 
     def per_die(self, values: Array) -> Array:
         return np.add.reduceat(values, self.starts, axis=-1)
@@ -51,18 +61,30 @@ class Row(Levels):
         level = as_level(x)
         return np.where(level < 0, -1, level + self.starts)
 
+    def sum_of(self, table: Array, x: Cells, out: Array | None, n_jobs: int | None) -> Array:
+        """Sums of a table's entries over features, added to `out`, if there is one."""
+        out = np.zeros((x.shape[0], len(self))) if out is None else out
+        bounds = self.bounds
+
+        def some(rows: slice) -> None:
+            if not kernels.levels.score(as_codes(x, rows), bounds, table, out[rows]):
+                raise too_large(self.sizes)
+
+        list(in_order(some, pieces(x.shape[0], PIECE // len(self.sizes)), n_jobs))
+        return out
+
     def span(self, feature: int) -> slice:
         return slice(self.starts[feature], self.starts[feature] + self.sizes[feature])
 
 
-def table_score(table: Array, index: Array) -> Array:
-    """Sums of a table's entries over features, `(c, k), (r, f) -> (r, c)`; an index of -1 adds nothing."""
-    padded = np.zeros((table.shape[1] + 1, table.shape[0]))
-    padded[:-1] = table.T
-    total = np.zeros((len(index), len(table)))
-    for feature in range(index.shape[1]):
-        total += padded[index[:, feature]]
-    return total
+def as_codes(x: Cells, rows: slice) -> Array:
+    """Some rows as kernels read them."""
+    part = x[rows]
+    return part if part.dtype == np.int32 else np.ascontiguousarray(as_level(part), np.int32)
+
+
+def too_large(sizes: tuple[int, ...]) -> IndexError:
+    return IndexError(f"a code is beyond its column's number of levels, {sizes}.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,11 +95,29 @@ class CategoricalStats(Row, LevelStats):
     sizes: tuple[int, ...]
 
     @classmethod
-    def of(cls, x: Cells, weight: sparse.csc_array, sizes: tuple[int, ...] | None = None) -> Self:
+    def of(cls, x: Cells, weight: Any, sizes: tuple[int, ...] | None = None, n_jobs: int | None = 1) -> Self:
         """Codes `(r, f)`, missing ones negative. Without sizes, the largest code of each column decides."""
-        x = as_level(x)
-        sizes = tuple(int(top) + 1 for top in x.max(axis=0)) if sizes is None else sizes
-        columns = [tally(level, size, weight) for level, size in zip(x.T, sizes, strict=True)]
+        sizes = tuple(int(top) + 1 for top in as_level(x).max(axis=0)) if sizes is None else sizes
+        return reduce(add, (cls.counted(x, labels, n_jobs, sizes) for labels in hard(weight)))
+
+    @classmethod
+    def counted(cls, x: Cells, weight: Weight, n_jobs: int | None, sizes: tuple[int, ...] = ()) -> Self:
+        seen = cls(np.zeros((sum(sizes), weight.classes)), sizes)
+
+        def some(rows: slice) -> Array:
+            counts, labels = np.zeros_like(seen.counts), (weight.codes[rows], weight.counts[rows])
+            if not kernels.levels.tally(as_codes(x, rows), seen.bounds, *labels, counts):
+                raise too_large(sizes)
+            return counts
+
+        step = max(PIECE, 4 * seen.counts.size) // len(sizes)
+        for part in in_order(some, pieces(x.shape[0], step), n_jobs):
+            seen.counts[:] += part
+        return cls(np.ascontiguousarray(seen.counts.T), sizes)
+
+    @classmethod
+    def defined(cls, x: Array, weight: Weight, sizes: tuple[int, ...] = ()) -> Self:
+        columns = [tally(level, size, weight) for level, size in zip(as_level(x).T, sizes, strict=True)]
         return cls(np.concatenate(columns, axis=1), sizes)
 
     def grown(self, sizes: tuple[int, ...]) -> Self:
@@ -108,8 +148,13 @@ class CategoricalDensity(Row, DieDensity):
         dice = range(len(self.sizes))
         return np.stack([throw(self.probability[..., self.span(feature)], rng) for feature in dice], axis=-1)
 
-    def score(self, x: Cells, power: float = 1.0) -> Array:
-        return table_score(power * log(self.probability), self.at(x))
+    def score(self, x: Cells, power: float = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
+        table = self._table if power == 1 else tiles(self.level_log_moment(power))
+        return self.sum_of(table, x, out, n_jobs)
+
+    @cached_property
+    def _table(self) -> Array:
+        return tiles(self.level_log_moment(1))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -133,10 +178,15 @@ class Dice(Row, Die):
         index = self.at(x)
         return np.stack([pick(table, index) for table in self.level_cumulants(order)])
 
-    def score(self, x: Cells, power: Any = 1.0) -> Array:
+    def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
         if np.ndim(power):
-            return super().score(x, power)
-        return table_score(self.level_log_moment(power), self.at(x))
+            return super().score(x, power, out, n_jobs)
+        table = self._table if power == 1 else tiles(self.level_log_moment(power))
+        return self.sum_of(table, x, out, n_jobs)
+
+    @cached_property
+    def _table(self) -> Array:
+        return tiles(self.level_log_moment(1))
 
     def sample(self, rng: Rng, size: Any = None) -> CategoricalDensity:
         return CategoricalDensity(self.draw(rng, size), self.sizes)
@@ -197,8 +247,8 @@ class Categorical(Family):
     def positive_only(self) -> bool:
         return isinstance(self.levels, Codes)
 
-    def observe(self, x: Cells, weight: sparse.csc_array, sizes: tuple[int, ...] = ()) -> CategoricalStats:
-        return CategoricalStats.of(x, weight, sizes)
+    def observe(self, x: Cells, weight: Weight, sizes: tuple[int, ...] = (), n_jobs: int | None = 1) -> Stats:
+        return CategoricalStats.of(x, weight, sizes, n_jobs)
 
     def belief(self, stats: CategoricalStats) -> Dice:
         smoothing, classes = self.prior.concentration, len(stats)  # type: ignore[union-attr]

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy import sparse
 from scipy.special import polygamma, psi
 
 from bayesnb.families.base import Array, Belief, Density, Parameter, Record, Rng, Stats, checked, lead, silent
+from bayesnb.families.weight import Weight
 from bayesnb.special import less, log, log_gamma_ratio, ratio
 
 
@@ -173,13 +173,11 @@ def as_level(x: Any) -> Array:
     return np.where(x >= 0, x, -1).astype(np.intp)
 
 
-def tally(level: Array, size: int, weight: sparse.csc_array) -> Array:
+def tally(level: Array, size: int, weight: Weight) -> Array:
     """How often each class saw each level, `(r,), (r, c) -> (c, k)`."""
-    classes = weight.shape[1]
-    own = level[weight.indices]
-    cell = np.repeat(np.arange(classes) * size, np.diff(weight.indptr)) + own
-    seen = own >= 0
-    return np.bincount(cell[seen], weight.data[seen], minlength=classes * size).reshape(classes, size)
+    cell, seen = weight.codes * size + level, level >= 0
+    counts = np.bincount(cell[seen], weight.counts[seen], minlength=weight.classes * size)
+    return counts.reshape(weight.classes, size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,10 +185,14 @@ class DirichletStats(LevelStats):
     counts: Array
 
     @classmethod
-    def of(cls, x: Array, weight: sparse.csc_array) -> Self:
+    def defined(cls, x: Array, weight: Weight) -> Self:
         """Codes of one column, `(r,)`, of which the largest decides the number of levels."""
         level = as_level(x)
         return cls(tally(level, int(level.max(initial=0)) + 1, weight))
+
+    @classmethod
+    def counted(cls, x: Array, weight: Weight, n_jobs: int | None) -> Self:
+        return cls.defined(x, weight)
 
     def mle(self) -> "DirichletDensity":
         return DirichletDensity(self.mle_share())

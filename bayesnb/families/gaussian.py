@@ -7,88 +7,22 @@ analysis of the Gaussian distribution, section 3; the predictive is Student's t.
 """
 
 from dataclasses import dataclass
-from math import factorial, log, pi
+from functools import cached_property, partial
+from math import factorial
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from scipy import sparse
 from scipy.special import polygamma, psi
 
-from bayesnb.families.base import (
-    Array,
-    Belief,
-    Cells,
-    Density,
-    Family,
-    Rng,
-    Stats,
-    by_class,
-    checked,
-    lead,
-    shaped,
-    silent,
-)
+from bayesnb import kernels
+from bayesnb.families.base import Array, Belief, Cells, Family, Rng, Stats, checked, lead, shaped, silent
+from bayesnb.families.normal import LOG_2PI, GaussianDensity, GaussianStats
+from bayesnb.families.scores import by_rows, mended
 from bayesnb.special import accurate_log1p, log1p_square, log_gamma_ratio, ratio
+from bayesnb.views import numbers
 
-LOG_PI = log(pi)
-LOG_2PI = log(2 * pi)
+LOG_PI = float(np.log(np.pi))
 FRAGILE = 1e-4  # the share of a scale below which taking a row back leaves too few digits
-
-
-@dataclass(frozen=True, eq=False)
-class GaussianStats(Stats):
-    """Rows seen, their mean, and their summed squared deviation. All `(c, f)`."""
-
-    count: Array
-    mean: Array
-    ssd: Array  # not sum(x**2): around x = 1e8 that has no correct digit left
-
-    @classmethod
-    def of(cls, x: Cells, weight: sparse.csc_array) -> Self:
-        x = np.asarray(x, float)
-        moments = [_moments(x[rows], counts[:, None]) for rows, counts in by_class(weight)]
-        return cls(*(np.stack(values) for values in zip(*moments, strict=True)))
-
-    def __add__(self, other: Self) -> Self:
-        """Chan's merge; it holds for negative counts too, so it is also the subtraction."""
-        count = self.count + other.count
-        gap, share = other.mean - self.mean, ratio(other.count, count)
-        ssd = self.ssd + other.ssd + self.count * share * gap**2
-        return type(self)(count, self.mean + share * gap, ssd)
-
-    def __mul__(self, times: float) -> Self:
-        return type(self)(times * self.count, self.mean, times * self.ssd)
-
-    __rmul__ = __mul__
-
-    def pooled(self) -> Self:
-        """All classes as one, `(c, f) -> (f,)`."""
-        total = self[0]
-        for c in range(1, len(self)):
-            total = total + self[c]
-        return total
-
-    def mle(self) -> "GaussianDensity":
-        return GaussianDensity(self.mean, np.where(self.count > 0, ratio(self.ssd, self.count), np.nan))
-
-
-def _moments(x: Array, weight: Array) -> tuple[Array, Array, Array]:
-    """Count, mean and ssd of one class's rows, `(r, f), (r, 1) -> (f,) each`, about a row of their own."""
-    if not len(x):
-        return (np.zeros(x.shape[1]),) * 3
-    start, missing = x[0], np.isnan(x)
-    if missing.any():
-        first = np.argmin(missing, axis=0)
-        start = np.nan_to_num(np.take_along_axis(x, first[None], axis=0)[0], nan=0.0)
-        x, weight = np.where(missing, start, x), np.where(missing, 0.0, weight)
-    with np.errstate(over="ignore", invalid="ignore"):
-        x = x - start
-        count = np.broadcast_to(weight.sum(axis=0), start.shape)
-        shift = ratio((weight * x).sum(axis=0), count)
-        x -= shift
-        slip = ratio((weight * x).sum(axis=0), count)  # what rounding left in the mean
-        ssd = (weight * x * x).sum(axis=0) - count * slip**2
-    return count, (start + shift) + slip, np.maximum(ssd, 0.0)
 
 
 class Moments(NamedTuple):
@@ -96,28 +30,6 @@ class Moments(NamedTuple):
 
     mean: Array
     variance: Array
-
-
-@dataclass(frozen=True, eq=False)
-class GaussianDensity(Density):
-    mean: Array
-    variance: Array
-
-    def log_density(self, x: Array) -> Array:
-        with np.errstate(divide="ignore", over="ignore"):
-            z = (x - self.mean) / np.sqrt(self.variance)
-            return silent(np.isnan(x), -(LOG_2PI + np.log(self.variance) + z**2) / 2)
-
-    def log_likelihood(self, stats: GaussianStats, xp: Any = np) -> Any:
-        spread = stats.ssd + stats.count * (stats.mean - self.mean) ** 2
-        return -(stats.count * (LOG_2PI + xp.log(self.variance)) + spread / self.variance) / 2
-
-    @property
-    def proper(self) -> Array:
-        return (self.variance > 0) & np.isfinite(self.variance)
-
-    def sample(self, rng: Rng) -> Array:
-        return np.random.default_rng(rng).normal(self.mean, np.sqrt(self.variance))
 
 
 class _Parameter(np.ndarray):
@@ -221,6 +133,28 @@ class NormalInverseGamma(Belief):
         height = log_gamma_ratio(self.shape, 0.5) - np.log(width) - LOG_PI / 2
         value = height - (self.shape + 0.5) * log1p_square((x - self.location) / width)
         return silent(np.isnan(x), value)
+
+    def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
+        if np.ndim(power) or power <= 0:
+            return super().score(x, power, out, n_jobs)
+        terms = self._terms if power == 1 else self._student(power)
+        return by_rows(lambda rows: self._score(numbers(x, rows), power, terms), x.shape, len(self), out, n_jobs)
+
+    def _score(self, x: Array, power: float, terms: tuple[Any, ...]) -> Array:
+        add = partial(kernels.gaussian.student, x, *terms)
+        return mended(add, lambda odd: self.defined_score(x[odd], power), (len(x), len(self)))
+
+    @cached_property
+    def _terms(self) -> tuple[Any, ...]:
+        return self._student(1.0)
+
+    def _student(self, s: float) -> tuple[Any, ...]:
+        """K(s) as height - exponent * log1p(width * (x - location)**2), and whether a class's exponents are alike."""
+        exponent = self.shape + s / 2
+        width = s / ((1 + s / self.count) * 2 * self.scale)
+        height = log_gamma_ratio(self.shape, s / 2) - (s / 2) * (LOG_2PI + np.log(self.scale))
+        height = height - np.log1p(s / self.count) / 2
+        return np.array(self.location), width, exponent, height, bool((exponent == exponent[:, :1]).all())
 
     def fragile(self, x: Cells, weight: Array) -> Array:
         """Where one row carries nearly all of the scale; such a row can be only one or two of a column's."""

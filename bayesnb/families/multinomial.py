@@ -8,17 +8,21 @@ seen once is likely to be seen again: Madsen, Kauchak and Elkan (2005), Modeling
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
 from scipy.special import gammaln, polygamma, psi
 
-from bayesnb.families.base import Array, Cells, Family, Rng, Stats, grouped_sum, shaped
+from bayesnb import kernels
+from bayesnb.families.base import Array, Cells, Family, Rng, Stats, shaped
 from bayesnb.families.dirichlet import Die, DieDensity, Dirichlet, LevelStats
+from bayesnb.families.tables import Tables, by_class_ranges, by_tables
+from bayesnb.families.weight import Weight, grouped_sum
 from bayesnb.special import dot_logs, less, log, log_gamma_ratio, log_rising_binomial
-
-STEPS = 16  # counts up to here are a product of few factors; beyond, log gammas are cheaper
+from bayesnb.threads import pieces
+from bayesnb.views import entries, rows_at_once, tiles
 
 
 def as_csr(x: Cells) -> sparse.csr_array:
@@ -42,8 +46,16 @@ class MultinomialStats(LevelStats):
     log_orders: Array
 
     @classmethod
-    def of(cls, x: Cells, weight: sparse.csc_array) -> Self:
-        orders = weight.T @ log_orders(as_csr(x))[:, None]
+    def counted(cls, x: Cells, weight: Weight, n_jobs: int | None) -> Self:
+        counts, orders = np.zeros((weight.classes, x.shape[1])), np.zeros(weight.classes)
+        for rows in pieces(x.shape[0], 16 * rows_at_once(x)):
+            add = partial(kernels.counts.tally, *entries(x, rows), weight.counts[rows], counts, orders)
+            by_class_ranges(add, weight.codes[rows], weight.classes, n_jobs)
+        return cls(counts[:, None], orders[:, None])
+
+    @classmethod
+    def defined(cls, x: Cells, weight: Weight) -> Self:
+        orders = weight.matrix.T @ log_orders(as_csr(x))[:, None]
         return cls(grouped_sum(weight, x)[:, None], orders)
 
     def mle(self) -> "MultinomialDensity":
@@ -65,9 +77,17 @@ class MultinomialDensity(DieDensity):
     def sample(self, rng: Rng, total: int = 1) -> Array:
         return np.random.default_rng(rng).multinomial(total, self.probability).astype(float)
 
-    def score(self, x: Cells, power: float = 1.0) -> Array:
+    def score(self, x: Cells, power: float = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
+        add = kernels.counts.score_known
+        return by_tables(lambda *at: add(*at[:3], *at[3], power, *at[4:]), self._tables, x, len(self), out, n_jobs)
+
+    def defined_score(self, x: Cells, power: float = 1.0) -> Array:
         counts = as_csr(x)
         return power * (dot_logs(counts, log(self.probability[:, 0])) + log_orders(counts)[:, None])
+
+    @cached_property
+    def _tables(self) -> "Tables":
+        return Tables(lambda some: (tiles(log(self.probability[some, 0])),), self.probability.shape)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,17 +120,28 @@ class DirichletMultinomial(Die):
         each = log_rising_binomial(self.concentration, x).sum(axis=-1)
         return each - log_rising_binomial(self.concentration.sum(axis=-1), x.sum(axis=-1))
 
-    def score(self, x: Cells, power: Any = 1.0) -> Array:
+    def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
+        if np.ndim(power) or power != 1 or self.concentration.max() >= kernels.counts.LARGEST:
+            return super().score(x, power, out, n_jobs)
+        totals, add = self.concentration[:, 0].sum(axis=1), kernels.counts.score_dirichlet
+        return by_tables(lambda *at: add(*at[:3], *at[3], totals, *at[4:]), self._tables, x, len(self), out, n_jobs)
+
+    @cached_property
+    def _tables(self) -> "Tables":
+        def of(some: slice) -> tuple[Array, Array]:
+            concentration = self.concentration[some, 0]
+            return tiles(concentration), tiles(log(concentration))
+
+        return Tables(of, self.concentration.shape)
+
+    def defined_score(self, x: Cells, power: Any = 1.0) -> Array:
         counts, concentration = as_csr(x), self.concentration[:, 0]
-        totals = concentration.sum(axis=1)
-        if np.all(np.equal(power, 1)):
-            sizes, row = np.unique(counts.sum(axis=1), return_inverse=True)
-            return rising(counts, concentration) - log_rising_binomial(totals, sizes[:, None])[row]
         scaled = counts.data * np.broadcast_to(power, (counts.shape[0], 1))[row_of_entry(counts), 0]
-        words = by_entry(
-            counts, lambda c: log_gamma_ratio(concentration[c, counts.indices], scaled), len(concentration)
-        )
-        length = log_gamma_ratio(totals, power * counts.sum(axis=1)[:, None])
+        worth = log_rising_binomial if np.all(np.equal(power, 1)) else log_gamma_ratio
+        words = by_entry(counts, lambda c: worth(concentration[c, counts.indices], scaled), len(concentration))
+        length = worth(concentration.sum(axis=1), power * counts.sum(axis=1)[:, None])
+        if worth is log_rising_binomial:
+            return words - length
         return less(words, length) + power * log_orders(counts)[:, None]
 
     def sample(self, rng: Rng, size: Any = None) -> MultinomialDensity:
@@ -122,27 +153,6 @@ class DirichletMultinomial(Die):
     def factor(self, pm: Any, name: str, stats: MultinomialStats) -> None:
         probability = pm.Dirichlet(f"{name}_probability", self.concentration)
         pm.Potential(name, MultinomialDensity(probability).log_likelihood(stats, pm.math))
-
-
-def rising(counts: sparse.csr_array, concentration: Array) -> Array:
-    """Sum over words of log of a (a+1) ... (a+x-1) / x!, `(r, k), (c, k) -> (r, c)`, one sparse product a factor."""
-    total = np.zeros((counts.shape[0], len(concentration)))
-    few = (counts.data <= STEPS) & (counts.data == np.floor(counts.data))
-    for step in range(int(counts.data[few].max(initial=0))):
-        reached = kept(counts, few & (counts.data > step))
-        reached.data = np.ones(reached.nnz)
-        words = np.unique(reached.indices)
-        total += dot_logs(reached[:, words], log((concentration[:, words] + step) / (step + 1)))
-    rest = kept(counts, ~few)
-    if rest.nnz:
-        total += by_entry(rest, lambda c: log_rising_binomial(concentration[c, rest.indices], rest.data), len(total.T))
-    return total
-
-
-def kept(counts: sparse.csr_array, entries: Array) -> sparse.csr_array:
-    """Some of the entries."""
-    ends = np.concatenate([[0], np.cumsum(entries)])[counts.indptr]
-    return sparse.csr_array((counts.data[entries], counts.indices[entries], ends), shape=counts.shape)
 
 
 def row_of_entry(counts: sparse.csr_array) -> Array:

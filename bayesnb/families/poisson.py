@@ -7,11 +7,12 @@ predictive is negative binomial: Gelman et al. (2013), Bayesian Data Analysis, s
 """
 
 from dataclasses import dataclass
+from functools import reduce
 from math import factorial
+from operator import add
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy import sparse
 from scipy.special import gammaln, polygamma, psi, xlogy
 
 from bayesnb.families.base import (
@@ -24,12 +25,13 @@ from bayesnb.families.base import (
     Rng,
     Stats,
     checked,
-    grouped_sum,
     lead,
     shaped,
     silent,
 )
+from bayesnb.families.weight import Weight, grouped_sum
 from bayesnb.special import accurate_log1p, log_gamma_ratio, log_rising_binomial, ratio
+from bayesnb.threads import PIECE, in_order, pieces
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +43,15 @@ class PoissonStats(Stats):
     log_factorial: Array
 
     @classmethod
-    def of(cls, x: Cells, weight: sparse.csc_array) -> Self:
+    def counted(cls, x: Cells, weight: Weight, n_jobs: int | None) -> Self:
+        def some(rows: slice) -> Self:
+            return cls.defined(x[rows], Weight(weight.codes[rows], weight.counts[rows], weight.classes))
+
+        step = max(PIECE // 8 // x.shape[1], 4 * weight.classes)
+        return reduce(add, in_order(some, pieces(x.shape[0], step), n_jobs))
+
+    @classmethod
+    def defined(cls, x: Array, weight: Weight) -> Self:
         x = np.asarray(x, float)
         seen = ~np.isnan(x)
         x = np.where(seen, x, 0.0)

@@ -7,15 +7,15 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from bayesnb.classifier import Classifier
 from bayesnb.evaluate import loo_log_proba
 from bayesnb.families.base import Array, Belief, Cells, Family, Stats
 from bayesnb.labels import encode
-from bayesnb.model import Dense, Model, Rows, observe
+from bayesnb.model import Model, Rows, observe
 from bayesnb.schema import Block
 from bayesnb.table import open_table
+from bayesnb.views import column
 
 MOST_FEATURES = 60  # as many are described and drawn
 
@@ -168,12 +168,6 @@ def same(a: Stats, b: Stats) -> bool:
     names = [field.name for field in fields(a) if field.name not in a.layout]  # type: ignore[arg-type]
     pairs = [(np.asarray(getattr(a, name)), np.asarray(getattr(b, name))) for name in names]
     return all(x.shape == z.shape and np.allclose(x, z, rtol=1e-6, atol=1e-9) for x, z in pairs)
-
-
-def column(x: Cells, f: int) -> Array:
-    """One feature of a block, `(r, f) -> (r,)`, dense."""
-    rows = x.rows if isinstance(x, Dense) else x
-    return np.asarray(rows[:, [f]].toarray() if sparse.issparse(rows) else rows[:, [f]], float)[:, 0]
 
 
 def level_names(block: Block, f: int) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The containers that tables come in: NumPy arrays, SciPy sparse, lists of lists, and what narwhals reads.
+"""What every table can be asked, and the tables that are NumPy arrays, lists of lists, or SciPy sparse.
 
 Missing cells (NaN, None, NA, masked) come out as NaN among numbers, and as None or NaN among values.
 """
@@ -8,15 +8,16 @@ from collections.abc import Hashable, Sequence
 from functools import cached_property
 from typing import Any, Self
 
-import narwhals as nw
 import numpy as np
-import pandas as pd
 from scipy import sparse
 
+from bayesnb import kernels
 from bayesnb.table.values import Distinct, factorize, floats, kind_of_objects
+from bayesnb.threads import in_order, pieces
+from bayesnb.views import Picked, integers, rows_at_once
 
 Array = np.ndarray
-HAVE_LEVELS = (nw.String, nw.Object, nw.Categorical, nw.Enum)
+MOST_LEVELS = 1 << 20  # candidates among which a column's integers are marked
 
 
 class Table(ABC):
@@ -26,6 +27,8 @@ class Table(ABC):
     native: Any  # what scikit-learn is to see
     columns: tuple[Hashable, ...]
     rows: int
+    width: int  # how many columns
+    unnamed: bool = True  # whether columns have no names but their positions
 
     @abstractmethod
     def take(self, keep: Array) -> Self:
@@ -50,25 +53,27 @@ class Table(ABC):
     def distinct(self, column: int) -> Distinct:
         """One column's distinct values and where they stand, found once."""
         if column not in self._found:
-            self._found[column] = factorize(self.columns[column], self.values(column))
+            self._found[column] = self._factorized(column)
         return self._found[column]
+
+    def _factorized(self, column: int) -> Distinct:
+        return factorize(self.columns[column], self.values(column))
+
+    def found(self, column: int) -> tuple[Any, ...]:
+        """One column's distinct values."""
+        return self.distinct(column).values
+
+    def integers(self, columns: Sequence[int]) -> Any:
+        """Some columns as an `(r, f)` array, if they are integers; else None."""
+        return None
+
+    def extent(self, column: int) -> tuple[int, int] | None:
+        """The least and the largest value of a column of integers."""
+        return None
 
     @cached_property
     def _found(self) -> dict[int, Distinct]:
         return {}
-
-
-def open_table(x: Any) -> Table:
-    """The table behind whatever the user has."""
-    if type(x) is np.ndarray:
-        return ArrayTable(x)
-    if sparse.issparse(x):
-        return SparseTable(x)
-    if nw.dependencies.is_into_dataframe(x):
-        return FrameTable(x)
-    if hasattr(x, "collect"):
-        raise TypeError("X is a lazy frame: give X.collect().")
-    return ArrayTable(x)
 
 
 class ArrayTable(Table):
@@ -76,9 +81,12 @@ class ArrayTable(Table):
 
     def __init__(self, x: Any) -> None:
         self.x = self.native = _as_array(x)
-        _refuse_odd_shape(self.x.shape)
-        self.rows = len(self.x)
-        self.columns = tuple(range(self.x.shape[1]))
+        refuse_odd_shape(self.x.shape)
+        self.rows, self.width = self.x.shape
+
+    @cached_property
+    def columns(self) -> tuple[Hashable, ...]:  # type: ignore[override]
+        return tuple(range(self.width))
 
     def take(self, keep: Array) -> Self:
         return type(self)(self.x[keep])
@@ -88,13 +96,53 @@ class ArrayTable(Table):
             return kind_of_objects(column, self.x[:, column])
         return {"b": "flag", "U": "level", "S": "level", "T": "level"}.get(self.x.dtype.kind, "number")
 
-    def numbers(self, columns: Sequence[int]) -> Array:
+    def numbers(self, columns: Sequence[int]) -> Any:
         if self.x.dtype.kind not in "biuf":
             return np.column_stack([floats(column, self.x[:, column]) for column in columns])
-        return self.x if tuple(columns) == self.columns else self.x[:, columns]
+        return self.x if len(columns) == self.width and _in_order(columns) else Picked(self.x, columns)
 
     def values(self, column: int) -> Array:
         return self.x[:, column]
+
+    def found(self, column: int) -> tuple[Any, ...]:
+        if self._extents is None or self._seen is None:
+            return super().found(column)
+        least, sizes, starts = int(self._extents[0][column]), *(part[column] for part in self._seen[1:])
+        return tuple((np.flatnonzero(self._seen[0][starts : starts + sizes]) + least).tolist())
+
+    def integers(self, columns: Sequence[int]) -> Any:
+        return self.numbers(columns) if self.x.dtype.kind in "iu" and self.x.dtype != np.uint64 else None
+
+    def extent(self, column: int) -> tuple[int, int] | None:
+        return None if self._extents is None else (int(self._extents[0][column]), int(self._extents[1][column]))
+
+    @cached_property
+    def _extents(self) -> tuple[Array, Array] | None:
+        """The least and the largest of each column, if all are integers that 64 bits hold."""
+        if self.x.dtype.kind not in "iu" or self.x.dtype == np.uint64:
+            return None
+
+        def some(rows: slice) -> tuple[Array, Array]:
+            first = np.array(self.x[rows.start], np.int64)
+            least, most = first, first.copy()
+            kernels.levels.extent(integers(self.x, rows), least, most)
+            return least, most
+
+        parts = list(in_order(some, pieces(self.rows, rows_at_once(self.x)), None))
+        return np.min([least for least, _ in parts], axis=0), np.max([most for _, most in parts], axis=0)
+
+    @cached_property
+    def _seen(self) -> tuple[Array, Array, Array] | None:
+        """Which integers occur, of all columns end to end; each column's number of candidates, and its start."""
+        least, most = self._extents  # type: ignore[misc]
+        sizes = most - least + 1
+        if (sizes < 1).any() or (sizes > MOST_LEVELS).any():
+            return None
+        starts = np.cumsum(sizes) - sizes
+        seen = np.zeros(int(sizes.sum()), bool)
+        for rows in pieces(self.rows, rows_at_once(self.x)):
+            kernels.levels.mark(integers(self.x, rows), least, starts, seen)
+        return seen, sizes, starts
 
 
 class SparseTable(Table):
@@ -103,15 +151,18 @@ class SparseTable(Table):
     def __init__(self, x: Any) -> None:
         if np.iscomplexobj(x):
             raise ValueError("Complex data not supported\n")
-        _refuse_odd_shape(x.shape)
+        refuse_odd_shape(x.shape)
         self.x = sparse.csr_array(x)
         self.x.data = _native(self.x.data)
         if not self.x.has_canonical_format:
             self.x = self.x.copy()  # the user's arrays stay as they are
             self.x.sum_duplicates()
         self.native = self.x
-        self.rows = self.x.shape[0]
-        self.columns = tuple(range(self.x.shape[1]))
+        self.rows, self.width = self.x.shape
+
+    @cached_property
+    def columns(self) -> tuple[Hashable, ...]:  # type: ignore[override]
+        return tuple(range(self.width))
 
     def take(self, keep: Array) -> Self:
         return type(self)(self.x[keep])
@@ -120,75 +171,14 @@ class SparseTable(Table):
         return "number"
 
     def numbers(self, columns: Sequence[int]) -> sparse.csr_array:
-        return self.x if tuple(columns) == self.columns else self.x[:, columns]
+        return self.x if len(columns) == self.width and _in_order(columns) else self.x[:, columns]
 
     def values(self, column: int) -> Array:
         raise TypeError("Sparse input has no levels: give a Categorical column as a dense array, X.toarray().")
 
 
-class FrameTable(Table):
-    """A dataframe. Columns are named by label."""
-
-    def __init__(self, x: Any) -> None:
-        self.native = x
-        try:
-            self.x = nw.from_native(x, eager_only=True)
-        except nw.exceptions.DuplicateError as error:
-            raise ValueError(f"X has columns of the same name; rename them. {error}") from None
-        _refuse_odd_shape(self.x.shape)
-        self.rows = len(self.x)
-        self.columns = tuple(self.x.columns)
-
-    def take(self, keep: Array) -> Self:
-        return type(self)(self.x.filter(keep.tolist()).to_native())
-
-    def _series(self, column: int) -> nw.Series:
-        return self.x[:, column]
-
-    def kind(self, column: int) -> str:
-        name, dtype = self.columns[column], self._series(column).dtype
-        if dtype == nw.Boolean:
-            return "flag"
-        if dtype.is_temporal():
-            raise ValueError(
-                f"column {name!r} holds {dtype}: make it a number or a category first, or drop it: {{{name!r}: None}}."
-            )
-        if not (dtype.is_numeric() or dtype in HAVE_LEVELS):
-            native = getattr(self._series(column).to_native(), "dtype", dtype)
-            raise ValueError(
-                f"column {name!r} holds {native}, for which no family can be guessed: declare or convert it."
-            )
-        return "number" if dtype.is_numeric() else "level"
-
-    def numbers(self, columns: Sequence[int]) -> Array:
-        first = self._series(columns[0]).dtype
-        narrow = first == nw.Float32 and all(self._series(column).dtype == first for column in columns)
-        filled = np.empty((self.rows, len(columns)), np.float32 if narrow else float)
-        for place, column in enumerate(columns):
-            filled[:, place] = self._numbers(column)
-        return filled
-
-    def _numbers(self, column: int) -> Array:
-        series = self._series(column)
-        if series.dtype.is_numeric() or series.dtype == nw.Boolean:
-            return series.cast(nw.Float64).to_numpy()
-        return floats(self.columns[column], series.to_numpy())
-
-    def values(self, column: int) -> Array:
-        series = self._series(column)
-        if series.dtype in (nw.Categorical, nw.Enum) and not self._categories(column):
-            series = series.cast(nw.String)  # arrow's dictionaries lose missing cells on the way
-        return series.to_numpy()
-
-    def declared(self, column: int) -> tuple[Any, ...] | None:
-        dtype = self._series(column).dtype
-        return tuple(dtype.categories) if isinstance(dtype, nw.Enum) else self._categories(column)
-
-    def _categories(self, column: int) -> tuple[Any, ...] | None:
-        """Those of pandas, which need not be text."""
-        native = self._series(column).to_native()
-        is_pandas = isinstance(getattr(native, "dtype", None), pd.CategoricalDtype)
-        return tuple(native.cat.categories.tolist()) if is_pandas else None
+def _in_order(columns: Sequence[int]) -> bool:
+    return all(place == column for place, column in enumerate(columns))
 
 
 def _as_array(x: Any) -> Array:
@@ -216,7 +206,7 @@ def _native(array: Array) -> Array:
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
-def _refuse_odd_shape(shape: tuple[int, ...]) -> None:
+def refuse_odd_shape(shape: tuple[int, ...]) -> None:
     if len(shape) != 2:
         raise ValueError(
             f"Expected 2D array, got {len(shape)}D array instead (shape={shape}). Reshape your data: "

@@ -27,20 +27,41 @@ class Distinct:
 def factorize(name: Hashable, values: Array) -> Distinct:
     """The distinct values of a column as plain Python ones, all of one type."""
     values = values.astype(object) if values.dtype.kind in "UST" else values
-    plain: tuple[Any, ...] = ()
     try:
-        codes, distinct = pd.factorize(values)
-        plain = tuple(np.asarray(distinct, object).tolist())
-        plain = tuple(value.item() if isinstance(value, np.generic) else value for value in plain)
-        if len({_species(value) for value in plain}) > 1:
-            raise TypeError
+        codes, found = pd.factorize(values)
+    except TypeError:
+        raise _mixed(name, values) from None
+    return distinct(name, codes, found)
+
+
+def factorize_labels(labels: Array) -> tuple[Array, Array]:
+    """Where each label stands among the distinct ones, and those, in no order."""
+    if labels.dtype.kind not in "OUST":
+        distinct, codes = np.unique(labels, return_inverse=True)
+        return codes, distinct
+    codes, found = pd.factorize(labels.astype(object))
+    return codes, np.array(found.tolist(), labels.dtype)
+
+
+def distinct(name: Hashable, codes: Array, found: Any) -> Distinct:
+    """The values behind codes, as plain Python ones, all of one type."""
+    plain = tuple(np.asarray(found, object).tolist())
+    plain = tuple(value.item() if isinstance(value, np.generic) else value for value in plain)
+    try:
         hash(plain)
     except TypeError:
-        kinds = sorted({type(value).__name__ for value in values[~is_missing(values)]} - {"NoneType"})
-        raise ValueError(
-            f"column {name!r} mixes levels of the types {', '.join(kinds)}; make them one type, say .astype(str)."
-        ) from None
+        raise _mixed(name, plain) from None
+    if len({_species(value) for value in plain}) > 1:
+        raise _mixed(name, plain)
     return Distinct(plain, codes)
+
+
+def _mixed(name: Hashable, values: Any) -> ValueError:
+    values = np.array([None, *values], object)[1:]
+    kinds = sorted({type(value).__name__ for value in values[~is_missing(values)]} - {"NoneType"})
+    return ValueError(
+        f"column {name!r} mixes levels of the types {', '.join(kinds)}; make them one type, say .astype(str)."
+    )
 
 
 def _species(value: Any) -> str:

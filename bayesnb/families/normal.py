@@ -1,0 +1,121 @@
+"""A column of real numbers whose Gaussian is known, and what such columns say: their count, mean and ssd."""
+
+from dataclasses import dataclass
+from functools import partial
+from math import log, pi
+from typing import Any, Self
+
+import numpy as np
+
+from bayesnb import kernels
+from bayesnb.families.base import Array, Cells, Density, Rng, Stats, silent
+from bayesnb.families.scores import by_rows, mended
+from bayesnb.families.weight import Weight, by_class
+from bayesnb.special import ratio
+from bayesnb.threads import PIECE, in_order, pieces
+from bayesnb.views import numbers
+
+LOG_2PI = log(2 * pi)
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianStats(Stats):
+    """Rows seen, their mean, and their summed squared deviation. All `(c, f)`."""
+
+    count: Array
+    mean: Array
+    ssd: Array  # not sum(x**2): around x = 1e8 that has no correct digit left
+
+    @classmethod
+    def counted(cls, x: Cells, weight: Weight, n_jobs: int | None) -> Self:
+        rows, features = x.shape
+        step = max(PIECE // features, 4 * weight.classes)
+
+        def some(rows: slice) -> Array:
+            codes, counts = weight.codes[rows], weight.counts[rows]
+            return kernels.moments.moments(numbers(x, rows), codes, counts, weight.classes)
+
+        total = np.zeros((4, weight.classes, features))
+        for part in in_order(some, pieces(rows, step), n_jobs):
+            kernels.moments.merge(total, part)
+        count, mean, slip, ssd = total
+        return cls(count, mean + slip, ssd)
+
+    @classmethod
+    def defined(cls, x: Array, weight: Weight) -> Self:
+        x = np.asarray(x, float)
+        moments = [_moments(x[rows], counts[:, None]) for rows, counts in by_class(weight)]
+        return cls(*(np.stack(values) for values in zip(*moments, strict=True)))
+
+    def __add__(self, other: Self) -> Self:
+        """Chan's merge; it holds for negative counts too, so it is also the subtraction."""
+        count = self.count + other.count
+        gap, share = other.mean - self.mean, ratio(other.count, count)
+        ssd = self.ssd + other.ssd + self.count * share * gap**2
+        return type(self)(count, self.mean + share * gap, ssd)
+
+    def __mul__(self, times: float) -> Self:
+        return type(self)(times * self.count, self.mean, times * self.ssd)
+
+    __rmul__ = __mul__
+
+    def pooled(self) -> Self:
+        """All classes as one, `(c, f) -> (f,)`."""
+        total = self[0]
+        for c in range(1, len(self)):
+            total = total + self[c]
+        return total
+
+    def mle(self) -> "GaussianDensity":
+        return GaussianDensity(self.mean, np.where(self.count > 0, ratio(self.ssd, self.count), np.nan))
+
+
+def _moments(x: Array, weight: Array) -> tuple[Array, Array, Array]:
+    """Count, mean and ssd of one class's rows, `(r, f), (r, 1) -> (f,) each`, about a row of their own."""
+    if not len(x):
+        return (np.zeros(x.shape[1]),) * 3
+    start, missing = x[0], np.isnan(x)
+    if missing.any():
+        first = np.argmin(missing, axis=0)
+        start = np.nan_to_num(np.take_along_axis(x, first[None], axis=0)[0], nan=0.0)
+        x, weight = np.where(missing, start, x), np.where(missing, 0.0, weight)
+    with np.errstate(over="ignore", invalid="ignore"):
+        x = x - start
+        count = np.broadcast_to(weight.sum(axis=0), start.shape)
+        shift = ratio((weight * x).sum(axis=0), count)
+        x -= shift
+        slip = ratio((weight * x).sum(axis=0), count)  # what rounding left in the mean
+        ssd = (weight * x * x).sum(axis=0) - count * slip**2
+    return count, (start + shift) + slip, np.maximum(ssd, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianDensity(Density):
+    mean: Array
+    variance: Array
+
+    def log_density(self, x: Array) -> Array:
+        with np.errstate(divide="ignore", over="ignore"):
+            z = (x - self.mean) / np.sqrt(self.variance)
+            return silent(np.isnan(x), -(LOG_2PI + np.log(self.variance) + z**2) / 2)
+
+    def score(self, x: Cells, power: float = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
+        with np.errstate(divide="ignore"):
+            height = -power * (LOG_2PI + np.log(self.variance)) / 2
+            terms = (np.array(self.mean), power / self.variance, height)
+        return by_rows(lambda rows: self._score(numbers(x, rows), power, terms), x.shape, len(self), out, n_jobs)
+
+    def _score(self, x: Array, power: float, terms: tuple[Array, ...]) -> Array:
+        add = partial(kernels.gaussian.normal, x, *terms)
+        return mended(add, lambda odd: self.defined_score(x[odd], power), (len(x), len(self)))
+
+    def log_likelihood(self, stats: GaussianStats, xp: Any = np) -> Any:
+        spread = stats.ssd + stats.count * (stats.mean - self.mean) ** 2
+        return -(stats.count * (LOG_2PI + xp.log(self.variance)) + spread / self.variance) / 2
+
+    @property
+    def proper(self) -> Array:
+        return (self.variance > 0) & np.isfinite(self.variance)
+
+    def sample(self, rng: Rng) -> Array:
+        return np.random.default_rng(rng).normal(self.mean, np.sqrt(self.variance))

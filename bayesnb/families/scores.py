@@ -1,0 +1,44 @@
+"""Scores of rows: sums over features, computed some rows at a time."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bayesnb.threads import PIECE, in_order, pieces
+
+Array = np.ndarray
+
+
+def by_rows(
+    score: Callable[[slice], Array], shape: tuple[int, int], classes: int, out: Array | None, n_jobs: int | None
+) -> Array:
+    """Scores of blocks of rows, each computed apart, as one `(r, c)` array, or added to one."""
+    step = PIECE // max(shape[1], classes)
+    if shape[0] <= step:
+        total = score(slice(0, shape[0]))
+        return total if out is None else np.add(out, total, out=out)
+    out = np.zeros((shape[0], classes)) if out is None else out
+
+    def some(rows: slice) -> None:
+        out[rows] += score(rows)
+
+    list(in_order(some, pieces(shape[0], step), n_jobs))
+    return out
+
+
+def mended(kernel: Callable[[Array], bool], definition: Callable[[Array], Array], shape: tuple[int, int]) -> Array:
+    """What a kernel adds to zeros; rows where a square left the range of floats, as the definition has them."""
+    total = np.zeros(shape)
+    if not kernel(total):
+        odd = ~np.isfinite(total).all(axis=1)
+        total[odd] = definition(odd)
+    return total
+
+
+def summed(term: Callable[[Any], Array], record: Any, rows: int) -> Array:
+    """A term of every cell summed over features, class by class: no temporary with rows and classes and features."""
+    total = np.empty((rows, len(record)))
+    for c in range(len(record)):
+        total[:, c] = term(record[c]).sum(axis=1)
+    return total

@@ -1,0 +1,57 @@
+"""How much each row counts for each class."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Weight:
+    """How much each row counts for its class: a one-hot `(r, c)` matrix times numbers, kept as two `(r,)` arrays."""
+
+    codes: Array
+    counts: Array
+    classes: int
+
+    @property
+    def matrix(self) -> sparse.csc_array:
+        order = np.argsort(self.codes, kind="stable")
+        starts = np.concatenate([[0], np.cumsum(np.bincount(self.codes, minlength=self.classes))])
+        return sparse.csc_array((self.counts[order], order, starts), shape=(len(self.codes), self.classes))
+
+    def totals(self) -> Array:
+        """`(c,)`, the sum over rows."""
+        return np.bincount(self.codes, self.counts, minlength=self.classes)
+
+
+def one_hot(codes: Array, classes: int, counts: Array | None = None) -> Weight:
+    """Rows that belong to one class each, and count once or as often as said."""
+    counts = np.ones(len(codes)) if counts is None else counts
+    return Weight(np.require(codes, np.int64, ["C", "W"]), np.require(counts, float, ["C", "W"]), classes)
+
+
+def hard(weight: Weight | sparse.sparray) -> list[Weight]:
+    """A matrix of soft labels, `(r, c)`, as hard ones that add up to it."""
+    if isinstance(weight, Weight):
+        return [weight]
+    rows, classes = weight.shape
+    columns = [np.asarray(weight[:, [c]].toarray(), float)[:, 0] for c in range(classes)]
+    return [one_hot(np.full(rows, c), classes, column) for c, column in enumerate(columns)]
+
+
+def by_class(weight: Weight) -> Iterator[tuple[Array, Array]]:
+    """For each class its rows and their weights."""
+    matrix = weight.matrix
+    for start, stop in zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True):
+        yield matrix.indices[start:stop], matrix.data[start:stop]
+
+
+def grouped_sum(weight: Weight, x: Any) -> Array:
+    """Weighted sums over the rows of each class, `(r, c), (r, f) -> (c, f)`, in float64 whatever x is."""
+    total = weight.matrix.T @ x
+    return total.toarray() if sparse.issparse(total) else np.asarray(total, float)

@@ -1,0 +1,24 @@
+"""How kernels are compiled, and where the result is kept."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from numba import njit
+
+# No "reassoc": a sum keeps the order in which it is written, so that its digits do not depend on the machine.
+OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract", "nsz"}}
+SOURCES = sha256(b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))).hexdigest()
+
+
+def compiled(kernel: Callable[..., Any]) -> Any:
+    """The kernel in machine code, made at its first call; in memory only where no cache folder can be written."""
+    try:
+        machine_code = njit(cache=True, **OPTIONS)(kernel)
+    except RuntimeError:  # Numba's "no locator available"
+        return njit(**OPTIONS)(kernel)
+    with suppress(AttributeError):  # Numba looks at one file, but a kernel calls others: all of them date the cache
+        machine_code._cache._cache_file._source_stamp = SOURCES
+    return machine_code

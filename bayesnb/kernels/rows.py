@@ -1,0 +1,99 @@
+"""Rows and their labels: grouping by class, codes of labels, and probabilities from log joints."""
+
+import numpy as np
+
+from bayesnb.kernels.compiled import compiled
+from bayesnb.kernels.math import exp, log
+
+TILE = 512
+
+
+@compiled
+def by_class(codes, classes):
+    """The rows in the order of their classes, and where each class starts: `(r,) -> (r,), (c + 1,)`."""
+    starts = np.zeros(classes + 1, np.int64)
+    for i in range(len(codes)):
+        starts[codes[i]] += 1
+    end = 0
+    for c in range(classes + 1):
+        end += starts[c]
+        starts[c] = end
+    order = np.empty(len(codes), np.int64)
+    for i in range(len(codes) - 1, -1, -1):  # from the back, so that each class's end becomes its start
+        starts[codes[i]] -= 1
+        order[starts[codes[i]]] = i
+    return order, starts
+
+
+@compiled
+def normalise(joint, proba):
+    """log p(y | x) in place of log p(x, y), `(r, c)`; or p(y | x) itself.
+
+    Tells the first row that is impossible under every class or holds NaN, where it stops; -1 if there is none.
+    """
+    rows, classes = joint.shape
+    step = max(1, TILE // classes)
+    spare, peak = np.empty(step * classes), np.empty(step)
+    for start in range(0, rows, step):
+        n = min(step, rows - start)
+        for i in range(n):
+            peak[i] = -np.inf
+            for c in range(classes):
+                peak[i] = max(peak[i], joint[start + i, c])
+            if not np.isfinite(peak[i]):
+                return start + i
+            for c in range(classes):
+                spare[i * classes + c] = joint[start + i, c] - peak[i]
+        for k in range(n * classes):
+            spare[k] = exp(spare[k])
+        for i in range(n):
+            total = 0.0
+            for c in range(classes):
+                total += spare[i * classes + c]
+            if not total >= 1.0:
+                return start + i
+            if proba:
+                for c in range(classes):
+                    joint[start + i, c] = spare[i * classes + c] / total
+            else:
+                log_total = log(total)
+                for c in range(classes):
+                    joint[start + i, c] = joint[start + i, c] - peak[i] - log_total
+    return -1
+
+
+@compiled
+def code_range(labels):
+    """The least and the largest of some integers."""
+    least = most = labels[0]
+    for i in range(len(labels)):
+        least = min(least, labels[i])
+        most = max(most, labels[i])
+    return least, most
+
+
+@compiled
+def look_up(labels, least, table, codes):
+    """The code of each integer label, from a table that starts at the least; tells the first without one, or -1."""
+    for i in range(len(labels)):
+        at = labels[i] - least
+        codes[i] = table[at] if 0 <= at < len(table) else -1
+        if codes[i] < 0:
+            return i
+    return -1
+
+
+@compiled
+def clear(numbers):
+    for i in range(len(numbers)):
+        numbers[i] = 0.0
+
+
+@compiled
+def holes(x):
+    """Whether any number is NaN or infinite."""
+    found = 0
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            found |= x[i, j] - x[i, j] != 0.0
+    return found != 0

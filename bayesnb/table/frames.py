@@ -1,0 +1,110 @@
+"""Tables that are dataframes: pandas, and whatever else narwhals reads."""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from bayesnb.table.containers import ArrayTable, SparseTable, Table, refuse_odd_shape
+from bayesnb.table.values import Distinct, distinct, floats
+from bayesnb.views import Columns
+
+Array = np.ndarray
+HAVE_LEVELS = (nw.String, nw.Object, nw.Categorical, nw.Enum)
+
+
+def open_table(x: Any) -> Table:
+    """The table behind whatever the user has."""
+    if type(x) is np.ndarray:
+        return ArrayTable(x)
+    if sparse.issparse(x):
+        return SparseTable(x)
+    if nw.dependencies.is_into_dataframe(x):
+        return FrameTable(x)
+    if hasattr(x, "collect"):
+        raise TypeError("X is a lazy frame: give X.collect().")
+    return ArrayTable(x)
+
+
+class FrameTable(Table):
+    """A dataframe. Columns are named by label."""
+
+    unnamed = False
+
+    def __init__(self, x: Any) -> None:
+        self.native = x
+        try:
+            self.x = nw.from_native(x, eager_only=True)
+        except nw.exceptions.DuplicateError as error:
+            raise ValueError(f"X has columns of the same name; rename them. {error}") from None
+        refuse_odd_shape(self.x.shape)
+        self.rows, self.width = self.x.shape
+        self.columns = tuple(self.x.columns)
+
+    def take(self, keep: Array) -> Self:
+        return type(self)(self.x.filter(keep.tolist()).to_native())
+
+    def _series(self, column: int) -> nw.Series:
+        return self.x[:, column]
+
+    def kind(self, column: int) -> str:
+        name, dtype = self.columns[column], self._series(column).dtype
+        if dtype == nw.Boolean:
+            return "flag"
+        if dtype.is_temporal():
+            raise ValueError(
+                f"column {name!r} holds {dtype}: make it a number or a category first, or drop it: {{{name!r}: None}}."
+            )
+        if not (dtype.is_numeric() or dtype in HAVE_LEVELS):
+            native = getattr(self._series(column).to_native(), "dtype", dtype)
+            raise ValueError(
+                f"column {name!r} holds {native}, for which no family can be guessed: declare or convert it."
+            )
+        return "number" if dtype.is_numeric() else "level"
+
+    def numbers(self, columns: Sequence[int]) -> Columns:
+        """Columns as they lie, bytes where all are booleans."""
+        parts = [self._numbers(column) for column in columns]
+        dtypes = {part.dtype for part in parts}
+        narrow = dtypes if dtypes in ({np.dtype(np.float32)}, {np.dtype(np.uint8)}) else {np.dtype(float)}
+        return Columns(parts, next(iter(narrow)))
+
+    def _numbers(self, column: int) -> Array:
+        series = self._series(column)
+        if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
+            return floats(self.columns[column], series.to_numpy())
+        if series.null_count():
+            return series.cast(nw.Float64).to_numpy()
+        plain = series.to_numpy()
+        return (
+            plain.view(np.uint8) if plain.dtype == bool else plain if plain.dtype.kind in "iuf" else plain.astype(float)
+        )
+
+    def _factorized(self, column: int) -> Distinct:
+        native = self._series(column).to_native()
+        if not isinstance(native, pd.Series):
+            return super()._factorized(column)
+        if isinstance(native.dtype, pd.CategoricalDtype):
+            return distinct(self.columns[column], native.cat.codes.to_numpy(), native.cat.categories)
+        if isinstance(native.dtype, pd.StringDtype):
+            return distinct(self.columns[column], *native.factorize())
+        return super()._factorized(column)
+
+    def values(self, column: int) -> Array:
+        series = self._series(column)
+        if series.dtype in (nw.Categorical, nw.Enum) and not self._categories(column):
+            series = series.cast(nw.String)  # arrow's dictionaries lose missing cells on the way
+        return series.to_numpy()
+
+    def declared(self, column: int) -> tuple[Any, ...] | None:
+        dtype = self._series(column).dtype
+        return tuple(dtype.categories) if isinstance(dtype, nw.Enum) else self._categories(column)
+
+    def _categories(self, column: int) -> tuple[Any, ...] | None:
+        """Those of pandas, which need not be text."""
+        native = self._series(column).to_native()
+        is_pandas = isinstance(getattr(native, "dtype", None), pd.CategoricalDtype)
+        return tuple(native.cat.categories.tolist()) if is_pandas else None

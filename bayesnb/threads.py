@@ -1,0 +1,32 @@
+"""Work on blocks of rows, on as many threads as allowed. Results come in order, whatever the number of threads."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+PIECE = 1 << 19  # cells that are worth handing to a thread
+SMALL = 1 << 15  # cells times classes below which a second thread costs more than it gives
+
+
+def pieces(rows: int, step: int) -> list[slice]:
+    """Consecutive blocks of so many rows."""
+    step = max(step, 1)
+    return [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
+
+
+def in_order[In, Out](work: Callable[[In], Out], items: Iterable[In], n_jobs: int | None) -> Iterator[Out]:
+    """`work` on each item, results in the order of the items."""
+    items = list(items)
+    threads = min(len(items), threads_of(n_jobs))
+    if threads <= 1:
+        yield from map(work, items)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        yield from pool.map(work, items)
+
+
+def threads_of(n_jobs: int | None) -> int:
+    """How many threads are meant: None or a negative number is one for each core that this process may use."""
+    if n_jobs is not None and n_jobs > 0:
+        return n_jobs
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,113 @@
+"""Run the workloads: `uv run python -m tests.benchmarks`."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from .cold import starts
+from .contest import How, Workload
+from .measure import machine
+from .picture import draw
+from .records import Agreement, Memory, Results, Timing
+from .show import markdown, report
+from .slopes import slopes
+from .workloads import WORKLOADS
+
+EXAMPLES = """examples:
+  python -m tests.benchmarks                               all of it, on a tenth of the rows, in a minute
+  python -m tests.benchmarks --only G1,M1 --no-slopes --no-starts
+  python -m tests.benchmarks --scale full --json full.json --picture times.svg
+  python -m tests.benchmarks --read full.json --markdown   the table for a page, from an earlier run
+  python -m tests.benchmarks --check                       exit status 1 if a target is missed by a factor of two
+"""
+SCALES = {"quick": 0.1, "full": 1.0}
+SECONDS = {"quick": 0.2, "full": 3.0}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, or read what was measured, and show it; the exit status."""
+    asked = parser().parse_args(arguments)
+    results = Results.from_json(Path(asked.read).read_text()) if asked.read else measured(asked)
+    print(markdown(results) if asked.markdown else report(results))
+    if asked.json:
+        Path(asked.json).write_text(results.to_json() + "\n")
+    if asked.picture:
+        draw(results, asked.picture)
+    if not (asked.check and results.failures):
+        return 0
+    print("\nmissed by far:", *results.failures, sep="\n  ", file=sys.stderr)
+    return 1
+
+
+def measured(asked: argparse.Namespace) -> Results:
+    """Everything that is asked for, workload by workload; talk goes to stderr."""
+    scale = SCALES.get(asked.scale) or float(asked.scale)
+    seconds = SECONDS.get(asked.scale, SECONDS["quick"]) if asked.seconds is None else asked.seconds
+    how = How(scale, seconds, asked.threads, asked.memory)
+    found = []
+    for work in asked.only:
+        say(f"{work.name}: {work.about}")
+        found += work.run(work, how)
+    results = Results(
+        machine() | {"scale": how.scale, "threads": how.threads},
+        [record for record in found if isinstance(record, Timing)],
+        [record for record in found if isinstance(record, Agreement)],
+        [record for record in found if isinstance(record, Memory)],
+    )
+    if asked.slopes:
+        say("slopes")
+        results.slopes.extend(slopes(how))
+    if asked.starts:
+        say("new processes")
+        results.starts.extend(starts())
+    return results
+
+
+def say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def chosen(names: str) -> list[Workload]:
+    """The workloads of these names; G1 stands for G1-holes too."""
+    known = {work.name: work for work in WORKLOADS}
+    asked = names.split(",")
+    unknown = set(asked) - set(known)
+    if unknown:
+        raise argparse.ArgumentTypeError(f"no workload {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+    return [work for name, work in known.items() if name in asked or name.split("-")[0] in asked]
+
+
+def scale(text: str) -> str:
+    """A word or a positive factor."""
+    if text not in SCALES and not float(text) > 0:
+        raise ValueError
+    return text
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    line = argparse.ArgumentParser(
+        prog="python -m tests.benchmarks",
+        description="Every workload side by side with scikit-learn, in one process, call by call in turn.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = line.add_argument
+    add("--scale", type=scale, default="quick", help="quick (default), full, or a factor for the full numbers of rows")
+    add("--only", type=chosen, default=WORKLOADS, metavar="G1,M1", help="these workloads; G1 includes G1-holes")
+    add("--threads", type=int, metavar="N", help="n_jobs of our estimators (default: theirs)")
+    add("--seconds", type=float, metavar="S", help="for each operation (default 0.2, full 3); three rounds at least")
+    add("--no-memory", dest="memory", action="store_false", help="do not measure memory")
+    add("--no-slopes", dest="slopes", action="store_false", help="do not measure how time grows")
+    add("--no-starts", dest="starts", action="store_false", help="do not measure the first calls of new processes")
+    add("--read", metavar="JSON", help="show an earlier run instead of measuring")
+    add("--json", metavar="PATH", help="write all figures")
+    add("--picture", metavar="PATH", help="draw them (SVG, or what the name's ending says)")
+    add("--markdown", action="store_true", help="print a Markdown table")
+    add("--check", action="store_true", help="exit status 1 if a target is missed by a factor of two")
+    return line
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,80 @@
+"""Time and memory of calls, and the machine that they ran on."""
+
+import ctypes
+import gc
+import os
+import pickle
+import platform
+import sys
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from time import perf_counter
+from timeit import timeit
+from typing import Any
+
+PACKAGES = ("bayesnb", "numpy", "scipy", "numba", "scikit-learn", "pandas")
+FEWEST = 3  # rounds
+PROCESS = Path("/proc/self")
+
+
+def interleaved(calls: Sequence[Callable[[], Any]], seconds: float, loops: int = 1) -> list[list[float]]:
+    """Seconds of each call, taken in turn: A B A B ..., three rounds at least, until `seconds` in all are spent."""
+    gc.collect()
+    taken: list[list[float]] = [[] for _ in calls]
+    end = perf_counter() + seconds
+    while len(taken[-1]) < FEWEST or perf_counter() < end:
+        for call, own in zip(calls, taken, strict=True):
+            own.append(timeit(call, number=loops) / loops)  # with the garbage collector off
+    return taken
+
+
+def peak[**P, Out](call: Callable[P, Out], *args: P.args, **kwargs: P.kwargs) -> tuple[Out, int | None]:
+    """What the call returns, and the bytes by which memory exceeded, at the peak, what was in use before."""
+    tidy()
+    try:
+        (PROCESS / "clear_refs").write_text("5")  # forget the high-water mark
+        before = kilobytes("VmRSS")
+    except OSError:  # not Linux
+        return call(*args, **kwargs), None
+    out = call(*args, **kwargs)
+    return out, 1024 * max(0, kilobytes("VmHWM") - before)
+
+
+def kilobytes(name: str) -> int:
+    """A figure of this process's memory, as Linux counts it."""
+    lines = (PROCESS / "status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(name))
+
+
+def tidy() -> None:
+    """Give freed memory back to the system, where the C library can."""
+    gc.collect()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
+    if trim is not None:
+        trim(0)
+
+
+def held(value: Any) -> int:
+    """Bytes of what a value keeps, its arrays above all."""
+    buffers: list[pickle.PickleBuffer] = []
+    rest = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
+    return len(rest) + sum(buffer.raw().nbytes for buffer in buffers)
+
+
+def size(x: Any) -> int:
+    """Bytes of a table."""
+    if hasattr(x, "memory_usage"):
+        return int(x.memory_usage(index=False, deep=True).sum())
+    return sum(getattr(x, name).nbytes for name in ("data", "indices", "indptr")) if hasattr(x, "indptr") else x.nbytes
+
+
+def cores() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def machine() -> dict[str, Any]:
+    """Where the figures come from."""
+    versions = {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
+    return {"system": sys.platform, "processor": platform.machine(), "cores": cores(), "versions": versions}

@@ -1,0 +1,172 @@
+"""What a run finds out: small records that know their goal, and how all of them become JSON and return from it.
+
+`ok` says that a record reached its goal, `failed` that it missed it by so much that noise is no excuse.
+"""
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
+
+SLACK = 2.0  # a ratio under its goal by more than this factor has failed
+SLOPE, SLOPE_SLACK = 1.1, 1.25
+FIRST_CALL = 3.0  # seconds
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds a call, medians; `times` is how many times faster we are, `spread` its range over the rounds."""
+
+    workload: str
+    about: str
+    shape: tuple[int, int]
+    operation: str
+    theirs: float
+    ours: float
+    times: float
+    spread: tuple[float, float]
+    rounds: int
+    target: float | None = None
+    limit: float | None = None  # seconds, whatever scikit-learn takes
+    against: str = "scikit-learn"
+
+    @property
+    def share(self) -> float | None:
+        """How much of the goal is reached; 1 is all of it."""
+        if self.target is not None:
+            return self.times / self.target
+        return None if self.limit is None else self.limit / self.ours
+
+    @property
+    def ok(self) -> bool | None:
+        return None if self.share is None else self.share >= 1
+
+    @property
+    def failed(self) -> bool:
+        return self.share is not None and self.share < 1 / SLACK
+
+    def __str__(self) -> str:
+        goal = f"{self.target:g} times" if self.target is not None else f"{1e6 * (self.limit or 0):g} µs"
+        return f"{self.workload} {self.operation}: {self.times:.2f} times faster, {1e6 * self.ours:.0f} µs; goal {goal}"
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """The largest difference of two probabilities, ours plugged in as scikit-learn plugs in."""
+
+    workload: str
+    rows: int
+    difference: float
+    tolerance: float
+
+    @property
+    def ok(self) -> bool:
+        return self.difference <= self.tolerance
+
+    @property
+    def failed(self) -> bool:
+        return not self.ok
+
+    def __str__(self) -> str:
+        return f"{self.workload}: probabilities differ by {self.difference:.1e}, tolerance {self.tolerance:.0e}"
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes that a call needed at its peak above what was there before; None where that cannot be measured."""
+
+    workload: str
+    operation: str
+    table: int
+    theirs: int | None
+    ours: int | None
+    allowed: int
+
+    @property
+    def ok(self) -> bool | None:
+        return None if self.ours is None else self.ours <= self.allowed
+
+    @property
+    def failed(self) -> bool:
+        return self.ours is not None and self.ours > SLACK * self.allowed
+
+    def __str__(self) -> str:
+        return f"{self.workload} {self.operation}: {(self.ours or 0) / 1e6:.0f} MB, allowed {self.allowed / 1e6:.0f}"
+
+
+@dataclass(frozen=True)
+class Slope:
+    """How our time grows along one axis: 1 is in proportion."""
+
+    family: str
+    operation: str
+    axis: str
+    sizes: list[int]
+    seconds: list[float]
+    slope: float
+
+    @property
+    def ok(self) -> bool:
+        return self.slope <= SLOPE
+
+    @property
+    def failed(self) -> bool:
+        return self.slope > SLOPE_SLACK
+
+    def __str__(self) -> str:
+        return f"{self.family} {self.operation}: slope {self.slope:.2f} in {self.axis}, at most {SLOPE}"
+
+
+@dataclass(frozen=True)
+class Start:
+    """Seconds of the first calls of a new process; `said` is what it printed on stderr, which is nothing."""
+
+    family: str
+    cache: str
+    seconds: dict[str, float]
+    said: str = ""
+
+    @property
+    def worst(self) -> float:
+        return max((self.seconds[call] for call in ("fit", "predict") if call in self.seconds), default=float("inf"))
+
+    @property
+    def ok(self) -> bool:
+        return not self.said and self.worst <= FIRST_CALL
+
+    @property
+    def failed(self) -> bool:
+        return bool(self.said) or self.worst > SLACK * FIRST_CALL
+
+    def __str__(self) -> str:
+        return f"{self.family}, {self.cache} cache: first call {self.worst:.1f} s, at most {FIRST_CALL:g}. {self.said}"
+
+
+type Record = Timing | Agreement | Memory | Slope | Start
+
+
+@dataclass(frozen=True)
+class Results:
+    """Everything that a run found out, and where."""
+
+    machine: dict[str, Any] = field(default_factory=dict)
+    timings: list[Timing] = field(default_factory=list)
+    agreements: list[Agreement] = field(default_factory=list)
+    memory: list[Memory] = field(default_factory=list)
+    slopes: list[Slope] = field(default_factory=list)
+    starts: list[Start] = field(default_factory=list)
+
+    @property
+    def failures(self) -> list[str]:
+        """What missed its goal, and by far."""
+        every: tuple[Record, ...] = (*self.timings, *self.agreements, *self.memory, *self.slopes, *self.starts)
+        return [str(record) for record in every if record.failed]
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), indent=1)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        said = json.loads(text)
+        kinds = {"timings": Timing, "agreements": Agreement, "memory": Memory, "slopes": Slope, "starts": Start}
+        lists = {name: [kind(**entry) for entry in said[name]] for name, kind in kinds.items()}
+        return cls(said["machine"], **lists)

@@ -1,0 +1,163 @@
+"""A run's results as plain tables for a terminal, and as Markdown for a page."""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from .records import SLOPE, Memory, Results, Slope, Timing
+
+Rows = Sequence[Sequence[str]]
+
+
+def report(results: Results) -> str:
+    """All tables that have rows, one below the other."""
+    where = results.machine
+    versions = ", ".join(f"{name} {number}" for name, number in where["versions"].items())
+    tables = (times, agreement, memory, slopes, starts)
+    about = f"{where['scale']:g} of the full numbers of rows; {where['cores']} cores; {versions}"
+    return "\n\n".join([about, *filter(None, (table(results) for table in tables))])
+
+
+def times(results: Results) -> str:
+    """Both sides' time of every workload and operation."""
+    header = (
+        "workload",
+        "operation",
+        "scikit-learn ms",
+        "ours ms",
+        "times faster",
+        "range",
+        "target",
+        "ok",
+        "table",
+        "rows x columns",
+    )
+    rows = [
+        (
+            t.workload,
+            t.operation,
+            number(1e3 * t.theirs),
+            number(1e3 * t.ours),
+            number(t.times),
+            f"{number(t.spread[0])}..{number(t.spread[1])}",
+            goal(t),
+            mark(t.ok),
+            t.about,
+            shape(t),
+        )
+        for t in results.timings
+    ]
+    return aligned(header, rows, left=(0, 1, 7, 8))
+
+
+def agreement(results: Results) -> str:
+    """How far our probabilities, plugged in as scikit-learn's, are from scikit-learn's."""
+    header = ("same numbers", "rows", "largest difference", "tolerance", "ok")
+    rows = [
+        (a.workload, f"{a.rows:,}", f"{a.difference:.1e}", f"{a.tolerance:.0e}", mark(a.ok)) for a in results.agreements
+    ]
+    return aligned(header, rows, left=(0, 4))
+
+
+def memory(results: Results) -> str:
+    """Extra memory at the peak."""
+    header = ("extra memory, MB", "operation", "table", "scikit-learn", "ours", "allowed", "ok")
+    rows = [
+        (m.workload, m.operation, *map(megabytes, (m.table, m.theirs, m.ours, m.allowed)), mark(m.ok))
+        for m in results.memory
+    ]
+    return aligned(header, rows, left=(0, 1, 6))
+
+
+def slopes(results: Results) -> str:
+    """One line for each family and operation."""
+    header = (f"slope, at most {SLOPE}", "operation", "rows", "features", "classes", "ok")
+    rows = [
+        (*key, *(f"{s.slope:.2f}" for s in line), mark(all(s.ok for s in line)))
+        for key, line in lines_of(results.slopes)
+    ]
+    return aligned(header, rows, left=(0, 1, 5))
+
+
+def lines_of(records: list[Slope]) -> Iterator[tuple[tuple[str, str], list[Slope]]]:
+    """The slopes along all axes, for each family and operation."""
+
+    def key(slope: Slope) -> tuple[str, str]:
+        return slope.family, slope.operation
+
+    return ((which, list(line)) for which, line in groupby(sorted(records, key=key), key))
+
+
+def starts(results: Results) -> str:
+    """The first calls of new processes."""
+    header = ("new process, s", "cache", "import bayesnb", "an estimator", "first fit", "first predict", "ok", "")
+    calls = ("import", "name", "fit", "predict")
+    rows = [
+        (s.family, s.cache, *(f"{s.seconds[c]:.2f}" if c in s.seconds else "-" for c in calls), mark(s.ok), s.said)
+        for s in results.starts
+    ]
+    return aligned(header, rows, left=(0, 1, 6, 7))
+
+
+def markdown(results: Results) -> str:
+    """A line for each workload: both sides' times, how many times faster, memory at the peak."""
+    head = (
+        "| | rows x columns | `fit`, ms | times faster | `predict_proba`, ms | times faster | memory of both, MB |",
+        "|---|---|---|---|---|---|---|",
+    )
+    lines = []
+    for (name, about, sides), of in groupby(results.timings, lambda t: (t.workload, t.about, shape(t))):
+        by = {timing.operation: timing for timing in of}
+        fit, predict, plugged = by.get("fit") or by.get("partial_fit"), by.get("predict"), by.get("plug-in")
+        faster = cell(predict)[1] + (f" ({number(plugged.times)} plugged in)" if plugged else "")
+        peaks = ", ".join(pair(m) for m in results.memory if m.workload == name)
+        lines.append(
+            f"| {name}: {about} | {sides} | {' | '.join(cell(fit))} | {cell(predict)[0]} | {faster} | {peaks} |"
+        )
+    return "\n".join((*head, *lines))
+
+
+def cell(timing: Timing | None) -> tuple[str, str]:
+    """Milliseconds, theirs → ours, and how many times faster."""
+    if timing is None:
+        return "", ""
+    return f"{number(1e3 * timing.theirs)} → {number(1e3 * timing.ours)}", f"**{number(timing.times)}**"
+
+
+def pair(record: Memory) -> str:
+    return f"{megabytes(record.theirs)} → {megabytes(record.ours)}"
+
+
+def aligned(header: Sequence[str], rows: Rows, left: Sequence[int]) -> str:
+    """Columns of equal width, to the right but for those named; nothing if there are no rows."""
+    if not rows:
+        return ""
+    table = [header, *rows]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    rule = ["-" * width for width in widths]
+    lines = ([f"{cell:{'<' if j in left else '>'}{widths[j]}}" for j, cell in enumerate(row)] for row in table)
+    top, *rest = ("  ".join(line).rstrip() for line in lines)
+    return "\n".join((top, "  ".join(rule), *rest))
+
+
+def number(value: float) -> str:
+    """Some three digits, never an exponent."""
+    digits = next((digits for bound, digits in ((1, 3), (10, 2), (100, 1)) if value < bound), 0)
+    return f"{value:,.{digits}f}"
+
+
+def shape(timing: Timing) -> str:
+    return " x ".join(f"{side:,}" for side in timing.shape)
+
+
+def goal(timing: Timing) -> str:
+    if timing.limit is not None:
+        return f"{1e6 * timing.limit:.0f} µs"
+    return "-" if timing.target is None else f"{timing.target:g}"
+
+
+def megabytes(amount: int | None) -> str:
+    return "n/a" if amount is None else f"{amount / 1e6:,.0f}"
+
+
+def mark(ok: bool | None) -> str:
+    return {True: "yes", False: "NO", None: "-"}[ok]

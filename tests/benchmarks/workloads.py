@@ -1,0 +1,201 @@
+"""The workloads: what is measured, against what, and what must be reached."""
+
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from scipy.special import softmax
+from sklearn import naive_bayes as sk
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OrdinalEncoder
+
+from bayesnb import BernoulliNB, CategoricalNB, Gaussian, GaussianNB, MultinomialNB, NaiveBayes, NormalInverseGamma
+
+from .contest import MLE, Workload, one_row, stream
+from .data import Array, bits, categories, codes, iris, mixed, reals, texts, words
+
+GaussianTheirs = partial(sk.GaussianNB, var_smoothing=0)
+
+
+def encoded() -> Pipeline:
+    """Scikit-learn's way with levels that are no codes."""
+    return make_pipeline(OrdinalEncoder(dtype=np.int64), sk.CategoricalNB())
+
+
+class TwoModels:
+    """Scikit-learn's way with real columns beside levels: two models, and the class prior counted once."""
+
+    def fit(self, x: pd.DataFrame, y: Array) -> Self:
+        self.encoder = OrdinalEncoder(dtype=np.int64)
+        self.reals = GaussianTheirs().fit(x.filter(like="r"), y)
+        self.levels = sk.CategoricalNB().fit(self.encoder.fit_transform(x.filter(like="c")), y)
+        return self
+
+    def predict_proba(self, x: pd.DataFrame) -> Array:
+        joint = self.reals.predict_joint_log_proba(x.filter(like="r"))
+        joint += self.levels.predict_joint_log_proba(self.encoder.transform(x.filter(like="c")))
+        return softmax(joint - self.levels.class_log_prior_, axis=1)
+
+
+def mixed_naive_bayes(estimate: str = "predictive", **arguments: Any) -> NaiveBayes:
+    """Ours for the mixed frame; the mean under an empty prior is the maximum likelihood that scikit-learn takes."""
+    if estimate == "predictive":
+        return NaiveBayes(**arguments)
+    empty = Gaussian(NormalInverseGamma(mean=0.0, count=0.0, shape=1.0, scale=0.0))
+    return NaiveBayes({f"r{j}": empty for j in range(20)}, estimate=estimate, **arguments)
+
+
+gaussian = partial(Workload, theirs=GaussianTheirs, ours=GaussianNB, as_theirs=MLE)
+multinomial = partial(Workload, theirs=sk.MultinomialNB, ours=MultinomialNB)
+bernoulli = partial(Workload, theirs=sk.BernoulliNB, ours=BernoulliNB)
+frame = partial(Workload, theirs=encoded, ours=NaiveBayes)
+
+WORKLOADS = [
+    gaussian(
+        name="G1",
+        about="Gaussian, 10 classes",
+        rows=1_000_000,
+        table=partial(reals, columns=50, classes=10),
+        goals={"fit": 15, "predict": 15, "plug-in": None},
+    ),
+    gaussian(
+        name="G2",
+        about="Gaussian, 2 classes",
+        rows=100_000,
+        table=partial(reals, columns=500, classes=2),
+        goals={"fit": 12, "predict": 15},
+    ),
+    gaussian(
+        name="G3",
+        about="Gaussian, 10 classes, float32",
+        rows=1_000_000,
+        table=partial(reals, columns=50, classes=10, dtype=np.float32),
+        goals={"fit": 12, "predict": 12},
+        tolerance=1e-3,  # scikit-learn's means and variances are then float32's
+    ),
+    gaussian(
+        name="G1-holes",
+        about="Gaussian, 10 % of it missing, against ourselves without",
+        rows=1_000_000,
+        table=partial(reals, columns=50, classes=10, missing=0.1),
+        theirs=None,
+        given=np.nan_to_num,
+        goals={"fit": 1 / 2, "predict": 1 / 4},
+    ),
+    multinomial(
+        name="M1",
+        about="word counts (CSR), 20 classes",
+        rows=200_000,
+        table=partial(words, columns=50_000, classes=20, length=84),
+        goals={"fit": 3.5, "predict": 2, "plug-in": 3},
+    ),
+    multinomial(
+        name="M2",
+        about="word counts (CSR), 1,000 classes",
+        rows=100_000,
+        table=lambda rows: words(rows, columns=rows // 2, classes=1_000, length=84),  # its parameters grow with it
+        goals={"fit": 60, "predict": 6},
+    ),
+    bernoulli(
+        name="B1",
+        about="words that occur (CSR), 20 classes",
+        rows=200_000,
+        table=partial(words, columns=50_000, classes=20, length=84, binary=True),
+        goals={"fit": 4, "predict": 4, "plug-in": 4},
+    ),
+    bernoulli(
+        name="B2",
+        about="zeros and ones, float64",
+        rows=500_000,
+        table=partial(bits, columns=100, classes=10),
+        goals={"fit": 25, "predict": 12},
+    ),
+    bernoulli(
+        name="B2-uint8",
+        about="zeros and ones, uint8",
+        rows=500_000,
+        table=partial(bits, columns=100, classes=10, dtype=np.uint8),
+        goals={"fit": 150, "predict": 18},
+    ),
+    Workload(
+        name="C1",
+        about="integer codes",
+        rows=1_000_000,
+        table=partial(codes, columns=30, classes=5),
+        theirs=sk.CategoricalNB,
+        ours=CategoricalNB,
+        goals={"fit": 30, "predict": 20},
+    ),
+    frame(
+        name="C2",
+        about="pandas categoricals",
+        rows=500_000,
+        table=partial(categories, columns=30, classes=5),
+        goals={"fit": 100, "predict": 40},
+    ),
+    frame(
+        name="C2s",
+        about="strings",
+        rows=200_000,
+        table=partial(texts, columns=30, classes=5),
+        goals={"fit": 20, "predict": 9},
+    ),
+    frame(
+        name="X1",
+        about="a frame of floats and categoricals",
+        rows=500_000,
+        table=partial(mixed, columns=20, classes=5),
+        theirs=TwoModels,
+        ours=mixed_naive_bayes,
+        goals={"fit": 50, "predict": 25},
+    ),
+    gaussian(
+        name="P1",
+        about="partial_fit, 1,000 rows a batch",
+        rows=1_000_000,
+        table=partial(reals, columns=50, classes=10),
+        goals={"partial_fit": 10},
+        run=partial(stream, batch=1_000),
+    ),
+    gaussian(
+        name="P1-20",
+        about="partial_fit, 20 rows a batch",
+        rows=20_000,
+        table=partial(reals, columns=50, classes=10),
+        goals={"partial_fit": 5},
+        run=partial(stream, batch=20),
+    ),
+    gaussian(
+        name="S1",
+        about="one row, array",
+        rows=150,
+        table=partial(iris, kind="array"),
+        goals={"predict": 20},
+        run=one_row,
+    ),
+    multinomial(
+        name="S1-csr",
+        about="one row, CSR",
+        rows=2_000,
+        table=partial(words, columns=1_000, classes=3, length=30),
+        goals={"predict": 25},
+        run=one_row,
+    ),
+    gaussian(
+        name="S1-list",
+        about="one row, list",
+        rows=150,
+        table=partial(iris, kind="list"),
+        goals={"predict": None},
+        run=partial(one_row, limit=60e-6),
+    ),
+    gaussian(
+        name="S1-frame",
+        about="one row, frame",
+        rows=150,
+        table=partial(iris, kind="frame"),
+        goals={"predict": None},
+        run=one_row,
+    ),
+]

@@ -1,0 +1,87 @@
+"""The benchmarks run, agree with scikit-learn, and notice a missed target. No test here depends on a time."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from benchmarks.__main__ import main
+from benchmarks.records import Results
+from benchmarks.workloads import WORKLOADS
+
+NAMES = ["G1", "G1-holes", "C1", "P1", "P1-20"]
+TINY = ["--scale", "0.002", "--seconds", "0", "--only", "G1,C1,P1", "--no-slopes", "--no-starts"]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the figures and the picture of a tiny run."""
+    folder = tmp_path_factory.mktemp("benchmarks")
+    files = ["--json", str(folder / "run.json"), "--picture", str(folder / "run.svg")]
+    assert main([*TINY, *files]) == 0
+    return folder
+
+
+def changed(run: Path, **timing: Any) -> str:
+    """The path of a copy of the figures in which every timing is changed, and nothing but timings is kept."""
+    said = json.loads((run / "run.json").read_text())
+    said = {**said, "memory": [], "timings": [{**entry, **timing} for entry in said["timings"]]}
+    path = run / "changed.json"
+    path.write_text(json.dumps(said))
+    return str(path)
+
+
+def test_a_run_times_both_sides_of_every_workload_asked_for(run: Path) -> None:
+    results = Results.from_json((run / "run.json").read_text())
+    assert list(dict.fromkeys(t.workload for t in results.timings)) == NAMES
+    assert all(t.times == t.theirs / t.ours > 0 and t.spread[0] <= t.spread[1] for t in results.timings)
+    assert {"numpy", "scikit-learn", "bayesnb"} <= set(results.machine["versions"])
+
+
+def test_a_run_gives_scikit_learns_numbers(run: Path) -> None:
+    agreements = Results.from_json((run / "run.json").read_text()).agreements
+    assert [a.workload for a in agreements] == ["G1", "C1"]
+    assert all(a.difference < 1e-9 for a in agreements)
+
+
+def test_figures_survive_json(run: Path) -> None:
+    text = (run / "run.json").read_text()
+    assert json.loads(Results.from_json(text).to_json()) == json.loads(text)
+
+
+def test_the_tables_have_a_line_for_every_figure(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results = Results.from_json((run / "run.json").read_text())
+    main(["--read", str(run / "run.json")])
+    lines = capsys.readouterr().out.splitlines()
+    assert sum(line.split()[:1] == ["G1"] for line in lines) == 3 + 1 + len(results.memory[:2])
+    main(["--read", str(run / "run.json"), "--markdown"])
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2 + len(NAMES)
+    assert {line.count("|") for line in lines} == {8}
+
+
+def test_the_picture_names_the_workloads_but_not_those_against_ourselves(run: Path) -> None:
+    picture = (run / "run.svg").read_text()
+    assert "integer codes" in picture
+    assert "ourselves" not in picture
+
+
+@pytest.mark.parametrize(("target", "status"), [(1e9, 1), (1e-9, 0)])
+def test_check_fails_where_a_target_is_missed_by_far(run: Path, target: float, status: int) -> None:
+    assert main(["--read", changed(run, target=target), "--check"]) == status
+
+
+def test_check_tells_what_missed(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["--read", changed(run, target=1e9), "--check"])
+    assert "C1 predict" in capsys.readouterr().err
+
+
+def test_an_unknown_workload_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["--only", "G1,Z9"])
+    assert "no workload Z9; there are G1, G2" in capsys.readouterr().err
+
+
+def test_a_workload_has_its_own_name() -> None:
+    names = [work.name for work in WORKLOADS]
+    assert len(set(names)) == len(names)
