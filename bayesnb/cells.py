@@ -135,8 +135,8 @@ def refuse_extremes(names: Names, x: Any, stats: GaussianStats) -> None:
 
     Only columns with an odd variance are looked at again, constant ones among them.
     """
-    pooled = stats.pooled()
     with np.errstate(all="ignore"):
+        pooled = stats.pooled()
         variance = ratio(pooled.ssd, pooled.count)
         usual = (variance > 1e-290) & (variance < 1e290) & (np.abs(pooled.mean) < 1e145)
     odd = np.flatnonzero(~usual)

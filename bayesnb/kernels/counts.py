@@ -5,6 +5,7 @@ from math import lgamma
 import numpy as np
 
 from bayesnb.kernels.compiled import compiled
+from bayesnb.kernels.flags import is_odd
 from bayesnb.kernels.math import log
 
 LANES = 8  # classes whose table entries lie side by side: one line of a cache
@@ -90,7 +91,7 @@ def tally(data, indices, indptr, weight, counts, orders, order, starts, first, l
 
 @compiled
 def tally_flags(data, indices, indptr, weight, threshold, ones, missing, order, starts, first, last):
-    """Adds the rows of some classes to their ones and missing cells, `(c, k)` each; tells if all were 0 or 1."""
+    """Adds the rows of some classes to their ones and missing cells, `(c, k)` each; tells if none was odd."""
     strict = threshold != threshold
     level = 0.5 if strict else threshold
     odd = 0
@@ -104,15 +105,15 @@ def tally_flags(data, indices, indptr, weight, threshold, ones, missing, order, 
                     up[indices[p]] += weight[i]
                 elif v != v:
                     hole[indices[p]] += weight[i]
-                odd |= (v != 0) & (v != 1) & (v == v)
-    return not strict or odd == 0
+                odd |= is_odd(v, strict)
+    return odd == 0
 
 
 @compiled
 def score_flags(data, indices, indptr, threshold, gain, zero, start, out):
     """Adds what a one is worth beyond a zero, and takes back a missing cell's zero: `2 of (tiles, k, LANES)`.
 
-    Tells if every stored cell was 0 or 1, or there is a threshold.
+    Tells if no stored cell was odd.
     """
     strict = threshold != threshold
     level = 0.5 if strict else threshold
@@ -130,10 +131,10 @@ def score_flags(data, indices, indptr, threshold, gain, zero, start, out):
                 elif v != v:
                     for k in range(LANES):
                         total[k] -= zero[tile, word, k]
-                odd |= (v != 0) & (v != 1) & (v == v)
+                odd |= is_odd(v, strict)
             for k in range(min(LANES, out.shape[1] - first)):
                 out[i, first + k] += total[k]
-    return not strict or odd == 0
+    return odd == 0
 
 
 @compiled

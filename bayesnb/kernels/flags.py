@@ -1,6 +1,6 @@
 """Columns of zeros and ones in dense arrays: a one is above the threshold; NaN is missing.
 
-Without a threshold (NaN) every cell must be 0, 1 or missing; anything else is answered by `False`.
+Without a threshold (NaN) every cell must be 0, 1 or missing; anything else, and infinity, is answered by `False`.
 """
 
 import numpy as np
@@ -18,24 +18,32 @@ def tally(x, labels, weight, threshold, ones, missing):
     level = 0.5 if strict else threshold
     odd = 0
     for i in range(len(x)):
-        odd |= tally_row(x[i], weight[i], level, ones[labels[i]], missing[labels[i]])
-    return not strict or odd == 0
+        odd |= tally_row(x[i], weight[i], strict, level, ones[labels[i]], missing[labels[i]])
+    return odd == 0
 
 
 @compiled
-def tally_row(row, w, level, ones, missing):
+def tally_row(row, w, strict, level, ones, missing):
     odd = 0
     for j in range(len(row)):
         v = row[j]
         ones[j] += w if v > level else 0.0
         missing[j] += 0.0 if v == v else w
-        odd |= (v != 0) & (v != 1) & (v == v)
+        odd |= is_odd(v, strict)
     return odd
 
 
 @compiled
-def tally_bytes(x, labels, level, ones):
-    """Adds the number of ones where every row counts once, `(r, f), (r,) -> (c, f)`; tells if all are 0 or 1."""
+def is_odd(v, strict):
+    """Whether a cell is infinite, or, where there is no threshold, neither 0 nor 1 nor missing."""
+    return (v == v) & ((v - v != 0) | (strict & (v != 0) & (v != 1)))
+
+
+@compiled
+def tally_bytes(x, labels, threshold, ones):
+    """Adds the number of ones where every row counts once, `(r, f), (r,) -> (c, f)`."""
+    strict = threshold != threshold
+    level = 0.5 if strict else threshold
     classes, features = ones.shape
     few, rows = np.zeros((classes, features), np.uint8), np.zeros(classes, np.int64)
     odd = 0
@@ -48,7 +56,7 @@ def tally_bytes(x, labels, level, ones):
             pour(few[c], ones[c])
     for c in range(classes):
         pour(few[c], ones[c])
-    return odd == 0
+    return not strict or odd == 0
 
 
 @compiled
@@ -88,6 +96,6 @@ def pack(x, threshold, digits, codes):
                 number += worth * (np.int64(v > level) + np.int64(not seen) * 2)
                 worth *= digits
                 hole |= not seen
-                odd |= (v != 0) & (v != 1) & seen
+                odd |= is_odd(v, strict)
             codes[i, start // GROUP] = number
-    return np.int64(hole) + 2 * np.int64(strict and odd != 0)
+    return np.int64(hole) + 2 * np.int64(odd)

@@ -61,13 +61,14 @@ def block_moments(x, codes, weight, out):
                 out[1, c, j] /= count
     if holes(out[1]):
         means_with_holes(x, codes, weight, out)
+    lost = np.zeros((classes, features))
     for c in range(classes):
-        deviations(x, order[starts[c] : starts[c + 1]], weight, out[1, c], out[2, c], out[3, c])
+        deviations(x, order[starts[c] : starts[c + 1]], weight, out[1, c], out[2, c], lost[c], out[3, c])
     for c in range(classes):
         for j in range(features):
             count = out[0, c, j]
             if count > 0.0:
-                slip = out[2, c, j] / count
+                slip = (out[2, c, j] + lost[c, j]) / count
                 out[2, c, j] = slip
                 out[3, c, j] = max(out[3, c, j] - count * slip * slip, 0.0)
 
@@ -101,21 +102,24 @@ def count_seen(count, total, row, w):
 
 
 @compiled
-def deviations(x, rows, weight, mean, slip, ssd):
+def deviations(x, rows, weight, mean, slip, lost, ssd):
     """Sums of deviations and of their squares over one class's rows, four at a time; missing cells deviate by 0."""
     whole = len(rows) - len(rows) % 4
     for e in range(0, whole, 4):
         a, b, c, d = rows[e], rows[e + 1], rows[e + 2], rows[e + 3]
-        four(mean, slip, ssd, x[a], x[b], x[c], x[d], weight[a], weight[b], weight[c], weight[d])
+        four(mean, slip, lost, ssd, x[a], x[b], x[c], x[d], weight[a], weight[b], weight[c], weight[d])
     for e in range(whole, len(rows)):
         i = rows[e]
-        four(mean, slip, ssd, x[i], x[i], x[i], x[i], weight[i], 0.0, 0.0, 0.0)
+        four(mean, slip, lost, ssd, x[i], x[i], x[i], x[i], weight[i], 0.0, 0.0, 0.0)
 
 
 @compiled
-def four(mean, slip, ssd, xa, xb, xc, xd, wa, wb, wc, wd):
+def four(mean, slip, lost, ssd, xa, xb, xc, xd, wa, wb, wc, wd):
     for j in range(len(mean)):
         a, b, c, d = xa[j] - mean[j], xb[j] - mean[j], xc[j] - mean[j], xd[j] - mean[j]
         a, b, c, d = (a if a == a else 0.0), (b if b == b else 0.0), (c if c == c else 0.0), (d if d == d else 0.0)
-        slip[j] += (wa * a + wb * b) + (wc * c + wd * d)
+        old, new = slip[j], (wa * a + wb * b) + (wc * c + wd * d)
+        slip[j] = old + new
+        kept = slip[j] - old
+        lost[j] += (old - (slip[j] - kept)) + (new - kept)  # Knuth's: what the sum rounded away
         ssd[j] += (wa * a * a + wb * b * b) + (wc * c * c + wd * d * d)
