@@ -14,15 +14,15 @@ from scipy import sparse
 from bayesnb import kernels
 from bayesnb.families.base import Array, Cells, Family
 from bayesnb.families.gaussian import GaussianStats
-from bayesnb.special import ratio
 from bayesnb.table import Table
 from bayesnb.threads import pieces
-from bayesnb.views import Coded, Columns, Dense, Flags, entries, rows_at_once
+from bayesnb.views import Coded, Columns, Dense, Flags, Lookup, entries, rows_at_once
 
 ROWS_AT_ONCE = 1 << 14
 MOST_COUNTS = 1e100
 MOST_LEVELS = 1 << 20  # integers that a column's table of codes may span
 Names = Sequence[Hashable]
+Levels = tuple[Any, ...]
 
 
 def read_numbers(family: Family, names: Names, x: Any) -> Cells:
@@ -76,29 +76,38 @@ def _check_counts(family: Family, names: Names, x: Any) -> None:
         refuse(x, names, lambda part: part - np.floor(part) > 0, "a count is no whole number", advice)
 
 
-def coded(table: Table, places: Sequence[int], levels: Sequence[tuple[Any, ...]], reserve: bool) -> Coded:
-    """Columns of levels as codes, made of whatever integers stand for their values."""
-    unknown = np.array([len(known) if reserve else -2 for known in levels], np.int64)
-    integers = table.integers(places)
-    if integers is not None and all(_span(known) <= MOST_LEVELS for known in levels):
-        least = np.array([int(min(known, default=0)) for known in levels], np.int64)
-        return Coded(integers, least, [_places(known) for known in levels], unknown, None)
+def coded(table: Table, places: Sequence[int], levels: Sequence[Levels], unknown: Array, whole: Lookup | None) -> Coded:
+    """Columns of levels as codes, made of whatever integers stand for their values.
+
+    `whole` is how to look up integers, where the levels are such; see `of_integers`.
+    """
+    integers = None if whole is None else table.integers(places)
+    if integers is not None and whole is not None:
+        return Coded(integers, whole)
     found = [table.distinct(place) for place in places]
     at = [{level: code for code, level in enumerate(known)} for known in levels]
     codes = [[-1] + [own.get(value, -2) for value in seen.values] for own, seen in zip(at, found, strict=True)]
-    columns = Columns([seen.codes for seen in found], np.dtype(np.int32))
     values = [seen.values for seen in found]
-    return Coded(columns, np.full(len(places), -1), [np.array(own, np.int64) for own in codes], unknown, values)
+    lookup = Lookup(np.full(len(places), -1), [np.array(own, np.int64) for own in codes], unknown, values)
+    return Coded(Columns([seen.codes for seen in found], np.dtype(np.int32)), lookup)
 
 
-def _span(levels: tuple[Any, ...]) -> float:
+def of_integers(levels: Sequence[Levels], unknown: Array) -> Lookup | None:
+    """How integers are looked up among levels that are numbers, unless those lie too far apart."""
+    if any(_span(known) > MOST_LEVELS for known in levels):
+        return None
+    least = np.array([int(min(known, default=0)) for known in levels], np.int64)
+    return Lookup(least, [_places(known) for known in levels], unknown, None)
+
+
+def _span(levels: Levels) -> float:
     """How many integers lie between the least and the largest level; infinitely many if they are no numbers."""
     if not all(isinstance(level, Real) for level in levels):
         return np.inf
     return max(levels, default=0) - min(levels, default=0) + 1
 
 
-def _places(levels: tuple[Any, ...]) -> Array:
+def _places(levels: Levels) -> Array:
     """Where each integer, from the least level on, stands among the levels; -2 for one that is none."""
     least = int(min(levels, default=0))
     places = np.full(int(_span(levels)) if levels else 0, -2, np.int64)
@@ -133,15 +142,14 @@ def _first(part: Any, flagged: Array) -> tuple[int, int, Any]:
 def refuse_extremes(names: Names, x: Any, stats: GaussianStats) -> None:
     """Raise for a column whose squared deviations leave the range of floats, or that holds an infinite number.
 
-    Only columns with an odd variance are looked at again, constant ones among them.
+    Only columns with an odd variance in every class are looked at again, constant ones among them.
     """
-    with np.errstate(all="ignore"):
-        pooled = stats.pooled()
-        variance = ratio(pooled.ssd, pooled.count)
-        usual = (variance > 1e-290) & (variance < 1e290) & (np.abs(pooled.mean) < 1e145)
-    odd = np.flatnonzero(~usual)
-    if not odd.size:
+    with np.errstate(invalid="ignore"):
+        spread = stats.ssd.max(axis=0)
+        usual = (spread > 1e-280) & (spread < 1e280) & (np.abs(stats.mean).max(axis=0) < 1e140)
+    if usual.all():
         return
+    odd = np.flatnonzero(~usual)
     least, most = _range(x, odd)
     with np.errstate(over="ignore", invalid="ignore"):
         spread = np.where(most > least, most.astype(float) - least, 1.0)

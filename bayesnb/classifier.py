@@ -16,9 +16,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayesnb import kernels
 from bayesnb.evaluate import temper_by_loo
-from bayesnb.families.base import Array, Belief, Cells, Density, Family
+from bayesnb.families.base import Array, Belief, Cells, Family
 from bayesnb.labels import distinct, encode, weights
-from bayesnb.model import Model, Product, ProductDensity, ProductStats, Rows, observe
+from bayesnb.model import Joint, Model, ProductStats, Rows, observe
 from bayesnb.priors import ClassDie, class_die
 from bayesnb.schema import Schema
 from bayesnb.summary import state_html
@@ -149,13 +149,14 @@ class Classifier(ClassifierMixin, BaseEstimator):
             "and in the MAP under Dirichlet(1); use a larger one, or estimate='predictive'."
         )
 
-    def _reader(self) -> Product | ProductDensity:
+    def _reader(self) -> Joint:
+        if self.estimate in self.model_.readers:
+            return self.model_.readers[self.estimate]
         reader = self.model_.read(self.estimate)
-        dead = np.isneginf(reader.classes.level_log_moment(1))
-        blocks: tuple[Belief | Density, ...] = reader.blocks
-        for block, own in zip(self.schema_.blocks, blocks, strict=True):
-            bad = ~(own.proper | dead[:, None])
+        for block, own in zip(self.schema_.blocks, reader.blocks, strict=True):
+            bad = ~own.proper & reader.live[:, None]
             if bad.any():
+                del self.model_.readers[self.estimate]
                 c, f = np.argwhere(bad)[0]
                 raise ValueError(
                     f"column {_short(block.keys[f])}, class {self.classes_.tolist()[c]!r}: the data do not settle a "

@@ -1,7 +1,7 @@
 """Which columns have which family: what the user declares, and what their values suggest for the rest."""
 
 from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -11,13 +11,13 @@ from bayesnb.families import Bernoulli, Categorical, Gaussian, Multinomial
 from bayesnb.families.base import Family
 from bayesnb.table import SparseTable, Table
 
-Said = list[tuple[Family, list[int]]]  # families, and the places of their columns
+Said = list[tuple[Family, Sequence[int]]]  # families, and the places of their columns
 
 
 def families_of(said: Any, table: Table) -> Said:
     """The blocks of columns that `families` means for this table."""
     if isinstance(said, Family):
-        return [(said, list(range(len(table.columns))))]
+        return [(said, range(table.width))]
     if not isinstance(said, Mapping) and said != "auto":
         raise TypeError(
             "families must be 'auto', a family such as Gaussian(), or a mapping from columns to families, "

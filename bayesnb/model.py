@@ -58,21 +58,60 @@ class ProductStats:
         return self + -1 * other
 
 
+class Joint:
+    """p(x, y), from the class's part and that of every block given the class."""
+
+    classes: Any
+    blocks: tuple[Any, ...]
+
+    @cached_property
+    def log_class(self) -> Array:
+        return self.classes.level_log_moment(1)
+
+    @cached_property
+    def live(self) -> Array:
+        """The classes that are possible at all."""
+        return self.log_class > -np.inf
+
+    @cached_property
+    def all_live(self) -> bool:
+        return bool(self.live.all())
+
+    def log_joint(self, cells: Sequence[Cells], power: float = 1.0, n_jobs: int | None = None) -> Array:
+        """log p(x, y), `(r, f) per block -> (r, c)`, the features' part times the power.
+
+        A class of probability 0 stays so whatever its features say.
+        """
+        if self.all_live:
+            return _log_joint(self.log_class, self.blocks, cells, power, n_jobs)
+        total = np.full((cells[0].shape[0], len(self.live)), -np.inf)
+        if self.live.any():
+            blocks = [block[self.live] for block in self.blocks]
+            total[:, self.live] = _log_joint(self.log_class[self.live], blocks, cells, power, n_jobs)
+        return total
+
+
+def _log_joint(
+    log_class: Array, blocks: Sequence[Any], cells: Sequence[Cells], power: float, n_jobs: int | None
+) -> Array:
+    total = np.empty((cells[0].shape[0], len(log_class)))
+    total[:] = log_class
+    for block, x in zip(blocks, cells, strict=True):
+        block.score(x, power, total, n_jobs)
+    return total
+
+
 @dataclass(frozen=True, eq=False)
-class ProductDensity:
+class ProductDensity(Joint):
     """p(x, y | theta), theta known."""
 
     classes: DirichletDensity
     blocks: tuple[Density, ...]
 
-    def log_joint(self, cells: Sequence[Cells], power: float = 1.0, n_jobs: int | None = None) -> Array:
-        """log p(x, y | theta), `(r, f) per block -> (r, c)`, the features' part times the power."""
-        return log_joint(self.classes.level_log_moment(1), self.blocks, cells, power, n_jobs)
-
 
 @dataclass(frozen=True, eq=False)
-class Product:
-    """A belief about the class's die and about every block: prior or posterior."""
+class Product(Joint):
+    """p(x, y), from a belief about the class's die and about every block, prior or posterior; theta is integrated out."""
 
     classes: Dirichlet | KnownDie
     blocks: tuple[Belief, ...]
@@ -87,10 +126,6 @@ class Product:
         return float(self.classes.log_evidence(stats.classes)), tuple(
             belief.log_evidence(seen).sum(axis=0) for belief, seen in pairs
         )
-
-    def log_joint(self, cells: Sequence[Cells], power: float = 1.0, n_jobs: int | None = None) -> Array:
-        """log p(x, y), every parameter integrated out: `(r, f) per block -> (r, c)`, tempered by the power."""
-        return log_joint(self.classes.level_log_moment(1), self.blocks, cells, power, n_jobs)
 
     def estimate(self, kind: str, stats: ProductStats) -> ProductDensity:
         """The parameters plugged in: posterior `"mean"`, mode `"map"`, or `"mle"`, which no prior enters."""
@@ -113,16 +148,17 @@ class Model:
     def __getstate__(self) -> dict[str, Any]:
         return {"prior": self.prior, "stats": self.stats}
 
-    def read(self, estimate: str) -> Product | ProductDensity:
-        """What predicts: the posterior itself, or its parameters plugged in."""
-        if estimate not in self._readers:
-            own = self.posterior if estimate == "predictive" else self.posterior.estimate(estimate, self.stats)
-            self._readers[estimate] = own
-        return self._readers[estimate]
-
     @cached_property
-    def _readers(self) -> dict[str, Product | ProductDensity]:
+    def readers(self) -> dict[str, Joint]:
+        """What predicts, by kind of estimate, made when it is first asked for."""
         return {}
+
+    def read(self, estimate: str) -> Joint:
+        """What predicts: the posterior itself, or its parameters plugged in."""
+        if estimate not in self.readers:
+            own = self.posterior if estimate == "predictive" else self.posterior.estimate(estimate, self.stats)
+            self.readers[estimate] = own
+        return self.readers[estimate]
 
 
 def observe(rows: Rows, classes: int, n_jobs: int | None = None) -> ProductStats:
@@ -130,23 +166,6 @@ def observe(rows: Rows, classes: int, n_jobs: int | None = None) -> ProductStats
     weight = one_hot(rows.codes, classes, rows.weight)
     seen = tuple(see(x, weight, n_jobs) for see, x in zip(rows.observers, rows.cells, strict=True))
     return ProductStats(DirichletStats(weight.totals()), seen)
-
-
-def log_joint(
-    log_class: Array, blocks: Sequence[Belief | Density], cells: Sequence[Cells], power: float, n_jobs: int | None
-) -> Array:
-    """The class's part plus every block's. A class of probability 0 stays so whatever its features say."""
-    live = log_class > -np.inf
-    if not live.all():
-        total = np.full((cells[0].shape[0], len(live)), -np.inf)
-        if live.any():
-            total[:, live] = log_joint(log_class[live], [block[live] for block in blocks], cells, power, n_jobs)
-        return total
-    total = np.empty((cells[0].shape[0], len(live)))
-    total[:] = log_class
-    for block, x in zip(blocks, cells, strict=True):
-        block.score(x, power, total, n_jobs)
-    return total
 
 
 def leave_one_out(

@@ -4,22 +4,22 @@ import warnings
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
-from bayesnb.cells import check, coded, read_numbers, refuse_extremes
+from bayesnb.cells import Levels, check, coded, of_integers, read_numbers, refuse_extremes
 from bayesnb.declaration import families_of
 from bayesnb.families import Codes
-from bayesnb.families.base import Cells, Family, Stats
+from bayesnb.families.base import Array, Cells, Family, Stats
 from bayesnb.families.weight import Weight
 from bayesnb.model import Model, Observer, Product, ProductStats
 from bayesnb.priors import ClassDie
 from bayesnb.table import Table
-from bayesnb.views import Coded
+from bayesnb.views import Coded, Lookup
 
 MOST_CODES = 1 << 24
-Levels = tuple[Any, ...]
 Unseen = dict[Hashable, Counter]
 
 
@@ -33,8 +33,16 @@ class Block:
 
     family: Family
     names: tuple[Hashable, ...]
-    places: tuple[int, ...]
+    places: Sequence[int]
     levels: tuple[Levels, ...] = ()  # of each column, for a family with levels
+
+    @classmethod
+    def of(cls, family: Family, table: Table, places: Sequence[int]) -> Self:
+        """Consecutive columns are kept as a range, which is quicker to compare than fifty thousand numbers."""
+        together = range(places[0], places[0] + len(places))
+        if isinstance(places, range) or list(together) == list(places):
+            return cls(family, table.columns[together.start : together.stop], together)
+        return cls(family, tuple(table.columns[place] for place in places), tuple(places))
 
     @property
     def keys(self) -> tuple[Hashable, ...]:
@@ -45,6 +53,16 @@ class Block:
     def sizes(self) -> tuple[int, ...]:
         """How many levels each column has, the reserved one included; a column without any keeps a die of one."""
         return tuple(max(len(levels) + (self.family.unseen == "reserve"), 1) for levels in self.levels)
+
+    @property
+    def _unknown(self) -> Array:
+        """The code of a level that is not known: the reserved one, or none."""
+        reserve = self.family.unseen == "reserve"
+        return np.array([len(levels) if reserve else -2 for levels in self.levels], np.int64)
+
+    @cached_property
+    def _whole(self) -> Lookup | None:
+        return of_integers(self.levels, self._unknown)
 
     def observe(self, x: Cells, weight: Weight, n_jobs: int | None) -> Stats:
         return self.family.observe(x, weight, self.sizes, n_jobs)
@@ -72,7 +90,7 @@ class Block:
     def read(self, table: Table) -> Cells:
         """The block's cells. What is wrong with them is found out later, by `check`."""
         if self.family.cells == "level":
-            return coded(table, self.places, self.levels, self.family.unseen == "reserve")
+            return coded(table, self.places, self.levels, self._unknown, self._whole)
         return read_numbers(self.family, self.names, table.numbers(self.places))
 
     def check(self, x: Cells) -> None:
@@ -93,8 +111,7 @@ class Schema:
         said = families_of(families, table)
         if not said:
             raise ValueError("every column is dropped: at least one needs a family.")
-        names = [tuple(table.columns[place] for place in places) for _, places in said]
-        blocks = (Block(family, own, tuple(places)) for (family, places), own in zip(said, names, strict=True))
+        blocks = (Block.of(family, table, places) for family, places in said)
         return cls(table.columns, tuple(block.learn(table) for block in blocks))
 
     def grown(self, table: Table) -> Self:
@@ -131,7 +148,7 @@ class Schema:
         """Levels that the model does not know, once they were read: one warning names them all, or one error."""
         quiet: Unseen = {}
         for block, x in zip(self.blocks, cells, strict=True):
-            if not isinstance(x, Coded) or not x.met_unknown or block.family.unseen == "reserve":
+            if not isinstance(x, Coded) or not x.met or block.family.unseen == "reserve":
                 continue
             unseen = {name: times for name, times in zip(block.names, x.unknown_levels(), strict=True) if times}
             if block.family.unseen == "error":

@@ -14,7 +14,10 @@ STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360)
 
 def ratio(part: Array, whole: Array) -> Array:
     """`part / whole`, and 0 where the whole is 0."""
-    part, whole = np.broadcast_arrays(np.asarray(part, float), np.asarray(whole, float))
+    part, whole = np.asarray(part, float), np.asarray(whole, float)
+    if whole.all():
+        return np.asarray(part / whole)
+    part, whole = np.broadcast_arrays(part, whole)
     return np.divide(part, whole, out=np.zeros(part.shape), where=whole != 0)
 
 

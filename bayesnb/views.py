@@ -19,10 +19,12 @@ Array = np.ndarray
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 BYTES = (*FLOATS, np.dtype(np.uint8))
 INTEGERS = (np.dtype(np.int64), np.dtype(np.int32))
+LABELS = INTEGERS[:1]
 COUNTS = (np.dtype(np.float64), np.dtype(np.int64))
 EVERY = slice(None)
-LANES = 8  # classes that a kernel's table has side by side
-TABLE = 1 << 20  # entries of a table for some classes
+LANES = 8  # numbers in a line of a cache
+MOST_LANES = 64
+TABLE = 1 << 21  # entries of a table for some classes
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,18 +110,46 @@ class Flags:
 
 
 @dataclass(frozen=True, eq=False)
-class Coded:
-    """Integers that stand for levels: `places[j][x - least[j]]` is the code of column j's x, -1 if it is missing.
+class Lookup:
+    """What integers stand for: `places[j][x - least[j]]` is the code of column j's x, -1 if it is missing.
 
     What has no place, or -2 for one, is unknown, and coded as `unknown[j]`. `values[j]` are what column j's integers
     stand for; None if for themselves.
     """
 
-    integers: Any  # an array or a view
     least: Array
     places: Sequence[Array]
     unknown: Array
     values: Sequence[tuple[Any, ...]] | None
+
+    @cached_property
+    def table(self) -> tuple[Array, Array, Array, Array, Array]:
+        """As the kernel reads it: the columns' places end to end."""
+        sizes = np.array([len(place) for place in self.places], np.int64)
+        return self.least, sizes, np.cumsum(sizes) - sizes, np.concatenate(self.places), self.unknown
+
+    @cached_property
+    def plain(self) -> bool:
+        """Whether the integers are the codes already; those beyond, and missing ones' -1, kernels leave out."""
+        skip = 0 if self.values is None else 1
+        same = all(np.array_equal(place[skip:], np.arange(len(place) - skip)) for place in self.places)
+        return same and bool((self.least == -skip).all() and (self.unknown < 0).all())
+
+    def unknown_in(self, j: int, column: Array) -> Counter:
+        """The levels in a column that have no place, and how often each occurs."""
+        distinct, times = np.unique(column, return_counts=True)
+        places, least = self.places[j], int(self.least[j])
+        odd = [not (0 <= x - least < len(places) and places[x - least] != -2) for x in distinct.tolist()]
+        names = distinct.tolist() if self.values is None else [self.values[j][x] for x in distinct.tolist()]
+        return Counter({name: int(n) for name, n, is_odd in zip(names, times, odd, strict=True) if is_odd})
+
+
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """Integers that stand for levels, read as codes of the levels."""
+
+    integers: Any  # an array or a view
+    lookup: Lookup
     met: list[bool] = field(default_factory=list)  # whether rows that were read had an unknown level
 
     @property
@@ -131,49 +161,42 @@ class Coded:
         return np.dtype(np.int32)
 
     @property
-    def met_unknown(self) -> bool:
-        return any(self.met)
-
-    @cached_property
-    def _table(self) -> tuple[Array, Array, Array]:
-        sizes = np.array([len(place) for place in self.places], np.int64)
-        return sizes, np.cumsum(sizes) - sizes, np.concatenate(self.places)
+    def plain(self) -> bool:
+        return self.lookup.plain
 
     def __getitem__(self, index: Any) -> Array:
-        x = _readable(self.integers[index], INTEGERS)
+        x = readable(self.integers[index], INTEGERS)
         codes = np.empty(x.shape, np.int32)
-        if kernels.levels.translate(x, self.least, *self._table, self.unknown, codes):
+        if kernels.levels.translate(x, *self.lookup.table, codes):
             self.met.append(True)
         return codes
 
+    def note(self, met: int) -> None:
+        """What a kernel met in plain codes: 1 a negative one, 2 one beyond the levels."""
+        if self.plain and (met & 2 or (met & 1 and self.lookup.values is None)):
+            self.met.append(True)
+
     def unknown_levels(self) -> list[Counter]:
         """Of each column the unknown levels, and how often each occurs."""
-        return [self._unknown_of(j) for j in range(len(self.places))]
-
-    def _unknown_of(self, j: int) -> Counter:
-        column = np.concatenate([self.integers[rows][:, j] for rows in pieces(self.shape[0], PIECE)])
-        distinct, times = np.unique(column, return_counts=True)
-        places, least = self.places[j], int(self.least[j])
-        name = (lambda x: x) if self.values is None else (lambda x: self.values[j][x])
-        inside = lambda x: 0 <= x - least < len(places) and places[x - least] != -2  # noqa: E731
-        pairs = zip(distinct.tolist(), times.tolist(), strict=True)
-        return Counter({name(x): count for x, count in pairs if not inside(x)})
+        blocks = [self.integers[rows] for rows in pieces(self.shape[0], rows_at_once(self))]
+        columns = (np.concatenate([block[:, j] for block in blocks]) for j in range(self.shape[1]))
+        return [self.lookup.unknown_in(j, column) for j, column in enumerate(columns)]
 
 
 def numbers(x: Any, rows: slice) -> Array:
     """Some rows as kernels read them: a contiguous array of floats, without a copy where it is one."""
-    return _readable(x[rows], FLOATS)
+    return readable(x[rows], FLOATS)
 
 
 def integers(x: Any, rows: slice) -> Array:
     """The same for integers."""
-    return _readable(x[rows], INTEGERS)
+    return readable(x[rows], INTEGERS)
 
 
 def small_numbers(x: Any, rows: slice) -> Array:
     """The same, but bytes and booleans stay bytes."""
     part = x[rows]
-    return _readable(part.view(np.uint8) if part.dtype == bool else part, BYTES)
+    return readable(part.view(np.uint8) if part.dtype == bool else part, BYTES)
 
 
 def entries(x: Any, rows: slice = EVERY) -> tuple[Array, Array, Array]:
@@ -182,13 +205,13 @@ def entries(x: Any, rows: slice = EVERY) -> tuple[Array, Array, Array]:
         whole = x.indptr[rows.start : None if rows.stop is None else rows.stop + 1]
         data, indices = x.data, x.indices
         if data.dtype in COUNTS and data.flags.writeable and indices.flags.writeable:
-            return data, indices, _readable(whole, INTEGERS)
+            return data, indices, readable(whole, INTEGERS)
         part = slice(whole[0], whole[-1])
-        return _readable(data[part], COUNTS), np.array(indices[part]), whole - whole[0]
+        return readable(data[part], COUNTS), np.array(indices[part]), whole - whole[0]
     part = np.ascontiguousarray(x[rows])
     features = np.arange(part.shape[1], dtype=np.int32)
     ends = np.arange(len(part) + 1, dtype=np.int32) * part.shape[1]
-    return _readable(part.reshape(-1), COUNTS), np.tile(features, len(part)), ends
+    return readable(part.reshape(-1), COUNTS), np.tile(features, len(part)), ends
 
 
 def column(x: Any, feature: int) -> Array:
@@ -204,22 +227,19 @@ def rows_at_once(x: Any) -> int:
 
 
 def class_groups(classes: int, levels: int) -> list[slice]:
-    """Classes whose tables of so many levels fit into some megabytes."""
-    step = max(TABLE // levels // LANES, 1) * LANES
-    return pieces(classes, step)
+    """Classes that are scored together, whose tables of so many levels take some megabytes at most."""
+    return pieces(classes, min(max(TABLE // levels // LANES, 1) * LANES, MOST_LANES))
 
 
-def tiles(table: Array) -> Array:
-    """A table as kernels read it, `(c, k) -> (tiles, k, LANES)`: classes side by side, filled up with zeros."""
+def lanes(table: Array) -> Array:
+    """A table as kernels read it, `(c, k) -> (k, lanes)`: classes side by side, filled up with zeros."""
     classes, levels = table.shape
-    tiled = np.zeros((-(-classes // LANES), levels, LANES))
-    for tile, part in enumerate(tiled):
-        own = table[tile * LANES : (tile + 1) * LANES]
-        part[:, : len(own)] = own.T
-    return tiled
+    filled = np.zeros((levels, -(-classes // LANES) * LANES))
+    filled[:, :classes] = table.T
+    return filled
 
 
-def _readable(array: Array, dtypes: tuple[np.dtype, ...]) -> Array:
+def readable(array: Array, dtypes: tuple[np.dtype, ...]) -> Array:
     """The array itself where it is one that kernels read, else a copy as the first of the dtypes."""
     if array.dtype in dtypes and array.flags.c_contiguous and array.flags.writeable:
         return array

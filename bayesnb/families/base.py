@@ -37,6 +37,8 @@ class Record:
     def __post_init__(self) -> None:
         for field in fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)
+            if type(value) is np.ndarray and value.dtype == float:  # a shortcut: most are
+                continue
             is_array = isinstance(value, Real | Sequence) or hasattr(value, "__array__")  # not so a PyMC variable
             if is_array and field.name not in self.layout:
                 object.__setattr__(self, field.name, np.asarray(value, float))
@@ -54,7 +56,7 @@ class Record:
         return self.map(lambda array: array[index])
 
     def __len__(self) -> int:
-        return len(getattr(self, fields(self)[0].name))  # type: ignore[arg-type]
+        return len(getattr(self, self.__match_args__[0]))  # type: ignore[attr-defined]
 
     def column(self, feature: int) -> Self:
         """One feature of a block, `(c, f) -> (c,)`."""

@@ -29,10 +29,11 @@ from bayesnb.families.dirichlet import (
     throw,
     throw_log_moment,
 )
+from bayesnb.families.tables import Tables, by_tables
 from bayesnb.families.weight import Weight, hard
 from bayesnb.special import log
 from bayesnb.threads import PIECE, in_order, pieces
-from bayesnb.views import tiles
+from bayesnb.views import Coded, integers, lanes
 
 
 class Row(Levels):
@@ -45,7 +46,7 @@ class Row(Levels):
     def starts(self) -> Array:
         return self.bounds[:-1]
 
-    @property
+    @cached_property
     def bounds(self) -> Array:
         """Where each die starts, and where the last ends."""
         return np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
@@ -61,30 +62,40 @@ class Row(Levels):
         level = as_level(x)
         return np.where(level < 0, -1, level + self.starts)
 
-    def sum_of(self, table: Array, x: Cells, out: Array | None, n_jobs: int | None) -> Array:
-        """Sums of a table's entries over features, added to `out`, if there is one."""
-        out = np.zeros((x.shape[0], len(self))) if out is None else out
-        bounds = self.bounds
+    def sum_of_levels(self, x: Cells, power: float, out: Array | None, n_jobs: int | None) -> Array:
+        """What the levels of the cells are worth to each class, `power` times, summed over features."""
 
-        def some(rows: slice) -> None:
-            if not kernels.levels.score(as_codes(x, rows), bounds, table, out[rows]):
-                raise too_large(self.sizes)
+        def add(rows: slice, own: tuple[Array], first: int, part: Array) -> None:
+            note(x, kernels.levels.score(codes_of(x, rows), self.bounds, *own, first, part))
 
-        list(in_order(some, pieces(x.shape[0], PIECE // len(self.sizes)), n_jobs))
-        return out
+        tables = self._tables if power == 1 else self._powered(power)
+        return by_tables(add, tables, x, len(self), out, n_jobs)
+
+    @cached_property
+    def _tables(self) -> Tables:
+        return self._powered(1)
+
+    def _powered(self, power: float) -> Tables:
+        worth = self.level_log_moment(power)  # type: ignore[attr-defined]
+        return Tables(lambda some: (lanes(worth[some]),), worth.shape)
 
     def span(self, feature: int) -> slice:
         return slice(self.starts[feature], self.starts[feature] + self.sizes[feature])
 
 
-def as_codes(x: Cells, rows: slice) -> Array:
+def codes_of(x: Cells, rows: slice) -> Array:
     """Some rows as kernels read them."""
-    part = x[rows]
-    return part if part.dtype == np.int32 else np.ascontiguousarray(as_level(part), np.int32)
+    if isinstance(x, Coded) and x.plain:
+        return integers(x.integers, rows)
+    return integers(x, rows) if x.dtype.kind == "i" else np.ascontiguousarray(as_level(x[rows]), np.int32)
 
 
-def too_large(sizes: tuple[int, ...]) -> IndexError:
-    return IndexError(f"a code is beyond its column's number of levels, {sizes}.")
+def note(x: Cells, met: int) -> None:
+    """Codes that are no level's: an error, but for a table that told them apart from the known ones."""
+    if isinstance(x, Coded):
+        x.note(met)
+    elif met & 2:
+        raise IndexError("a code is beyond the number of its column's levels.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,11 +114,11 @@ class CategoricalStats(Row, LevelStats):
     @classmethod
     def counted(cls, x: Cells, weight: Weight, n_jobs: int | None, sizes: tuple[int, ...] = ()) -> Self:
         seen = cls(np.zeros((sum(sizes), weight.classes)), sizes)
+        bounds = seen.bounds
 
         def some(rows: slice) -> Array:
             counts, labels = np.zeros_like(seen.counts), (weight.codes[rows], weight.counts[rows])
-            if not kernels.levels.tally(as_codes(x, rows), seen.bounds, *labels, counts):
-                raise too_large(sizes)
+            note(x, kernels.levels.tally(codes_of(x, rows), bounds, *labels, counts))
             return counts
 
         step = max(PIECE, 4 * seen.counts.size) // len(sizes)
@@ -149,12 +160,7 @@ class CategoricalDensity(Row, DieDensity):
         return np.stack([throw(self.probability[..., self.span(feature)], rng) for feature in dice], axis=-1)
 
     def score(self, x: Cells, power: float = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        table = self._table if power == 1 else tiles(self.level_log_moment(power))
-        return self.sum_of(table, x, out, n_jobs)
-
-    @cached_property
-    def _table(self) -> Array:
-        return tiles(self.level_log_moment(1))
+        return self.sum_of_levels(x, power, out, n_jobs)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -181,12 +187,7 @@ class Dice(Row, Die):
     def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
         if np.ndim(power):
             return super().score(x, power, out, n_jobs)
-        table = self._table if power == 1 else tiles(self.level_log_moment(power))
-        return self.sum_of(table, x, out, n_jobs)
-
-    @cached_property
-    def _table(self) -> Array:
-        return tiles(self.level_log_moment(1))
+        return self.sum_of_levels(x, power, out, n_jobs)
 
     def sample(self, rng: Rng, size: Any = None) -> CategoricalDensity:
         return CategoricalDensity(self.draw(rng, size), self.sizes)

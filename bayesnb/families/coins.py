@@ -1,8 +1,9 @@
 """Coins, one for each class and feature: how often each came up, and what their sides are worth, for any table.
 
-Dense tables are read four features at a time, as one number into a table of sums; CSR entry by entry.
+Dense tables are read eight features at a time, as one byte into a table of sums; CSR entry by entry.
 """
 
+from collections.abc import Callable
 from functools import cached_property, partial
 
 import numpy as np
@@ -10,11 +11,14 @@ from scipy import sparse
 
 from bayesnb import kernels
 from bayesnb.families.base import Array, Cells
+from bayesnb.families.scores import by_rows
 from bayesnb.families.tables import Tables, by_class_ranges, by_tables
 from bayesnb.families.weight import Weight
 from bayesnb.special import dot_logs
 from bayesnb.threads import PIECE, in_order, pieces
-from bayesnb.views import Flags, entries, rows_at_once, small_numbers, tiles
+from bayesnb.views import Flags, entries, lanes, rows_at_once, small_numbers
+
+MOST_BYTES = 1 << 11  # groups of features times classes for which every byte's worth is kept
 
 
 def count_ones(x: Cells, weight: Weight, n_jobs: int | None) -> tuple[Array, Array]:
@@ -67,68 +71,56 @@ class Coins:
         self.possible = bool(np.isfinite(one).all() and np.isfinite(zero).all())
 
     @cached_property
-    def tables(self) -> Tables:
+    def of_entries(self) -> Tables:
         """What a one is worth beyond a zero, and what a zero is worth."""
-        return Tables(lambda some: (tiles(self.one[some] - self.zero[some]), tiles(self.zero[some])), self.one.shape)
+        return Tables(lambda some: (lanes(self.one[some] - self.zero[some]), lanes(self.zero[some])), self.one.shape)
 
     @cached_property
-    def of_pairs(self) -> Array:
-        return tiles(_packed(self.one, self.zero, 2))
-
-    @cached_property
-    def of_triples(self) -> Array:
-        return tiles(_packed(self.one, self.zero, 3))
+    def of_cells(self) -> Tables:
+        """What every byte of features is worth, and a one, and a zero."""
+        return Tables(lambda some: tuple(map(lanes, _by_byte(self.one[some], self.zero[some]))), self.one.shape)
 
     def score(self, x: Cells, out: Array | None, n_jobs: int | None) -> Array:
         flags = x if isinstance(x, Flags) else Flags(x, None)
-        out = np.zeros((x.shape[0], len(self.one))) if out is None else out
-        if sparse.issparse(flags.numbers) and self.possible:
-            return self._score_entries(flags, out, n_jobs)
-        sum_up = self._add_defined if sparse.issparse(flags.numbers) else self._add_cells
-        blocks = pieces(x.shape[0], rows_at_once(flags.numbers))
-        list(in_order(lambda rows: sum_up(flags, rows, out[rows]), blocks, n_jobs))
-        return out
+        if not sparse.issparse(flags.numbers):
+            return self._by_kernel(_score_cells, self.of_cells, flags, out, n_jobs)
+        if self.possible:
+            total = self._by_kernel(_score_entries, self.of_entries, flags, out, n_jobs)
+            return np.add(total, self.zero.sum(axis=1), out=total)
+        return by_rows(lambda rows: coin_score(flags[rows], self.one, self.zero), x.shape, len(self.one), out, n_jobs)
 
-    def _add_cells(self, x: Flags, rows: slice, out: Array) -> None:
-        part, threshold = small_numbers(x.numbers, rows), level(x)
-        codes = np.empty((len(part), -(-x.shape[1] // kernels.flags.GROUP)), np.int32)
-        found, digits, table = kernels.flags.pack(part, threshold, 2, codes), 2, self.of_pairs
-        if found & 1:
-            digits, table = 3, self.of_triples
-            kernels.flags.pack(part, threshold, 3, codes)
-        starts = np.arange(codes.shape[1] + 1) * digits**kernels.flags.GROUP
-        kernels.levels.score(codes, starts, table, out)
-        if found & 2:
-            out[:] = np.nan
+    def _by_kernel(
+        self, add: Callable[..., bool], tables: Tables, x: Flags, out: Array | None, n_jobs: int | None
+    ) -> Array:
+        fine: list[bool] = []
 
-    def _score_entries(self, x: Flags, out: Array, n_jobs: int | None) -> Array:
-        threshold, fine = level(x), []
+        def some(rows: slice, own: tuple[Array, ...], first: int, part: Array) -> None:
+            fine.append(add(x, rows, own, first, part))
 
-        def add(data: Array, indices: Array, indptr: Array, own: tuple[Array, Array], first: int, out: Array) -> None:
-            fine.append(kernels.counts.score_flags(data, indices, indptr, threshold, *own, first, out))
-
-        out += self.zero.sum(axis=1)
-        by_tables(add, self.tables, x.numbers, out.shape[1], out, n_jobs)
+        total = by_tables(some, tables, x.numbers, len(self.one), out, n_jobs)
         if not all(fine):
-            out[:] = np.nan
-        return out
-
-    def _add_defined(self, x: Flags, rows: slice, out: Array) -> None:
-        out += coin_score(x[rows], self.one, self.zero)
+            total[:] = np.nan  # a cell that is neither 0 nor 1
+        return total
 
 
-def _packed(one: Array, zero: Array, digits: int) -> Array:
-    """What every number that `pack` can make is worth, `(c, groups * digits**GROUP)`."""
-    group, (classes, features) = kernels.flags.GROUP, one.shape
-    groups = -(-features // group)
-    worth = np.zeros((digits, classes, groups * group))  # of the digits 0, 1 and 2, which is a missing cell
-    worth[0, :, :features], worth[1, :, :features] = zero, one
-    number = np.arange(digits**group)
-    table = np.zeros((classes, groups, len(number)))
-    for place in range(group):
-        digit = number // digits**place % digits
-        table += np.moveaxis(worth[digit][:, :, place::group], 0, -1)
-    return table.reshape(classes, -1)
+def _score_cells(x: Flags, rows: slice, own: tuple[Array, ...], first: int, out: Array) -> bool:
+    return kernels.flags.score(small_numbers(x.numbers, rows), level(x), *own, first, out)
+
+
+def _score_entries(x: Flags, rows: slice, own: tuple[Array, ...], first: int, out: Array) -> bool:
+    return kernels.counts.score_flags(*entries(x.numbers, rows), level(x), *own, first, out)
+
+
+def _by_byte(one: Array, zero: Array) -> tuple[Array, Array, Array]:
+    """What eight features are worth together, for each byte that they can make, `(c, groups * 256)`; none if many."""
+    classes, features = one.shape
+    groups = -(-features // 8)
+    if groups * classes > MOST_BYTES:
+        return np.zeros((classes, 0)), one, zero
+    worth = np.zeros((2, classes, groups, 8, 1))
+    worth.reshape(2, classes, -1)[:, :, :features] = zero, one
+    bit = (np.arange(256) >> np.arange(8)[:, None]) & 1
+    return np.where(bit, worth[1], worth[0]).sum(axis=2).reshape(classes, -1), one, zero
 
 
 def split(x: Cells) -> tuple[Cells, Cells | None]:

@@ -22,7 +22,7 @@ from bayesnb.families.tables import Tables, by_class_ranges, by_tables
 from bayesnb.families.weight import Weight, grouped_sum
 from bayesnb.special import dot_logs, less, log, log_gamma_ratio, log_rising_binomial
 from bayesnb.threads import pieces
-from bayesnb.views import entries, rows_at_once, tiles
+from bayesnb.views import entries, lanes, rows_at_once
 
 
 def as_csr(x: Cells) -> sparse.csr_array:
@@ -78,16 +78,18 @@ class MultinomialDensity(DieDensity):
         return np.random.default_rng(rng).multinomial(total, self.probability).astype(float)
 
     def score(self, x: Cells, power: float = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        add = kernels.counts.score_known
-        return by_tables(lambda *at: add(*at[:3], *at[3], power, *at[4:]), self._tables, x, len(self), out, n_jobs)
+        def add(rows: slice, own: tuple[Array], first: int, part: Array) -> None:
+            kernels.counts.score_known(*entries(x, rows), *own, power, first, part)
+
+        return by_tables(add, self._tables, x, len(self), out, n_jobs)
 
     def defined_score(self, x: Cells, power: float = 1.0) -> Array:
         counts = as_csr(x)
         return power * (dot_logs(counts, log(self.probability[:, 0])) + log_orders(counts)[:, None])
 
     @cached_property
-    def _tables(self) -> "Tables":
-        return Tables(lambda some: (tiles(log(self.probability[some, 0])),), self.probability.shape)
+    def _tables(self) -> Tables:
+        return Tables(lambda some: (lanes(log(self.probability[some, 0])),), self.probability.shape)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -121,18 +123,30 @@ class DirichletMultinomial(Die):
         return each - log_rising_binomial(self.concentration.sum(axis=-1), x.sum(axis=-1))
 
     def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        if np.ndim(power) or power != 1 or self.concentration.max() >= kernels.counts.LARGEST:
+        if np.ndim(power) or power != 1 or self._largest >= kernels.counts.LARGEST:
             return super().score(x, power, out, n_jobs)
-        totals, add = self.concentration[:, 0].sum(axis=1), kernels.counts.score_dirichlet
-        return by_tables(lambda *at: add(*at[:3], *at[3], totals, *at[4:]), self._tables, x, len(self), out, n_jobs)
+        totals = self._totals
+
+        def add(rows: slice, own: tuple[Array, Array], first: int, part: Array) -> None:
+            kernels.counts.score_dirichlet(*entries(x, rows), *own, totals, first, part)
+
+        return by_tables(add, self._tables, x, len(self), out, n_jobs)
 
     @cached_property
-    def _tables(self) -> "Tables":
+    def _totals(self) -> Array:
+        return self.concentration[:, 0].sum(axis=1)
+
+    @cached_property
+    def _tables(self) -> Tables:
         def of(some: slice) -> tuple[Array, Array]:
-            concentration = self.concentration[some, 0]
-            return tiles(concentration), tiles(log(concentration))
+            concentration = lanes(self.concentration[some, 0])
+            return concentration, log(concentration)
 
         return Tables(of, self.concentration.shape)
+
+    @cached_property
+    def _largest(self) -> float:
+        return self.concentration.max()
 
     def defined_score(self, x: Cells, power: Any = 1.0) -> Array:
         counts, concentration = as_csr(x), self.concentration[:, 0]

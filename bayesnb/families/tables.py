@@ -1,6 +1,6 @@
 """How work on CSR is cut: by classes to count, and by classes and rows to score, so that no table grows large."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -9,11 +9,11 @@ import numpy as np
 from bayesnb import kernels
 from bayesnb.families.base import Array, Cells
 from bayesnb.threads import in_order, pieces, threads_of
-from bayesnb.views import class_groups, entries, rows_at_once
+from bayesnb.views import class_groups, rows_at_once
 
 
 class Tables:
-    """Tables that a kernel reads, `(c, ..., k)` as tiles, some classes at a time; all are kept if they are few."""
+    """Tables that a kernel reads, `(c, ..., k)` as lanes, some classes at a time; all are kept if they are few."""
 
     def __init__(self, make: Callable[[slice], tuple[Array, ...]], shape: tuple[int, ...]) -> None:
         self.make, self.groups = make, class_groups(shape[0], shape[-1])
@@ -22,19 +22,22 @@ class Tables:
     def _all(self) -> tuple[Array, ...]:
         return self.make(self.groups[0])
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[tuple[int, tuple[Array, ...]]]:
         """The first class of a group, and its tables."""
-        return iter([(0, self._all)] if len(self.groups) == 1 else ((g.start, self.make(g)) for g in self.groups))
+        if len(self.groups) == 1:
+            yield 0, self._all
+        else:
+            yield from ((group.start, self.make(group)) for group in self.groups)
 
 
 def by_tables(
-    add: Callable[..., Any], tables: Iterable[Any], x: Cells, classes: int, out: Array | None, n_jobs: int | None
+    add: Callable[..., Any], tables: Tables, x: Cells, classes: int, out: Array | None, n_jobs: int | None
 ) -> Array:
-    """`add(data, indices, indptr, tables, first class, out)` for blocks of rows and groups of classes."""
+    """`add(rows, tables, first class, out)` for blocks of rows and groups of classes."""
     out = np.zeros((x.shape[0], classes)) if out is None else out
+    blocks = pieces(x.shape[0], rows_at_once(x))
     for first, own in tables:
-        work = lambda rows: add(*entries(x, rows), own, first, out[rows])  # noqa: B023, E731
-        list(in_order(work, pieces(x.shape[0], rows_at_once(x)), n_jobs))
+        list(in_order(lambda rows: add(rows, own, first, out[rows]), blocks, n_jobs))  # noqa: B023
     return out
 
 

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from bayesnb.views import FLOATS, LABELS, readable
+
 Array = np.ndarray
 
 
@@ -32,7 +34,7 @@ class Weight:
 def one_hot(codes: Array, classes: int, counts: Array | None = None) -> Weight:
     """Rows that belong to one class each, and count once or as often as said."""
     counts = np.ones(len(codes)) if counts is None else counts
-    return Weight(np.require(codes, np.int64, ["C", "W"]), np.require(counts, float, ["C", "W"]), classes)
+    return Weight(readable(codes, LABELS), readable(counts, FLOATS[:1]), classes)
 
 
 def hard(weight: Weight | sparse.sparray) -> list[Weight]:

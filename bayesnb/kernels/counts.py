@@ -7,15 +7,15 @@ import numpy as np
 from bayesnb.kernels.compiled import compiled
 from bayesnb.kernels.flags import is_odd
 from bayesnb.kernels.math import log
+from bayesnb.kernels.rows import add_times, pour
 
-LANES = 8  # classes whose table entries lie side by side: one line of a cache
 FEW = 16  # counts up to here are products of factors
 STIRLING_FROM = 16.0
 FACTORS = 8  # of a product before its logarithm is taken: (1e30)**8 is a double
 LARGEST = 1e30
 MOST = 1e100
 LOG_FACTORIALS = np.array([lgamma(n + 1.0) for n in range(256)])
-SEEN = 4096  # lengths of rows whose normaliser is remembered
+SEEN = 1024  # lengths of rows whose normaliser is remembered
 
 
 @compiled
@@ -110,106 +110,89 @@ def tally_flags(data, indices, indptr, weight, threshold, ones, missing, order, 
 
 
 @compiled
-def score_flags(data, indices, indptr, threshold, gain, zero, start, out):
-    """Adds what a one is worth beyond a zero, and takes back a missing cell's zero: `2 of (tiles, k, LANES)`.
+def score_flags(data, indices, indptr, threshold, gain, zero, first, out):
+    """Adds what a one is worth beyond a zero, and takes back a missing cell's zero: 2 of `(k, lanes)`.
 
     Tells if no stored cell was odd.
     """
     strict = threshold != threshold
     level = 0.5 if strict else threshold
-    total, odd = np.empty(LANES), 0
-    for tile in range(len(gain)):
-        first = start + tile * LANES
-        for i in range(len(indptr) - 1):
-            for k in range(LANES):
-                total[k] = 0.0
-            for p in range(indptr[i], indptr[i + 1]):
-                v, word = data[p], indices[p]
-                if v > level:
-                    for k in range(LANES):
-                        total[k] += gain[tile, word, k]
-                elif v != v:
-                    for k in range(LANES):
-                        total[k] -= zero[tile, word, k]
-                odd |= is_odd(v, strict)
-            for k in range(min(LANES, out.shape[1] - first)):
-                out[i, first + k] += total[k]
+    total, odd = np.zeros(gain.shape[1]), 0
+    for i in range(len(indptr) - 1):
+        for p in range(indptr[i], indptr[i + 1]):
+            v = data[p]
+            if v > level:
+                add_times(total, 1.0, gain[indices[p]])
+            elif v != v:
+                add_times(total, -1.0, zero[indices[p]])
+            odd |= is_odd(v, strict)
+        pour(total, 1.0, 0.0, out[i], first)
     return odd == 0
 
 
 @compiled
-def score_known(data, indices, indptr, logs, power, start, out):
-    """Adds the log-density of counts under known log probabilities, `(tiles, k, LANES) -> (r, c)`, times the power."""
-    total = np.empty(LANES)
-    for tile in range(len(logs)):
-        first = start + tile * LANES
-        for i in range(len(indptr) - 1):
-            for k in range(LANES):
-                total[k] = 0.0
-            for p in range(indptr[i], indptr[i + 1]):
-                v, word = float(data[p]), indices[p]
-                if v != 0.0:
-                    for k in range(LANES):
-                        total[k] += v * logs[tile, word, k]
-            orders = log_orders(data[indptr[i] : indptr[i + 1]])
-            for k in range(min(LANES, out.shape[1] - first)):
-                out[i, first + k] += power * (total[k] + orders)
+def score_known(data, indices, indptr, logs, power, first, out):
+    """Adds the log-density of counts under known log probabilities, `(k, lanes) -> (r, c)`, times the power."""
+    total = np.zeros(logs.shape[1])
+    for i in range(len(indptr) - 1):
+        a, b = indptr[i], indptr[i + 1]
+        for p in range(a, b):
+            if data[p] != 0:
+                add_times(total, float(data[p]), logs[indices[p]])
+        pour(total, power, power * log_orders(data[a:b]), out[i], first)
 
 
 @compiled
-def score_dirichlet(data, indices, indptr, concentration, logs, totals, start, out):
-    """Adds the log of the Dirichlet-multinomial, concentrations and their logs as `(tiles, k, LANES)`."""
-    total, product = np.empty(LANES), np.empty(LANES)
-    lengths, of_length = np.full(SEEN, -1.0), np.empty((SEEN, LANES))
-    for tile in range(len(logs)):
-        first = start + tile * LANES
-        classes = min(LANES, out.shape[1] - first)
-        for n in range(SEEN):
-            lengths[n] = -1.0
-        for i in range(len(indptr) - 1):
-            a, b = indptr[i], indptr[i + 1]
-            length = score_words(data[a:b], indices[a:b], concentration[tile], logs[tile], total, product)
-            place = int(length) % SEEN
-            if lengths[place] != length:
-                lengths[place] = length
-                for k in range(classes):
-                    of_length[place, k] = log_rising_binomial(totals[first + k], length)
-            for k in range(classes):
-                out[i, first + k] += total[k] - of_length[place, k]
+def score_dirichlet(data, indices, indptr, concentration, logs, totals, first, out):
+    """Adds the log of the Dirichlet-multinomial, of concentrations and their logs, `(k, lanes)` each."""
+    lanes = logs.shape[1]
+    total, product = np.zeros(lanes), np.ones(lanes)
+    lengths, of_length = np.full(SEEN, -1.0), np.zeros((SEEN, lanes))
+    for i in range(len(indptr) - 1):
+        a, b = indptr[i], indptr[i + 1]
+        length = score_words(data[a:b], indices[a:b], concentration, logs, total, product)
+        place = int(length) % SEEN
+        if lengths[place] != length:
+            lengths[place] = length
+            for k in range(min(lanes, out.shape[1] - first)):
+                of_length[place, k] = log_rising_binomial(totals[first + k], length)
+        add_times(total, -1.0, of_length[place])
+        pour(total, 1.0, 0.0, out[i], first)
 
 
 @compiled
 def score_words(data, indices, concentration, logs, total, product):
-    """One row's words, for LANES classes; returns how many there are."""
+    """Adds one row's words to the totals; returns how many there are."""
     length, factors = 0.0, 0
-    for k in range(LANES):
-        total[k] = 0.0
-        product[k] = 1.0
     for p in range(len(data)):
         x, word = float(data[p]), indices[p]
         length += x
-        if x == 0.0:
-            continue
-        if x > FEW or x != np.floor(x):
-            for k in range(LANES):
+        if x == 1.0:
+            add_times(total, 1.0, logs[word])
+        elif x > FEW or x != np.floor(x):
+            for k in range(len(total)):
                 total[k] += log_rising_binomial(concentration[word, k], x)
-            continue
-        for k in range(LANES):
-            total[k] += logs[word, k]
-        for n in range(1, int(x)):
-            share = 1.0 / (n + 1.0)
-            for k in range(LANES):
-                product[k] *= (concentration[word, k] + n) * share
-            factors += 1
-            if factors == FACTORS:
-                factors = 0
-                take_logs(product, total)
-    take_logs(product, total)
+        elif x > 0.0:
+            add_times(total, 1.0, logs[word])
+            for n in range(1, int(x)):
+                rise(product, concentration[word], float(n), 1.0 / (n + 1.0))
+                factors += 1
+                if factors == FACTORS:
+                    factors = 0
+                    take_logs(product, total)
+    if factors > 0:
+        take_logs(product, total)
     return length
 
 
 @compiled
+def rise(product, concentration, n, share):
+    for k in range(len(product)):
+        product[k] *= (concentration[k] + n) * share
+
+
+@compiled
 def take_logs(product, total):
-    for k in range(LANES):
+    for k in range(len(product)):
         total[k] += log(product[k])
         product[k] = 1.0

@@ -1,42 +1,54 @@
 """Columns of zeros and ones in dense arrays: a one is above the threshold; NaN is missing.
 
-Without a threshold (NaN) every cell must be 0, 1 or missing; anything else, and infinity, is answered by `False`.
+Without a threshold (NaN) every cell must be 0, 1 or missing. Odd cells, infinite ones too, are answered by `False`.
 """
 
 import numpy as np
 
 from bayesnb.kernels.compiled import compiled
+from bayesnb.kernels.rows import add_times, pour
 
-GROUP = 4  # features that are looked up together
+GROUP = 8  # features that are looked up together, as the bits of a byte
+GATHER = np.uint64(0x0102040810204080)  # multiplies the lowest bits of eight bytes into the highest byte
+LARGEST = 1.7976931348623157e308
 ROWS_OF_BYTES = 255  # that one byte can count
-
-
-@compiled
-def tally(x, labels, weight, threshold, ones, missing):
-    """Adds the weights of the ones and of the missing cells, `(r, f), (r,), (r,) -> (c, f) each`."""
-    strict = threshold != threshold
-    level = 0.5 if strict else threshold
-    odd = 0
-    for i in range(len(x)):
-        odd |= tally_row(x[i], weight[i], strict, level, ones[labels[i]], missing[labels[i]])
-    return odd == 0
-
-
-@compiled
-def tally_row(row, w, strict, level, ones, missing):
-    odd = 0
-    for j in range(len(row)):
-        v = row[j]
-        ones[j] += w if v > level else 0.0
-        missing[j] += 0.0 if v == v else w
-        odd |= is_odd(v, strict)
-    return odd
 
 
 @compiled
 def is_odd(v, strict):
     """Whether a cell is infinite, or, where there is no threshold, neither 0 nor 1 nor missing."""
     return (v == v) & ((v - v != 0) | (strict & (v != 0) & (v != 1)))
+
+
+@compiled
+def tally(x, labels, weight, threshold, ones, missing):
+    """Adds the weights of the ones and of the missing cells, `(r, f), (r,), (r,) -> (c, f)` each."""
+    strict = threshold != threshold
+    level = 0.5 if strict else threshold
+    odd = 0
+    for i in range(len(x)):
+        if add_ones(x[i], weight[i], level, ones[labels[i]]) or strict:
+            odd |= add_missing(x[i], weight[i], strict, missing[labels[i]])
+    return odd == 0
+
+
+@compiled
+def add_ones(row, w, level, ones):
+    """Tells if a cell is missing or infinite."""
+    strange = 0
+    for j in range(len(row)):
+        ones[j] += w if row[j] > level else 0.0
+        strange |= not abs(row[j]) <= LARGEST
+    return strange != 0
+
+
+@compiled
+def add_missing(row, w, strict, missing):
+    odd = 0
+    for j in range(len(row)):
+        missing[j] += 0.0 if row[j] == row[j] else w
+        odd |= is_odd(row[j], strict)
+    return odd
 
 
 @compiled
@@ -53,9 +65,9 @@ def tally_bytes(x, labels, threshold, ones):
         rows[c] += 1
         if rows[c] == ROWS_OF_BYTES:
             rows[c] = 0
-            pour(few[c], ones[c])
+            empty(few[c], ones[c])
     for c in range(classes):
-        pour(few[c], ones[c])
+        empty(few[c], ones[c])
     return not strict or odd == 0
 
 
@@ -69,33 +81,45 @@ def add_bytes(row, level, few):
 
 
 @compiled
-def pour(few, ones):
+def empty(few, ones):
     for j in range(len(few)):
         ones[j] += few[j]
         few[j] = np.uint8(0)
 
 
 @compiled
-def pack(x, threshold, digits, codes):
-    """GROUP features as one number with a digit each, 1 above the threshold, 2 if missing: `(r, f) -> (r, groups)`.
+def score(x, threshold, table, one, zero, first, out):
+    """Adds what every cell is worth, by groups of features, `(r, f), (groups * 256, lanes), 2 of (f, lanes) -> (r, c)`.
 
-    Tells what was found: 1 if a cell is
-    missing, which two digits cannot say, 2 if one is odd.
+    Rows with missing cells, or all of them where the table has no rows, go cell by cell.
     """
     strict = threshold != threshold
     level = 0.5 if strict else threshold
-    features = x.shape[1]
-    whole = features - features % GROUP
-    hole, odd = 0, 0
+    features, odd = x.shape[1], 0
+    groups = len(table) // 256
+    bits, total = np.zeros(-(-features // GROUP) * GROUP, np.uint8), np.zeros(one.shape[1])
+    words = bits.view(np.uint64)
     for i in range(len(x)):
-        for start in range(0, features, GROUP):
-            number, worth = 0, 1
-            for j in range(start, start + GROUP if start < whole else features):
-                v = x[i, j]
-                seen = v == v
-                number += worth * (np.int64(v > level) + np.int64(not seen) * 2)
-                worth *= digits
-                hole |= not seen
-                odd |= is_odd(v, strict)
-            codes[i, start // GROUP] = number
-    return np.int64(hole) + 2 * np.int64(odd)
+        strange = read_bits(x[i], level, bits)
+        if strange or strict:
+            for j in range(features):
+                odd |= is_odd(x[i, j], strict)
+        if groups == 0 or strange:
+            for j in range(features):
+                if x[i, j] == x[i, j]:
+                    add_times(total, 1.0, one[j] if bits[j] == 1 else zero[j])
+        else:
+            for g in range(groups):
+                add_times(total, 1.0, table[g * 256 + np.int64((words[g] * GATHER) >> np.uint64(56))])
+        pour(total, 1.0, 0.0, out[i], first)
+    return odd == 0
+
+
+@compiled
+def read_bits(row, level, bits):
+    """Tells if a cell is missing or infinite."""
+    strange = 0
+    for j in range(len(row)):
+        bits[j] = np.uint8(row[j] > level)
+        strange |= not abs(row[j]) <= LARGEST
+    return strange != 0

@@ -6,8 +6,7 @@ Columns' levels lie end to end; a code is the place of a level there, and a miss
 import numpy as np
 
 from bayesnb.kernels.compiled import compiled
-
-LANES = 8  # classes whose table entries lie side by side: one line of a cache
+from bayesnb.kernels.rows import add_times, pour
 
 
 @compiled
@@ -45,36 +44,30 @@ def mark(x, least, starts, seen):
 def tally(codes, starts, labels, weight, counts):
     """Adds each row's weight to its class's count of each of its levels, `(r, f), (f + 1,), (r,), (r,) -> (k, c)`.
 
-    Tells whether every code is one of its column's; a negative one is missing.
+    Tells what was met: 1 if a code was negative, which is silent, 2 if one was beyond its column's levels.
     """
-    beyond = 0
+    below, beyond = 0, 0
     for i in range(len(codes)):
         c, w = labels[i], weight[i]
         for j in range(codes.shape[1]):
-            at = starts[j] + codes[i, j]
-            if at >= starts[j + 1]:
-                beyond = 1
-            elif codes[i, j] >= 0:
+            code, at = codes[i, j], starts[j] + codes[i, j]
+            below |= code < 0
+            beyond |= at >= starts[j + 1]
+            if code >= 0 and at < starts[j + 1]:
                 counts[at, c] += w
-    return beyond == 0
+    return below + 2 * beyond
 
 
 @compiled
-def score(codes, starts, table, out):
-    """Adds each row's table entries, `(r, f), (f + 1,), (tiles, k, LANES) -> (r, c)`; tells as `tally` does."""
-    total, beyond = np.empty(LANES), 0
-    for tile in range(len(table)):
-        first = tile * LANES
-        for i in range(len(codes)):
-            for k in range(LANES):
-                total[k] = 0.0
-            for j in range(codes.shape[1]):
-                at = starts[j] + codes[i, j]
-                if at >= starts[j + 1]:
-                    beyond = 1
-                elif codes[i, j] >= 0:
-                    for k in range(LANES):
-                        total[k] += table[tile, at, k]
-            for k in range(min(LANES, out.shape[1] - first)):
-                out[i, first + k] += total[k]
-    return beyond == 0
+def score(codes, starts, table, first, out):
+    """Adds each row's table entries, `(r, f), (f + 1,), (k, lanes) -> (r, c)`; tells what `tally` does."""
+    total, below, beyond = np.zeros(table.shape[1]), 0, 0
+    for i in range(len(codes)):
+        for j in range(codes.shape[1]):
+            code, at = codes[i, j], starts[j] + codes[i, j]
+            below |= code < 0
+            beyond |= at >= starts[j + 1]
+            if code >= 0 and at < starts[j + 1]:
+                add_times(total, 1.0, table[at])
+        pour(total, 1.0, 0.0, out[i], first)
+    return below + 2 * beyond

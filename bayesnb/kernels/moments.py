@@ -61,6 +61,7 @@ def block_moments(x, codes, weight, out):
                 out[1, c, j] /= count
     if holes(out[1]):
         means_with_holes(x, codes, weight, out)
+        x = filled(x, codes, out[1])
     lost = np.zeros((classes, features))
     for c in range(classes):
         deviations(x, order[starts[c] : starts[c + 1]], weight, out[1, c], out[2, c], lost[c], out[3, c])
@@ -102,24 +103,39 @@ def count_seen(count, total, row, w):
 
 
 @compiled
-def deviations(x, rows, weight, mean, slip, lost, ssd):
-    """Sums of deviations and of their squares over one class's rows, four at a time; missing cells deviate by 0."""
-    whole = len(rows) - len(rows) % 4
-    for e in range(0, whole, 4):
-        a, b, c, d = rows[e], rows[e + 1], rows[e + 2], rows[e + 3]
-        four(mean, slip, lost, ssd, x[a], x[b], x[c], x[d], weight[a], weight[b], weight[c], weight[d])
-    for e in range(whole, len(rows)):
-        i = rows[e]
-        four(mean, slip, lost, ssd, x[i], x[i], x[i], x[i], weight[i], 0.0, 0.0, 0.0)
+def filled(x, codes, mean):
+    """The block with the mean of its class in place of a missing cell, which so deviates by nothing."""
+    copy = np.empty_like(x)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            copy[i, j] = x[i, j] if x[i, j] == x[i, j] else mean[codes[i], j]
+    return copy
 
 
 @compiled
-def four(mean, slip, lost, ssd, xa, xb, xc, xd, wa, wb, wc, wd):
+def deviations(x, rows, weight, mean, slip, lost, ssd):
+    """Sums of deviations and of their squares over one class's rows, eight at a time, the last ones filled up."""
+    eight, w = np.empty(8, np.int64), np.empty(8)
+    for start in range(0, len(rows), 8):
+        for k in range(8):
+            inside = start + k < len(rows)
+            eight[k] = rows[start + k if inside else start]
+            w[k] = weight[eight[k]] if inside else 0.0
+        add_eight(x, eight, w, mean, slip, lost, ssd)
+
+
+@compiled
+def add_eight(x, rows, w, mean, slip, lost, ssd):
+    a, b, c, d = x[rows[0]], x[rows[1]], x[rows[2]], x[rows[3]]
+    e, f, g, h = x[rows[4]], x[rows[5]], x[rows[6]], x[rows[7]]
+    wa, wb, wc, wd, we, wf, wg, wh = w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7]
     for j in range(len(mean)):
-        a, b, c, d = xa[j] - mean[j], xb[j] - mean[j], xc[j] - mean[j], xd[j] - mean[j]
-        a, b, c, d = (a if a == a else 0.0), (b if b == b else 0.0), (c if c == c else 0.0), (d if d == d else 0.0)
-        old, new = slip[j], (wa * a + wb * b) + (wc * c + wd * d)
-        slip[j] = old + new
-        kept = slip[j] - old
-        lost[j] += (old - (slip[j] - kept)) + (new - kept)  # Knuth's: what the sum rounded away
-        ssd[j] += (wa * a * a + wb * b * b) + (wc * c * c + wd * d * d)
+        m = mean[j]
+        da, db, dc, dd, de, df, dg, dh = a[j] - m, b[j] - m, c[j] - m, d[j] - m, e[j] - m, f[j] - m, g[j] - m, h[j] - m
+        va, vb, vc, vd, ve, vf, vg, vh = wa * da, wb * db, wc * dc, wd * dd, we * de, wf * df, wg * dg, wh * dh
+        old, new = slip[j], ((va + vb) + (vc + vd)) + ((ve + vf) + (vg + vh))
+        total = old + new
+        kept = total - old
+        slip[j] = total
+        lost[j] += (old - (total - kept)) + (new - kept)  # Knuth's: what the sum rounded away
+        ssd[j] += ((va * da + vb * db) + (vc * dc + vd * dd)) + ((ve * de + vf * df) + (vg * dg + vh * dh))

@@ -97,3 +97,18 @@ def holes(x):
         for j in range(x.shape[1]):
             found |= x[i, j] - x[i, j] != 0.0
     return found != 0
+
+
+@compiled
+def add_times(total, times, row):
+    for k in range(len(total)):
+        total[k] += times * row[k]
+
+
+@compiled
+def pour(total, times, plus, out, first):
+    """Adds the lanes of some classes to a row, and empties them."""
+    for k in range(min(len(total), len(out) - first)):
+        out[first + k] += times * total[k] + plus
+    for k in range(len(total)):
+        total[k] = 0.0

@@ -99,7 +99,7 @@ class ArrayTable(Table):
     def numbers(self, columns: Sequence[int]) -> Any:
         if self.x.dtype.kind not in "biuf":
             return np.column_stack([floats(column, self.x[:, column]) for column in columns])
-        return self.x if len(columns) == self.width and _in_order(columns) else Picked(self.x, columns)
+        return self.x if _all_of(columns, self.width) else Picked(self.x, columns)
 
     def values(self, column: int) -> Array:
         return self.x[:, column]
@@ -152,8 +152,10 @@ class SparseTable(Table):
         if np.iscomplexobj(x):
             raise ValueError("Complex data not supported\n")
         refuse_odd_shape(x.shape)
-        self.x = sparse.csr_array(x)
-        self.x.data = _native(self.x.data)
+        self.x = x if x.format == "csr" else sparse.csr_array(x)
+        data = _native(self.x.data)
+        if data is not self.x.data:
+            self.x = sparse.csr_array((data, self.x.indices, self.x.indptr), shape=x.shape)
         if not self.x.has_canonical_format:
             self.x = self.x.copy()  # the user's arrays stay as they are
             self.x.sum_duplicates()
@@ -171,17 +173,19 @@ class SparseTable(Table):
         return "number"
 
     def numbers(self, columns: Sequence[int]) -> sparse.csr_array:
-        return self.x if len(columns) == self.width and _in_order(columns) else self.x[:, columns]
+        return self.x if _all_of(columns, self.width) else self.x[:, columns]
 
     def values(self, column: int) -> Array:
         raise TypeError("Sparse input has no levels: give a Categorical column as a dense array, X.toarray().")
 
 
-def _in_order(columns: Sequence[int]) -> bool:
-    return all(place == column for place, column in enumerate(columns))
+def _all_of(columns: Sequence[int], width: int) -> bool:
+    return columns == range(width) or (len(columns) == width and list(columns) == list(range(width)))
 
 
 def _as_array(x: Any) -> Array:
+    if type(x) is np.ndarray and x.dtype == float:  # a shortcut: most tables are
+        return x
     if isinstance(x, np.ma.MaskedArray):
         odd = x.dtype.kind in "OUST"
         gone, x = np.ma.getmaskarray(x), x.data.astype(object if odd else float)
