@@ -15,7 +15,7 @@ from bayesnb import kernels
 from bayesnb.families.base import Array, Cells, Family
 from bayesnb.families.gaussian import GaussianStats
 from bayesnb.table import Table
-from bayesnb.threads import pieces
+from bayesnb.threads import PIECE, in_order, pieces
 from bayesnb.views import Coded, Columns, Dense, Flags, Lookup, entries, rows_at_once
 
 ROWS_AT_ONCE = 1 << 14
@@ -25,9 +25,9 @@ Names = Sequence[Hashable]
 Levels = tuple[Any, ...]
 
 
-def read_numbers(family: Family, names: Names, x: Any) -> Cells:
+def read_numbers(family: Family, names: Names, x: Any, n_jobs: int | None) -> Cells:
     """An `(r, f)` array, view or CSR as the family reads it. Counts are checked now; for the rest see `check`."""
-    if family.cells == "count" and not _are_counts(family, x):
+    if family.cells == "count" and not _are_counts(family, x, n_jobs):
         check(family, names, x)
     if family.cells == "flag":
         if sparse.issparse(x) and family.threshold is not None and family.threshold < 0:
@@ -39,15 +39,16 @@ def read_numbers(family: Family, names: Names, x: Any) -> Cells:
     return Dense(x) if sparse.issparse(x) and not family.reads_sparse else x
 
 
-def _are_counts(family: Family, x: Any) -> bool:
+def _are_counts(family: Family, x: Any, n_jobs: int | None) -> bool:
     """One compiled pass; whole numbers, unless the family takes others."""
-    whole = not family.fractional
+    rules = not family.fractional, family.missing
     if sparse.issparse(x):
-        return kernels.counts.are_counts(entries(x)[0], whole, family.missing)
-    return all(
-        kernels.counts.are_counts(entries(x, rows)[0], whole, family.missing)
-        for rows in pieces(x.shape[0], rows_at_once(x))
-    )
+        data = entries(x)[0]
+        good = in_order(lambda some: kernels.counts.are_counts(data[some], *rules), pieces(len(data), PIECE), n_jobs)
+    else:
+        blocks = pieces(x.shape[0], rows_at_once(x))
+        good = in_order(lambda rows: kernels.counts.are_counts(entries(x, rows)[0], *rules), blocks, n_jobs)
+    return all(list(good))
 
 
 def check(family: Family, names: Names, cells: Cells) -> None:
@@ -84,7 +85,7 @@ def coded(table: Table, places: Sequence[int], levels: Sequence[Levels], unknown
     integers = None if whole is None else table.integers(places)
     if integers is not None and whole is not None:
         return Coded(integers, whole)
-    found = [table.distinct(place) for place in places]
+    found = table.distinct_of(places)
     at = [{level: code for code, level in enumerate(known)} for known in levels]
     codes = [[-1] + [own.get(value, -2) for value in seen.values] for own, seen in zip(at, found, strict=True)]
     values = [seen.values for seen in found]

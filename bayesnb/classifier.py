@@ -14,11 +14,10 @@ from sklearn.utils import Tags, assert_all_finite, check_consistent_length, colu
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from bayesnb import kernels
 from bayesnb.evaluate import temper_by_loo
 from bayesnb.families.base import Array, Belief, Cells, Family
 from bayesnb.labels import distinct, encode, weights
-from bayesnb.model import Joint, Model, ProductStats, Rows, observe
+from bayesnb.model import Joint, Model, ProductStats, Rows, normalise, observe
 from bayesnb.priors import ClassDie, class_die
 from bayesnb.schema import Schema
 from bayesnb.summary import state_html
@@ -30,9 +29,7 @@ ESTIMATES = ("predictive", "mean", "map", "mle")
 class Classifier(ClassifierMixin, BaseEstimator):
     """What every estimator shares; a subclass says its families and its class prior."""
 
-    _doc_link_module = "bayesnb"
-    _doc_link_template = ""
-
+    _doc_link_module, _doc_link_template = "bayesnb", ""
     classes_: Array
     schema_: Schema
     model_: Model
@@ -136,7 +133,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     def _normalised(self, X: Any, *, proba: bool) -> Array:
         joint, cells = self._joint(X)
-        odd = kernels.rows.normalise(joint, proba)
+        odd = normalise(joint, proba, self.n_jobs)
         if odd >= 0:
             self._refuse_row(odd, cells)
         return joint
@@ -167,7 +164,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     def _open(self, X: Any, *, reset: bool) -> Table:
         """The table, with scikit-learn's checks of names and number of columns."""
-        table = open_table(X)
+        table = open_table(X, self.n_jobs)
         known = self.__dict__
         plain = table.unnamed and "feature_names_in_" not in known
         if reset or not plain or table.width != known.get("n_features_in_"):

@@ -16,10 +16,11 @@ def distinct(labels: Any) -> Array:
     """The classes, sorted."""
     labels = np.asarray(list(labels) if isinstance(labels, set | frozenset) else labels)
     if labels.dtype.kind in "iu" and labels.dtype != np.uint64 and labels.size:
-        least, most = kernels.rows.code_range(integers(labels.reshape(-1), EVERY))
+        whole = integers(labels.reshape(-1), EVERY)
+        least, most = kernels.rows.code_range(whole)
         if most - least < MOST_CANDIDATES:
             seen = np.zeros(most - least + 1, bool)
-            seen[labels - least] = True
+            kernels.rows.mark(whole, least, seen)
             return (np.flatnonzero(seen) + least).astype(labels.dtype)
     try:
         return np.unique(factorize_labels(labels)[1])

@@ -18,7 +18,7 @@ from bayesnb.families.base import Array, Belief, Cells, Density, Stats
 from bayesnb.families.dirichlet import Dirichlet, DirichletDensity, DirichletStats
 from bayesnb.families.known import KnownDie
 from bayesnb.families.weight import Weight, one_hot
-from bayesnb.threads import in_order, pieces
+from bayesnb.threads import PIECE, in_order, pieces
 from bayesnb.views import rows_at_once
 
 Observer = Callable[[Cells, Weight, int | None], Stats]
@@ -95,7 +95,11 @@ def _log_joint(
     log_class: Array, blocks: Sequence[Any], cells: Sequence[Cells], power: float, n_jobs: int | None
 ) -> Array:
     total = np.empty((cells[0].shape[0], len(log_class)))
-    total[:] = log_class
+    blocks_of_rows = pieces(len(total), PIECE // 4 // len(log_class))
+    if len(blocks_of_rows) == 1:
+        total[:] = log_class
+    else:  # the memory is touched for the first time, which several threads do sooner
+        list(in_order(lambda rows: np.copyto(total[rows], log_class), blocks_of_rows, n_jobs))
     for block, x in zip(blocks, cells, strict=True):
         block.score(x, power, total, n_jobs)
     return total
@@ -207,10 +211,20 @@ def without(model: Model, rows: Rows, b: int, row: int, gone: Array) -> Belief:
     return model.prior.blocks[b][c : c + 1].update(rest)
 
 
+def normalise(joint: Array, proba: bool, n_jobs: int | None = 1) -> int:
+    """p(y | x), or its log, in place of log p(x, y), `(r, c)`; the first row that has none, or -1."""
+    blocks = pieces(len(joint), PIECE // 4 // joint.shape[1])
+    if len(blocks) == 1:
+        return kernels.rows.normalise(joint, proba)
+    found = in_order(lambda rows: kernels.rows.normalise(joint[rows], proba), blocks, n_jobs)
+    odd = [rows.start + at for rows, at in zip(blocks, list(found), strict=True) if at >= 0]
+    return min(odd, default=-1)
+
+
 def normalised(joint: Array) -> Array:
-    """log p(y | x) from log p(x, y), `(r, c)`. A row that is impossible under every class has log 0 for each of them."""
+    """log p(y | x) from log p(x, y). A row that is impossible under every class has log 0 for each of them."""
     log_proba, start = joint.copy(), 0
-    while (odd := kernels.rows.normalise(log_proba[start:], False)) >= 0:
+    while (odd := normalise(log_proba[start:], False)) >= 0:
         log_proba[start + odd] = -np.inf
         start += odd + 1
     return log_proba

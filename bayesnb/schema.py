@@ -72,26 +72,26 @@ class Block:
         if self.family.cells != "level":
             return self
         old = self.levels or ((),) * len(self.names)
-        return replace(self, levels=tuple(self._levels(table, j, known) for j, known in enumerate(old)))
+        if isinstance(self.family.levels, tuple):
+            return replace(self, levels=(self.family.levels,) * len(self.names))
+        codes = isinstance(self.family.levels, Codes) and table.extent(self.places[0]) is not None
+        found = [table.extent(place) for place in self.places] if codes else table.found(self.places)
+        levels = (self._levels(table, j, known, seen) for j, (known, seen) in enumerate(zip(old, found, strict=True)))
+        return replace(self, levels=tuple(levels))
 
-    def _levels(self, table: Table, j: int, known: Levels) -> Levels:
-        said, name = self.family.levels, self.names[j]
-        if isinstance(said, tuple):
-            return said
-        declared, place = table.declared(self.places[j]), self.places[j]
-        if isinstance(said, Codes) and declared is None:
-            found = table.extent(place) or table.distinct(place).values
-            if any(map(_is_number, found)):
-                return _codes(name, known, found, int(np.broadcast_to(said.least, len(self.names))[j]))
+    def _levels(self, table: Table, j: int, known: Levels, found: Any) -> Levels:
+        said, declared = self.family.levels, table.declared(self.places[j])
+        if isinstance(said, Codes) and declared is None and any(map(_is_number, found)):
+            return _codes(self.names[j], known, found, int(np.broadcast_to(said.least, len(self.names))[j]))
         old = set(known)
         new = [level for level in declared or () if level not in old]
-        return known + tuple(new) + tuple(sorted(set(table.found(place)) - old - set(new)))
+        return known + tuple(new) + tuple(sorted(set(found) - old - set(new)))
 
     def read(self, table: Table) -> Cells:
         """The block's cells. What is wrong with them is found out later, by `check`."""
         if self.family.cells == "level":
             return coded(table, self.places, self.levels, self._unknown, self._whole)
-        return read_numbers(self.family, self.names, table.numbers(self.places))
+        return read_numbers(self.family, self.names, table.numbers(self.places), table.n_jobs)
 
     def check(self, x: Cells) -> None:
         """Raise if a cell is bad; asked when the numbers that came of the cells say so."""

@@ -4,8 +4,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-PIECE = 1 << 19  # cells that are worth handing to a thread
-SMALL = 1 << 15  # cells times classes below which a second thread costs more than it gives
+PIECE = 1 << 20  # cells that are worth handing to a thread
 
 
 def pieces(rows: int, step: int) -> list[slice]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from bayesnb import kernels
 from bayesnb.views import FLOATS, LABELS, readable
 
 Array = np.ndarray
@@ -28,7 +29,9 @@ class Weight:
 
     def totals(self) -> Array:
         """`(c,)`, the sum over rows."""
-        return np.bincount(self.codes, self.counts, minlength=self.classes)
+        total = np.zeros(self.classes)
+        kernels.rows.totals(self.codes, self.counts, total)
+        return total
 
 
 def one_hot(codes: Array, classes: int, counts: Array | None = None) -> Weight:

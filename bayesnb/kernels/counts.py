@@ -83,10 +83,14 @@ def tally(data, indices, indptr, weight, counts, orders, order, starts, first, l
         own = counts[c]
         for e in range(starts[c], starts[c + 1]):
             i = order[e]
-            w, a, b = weight[i], indptr[i], indptr[i + 1]
-            for p in range(a, b):
-                own[indices[p]] += w * data[p]
-            orders[c] += w * log_orders(data[a:b])
+            w, total, logs = weight[i], 0.0, 0.0
+            for p in range(indptr[i], indptr[i + 1]):
+                x = float(data[p])
+                own[indices[p]] += w * x
+                total += x
+                if x != 1.0:
+                    logs += log_factorial(x)
+            orders[c] += w * (log_factorial(total) - logs)
 
 
 @compiled

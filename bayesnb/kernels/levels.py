@@ -46,28 +46,37 @@ def tally(codes, starts, labels, weight, counts):
 
     Tells what was met: 1 if a code was negative, which is silent, 2 if one was beyond its column's levels.
     """
-    below, beyond = 0, 0
+    size, met = sizes_of(starts), 0
     for i in range(len(codes)):
         c, w = labels[i], weight[i]
         for j in range(codes.shape[1]):
-            code, at = codes[i, j], starts[j] + codes[i, j]
-            below |= code < 0
-            beyond |= at >= starts[j + 1]
-            if code >= 0 and at < starts[j + 1]:
-                counts[at, c] += w
-    return below + 2 * beyond
+            code = np.uint64(codes[i, j])
+            if code < size[j]:
+                counts[starts[j] + np.int64(code), c] += w
+            else:
+                met |= 1 if codes[i, j] < 0 else 2
+    return met
+
+
+@compiled
+def sizes_of(starts):
+    """As unsigned numbers, among which negative codes are beyond all others."""
+    size = np.empty(len(starts) - 1, np.uint64)
+    for j in range(len(size)):
+        size[j] = np.uint64(starts[j + 1] - starts[j])
+    return size
 
 
 @compiled
 def score(codes, starts, table, first, out):
     """Adds each row's table entries, `(r, f), (f + 1,), (k, lanes) -> (r, c)`; tells what `tally` does."""
-    total, below, beyond = np.zeros(table.shape[1]), 0, 0
+    total, size, met = np.zeros(table.shape[1]), sizes_of(starts), 0
     for i in range(len(codes)):
         for j in range(codes.shape[1]):
-            code, at = codes[i, j], starts[j] + codes[i, j]
-            below |= code < 0
-            beyond |= at >= starts[j + 1]
-            if code >= 0 and at < starts[j + 1]:
-                add_times(total, 1.0, table[at])
+            code = np.uint64(codes[i, j])
+            if code < size[j]:
+                add_times(total, 1.0, table[starts[j] + np.int64(code)])
+            else:
+                met |= 1 if codes[i, j] < 0 else 2
         pour(total, 1.0, 0.0, out[i], first)
-    return below + 2 * beyond
+    return met

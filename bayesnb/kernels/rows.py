@@ -73,6 +73,20 @@ def code_range(labels):
 
 
 @compiled
+def mark(labels, least, seen):
+    """Marks the integers that occur, counted from the least."""
+    for i in range(len(labels)):
+        seen[labels[i] - least] = True
+
+
+@compiled
+def totals(codes, weight, out):
+    """Adds up the weights of each class."""
+    for i in range(len(codes)):
+        out[codes[i]] += weight[i]
+
+
+@compiled
 def look_up(labels, least, table, codes):
     """The code of each integer label, from a table that starts at the least; tells the first without one, or -1."""
     for i in range(len(labels)):

@@ -29,6 +29,7 @@ class Table(ABC):
     rows: int
     width: int  # how many columns
     unnamed: bool = True  # whether columns have no names but their positions
+    n_jobs: int | None = 1  # threads that may read it
 
     @abstractmethod
     def take(self, keep: Array) -> Self:
@@ -59,9 +60,13 @@ class Table(ABC):
     def _factorized(self, column: int) -> Distinct:
         return factorize(self.columns[column], self.values(column))
 
-    def found(self, column: int) -> tuple[Any, ...]:
-        """One column's distinct values."""
-        return self.distinct(column).values
+    def distinct_of(self, columns: Sequence[int]) -> list[Distinct]:
+        """The same of some columns, which several threads look through."""
+        return list(in_order(self.distinct, columns, self.n_jobs))
+
+    def found(self, columns: Sequence[int]) -> list[tuple[Any, ...]]:
+        """Some columns' distinct values."""
+        return [seen.values for seen in self.distinct_of(columns)]
 
     def integers(self, columns: Sequence[int]) -> Any:
         """Some columns as an `(r, f)` array, if they are integers; else None."""
@@ -104,11 +109,13 @@ class ArrayTable(Table):
     def values(self, column: int) -> Array:
         return self.x[:, column]
 
-    def found(self, column: int) -> tuple[Any, ...]:
+    def found(self, columns: Sequence[int]) -> list[tuple[Any, ...]]:
         if self._extents is None or self._seen is None:
-            return super().found(column)
-        least, sizes, starts = int(self._extents[0][column]), *(part[column] for part in self._seen[1:])
-        return tuple((np.flatnonzero(self._seen[0][starts : starts + sizes]) + least).tolist())
+            return super().found(columns)
+        seen, sizes, starts = self._seen
+        least = self._extents[0]
+        own = (np.flatnonzero(seen[starts[j] : starts[j] + sizes[j]]) + least[j] for j in columns)
+        return [tuple(values.tolist()) for values in own]
 
     def integers(self, columns: Sequence[int]) -> Any:
         return self.numbers(columns) if self.x.dtype.kind in "iu" and self.x.dtype != np.uint64 else None
@@ -128,7 +135,7 @@ class ArrayTable(Table):
             kernels.levels.extent(integers(self.x, rows), least, most)
             return least, most
 
-        parts = list(in_order(some, pieces(self.rows, rows_at_once(self.x)), None))
+        parts = list(in_order(some, pieces(self.rows, rows_at_once(self.x)), self.n_jobs))
         return np.min([least for least, _ in parts], axis=0), np.max([most for _, most in parts], axis=0)
 
     @cached_property

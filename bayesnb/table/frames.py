@@ -16,8 +16,14 @@ Array = np.ndarray
 HAVE_LEVELS = (nw.String, nw.Object, nw.Categorical, nw.Enum)
 
 
-def open_table(x: Any) -> Table:
-    """The table behind whatever the user has."""
+def open_table(x: Any, n_jobs: int | None = 1) -> Table:
+    """The table behind whatever the user has, which so many threads may read."""
+    table = _table_of(x)
+    table.n_jobs = n_jobs
+    return table
+
+
+def _table_of(x: Any) -> Table:
     if type(x) is np.ndarray:
         return ArrayTable(x)
     if sparse.issparse(x):
