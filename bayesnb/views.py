@@ -57,11 +57,13 @@ class Columns:
         return len(self.columns[0]), len(self.columns)
 
     def __getitem__(self, index: Any) -> Array:
-        first = self.columns[0][index]
-        block = np.empty((len(first), len(self.columns)), self.dtype)
-        for j, column in enumerate(self.columns):
-            block[:, j] = column[index]
-        return block
+        parts = [column[index] for column in self.columns]
+        lying = np.empty((len(parts), len(parts[0])), self.dtype)
+        for row, part in zip(lying, parts, strict=True):
+            row[:] = part
+        standing = np.empty(lying.shape[::-1], self.dtype)
+        kernels.rows.transpose(lying, standing)
+        return standing
 
 
 @dataclass(frozen=True, eq=False)

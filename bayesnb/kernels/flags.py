@@ -22,24 +22,24 @@ def is_odd(v, strict):
 
 @compiled
 def tally(x, labels, weight, threshold, ones, missing):
-    """Adds the weights of the ones and of the missing cells, `(r, f), (r,), (r,) -> (c, f)` each."""
+    """Adds the weights of the ones and of the missing cells, `(r, f), (r,), (r,) -> (c, f) each`."""
     strict = threshold != threshold
     level = 0.5 if strict else threshold
-    odd = 0
+    strange, odd = np.zeros(x.shape[1]), 0
     for i in range(len(x)):
-        if add_ones(x[i], weight[i], level, ones[labels[i]]) or strict:
+        add_ones(x[i], weight[i], level, ones[labels[i]], strange)
+    if strict or strange.sum() != 0.0:
+        for i in range(len(x)):
             odd |= add_missing(x[i], weight[i], strict, missing[labels[i]])
     return odd == 0
 
 
 @compiled
-def add_ones(row, w, level, ones):
-    """Tells if a cell is missing or infinite."""
-    strange = 0
+def add_ones(row, w, level, ones, strange):
+    """What is missing or infinite makes NaN of its column's number in `strange`."""
     for j in range(len(row)):
         ones[j] += w if row[j] > level else 0.0
-        strange |= not abs(row[j]) <= LARGEST
-    return strange != 0
+        strange[j] += row[j] - row[j]
 
 
 @compiled

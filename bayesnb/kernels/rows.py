@@ -6,6 +6,7 @@ from bayesnb.kernels.compiled import compiled
 from bayesnb.kernels.math import exp, log
 
 TILE = 512
+LANES = 64
 
 
 @compiled
@@ -60,6 +61,15 @@ def normalise(joint, proba):
                 for c in range(classes):
                     joint[start + i, c] = joint[start + i, c] - peak[i] - log_total
     return -1
+
+
+@compiled
+def transpose(x, out):
+    """Some rows of the result at a time, which a core's cache holds."""
+    for start in range(0, x.shape[1], LANES):
+        for j in range(x.shape[0]):
+            for i in range(start, min(start + LANES, x.shape[1])):
+                out[i, j] = x[j, i]
 
 
 @compiled
