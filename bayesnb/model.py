@@ -95,11 +95,11 @@ def _log_joint(
     log_class: Array, blocks: Sequence[Any], cells: Sequence[Cells], power: float, n_jobs: int | None
 ) -> Array:
     total = np.empty((cells[0].shape[0], len(log_class)))
-    blocks_of_rows = pieces(len(total), PIECE // 4 // len(log_class))
-    if len(blocks_of_rows) == 1:
+    if total.size <= PIECE // 4:
         total[:] = log_class
     else:  # the memory is touched for the first time, which several threads do sooner
-        list(in_order(lambda rows: np.copyto(total[rows], log_class), blocks_of_rows, n_jobs))
+        some = pieces(len(total), PIECE // 4 // len(log_class))
+        list(in_order(lambda rows: np.copyto(total[rows], log_class), some, n_jobs))
     for block, x in zip(blocks, cells, strict=True):
         block.score(x, power, total, n_jobs)
     return total
@@ -115,7 +115,7 @@ class ProductDensity(Joint):
 
 @dataclass(frozen=True, eq=False)
 class Product(Joint):
-    """p(x, y), from a belief about the class's die and about every block, prior or posterior; theta is integrated out."""
+    """p(x, y), theta integrated out: a belief about the class's die and every block, prior or posterior."""
 
     classes: Dirichlet | KnownDie
     blocks: tuple[Belief, ...]
@@ -213,9 +213,9 @@ def without(model: Model, rows: Rows, b: int, row: int, gone: Array) -> Belief:
 
 def normalise(joint: Array, proba: bool, n_jobs: int | None = 1) -> int:
     """p(y | x), or its log, in place of log p(x, y), `(r, c)`; the first row that has none, or -1."""
-    blocks = pieces(len(joint), PIECE // 4 // joint.shape[1])
-    if len(blocks) == 1:
+    if joint.size <= PIECE // 4:
         return kernels.rows.normalise(joint, proba)
+    blocks = pieces(len(joint), PIECE // 4 // joint.shape[1])
     found = in_order(lambda rows: kernels.rows.normalise(joint[rows], proba), blocks, n_jobs)
     odd = [rows.start + at for rows, at in zip(blocks, list(found), strict=True) if at >= 0]
     return min(odd, default=-1)

@@ -171,7 +171,7 @@ class Schema:
             if block.sizes and block.sizes != old[b].sizes:  # type: ignore[attr-defined]
                 old[b] = old[b].grown(block.sizes)  # type: ignore[attr-defined]
                 prior[b] = block.family.belief(old[b])
-        stats = replace(model.stats, blocks=tuple(old)) + new
+        stats = ProductStats(model.stats.classes, tuple(old)) + new
         return Model(Product(die(stats.classes), tuple(prior)), stats)
 
     @property

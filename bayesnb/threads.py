@@ -1,7 +1,7 @@
 """Work on blocks of rows, on as many threads as allowed. Results come in order, whatever the number of threads."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 PIECE = 1 << 20  # cells that are worth handing to a thread
@@ -9,17 +9,21 @@ PIECE = 1 << 20  # cells that are worth handing to a thread
 
 def pieces(rows: int, step: int) -> list[slice]:
     """Consecutive blocks of so many rows."""
+    if rows <= step:
+        return [slice(0, rows)]
     step = max(step, 1)
     return [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
 
 
-def in_order[In, Out](work: Callable[[In], Out], items: Iterable[In], n_jobs: int | None) -> Iterator[Out]:
-    """`work` on each item, results in the order of the items."""
-    items = list(items)
+def in_order[In, Out](work: Callable[[In], Out], items: Sequence[In], n_jobs: int | None) -> Iterable[Out]:
+    """`work` on each item, results in the order of the items, as long as they are asked for."""
+    if len(items) == 1:
+        return [work(items[0])]
     threads = min(len(items), threads_of(n_jobs))
-    if threads <= 1:
-        yield from map(work, items)
-        return
+    return map(work, items) if threads <= 1 else _on_threads(work, items, threads)
+
+
+def _on_threads[In, Out](work: Callable[[In], Out], items: Sequence[In], threads: int) -> Iterator[Out]:
     with ThreadPoolExecutor(threads) as pool:
         yield from pool.map(work, items)
 

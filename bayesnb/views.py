@@ -208,8 +208,8 @@ def entries(x: Any, rows: slice = EVERY) -> tuple[Array, Array, Array]:
         data, indices = x.data, x.indices
         if data.dtype in COUNTS and data.flags.writeable and indices.flags.writeable:
             return data, indices, readable(whole, INTEGERS)
-        part = slice(whole[0], whole[-1])
-        return readable(data[part], COUNTS), np.array(indices[part]), whole - whole[0]
+        own = slice(whole[0], whole[-1])
+        return readable(data[own], COUNTS), np.array(indices[own]), whole - whole[0]
     part = np.ascontiguousarray(x[rows])
     features = np.arange(part.shape[1], dtype=np.int32)
     ends = np.arange(len(part) + 1, dtype=np.int32) * part.shape[1]

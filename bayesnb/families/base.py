@@ -35,21 +35,24 @@ class Record:
     renamed: ClassVar[dict[str, str]] = {}  # fields that the constructor calls otherwise
 
     def __post_init__(self) -> None:
-        for field in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, field.name)
+        for name in self.__match_args__:  # type: ignore[attr-defined]
+            value = getattr(self, name)
             if type(value) is np.ndarray and value.dtype == float:  # a shortcut: most are
                 continue
             is_array = isinstance(value, Real | Sequence) or hasattr(value, "__array__")  # not so a PyMC variable
-            if is_array and field.name not in self.layout:
-                object.__setattr__(self, field.name, np.asarray(value, float))
+            if is_array and name not in self.layout:
+                object.__setattr__(self, name, np.asarray(value, float))
 
     def map(self, change: Callable[..., Array], *others: Self) -> Self:
         """The record of `change(array, ...)`, field by field."""
-        values = {field.name: [getattr(r, field.name) for r in (self, *others)] for field in fields(self)}  # type: ignore[arg-type]
-        return type(self)(*(own[0] if name in self.layout else change(*own) for name, own in values.items()))
+        names = self.__match_args__  # type: ignore[attr-defined]
+        values = ([getattr(record, name) for record in (self, *others)] for name in names)
+        pairs = zip(names, values, strict=True)
+        return type(self)(*(own[0] if name in self.layout else change(*own) for name, own in pairs))
 
     def __repr__(self) -> str:
-        shown = (f"{self.renamed.get(f.name, f.name)}={getattr(self, f.name)}" for f in fields(self))  # type: ignore[arg-type]
+        names = self.__match_args__  # type: ignore[attr-defined]
+        shown = (f"{self.renamed.get(name, name)}={getattr(self, name)}" for name in names)
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def __getitem__(self, index: Any) -> Self:

@@ -143,7 +143,7 @@ class Beta(Belief):
         return silent(np.isnan(x), np.stack([psi(own) - psi(total), *rest]))
 
     def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        if np.ndim(power):
+        if isinstance(power, np.ndarray):
             dense = Flags(Dense(x.numbers), x.threshold) if isinstance(x, Flags) and sparse.issparse(x.numbers) else x
             return super().score(Dense(x) if sparse.issparse(x) else dense, power, out, n_jobs)
         coins = self._coins if power == 1 else self._powered(power)

@@ -106,7 +106,9 @@ class CategoricalStats(Row, LevelStats):
     sizes: tuple[int, ...]
 
     @classmethod
-    def of(cls, x: Cells, weight: Any, sizes: tuple[int, ...] | None = None, n_jobs: int | None = 1) -> Self:
+    def of(  # type: ignore[override]
+        cls, x: Cells, weight: Any, sizes: tuple[int, ...] | None = None, n_jobs: int | None = 1
+    ) -> Self:
         """Codes `(r, f)`, missing ones negative. Without sizes, the largest code of each column decides."""
         sizes = tuple(int(top) + 1 for top in as_level(x).max(axis=0)) if sizes is None else sizes
         return reduce(add, (cls.counted(x, labels, n_jobs, sizes) for labels in hard(weight)))
@@ -185,7 +187,7 @@ class Dice(Row, Die):
         return np.stack([pick(table, index) for table in self.level_cumulants(order)])
 
     def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        if np.ndim(power):
+        if isinstance(power, np.ndarray):
             return super().score(x, power, out, n_jobs)
         return self.sum_of_levels(x, power, out, n_jobs)
 

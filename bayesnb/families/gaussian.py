@@ -7,7 +7,7 @@ analysis of the Gaussian distribution, section 3; the predictive is Student's t.
 """
 
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from math import factorial
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -135,14 +135,15 @@ class NormalInverseGamma(Belief):
         return silent(np.isnan(x), value)
 
     def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        if np.ndim(power) or power <= 0:
+        if isinstance(power, np.ndarray) or power <= 0:
             return super().score(x, power, out, n_jobs)
         terms = self._terms if power == 1 else self._student(power)
-        return by_rows(lambda rows: self._score(numbers(x, rows), power, terms), x.shape, len(self), out, n_jobs)
+        return by_rows(lambda rows: self._score(numbers(x, rows), power, terms), x.shape, len(terms[0]), out, n_jobs)
 
     def _score(self, x: Array, power: float, terms: tuple[Any, ...]) -> Array:
-        add = partial(kernels.gaussian.student, x, *terms)
-        return mended(add, lambda odd: self.defined_score(x[odd], power), (len(x), len(self)))
+        total = np.zeros((len(x), len(terms[0])))
+        finite = kernels.gaussian.student(x, *terms, total)
+        return mended(total, finite, lambda odd: self.defined_score(x[odd], power))
 
     @cached_property
     def _terms(self) -> tuple[Any, ...]:

@@ -123,7 +123,7 @@ class DirichletMultinomial(Die):
         return each - log_rising_binomial(self.concentration.sum(axis=-1), x.sum(axis=-1))
 
     def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        if np.ndim(power) or power != 1 or self._largest >= kernels.counts.LARGEST:
+        if isinstance(power, np.ndarray) or power != 1 or self._largest >= kernels.counts.LARGEST:
             return super().score(x, power, out, n_jobs)
         totals = self._totals
 

@@ -1,7 +1,6 @@
 """A column of real numbers whose Gaussian is known, and what such columns say: their count, mean and ssd."""
 
 from dataclasses import dataclass
-from functools import partial
 from math import log, pi
 from typing import Any, Self
 
@@ -32,11 +31,17 @@ class GaussianStats(Stats):
         step = max(PIECE // features, 4 * weight.classes)
 
         def some(rows: slice) -> Array:
-            codes, counts = weight.codes[rows], weight.counts[rows]
-            return kernels.moments.moments(numbers(x, rows), codes, counts, weight.classes)
+            labels, total = (weight.codes[rows], weight.counts[rows]), np.zeros((4, weight.classes, features))
+            part, block = numbers(x, rows), np.empty((5, weight.classes, features))
+            spare = np.empty(len(part), np.int64), np.empty(weight.classes + 1, np.int64), block
+            if not kernels.moments.moments(part, *labels, *spare, total):
+                total[:] = 0.0
+                kernels.moments.moments_with_holes(part, *labels, *spare, total)
+            return total
 
-        total = np.zeros((4, weight.classes, features))
-        for part in in_order(some, pieces(rows, step), n_jobs):
+        parts = iter(in_order(some, pieces(rows, step), n_jobs))
+        total = next(parts)
+        for part in parts:
             kernels.moments.merge(total, part)
         count, mean, slip, ssd = total
         return cls(count, mean + slip, ssd)
@@ -106,8 +111,9 @@ class GaussianDensity(Density):
         return by_rows(lambda rows: self._score(numbers(x, rows), power, terms), x.shape, len(self), out, n_jobs)
 
     def _score(self, x: Array, power: float, terms: tuple[Array, ...]) -> Array:
-        add = partial(kernels.gaussian.normal, x, *terms)
-        return mended(add, lambda odd: self.defined_score(x[odd], power), (len(x), len(self)))
+        total = np.zeros((len(x), len(self)))
+        finite = kernels.gaussian.normal(x, *terms, total)
+        return mended(total, finite, lambda odd: self.defined_score(x[odd], power))
 
     def log_likelihood(self, stats: GaussianStats, xp: Any = np) -> Any:
         spread = stats.ssd + stats.count * (stats.mean - self.mean) ** 2

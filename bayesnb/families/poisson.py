@@ -43,8 +43,8 @@ class PoissonStats(Stats):
     log_factorial: Array
 
     @classmethod
-    def counted(cls, x: Cells, weight: Weight, n_jobs: int | None) -> Self:
-        def some(rows: slice) -> Self:
+    def counted(cls, x: Cells, weight: Weight, n_jobs: int | None) -> "PoissonStats":
+        def some(rows: slice) -> PoissonStats:
             return cls.defined(x[rows], Weight(weight.codes[rows], weight.counts[rows], weight.classes))
 
         step = max(PIECE // 8 // x.shape[1], 4 * weight.classes)

@@ -8,6 +8,7 @@ import numpy as np
 from bayesnb.threads import PIECE, in_order, pieces
 
 Array = np.ndarray
+EVERY = slice(None)
 
 
 def by_rows(
@@ -16,8 +17,11 @@ def by_rows(
     """Scores of blocks of rows, each computed apart, as one `(r, c)` array, or added to one."""
     step = PIECE // max(shape[1], classes)
     if shape[0] <= step:
-        total = score(slice(0, shape[0]))
-        return total if out is None else np.add(out, total, out=out)
+        total = score(EVERY)
+        if out is not None:
+            out += total
+            return out
+        return total
     out = np.zeros((shape[0], classes)) if out is None else out
 
     def some(rows: slice) -> None:
@@ -27,10 +31,9 @@ def by_rows(
     return out
 
 
-def mended(kernel: Callable[[Array], bool], definition: Callable[[Array], Array], shape: tuple[int, int]) -> Array:
-    """What a kernel adds to zeros; rows where a square left the range of floats, as the definition has them."""
-    total = np.zeros(shape)
-    if not kernel(total):
+def mended(total: Array, finite: bool, definition: Callable[[Array], Array]) -> Array:
+    """What a kernel made, but for rows where a square left the range of floats, as the definition has them."""
+    if not finite:
         odd = ~np.isfinite(total).all(axis=1)
         total[odd] = definition(odd)
     return total

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -43,9 +44,10 @@ def by_tables(
 
 def by_class_ranges(add: Callable[..., Any], codes: Array, classes: int, n_jobs: int | None) -> list[Any]:
     """`add(order, starts, first, last)` for ranges of classes, which hold about as many rows: no two share a count."""
-    order, starts = kernels.rows.by_class(codes, classes)
+    order, starts = np.empty(len(codes), np.int64), np.empty(classes + 1, np.int64)
+    kernels.rows.group(codes, order, starts)
     parts = min(4 * threads_of(n_jobs), classes)
     cuts = np.unique(np.searchsorted(starts[1:], np.linspace(0, len(codes), parts + 1)[1:-1], "left") + 1)
     edges = [0, *cuts[cuts < classes].tolist(), classes]
-    ranges = list(zip(edges[:-1], edges[1:], strict=True))
+    ranges = list(pairwise(edges))
     return list(in_order(lambda some: add(order, starts, *some), ranges, n_jobs))

@@ -1,7 +1,9 @@
-"""Compiled inner loops: arrays in, arrays out, no policy. What each computes is said once more, in NumPy, by its family.
+"""Compiled inner loops: arrays in, arrays out, no policy.
 
-A kernel holds no lock and touches only the rows that it is given. Each of its modules, and Numba with them, is
-imported when it is first asked for; compiled code is kept on disk where a folder can be written.
+What a kernel computes is said once more, in NumPy, by its family: `defined` and `defined_score`, to which laws compare
+it. Its arguments are bare arrays and numbers, so there are more of them than elsewhere. It holds no lock and writes
+only to the arrays that it is given for that. Each module here, and Numba with it, is imported when it is first asked
+for; compiled code is kept on disk where a folder can be written.
 """
 
 from importlib import import_module

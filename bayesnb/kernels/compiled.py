@@ -6,7 +6,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numba import njit
+
+Array = np.ndarray
 
 # No "reassoc": a sum keeps the order in which it is written, so that its digits do not depend on the machine.
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract", "nsz"}}

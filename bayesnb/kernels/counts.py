@@ -4,7 +4,7 @@ from math import lgamma
 
 import numpy as np
 
-from bayesnb.kernels.compiled import compiled
+from bayesnb.kernels.compiled import Array, compiled
 from bayesnb.kernels.flags import is_odd
 from bayesnb.kernels.math import log
 from bayesnb.kernels.rows import add_times, pour
@@ -19,7 +19,7 @@ SEEN = 1024  # lengths of rows whose normaliser is remembered
 
 
 @compiled
-def are_counts(data, whole, missing):
+def are_counts(data: Array, whole: bool, missing: bool) -> bool:
     """Whether all numbers are at least 0 and can be added up, are whole or need not be, NaN where that is missing."""
     odd = 0
     for p in range(len(data)):
@@ -30,7 +30,7 @@ def are_counts(data, whole, missing):
 
 
 @compiled
-def stirling_tail(z):
+def stirling_tail(z: float) -> float:
     """ln Gamma(z) - [(z - 1/2) ln z - z + ln(2 pi) / 2] for z >= STIRLING_FROM."""
     y = 1.0 / z
     v = y * y
@@ -38,14 +38,14 @@ def stirling_tail(z):
 
 
 @compiled
-def log_gamma_ratio(a, s):
+def log_gamma_ratio(a: float, s: float) -> float:
     """ln Gamma(a + s) - ln Gamma(a) for a >= STIRLING_FROM, a + s >= STIRLING_FROM."""
     main = (a - 0.5) * np.log1p(s / a) + s * np.log(a + s) - s
     return main + stirling_tail(a + s) - stirling_tail(a)
 
 
 @compiled
-def log_rising_binomial(a, x):
+def log_rising_binomial(a: float, x: float) -> float:
     """ln Gamma(a + x) - ln Gamma(a) - ln x!, for a, x >= 0, by a difference whose large parts never meet."""
     if x <= FEW and x == np.floor(x):
         product = 1.0
@@ -60,7 +60,7 @@ def log_rising_binomial(a, x):
 
 
 @compiled
-def log_orders(data):
+def log_orders(data: Array) -> float:
     """ln of the number of orders in which one row's counts can come."""
     total, logs = 0.0, 0.0
     for p in range(len(data)):
@@ -70,14 +70,25 @@ def log_orders(data):
 
 
 @compiled
-def log_factorial(x):
+def log_factorial(x: float) -> float:
     if x < len(LOG_FACTORIALS) and x == np.floor(x):
         return LOG_FACTORIALS[int(x)]
     return lgamma(x + 1.0)
 
 
 @compiled
-def tally(data, indices, indptr, weight, counts, orders, order, starts, first, last):
+def tally(
+    data: Array,
+    indices: Array,
+    indptr: Array,
+    weight: Array,
+    counts: Array,
+    orders: Array,
+    order: Array,
+    starts: Array,
+    first: int,
+    last: int,
+) -> None:
     """Adds the rows of some classes to their counts, `(c, k)`, and to the sums of their log orders, `(c,)`."""
     for c in range(first, last):
         own = counts[c]
@@ -94,7 +105,19 @@ def tally(data, indices, indptr, weight, counts, orders, order, starts, first, l
 
 
 @compiled
-def tally_flags(data, indices, indptr, weight, threshold, ones, missing, order, starts, first, last):
+def tally_flags(
+    data: Array,
+    indices: Array,
+    indptr: Array,
+    weight: Array,
+    threshold: float,
+    ones: Array,
+    missing: Array,
+    order: Array,
+    starts: Array,
+    first: int,
+    last: int,
+) -> bool:
     """Adds the rows of some classes to their ones and missing cells, `(c, k)` each; tells if none was odd."""
     strict = threshold != threshold
     level = 0.5 if strict else threshold
@@ -114,7 +137,9 @@ def tally_flags(data, indices, indptr, weight, threshold, ones, missing, order, 
 
 
 @compiled
-def score_flags(data, indices, indptr, threshold, gain, zero, first, out):
+def score_flags(
+    data: Array, indices: Array, indptr: Array, threshold: float, gain: Array, zero: Array, first: int, out: Array
+) -> bool:
     """Adds what a one is worth beyond a zero, and takes back a missing cell's zero: 2 of `(k, lanes)`.
 
     Tells if no stored cell was odd.
@@ -135,7 +160,7 @@ def score_flags(data, indices, indptr, threshold, gain, zero, first, out):
 
 
 @compiled
-def score_known(data, indices, indptr, logs, power, first, out):
+def score_known(data: Array, indices: Array, indptr: Array, logs: Array, power: float, first: int, out: Array) -> None:
     """Adds the log-density of counts under known log probabilities, `(k, lanes) -> (r, c)`, times the power."""
     total = np.zeros(logs.shape[1])
     for i in range(len(indptr) - 1):
@@ -147,7 +172,9 @@ def score_known(data, indices, indptr, logs, power, first, out):
 
 
 @compiled
-def score_dirichlet(data, indices, indptr, concentration, logs, totals, first, out):
+def score_dirichlet(
+    data: Array, indices: Array, indptr: Array, concentration: Array, logs: Array, totals: Array, first: int, out: Array
+) -> None:
     """Adds the log of the Dirichlet-multinomial, of concentrations and their logs, `(k, lanes)` each."""
     lanes = logs.shape[1]
     total, product = np.zeros(lanes), np.ones(lanes)
@@ -165,7 +192,7 @@ def score_dirichlet(data, indices, indptr, concentration, logs, totals, first, o
 
 
 @compiled
-def score_words(data, indices, concentration, logs, total, product):
+def score_words(data: Array, indices: Array, concentration: Array, logs: Array, total: Array, product: Array) -> float:
     """Adds one row's words to the totals; returns how many there are."""
     length, factors = 0.0, 0
     for p in range(len(data)):
@@ -190,13 +217,13 @@ def score_words(data, indices, concentration, logs, total, product):
 
 
 @compiled
-def rise(product, concentration, n, share):
+def rise(product: Array, concentration: Array, n: float, share: float) -> None:
     for k in range(len(product)):
         product[k] *= (concentration[k] + n) * share
 
 
 @compiled
-def take_logs(product, total):
+def take_logs(product: Array, total: Array) -> None:
     for k in range(len(product)):
         total[k] += log(product[k])
         product[k] = 1.0

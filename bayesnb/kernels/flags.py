@@ -5,7 +5,7 @@ Without a threshold (NaN) every cell must be 0, 1 or missing. Odd cells, infinit
 
 import numpy as np
 
-from bayesnb.kernels.compiled import compiled
+from bayesnb.kernels.compiled import Array, compiled
 from bayesnb.kernels.rows import add_times, pour
 
 GROUP = 8  # features that are looked up together, as the bits of a byte
@@ -15,13 +15,13 @@ ROWS_OF_BYTES = 255  # that one byte can count
 
 
 @compiled
-def is_odd(v, strict):
+def is_odd(v: float, strict: bool) -> bool:
     """Whether a cell is infinite, or, where there is no threshold, neither 0 nor 1 nor missing."""
     return (v == v) & ((v - v != 0) | (strict & (v != 0) & (v != 1)))
 
 
 @compiled
-def tally(x, labels, weight, threshold, ones, missing):
+def tally(x: Array, labels: Array, weight: Array, threshold: float, ones: Array, missing: Array) -> bool:
     """Adds the weights of the ones and of the missing cells, `(r, f), (r,), (r,) -> (c, f) each`."""
     strict = threshold != threshold
     level = 0.5 if strict else threshold
@@ -35,7 +35,7 @@ def tally(x, labels, weight, threshold, ones, missing):
 
 
 @compiled
-def add_ones(row, w, level, ones, strange):
+def add_ones(row: Array, w: float, level: float, ones: Array, strange: Array) -> None:
     """What is missing or infinite makes NaN of its column's number in `strange`."""
     for j in range(len(row)):
         ones[j] += w if row[j] > level else 0.0
@@ -43,7 +43,7 @@ def add_ones(row, w, level, ones, strange):
 
 
 @compiled
-def add_missing(row, w, strict, missing):
+def add_missing(row: Array, w: float, strict: bool, missing: Array) -> int:
     odd = 0
     for j in range(len(row)):
         missing[j] += 0.0 if row[j] == row[j] else w
@@ -52,7 +52,7 @@ def add_missing(row, w, strict, missing):
 
 
 @compiled
-def tally_bytes(x, labels, threshold, ones):
+def tally_bytes(x: Array, labels: Array, threshold: float, ones: Array) -> bool:
     """Adds the number of ones where every row counts once, `(r, f), (r,) -> (c, f)`."""
     strict = threshold != threshold
     level = 0.5 if strict else threshold
@@ -72,23 +72,23 @@ def tally_bytes(x, labels, threshold, ones):
 
 
 @compiled
-def add_bytes(row, level, few):
+def add_bytes(row: Array, level: float, few: Array) -> int:
     odd = np.uint8(0)
     for j in range(len(row)):
         few[j] += np.uint8(row[j] > level)
         odd |= row[j]
-    return odd > 1
+    return int(odd > 1)
 
 
 @compiled
-def empty(few, ones):
+def empty(few: Array, ones: Array) -> None:
     for j in range(len(few)):
         ones[j] += few[j]
         few[j] = np.uint8(0)
 
 
 @compiled
-def score(x, threshold, table, one, zero, first, out):
+def score(x: Array, threshold: float, table: Array, one: Array, zero: Array, first: int, out: Array) -> bool:
     """Adds what every cell is worth, by groups of features, `(r, f), (groups * 256, lanes), 2 of (f, lanes) -> (r, c)`.
 
     Rows with missing cells, or all of them where the table has no rows, go cell by cell.
@@ -116,7 +116,7 @@ def score(x, threshold, table, one, zero, first, out):
 
 
 @compiled
-def read_bits(row, level, bits):
+def read_bits(row: Array, level: float, bits: Array) -> bool:
     """Tells if a cell is missing or infinite."""
     strange = 0
     for j in range(len(row)):

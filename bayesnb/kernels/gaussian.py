@@ -6,7 +6,7 @@ are the lanes themselves, and nothing is transposed.
 
 import numpy as np
 
-from bayesnb.kernels.compiled import compiled
+from bayesnb.kernels.compiled import Array, compiled
 from bayesnb.kernels.math import SMALL, log1p, series
 from bayesnb.kernels.rows import clear, holes
 
@@ -15,7 +15,7 @@ WIDE = 96  # features from which they are lanes
 
 
 @compiled
-def student(x, mean, width, exponent, height, alike, out):
+def student(x: Array, mean: Array, width: Array, exponent: Array, height: Array, alike: bool, out: Array) -> bool:
     """Adds height - exponent * log1p(width * (x - mean)**2), summed over features: `(r, f), 4 of (c, f) -> (r, c)`.
 
     `alike` says that a class's exponents are all the same: then there is one logarithm for a product of many
@@ -47,7 +47,7 @@ def student(x, mean, width, exponent, height, alike, out):
 
 
 @compiled
-def logs_of_tile(part, mean, width, tile, q, total):
+def logs_of_tile(part: Array, mean: Array, width: Array, tile: Array, q: Array, total: Array) -> None:
     """Sums of log1p over features, `(LANES, f), (c, f), (c, f) -> (c, LANES)`."""
     if part.shape[1] >= WIDE:
         for i in range(len(part)):
@@ -59,7 +59,7 @@ def logs_of_tile(part, mean, width, tile, q, total):
 
 
 @compiled
-def transpose(part, tile):
+def transpose(part: Array, tile: Array) -> None:
     for i in range(len(part)):
         for j in range(part.shape[1]):
             tile[j, i] = part[i, j]
@@ -69,7 +69,7 @@ def transpose(part, tile):
 
 
 @compiled
-def times(q, x, mean, width):
+def times(q: float, x: float, mean: float, width: float) -> float:
     """(1 + q) * (1 + width * (x - mean)**2) - 1, which keeps its digits when all are small."""
     d = x - mean
     u = width * d * d
@@ -77,7 +77,7 @@ def times(q, x, mean, width):
 
 
 @compiled
-def log_product(tile, mean, width, q, total):
+def log_product(tile: Array, mean: Array, width: Array, q: Array, total: Array) -> None:
     """The log of a product over features, for each lane; taken before it can overflow."""
     features = len(tile)
     clear(q)
@@ -105,7 +105,7 @@ def log_product(tile, mean, width, q, total):
 
 
 @compiled
-def log_products_of_row(x, mean, width, q, out):
+def log_products_of_row(x: Array, mean: Array, width: Array, q: Array, out: Array) -> None:
     """The log of a product over features for each class; every LANES-th feature goes into the same lane."""
     tail = len(x) % LANES
     whole = len(x) - tail
@@ -120,7 +120,7 @@ def log_products_of_row(x, mean, width, q, out):
 
 
 @compiled
-def log_of_lanes(q):
+def log_of_lanes(q: Array) -> float:
     """The log of the product of all lanes: one logarithm, unless some of them are large."""
     large = 0
     for i in range(LANES):
@@ -139,7 +139,7 @@ def log_of_lanes(q):
 
 
 @compiled
-def sum_of_each(tile, mean, width, exponent, height, u, total):
+def sum_of_each(tile: Array, mean: Array, width: Array, exponent: Array, height: Array, u: Array, total: Array) -> None:
     """Feature by feature; a missing cell adds nothing."""
     clear(total)
     for j in range(len(tile)):
@@ -160,7 +160,7 @@ def sum_of_each(tile, mean, width, exponent, height, u, total):
 
 
 @compiled
-def normal(x, mean, precision, height, out):
+def normal(x: Array, mean: Array, precision: Array, height: Array, out: Array) -> bool:
     """Adds height - precision * (x - mean)**2 / 2, summed over features: `(r, f), 3 of (c, f) -> (r, c)`."""
     tile, total = np.empty((x.shape[1], LANES)), np.empty(LANES)
     finite = True

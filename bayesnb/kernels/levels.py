@@ -5,12 +5,12 @@ Columns' levels lie end to end; a code is the place of a level there, and a miss
 
 import numpy as np
 
-from bayesnb.kernels.compiled import compiled
+from bayesnb.kernels.compiled import Array, compiled
 from bayesnb.kernels.rows import add_times, pour
 
 
 @compiled
-def translate(x, least, size, starts, table, unknown, codes):
+def translate(x: Array, least: Array, size: Array, starts: Array, table: Array, unknown: Array, codes: Array) -> bool:
     """Integers to codes through a table, `(r, f), 3 of (f,), (k,), (f,) -> (r, f)`; tells if one was unknown."""
     met = 0
     for i in range(x.shape[0]):
@@ -23,7 +23,7 @@ def translate(x, least, size, starts, table, unknown, codes):
 
 
 @compiled
-def extent(x, least, most):
+def extent(x: Array, least: Array, most: Array) -> None:
     """The least and the largest integer of each column, `(r, f) -> 2 of (f,)`, beyond those that are there."""
     for i in range(x.shape[0]):
         row = x[i]
@@ -33,7 +33,7 @@ def extent(x, least, most):
 
 
 @compiled
-def mark(x, least, starts, seen):
+def mark(x: Array, least: Array, starts: Array, seen: Array) -> None:
     """Marks the integers that occur in each column, `(r, f), 2 of (f,) -> (k,)`."""
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
@@ -41,7 +41,7 @@ def mark(x, least, starts, seen):
 
 
 @compiled
-def tally(codes, starts, labels, weight, counts):
+def tally(codes: Array, starts: Array, labels: Array, weight: Array, counts: Array) -> int:
     """Adds each row's weight to its class's count of each of its levels, `(r, f), (f + 1,), (r,), (r,) -> (k, c)`.
 
     Tells what was met: 1 if a code was negative, which is silent, 2 if one was beyond its column's levels.
@@ -59,7 +59,7 @@ def tally(codes, starts, labels, weight, counts):
 
 
 @compiled
-def sizes_of(starts):
+def sizes_of(starts: Array) -> Array:
     """As unsigned numbers, among which negative codes are beyond all others."""
     size = np.empty(len(starts) - 1, np.uint64)
     for j in range(len(size)):
@@ -68,7 +68,7 @@ def sizes_of(starts):
 
 
 @compiled
-def score(codes, starts, table, first, out):
+def score(codes: Array, starts: Array, table: Array, first: int, out: Array) -> int:
     """Adds each row's table entries, `(r, f), (f + 1,), (k, lanes) -> (r, c)`; tells what `tally` does."""
     total, size, met = np.zeros(table.shape[1]), sizes_of(starts), 0
     for i in range(len(codes)):

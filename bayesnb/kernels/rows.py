@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bayesnb.kernels.compiled import compiled
+from bayesnb.kernels.compiled import Array, compiled
 from bayesnb.kernels.math import exp, log
 
 TILE = 512
@@ -10,24 +10,23 @@ LANES = 64
 
 
 @compiled
-def by_class(codes, classes):
-    """The rows in the order of their classes, and where each class starts: `(r,) -> (r,), (c + 1,)`."""
-    starts = np.zeros(classes + 1, np.int64)
+def group(codes: Array, order: Array, starts: Array) -> None:
+    """Lists the rows in the order of their classes, and where each class starts: `(r,) -> (r,), (c + 1,)`."""
+    for c in range(len(starts)):
+        starts[c] = 0
     for i in range(len(codes)):
         starts[codes[i]] += 1
     end = 0
-    for c in range(classes + 1):
+    for c in range(len(starts)):
         end += starts[c]
         starts[c] = end
-    order = np.empty(len(codes), np.int64)
     for i in range(len(codes) - 1, -1, -1):  # from the back, so that each class's end becomes its start
         starts[codes[i]] -= 1
         order[starts[codes[i]]] = i
-    return order, starts
 
 
 @compiled
-def normalise(joint, proba):
+def normalise(joint: Array, proba: bool) -> int:
     """log p(y | x) in place of log p(x, y), `(r, c)`; or p(y | x) itself.
 
     Tells the first row that is impossible under every class or holds NaN, where it stops; -1 if there is none.
@@ -64,7 +63,7 @@ def normalise(joint, proba):
 
 
 @compiled
-def transpose(x, out):
+def transpose(x: Array, out: Array) -> None:
     """Some rows of the result at a time, which a core's cache holds."""
     for start in range(0, x.shape[1], LANES):
         for j in range(x.shape[0]):
@@ -73,7 +72,7 @@ def transpose(x, out):
 
 
 @compiled
-def code_range(labels):
+def code_range(labels: Array) -> tuple[int, int]:
     """The least and the largest of some integers."""
     least = most = labels[0]
     for i in range(len(labels)):
@@ -83,21 +82,21 @@ def code_range(labels):
 
 
 @compiled
-def mark(labels, least, seen):
+def mark(labels: Array, least: int, seen: Array) -> None:
     """Marks the integers that occur, counted from the least."""
     for i in range(len(labels)):
         seen[labels[i] - least] = True
 
 
 @compiled
-def totals(codes, weight, out):
+def totals(codes: Array, weight: Array, out: Array) -> None:
     """Adds up the weights of each class."""
     for i in range(len(codes)):
         out[codes[i]] += weight[i]
 
 
 @compiled
-def look_up(labels, least, table, codes):
+def look_up(labels: Array, least: int, table: Array, codes: Array) -> int:
     """The code of each integer label, from a table that starts at the least; tells the first without one, or -1."""
     for i in range(len(labels)):
         at = labels[i] - least
@@ -108,13 +107,13 @@ def look_up(labels, least, table, codes):
 
 
 @compiled
-def clear(numbers):
+def clear(numbers: Array) -> None:
     for i in range(len(numbers)):
         numbers[i] = 0.0
 
 
 @compiled
-def holes(x):
+def holes(x: Array) -> bool:
     """Whether any number is NaN or infinite."""
     found = 0
     for i in range(x.shape[0]):
@@ -124,13 +123,13 @@ def holes(x):
 
 
 @compiled
-def add_times(total, times, row):
+def add_times(total: Array, times: float, row: Array) -> None:
     for k in range(len(total)):
         total[k] += times * row[k]
 
 
 @compiled
-def pour(total, times, plus, out, first):
+def pour(total: Array, times: float, plus: float, out: Array, first: int) -> None:
     """Adds the lanes of some classes to a row, and empties them."""
     for k in range(min(len(total), len(out) - first)):
         out[first + k] += times * total[k] + plus
