@@ -7,7 +7,7 @@ predictive is negative binomial: Gelman et al. (2013), Bayesian Data Analysis, s
 """
 
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from math import factorial
 from operator import add
 from typing import Any, ClassVar, Self
@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import gammaln, polygamma, psi, xlogy
 
+from bayesnb import kernels
 from bayesnb.families.base import (
     Array,
     Belief,
@@ -29,9 +30,11 @@ from bayesnb.families.base import (
     shaped,
     silent,
 )
+from bayesnb.families.tables import Tables, by_tables
 from bayesnb.families.weight import Weight, grouped_sum
-from bayesnb.special import accurate_log1p, log_gamma_ratio, log_rising_binomial, ratio
+from bayesnb.special import accurate_log1p, log, log_gamma_ratio, log_rising_binomial, ratio
 from bayesnb.threads import PIECE, in_order, pieces
+from bayesnb.views import lanes, numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,12 +46,14 @@ class PoissonStats(Stats):
     log_factorial: Array
 
     @classmethod
-    def counted(cls, x: Cells, weight: Weight, n_jobs: int | None) -> "PoissonStats":
-        def some(rows: slice) -> PoissonStats:
-            return cls.defined(x[rows], Weight(weight.codes[rows], weight.counts[rows], weight.classes))
+    def counted(cls, x: Cells, weight: Weight, n_jobs: int | None) -> Self:
+        def some(rows: slice) -> Array:
+            total = np.zeros((3, weight.classes, x.shape[1]))
+            kernels.rates.tally(numbers(x, rows), weight.codes[rows], weight.counts[rows], *total)
+            return total
 
-        step = max(PIECE // 8 // x.shape[1], 4 * weight.classes)
-        return reduce(add, in_order(some, pieces(x.shape[0], step), n_jobs))
+        step = max(PIECE // x.shape[1], 4 * weight.classes)
+        return cls(*reduce(add, in_order(some, pieces(x.shape[0], step), n_jobs)))
 
     @classmethod
     def defined(cls, x: Array, weight: Weight) -> Self:
@@ -75,6 +80,16 @@ class PoissonDensity(Density):
     def log_likelihood(self, stats: PoissonStats, xp: Any = np) -> Any:
         events = stats.events * xp.log(xp.where(stats.events > 0, self.rate, 1.0))
         return events - stats.count * self.rate - stats.log_factorial
+
+    def score(self, x: Cells, power: float = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
+        def add(rows: slice, own: tuple[Array, Array], first: int, part: Array) -> None:
+            kernels.rates.score_known(numbers(x, rows), *own, power, first, part)
+
+        return by_tables(add, self._tables, x, len(self), out, n_jobs)
+
+    @cached_property
+    def _tables(self) -> Tables:
+        return Tables(lambda some: (lanes(self.rate[some]), lanes(log(self.rate[some]))), self.rate.shape)
 
     @property
     def proper(self) -> Array:
@@ -121,6 +136,27 @@ class Gamma(Belief):
         x = np.asarray(x, float)
         rows = self.shape * np.log1p(1 / self.rate) + x * np.log1p(self.rate)
         return silent(np.isnan(x), log_rising_binomial(self.shape, x) - rows)
+
+    def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
+        if isinstance(power, np.ndarray) or power != 1 or self._largest >= kernels.counts.LARGEST:
+            return super().score(x, power, out, n_jobs)
+
+        def add(rows: slice, own: tuple[Array, ...], first: int, part: Array) -> None:
+            kernels.rates.score_gamma(numbers(x, rows), *own, first, part)
+
+        return by_tables(add, self._tables, x, len(self), out, n_jobs)
+
+    @cached_property
+    def _largest(self) -> float:
+        return self.shape.max()
+
+    @cached_property
+    def _tables(self) -> Tables:
+        def of(some: slice) -> tuple[Array, ...]:
+            shape, rate = self.shape[some], self.rate[some]
+            return tuple(map(lanes, (-shape * np.log1p(1 / rate), -np.log1p(rate), shape, log(shape))))
+
+        return Tables(of, self.shape.shape)
 
     def log_moment(self, x: Array, s: Any) -> Array:
         x = np.asarray(x, float)

@@ -1,0 +1,56 @@
+"""Counts in dense columns of their own: sums by class, and scores under Poisson rates, known or Gamma."""
+
+import numpy as np
+
+from bayesnb.kernels.compiled import Array, compiled
+from bayesnb.kernels.counts import add_rising, log_factorial, take_logs
+from bayesnb.kernels.rows import add_times, pour
+
+
+@compiled
+def tally(x: Array, labels: Array, weight: Array, count: Array, events: Array, logs: Array) -> None:
+    """Adds rows, events and log x! by class, `(r, f), (r,), (r,) -> (c, f) each`; a missing cell adds nothing."""
+    for i in range(x.shape[0]):
+        c, w = labels[i], weight[i]
+        for j in range(x.shape[1]):
+            v = float(x[i, j])
+            if v == v:
+                count[c, j] += w
+                events[c, j] += w * v
+                if v > 1.0 or v != np.floor(v):
+                    logs[c, j] += w * log_factorial(v)
+
+
+@compiled
+def score_gamma(x: Array, base: Array, slope: Array, shape: Array, logs: Array, first: int, out: Array) -> None:
+    """Adds the log of the negative binomial: base + slope x + log of the rising binomial; 4 of `(f, lanes)`."""
+    lanes = base.shape[1]
+    total, product = np.zeros(lanes), np.ones(lanes)
+    for i in range(x.shape[0]):
+        factors = 0
+        for j in range(x.shape[1]):
+            v = float(x[i, j])
+            if v == v:
+                add_times(total, 1.0, base[j])
+            if v > 0.0:
+                add_times(total, v, slope[j])
+                factors = add_rising(v, shape[j], logs[j], total, product, factors)
+        if factors > 0:
+            take_logs(product, total)
+        pour(total, 1.0, 0.0, out[i], first)
+
+
+@compiled
+def score_known(x: Array, rate: Array, logs: Array, power: float, first: int, out: Array) -> None:
+    """Adds x log(rate) - rate - log x!, the power times; rates and their logs are `(f, lanes)`."""
+    total = np.zeros(rate.shape[1])
+    for i in range(x.shape[0]):
+        orders = 0.0
+        for j in range(x.shape[1]):
+            v = float(x[i, j])
+            if v == v:
+                add_times(total, -1.0, rate[j])
+            if v > 0.0:
+                add_times(total, v, logs[j])
+                orders += log_factorial(v)
+        pour(total, power, -power * orders, out[i], first)
