@@ -193,33 +193,30 @@ def score_dirichlet(
 
 @compiled
 def score_words(data: Array, indices: Array, concentration: Array, logs: Array, total: Array, product: Array) -> float:
-    """Adds one row's words to the totals; returns how many there are."""
+    """Adds log of a (a + 1) ... (a + x - 1) / x! for one row's words; returns how many there are.
+
+    Factors but the first, whose log is known, go into a product of which a logarithm is taken now and then.
+    """
     length, factors = 0.0, 0
     for p in range(len(data)):
         x, word = float(data[p]), indices[p]
         length += x
-        if x > 0.0:
-            factors = add_rising(x, concentration[word], logs[word], total, product, factors)
+        if x == 1.0:
+            add_times(total, 1.0, logs[word])
+        elif x > FEW or x != np.floor(x):
+            for k in range(len(total)):
+                total[k] += log_rising_binomial(concentration[word, k], x)
+        elif x > 0.0:
+            add_times(total, 1.0, logs[word])
+            for n in range(1, int(x)):
+                rise(product, concentration[word], float(n), 1.0 / (n + 1.0))
+                factors += 1
+                if factors == FACTORS:
+                    factors = 0
+                    take_logs(product, total)
     if factors > 0:
         take_logs(product, total)
     return length
-
-
-@compiled
-def add_rising(x: float, concentration: Array, logs: Array, total: Array, product: Array, factors: int) -> int:
-    """Adds log of a (a + 1) ... (a + x - 1) / x!; all factors but a go into a product, whose number is returned."""
-    if x > FEW or x != np.floor(x):
-        for k in range(len(total)):
-            total[k] += log_rising_binomial(concentration[k], x)
-        return factors
-    add_times(total, 1.0, logs)
-    for n in range(1, int(x)):
-        rise(product, concentration, float(n), 1.0 / (n + 1.0))
-        factors += 1
-        if factors == FACTORS:
-            factors = 0
-            take_logs(product, total)
-    return factors
 
 
 @compiled

@@ -3,7 +3,7 @@
 import numpy as np
 
 from bayesnb.kernels.compiled import Array, compiled
-from bayesnb.kernels.counts import add_rising, log_factorial, take_logs
+from bayesnb.kernels.counts import log_factorial, score_words
 from bayesnb.kernels.rows import add_times, pour
 
 
@@ -23,20 +23,19 @@ def tally(x: Array, labels: Array, weight: Array, count: Array, events: Array, l
 
 @compiled
 def score_gamma(x: Array, base: Array, slope: Array, shape: Array, logs: Array, first: int, out: Array) -> None:
-    """Adds the log of the negative binomial: base + slope x + log of the rising binomial; 4 of `(f, lanes)`."""
-    lanes = base.shape[1]
+    """Adds the log of the negative binomial: base + slope x + that of the rising binomial; 4 of `(f, lanes)`."""
+    features, lanes = base.shape
     total, product = np.zeros(lanes), np.ones(lanes)
+    row, places = np.empty(features), np.arange(features)
     for i in range(x.shape[0]):
-        factors = 0
-        for j in range(x.shape[1]):
+        for j in range(features):
             v = float(x[i, j])
+            row[j] = v if v == v else 0.0
             if v == v:
                 add_times(total, 1.0, base[j])
             if v > 0.0:
                 add_times(total, v, slope[j])
-                factors = add_rising(v, shape[j], logs[j], total, product, factors)
-        if factors > 0:
-            take_logs(product, total)
+        score_words(row, places, shape, logs, total, product)
         pour(total, 1.0, 0.0, out[i], first)
 
 
