@@ -15,8 +15,8 @@ from bayesnb import kernels
 from bayesnb.families.base import Array, Cells, Family
 from bayesnb.families.gaussian import GaussianStats
 from bayesnb.table import Table
-from bayesnb.threads import PIECE, in_order, pieces
-from bayesnb.views import Coded, Columns, Dense, Flags, Lookup, entries, rows_at_once
+from bayesnb.threads import in_order, pieces
+from bayesnb.views import Coded, Columns, Dense, Flags, Lookup, entries, pieces_of
 
 ROWS_AT_ONCE = 1 << 14
 MOST_COUNTS = 1e100
@@ -44,9 +44,9 @@ def _are_counts(family: Family, x: Any, n_jobs: int | None) -> bool:
     rules = not family.fractional, family.missing
     if sparse.issparse(x):
         data = entries(x)[0]
-        good = in_order(lambda some: kernels.counts.are_counts(data[some], *rules), pieces(len(data), PIECE), n_jobs)
+        good = in_order(lambda some: kernels.counts.are_counts(data[some], *rules), pieces(len(data), 1), n_jobs)
     else:
-        blocks = pieces(x.shape[0], rows_at_once(x))
+        blocks = pieces_of(x)
         good = in_order(lambda rows: kernels.counts.are_counts(entries(x, rows)[0], *rules), blocks, n_jobs)
     return all(list(good))
 
@@ -165,6 +165,6 @@ def refuse_extremes(names: Names, x: Any, stats: GaussianStats) -> None:
 
 def _range(x: Any, columns: Array) -> tuple[Array, Array]:
     """The least and the largest number of some columns."""
-    parts = [x[rows][:, columns] for rows in pieces(x.shape[0], rows_at_once(x))]
+    parts = [x[rows][:, columns] for rows in pieces_of(x)]
     least = np.fmin.reduce([np.fmin.reduce(part, axis=0) for part in parts])
     return least, np.fmax.reduce([np.fmax.reduce(part, axis=0) for part in parts])

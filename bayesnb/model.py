@@ -18,9 +18,9 @@ from bayesnb.families.base import Array, Belief, Cells, Density, Stats
 from bayesnb.families.dirichlet import Dirichlet, DirichletDensity, DirichletStats
 from bayesnb.families.known import KnownDie
 from bayesnb.families.weight import Weight, one_hot
-from bayesnb.threads import PIECE, in_order, pieces
-from bayesnb.views import rows_at_once
+from bayesnb.threads import FEWEST, blocks, in_order, pieces
 
+LEFT_OUT = 1 << 19  # cells whose rows are left out at once, in NumPy
 Observer = Callable[[Cells, Weight, int | None], Stats]
 
 
@@ -95,10 +95,10 @@ def _log_joint(
     log_class: Array, blocks: Sequence[Any], cells: Sequence[Cells], power: float, n_jobs: int | None
 ) -> Array:
     total = np.empty((cells[0].shape[0], len(log_class)))
-    if total.size <= PIECE // 4:
+    if total.size <= FEWEST:
         total[:] = log_class
     else:  # the memory is touched for the first time, which several threads do sooner
-        some = pieces(len(total), PIECE // 4 // len(log_class))
+        some = pieces(len(total), len(log_class))
         list(in_order(lambda rows: np.copyto(total[rows], log_class), some, n_jobs))
     for block, x in zip(blocks, cells, strict=True):
         block.score(x, power, total, n_jobs)
@@ -197,7 +197,7 @@ def leave_one_out(
                     score[i, c] = without(model, rows, b, chunk.start + i, gone).score(seen[[i]], power)[0, 0]
             part += score
 
-    list(in_order(some, pieces(len(total), min(map(rows_at_once, rows.cells)) // 2), n_jobs))
+    list(in_order(some, blocks(len(total), max(LEFT_OUT // sum(x.shape[1] for x in rows.cells), 1)), n_jobs))
     return total
 
 
@@ -213,11 +213,11 @@ def without(model: Model, rows: Rows, b: int, row: int, gone: Array) -> Belief:
 
 def normalise(joint: Array, proba: bool, n_jobs: int | None = 1) -> int:
     """p(y | x), or its log, in place of log p(x, y), `(r, c)`; the first row that has none, or -1."""
-    if joint.size <= PIECE // 4:
+    if joint.size <= FEWEST:
         return kernels.rows.normalise(joint, proba)
-    blocks = pieces(len(joint), PIECE // 4 // joint.shape[1])
-    found = in_order(lambda rows: kernels.rows.normalise(joint[rows], proba), blocks, n_jobs)
-    odd = [rows.start + at for rows, at in zip(blocks, list(found), strict=True) if at >= 0]
+    some = pieces(*joint.shape)
+    found = in_order(lambda rows: kernels.rows.normalise(joint[rows], proba), some, n_jobs)
+    odd = [rows.start + at for rows, at in zip(some, list(found), strict=True) if at >= 0]
     return min(odd, default=-1)
 
 

@@ -4,14 +4,20 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-PIECE = 1 << 20  # cells that are worth handing to a thread
+FEWEST, MOST = 1 << 18, 1 << 20  # cells that are handed to a thread at once
+PARTS = 16  # of a table that lies between
 
 
-def pieces(rows: int, step: int) -> list[slice]:
+def pieces(rows: int, width: int, least: int = 1) -> list[slice]:
+    """Blocks of rows to hand to threads, each of at least so many rows; the same for any number of threads."""
+    cells = min(max(rows * width // PARTS, FEWEST), MOST)
+    return blocks(rows, max(cells // max(width, 1), least))
+
+
+def blocks(rows: int, step: int) -> list[slice]:
     """Consecutive blocks of so many rows."""
     if rows <= step:
         return [slice(0, rows)]
-    step = max(step, 1)
     return [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
 
 

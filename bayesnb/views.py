@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from bayesnb import kernels
-from bayesnb.threads import PIECE, pieces
+from bayesnb.threads import blocks, pieces
 
 Array = np.ndarray
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
@@ -24,6 +24,7 @@ COUNTS = (np.dtype(np.float64), np.dtype(np.int64))
 EVERY = slice(None)
 LANES = 8  # numbers in a line of a cache
 MOST_LANES = 64
+SWEEP = 1 << 24  # cells
 TABLE = 1 << 21  # entries of a table for some classes
 
 
@@ -180,8 +181,8 @@ class Coded:
 
     def unknown_levels(self) -> list[Counter]:
         """Of each column the unknown levels, and how often each occurs."""
-        blocks = [self.integers[rows] for rows in pieces(self.shape[0], rows_at_once(self))]
-        columns = (np.concatenate([block[:, j] for block in blocks]) for j in range(self.shape[1]))
+        parts = [self.integers[rows] for rows in pieces_of(self)]
+        columns = (np.concatenate([part[:, j] for part in parts]) for j in range(self.shape[1]))
         return [self.lookup.unknown_in(j, column) for j, column in enumerate(columns)]
 
 
@@ -218,19 +219,27 @@ def entries(x: Any, rows: slice = EVERY) -> tuple[Array, Array, Array]:
 
 def column(x: Any, feature: int) -> Array:
     """One feature of a block, `(r, f) -> (r,)`, as an array of floats."""
-    parts = [x[rows][:, [feature]] for rows in pieces(x.shape[0], rows_at_once(x))]
+    parts = [x[rows][:, [feature]] for rows in pieces_of(x)]
     return np.concatenate([part.toarray() if sparse.issparse(part) else part for part in parts]).astype(float)[:, 0]
 
 
-def rows_at_once(x: Any) -> int:
-    """How many rows of a table, dense or CSR, make a piece."""
-    width = x.nnz / x.shape[0] if sparse.issparse(x) else x.shape[1]
-    return max(int(PIECE / max(width, 1)), 1)
+def pieces_of(x: Any) -> list[slice]:
+    """Blocks of a table's rows, dense or CSR, to hand to threads."""
+    return pieces(x.shape[0], _width(x))
+
+
+def sweeps_of(x: Any) -> list[slice]:
+    """Larger ones, through each of which several threads go, every one for its own classes."""
+    return blocks(x.shape[0], max(SWEEP // max(_width(x), 1), 1))
+
+
+def _width(x: Any) -> int:
+    return -(-x.nnz // x.shape[0]) if sparse.issparse(x) else x.shape[1]
 
 
 def class_groups(classes: int, levels: int) -> list[slice]:
     """Classes that are scored together, whose tables of so many levels take some megabytes at most."""
-    return pieces(classes, min(max(TABLE // levels // LANES, 1) * LANES, MOST_LANES))
+    return blocks(classes, min(max(TABLE // levels // LANES, 1) * LANES, MOST_LANES))
 
 
 def lanes(table: Array) -> Array:

@@ -32,7 +32,7 @@ from bayesnb.families.dirichlet import (
 from bayesnb.families.tables import Tables, by_tables
 from bayesnb.families.weight import Weight, hard
 from bayesnb.special import log
-from bayesnb.threads import PIECE, in_order, pieces
+from bayesnb.threads import in_order, pieces
 from bayesnb.views import Coded, integers, lanes
 
 
@@ -123,8 +123,7 @@ class CategoricalStats(Row, LevelStats):
             note(x, kernels.levels.tally(codes_of(x, rows), bounds, *labels, counts))
             return counts
 
-        step = max(PIECE, 4 * seen.counts.size) // len(sizes)
-        for part in in_order(some, pieces(x.shape[0], step), n_jobs):
+        for part in in_order(some, pieces(*x.shape, 4 * seen.counts.size // len(sizes)), n_jobs):
             seen.counts[:] += part
         return cls(np.ascontiguousarray(seen.counts.T), sizes)
 

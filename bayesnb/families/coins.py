@@ -15,8 +15,8 @@ from bayesnb.families.scores import by_rows
 from bayesnb.families.tables import Tables, by_class_ranges, by_tables
 from bayesnb.families.weight import Weight
 from bayesnb.special import dot_logs
-from bayesnb.threads import PIECE, in_order, pieces
-from bayesnb.views import Flags, entries, lanes, rows_at_once, small_numbers
+from bayesnb.threads import in_order, pieces
+from bayesnb.views import Flags, entries, lanes, small_numbers, sweeps_of
 
 MOST_BYTES = 1 << 11  # groups of features times classes for which every byte's worth is kept
 
@@ -31,7 +31,7 @@ def count_ones(x: Cells, weight: Weight, n_jobs: int | None) -> tuple[Array, Arr
 def _count_entries(x: Flags, weight: Weight, n_jobs: int | None) -> tuple[Array, Array]:
     """Ones and missing cells of CSR, `(c, f)` each; every thread has classes of its own."""
     ones, missing = np.zeros((2, weight.classes, x.shape[1]))
-    for rows in pieces(x.shape[0], 16 * rows_at_once(x.numbers)):
+    for rows in sweeps_of(x.numbers):
         found = entries(x.numbers, rows)
         add = partial(kernels.counts.tally_flags, *found, weight.counts[rows], level(x), ones, missing)
         if not all(by_class_ranges(add, weight.codes[rows], weight.classes, n_jobs)):
@@ -53,7 +53,7 @@ def _count_cells(x: Flags, weight: Weight, n_jobs: int | None) -> tuple[Array, A
         return total if fine else total * np.nan
 
     total = np.zeros((2, weight.classes, features))
-    for part in in_order(some, pieces(len(weight.codes), max(PIECE // features, 4 * weight.classes)), n_jobs):
+    for part in in_order(some, pieces(*x.shape, 4 * weight.classes), n_jobs):
         total += part
     return total[0], total[1]
 

@@ -21,8 +21,7 @@ from bayesnb.families.dirichlet import Die, DieDensity, Dirichlet, LevelStats
 from bayesnb.families.tables import Tables, by_class_ranges, by_tables
 from bayesnb.families.weight import Weight, grouped_sum
 from bayesnb.special import dot_logs, less, log, log_gamma_ratio, log_rising_binomial
-from bayesnb.threads import pieces
-from bayesnb.views import entries, lanes, rows_at_once
+from bayesnb.views import entries, lanes, sweeps_of
 
 
 def as_csr(x: Cells) -> sparse.csr_array:
@@ -48,7 +47,7 @@ class MultinomialStats(LevelStats):
     @classmethod
     def counted(cls, x: Cells, weight: Weight, n_jobs: int | None) -> Self:
         counts, orders = np.zeros((weight.classes, x.shape[1])), np.zeros(weight.classes)
-        for rows in pieces(x.shape[0], 16 * rows_at_once(x)):
+        for rows in sweeps_of(x):
             add = partial(kernels.counts.tally, *entries(x, rows), weight.counts[rows], counts, orders)
             by_class_ranges(add, weight.codes[rows], weight.classes, n_jobs)
         return cls(counts[:, None], orders[:, None])

@@ -11,7 +11,7 @@ from bayesnb.families.base import Array, Cells, Density, Rng, Stats, silent
 from bayesnb.families.scores import by_rows, mended
 from bayesnb.families.weight import Weight, by_class
 from bayesnb.special import ratio
-from bayesnb.threads import PIECE, in_order, pieces
+from bayesnb.threads import in_order, pieces
 from bayesnb.views import numbers
 
 LOG_2PI = log(2 * pi)
@@ -28,7 +28,6 @@ class GaussianStats(Stats):
     @classmethod
     def counted(cls, x: Cells, weight: Weight, n_jobs: int | None) -> Self:
         rows, features = x.shape
-        step = max(PIECE // features, 4 * weight.classes)
 
         def some(rows: slice) -> Array:
             labels, total = (weight.codes[rows], weight.counts[rows]), np.zeros((4, weight.classes, features))
@@ -39,7 +38,7 @@ class GaussianStats(Stats):
                 kernels.moments.moments_with_holes(part, *labels, *spare, total)
             return total
 
-        parts = iter(in_order(some, pieces(rows, step), n_jobs))
+        parts = iter(in_order(some, pieces(rows, features, 4 * weight.classes), n_jobs))
         total = next(parts)
         for part in parts:
             kernels.moments.merge(total, part)

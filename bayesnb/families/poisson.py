@@ -33,7 +33,7 @@ from bayesnb.families.base import (
 from bayesnb.families.tables import Tables, by_tables
 from bayesnb.families.weight import Weight, grouped_sum
 from bayesnb.special import accurate_log1p, log, log_gamma_ratio, log_rising_binomial, ratio
-from bayesnb.threads import PIECE, in_order, pieces
+from bayesnb.threads import in_order, pieces
 from bayesnb.views import lanes, numbers
 
 
@@ -52,8 +52,7 @@ class PoissonStats(Stats):
             kernels.rates.tally(numbers(x, rows), weight.codes[rows], weight.counts[rows], *total)
             return total
 
-        step = max(PIECE // x.shape[1], 4 * weight.classes)
-        return cls(*reduce(add, in_order(some, pieces(x.shape[0], step), n_jobs)))
+        return cls(*reduce(add, in_order(some, pieces(*x.shape, 4 * weight.classes), n_jobs)))
 
     @classmethod
     def defined(cls, x: Array, weight: Weight) -> Self:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.threads import PIECE, in_order, pieces
+from bayesnb.threads import in_order, pieces
 
 Array = np.ndarray
 EVERY = slice(None)
@@ -15,8 +15,8 @@ def by_rows(
     score: Callable[[slice], Array], shape: tuple[int, int], classes: int, out: Array | None, n_jobs: int | None
 ) -> Array:
     """Scores of blocks of rows, each computed apart, as one `(r, c)` array, or added to one."""
-    step = PIECE // max(shape[1], classes)
-    if shape[0] <= step:
+    parts = pieces(shape[0], max(shape[1], classes))
+    if len(parts) == 1:
         total = score(EVERY)
         if out is not None:
             out += total
@@ -27,7 +27,7 @@ def by_rows(
     def some(rows: slice) -> None:
         out[rows] += score(rows)
 
-    list(in_order(some, pieces(shape[0], step), n_jobs))
+    list(in_order(some, parts, n_jobs))
     return out
 
 

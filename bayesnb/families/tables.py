@@ -9,8 +9,8 @@ import numpy as np
 
 from bayesnb import kernels
 from bayesnb.families.base import Array, Cells
-from bayesnb.threads import in_order, pieces, threads_of
-from bayesnb.views import class_groups, rows_at_once
+from bayesnb.threads import in_order, threads_of
+from bayesnb.views import class_groups, pieces_of
 
 
 class Tables:
@@ -36,9 +36,9 @@ def by_tables(
 ) -> Array:
     """`add(rows, tables, first class, out)` for blocks of rows and groups of classes."""
     out = np.zeros((x.shape[0], classes)) if out is None else out
-    blocks = pieces(x.shape[0], rows_at_once(x))
+    parts = pieces_of(x)
     for first, own in tables:
-        list(in_order(lambda rows: add(rows, own, first, out[rows]), blocks, n_jobs))  # noqa: B023
+        list(in_order(lambda rows: add(rows, own, first, out[rows]), parts, n_jobs))  # noqa: B023
     return out
 
 

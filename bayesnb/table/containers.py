@@ -13,8 +13,8 @@ from scipy import sparse
 
 from bayesnb import kernels
 from bayesnb.table.values import Distinct, factorize, floats, kind_of_objects
-from bayesnb.threads import in_order, pieces
-from bayesnb.views import Picked, integers, rows_at_once
+from bayesnb.threads import in_order
+from bayesnb.views import Picked, integers, pieces_of
 
 Array = np.ndarray
 MOST_LEVELS = 1 << 20  # candidates among which a column's integers are marked
@@ -135,7 +135,7 @@ class ArrayTable(Table):
             kernels.levels.extent(integers(self.x, rows), least, most)
             return least, most
 
-        parts = list(in_order(some, pieces(self.rows, rows_at_once(self.x)), self.n_jobs))
+        parts = list(in_order(some, pieces_of(self.x), self.n_jobs))
         return np.min([least for least, _ in parts], axis=0), np.max([most for _, most in parts], axis=0)
 
     @cached_property
@@ -147,7 +147,7 @@ class ArrayTable(Table):
             return None
         starts = np.cumsum(sizes) - sizes
         seen = np.zeros(int(sizes.sum()), bool)
-        for rows in pieces(self.rows, rows_at_once(self.x)):
+        for rows in pieces_of(self.x):
             kernels.levels.mark(integers(self.x, rows), least, starts, seen)
         return seen, sizes, starts
 
