@@ -13,7 +13,7 @@ from scipy import sparse
 
 from bayesnb import kernels
 from bayesnb.table.values import Distinct, factorize, floats, kind_of_objects
-from bayesnb.threads import in_order
+from bayesnb.threads import FEWEST, in_order
 from bayesnb.views import Picked, integers, pieces_of
 
 Array = np.ndarray
@@ -62,7 +62,7 @@ class Table(ABC):
 
     def distinct_of(self, columns: Sequence[int]) -> list[Distinct]:
         """The same of some columns, which several threads look through."""
-        return list(in_order(self.distinct, columns, self.n_jobs))
+        return list(in_order(self.distinct, columns, self.n_jobs if self.rows * len(columns) > FEWEST else 1))
 
     def found(self, columns: Sequence[int]) -> list[tuple[Any, ...]]:
         """Some columns' distinct values."""

@@ -1,6 +1,7 @@
 """Tables that are dataframes: pandas, and whatever else narwhals reads."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, Self
 
 import narwhals as nw
@@ -54,7 +55,11 @@ class FrameTable(Table):
         return type(self)(self.x.filter(keep.tolist()).to_native())
 
     def _series(self, column: int) -> nw.Series:
-        return self.x[:, column]
+        return self._all_series[column]
+
+    @cached_property
+    def _all_series(self) -> list[nw.Series]:
+        return list(self.x.iter_columns())
 
     def kind(self, column: int) -> str:
         name, dtype = self.columns[column], self._series(column).dtype
