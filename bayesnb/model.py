@@ -18,7 +18,7 @@ from bayesnb.families.base import Array, Belief, Cells, Density, Stats
 from bayesnb.families.dirichlet import Dirichlet, DirichletDensity, DirichletStats
 from bayesnb.families.known import KnownDie
 from bayesnb.families.weight import Weight, one_hot
-from bayesnb.threads import FEWEST, blocks, in_order, pieces
+from bayesnb.threads import MOST, blocks, in_order, pieces
 
 LEFT_OUT = 1 << 19  # cells whose rows are left out at once, in NumPy
 Observer = Callable[[Cells, Weight, int | None], Stats]
@@ -95,7 +95,7 @@ def _log_joint(
     log_class: Array, blocks: Sequence[Any], cells: Sequence[Cells], power: float, n_jobs: int | None
 ) -> Array:
     total = np.empty((cells[0].shape[0], len(log_class)))
-    if total.size <= FEWEST:
+    if total.size <= MOST:
         total[:] = log_class
     else:  # the memory is touched for the first time, which several threads do sooner
         some = pieces(len(total), len(log_class))
@@ -213,7 +213,7 @@ def without(model: Model, rows: Rows, b: int, row: int, gone: Array) -> Belief:
 
 def normalise(joint: Array, proba: bool, n_jobs: int | None = 1) -> int:
     """p(y | x), or its log, in place of log p(x, y), `(r, c)`; the first row that has none, or -1."""
-    if joint.size <= FEWEST:
+    if joint.size <= MOST:
         return kernels.rows.normalise(joint, proba)
     some = pieces(*joint.shape)
     found = in_order(lambda rows: kernels.rows.normalise(joint[rows], proba), some, n_jobs)

@@ -123,7 +123,7 @@ class CategoricalStats(Row, LevelStats):
             note(x, kernels.levels.tally(codes_of(x, rows), bounds, *labels, counts))
             return counts
 
-        for part in in_order(some, pieces(*x.shape, 4 * seen.counts.size // len(sizes)), n_jobs):
+        for part in in_order(some, pieces(x.shape[0], len(sizes), 4 * seen.counts.size // len(sizes)), n_jobs):
             seen.counts[:] += part
         return cls(np.ascontiguousarray(seen.counts.T), sizes)
 

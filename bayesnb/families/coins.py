@@ -53,7 +53,7 @@ def _count_cells(x: Flags, weight: Weight, n_jobs: int | None) -> tuple[Array, A
         return total if fine else total * np.nan
 
     total = np.zeros((2, weight.classes, features))
-    for part in in_order(some, pieces(*x.shape, 4 * weight.classes), n_jobs):
+    for part in in_order(some, pieces(x.shape[0], x.shape[1], 4 * weight.classes), n_jobs):
         total += part
     return total[0], total[1]
 

@@ -52,7 +52,7 @@ class PoissonStats(Stats):
             kernels.rates.tally(numbers(x, rows), weight.codes[rows], weight.counts[rows], *total)
             return total
 
-        return cls(*reduce(add, in_order(some, pieces(*x.shape, 4 * weight.classes), n_jobs)))
+        return cls(*reduce(add, in_order(some, pieces(x.shape[0], x.shape[1], 4 * weight.classes), n_jobs)))
 
     @classmethod
     def defined(cls, x: Array, weight: Weight) -> Self:
