@@ -22,6 +22,26 @@ def compiled(kernel: Callable[..., Any]) -> Any:
         machine_code = njit(cache=True, **OPTIONS)(kernel)
     except RuntimeError:  # Numba's "no locator available"
         return njit(**OPTIONS)(kernel)
-    with suppress(AttributeError):  # Numba looks at one file, but a kernel calls others: all of them date the cache
-        machine_code._cache._cache_file._source_stamp = SOURCES
+    with suppress(AttributeError):  # not in every version of Numba, which works without
+        machine_code._cache._cache_file._source_stamp = SOURCES  # a kernel calls others: all files date the cache
+        machine_code._cache = Forgiving(machine_code._cache)
     return machine_code
+
+
+class Forgiving:
+    """A cache on disk that is damaged, full or gone is as good as none: the kernel is compiled again."""
+
+    def __init__(self, cache: Any) -> None:
+        self._cache = cache
+
+    def load_overload(self, *key: Any) -> Any:
+        with suppress(Exception):
+            return self._cache.load_overload(*key)
+        return None
+
+    def save_overload(self, *entry: Any) -> None:
+        with suppress(Exception):
+            self._cache.save_overload(*entry)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cache, name)
