@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .data import Array, Table, head
-from .measure import held, interleaved, peak, size
+from .measure import gain, held, interleaved, peak, size
 from .records import Agreement, Memory, Timing
 
 FEWEST = 2_000  # rows of a table, and of the first calls: enough to leave the paths that are meant for tiny ones
@@ -32,7 +32,7 @@ Make = Callable[..., Any]
 class How:
     """How thoroughly to measure."""
 
-    scale: float  # of the numbers of rows
+    scale: float | None  # of the numbers of rows; None: each workload's own for a quick run
     seconds: float  # for each operation
     threads: int | None = None
     memory: bool = True
@@ -52,11 +52,13 @@ class Workload:
     given: Callable[[Any], Any] = field(default=lambda x: x)
     as_theirs: Mapping[str, Any] = field(default_factory=MEAN.copy)  # what gives us scikit-learn's numbers
     tolerance: float = 1e-9
+    quick: float = 0.1  # of the rows: enough that what a call costs whatever the table does not decide
+    floor: Mapping[str, float] = field(default_factory=dict)  # what has failed, where half a goal is out of reach
     run: Callable[["Workload", How], Iterator[Found]] = field(default=lambda work, how: whole_table(work, how))
 
     def make_table(self, how: How) -> Table:
         """The table at the scale that is asked for."""
-        return self.table(max(FEWEST, round(self.rows * how.scale)))
+        return self.table(max(FEWEST, round(self.rows * (how.scale or self.quick))))
 
     def sides(self, how: How) -> tuple[Make, Make]:
         """Scikit-learn's estimator and ours."""
@@ -80,6 +82,8 @@ class Workload:
             self.goals[operation],
             limit,
             "scikit-learn" if self.theirs else "ourselves",
+            gain(),
+            self.floor.get(operation),
         )
 
 

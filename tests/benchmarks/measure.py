@@ -7,11 +7,15 @@ import pickle
 import platform
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from threading import Thread
 from time import perf_counter
 from timeit import timeit
 from typing import Any
+
+import numpy as np
 
 PACKAGES = ("bayesnb", "numpy", "scipy", "numba", "scikit-learn", "pandas")
 FEWEST = 3  # rounds
@@ -27,6 +31,22 @@ def interleaved(calls: Sequence[Callable[[], Any]], seconds: float, loops: int =
         for call, own in zip(calls, taken, strict=True):
             own.append(timeit(call, number=loops) / loops)  # with the garbage collector off
     return taken
+
+
+def gain() -> float:
+    """How much faster two threads are than one, just now: processors of a shared machine come and go."""
+    numbers = np.linspace(1.0, 2.0, 1 << 17)
+    buffers = [np.empty_like(numbers) for _ in range(2)]
+    work = [partial(lambda out: [np.exp(numbers, out=out) for _ in range(10)], out) for out in buffers]
+
+    def together() -> None:
+        other = Thread(target=work[0])
+        other.start()
+        work[1]()
+        other.join()
+
+    alone, both = interleaved([work[0], together], 0.0)
+    return 2 * min(alone) / min(both)
 
 
 def peak[**P, Out](call: Callable[P, Out], *args: P.args, **kwargs: P.kwargs) -> tuple[Out, int | None]:

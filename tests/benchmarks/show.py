@@ -13,7 +13,7 @@ def report(results: Results) -> str:
     where = results.machine
     versions = ", ".join(f"{name} {number}" for name, number in where["versions"].items())
     tables = (times, agreement, memory, slopes, starts)
-    about = f"{where['scale']:g} of the full numbers of rows; {where['cores']} cores; {versions}"
+    about = f"rows: {where['scale']}; {where['cores']} cores; {versions}"
     return "\n\n".join([about, *filter(None, (table(results) for table in tables))])
 
 

@@ -14,6 +14,7 @@ from .data import Table, codes, reals, words
 from .measure import interleaved
 from .records import Slope
 
+QUICK = 0.1
 STEPS = (1, 2, 4)
 AXES = ("rows", "features", "classes")
 
@@ -44,7 +45,7 @@ def slopes(how: How) -> Iterator[Slope]:
 
 def along(growth: Growth, axis: int, how: How) -> Iterator[Slope]:
     """The slopes of `fit` and `predict_proba` along one axis; the least time of each size counts."""
-    rows = max(FEWEST, round(growth.shape[0] * how.scale))
+    rows = max(FEWEST, round(growth.shape[0] * (how.scale or QUICK)))
     smallest = np.array([rows, *growth.shape[1:]])
     shapes = [smallest * np.where(np.arange(3) == axis, step, 1) for step in STEPS]
     tables = [growth.table(*shape.tolist()) for shape in shapes]

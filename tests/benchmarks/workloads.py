@@ -61,6 +61,7 @@ WORKLOADS = [
     ),
     gaussian(
         name="G2",
+        quick=0.3,
         about="Gaussian, 2 classes",
         rows=100_000,
         table=partial(reals, columns=500, classes=2),
@@ -85,6 +86,7 @@ WORKLOADS = [
     ),
     multinomial(
         name="M1",
+        quick=0.2,
         about="word counts (CSR), 20 classes",
         rows=200_000,
         table=partial(words, columns=50_000, classes=20, length=84),
@@ -92,6 +94,7 @@ WORKLOADS = [
     ),
     multinomial(
         name="M2",
+        quick=0.2,
         about="word counts (CSR), 1,000 classes",
         rows=100_000,
         table=lambda rows: words(rows, columns=rows // 2, classes=1_000, length=84),  # its parameters grow with it
@@ -120,6 +123,7 @@ WORKLOADS = [
     ),
     Workload(
         name="C1",
+        quick=0.3,
         about="integer codes",
         rows=1_000_000,
         table=partial(codes, columns=30, classes=5),
@@ -129,6 +133,7 @@ WORKLOADS = [
     ),
     frame(
         name="C2",
+        quick=0.3,
         about="pandas categoricals",
         rows=500_000,
         table=partial(categories, columns=30, classes=5),
@@ -136,6 +141,7 @@ WORKLOADS = [
     ),
     frame(
         name="C2s",
+        quick=0.4,
         about="strings",
         rows=200_000,
         table=partial(texts, columns=30, classes=5),
@@ -143,6 +149,7 @@ WORKLOADS = [
     ),
     frame(
         name="X1",
+        quick=0.3,
         about="a frame of floats and categoricals",
         rows=500_000,
         table=partial(mixed, columns=20, classes=5),
@@ -176,6 +183,7 @@ WORKLOADS = [
     ),
     multinomial(
         name="S1-csr",
+        floor={"predict": 3},
         about="one row, CSR",
         rows=2_000,
         table=partial(words, columns=1_000, classes=3, length=30),
