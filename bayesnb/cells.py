@@ -16,7 +16,7 @@ from bayesnb.families.base import Array, Cells, Family
 from bayesnb.families.gaussian import GaussianStats
 from bayesnb.table import Table
 from bayesnb.threads import in_order, pieces
-from bayesnb.views import Coded, Columns, Dense, Flags, Lookup, entries, pieces_of
+from bayesnb.views import COUNTS, Coded, Columns, Dense, Flags, Lookup, entries, pieces_of, readable
 
 ROWS_AT_ONCE = 1 << 14
 MOST_COUNTS = 1e100
@@ -43,8 +43,8 @@ def _are_counts(family: Family, x: Any, n_jobs: int | None) -> bool:
     """One compiled pass; whole numbers, unless the family takes others."""
     rules = not family.fractional, family.missing
     if sparse.issparse(x):
-        data = entries(x)[0]
-        good = in_order(lambda some: kernels.counts.are_counts(data[some], *rules), pieces(len(data), 1), n_jobs)
+        some = pieces(x.nnz, 1)
+        good = in_order(lambda part: kernels.counts.are_counts(readable(x.data[part], COUNTS), *rules), some, n_jobs)
     else:
         blocks = pieces_of(x)
         good = in_order(lambda rows: kernels.counts.are_counts(entries(x, rows)[0], *rules), blocks, n_jobs)

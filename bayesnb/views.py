@@ -207,7 +207,7 @@ def entries(x: Any, rows: slice = EVERY) -> tuple[Array, Array, Array]:
     if sparse.issparse(x):
         whole = x.indptr[rows.start : None if rows.stop is None else rows.stop + 1]
         data, indices = x.data, x.indices
-        if data.dtype in COUNTS and data.flags.writeable and indices.flags.writeable:
+        if as_it_is(x):
             return data, indices, readable(whole, INTEGERS)
         own = slice(whole[0], whole[-1])
         return readable(data[own], COUNTS), np.array(indices[own]), whole - whole[0]
@@ -223,13 +223,20 @@ def column(x: Any, feature: int) -> Array:
     return np.concatenate([part.toarray() if sparse.issparse(part) else part for part in parts]).astype(float)[:, 0]
 
 
+def as_it_is(x: Any) -> bool:
+    """Whether kernels can read a CSR's own arrays."""
+    return x.data.dtype in COUNTS and x.data.flags.writeable and x.indices.flags.writeable
+
+
 def pieces_of(x: Any) -> list[slice]:
     """Blocks of a table's rows, dense or CSR, to hand to threads."""
     return pieces(x.shape[0], _width(x))
 
 
 def sweeps_of(x: Any) -> list[slice]:
-    """Larger ones, through each of which several threads go, every one for its own classes."""
+    """Larger ones, through each of which several threads go, every one for its own classes; not where it is copied."""
+    if not (sparse.issparse(x) and as_it_is(x)):
+        return pieces_of(x)
     return blocks(x.shape[0], max(SWEEP // max(_width(x), 1), 1))
 
 

@@ -170,7 +170,7 @@ def throw(probability: Array, rng: Rng) -> Array:
 def as_level(x: Any) -> Array:
     """Codes of levels as integers; a missing one, NaN or negative, is -1."""
     x = np.asarray(x)
-    return np.where(x >= 0, x, -1).astype(np.intp)
+    return x.astype(np.intp) if x.dtype.kind in "bu" else np.where(x >= 0, x, -1).astype(np.intp)
 
 
 def tally(level: Array, size: int, weight: Weight) -> Array:

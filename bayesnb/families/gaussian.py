@@ -18,7 +18,7 @@ from bayesnb import kernels
 from bayesnb.families.base import Array, Belief, Cells, Family, Rng, Stats, checked, lead, shaped, silent
 from bayesnb.families.normal import LOG_2PI, GaussianDensity, GaussianStats
 from bayesnb.families.scores import by_rows, mended
-from bayesnb.special import accurate_log1p, log1p_square, log_gamma_ratio, ratio
+from bayesnb.special import accurate_log1p, log, log1p_square, log_gamma_ratio, ratio
 from bayesnb.views import numbers
 
 LOG_PI = float(np.log(np.pi))
@@ -131,7 +131,11 @@ class NormalInverseGamma(Belief):
         """Student's t with 2 `shape` degrees of freedom."""
         width = np.sqrt(2 * self.scale * (1 + 1 / self.count))
         height = log_gamma_ratio(self.shape, 0.5) - np.log(width) - LOG_PI / 2
-        value = height - (self.shape + 0.5) * log1p_square((x - self.location) / width)
+        with np.errstate(over="ignore"):
+            gap = x - self.location
+            z = gap / width
+        tail = np.where(np.isinf(z), 2 * (log(np.abs(gap)) - np.log(width)), log1p_square(z))
+        value = height - (self.shape + 0.5) * tail
         return silent(np.isnan(x), value)
 
     def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
@@ -223,4 +227,5 @@ class Gaussian(Family):
 def weak_prior(pooled: GaussianStats) -> NormalInverseGamma:
     """Worth a hundredth of a row about the mean, and two rows about the variance; 1 for a constant column's."""
     variance = ratio(pooled.ssd, pooled.count)
-    return NormalInverseGamma(pooled.mean, 0.01, 1.0, np.where(variance > 0, variance, 1.0))
+    constant = np.sqrt(variance) <= 2 * np.spacing(np.abs(pooled.mean))  # its classes' means differ by rounding at most
+    return NormalInverseGamma(pooled.mean, 0.01, 1.0, np.where(constant, 1.0, variance))

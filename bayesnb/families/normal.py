@@ -15,6 +15,7 @@ from bayesnb.threads import in_order, pieces
 from bayesnb.views import numbers
 
 LOG_2PI = log(2 * pi)
+TINY = 1e-4  # of the distance between two floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +44,11 @@ class GaussianStats(Stats):
         for part in parts:
             kernels.moments.merge(total, part)
         count, mean, slip, ssd = total
-        return cls(count, mean + slip, ssd)
+        mean = mean + slip
+        ssd[np.sqrt(ssd) <= np.sqrt(count) * TINY * np.spacing(np.abs(mean))] = (
+            0.0  # what rounding left of a constant column
+        )
+        return cls(count, mean, ssd)
 
     @classmethod
     def defined(cls, x: Array, weight: Weight) -> Self:

@@ -40,8 +40,12 @@ class Forgiving:
         return None
 
     def save_overload(self, *entry: Any) -> None:
-        with suppress(Exception):
+        try:
             self._cache.save_overload(*entry)
+        except Exception:
+            with suppress(Exception):
+                self._cache.flush()  # an index that cannot be read is begun anew
+                self._cache.save_overload(*entry)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._cache, name)

@@ -14,6 +14,7 @@ STIRLING_FROM = 16.0
 FACTORS = 8  # of a product before its logarithm is taken: (1e30)**8 is a double
 LARGEST = 1e30
 MOST = 1e100
+FAR = 1e18  # from here on FEW factors might not be a double
 LOG_FACTORIALS = np.array([lgamma(n + 1.0) for n in range(256)])
 SEEN = 1024  # lengths of rows whose normaliser is remembered
 
@@ -47,7 +48,7 @@ def log_gamma_ratio(a: float, s: float) -> float:
 @compiled
 def log_rising_binomial(a: float, x: float) -> float:
     """ln Gamma(a + x) - ln Gamma(a) - ln x!, for a, x >= 0, by a difference whose large parts never meet."""
-    if x <= FEW and x == np.floor(x):
+    if x <= FEW and x == np.floor(x) and a < FAR:
         product = 1.0
         for k in range(int(x)):
             product *= (a + k) / (k + 1.0)

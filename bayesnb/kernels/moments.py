@@ -55,13 +55,14 @@ def merge(total: Array, new: Array) -> None:
         for j in range(total.shape[2]):
             n = new[COUNT, c, j]
             if n > 0.0:
-                both = total[COUNT, c, j] + n
+                before = total[COUNT, c, j]
+                both = before + n
                 gap = (new[MEAN, c, j] - total[MEAN, c, j]) + (new[SLIP, c, j] - total[SLIP, c, j])
-                if both == n:  # the first rows of the class
+                if before == 0.0:  # the first rows of the class
                     total[MEAN, c, j], total[SLIP, c, j] = new[MEAN, c, j], new[SLIP, c, j]
                     gap = 0.0
                 share = n / both
-                total[SSD, c, j] += new[SSD, c, j] + total[COUNT, c, j] * share * gap * gap
+                total[SSD, c, j] += new[SSD, c, j] + before * share * gap * gap
                 total[SLIP, c, j] += share * gap
                 total[COUNT, c, j] = both
 
@@ -133,7 +134,7 @@ def add_seen(count: Array, total: Array, row: Array, w: float) -> None:
 @compiled
 def filled(x: Array, codes: Array, mean: Array) -> Array:
     """The block with the mean of its class in place of a missing cell, which so deviates by nothing."""
-    copy = np.empty_like(x)
+    copy = np.empty(x.shape)
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
             copy[i, j] = x[i, j] if x[i, j] == x[i, j] else mean[codes[i], j]

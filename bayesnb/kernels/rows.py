@@ -35,13 +35,14 @@ def normalise(joint: Array, proba: bool) -> int:
     step = max(1, TILE // classes)
     spare, peak = np.empty(step * classes), np.empty(step)
     for start in range(0, rows, step):
-        n = min(step, rows - start)
+        n, odd = min(step, rows - start), -1
         for i in range(n):
             peak[i] = -np.inf
             for c in range(classes):
                 peak[i] = max(peak[i], joint[start + i, c])
             if not np.isfinite(peak[i]):
-                return start + i
+                n, odd = i, start + i
+                break
             for c in range(classes):
                 spare[i * classes + c] = joint[start + i, c] - peak[i]
         for k in range(n * classes):
@@ -59,6 +60,8 @@ def normalise(joint: Array, proba: bool) -> int:
                 log_total = log(total)
                 for c in range(classes):
                     joint[start + i, c] = joint[start + i, c] - peak[i] - log_total
+        if odd >= 0:
+            return odd
     return -1
 
 
