@@ -7,7 +7,11 @@ from pathlib import Path
 
 import pytest
 
-README = (Path(__file__).parent.parent / "README.md").read_text()
+from tests.benchmarks.records import Results
+from tests.benchmarks.show import markdown
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", README, flags=re.DOTALL)
 
 
@@ -26,3 +30,8 @@ def test_every_python_block_of_the_readme_is_run() -> None:
 def test_the_readme_gives_the_two_commands() -> None:
     assert "pip install uv && uv run bayesnb report" in README
     assert "uv run pytest" in README
+
+
+def test_the_readme_has_the_table_that_the_benchmark_wrote() -> None:
+    results = Results.from_json((ROOT / "tests" / "benchmarks" / "full.json").read_text())
+    assert markdown(results) in README

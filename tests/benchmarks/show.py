@@ -101,7 +101,7 @@ def starts(results: Results) -> str:
 def markdown(results: Results) -> str:
     """A line for each workload: both sides' times, how many times faster, memory at the peak."""
     head = (
-        "| | rows x columns | `fit`, ms | times faster | `predict_proba`, ms | times faster | memory of both, MB |",
+        "| | rows x columns | `fit`, ms | times faster, aim | `predict_proba`, ms | times faster, aim | memory, MB |",
         "|---|---|---|---|---|---|---|",
     )
     lines = []
@@ -120,7 +120,8 @@ def cell(timing: Timing | None) -> tuple[str, str]:
     """Milliseconds, theirs → ours, and how many times faster."""
     if timing is None:
         return "", ""
-    return f"{number(1e3 * timing.theirs)} → {number(1e3 * timing.ours)}", f"**{number(timing.times)}**"
+    aim = "" if timing.target is None else f", {timing.target:g}"
+    return f"{number(1e3 * timing.theirs)} → {number(1e3 * timing.ours)}", f"**{number(timing.times)}**{aim}"
 
 
 def pair(record: Memory) -> str:
