@@ -140,17 +140,15 @@ def _first(part: Any, flagged: Array) -> tuple[int, int, Any]:
     return row, column, part[row, column]
 
 
-def refuse_extremes(names: Names, x: Any, stats: GaussianStats) -> None:
-    """Raise for a column whose squared deviations leave the range of floats, or that holds an infinite number.
+def odd_columns(stats: GaussianStats) -> Array:
+    """Where no class has a usual variance, or a mean is none: too extreme, infinite, or only constant."""
+    spread = stats.ssd.max(axis=0)
+    usual = (spread > 1e-280) & (spread < 1e280) & (np.abs(stats.mean).max(axis=0) < 1e140)
+    return np.flatnonzero(~usual)
 
-    Only columns with an odd variance in every class are looked at again, constant ones among them.
-    """
-    with np.errstate(invalid="ignore"):
-        spread = stats.ssd.max(axis=0)
-        usual = (spread > 1e-280) & (spread < 1e280) & (np.abs(stats.mean).max(axis=0) < 1e140)
-    if usual.all():
-        return
-    odd = np.flatnonzero(~usual)
+
+def refuse_extremes(names: Names, x: Any, odd: Array) -> None:
+    """Raise for a column, of some, whose squared deviations leave the range of floats."""
     least, most = _range(x, odd)
     with np.errstate(over="ignore", invalid="ignore"):
         spread = np.where(most > least, most.astype(float) - least, 1.0)

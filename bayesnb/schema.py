@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from bayesnb.cells import Levels, check, coded, of_integers, read_numbers, refuse_extremes
+from bayesnb.cells import Levels, check, coded, odd_columns, of_integers, read_numbers, refuse_extremes
 from bayesnb.declaration import families_of
 from bayesnb.families import Codes
 from bayesnb.families.base import Array, Cells, Family, Stats
@@ -133,9 +133,10 @@ class Schema:
         """Raise for cells that gave stats that no numbers have, before anything is learnt from them."""
         for block, x, seen in zip(self.blocks, cells, stats.blocks, strict=True):
             if block.family.cells == "real":
-                if not np.isfinite(seen.mean).all():  # type: ignore[attr-defined]
+                odd = odd_columns(seen)  # type: ignore[arg-type]
+                if odd.size:
                     block.check(x)
-                refuse_extremes(block.names, x, seen)  # type: ignore[arg-type]
+                    refuse_extremes(block.names, x, odd)
             elif block.family.cells == "flag" and np.isnan(seen.ones).any():  # type: ignore[attr-defined]
                 block.check(x)
 

@@ -15,7 +15,6 @@ from bayesnb.threads import in_order, pieces
 from bayesnb.views import numbers
 
 LOG_2PI = log(2 * pi)
-TINY = 1e-4  # of the distance between two floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,11 +42,8 @@ class GaussianStats(Stats):
         total = next(parts)
         for part in parts:
             kernels.moments.merge(total, part)
-        count, mean, slip, ssd = total
-        mean = mean + slip
-        ssd[np.sqrt(ssd) <= np.sqrt(count) * TINY * np.spacing(np.abs(mean))] = (
-            0.0  # what rounding left of a constant column
-        )
+        kernels.moments.finish(total)
+        count, mean, _, ssd = total
         return cls(count, mean, ssd)
 
     @classmethod

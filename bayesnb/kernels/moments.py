@@ -11,6 +11,7 @@ from bayesnb.kernels.rows import clear, group, holes
 
 COUNT, MEAN, SLIP, SSD, LOST = range(5)
 BLOCK = 1 << 15  # cells
+TINY = 2e-20  # of a number: a ten-thousandth of what lies between it and the next float
 
 
 @compiled
@@ -194,3 +195,15 @@ def settle(count: Array, slip: Array, lost: Array, ssd: Array) -> None:
         if count[j] > 0.0:
             slip[j] = (slip[j] + lost[j]) / count[j]
             ssd[j] = max(ssd[j] - count[j] * slip[j] * slip[j], 0.0)
+
+
+@compiled
+def finish(total: Array) -> None:
+    """The two parts of the mean become one, and what rounding left of a constant column's ssd becomes 0."""
+    for c in range(total.shape[1]):
+        for j in range(total.shape[2]):
+            mean = total[MEAN, c, j] + total[SLIP, c, j]
+            least = TINY * abs(mean)
+            total[MEAN, c, j] = mean
+            if total[SSD, c, j] <= total[COUNT, c, j] * least * least and least < 1e140:
+                total[SSD, c, j] = 0.0
