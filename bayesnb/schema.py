@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -20,6 +21,7 @@ from bayesnb.table import Table
 from bayesnb.views import Coded, Lookup
 
 MOST_CODES = 1 << 24
+HERE = str(Path(__file__).parent)
 Unseen = dict[Hashable, Counter]
 
 
@@ -158,7 +160,7 @@ class Schema:
             quiet |= unseen
         if quiet:
             message = f"{_told(quiet)} The cells are left out, for all classes alike."
-            warnings.warn(message, UnseenLevelWarning, stacklevel=4)
+            warnings.warn(message, UnseenLevelWarning, skip_file_prefixes=(HERE,))  # it is the caller's line
 
     def start(self, die: ClassDie, stats: ProductStats) -> Model:
         """A model of the first rows; priors may take their scale from them."""
