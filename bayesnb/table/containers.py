@@ -25,15 +25,28 @@ class Table(ABC):
 
     x: Any
     native: Any  # what scikit-learn is to see
-    columns: tuple[Hashable, ...]
     rows: int
     width: int  # how many columns
     unnamed: bool = True  # whether columns have no names but their positions
     n_jobs: int | None = 1  # threads that may read it
 
     @abstractmethod
+    def __init__(self, x: Any) -> None:
+        """Look at what the user has; it is read when it is asked for."""
+
+    @cached_property
+    def columns(self) -> tuple[Hashable, ...]:
+        """Their names; positions, where they have none."""
+        return tuple(range(self.width))
+
     def take(self, keep: Array) -> Self:
         """The rows where `keep` is true."""
+        taken = type(self)(self._rows_of(keep))
+        taken.n_jobs = self.n_jobs
+        return taken
+
+    def _rows_of(self, keep: Array) -> Any:
+        return self.x[keep]
 
     @abstractmethod
     def kind(self, column: int) -> str:
@@ -88,13 +101,6 @@ class ArrayTable(Table):
         self.x = self.native = _as_array(x)
         refuse_odd_shape(self.x.shape)
         self.rows, self.width = self.x.shape
-
-    @cached_property
-    def columns(self) -> tuple[Hashable, ...]:  # type: ignore[override]
-        return tuple(range(self.width))
-
-    def take(self, keep: Array) -> Self:
-        return type(self)(self.x[keep])
 
     def kind(self, column: int) -> str:
         if self.x.dtype.kind == "O":
@@ -168,13 +174,6 @@ class SparseTable(Table):
             self.x.sum_duplicates()
         self.native = self.x
         self.rows, self.width = self.x.shape
-
-    @cached_property
-    def columns(self) -> tuple[Hashable, ...]:  # type: ignore[override]
-        return tuple(range(self.width))
-
-    def take(self, keep: Array) -> Self:
-        return type(self)(self.x[keep])
 
     def kind(self, column: int) -> str:
         return "number"

@@ -1,8 +1,8 @@
 """Tables that are dataframes: pandas, and whatever else narwhals reads."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -49,10 +49,13 @@ class FrameTable(Table):
             raise ValueError(f"X has columns of the same name; rename them. {error}") from None
         refuse_odd_shape(self.x.shape)
         self.rows, self.width = self.x.shape
-        self.columns = tuple(self.x.columns)
 
-    def take(self, keep: Array) -> Self:
-        return type(self)(self.x.filter(keep.tolist()).to_native())
+    @cached_property
+    def columns(self) -> tuple[Hashable, ...]:
+        return tuple(self.x.columns)
+
+    def _rows_of(self, keep: Array) -> Any:
+        return self.x.filter(keep.tolist()).to_native()
 
     def _series(self, column: int) -> nw.Series:
         return self._all_series[column]
