@@ -19,7 +19,6 @@ from bayesnb.threads import in_order, pieces
 from bayesnb.views import COUNTS, Coded, Columns, Dense, Flags, Lookup, entries, pieces_of, readable
 
 ROWS_AT_ONCE = 1 << 14
-MOST_COUNTS = 1e100
 MOST_LEVELS = 1 << 20  # integers that a column's table of codes may span
 Names = Sequence[Hashable]
 Levels = tuple[Any, ...]
@@ -71,7 +70,7 @@ def _check_counts(family: Family, names: Names, x: Any) -> None:
     if x.dtype.kind not in "bu":
         refuse(x, names, lambda part: part < 0, "Negative values in data passed as counts", advice)
     if x.dtype == float:
-        refuse(x, names, lambda part: part > MOST_COUNTS, "a count is too large to add up", "Rescale it.")
+        refuse(x, names, lambda part: part > kernels.counts.MOST, "a count is too large to add up", "Rescale it.")
     if x.dtype.kind == "f" and not family.fractional:
         advice += " For weights such as tf-idf: fractional=True."
         refuse(x, names, lambda part: part - np.floor(part) > 0, "a count is no whole number", advice)

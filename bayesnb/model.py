@@ -223,8 +223,8 @@ def normalise(joint: Array, proba: bool, n_jobs: int | None = 1) -> int:
 
 def normalised(joint: Array) -> Array:
     """log p(y | x) from log p(x, y). A row that is impossible under every class has log 0 for each of them."""
-    log_proba, start = joint.copy(), 0
-    while (odd := normalise(log_proba[start:], False)) >= 0:
-        log_proba[start + odd] = -np.inf
-        start += odd + 1
+    nowhere = ~np.isfinite(joint.max(axis=1))
+    log_proba = np.where(nowhere[:, None], 0.0, joint)
+    normalise(log_proba, False)
+    log_proba[nowhere] = -np.inf
     return log_proba

@@ -16,11 +16,13 @@ from scipy import sparse
 
 from bayesnb import (
     Bernoulli,
+    BernoulliNB,
     Categorical,
     Dirichlet,
     Gamma,
     Gaussian,
     Multinomial,
+    MultinomialNB,
     NaiveBayes,
     NormalInverseGamma,
     Poisson,
@@ -241,3 +243,17 @@ def test_a_block_of_all_columns_in_another_order_keeps_that_order(container: Cal
     counts = np.array([[1, 2, 0], [4, 0, 3], [0, 1, 1]])
     model = NaiveBayes({(2, 0, 1): Multinomial(Dirichlet([10.0, 20.0, 30.0]))}).fit(container(counts), [0, 1, 1])
     assert model.posterior_[(2, 0, 1)].concentration.tolist() == [[10, 21, 32], [14, 24, 31]]
+
+
+@pytest.mark.parametrize(
+    "model", [MultinomialNB(), BernoulliNB(), NaiveBayes(Gaussian())], ids=lambda m: type(m).__name__
+)
+@pytest.mark.parametrize("index", [-1, 3, 10**6])
+def test_a_sparse_table_whose_indices_leave_it_is_refused(model: Any, index: int) -> None:
+    x = sparse.csr_array(np.eye(3))
+    model.fit(x, [0, 1, 0])
+    damaged = x.copy()
+    damaged.indices[1] = index
+    for call in (model.predict_proba, lambda x: model.fit(x, [0, 1, 0])):
+        with pytest.raises(ValueError, match="damaged sparse table"):
+            call(damaged)

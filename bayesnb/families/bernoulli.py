@@ -7,7 +7,6 @@ taken from p, which has no digits left when p is nearly 1.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -28,7 +27,7 @@ from bayesnb.families.base import (
     shaped,
     silent,
 )
-from bayesnb.families.coins import Coins, count_ones, split
+from bayesnb.families.coins import Coins, Tossed, count_ones, split
 from bayesnb.families.weight import Weight, grouped_sum
 from bayesnb.special import less, log, log_gamma_ratio, ratio
 from bayesnb.views import Dense, Flags
@@ -59,7 +58,7 @@ class BernoulliStats(Stats):
 
 
 @dataclass(frozen=True, eq=False)
-class BernoulliDensity(Density):
+class BernoulliDensity(Tossed, Density):
     probability: Array
     complement: Array
 
@@ -80,19 +79,14 @@ class BernoulliDensity(Density):
         return np.random.default_rng(rng).binomial(1, self.probability).astype(float)
 
     def score(self, x: Cells, power: float = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        coins = self._coins if power == 1 else self._powered(power)
-        return coins.score(x, out, n_jobs)
+        return self.toss(x, power, out, n_jobs)
 
-    @cached_property
-    def _coins(self) -> Coins:
-        return self._powered(1.0)
-
-    def _powered(self, power: float) -> Coins:
+    def worth(self, power: float) -> Coins:
         return Coins(power * log(self.probability), power * log(self.complement))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Beta(Belief):
+class Beta(Tossed, Belief):
     """A belief about the probability of a one.
 
     >>> Beta(1, 3).mean()
@@ -146,14 +140,9 @@ class Beta(Belief):
         if isinstance(power, np.ndarray):
             dense = Flags(Dense(x.numbers), x.threshold) if isinstance(x, Flags) and sparse.issparse(x.numbers) else x
             return super().score(Dense(x) if sparse.issparse(x) else dense, power, out, n_jobs)
-        coins = self._coins if power == 1 else self._powered(power)
-        return coins.score(x, out, n_jobs)
+        return self.toss(x, power, out, n_jobs)
 
-    @cached_property
-    def _coins(self) -> Coins:
-        return self._powered(1.0)
-
-    def _powered(self, power: float) -> Coins:
+    def worth(self, power: float) -> Coins:
         one, zero = np.ones(1), np.zeros(1)
         if power == 1:
             return Coins(self.log_predictive(one), self.log_predictive(zero))

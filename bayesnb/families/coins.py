@@ -103,6 +103,22 @@ class Coins:
         return total
 
 
+class Tossed:
+    """What has a worth for each side of every coin."""
+
+    def worth(self, power: float) -> Coins:
+        """What a one and a zero are worth, `power` times."""
+        raise NotImplementedError
+
+    @cached_property
+    def _once(self) -> Coins:
+        return self.worth(1.0)
+
+    def toss(self, x: Cells, power: float, out: Array | None, n_jobs: int | None) -> Array:
+        """The worth of the cells summed over features, added to `out`, if there is one."""
+        return (self._once if power == 1 else self.worth(power)).score(x, out, n_jobs)
+
+
 def _score_cells(x: Flags, rows: slice, own: tuple[Array, ...], first: int, out: Array) -> bool:
     return kernels.flags.score(small_numbers(x.numbers, rows), level(x), *own, first, out)
 

@@ -72,7 +72,7 @@ def log_orders(data: Array) -> float:
 
 @compiled
 def log_factorial(x: float) -> float:
-    if x < len(LOG_FACTORIALS) and x == np.floor(x):
+    if 0.0 <= x < len(LOG_FACTORIALS) and x == np.floor(x):
         return LOG_FACTORIALS[int(x)]
     return lgamma(x + 1.0)
 

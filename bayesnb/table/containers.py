@@ -13,7 +13,7 @@ from scipy import sparse
 
 from bayesnb import kernels
 from bayesnb.table.values import Distinct, factorize, floats, kind_of_objects
-from bayesnb.threads import FEWEST, in_order
+from bayesnb.threads import FEWEST, in_order, pieces
 from bayesnb.views import Picked, integers, pieces_of
 
 Array = np.ndarray
@@ -179,6 +179,12 @@ class SparseTable(Table):
         return "number"
 
     def numbers(self, columns: Sequence[int]) -> sparse.csr_array:
+        some = pieces(self.x.nnz, 1) if self.x.nnz else []
+        ends = list(in_order(lambda part: kernels.rows.code_range(integers(self.x.indices, part)), some, self.n_jobs))
+        if any(least < 0 or most >= self.width for least, most in ends):
+            raise ValueError(
+                f"X is a damaged sparse table: an index of a column is not within its {self.width} columns."
+            )
         return self.x if _all_of(columns, self.width) else self.x[:, columns]
 
     def values(self, column: int) -> Array:
