@@ -12,7 +12,8 @@ import numpy as np
 from scipy import sparse
 
 from bayesnb import kernels
-from bayesnb.families.base import Array, Cells, Family
+from bayesnb.families.base import Array, Cells
+from bayesnb.families.family import Family
 from bayesnb.families.gaussian import GaussianStats
 from bayesnb.table import Table
 from bayesnb.threads import in_order, pieces

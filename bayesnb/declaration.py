@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb.families import Bernoulli, Categorical, Gaussian, Multinomial
-from bayesnb.families.base import Family
+from bayesnb.families.family import Family
 from bayesnb.table import SparseTable, Table
 
 Said = list[tuple[Family, Sequence[int]]]  # families, and the places of their columns

@@ -13,7 +13,8 @@ import numpy as np
 from bayesnb.cells import Levels, check, coded, odd_columns, of_integers, read_numbers, refuse_extremes
 from bayesnb.declaration import families_of
 from bayesnb.families import Codes
-from bayesnb.families.base import Array, Cells, Family, Stats
+from bayesnb.families.base import Array, Cells, Stats
+from bayesnb.families.family import Family
 from bayesnb.families.weight import Weight
 from bayesnb.model import Model, Observer, Product, ProductStats
 from bayesnb.priors import ClassDie

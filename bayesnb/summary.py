@@ -3,7 +3,8 @@
 from collections.abc import Hashable, Mapping
 from html import escape
 
-from bayesnb.families.base import Array, Family
+from bayesnb.families.base import Array
+from bayesnb.families.family import Family
 
 
 def state_html(classes: Array, counts: Array, families: Mapping[Hashable, Family], said: str) -> str:

@@ -13,21 +13,9 @@ import numpy as np
 from scipy import sparse
 from scipy.special import polygamma, psi
 
-from bayesnb.families.base import (
-    Array,
-    Belief,
-    Cells,
-    Density,
-    Family,
-    Parameter,
-    Rng,
-    Stats,
-    checked,
-    lead,
-    shaped,
-    silent,
-)
+from bayesnb.families.base import Array, Belief, Cells, Density, Parameter, Rng, Stats, checked, lead, silent
 from bayesnb.families.coins import Coins, Tossed, count_ones, split
+from bayesnb.families.family import Family, shaped
 from bayesnb.families.weight import Weight, grouped_sum
 from bayesnb.special import less, log, log_gamma_ratio, ratio
 from bayesnb.views import Dense, Flags

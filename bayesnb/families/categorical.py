@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from bayesnb import kernels
-from bayesnb.families.base import Array, Cells, Family, Rng, Stats
+from bayesnb.families.base import Array, Cells, Rng, Stats
 from bayesnb.families.dirichlet import (
     Die,
     DieDensity,
@@ -29,6 +29,7 @@ from bayesnb.families.dirichlet import (
     throw,
     throw_log_moment,
 )
+from bayesnb.families.family import Family
 from bayesnb.families.tables import Tables, by_tables
 from bayesnb.families.weight import Weight, hard
 from bayesnb.special import log

@@ -15,7 +15,8 @@ import numpy as np
 from scipy.special import polygamma, psi
 
 from bayesnb import kernels
-from bayesnb.families.base import Array, Belief, Cells, Family, Rng, Stats, checked, lead, shaped, silent
+from bayesnb.families.base import Array, Belief, Cells, Rng, Stats, checked, lead, silent
+from bayesnb.families.family import Family, shaped
 from bayesnb.families.normal import LOG_2PI, GaussianDensity, GaussianStats
 from bayesnb.families.scores import by_rows, mended
 from bayesnb.special import accurate_log1p, log, log1p_square, log_gamma_ratio, ratio

@@ -16,8 +16,9 @@ from scipy import sparse
 from scipy.special import gammaln, polygamma, psi
 
 from bayesnb import kernels
-from bayesnb.families.base import Array, Cells, Family, Rng, Stats, shaped
+from bayesnb.families.base import Array, Cells, Rng, Stats
 from bayesnb.families.dirichlet import Die, DieDensity, Dirichlet, LevelStats
+from bayesnb.families.family import Family, shaped
 from bayesnb.families.tables import Tables, by_class_ranges, by_tables
 from bayesnb.families.weight import Weight, grouped_sum
 from bayesnb.special import dot_logs, less, log, log_gamma_ratio, log_rising_binomial

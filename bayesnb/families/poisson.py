@@ -16,20 +16,8 @@ import numpy as np
 from scipy.special import gammaln, polygamma, psi, xlogy
 
 from bayesnb import kernels
-from bayesnb.families.base import (
-    Array,
-    Belief,
-    Cells,
-    Density,
-    Family,
-    Parameter,
-    Rng,
-    Stats,
-    checked,
-    lead,
-    shaped,
-    silent,
-)
+from bayesnb.families.base import Array, Belief, Cells, Density, Parameter, Rng, Stats, checked, lead, silent
+from bayesnb.families.family import Family, shaped
 from bayesnb.families.tables import Tables, by_tables
 from bayesnb.families.weight import Weight, grouped_sum
 from bayesnb.special import accurate_log1p, log, log_gamma_ratio, log_rising_binomial, ratio

@@ -10,7 +10,8 @@ import numpy as np
 
 from bayesnb.classifier import Classifier
 from bayesnb.evaluate import loo_log_proba
-from bayesnb.families.base import Array, Belief, Cells, Family, Stats
+from bayesnb.families.base import Array, Belief, Cells, Stats
+from bayesnb.families.family import Family
 from bayesnb.labels import encode
 from bayesnb.model import Model, Rows, observe
 from bayesnb.schema import Block

@@ -39,6 +39,11 @@ class Table(ABC):
         """Their names; positions, where they have none."""
         return tuple(range(self.width))
 
+    @property
+    def index(self) -> Array:
+        """The rows' names; positions, where they have none."""
+        return np.arange(self.rows)
+
     def take(self, keep: Array) -> Self:
         """The rows where `keep` is true."""
         taken = type(self)(self._rows_of(keep))

@@ -54,6 +54,11 @@ class FrameTable(Table):
     def columns(self) -> tuple[Hashable, ...]:
         return tuple(self.x.columns)
 
+    @property
+    def index(self) -> Array:
+        """That of pandas; one of several levels as tuples."""
+        return self.native.index.to_numpy() if isinstance(self.native, pd.DataFrame) else super().index
+
     def _rows_of(self, keep: Array) -> Any:
         return self.x.filter(keep.tolist()).to_native()
 

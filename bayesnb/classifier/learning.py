@@ -1,9 +1,9 @@
-"""The scikit-learn shell: checks what comes in, holds one value, `model_`, and calls the rooms below.
+"""What learns: checks what comes in, and holds one value, `model_`, made by the rooms below.
 
-The only module that knows scikit-learn. Frames whose columns are reordered raise scikit-learn's error.
+Frames whose columns are reordered raise scikit-learn's error.
 """
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any, Self
@@ -12,22 +12,22 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, assert_all_finite, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from bayesnb.evaluate import temper_by_loo
-from bayesnb.families.base import Array, Belief, Cells, Family
+from bayesnb.families.base import Array
+from bayesnb.families.family import Family
 from bayesnb.labels import distinct, encode, weights
-from bayesnb.model import Joint, Model, ProductStats, Rows, normalise, observe
+from bayesnb.model import Model, Rows, observe
 from bayesnb.priors import ClassDie, class_die
 from bayesnb.schema import Schema
-from bayesnb.summary import state_html
 from bayesnb.table import Table, is_missing, open_table
 
 ESTIMATES = ("predictive", "mean", "map", "mle")
 
 
-class Classifier(ClassifierMixin, BaseEstimator):
-    """What every estimator shares; a subclass says its families and its class prior."""
+class Learner(ClassifierMixin, BaseEstimator):
+    """An estimator that can be fitted; a subclass says its families and its class prior."""
 
     _doc_link_module, _doc_link_template = "bayesnb", ""
     classes_: Array
@@ -98,70 +98,6 @@ class Classifier(ClassifierMixin, BaseEstimator):
             return temper_by_loo(model, rows, self.n_jobs)
         return 1.0 if self.temper is None else float(self.temper)
 
-    def predict_joint_log_proba(self, X: Any) -> Array:
-        """log p(x, y), one column a class: every parameter integrated out, or plugged in as `estimate` says."""
-        joint, cells = self._joint(X)
-        if not np.isfinite(joint).all():
-            self.schema_.check_cells(cells)
-        return joint
-
-    def predict_log_proba(self, X: Any) -> Array:
-        """log p(y | x)."""
-        return self._normalised(X, proba=False)
-
-    def predict_proba(self, X: Any) -> Array:
-        """p(y | x, D), the exact posterior predictive: every parameter is integrated out, jointly with x."""
-        return self._normalised(X, proba=True)
-
-    def predict(self, X: Any) -> Array:
-        """The most probable label of each row."""
-        joint, cells = self._joint(X)
-        best = joint.argmax(axis=1)
-        odd = ~np.isfinite(joint[np.arange(len(best)), best])
-        if odd.any():
-            self._refuse_row(int(odd.argmax()), cells)
-        return self.classes_[best]
-
-    def _joint(self, X: Any) -> tuple[Array, list[Cells]]:
-        if not hasattr(self, "model_"):
-            check_is_fitted(self)
-        self._check_arguments()
-        cells = self.schema_.read(self._open(X, reset=False))
-        joint = self._reader().log_joint(cells, self.temper_, self.n_jobs)
-        self.schema_.tell_unseen(cells)
-        return joint, cells
-
-    def _normalised(self, X: Any, *, proba: bool) -> Array:
-        joint, cells = self._joint(X)
-        odd = normalise(joint, proba, self.n_jobs)
-        if odd >= 0:
-            self._refuse_row(odd, cells)
-        return joint
-
-    def _refuse_row(self, row: int, cells: list[Cells]) -> None:
-        """Say why a row has no answer: a bad cell, or no class under which it is possible."""
-        self.schema_.check_cells(cells)
-        raise ValueError(
-            f"row {row} is impossible under every class: 0/0 has no answer. A smoothing of 0 does that, as in the MLE, "
-            "and in the MAP under Dirichlet(1); use a larger one, or estimate='predictive'."
-        )
-
-    def _reader(self) -> Joint:
-        if self.estimate in self.model_.readers:
-            return self.model_.readers[self.estimate]
-        reader = self.model_.read(self.estimate)
-        for block, own in zip(self.schema_.blocks, reader.blocks, strict=True):
-            bad = ~own.proper & reader.live[:, None]
-            if bad.any():
-                del self.model_.readers[self.estimate]
-                c, f = np.argwhere(bad)[0]
-                raise ValueError(
-                    f"column {_short(block.keys[f])}, class {self.classes_.tolist()[c]!r}: the data do not settle a "
-                    f"distribution for estimate={self.estimate!r} (no rows, or no spread, and a prior that adds none). "
-                    "Use a proper prior" + ("." if self.estimate == "predictive" else ", or estimate='predictive'.")
-                )
-        return reader
-
     def _open(self, X: Any, *, reset: bool) -> Table:
         """The table, with scikit-learn's checks of names and number of columns."""
         table = open_table(X, self.n_jobs)
@@ -183,70 +119,6 @@ class Classifier(ClassifierMixin, BaseEstimator):
         if not (self.n_jobs is None or (isinstance(self.n_jobs, Integral) and self.n_jobs != 0)):
             raise ValueError(f"n_jobs must be None or a number of threads, got {self.n_jobs!r}.")
 
-    # What was learnt, in the columns' own names.
-
-    @property
-    def prior_(self) -> dict[Hashable, Belief]:
-        """Column -> what was believed about it before the data; the class is the first axis."""
-        return {key: self.model_.prior.blocks[b].column(f) for key, b, f in self.schema_.keys}
-
-    @property
-    def posterior_(self) -> dict[Hashable, Belief]:
-        """Column -> what is believed about it now; the class is the first axis."""
-        return {key: self.model_.posterior.blocks[b].column(f) for key, b, f in self.schema_.keys}
-
-    @property
-    def class_prior_(self) -> Belief:
-        """The die of the classes before the data."""
-        return self.model_.prior.classes
-
-    @property
-    def class_posterior_(self) -> Belief:
-        """The die of the classes now."""
-        return self.model_.posterior.classes
-
-    @property
-    def stats_(self) -> ProductStats:
-        """What the data said."""
-        return self.model_.stats
-
-    @property
-    def families_(self) -> dict[Hashable, Family]:
-        """Column -> family, as declared or inferred."""
-        return self.schema_.families
-
-    @property
-    def log_evidence_(self) -> float:
-        """log p(X, y | prior)."""
-        labels, blocks = self._evidence()
-        return labels + float(sum(block.sum() for block in blocks))
-
-    def log_evidence_by_feature(self) -> dict[Hashable, float]:
-        """The terms of `log_evidence_`: of every column given the labels. The rest is the labels' own."""
-        check_is_fitted(self)
-        _, blocks = self._evidence()
-        return {key: float(blocks[b][f]) for key, b, f in self.schema_.keys}
-
-    def _evidence(self) -> tuple[float, tuple[Array, ...]]:
-        if not self.class_prior_.strictly_proper:
-            raise ValueError(
-                "class_prior: a concentration of 0 is improper, so the evidence is undefined. Give another."
-            )
-        for block, belief in zip(self.schema_.blocks, self.model_.prior.blocks, strict=True):
-            proper = belief.strictly_proper.all(axis=0)
-            if not proper.all():
-                name = _short(block.keys[int(proper.argmin())])
-                raise ValueError(f"column {name}: its prior is improper, so the evidence is undefined. Give another.")
-        return self.model_.prior.log_evidence(self.model_.stats)
-
-    def _html_repr(self) -> str:
-        """What scikit-learn's `_repr_html_` shows, and below it what was learnt."""
-        shown = super()._html_repr()
-        if not hasattr(self, "model_"):
-            return shown
-        said = f"Predicts by {self.estimate}; temper {self.temper_:.3g}."
-        return shown + state_html(self.classes_, self.stats_.classes.counts, self.families_, said)
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         said, inputs = self._families(), tags.input_tags
@@ -261,7 +133,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
 
 @contextmanager
-def unchanged_on_error(estimator: Classifier) -> Iterator[None]:
+def unchanged_on_error(estimator: Learner) -> Iterator[None]:
     """A call that fails leaves the estimator as it was."""
     before = dict(estimator.__dict__)
     try:
@@ -272,7 +144,7 @@ def unchanged_on_error(estimator: Classifier) -> Iterator[None]:
         raise
 
 
-def _labels(estimator: Classifier, y: Any, rows: int) -> Array:
+def _labels(estimator: Learner, y: Any, rows: int) -> Array:
     if y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
     if np.ma.is_masked(y):
@@ -293,7 +165,3 @@ def _labels(estimator: Classifier, y: Any, rows: int) -> Array:
         distinct(y)
     check_classification_targets(y)
     return y
-
-
-def _short(key: Hashable) -> str:
-    return f"{key!r}" if not isinstance(key, tuple) or len(key) < 8 else f"block of {len(key)} columns from {key[0]!r}"

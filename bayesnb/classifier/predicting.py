@@ -1,0 +1,91 @@
+"""What predicts: log p(x, y) of every row, and what follows from it."""
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from bayesnb.classifier.learning import Learner
+from bayesnb.families.base import Array, Cells
+from bayesnb.model import Joint, normalise
+from bayesnb.table import Table
+
+
+class Predictor(Learner):
+    """The predictions that scikit-learn knows."""
+
+    def predict_joint_log_proba(self, X: Any) -> Array:
+        """log p(x, y), one column a class: every parameter integrated out, or plugged in as `estimate` says."""
+        joint, cells = self._joint(X)
+        if not np.isfinite(joint).all():
+            self.schema_.check_cells(cells)
+        return joint
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """log p(y | x)."""
+        return self._normalised(X, proba=False)
+
+    def predict_proba(self, X: Any) -> Array:
+        """p(y | x, D), the exact posterior predictive: every parameter is integrated out, jointly with x."""
+        return self._normalised(X, proba=True)
+
+    def predict(self, X: Any) -> Array:
+        """The most probable label of each row."""
+        joint, cells = self._joint(X)
+        best = joint.argmax(axis=1)
+        odd = ~np.isfinite(joint[np.arange(len(best)), best])
+        if odd.any():
+            self._refuse_row(int(odd.argmax()), cells)
+        return self.classes_[best]
+
+    def _read(self, X: Any) -> tuple[Table, list[Cells]]:
+        """A table, and its cells as the model's blocks have them."""
+        if not hasattr(self, "model_"):
+            check_is_fitted(self)
+        self._check_arguments()
+        table = self._open(X, reset=False)
+        return table, self.schema_.read(table)
+
+    def _joint(self, X: Any) -> tuple[Array, list[Cells]]:
+        _, cells = self._read(X)
+        joint = self._reader().log_joint(cells, self.temper_, self.n_jobs)
+        self.schema_.tell_unseen(cells)
+        return joint, cells
+
+    def _normalised(self, X: Any, *, proba: bool) -> Array:
+        joint, cells = self._joint(X)
+        odd = normalise(joint, proba, self.n_jobs)
+        if odd >= 0:
+            self._refuse_row(odd, cells)
+        return joint
+
+    def _refuse_row(self, row: int, cells: list[Cells]) -> None:
+        """Say why a row has no answer: a bad cell, or no class under which it is possible."""
+        self.schema_.check_cells(cells)
+        raise ValueError(
+            f"row {row} is impossible under every class: 0/0 has no answer. A smoothing of 0 does that, as in the MLE, "
+            "and in the MAP under Dirichlet(1); use a larger one, or estimate='predictive'."
+        )
+
+    def _reader(self, estimate: str | None = None) -> Joint:
+        """What predicts, by the estimator's own estimate or the one asked for; an error where it is no distribution."""
+        estimate = estimate or self.estimate
+        if estimate in self.model_.readers:
+            return self.model_.readers[estimate]
+        reader = self.model_.read(estimate)
+        for block, own in zip(self.schema_.blocks, reader.blocks, strict=True):
+            bad = ~own.proper & reader.live[:, None]
+            if bad.any():
+                del self.model_.readers[estimate]
+                c, f = np.argwhere(bad)[0]
+                raise ValueError(
+                    f"column {short(block.keys[f])}, class {self.classes_.tolist()[c]!r}: the data do not settle a "
+                    f"distribution for estimate={estimate!r} (no rows, or no spread, and a prior that adds none). "
+                    "Use a proper prior" + ("." if estimate == "predictive" else ", or estimate='predictive'.")
+                )
+        return reader
+
+
+def short(key: Hashable) -> str:
+    return f"{key!r}" if not isinstance(key, tuple) or len(key) < 8 else f"block of {len(key)} columns from {key[0]!r}"

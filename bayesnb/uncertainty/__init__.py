@@ -1,0 +1,1 @@
+"""The law of p(y | x, theta), and what follows from it: intervals, entropies, explanations, decisions."""
