@@ -1,0 +1,85 @@
+"""How every figure looks, and how one goes onto a page.
+
+A class has one colour (Okabe and Ito's, safe for the colour-blind) and one dash, here and on every page. Text and
+axes are drawn in INK, which `svg` turns into `currentColor`: an inline figure then follows the page's theme.
+"""
+
+import re
+import warnings
+from collections.abc import Callable
+from functools import wraps
+from html import escape
+from io import StringIO
+from typing import Any
+
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+
+INK = "#010203"
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#B8A800", INK)
+DASHES = ((), (5, 2), (1, 1.5), (6, 2, 1, 2), (3, 1.5), (8, 3), (1, 3), (6, 2, 1, 2, 1, 2))
+MOST_CLASSES = len(COLOURS)
+WIDTH = 4.9  # inches; a page shows it at some 360 to 480 pixels
+STYLE: Any = {
+    "font.family": "sans-serif",
+    "font.size": 10.5,
+    "text.color": INK,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "axes.linewidth": 0.7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.spines.left": False,
+    "ytick.major.size": 0,
+    "text.parse_math": False,  # a column may be called "$x^"
+    "svg.fonttype": "none",
+}
+
+PERCENT = FuncFormatter(lambda share, _: f"{100 * share:g} %")
+
+
+def styled[**P, Out](draw: Callable[P, Out]) -> Callable[P, Out]:
+    """The function, run under STYLE."""
+
+    @wraps(draw)
+    def run(*args: P.args, **kwargs: P.kwargs) -> Out:
+        with rc_context(STYLE), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Glyph .* missing")  # the reader's fonts draw the text
+            return draw(*args, **kwargs)
+
+    return run
+
+
+@styled
+def new_axes(height: float = 2.3) -> Axes:
+    """Axes in a figure of their own."""
+    return Figure(figsize=(WIDTH, height), layout="constrained").subplots()
+
+
+def short(name: str, most: int = 20) -> str:
+    """A name cut where it is long."""
+    return name if len(name) <= most else name[: most - 1] + "…"
+
+
+@styled
+def svg(ax: Axes, said: str, salt: str = "") -> str:
+    """The figure as inline SVG, read aloud as `said`: no header, no fixed size, nothing that differs between runs.
+
+    Each figure of a page needs a salt of its own: it goes into the ids.
+    """
+    text = StringIO()
+    with rc_context({"svg.hashsalt": salt or "bayesnb"}):
+        ax.get_figure(root=True).savefig(text, format="svg", transparent=True, metadata={"Date": None})  # type: ignore[union-attr]
+    shown = text.getvalue()
+    shown = shown[shown.index("<svg") :]
+    shown = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", shown, flags=re.DOTALL)
+    used = set(re.findall(r'(?:url\(|href=")#([^)"]+)', shown))
+    shown = re.sub(r'\s+id="([^"]*)"', lambda found: found[0] if found[1] in used else "", shown)
+    shown = re.sub(rf"(fill|stroke): ?{INK}", r"\1: currentColor", shown)
+    box = re.search(r'viewBox="[^"]*"', shown)
+    head = f'<svg {box[0] if box else ""} role="img" aria-label="{escape(said)}" xmlns:xlink="http://www.w3.org/1999/xlink">'
+    return re.sub(r"\n\s*", "\n", head + shown[shown.index(">") + 1 :]).strip()
