@@ -39,6 +39,17 @@ def read_numbers(family: Family, names: Names, x: Any, n_jobs: int | None) -> Ce
     return Dense(x) if sparse.issparse(x) and not family.reads_sparse else x
 
 
+def write_numbers(family: Family, drawn: Array) -> Array:
+    """What `read_numbers` would read as those drawn: counts as integers, ones as something above the threshold."""
+    if family.cells == "count":
+        return drawn.astype(np.int64)
+    if family.cells != "flag":
+        return drawn
+    floor = 0 if family.threshold is None else int(np.floor(family.threshold))
+    zero, one = min(floor, 0), max(floor + 1, 1)
+    return drawn > 0 if (zero, one) == (0, 1) else np.where(drawn > 0, one, zero)
+
+
 def _are_counts(family: Family, x: Any, n_jobs: int | None) -> bool:
     """One compiled pass; whole numbers, unless the family takes others."""
     rules = not family.fractional, family.missing

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from bayesnb.cells import Levels, check, coded, odd_columns, of_integers, read_numbers, refuse_extremes
+from bayesnb.cells import Levels, check, coded, odd_columns, of_integers, read_numbers, refuse_extremes, write_numbers
 from bayesnb.declaration import families_of
 from bayesnb.families import Codes
 from bayesnb.families.base import Array, Cells, Stats
@@ -18,7 +18,7 @@ from bayesnb.families.family import Family
 from bayesnb.families.weight import Weight
 from bayesnb.model import Model, Observer, Product, ProductStats
 from bayesnb.priors import ClassDie
-from bayesnb.table import Table
+from bayesnb.table import Blank, Table
 from bayesnb.views import Coded, Lookup
 
 MOST_CODES = 1 << 24
@@ -96,6 +96,12 @@ class Block:
             return coded(table, self.places, self.levels, self._unknown, self._whole)
         return read_numbers(self.family, self.names, table.numbers(self.places), table.n_jobs)
 
+    def write(self, drawn: Array) -> Array:
+        """Cells that `read` would read as those drawn, `(r, f)`; a level that has no name becomes a missing cell."""
+        if self.family.cells == "level":
+            return np.where(drawn < [len(levels) for levels in self.levels], drawn, -1)
+        return write_numbers(self.family, drawn)
+
     def check(self, x: Cells) -> None:
         """Raise if a cell is bad; asked when the numbers that came of the cells say so."""
         if self.family.cells != "level":
@@ -108,6 +114,7 @@ class Schema:
 
     columns: tuple[Hashable, ...]
     blocks: tuple[Block, ...]
+    blank: Blank  # to be filled with new rows
 
     @classmethod
     def learn(cls, table: Table, families: Any) -> Self:
@@ -115,7 +122,7 @@ class Schema:
         if not said:
             raise ValueError("every column is dropped: at least one needs a family.")
         blocks = (Block.of(family, table, places) for family, places in said)
-        return cls(table.columns, tuple(block.learn(table) for block in blocks))
+        return cls(table.columns, tuple(block.learn(table) for block in blocks), table.blank)
 
     def grown(self, table: Table) -> Self:
         """The schema that also knows this table's levels."""

@@ -17,6 +17,7 @@ ROOMS = [
     {"figures", "datasets"},
     {"estimators"},
     {"classifier"},
+    {"generate"},
     {"summary", "schema", "labels", "export"},
     {"declaration", "cells"},
     {"table", "evaluate", "priors", "uncertainty"},

@@ -1,7 +1,100 @@
 """What every estimator is: it learns, predicts, and says how sure it is. Each method is one call into a room below."""
 
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from bayesnb import export
 from bayesnb.classifier.learnt import Learnt
+from bayesnb.families.base import Array, Rng
+from bayesnb.generate import draw_codes, draw_table
+from bayesnb.table import nested, open_table
+from bayesnb.uncertainty.decision import Losses, checked_abstain, decide
 
 
 class Classifier(Learnt):
     """What every estimator shares; a subclass says its families and its class prior."""
+
+    def sample(self, n: int, y: Any = None, *, length: Any = None, rng: Rng = None) -> tuple[Any, Array]:
+        """Draw new rows and their labels from the posterior predictive, in a table like the one learnt from.
+
+        Every row has parameters of its own, drawn from the posterior: rows are independent given the data, and each
+        is an exact draw of the row to come next. `temper` and `estimate` play no part.
+
+        Parameters
+        ----------
+        n : number of rows
+        y : None, one label, or one for each row
+            None draws the labels too, from the posterior predictive of the class.
+        length : None, a whole number, or one for each row
+            How many words a row of a `Multinomial` block has, in every such block. By default it is drawn: a Poisson
+            count, with a rate that is learnt from the words and rows of each class as `Poisson()` would. Real texts'
+            lengths vary more than that; where it matters, say them.
+        rng : None, a seed, or numpy.random.Generator
+
+        Returns
+        -------
+        X : a table of the kind that was first learnt from
+            A frame of the same library, with its names, order, types and categories; an array, also for a list of
+            lists; CSR for a sparse table.
+        y : array of labels, as in `classes_`
+
+        Notes
+        -----
+        A column keeps its type where that can hold what is drawn: a Gaussian column of integers becomes floats, and
+        integers that are too narrow for a count become wider. Columns without a family (None) are absent. No cell is
+        missing, but for the level that `unseen="reserve"` keeps for whatever is new. Under a `Bernoulli` with a
+        threshold, a one is some number above it. With `fractional=True` too the rows hold whole counts: of other
+        numbers the family has no distribution.
+
+        Examples
+        --------
+        >>> from bayesnb import NaiveBayes
+        >>> from bayesnb.datasets import dogs
+        >>> table = dogs()
+        >>> model = NaiveBayes().fit(table.drop(columns="breed"), table["breed"])
+        >>> rows, labels = model.sample(3, "Labradoodle", rng=1)
+        >>> rows.dtypes.astype(str).to_dict()
+        {'height': 'float64', 'weight': 'float64', 'curled_tail': 'bool'}
+        >>> labels.tolist()
+        ['Labradoodle', 'Labradoodle', 'Labradoodle']
+        """
+        check_is_fitted(self)
+        rng, probability = np.random.default_rng(rng), np.exp(self._reader("predictive").log_class)
+        codes = draw_codes(n, y, self.classes_, probability, rng)
+        return draw_table(self.schema_, self.model_, codes, length, rng), self.classes_[codes]
+
+    def decide(self, X: Any, loss: Any = None, abstain: float | None = None) -> Any:
+        """Choose for each row the action with the least expected loss under `predict_proba`.
+
+        Parameters
+        ----------
+        X : table of rows
+        loss : None, {action: {label: loss}}, pandas frame (index: labels, columns: actions), or array (class, action)
+            None: actions are the labels, and each error costs 1. An array's rows are in the order of `classes_`; its
+            actions are the labels where there are as many, else 0, 1, ... A loss may be negative, which is a gain,
+            or infinite, never to be risked; for a class of probability 0 even that is no risk.
+        abstain : None, or what it costs not to decide
+            A row is left undecided where that costs less than every action.
+
+        Returns
+        -------
+        xarray.Dataset
+            By obs_id: `action`, of several equally good ones the first, None where undecided; `expected_loss`, and
+            where undecided the cost of that; `abstained`. By (obs_id, choice): `loss`, expected of every action.
+
+        Examples
+        --------
+        >>> from bayesnb import GaussianNB
+        >>> model = GaussianNB().fit([[36.5], [36.7], [36.8], [38.9], [39.4]], ["well", "well", "well", "ill", "ill"])
+        >>> loss = {"send home": {"ill": 20, "well": 0}, "keep": {"ill": 1, "well": 2}}
+        >>> model.decide([[36.6], [37.5]], loss)["action"].values.tolist()
+        ['send home', 'keep']
+        >>> model.predict([[36.6], [37.5]]).tolist()
+        ['well', 'well']
+        """
+        check_is_fitted(self)
+        losses, cost = Losses.of(nested(loss), self.classes_.tolist()), checked_abstain(abstain)
+        made = decide(self.predict_proba(X), losses.loss, cost)
+        return export.datasets.decisions(open_table(X).index, losses.actions, made, cost)

@@ -1,10 +1,13 @@
 """Arrays as labelled Datasets, and ArviZ's defaults for intervals."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
 from arviz_base import rcParams
+
+from bayesnb.uncertainty.decision import Decision
 
 Array = np.ndarray
 
@@ -24,3 +27,22 @@ def dataset(
     variables: dict[str, Any] = {name: ("obs_id", values) for name, values in by_row.items()}
     variables |= {name: (("obs_id", "class"), values) for name, values in by_class.items()}
     return xr.Dataset(variables, {"obs_id": rows, "class": classes}, said)
+
+
+def decisions(rows: Array, actions: Sequence[Any], made: Decision, abstain: float | None) -> xr.Dataset:
+    """What is decided for each row, None where nothing is, and the expected losses of all actions."""
+    names = _names(actions)
+    chosen = names[made.action]
+    if abstain is not None:
+        chosen = np.where(made.abstained, None, chosen.astype(object))
+    by_row = {"action": chosen, "expected_loss": made.expected_loss, "abstained": made.abstained}
+    variables: dict[str, Any] = {name: ("obs_id", values) for name, values in by_row.items()}
+    variables["loss"] = (("obs_id", "choice"), made.loss)
+    said = {} if abstain is None else {"abstain": abstain}
+    return xr.Dataset(variables, {"obs_id": rows, "choice": names}, said)
+
+
+def _names(actions: Sequence[Any]) -> Array:
+    """One dimension of names, objects where they are of several types, or are no scalars."""
+    alike = len({*map(type, actions)}) == 1 and np.ndim(actions[0]) == 0
+    return np.asarray(actions) if alike else np.fromiter(actions, object, len(actions))

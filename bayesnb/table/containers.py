@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from bayesnb import kernels
+from bayesnb.table.build import ArrayBlank, Blank, SparseBlank
 from bayesnb.table.values import Distinct, factorize, floats, kind_of_objects
 from bayesnb.threads import FEWEST, in_order, pieces
 from bayesnb.views import Picked, integers, pieces_of
@@ -52,6 +53,11 @@ class Table(ABC):
 
     def _rows_of(self, keep: Array) -> Any:
         return self.x[keep]
+
+    @property
+    @abstractmethod
+    def blank(self) -> Blank:
+        """What to keep of it to make others like it."""
 
     @abstractmethod
     def kind(self, column: int) -> str:
@@ -106,6 +112,10 @@ class ArrayTable(Table):
         self.x = self.native = _as_array(x)
         refuse_odd_shape(self.x.shape)
         self.rows, self.width = self.x.shape
+
+    @property
+    def blank(self) -> ArrayBlank:
+        return ArrayBlank(self.x.dtype)
 
     def kind(self, column: int) -> str:
         if self.x.dtype.kind == "O":
@@ -170,7 +180,7 @@ class SparseTable(Table):
         if np.iscomplexobj(x):
             raise ValueError("Complex data not supported\n")
         refuse_odd_shape(x.shape)
-        self.x = x if x.format == "csr" else sparse.csr_array(x)
+        self.x = x.tocsr()  # the same one if it is CSR
         data = _native(self.x.data)
         if data is not self.x.data:
             self.x = sparse.csr_array((data, self.x.indices, self.x.indptr), shape=x.shape)
@@ -179,6 +189,10 @@ class SparseTable(Table):
             self.x.sum_duplicates()
         self.native = self.x
         self.rows, self.width = self.x.shape
+
+    @property
+    def blank(self) -> SparseBlank:
+        return SparseBlank(sparse.isspmatrix(self.x), self.x.dtype)
 
     def kind(self, column: int) -> str:
         return "number"

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
+from bayesnb.table.build import FrameBlank
 from bayesnb.table.containers import ArrayTable, SparseTable, Table, refuse_odd_shape
 from bayesnb.table.values import Distinct, distinct, floats
 from bayesnb.views import Columns
@@ -36,6 +37,17 @@ def _table_of(x: Any) -> Table:
     return ArrayTable(x)
 
 
+def nested(x: Any) -> Any:
+    """A pandas frame as `{column: {row: value}}`, both by name; what is no frame as it is."""
+    if not nw.dependencies.is_into_dataframe(x):
+        return x
+    if not isinstance(x, pd.DataFrame):
+        raise TypeError(f"a {type(x).__name__} has no names of rows: give a pandas frame with an index, or a mapping.")
+    if not (x.index.is_unique and x.columns.is_unique):
+        raise ValueError("a name of a row or a column stands twice in the frame.")
+    return x.to_dict()
+
+
 class FrameTable(Table):
     """A dataframe. Columns are named by label."""
 
@@ -58,6 +70,10 @@ class FrameTable(Table):
     def index(self) -> Array:
         """That of pandas; one of several levels as tuples."""
         return self.native.index.to_numpy() if isinstance(self.native, pd.DataFrame) else super().index
+
+    @property
+    def blank(self) -> FrameBlank:
+        return FrameBlank.of(self.x)
 
     def _rows_of(self, keep: Array) -> Any:
         return self.x.filter(keep.tolist()).to_native()
