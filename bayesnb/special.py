@@ -27,6 +27,18 @@ def log(x: Array) -> Array:
         return np.log(x)
 
 
+def times(x: Array, logs: Array) -> Array:
+    """`x * logs`, and 0 where x is 0, whatever the log."""
+    return np.where(x == 0, 0.0, x * np.where(x == 0, 0.0, logs))
+
+
+def draw_log_gamma(shape: Array, rng: np.random.Generator, size: Any = None) -> Array:
+    """Draws of log G, G ~ Gamma(shape, 1), `size` in front: at a shape of 1e-3 most of G itself underflows."""
+    axes = (() if size is None else tuple(np.atleast_1d(size))) + np.shape(shape)
+    small = np.log(rng.uniform(size=axes)) / np.maximum(shape, np.finfo(float).tiny)
+    return np.log(rng.standard_gamma(shape + 1, axes)) + small
+
+
 def _stirling_tail(z: Array) -> Array:
     """ln Gamma(z) - [(z - 1/2) ln z - z + ln(2 pi) / 2] for large z."""
     inverse: Array = 1 / z

@@ -76,7 +76,7 @@ class Learner(ClassifierMixin, BaseEstimator):
         self._check_arguments()
         first = not hasattr(self, "model_")
         table = self._open(X, reset=first)
-        y, weight = _labels(self, y, table.rows), weights(sample_weight, table.rows)
+        y, weight = checked_labels(self, y, table.rows), weights(sample_weight, table.rows)
         if weight is not None and not weight.all():  # a row of weight zero is no row
             keep = weight > 0
             table, y, weight = table.take(keep), y[keep], weight[keep]
@@ -144,7 +144,8 @@ def unchanged_on_error(estimator: Learner) -> Iterator[None]:
         raise
 
 
-def _labels(estimator: Learner, y: Any, rows: int) -> Array:
+def checked_labels(estimator: Learner, y: Any, rows: int) -> Array:
+    """One label for each row, none missing."""
     if y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
     if np.ma.is_masked(y):

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from bayesnb import export
+from bayesnb.classifier.drawing import sheet_of, subject_of
 from bayesnb.classifier.learnt import Learnt
 from bayesnb.families.base import Array, Rng
 from bayesnb.generate import draw_codes, draw_table
@@ -98,3 +99,99 @@ class Classifier(Learnt):
         losses, cost = Losses.of(nested(loss), self.classes_.tolist()), checked_abstain(abstain)
         made = decide(self.predict_proba(X), losses.loss, cost)
         return export.datasets.decisions(open_table(X).index, losses.actions, made, cost)
+
+    def draw_proba(self, X: Any, draws: int = 1000, *, chains: int = 4, rng: Rng = None) -> Any:
+        """Draw p(y | x, theta), theta from the posterior.
+
+        Their mean is the ensemble average, not `predict_proba`: a row to come is itself evidence about theta, which
+        the draws leave out.
+
+        Parameters
+        ----------
+        X : table of rows
+        draws : number of draws of each chain
+        chains : number of chains, which only ArviZ's functions need: all draws are exact and independent
+        rng : None, a seed, or numpy.random.Generator
+            A seed draws the same theta whatever the rows are, and the same as in `to_datatree`.
+
+        Returns
+        -------
+        xarray.DataArray
+            (chain, draw, obs_id, class); `obs_id` is the frame's index.
+
+        Notes
+        -----
+        The features' part is scaled by `temper_`; `estimate` plays no part. A class of probability 0 keeps it. What
+        would take more than 2 GiB is refused beforehand.
+
+        Examples
+        --------
+        >>> from bayesnb import GaussianNB
+        >>> model = GaussianNB().fit([[1.0], [1.2], [3.0], [3.1]], ["low", "low", "high", "high"])
+        >>> p = model.draw_proba([[2.0]], rng=1)
+        >>> dict(p.sizes)
+        {'chain': 4, 'draw': 1000, 'obs_id': 1, 'class': 2}
+        """
+        check_is_fitted(self)
+        return export.trees.probabilities(subject_of(self), sheet_of(self, X), export.trees.Plan(draws, chains, rng))
+
+    def to_datatree(
+        self,
+        X: Any = None,
+        y: Any = None,
+        draws: int = 1000,
+        chains: int = 4,
+        *,
+        rng: Rng = None,
+        groups: Any = None,
+        features: Any = None,
+    ) -> Any:
+        """Draw from the posterior into ArviZ's groups, for its summaries, plots and checks.
+
+        Parameters
+        ----------
+        X : None or table of rows
+        y : None or their labels
+            The rows learnt from, with their labels, for checks of the model; without labels, rows to predict.
+        draws : number of draws of each chain
+        chains : number of chains, which only ArviZ's functions need: all draws are exact and independent
+        rng : None, a seed, or numpy.random.Generator
+        groups : None for all that can be had, or names of groups
+        features : None for all, or the columns whose parameters are wanted
+
+        Returns
+        -------
+        xarray.DataTree
+            `posterior`, `prior` : `class_prob` (class); `mu` and `sigma2`, `rate`, and `theta` of coins or words
+            (class, feature); `theta_<column>` (class, <column>_level).
+            `log_prior` : log p(theta) under the same names, that of `mu` given `sigma2`; of a die, one number.
+            `log_likelihood` : `y` (obs_id), log p(x, y | theta), in which the model is generative; never tempered.
+            `posterior_predictive` : `y`, labels thrown from p(y | x, theta). `observed_data` : `y`. Both are places in
+            the coordinate `class`.
+            `predictions`, where there are no labels : `p` (obs_id, class), p(y | x, theta), and `y` thrown from it.
+            `constant_data` : `class_prob`, where it is given and so not drawn.
+            `conjugate` : the posterior's parameters in closed form, and `log_evidence`.
+
+        Notes
+        -----
+        Where several families have columns, the axis `feature` becomes `<family>_feature`; where both coins and words
+        have a `theta`, it becomes `bernoulli_theta` and `multinomial_theta`. An improper prior cannot be drawn:
+        `prior` and `log_prior` are left out, which the tree's attributes say, and are an error in `groups`.
+        Labels other than numbers, booleans, dates and text become text. What would take more than 2 GiB is refused.
+
+        Examples
+        --------
+        >>> from bayesnb import GaussianNB
+        >>> model = GaussianNB().fit([[1.0], [1.2], [3.0], [3.1]], ["low", "low", "high", "high"])
+        >>> tree = model.to_datatree(rng=1)
+        >>> sorted(tree.children)
+        ['conjugate', 'log_prior', 'posterior', 'prior']
+        >>> tree["posterior"]["mu"].dims
+        ('chain', 'draw', 'class', 'feature')
+        """
+        check_is_fitted(self)
+        if X is None and y is not None:
+            raise ValueError("y was given without X. Give the rows that have these labels.")
+        self._reader("predictive")  # an error, where the posterior is no distribution
+        sheet = None if X is None else sheet_of(self, X, y)
+        return export.trees.tree(subject_of(self, features), sheet, export.trees.Plan(draws, chains, rng), groups)

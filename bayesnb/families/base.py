@@ -24,6 +24,7 @@ from bayesnb.families.weight import Weight, hard
 Array = np.ndarray
 Parameter = Any  # an array; a belief's constructor makes one of a number or a list
 Rng = Any  # a seed, or numpy.random.Generator
+Parts = dict[tuple[str, int | None], np.ndarray]  # see Record.parts
 Cells = Any  # an `(r, f)` array or view, or SciPy's CSR where the family can read it
 
 
@@ -32,6 +33,7 @@ class Record:
 
     layout: ClassVar[tuple[str, ...]] = ()
     renamed: ClassVar[dict[str, str]] = {}  # fields that the constructor calls otherwise
+    symbols: ClassVar[dict[str, str]] = {}  # fields that tables of results call otherwise; {} is for a feature's name
 
     def __post_init__(self) -> None:
         for name in self.__match_args__:  # type: ignore[attr-defined]
@@ -63,6 +65,11 @@ class Record:
     def column(self, feature: int) -> Self:
         """One feature of a block, `(c, f) -> (c,)`."""
         return self[:, feature]
+
+    def parts(self) -> Parts:
+        """Its arrays by symbol: `(c, f)` with None, or `(c, k)` with the feature whose levels they are."""
+        names = [name for name in self.__match_args__ if name not in self.layout]  # type: ignore[attr-defined]
+        return {(self.symbols.get(name, name), None): getattr(self, name) for name in names}
 
 
 class Stats(Record):
@@ -169,6 +176,10 @@ class Belief(Record, ABC):
     @abstractmethod
     def sample(self, rng: Rng, size: Any = None) -> Density:
         """Draws of theta, `size` in front of the belief's own axes. Sample the draw, and you have data."""
+
+    def log_density(self, theta: Any) -> Parts:
+        """log p(theta), by symbol as in the density's `parts`: `(c, f)`, and `(c,)` where a feature is a whole die."""
+        raise NotImplementedError(f"{type(self).__name__} has no log-density of its parameters.")
 
     @abstractmethod
     def mode(self) -> Any:

@@ -7,17 +7,29 @@ taken from p, which has no digits left when p is nearly 1.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
-from scipy.special import polygamma, psi
+from scipy.special import betaln, polygamma, psi
 
-from bayesnb.families.base import Array, Belief, Cells, Density, Parameter, Rng, Stats, checked, lead, silent
+from bayesnb.families.base import (
+    Array,
+    Belief,
+    Cells,
+    Density,
+    Parameter,
+    Parts,
+    Rng,
+    Stats,
+    checked,
+    silent,
+)
 from bayesnb.families.coins import Coins, Tossed, count_ones, split
 from bayesnb.families.family import Family, shaped
 from bayesnb.families.weight import Weight, grouped_sum
-from bayesnb.special import less, log, log_gamma_ratio, ratio
+from bayesnb.special import draw_log_gamma, less, log, log_gamma_ratio, ratio, times
 from bayesnb.views import Dense, Flags
 
 
@@ -52,8 +64,22 @@ class BernoulliDensity(Tossed, Density):
 
     theta: ClassVar[str] = "probability"
 
+    @classmethod
+    def of_logs(cls, one: Array, zero: Array) -> Self:
+        """Probabilities of both sides whose logs are kept: small ones underflow."""
+        density = cls(np.exp(one), np.exp(zero))
+        density.__dict__["logs"] = one, zero
+        return density
+
+    @cached_property
+    def logs(self) -> tuple[Array, Array]:
+        return log(self.probability), log(self.complement)
+
+    def parts(self) -> Parts:
+        return {("theta{}", None): self.probability}
+
     def log_density(self, x: Array) -> Array:
-        return silent(np.isnan(x), np.where(x == 1, log(self.probability), log(self.complement)))
+        return silent(np.isnan(x), np.where(x == 1, *self.logs))
 
     def log_likelihood(self, stats: BernoulliStats, xp: Any = np) -> Any:
         up = stats.ones * xp.log(xp.where(stats.ones > 0, self.probability, 1.0))
@@ -70,7 +96,8 @@ class BernoulliDensity(Tossed, Density):
         return self.toss(x, power, out, n_jobs)
 
     def worth(self, power: float) -> Coins:
-        return Coins(power * log(self.probability), power * log(self.complement))
+        one, zero = self.logs
+        return Coins(power * one, power * zero)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -81,6 +108,7 @@ class Beta(Tossed, Belief):
     array(0.25)
     """
 
+    symbols: ClassVar[dict[str, str]] = {"a": "theta{}_a", "b": "theta{}_b"}
     a: Parameter
     b: Parameter
 
@@ -138,8 +166,13 @@ class Beta(Tossed, Belief):
 
     def sample(self, rng: Rng, size: Any = None) -> BernoulliDensity:
         rng = np.random.default_rng(rng)
-        probability = rng.beta(self.a, self.b, lead(size) + self.a.shape)
-        return BernoulliDensity(probability, 1 - probability)
+        one, zero = draw_log_gamma(self.a, rng, size), draw_log_gamma(self.b, rng, size)
+        total = np.logaddexp(one, zero)
+        return BernoulliDensity.of_logs(one - total, zero - total)
+
+    def log_density(self, theta: BernoulliDensity) -> Parts:
+        one, zero = theta.logs
+        return {("theta{}", None): times(self.a - 1, one) + times(self.b - 1, zero) - betaln(self.a, self.b)}
 
     def interval(self, prob: float) -> tuple[Array, Array]:
         from scipy.stats import beta

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from bayesnb import kernels
-from bayesnb.families.base import Array, Cells, Rng, Stats
+from bayesnb.families.base import Array, Cells, Parts, Rng, Stats
 from bayesnb.families.dirichlet import (
     Die,
     DieDensity,
@@ -32,7 +32,6 @@ from bayesnb.families.dirichlet import (
 from bayesnb.families.family import Family
 from bayesnb.families.tables import Tables, by_tables
 from bayesnb.families.weight import Weight, hard
-from bayesnb.special import log
 from bayesnb.threads import in_order, pieces
 from bayesnb.views import Coded, integers, lanes
 
@@ -79,6 +78,13 @@ class Row(Levels):
     def _powered(self, power: float) -> Tables:
         worth = self.level_log_moment(power)  # type: ignore[attr-defined]
         return Tables(lambda some: (lanes(worth[some]),), worth.shape)
+
+    def parts(self) -> Parts:
+        return {
+            (symbol, feature): array[..., self.span(feature)]
+            for (symbol, _), array in super().parts().items()
+            for feature in range(len(self.sizes))
+        }
 
     def span(self, feature: int) -> slice:
         return slice(self.starts[feature], self.starts[feature] + self.sizes[feature])
@@ -154,7 +160,7 @@ class CategoricalDensity(Row, DieDensity):
     sizes: tuple[int, ...]
 
     def log_density(self, x: Array) -> Array:
-        return pick(log(self.probability), self.at(x))
+        return pick(self.log_probability, self.at(x))
 
     def sample(self, rng: Rng) -> Array:
         rng = np.random.default_rng(rng)
@@ -192,7 +198,11 @@ class Dice(Row, Die):
         return self.sum_of_levels(x, power, out, n_jobs)
 
     def sample(self, rng: Rng, size: Any = None) -> CategoricalDensity:
-        return CategoricalDensity(self.draw(rng, size), self.sizes)
+        return CategoricalDensity.of_logs(self.draw(rng, size), self.sizes)
+
+    def log_density(self, theta: CategoricalDensity) -> Parts:
+        logs = self.die_log_density(theta)
+        return {("theta{}", feature): logs[..., feature] for feature in range(len(self.sizes))}
 
     def predictive(self) -> list[Any]:  # type: ignore[override]
         """One distribution for each column, of one-hot vectors."""

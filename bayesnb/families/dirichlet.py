@@ -8,14 +8,26 @@ and a die thrown many times (multinomial.py) share it. Minka (2000), Estimating 
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.special import polygamma, psi
+from scipy.special import gammaln, polygamma, psi
 
-from bayesnb.families.base import Array, Belief, Density, Parameter, Record, Rng, Stats, checked, lead, silent
+from bayesnb.families.base import (
+    Array,
+    Belief,
+    Density,
+    Parameter,
+    Parts,
+    Record,
+    Rng,
+    Stats,
+    checked,
+    silent,
+)
 from bayesnb.families.weight import Weight
-from bayesnb.special import less, log, log_gamma_ratio, ratio
+from bayesnb.special import draw_log_gamma, less, log, log_gamma_ratio, ratio, times
 
 
 class Levels(Record):
@@ -53,7 +65,19 @@ class DieDensity(Density, Levels):
     """Known probabilities of the levels."""
 
     theta: ClassVar[str] = "probability"
+    symbols: ClassVar[dict[str, str]] = {"probability": "theta{}"}
     probability: Array
+
+    @classmethod
+    def of_logs(cls, logs: Array, *layout: Any) -> Self:
+        """Probabilities whose logs are kept: at small concentrations the probabilities underflow."""
+        density = cls(np.exp(logs), *layout)  # type: ignore[call-arg]
+        density.__dict__["log_probability"] = logs
+        return density
+
+    @cached_property
+    def log_probability(self) -> Array:
+        return log(self.probability)
 
     def log_likelihood(self, stats: Any, xp: Any = np) -> Any:
         seen = stats.counts > 0
@@ -66,12 +90,13 @@ class DieDensity(Density, Levels):
 
     def level_log_moment(self, s: float) -> Array:
         """The log-probability of each level, s times."""
-        return s * log(self.probability)
+        return s * self.log_probability
 
 
 class Die(Belief, Levels):
     """A Dirichlet belief about every die; what a cell is, and so `log_moment`, differs."""
 
+    symbols: ClassVar[dict[str, str]] = {"concentration": "theta{}_concentration"}
     concentration: Parameter
 
     def __post_init__(self) -> None:
@@ -121,15 +146,18 @@ class Die(Belief, Levels):
         return np.stack([first, *rest])
 
     def draw(self, rng: Rng, size: Any) -> Array:
-        """Probabilities, through logs of Gamma draws: at a concentration of 1e-3 the draws themselves underflow."""
-        rng, shape = np.random.default_rng(rng), lead(size) + self.concentration.shape
-        small = np.log(rng.uniform(size=shape)) / np.maximum(self.concentration, np.finfo(float).tiny)
-        logs = np.log(rng.standard_gamma(self.concentration + 1, shape)) + small
-        return np.exp(logs - self.log_sum(logs))
+        """Logs of probabilities."""
+        logs = draw_log_gamma(self.concentration, np.random.default_rng(rng), size)
+        return logs - self.log_sum(logs)
 
     def log_sum(self, logs: Array) -> Array:
         """log of the sum of exponentials over each die, in the shape that meets its levels."""
         return np.logaddexp.reduce(logs, axis=-1, keepdims=True)
+
+    def die_log_density(self, theta: DieDensity) -> Array:
+        """log p(probabilities), one number for each die."""
+        logs = self.per_die(times(self.concentration - 1, theta.log_probability))
+        return logs + gammaln(self.per_die(self.concentration)) - self.per_die(gammaln(self.concentration))
 
     def interval(self, prob: float) -> tuple[Array, Array]:
         from scipy.stats import beta
@@ -203,7 +231,7 @@ class DirichletDensity(DieDensity):
     probability: Array
 
     def log_density(self, x: Array) -> Array:
-        return pick(log(self.probability), as_level(x)[..., None])[..., 0]
+        return pick(self.log_probability, as_level(x)[..., None])[..., 0]
 
     def sample(self, rng: Rng) -> Array:
         return throw(self.probability, rng)
@@ -229,7 +257,10 @@ class Dirichlet(Die):
         return np.stack([pick(table, level)[..., 0] for table in self.level_cumulants(order)])
 
     def sample(self, rng: Rng, size: Any = None) -> DirichletDensity:
-        return DirichletDensity(self.draw(rng, size))
+        return DirichletDensity.of_logs(self.draw(rng, size))
+
+    def log_density(self, theta: DirichletDensity) -> Parts:
+        return {("theta{}", None): self.die_log_density(theta)}
 
     def estimate(self, kind: str) -> DirichletDensity:
         return DirichletDensity(self.mean() if kind == "mean" else self.mode())

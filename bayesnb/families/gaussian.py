@@ -12,10 +12,10 @@ from math import factorial
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from scipy.special import polygamma, psi
+from scipy.special import gammaln, polygamma, psi
 
 from bayesnb import kernels
-from bayesnb.families.base import Array, Belief, Cells, Rng, Stats, checked, lead, silent
+from bayesnb.families.base import Array, Belief, Cells, Parts, Rng, Stats, checked, lead, silent
 from bayesnb.families.family import Family, shaped
 from bayesnb.families.normal import LOG_2PI, GaussianDensity, GaussianStats
 from bayesnb.families.scores import by_rows, mended
@@ -63,6 +63,12 @@ class NormalInverseGamma(Belief):
     scale: Array
 
     renamed: ClassVar[dict[str, str]] = {"location": "mean"}
+    symbols: ClassVar[dict[str, str]] = {
+        "location": "mu_mean",
+        "count": "mu_count",
+        "shape": "sigma2_shape",
+        "scale": "sigma2_scale",
+    }
 
     def __init__(self, mean: Any, count: Any, shape: Any, scale: Any) -> None:
         said = {
@@ -184,6 +190,14 @@ class NormalInverseGamma(Belief):
         rng = np.random.default_rng(rng)
         variance = self.scale / rng.standard_gamma(self.shape, lead(size) + self.shape.shape)
         return GaussianDensity(rng.normal(self.location, np.sqrt(variance / self.count)), variance)
+
+    def log_density(self, theta: GaussianDensity) -> Parts:
+        """Of each mean given its variance, and of each variance."""
+        log_variance = np.log(theta.variance)
+        spread = self.count * (theta.mean - self.location) ** 2 / theta.variance
+        mean = (np.log(self.count) - LOG_2PI - log_variance - spread) / 2
+        variance = self.shape * np.log(self.scale) - gammaln(self.shape) - self.scale / theta.variance
+        return {("mu", None): mean, ("sigma2", None): variance - (self.shape + 1) * log_variance}
 
     def interval(self, prob: float) -> tuple[Moments, Moments]:
         from scipy.stats import invgamma, t

@@ -16,7 +16,7 @@ from scipy import sparse
 from scipy.special import gammaln, polygamma, psi
 
 from bayesnb import kernels
-from bayesnb.families.base import Array, Cells, Rng, Stats
+from bayesnb.families.base import Array, Cells, Parts, Rng, Stats
 from bayesnb.families.dirichlet import Die, DieDensity, Dirichlet, LevelStats
 from bayesnb.families.family import Family, shaped
 from bayesnb.families.tables import Tables, by_class_ranges, by_tables
@@ -66,8 +66,11 @@ class MultinomialStats(LevelStats):
 class MultinomialDensity(DieDensity):
     probability: Array
 
+    def parts(self) -> Parts:
+        return {key: array[..., 0, :] for key, array in super().parts().items()}
+
     def log_density(self, x: Array) -> Array:
-        logs = log(self.probability)
+        logs = self.log_probability
         each = np.where(x > 0, x * np.where(x > 0, logs, 0.0), 0.0)
         return each.sum(axis=-1) + log_orders(x)
 
@@ -85,11 +88,11 @@ class MultinomialDensity(DieDensity):
 
     def defined_score(self, x: Cells, power: float = 1.0) -> Array:
         counts = as_csr(x)
-        return power * (dot_logs(counts, log(self.probability[:, 0])) + log_orders(counts)[:, None])
+        return power * (dot_logs(counts, self.log_probability[:, 0]) + log_orders(counts)[:, None])
 
     @cached_property
     def _tables(self) -> Tables:
-        return Tables(lambda some: (lanes(log(self.probability[some, 0])),), self.probability.shape)
+        return Tables(lambda some: (lanes(self.log_probability[some, 0]),), self.probability.shape)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -159,7 +162,13 @@ class DirichletMultinomial(Die):
         return less(words, length) + power * log_orders(counts)[:, None]
 
     def sample(self, rng: Rng, size: Any = None) -> MultinomialDensity:
-        return MultinomialDensity(self.draw(rng, size))
+        return MultinomialDensity.of_logs(self.draw(rng, size))
+
+    def parts(self) -> Parts:
+        return {key: array[..., 0, :] for key, array in super().parts().items()}
+
+    def log_density(self, theta: MultinomialDensity) -> Parts:
+        return {("theta{}", None): self.die_log_density(theta)[..., 0]}
 
     def estimate(self, kind: str) -> MultinomialDensity:
         return MultinomialDensity(self.mean() if kind == "mean" else self.mode())

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from math import log, pi
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -96,6 +96,7 @@ def _moments(x: Array, weight: Array) -> tuple[Array, Array, Array]:
 
 @dataclass(frozen=True, eq=False)
 class GaussianDensity(Density):
+    symbols: ClassVar[dict[str, str]] = {"mean": "mu", "variance": "sigma2"}
     mean: Array
     variance: Array
 

@@ -16,11 +16,22 @@ import numpy as np
 from scipy.special import gammaln, polygamma, psi, xlogy
 
 from bayesnb import kernels
-from bayesnb.families.base import Array, Belief, Cells, Density, Parameter, Rng, Stats, checked, lead, silent
+from bayesnb.families.base import (
+    Array,
+    Belief,
+    Cells,
+    Density,
+    Parameter,
+    Parts,
+    Rng,
+    Stats,
+    checked,
+    silent,
+)
 from bayesnb.families.family import Family, shaped
 from bayesnb.families.tables import Tables, by_tables
 from bayesnb.families.weight import Weight, grouped_sum
-from bayesnb.special import accurate_log1p, log, log_gamma_ratio, log_rising_binomial, ratio
+from bayesnb.special import accurate_log1p, draw_log_gamma, log, log_gamma_ratio, log_rising_binomial, ratio, times
 from bayesnb.threads import in_order, pieces
 from bayesnb.views import lanes, numbers
 
@@ -60,9 +71,20 @@ class PoissonDensity(Density):
 
     theta: ClassVar[str] = "rate"
 
+    @classmethod
+    def of_log(cls, log_rate: Array) -> Self:
+        """Rates whose logs are kept: small ones underflow."""
+        density = cls(np.exp(log_rate))
+        density.__dict__["log_rate"] = log_rate
+        return density
+
+    @cached_property
+    def log_rate(self) -> Array:
+        return log(self.rate)
+
     def log_density(self, x: Array) -> Array:
         x = np.asarray(x, float)
-        return silent(np.isnan(x), xlogy(x, self.rate) - self.rate - gammaln(x + 1))
+        return silent(np.isnan(x), times(x, self.log_rate) - self.rate - gammaln(x + 1))
 
     def log_likelihood(self, stats: PoissonStats, xp: Any = np) -> Any:
         events = stats.events * xp.log(xp.where(stats.events > 0, self.rate, 1.0))
@@ -76,7 +98,7 @@ class PoissonDensity(Density):
 
     @cached_property
     def _tables(self) -> Tables:
-        return Tables(lambda some: (lanes(self.rate[some]), lanes(log(self.rate[some]))), self.rate.shape)
+        return Tables(lambda some: (lanes(self.rate[some]), lanes(self.log_rate[some])), self.rate.shape)
 
     @property
     def proper(self) -> Array:
@@ -94,6 +116,7 @@ class Gamma(Belief):
     array([1.5, 0.5])
     """
 
+    symbols: ClassVar[dict[str, str]] = {"shape": "rate_shape", "rate": "rate_rate"}
     shape: Parameter
     rate: Parameter
 
@@ -165,7 +188,11 @@ class Gamma(Belief):
 
     def sample(self, rng: Rng, size: Any = None) -> PoissonDensity:
         rng = np.random.default_rng(rng)
-        return PoissonDensity(rng.standard_gamma(self.shape, lead(size) + self.shape.shape) / self.rate)
+        return PoissonDensity.of_log(draw_log_gamma(self.shape, rng, size) - np.log(self.rate))
+
+    def log_density(self, theta: PoissonDensity) -> Parts:
+        own = self.shape * np.log(self.rate) - gammaln(self.shape)
+        return {("rate", None): own + (self.shape - 1) * theta.log_rate - self.rate * theta.rate}
 
     def interval(self, prob: float) -> tuple[Array, Array]:
         from scipy.stats import gamma

@@ -1,0 +1,130 @@
+"""What the parameters of a model are called in a Dataset.
+
+Columns of one family lie on one axis, whichever blocks they are of: `feature`, or `<family>_feature` where several
+families have one. A column of levels has a variable and an axis of its own, `theta_<column> (class, <column>_level)`.
+"""
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Real
+from typing import Any, Protocol
+
+import numpy as np
+
+from bayesnb.families.base import Array, Parts
+
+Variables = dict[str, tuple[tuple[str, ...], Array]]  # name -> dims, array
+TAKEN = ("chain", "draw", "class", "class_prob", "obs_id", "log_evidence", "mu", "sigma2", "rate", "theta")
+
+
+class Block(Protocol):
+    """Columns of one family, as the schema of a table has them."""
+
+    @property
+    def family(self) -> Any: ...
+    @property
+    def names(self) -> Sequence[Hashable]: ...
+    @property
+    def levels(self) -> Sequence[Sequence[Any]]: ...
+    @property
+    def sizes(self) -> Sequence[int]: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Where the parameters of every block stand; of all columns, or of some."""
+
+    classes: Array
+    blocks: Sequence[Block]
+    wanted: Sequence[Hashable] | None = None
+
+    def __post_init__(self) -> None:
+        known = {name for block in self.blocks for name in block.names}
+        unknown = [name for name in self.wanted or () if name not in known]
+        if unknown:
+            raise ValueError(f"features: the model has no column {unknown[0]!r}. Name some of {_some(known)}.")
+
+    def wants(self, name: Hashable) -> bool:
+        return self.wanted is None or name in self.wanted
+
+    def arrange(self, parts: Sequence[Parts]) -> Variables:
+        """Every block's arrays, `(n, k)` or `(n,)` with n classes, or draws of them, by the names of variables."""
+        beside: dict[tuple[str, str], list[Array]] = {}
+        found: Variables = {}
+        for block, own in zip(self.blocks, parts, strict=True):
+            for (symbol, feature), array in own.items():
+                if feature is None:
+                    beside.setdefault((symbol, _family(block)), []).append(array)
+                elif self.wants(block.names[feature]):
+                    name = self._shown[block.names[feature]]
+                    found[symbol.format(f"_{name}")] = (("class", f"{name}_level")[: array.ndim], array)
+        common = [root for root, _ in {(_root(symbol), family) for symbol, family in beside}]
+        for (symbol, family), arrays in beside.items():
+            name = symbol.format("") if common.count(_root(symbol)) == 1 else f"{family}_{symbol.format('')}"
+            if self._columns[family]:
+                found[name] = self._joined(family, arrays)
+        return found
+
+    def _joined(self, family: str, arrays: list[Array]) -> tuple[tuple[str, ...], Array]:
+        """The blocks of a family side by side; what has no axis of features is added up."""
+        if arrays[0].ndim == 1:
+            return ("class",), np.sum(arrays, axis=0)
+        every = [name for block in self.blocks if _family(block) == family for name in block.names]
+        keep = [self.wants(name) for name in every]
+        together = arrays[0] if len(arrays) == 1 else np.concatenate(arrays, axis=-1)
+        return ("class", self._axis(family)), together if all(keep) else together[:, keep]
+
+    @cached_property
+    def coords(self) -> dict[str, Array]:
+        """The labels on every axis."""
+        found = {"class": coordinate(self.classes)}
+        found |= {self._axis(family): coordinate(names) for family, names in self._columns.items()}
+        for block in self.blocks:
+            for name, levels, size in zip(block.names, block.levels, block.sizes if block.levels else (), strict=False):
+                found[f"{self._shown[name]}_level"] = coordinate([*levels, *["(unseen)"] * (size - len(levels))])
+        return found
+
+    def _axis(self, family: str) -> str:
+        return "feature" if len(self._columns) == 1 else f"{family}_feature"
+
+    @cached_property
+    def _columns(self) -> dict[str, list[Hashable]]:
+        """The wanted columns of each family whose columns lie on one axis."""
+        found: dict[str, list[Hashable]] = {}
+        for block in self.blocks:
+            if not block.levels:
+                found.setdefault(_family(block), []).extend(filter(self.wants, block.names))
+        return found
+
+    @cached_property
+    def _shown(self) -> dict[Hashable, str]:
+        """What columns of levels are called: text without '/', and such that no two variables or axes are alike."""
+        taken, shown = {*TAKEN, *(self._axis(family) for family in self._columns)}, {}
+        for name in (name for block in self.blocks if block.levels for name in block.names):
+            said = str(name).replace("/", "_")
+            while taken & {f"theta_{said}", f"{said}_level"}:
+                said += "_"
+            taken |= {f"theta_{said}", f"{said}_level"}
+            shown[name] = said
+        return shown
+
+
+def coordinate(labels: Iterable[Any]) -> Array:
+    """Labels as every file format keeps them: numbers, flags, dates and text; whatever else there is becomes text."""
+    if not isinstance(labels, np.ndarray) or labels.dtype.kind == "O":
+        labels = np.array([label if isinstance(label, Real | str | np.generic) else str(label) for label in labels])
+    return labels.astype(str) if labels.dtype.kind in "OT" else labels
+
+
+def _family(block: Block) -> str:
+    return type(block.family).__name__.lower()
+
+
+def _root(symbol: str) -> str:
+    return symbol.partition("{")[0]
+
+
+def _some(names: Iterable[Hashable]) -> str:
+    shown = sorted(map(repr, names))
+    return ", ".join(shown[:8]) + (", ..." if len(shown) > 8 else "")

@@ -1,0 +1,283 @@
+"""A fitted model as draws with labels: ArviZ's tree, whose groups its functions and plots look for.
+
+The draws are exact and independent; chains are only what ArviZ expects. Every group has the same theta behind it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from bayesnb import __version__
+from bayesnb.export.names import Layout, Variables, coordinate
+from bayesnb.families.base import Array, Cells
+from bayesnb.families.dirichlet import throw
+from bayesnb.families.known import KnownDie
+from bayesnb.model import Model
+from bayesnb.uncertainty.draws import Theta, draw_proba, draw_theta, refuse_large, repeated
+
+DRAWN = {
+    "posterior": (),
+    "prior": (),
+    "log_prior": (),
+    "log_likelihood": ("X", "y"),
+    "posterior_predictive": ("X", "y"),
+    "predictions": ("X",),
+}
+GROUPS = {**DRAWN, "observed_data": ("X", "y"), "constant_data": (), "conjugate": ()}
+ADVICE = "Ask for fewer draws, fewer rows, some `groups`, or the parameters of some `features`."
+SAID = {"inference_library": "bayesnb", "inference_library_version": __version__, "sampling": "exact iid"}
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A model, what its parameters are called, and how it predicts."""
+
+    model: Model
+    layout: Layout
+    temper: float
+    n_jobs: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """Rows: their names, their cells, and the places of their classes, where those are known."""
+
+    index: Array
+    cells: Sequence[Cells]
+    codes: Array | None = None
+
+    @property
+    def rows(self) -> int:
+        return len(self.index)
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """How many draws, in how many chains, from which generator."""
+
+    draws: int
+    chains: int
+    rng: Any
+
+    def __post_init__(self) -> None:
+        for name, value in (("draws", self.draws), ("chains", self.chains)):
+            if not isinstance(value, Integral) or value < 1:
+                raise ValueError(f"{name} must be a whole number, at least 1, got {value!r}.")
+
+    @property
+    def size(self) -> int:
+        return self.draws * self.chains
+
+    def labelled(self, dims: tuple[str, ...], array: Array) -> tuple[tuple[str, ...], Array]:
+        """`(s, ...)` with its dims, the draws parted into chains."""
+        return ("chain", "draw", *dims), array.reshape(self.chains, self.draws, *array.shape[1:])
+
+    @property
+    def coords(self) -> dict[str, Array]:
+        return {"chain": np.arange(self.chains), "draw": np.arange(self.draws)}
+
+
+def probabilities(subject: Subject, sheet: Sheet, plan: Plan) -> xr.DataArray:
+    """p(y | x, theta) of every draw and row."""
+    classes = subject.layout.classes
+    what = f"{plan.chains} chains of {plan.draws} draws for {sheet.rows} rows and {len(classes)} classes"
+    advice = "Ask for fewer draws or rows; predict_proba and predict_interval need no draws."
+    refuse_large(what, 8.0 * plan.size * sheet.rows * len(classes), advice)
+    how = {"rng": plan.rng, "n_jobs": subject.n_jobs}
+    drawn = draw_proba(subject.model.posterior, sheet.cells, plan.size, subject.temper, **how)
+    dims, array = plan.labelled(("obs_id", "class"), drawn)
+    coords = {**plan.coords, "obs_id": coordinate(sheet.index), "class": coordinate(classes)}
+    return xr.DataArray(array, coords, dims, "p", {**SAID, "temper": subject.temper})
+
+
+def tree(subject: Subject, sheet: Sheet | None, plan: Plan, groups: Sequence[str] | None = None) -> xr.DataTree:
+    """Draws in ArviZ's groups, and what they are draws of in closed form."""
+    given = () if sheet is None else ("X",) if sheet.codes is None else ("X", "y")
+    improper = _improper(subject)
+    chosen = _default(given, improper is not None) if groups is None else _checked(groups, given, improper)
+    _refuse_improper_posterior(subject)
+    filling = Filling(subject, sheet, plan)
+    refuse_large(f"{plan.chains} chains of {plan.draws} draws in {', '.join(chosen)}", filling.size(chosen), ADVICE)
+    filling.fill(chosen)
+    found = {group: filling.dataset(group) for group in chosen if group in DRAWN}
+    if "observed_data" in chosen and sheet is not None and sheet.codes is not None:
+        found["observed_data"] = filling.label({"y": (("obs_id",), sheet.codes)})
+    if "constant_data" in chosen and _certain(subject):
+        found["constant_data"] = filling.label({"class_prob": (("class",), subject.model.posterior.classes.mean())})
+    if "conjugate" in chosen:
+        found["conjugate"] = filling.label(_closed_form(subject, improper is None))
+    said = {**SAID, "created_at": datetime.now(UTC).isoformat(), "temper": subject.temper}
+    if groups is None and improper is not None:
+        said["omitted"] = f"prior, log_prior: {improper}"
+    return xr.DataTree.from_dict({"/": xr.Dataset(attrs=said), **found})
+
+
+@dataclass(eq=False)
+class Filling:
+    """The variables of every group while they are filled in, `(s, ...)`, some draws at a time."""
+
+    subject: Subject
+    sheet: Sheet | None
+    plan: Plan
+    groups: dict[str, Variables] = field(default_factory=dict)
+
+    def size(self, chosen: Sequence[str]) -> float:
+        """How many bytes the draws will take."""
+        _, theta = next(draw_theta(self.subject.model.posterior, 1, 0))
+        each = float(sum(array.nbytes for _, array in self._parameters(theta).values()))
+        rows, classes = 0 if self.sheet is None else self.sheet.rows, len(self.subject.layout.classes)
+        bytes_of = {
+            "log_likelihood": 8 * rows,
+            "posterior_predictive": 4 * rows,
+            "predictions": (8 * classes + 4) * rows,
+        }
+        return self.plan.size * sum(bytes_of.get(group, each) for group in chosen if group in DRAWN)
+
+    def fill(self, chosen: Sequence[str]) -> None:
+        rng, model = np.random.default_rng(self.plan.rng), self.subject.model
+        posterior, prior = (draw_theta(product, self.plan.size, rng) for product in (model.posterior, model.prior))
+        throws = np.random.default_rng(rng.integers(1 << 63))
+        if set(chosen) & (DRAWN.keys() - {"prior"}):
+            for some, theta in posterior:
+                self._add(some, theta, chosen, throws)
+        if "prior" in chosen:
+            for some, theta in prior:
+                self._put("prior", some, self._parameters(theta))
+
+    def _add(self, some: slice, theta: Theta, chosen: Sequence[str], rng: np.random.Generator) -> None:
+        if "posterior" in chosen:
+            self._put("posterior", some, self._parameters(theta))
+        if "log_prior" in chosen:
+            self._put("log_prior", some, self._log_prior(theta))
+        if "log_likelihood" in chosen:
+            self._put("log_likelihood", some, {"y": (("obs_id",), self._log_likelihood(theta))})
+        for group in ("posterior_predictive", "predictions"):
+            if group in chosen:
+                self._put(group, some, self._predicted(theta, rng, group == "predictions"))
+
+    def _put(self, group: str, some: slice, variables: Variables) -> None:
+        own = self.groups.setdefault(group, {})
+        for name, (dims, array) in variables.items():
+            if name not in own:
+                own[name] = dims, np.empty((self.plan.size, *array.shape[1:]), array.dtype)
+            own[name][1][some] = array
+
+    def _parameters(self, theta: Theta) -> Variables:
+        """theta by the names of its variables, `(s, c, ...)`."""
+        arranged = self.subject.layout.arrange([density.parts() for density in theta.blocks])
+        die: Variables = {} if _certain(self.subject) else {"class_prob": (("class",), theta.die.probability)}
+        return die | _unfolded(theta, arranged)
+
+    def _log_prior(self, theta: Theta) -> Variables:
+        """log p(theta) by the same names; one number for each die."""
+        prior, (draws, classes) = self.subject.model.prior, theta.shape
+        every = (belief[repeated(classes, draws)] for belief in prior.blocks)
+        parts = [belief.log_density(density) for belief, density in zip(every, theta.blocks, strict=True)]
+        found = _unfolded(theta, self.subject.layout.arrange(parts))
+        if not _certain(self.subject):
+            found["class_prob"] = (), next(iter(prior.classes.log_density(theta.die).values()))
+        return found
+
+    def _log_likelihood(self, theta: Theta) -> Array:
+        """log p(x, y | theta) of every row's own label, `(s, r)`."""
+        sheet: Any = self.sheet
+        found = np.empty((theta.shape[0], sheet.rows))
+        for rows, joint in theta.by_rows(sheet.cells, 1.0, self.subject.n_jobs):
+            found[:, rows] = joint[np.arange(len(joint)), :, sheet.codes[rows]].T
+        return found
+
+    def _predicted(self, theta: Theta, rng: np.random.Generator, with_p: bool) -> Variables:
+        """Labels thrown from p(y | x, theta), `(s, r)`, and these probabilities, `(s, r, c)`."""
+        sheet: Any = self.sheet
+        draws, classes = theta.shape
+        y, p = np.empty((draws, sheet.rows), np.int32), np.empty((draws, sheet.rows if with_p else 0, classes))
+        for rows, joint in theta.by_rows(sheet.cells, self.subject.temper, self.subject.n_jobs):
+            proba = theta.proba(joint, self.subject.n_jobs)
+            y[:, rows] = throw(proba, rng).T
+            if with_p:
+                p[:, rows] = proba.swapaxes(0, 1)
+        found: Variables = {"y": (("obs_id",), y)}
+        return found | ({"p": (("obs_id", "class"), p)} if with_p else {})
+
+    def dataset(self, group: str) -> xr.Dataset:
+        """A group of draws; its arrays are let go."""
+        drawn = {name: self.plan.labelled(*own) for name, own in self.groups.pop(group).items()}
+        return self.label(drawn).assign_attrs(SAID)
+
+    def label(self, variables: Variables) -> xr.Dataset:
+        """Variables with the labels of their axes; codes of classes bring the classes."""
+        every = self.plan.coords | self.subject.layout.coords
+        if self.sheet is not None:
+            every["obs_id"] = coordinate(self.sheet.index)
+        used = {dim for dims, _ in variables.values() for dim in dims}
+        used |= {"class"} if any(array.dtype.kind == "i" for _, array in variables.values()) else set()
+        return xr.Dataset(variables, {dim: every[dim] for dim in every if dim in used})
+
+
+def _unfolded(theta: Theta, variables: Variables) -> Variables:
+    """Draws of classes, `(s * c, ...)`, as draws and classes, `(s, c, ...)`."""
+    return {name: (dims, array.reshape(*theta.shape, *array.shape[1:])) for name, (dims, array) in variables.items()}
+
+
+def _closed_form(subject: Subject, proper: bool) -> Variables:
+    """The parameters of the posterior, and the log evidence, where there is one."""
+    posterior = subject.model.posterior
+    found = subject.layout.arrange([belief.parts() for belief in posterior.blocks])
+    if not _certain(subject):
+        found["class_prob_concentration"] = ("class",), next(iter(posterior.classes.parts().values()))
+    if proper:
+        labels, columns = subject.model.prior.log_evidence(subject.model.stats)
+        found["log_evidence"] = (), np.array(labels + sum(column.sum() for column in columns))
+    return found
+
+
+def _certain(subject: Subject) -> bool:
+    """Whether the die of the classes is given, and so nothing that is drawn."""
+    return isinstance(subject.model.prior.classes, KnownDie)
+
+
+def _improper(subject: Subject) -> str | None:
+    """What of the prior is no distribution, if anything is."""
+    prior = subject.model.prior
+    if not prior.classes.strictly_proper:
+        return "class_prior: a concentration of 0 is improper"
+    return _odd(subject, [belief.strictly_proper for belief in prior.blocks], "the prior is improper")
+
+
+def _refuse_improper_posterior(subject: Subject) -> None:
+    odd = _odd(subject, [belief.proper for belief in subject.model.posterior.blocks], "the posterior is improper")
+    if odd is not None:
+        raise ValueError(f"{odd}, so nothing can be drawn from it. Give a proper prior, or rows of every class.")
+
+
+def _odd(subject: Subject, proper: Sequence[Array], what: str) -> str | None:
+    for block, own in zip(subject.layout.blocks, proper, strict=True):
+        if not own.all():
+            c, f = np.argwhere(~own)[0]
+            return f"column {block.names[f]!r}, class {subject.layout.classes.tolist()[c]!r}: {what}"
+    return None
+
+
+def _default(given: Sequence[str], improper: bool) -> list[str]:
+    """Everything that can be drawn from what is given; with labels, rows are checked and not predicted."""
+    left_out = {"prior", "log_prior"} if improper else set()
+    left_out |= {"predictions"} if "y" in given else set()
+    return [group for group, needs in GROUPS.items() if set(needs) <= set(given) and group not in left_out]
+
+
+def _checked(groups: Sequence[str], given: Sequence[str], improper: str | None) -> list[str]:
+    groups = [groups] if isinstance(groups, str) else list(groups)
+    for group in groups:
+        if group not in GROUPS:
+            raise ValueError(f"groups: {group!r} is none of {', '.join(GROUPS)}.")
+        missing = [name for name in GROUPS[group] if name not in given]
+        if missing:
+            raise ValueError(f"groups: {group!r} needs {' and '.join(missing)}. Give {missing[0]}, or leave it out.")
+        if improper is not None and group in ("prior", "log_prior"):
+            raise ValueError(f"groups: {group!r} cannot be had, for {improper}. Leave it out, or give a proper prior.")
+    return groups

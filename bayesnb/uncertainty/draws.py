@@ -1,0 +1,121 @@
+"""Draws of theta from a belief about everything, and what rows are under each.
+
+    theta ~ belief      p(y | x, theta) and log p(x, y | theta) of every draw and row
+
+The draws are exact and independent. A seed draws the same theta whatever rows are looked at, and however many: every
+block has a generator of its own, and how many draws are made at once depends on the model alone.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from bayesnb.families.base import Array, Belief, Cells, Density, Rng
+from bayesnb.families.dirichlet import DirichletDensity
+from bayesnb.model import Product, ProductDensity, normalise
+from bayesnb.threads import blocks
+
+NUMBERS = 1 << 20  # parameters that are drawn at once
+CELLS = 1 << 21  # log p(x, y | theta) that are held at once
+SIDE_BY_SIDE = 1 << 11  # classes that are scored at once, all draws' together
+MOST_BYTES = 2 << 30
+
+
+@dataclass(frozen=True, eq=False)
+class Theta:
+    """Some draws of everything unknown: the die of the classes, `(s, c)`, and every block, s * c classes in a row."""
+
+    die: DirichletDensity
+    blocks: tuple[Density, ...]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Draws and classes."""
+        return self.die.probability.shape
+
+    def log_joint(self, cells: Sequence[Cells], power: float = 1.0, n_jobs: int | None = None) -> Array:
+        """log p(x, y | theta), `(r, f) per block -> (r, s, c)`, the features' part times the power; never NaN.
+
+        A number that left the range of floats on the way makes a row impossible.
+        """
+        with np.errstate(invalid="ignore", over="ignore"):
+            joint = self._flat.log_joint(cells, power, n_jobs)
+        joint[np.isnan(joint)] = -np.inf
+        return joint.reshape(len(joint), *self.shape)
+
+    @cached_property
+    def _flat(self) -> ProductDensity:
+        return ProductDensity(DirichletDensity.of_logs(self.die.log_probability.ravel()), self.blocks)
+
+    def by_rows(
+        self, cells: Sequence[Cells], power: float = 1.0, n_jobs: int | None = None
+    ) -> Iterator[tuple[slice, Array]]:
+        """The same, some rows at a time."""
+        draws, classes = self.shape
+        for rows in blocks(cells[0].shape[0], max(CELLS // (draws * classes), 1)):
+            yield rows, self.log_joint([x[rows] for x in cells], power, n_jobs)
+
+    def proba(self, joint: Array, n_jobs: int | None = None) -> Array:
+        """p(y | x, theta) in place of log p(x, y | theta), `(r, s, c)`.
+
+        Where a draw makes a row impossible under every class, x says nothing, and the probabilities are the die's.
+        """
+        nowhere = np.isneginf(joint.max(axis=-1))
+        if nowhere.any():
+            joint[nowhere] = np.broadcast_to(self.die.log_probability, joint.shape)[nowhere]
+        normalise(joint.reshape(-1, joint.shape[-1]), True, n_jobs)
+        return joint
+
+
+def draw_theta(product: Product, draws: int, rng: Rng = None) -> Iterator[tuple[slice, Theta]]:
+    """So many draws from a belief, some at a time. The generator has done its part when this returns."""
+    seeds = np.random.default_rng(rng).integers(1 << 63, size=1 + len(product.blocks))
+    return _drawn(product, draws, [np.random.default_rng(seed) for seed in seeds])
+
+
+def _drawn(product: Product, draws: int, rngs: Sequence[np.random.Generator]) -> Iterator[tuple[slice, Theta]]:
+    classes = len(product.log_class)
+    step = max(min(NUMBERS // max(map(_width, product.blocks)), SIDE_BY_SIDE) // classes, 1)
+    for some in blocks(draws, step):
+        size = some.stop - some.start
+        every = [belief[repeated(classes, size)] for belief in product.blocks]
+        with np.errstate(all="ignore"):  # of a variance or a rate that leaves the range of floats
+            parts = tuple(belief.sample(rng) for belief, rng in zip(every, rngs[1:], strict=True))
+            theta = Theta(product.classes.sample(rngs[0], size), parts)
+        yield some, theta
+
+
+def repeated(classes: int, draws: int) -> Array:
+    """The places of the classes, once for each draw."""
+    return np.tile(np.arange(classes), draws)
+
+
+def _width(belief: Belief) -> int:
+    """How many numbers one class's parameters are."""
+    return max(np.size(array) // len(belief) for array in belief.parts().values())
+
+
+def draw_proba(product: Product, cells: Sequence[Cells], draws: int, power: float, **how: Any) -> Array:
+    """p(y | x, theta), theta drawn from a belief, `(r, f) per block -> (s, r, c)`; `how` is `rng` and `n_jobs`.
+
+    A class of probability 0 keeps it, whatever its features say.
+    """
+    out, live = np.zeros((draws, cells[0].shape[0], len(product.live))), product.live
+    if not product.all_live:
+        possible = Product(product.classes[live], tuple(block[live] for block in product.blocks))
+        out[..., live] = draw_proba(possible, cells, draws, power, **how)
+        return out
+    n_jobs = how.get("n_jobs")
+    for some, theta in draw_theta(product, draws, how.get("rng")):
+        for rows, joint in theta.by_rows(cells, power, n_jobs):
+            out[some, rows] = theta.proba(joint, n_jobs).swapaxes(0, 1)
+    return out
+
+
+def refuse_large(what: str, size: float, advice: str) -> None:
+    """An error before more memory is taken than a result may have, in bytes."""
+    if size > MOST_BYTES:
+        raise ValueError(f"{what} would take {size / 2**30:.1f} GiB, more than {MOST_BYTES / 2**30:g}. {advice}")
