@@ -6,16 +6,64 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from bayesnb import export
+from bayesnb.classifier.doubting import Doubter
 from bayesnb.classifier.drawing import sheet_of, subject_of
-from bayesnb.classifier.learnt import Learnt
 from bayesnb.families.base import Array, Rng
 from bayesnb.generate import draw_codes, draw_table
 from bayesnb.table import nested, open_table
 from bayesnb.uncertainty.decision import Losses, checked_abstain, decide
+from bayesnb.uncertainty.explanation import explain
 
 
-class Classifier(Learnt):
+class Classifier(Doubter):
     """What every estimator shares; a subclass says its families and its class prior."""
+
+    def explain(self, X: Any) -> Any:
+        """Say what every feature of every row adds to the score of each class.
+
+        The score of a class is log G + t * sum over features of log p(x | theta), where t is `temper_`, and the
+        probabilities of the classes are the shares of the Gamma variates G: a softmax of the scores is
+        p(y | x, theta). It depends on the parameters, so it has a posterior mean and a standard deviation.
+
+        Parameters
+        ----------
+        X : table of rows
+
+        Returns
+        -------
+        xarray.Dataset
+            By (obs_id, class, feature): `evidence` and `sd`, posterior mean and standard deviation of what the
+            feature adds; `predictive`, the log predictive of the cell, log E[p(x | theta)**t]. By class:
+            `class_term`, `class_term_sd`, `predictive_class_term`, the same of the class's own part. By (obs_id,
+            class): `score`, the sum of `class_term` and `evidence`, and `score_sd`. By (obs_id, feature): `cell`,
+            what the cell held, as text.
+
+        Notes
+        -----
+        `predictive` and `predictive_class_term` add up to `predict_joint_log_proba` under estimate="predictive", so
+        the difference between two classes is a log predictive ratio. Scores are compared between classes; what all
+        classes have in common says nothing. A missing cell adds 0 for certain, and an impossible class has a
+        `class_term` of minus infinity and nothing else.
+
+        A block of counts is told word by word, each that occurs in some row: x_j * E[log theta_j], and x_j's share of
+        what only the whole row has, the number of its orders (the same for every class) and, for `predictive`, the
+        total of the die. Each `sd` is that of the word's own probability. Words share one die, where more of one is
+        less of the others: the squares of their sds add up to more than that of `score_sd`, which is exact.
+
+        Examples
+        --------
+        >>> from bayesnb import NaiveBayes
+        >>> model = NaiveBayes().fit([[1.0, "a"], [1.2, "a"], [3.0, "b"], [3.1, "a"]], ["low", "low", "high", "high"])
+        >>> why = model.explain([[1.1, "b"]]).isel(obs_id=0)
+        >>> (why.predictive.sel({"class": "low"}) - why.predictive.sel({"class": "high"})).round(2).values.tolist()
+        [2.09, -0.69]
+        """
+        table, cells = self._read(X)
+        self.schema_.check_cells(cells)
+        self._reader("predictive")  # an error, where the posterior is no distribution
+        found = explain(self.model_.posterior, cells, self.temper_)
+        self.schema_.tell_unseen(cells)
+        return export.explanations.explained(found, table.index, self.classes_, self.schema_.blocks, cells)
 
     def sample(self, n: int, y: Any = None, *, length: Any = None, rng: Rng = None) -> tuple[Any, Array]:
         """Draw new rows and their labels from the posterior predictive, in a table like the one learnt from.

@@ -21,12 +21,12 @@ def ci_prob(said: float | None) -> float:
 
 
 def dataset(
-    rows: Array, classes: Array, by_row: dict[str, Array], by_class: dict[str, Array], **said: Any
+    index: Array, classes: Array, by_row: dict[str, Array], by_class: dict[str, Array], said: dict[str, Any]
 ) -> xr.Dataset:
     """Numbers of every row, `(r,)`, and of every row and class, `(r, c)`; what was asked for goes into `attrs`."""
     variables: dict[str, Any] = {name: ("obs_id", values) for name, values in by_row.items()}
     variables |= {name: (("obs_id", "class"), values) for name, values in by_class.items()}
-    return xr.Dataset(variables, {"obs_id": rows, "class": classes}, said)
+    return xr.Dataset(variables, {"obs_id": index, "class": classes}, said)
 
 
 def decisions(rows: Array, actions: Sequence[Any], made: Decision, abstain: float | None) -> xr.Dataset:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from numbers import Real
 from operator import add
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from bayesnb.families.weight import Weight, hard
 Array = np.ndarray
 Parameter = Any  # an array; a belief's constructor makes one of a number or a list
 Rng = Any  # a seed, or numpy.random.Generator
+ORDER = 4  # cumulants are summed up to this one
 Parts = dict[tuple[str, int | None], np.ndarray]  # see Record.parts
 Cells = Any  # an `(r, f)` array or view, or SciPy's CSR where the family can read it
 
@@ -145,6 +146,15 @@ class Density(Record, ABC):
         return power * summed(lambda own: own.log_density(x), self, len(x))
 
 
+class Contributions(NamedTuple):
+    """What each cell adds to the scores of the classes, a power times log p(x | theta), `(r, c, f)`."""
+
+    mean: Array
+    variance: Array
+    log_moment: Array  # at the power
+    total_variance: Array  # `(r, c)`, of the sum over features
+
+
 class Belief(Record, ABC):
     """p(theta), prior or posterior.
 
@@ -170,8 +180,11 @@ class Belief(Record, ABC):
         return self.log_moment(x, 1)
 
     @abstractmethod
-    def cumulants(self, x: Array, order: int) -> Array:
-        """The first `order` cumulants of log p(x | theta), stacked on a leading axis."""
+    def cumulants(self, x: Array, order: int, tilt: float = 0.0) -> Array:
+        """The first `order` cumulants of log p(x | theta), stacked on a leading axis: the derivatives of K at `tilt`.
+
+        With a tilt they are those under the belief that has also seen x, so many times.
+        """
 
     @abstractmethod
     def sample(self, rng: Rng, size: Any = None) -> Density:
@@ -223,6 +236,26 @@ class Belief(Record, ABC):
         power = np.asarray(power, float)
         each = (lambda rows: power[rows]) if power.ndim else (lambda rows: power)
         return by_rows(lambda rows: self.defined_score(x[rows], each(rows)), x.shape, len(self), out, n_jobs)
+
+    def score_cumulants(self, x: Cells, tilt: float = 0.0) -> Array:
+        """The first four cumulants summed over features, `(r, f) -> (4, r, c)`."""
+        return self.cumulants(np.asarray(x[:])[:, None], ORDER, tilt).sum(axis=-1)
+
+    def score_transform(self, x: Cells, s: Array) -> Array:
+        """log_moment(x, s) summed over features, `(r, f), (n,) -> (r, c, n)`; s on the real axis or above it."""
+        cells = np.asarray(x[:])[:, None]
+        return np.stack([self.log_moment(cells, each).sum(axis=-1) for each in np.asarray(s, complex)], axis=-1)
+
+    def words(self, x: Cells) -> Array | None:
+        """The columns that are explained one by one though the block is one feature; None: features are."""
+        return None
+
+    def contributions(self, x: Array, power: float, words: Array | None = None) -> Contributions:
+        """What each cell, or each word's, adds to the scores of the classes; nothing, where it is missing."""
+        cells = x[:, None]
+        mean, variance = self.cumulants(cells, 2)
+        gain = self.log_predictive(cells) if power == 1 else self.log_moment(cells, power)
+        return Contributions(power * mean, power**2 * variance, gain, power**2 * variance.sum(axis=-1))
 
     def defined_score(self, x: Array, power: Any = 1.0) -> Array:
         """What `score` means."""

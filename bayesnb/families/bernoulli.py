@@ -15,6 +15,7 @@ from scipy import sparse
 from scipy.special import betaln, polygamma, psi
 
 from bayesnb.families.base import (
+    ORDER,
     Array,
     Belief,
     Cells,
@@ -28,6 +29,7 @@ from bayesnb.families.base import (
 )
 from bayesnb.families.coins import Coins, Tossed, count_ones, split
 from bayesnb.families.family import Family, shaped
+from bayesnb.families.sums import flips_added, nodes
 from bayesnb.families.weight import Weight, grouped_sum
 from bayesnb.special import draw_log_gamma, less, log, log_gamma_ratio, ratio, times
 from bayesnb.views import Dense, Flags
@@ -147,8 +149,8 @@ class Beta(Tossed, Belief):
     def log_predictive(self, x: Array) -> Array:
         return silent(np.isnan(x), log(ratio(np.where(x == 1, self.a, self.b), self.a + self.b)))
 
-    def cumulants(self, x: Array, order: int) -> Array:
-        own, total = np.where(x == 1, self.a, self.b), self.a + self.b
+    def cumulants(self, x: Array, order: int, tilt: float = 0.0) -> Array:
+        own, total = np.where(x == 1, self.a, self.b) + tilt, self.a + self.b + tilt
         rest = [polygamma(n, own) - polygamma(n, total) for n in range(1, order)]
         return silent(np.isnan(x), np.stack([psi(own) - psi(total), *rest]))
 
@@ -163,6 +165,14 @@ class Beta(Tossed, Belief):
         if power == 1:
             return Coins(self.log_predictive(one), self.log_predictive(zero))
         return Coins(self.log_moment(one, power), self.log_moment(zero, power))
+
+    def score_cumulants(self, x: Cells, tilt: float = 0.0) -> Array:
+        one, zero = (self.cumulants(np.full(1, side), ORDER, tilt) for side in (1.0, 0.0))
+        return np.moveaxis(flips_added(x[:], one, zero), -1, 0)
+
+    def score_transform(self, x: Cells, s: Array) -> Array:
+        one, zero = (self.log_moment(np.full(1, side), nodes(s)) for side in (1.0, 0.0))
+        return flips_added(x[:], one, zero)
 
     def sample(self, rng: Rng, size: Any = None) -> BernoulliDensity:
         rng = np.random.default_rng(rng)

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from bayesnb import kernels
-from bayesnb.families.base import Array, Cells, Parts, Rng, Stats
+from bayesnb.families.base import ORDER, Array, Cells, Parts, Rng, Stats
 from bayesnb.families.dirichlet import (
     Die,
     DieDensity,
@@ -30,6 +30,7 @@ from bayesnb.families.dirichlet import (
     throw_log_moment,
 )
 from bayesnb.families.family import Family
+from bayesnb.families.sums import Entries, nodes
 from bayesnb.families.tables import Tables, by_tables
 from bayesnb.families.weight import Weight, hard
 from bayesnb.threads import in_order, pieces
@@ -188,14 +189,20 @@ class Dice(Row, Die):
         index = self.at(x)
         return throw_log_moment(pick(self.concentration, index), self.per_die(self.concentration), index, s)
 
-    def cumulants(self, x: Array, order: int) -> Array:
+    def cumulants(self, x: Array, order: int, tilt: float = 0.0) -> Array:
         index = self.at(x)
-        return np.stack([pick(table, index) for table in self.level_cumulants(order)])
+        return np.stack([pick(table, index) for table in self.level_cumulants(order, tilt)])
 
     def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
         if isinstance(power, np.ndarray):
             return super().score(x, power, out, n_jobs)
         return self.sum_of_levels(x, power, out, n_jobs)
+
+    def score_cumulants(self, x: Cells, tilt: float = 0.0) -> Array:
+        return np.moveaxis(Entries.of_table(self.at(x[:])).added(self.level_cumulants(ORDER, tilt)), -1, 0)
+
+    def score_transform(self, x: Cells, s: Array) -> Array:
+        return Entries.of_table(self.at(x[:])).added(self.level_log_moment(nodes(s)))
 
     def sample(self, rng: Rng, size: Any = None) -> CategoricalDensity:
         return CategoricalDensity.of_logs(self.draw(rng, size), self.sizes)

@@ -133,16 +133,18 @@ class Die(Belief, Levels):
         gain = self.per_die(log_gamma_ratio(self.concentration, stats.counts))
         return gain - log_gamma_ratio(total, self.per_die(stats.counts))
 
-    def level_log_moment(self, s: float) -> Array:
+    def level_log_moment(self, s: Any) -> Array:
         """K(s) of each level: log E[probability**s]."""
         if np.ndim(s) == 0 and s == 1:
             return log(self.mean())
-        return less(log_gamma_ratio(self.concentration, s), log_gamma_ratio(self.total, s))
+        total = log_gamma_ratio(self.per_die(self.concentration), s)
+        return less(log_gamma_ratio(self.concentration, s), self.expand(total))
 
-    def level_cumulants(self, order: int) -> Array:
+    def level_cumulants(self, order: int, tilt: float = 0.0) -> Array:
+        own, total = self.concentration + tilt, self.total + tilt
         with np.errstate(all="ignore"):
-            first = psi(self.concentration) - psi(self.total)
-            rest = [polygamma(n, self.concentration) - polygamma(n, self.total) for n in range(1, order)]
+            first = psi(own) - psi(total)
+            rest = [polygamma(n, own) - polygamma(n, total) for n in range(1, order)]
         return np.stack([first, *rest])
 
     def draw(self, rng: Rng, size: Any) -> Array:
@@ -252,9 +254,9 @@ class Dirichlet(Die):
         own = pick(self.concentration, level[..., None])[..., 0]
         return throw_log_moment(own, self.per_die(self.concentration), level, s)
 
-    def cumulants(self, x: Array, order: int) -> Array:
+    def cumulants(self, x: Array, order: int, tilt: float = 0.0) -> Array:
         level = as_level(x)[..., None]
-        return np.stack([pick(table, level)[..., 0] for table in self.level_cumulants(order)])
+        return np.stack([pick(table, level)[..., 0] for table in self.level_cumulants(order, tilt)])
 
     def sample(self, rng: Rng, size: Any = None) -> DirichletDensity:
         return DirichletDensity.of_logs(self.draw(rng, size))
@@ -271,6 +273,15 @@ class Dirichlet(Die):
 
     def mle(self, stats: DirichletStats) -> DirichletDensity:
         return stats.mle()
+
+    def weight_log_moment(self, s: Any) -> Array:
+        """log E[G**s] of independent Gamma variates, one a level, whose shares are the probabilities."""
+        return log_gamma_ratio(self.concentration, s)
+
+    def weight_cumulants(self, order: int, tilt: float = 0.0) -> Array:
+        """Those of log G: the derivatives of the above at `tilt`."""
+        own = self.concentration + tilt
+        return np.stack([psi(own), *(polygamma(n, own) for n in range(1, order))])
 
     def left_out(self, codes: Array, weight: Array) -> Array:
         """log_predictive of every level once a throw is taken back, `(r,), (r,) -> (r, k)`."""

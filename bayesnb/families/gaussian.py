@@ -15,12 +15,12 @@ import numpy as np
 from scipy.special import gammaln, polygamma, psi
 
 from bayesnb import kernels
-from bayesnb.families.base import Array, Belief, Cells, Parts, Rng, Stats, checked, lead, silent
+from bayesnb.families.base import ORDER, Array, Belief, Cells, Parts, Rng, Stats, checked, lead, silent
 from bayesnb.families.family import Family, shaped
 from bayesnb.families.normal import LOG_2PI, GaussianDensity, GaussianStats
 from bayesnb.families.scores import by_rows, mended
 from bayesnb.special import accurate_log1p, log, log1p_square, log_gamma_ratio, ratio
-from bayesnb.views import numbers
+from bayesnb.views import EVERY, numbers
 
 LOG_PI = float(np.log(np.pi))
 FRAGILE = 1e-4  # the share of a scale below which taking a row back leaves too few digits
@@ -175,16 +175,59 @@ class NormalInverseGamma(Belief):
             left = 1 - w * (x - self.location) ** 2 / (2 * self.scale * (1 - w / self.count))
         return (left < FRAGILE).any(axis=1)
 
-    def cumulants(self, x: Array, order: int) -> Array:
-        a, r = self.shape, 1 / self.count
-        rho = r + (x - self.location) ** 2 / (2 * self.scale)
-        first = (psi(a) - LOG_2PI - np.log(self.scale)) / 2 - a * rho + (a - 0.5) * r
-        terms = [first]
+    def cumulants(self, x: Array, order: int, tilt: float = 0.0) -> Array:
+        shape = self.shape + tilt / 2
+        rho = 1 / self.count + (x - self.location) ** 2 / (2 * self.scale)
+        log_part, rho = -np.log1p(tilt * rho) / 2, rho / (1 + tilt * rho)
+        terms = [log_part - shape * rho]
         for n in range(2, order + 1):
-            spread = factorial(n - 1) * (a * (rho**n - r**n) + r**n / 2)
-            cross = factorial(n - 2) * n / 2 * (r ** (n - 1) - rho ** (n - 1))
-            terms.append(polygamma(n - 1, a) / 2**n + (-1) ** n * (spread + cross))
-        return silent(np.isnan(x), np.stack(np.broadcast_arrays(*terms)))
+            terms.append((-1) ** n * (factorial(n - 1) * shape * rho - factorial(n - 2) * n / 2) * rho ** (n - 1))
+        both = zip(self._still_cumulants(order, tilt), terms, strict=True)
+        return silent(np.isnan(x), np.stack([still + moving for still, moving in both]))
+
+    def _still_cumulants(self, order: int, tilt: float) -> Array:
+        """What no cell changes of the cumulants."""
+        shape, r = self.shape + tilt / 2, 1 / self.count
+        log_part, r = np.log1p(tilt * r) - LOG_2PI - np.log(self.scale), r / (1 + tilt * r)
+        terms = [(psi(shape) + log_part) / 2 + (shape - 0.5) * r]
+        for n in range(2, order + 1):
+            spread = (factorial(n - 2) * n / 2 - factorial(n - 1) * (shape - 0.5) * r) * r ** (n - 1)
+            terms.append(polygamma(n - 1, shape) / 2**n + (-1) ** n * spread)
+        return np.stack(np.broadcast_arrays(*terms))
+
+    def score_cumulants(self, x: Cells, tilt: float = 0.0) -> Array:
+        cells, parameters = numbers(x, EVERY), (self.location, self._width, 1 / self.count, self.shape + tilt / 2)
+        total = np.zeros((ORDER, len(cells), len(self)))
+        kernels.transforms.student_cumulants(cells, *map(np.ascontiguousarray, parameters), tilt, total)
+        total += self._still_cumulants(ORDER, tilt).sum(axis=-1)[:, None]
+        missing = np.isnan(cells)
+        if missing.any():
+            total -= missing.astype(float) @ self.cumulants(self.location, ORDER, tilt).swapaxes(1, 2)
+        return total
+
+    def score_transform(self, x: Cells, s: Array) -> Array:
+        cells, s = numbers(x, EVERY), np.asarray(s, complex)
+        shared, place = self._shared_moments(s)
+        scale = s / 2 * (LOG_2PI + np.log(self.scale))[..., None]
+        often = np.stack([np.bincount(own, minlength=len(shared)) for own in place])
+        each = shared[place] - scale if np.isnan(cells).any() else np.empty((*place.shape, 0), complex)
+        out = np.repeat(_apart(often @ shared - scale.sum(axis=1))[None], len(cells), axis=0)
+        parameters = map(np.ascontiguousarray, (self.location, self._width, 1 / self.count, self.shape, s.real, s.imag))
+        kernels.transforms.student_transform(cells, *parameters, _apart(each), out)
+        exists = (s.imag != 0) | ((s.real / self.count[..., None] > -1) & (s.real > -2 * self.shape[..., None])).all(1)
+        return np.where(exists, out[..., 0, :] + 1j * out[..., 1, :], np.inf)
+
+    @property
+    def _width(self) -> Array:
+        return 1 / (2 * self.scale)
+
+    def _shared_moments(self, s: Array) -> tuple[Array, Array]:
+        """What no cell and no scale changes of K(s), `(k, n)` for distinct shapes and counts, and whose is whose."""
+        alike, place = np.unique(np.stack([self.shape, self.count]).reshape(2, -1), axis=1, return_inverse=True)
+        shape, count = alike[..., None]
+        with np.errstate(all="ignore"):
+            shared = log_gamma_ratio(shape, s / 2) + (shape + s / 2 - 0.5) * accurate_log1p(s / count)
+        return np.where(np.isfinite(shared), shared, 0.0), place.reshape(self.shape.shape)
 
     def sample(self, rng: Rng, size: Any = None) -> GaussianDensity:
         rng = np.random.default_rng(rng)
@@ -244,3 +287,8 @@ def weak_prior(pooled: GaussianStats) -> NormalInverseGamma:
     variance = ratio(pooled.ssd, pooled.count)
     constant = np.sqrt(variance) <= 2 * np.spacing(np.abs(pooled.mean))  # its classes' means differ by rounding at most
     return NormalInverseGamma(pooled.mean, 0.01, 1.0, np.where(constant, 1.0, variance))
+
+
+def _apart(z: Array) -> Array:
+    """Complex numbers as kernels read them, `(..., n) -> (..., 2, n)`."""
+    return np.stack([z.real, z.imag], axis=-2)

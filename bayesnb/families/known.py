@@ -35,7 +35,7 @@ class KnownDie(Belief):
     def log_moment(self, x: Array, s: Any) -> Array:
         return s * self._density.log_density(x)
 
-    def cumulants(self, x: Array, order: int) -> Array:
+    def cumulants(self, x: Array, order: int, tilt: float = 0.0) -> Array:
         first = self._density.log_density(x)
         return np.stack([first] + [np.zeros_like(first)] * (order - 1))
 
@@ -63,6 +63,14 @@ class KnownDie(Belief):
 
     def mle(self, stats: DirichletStats) -> DirichletDensity:
         return self._density
+
+    def weight_log_moment(self, s: Any) -> Array:
+        """The probabilities themselves are weights of the levels, and certain."""
+        return self.level_log_moment(s)
+
+    def weight_cumulants(self, order: int, tilt: float = 0.0) -> Array:
+        first = log(self.probability)
+        return np.stack([first] + [np.zeros_like(first)] * (order - 1))
 
     def left_out(self, codes: Array, weight: Array) -> Array:
         return np.broadcast_to(log(self.probability), (len(codes), len(self.probability)))

@@ -16,13 +16,14 @@ from scipy import sparse
 from scipy.special import gammaln, polygamma, psi
 
 from bayesnb import kernels
-from bayesnb.families.base import Array, Cells, Parts, Rng, Stats
+from bayesnb.families.base import ORDER, Array, Cells, Contributions, Parts, Rng, Stats
 from bayesnb.families.dirichlet import Die, DieDensity, Dirichlet, LevelStats
 from bayesnb.families.family import Family, shaped
+from bayesnb.families.sums import Distinct, Entries, nodes
 from bayesnb.families.tables import Tables, by_class_ranges, by_tables
 from bayesnb.families.weight import Weight, grouped_sum
-from bayesnb.special import dot_logs, less, log, log_gamma_ratio, log_rising_binomial
-from bayesnb.views import entries, lanes, sweeps_of
+from bayesnb.special import dot_logs, less, log, log_gamma_ratio, log_rising_binomial, ratio
+from bayesnb.views import EVERY, entries, lanes, sweeps_of
 
 
 def as_csr(x: Cells) -> sparse.csr_array:
@@ -110,9 +111,9 @@ class DirichletMultinomial(Die):
         whole = log_gamma_ratio(self.concentration.sum(axis=-1), s * x.sum(axis=-1))
         return less(each, whole) + s * log_orders(x)
 
-    def cumulants(self, x: Array, order: int) -> Array:
+    def cumulants(self, x: Array, order: int, tilt: float = 0.0) -> Array:
         x = np.asarray(x, float)
-        a, size = self.concentration, x.sum(axis=-1)
+        a, size = self.concentration + tilt * x, x.sum(axis=-1)
         total = a.sum(axis=-1)
         terms = [(x * psi(a)).sum(axis=-1) - size * psi(total) + log_orders(x)]
         for n in range(2, order + 1):
@@ -161,6 +162,46 @@ class DirichletMultinomial(Die):
             return words - length
         return less(words, length) + power * log_orders(counts)[:, None]
 
+    def score_cumulants(self, x: Cells, tilt: float = 0.0) -> Array:
+        total = np.moveaxis(self._added(x, lambda a, count: _powers(a, count, tilt)), -1, 0)
+        total[0] += log_orders(as_csr(x))[:, None]
+        return total
+
+    def score_transform(self, x: Cells, s: Array) -> Array:
+        total = self._added(x, lambda a, count: log_gamma_ratio(a, nodes(s) * count))
+        return total + log_orders(as_csr(x))[:, None, None] * s
+
+    def _added(self, x: Cells, worth: Callable[[Array, Array], Array]) -> Array:
+        """The worth of each word and its count, less that of the whole die and the row's length, `-> (r, c, n)`."""
+        counts, concentration = as_csr(x), self.concentration[:, 0]
+        words = Distinct.of_csr(counts)
+        lengths, place = np.unique(counts.sum(axis=1), return_inverse=True)
+        whole = Entries.of_table(place[:, None]).added(worth(concentration.sum(axis=1, keepdims=True), lengths))
+        return less(words.entries.added(worth(concentration[:, words.feature], words.value)), whole)
+
+    def words(self, x: Cells) -> Array:
+        """Those that occur in some row."""
+        counts = as_csr(x[EVERY])
+        return np.unique(counts.indices[counts.data != 0])
+
+    def contributions(self, x: Cells, power: float, words: Array | None = None) -> Contributions:
+        """Word by word. What the whole row has, the log of its orders and the die's own total, is told by counts.
+
+        That is what a word's counts add as they are read, averaged over all orders in which the row can be read. A
+        word's variance is that of its own probability; the words share one die, so the sum's is less than theirs.
+        """
+        own = np.asarray(as_csr(x)[:, words].toarray())[:, None]
+        a, total = self.concentration[:, 0, words], self.concentration.sum(axis=-1)
+        size = own.sum(axis=-1, keepdims=True)
+        share, seen = ratio(own, size), own > 0
+        orders = power * (share * gammaln(size + 1) - gammaln(own + 1))
+        with np.errstate(invalid="ignore"):  # a word that does not occur may have no concentration
+            mean = np.where(seen, power * own * (psi(a) - psi(total)), 0.0) + orders
+            squares = np.where(seen, (power * own) ** 2 * polygamma(1, a), 0.0)
+        gain = log_gamma_ratio(a, power * own) - share * log_gamma_ratio(total, power * size) + orders
+        whole = squares.sum(axis=-1) - ((power * size) ** 2 * polygamma(1, total))[..., 0]
+        return Contributions(mean, squares - (power * own) ** 2 * polygamma(1, total), gain, whole)
+
     def sample(self, rng: Rng, size: Any = None) -> MultinomialDensity:
         return MultinomialDensity.of_logs(self.draw(rng, size))
 
@@ -176,6 +217,12 @@ class DirichletMultinomial(Die):
     def factor(self, pm: Any, name: str, stats: MultinomialStats) -> None:
         probability = pm.Dirichlet(f"{name}_probability", self.concentration)
         pm.Potential(name, MultinomialDensity(probability).log_likelihood(stats, pm.math))
+
+
+def _powers(a: Array, count: Array, tilt: float) -> Array:
+    """Cumulants of count * log of a Gamma variate, that has also been seen `tilt` times."""
+    seen = a + tilt * count
+    return np.stack([count * psi(seen), *(count**n * polygamma(n - 1, seen) for n in range(2, ORDER + 1))])
 
 
 def row_of_entry(counts: sparse.csr_array) -> Array:

@@ -17,6 +17,7 @@ from scipy.special import gammaln, polygamma, psi, xlogy
 
 from bayesnb import kernels
 from bayesnb.families.base import (
+    ORDER,
     Array,
     Belief,
     Cells,
@@ -29,6 +30,7 @@ from bayesnb.families.base import (
     silent,
 )
 from bayesnb.families.family import Family, shaped
+from bayesnb.families.sums import Distinct, nodes
 from bayesnb.families.tables import Tables, by_tables
 from bayesnb.families.weight import Weight, grouped_sum
 from bayesnb.special import accurate_log1p, draw_log_gamma, log, log_gamma_ratio, log_rising_binomial, ratio, times
@@ -178,13 +180,22 @@ class Gamma(Belief):
                 value = np.where(self.rate + s > 0, value, np.inf)
         return silent(np.isnan(x), value)
 
-    def cumulants(self, x: Array, order: int) -> Array:
-        a, b, x = self.shape, self.rate, np.asarray(x, float)
+    def cumulants(self, x: Array, order: int, tilt: float = 0.0) -> Array:
+        x = np.asarray(x, float)
+        a, b = self.shape + tilt * x, self.rate + tilt
         terms = [x * (psi(a) - np.log(b)) - a / b - gammaln(x + 1)]
         for n in range(2, order + 1):
             rows = (-1) ** n * (factorial(n - 1) * a / b**n - factorial(n - 2) * n * x / b ** (n - 1))
             terms.append(x**n * polygamma(n - 1, a) + rows)
         return silent(np.isnan(x), np.stack(np.broadcast_arrays(*terms)))
+
+    def score_cumulants(self, x: Cells, tilt: float = 0.0) -> Array:
+        cells = Distinct.of_table(x[:])
+        return np.moveaxis(cells.entries.added(self[:, cells.feature].cumulants(cells.value, ORDER, tilt)), -1, 0)
+
+    def score_transform(self, x: Cells, s: Array) -> Array:
+        cells = Distinct.of_table(x[:])
+        return cells.entries.added(self[:, cells.feature].log_moment(cells.value, nodes(s)))
 
     def sample(self, rng: Rng, size: Any = None) -> PoissonDensity:
         rng = np.random.default_rng(rng)

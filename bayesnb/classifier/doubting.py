@@ -1,0 +1,141 @@
+"""What says how sure a prediction is: intervals of probabilities, and the two parts of their entropy."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bayesnb import export
+from bayesnb.classifier.learnt import Learnt
+from bayesnb.families.base import Array, Cells, Rng
+from bayesnb.table import Table
+from bayesnb.uncertainty.drawn import drawn_intervals
+from bayesnb.uncertainty.entropies import entropies
+from bayesnb.uncertainty.intervals import TOLERANCES, intervals
+from bayesnb.uncertainty.scores import Scores
+
+ROWS, METHODS = ("observed", "fixed"), (*TOLERANCES, "draws")
+
+
+class Doubter(Learnt):
+    """Everything is about the posterior, whatever `estimate` says; `temper_` is followed."""
+
+    def predict_interval(
+        self,
+        X: Any,
+        ci_prob: float | None = None,
+        rows: str = "observed",
+        method: str = "auto",
+        *,
+        draws: int = 4000,
+        rng: Rng = None,
+    ) -> Any:
+        """Equal-tailed credible intervals of the class probabilities p(y | x, theta), theta being uncertain.
+
+        Parameters
+        ----------
+        X : table of rows
+        ci_prob : probability of the interval, default ArviZ's `rcParams["stats.ci_prob"]`
+        rows : {"observed", "fixed"}
+            "observed": x came from the population, and is itself evidence about theta; the law is that under
+            p(theta | D, x), and its mean is `predict_proba`. "fixed": someone chose x, as on a grid; the law is that
+            under p(theta | D), and its mean the average over the posterior.
+        method : {"auto", "exact", "fast", "draws"}
+            "exact" inverts the law's characteristic function. "fast" takes the first four cumulants, which are exact,
+            while the error that this can make is below 0.02 on the probability scale, and "auto" while it is below
+            0.001; what is left is done as in "exact". "draws" draws theta, for comparison.
+        draws, rng : number of draws and a seed or numpy.random.Generator, for method="draws"
+
+        Returns
+        -------
+        xarray.Dataset
+            By (obs_id, class): `probability`, the mean of the law, `median`, `lower` and `upper`.
+
+        Notes
+        -----
+        The mean of a skewed law can lie outside its interval; the median never does. Intervals hold if the model
+        does: no interval knows that features depend on each other, see `temper`.
+
+        Examples
+        --------
+        >>> from bayesnb import GaussianNB
+        >>> model = GaussianNB().fit([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]], list("aaabbb"))
+        >>> found = model.predict_interval([[5.0]], ci_prob=0.9).isel(obs_id=0).sel({"class": "a"})
+        >>> [round(float(found[name]), 3) for name in ("probability", "lower", "median", "upper")]
+        [0.664, 0.01, 0.78, 0.999]
+        """
+        prob, observed = export.datasets.ci_prob(ci_prob), self._is_observed(rows)
+        if method not in METHODS:
+            raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}.")
+        table, scores = self._scores(X)
+        if method == "draws":
+            law = drawn_intervals(scores, self.schema_.observers if observed else None, prob, draws, rng)
+        else:
+            law = intervals(scores, prob, observed, method, self.n_jobs)
+        named = {"probability": law.mean, "median": law.median, "lower": law.lower, "upper": law.upper}
+        said = {"ci_prob": prob, "rows": rows, "method": method}
+        return export.datasets.dataset(table.index, self.classes_, {}, named, said)
+
+    def uncertainty(self, X: Any, rows: str = "observed") -> Any:
+        """The entropy of each row's label, in nats, and its two parts; exact, without draws.
+
+        Parameters
+        ----------
+        X : table of rows
+        rows : {"observed", "fixed"}, as in `predict_interval`
+
+        Returns
+        -------
+        xarray.Dataset
+            By obs_id: `entropy` of `probability`; `aleatoric`, the expected entropy of p(y | x, theta), which more
+            training does not take away; `epistemic`, their difference, the mutual information of label and
+            parameters, which it does; `log_density`, how usual the row is. By (obs_id, class): `probability`.
+
+        Examples
+        --------
+        >>> from bayesnb import GaussianNB
+        >>> model = GaussianNB().fit([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]], list("aaabbb"))
+        >>> found = model.uncertainty([[1.0], [6.0]])
+        >>> found.entropy.values.round(3).tolist(), found.epistemic.values.round(3).tolist()
+        ([0.054, 0.693], [0.022, 0.279])
+        """
+        observed = self._is_observed(rows)
+        table, scores = self._scores(X)
+        found = entropies(scores, observed, self.n_jobs)
+        by_row = {"entropy": found.entropy, "aleatoric": found.aleatoric, "epistemic": found.epistemic}
+        by_row["log_density"] = self._log_density(scores.cells)
+        by_class = {"probability": found.probability}
+        return export.datasets.dataset(table.index, self.classes_, by_row, by_class, {"rows": rows})
+
+    def log_density(self, X: Any) -> Array:
+        """log p(x | D) of each row, `(r,)`: how usual it is, whatever its class. No temper enters."""
+        _, cells = self._read(X)
+        self.schema_.check_cells(cells)
+        density = self._log_density(cells)
+        self.schema_.tell_unseen(cells)
+        return density
+
+    def _log_density(self, cells: Sequence[Cells]) -> Array:
+        return np.logaddexp.reduce(self._reader("predictive").log_joint(cells, 1.0, self.n_jobs), axis=1)
+
+    def _scores(self, X: Any) -> tuple[Table, Scores]:
+        """The scores of rows that have a law, and otherwise an error."""
+        table, cells = self._read(X)
+        self.schema_.check_cells(cells)
+        self._reader("predictive")  # an error where the posterior is no distribution
+        scores = Scores(self.model_.posterior, cells, self.temper_)
+        joint = scores.log_mean()[:, self.model_.posterior.live]
+        self.schema_.tell_unseen(cells)
+        odd = ~np.isfinite(joint).all(axis=1)
+        if odd.any():
+            raise ValueError(
+                f"row {odd.argmax()} is impossible under some class, for which a level or a count was never seen and "
+                f"has no smoothing ({odd.sum()} such rows): its law does not exist. Use a smoothing above 0."
+            )
+        return table, scores
+
+    @staticmethod
+    def _is_observed(rows: str) -> bool:
+        if rows not in ROWS:
+            raise ValueError(f"rows must be 'observed' or 'fixed', got {rows!r}.")
+        return rows == "observed"

@@ -1,0 +1,138 @@
+"""The log of the sum of several classes' exponentiated scores, W = log sum_k exp(U_k): its cumulants, for each class c
+those of all the others.
+
+With E ~ Exp(1) apart from them, T_k = log E - U_k exceeds v with probability S_k(v) = E exp(-exp(v + U_k)), and
+log E - W exceeds it with the product of those: one-dimensional sums over v do what needs as many dimensions as classes.
+Each score has its law from four cumulants, as a sum over a normal's z.
+"""
+
+import numpy as np
+
+from bayesnb.kernels.compiled import Array, compiled
+from bayesnb.kernels.math import exp
+from bayesnb.kernels.odds import bent
+
+STEP, LEFT = 0.6, 30.0  # of v: sums of functions as smooth as these are exact to exp(-pi**2 / STEP)
+REACH = 6.5  # of z
+LOG_EXPONENTIAL = (-0.5772156649015329, 1.6449340668482264, -2.4041138063191885, 6.493939402266829)
+TINY = 1e-290
+
+
+@compiled
+def rests(alone: Array, seen: Array, share: Array, active: Array, rest: Array, rest_seen: Array, mean: Array) -> None:
+    """Cumulants of the rest of each class, `(4, r, c), (4, r, c), (r, c), (r, c) -> (4, r, c), (4, r, c), (r, c)`.
+
+    `rest_seen` is the law in which one of the rest has seen the row, `mean` the expected probability before any has.
+    Only active classes count; the rest of another one is the most probable class.
+    """
+    classes = share.shape[1]
+    for i in range(len(share)):
+        best = np.argmax(share[i])
+        few = 0
+        for c in range(classes):
+            few += active[i, c]
+        for c in range(classes):
+            if not active[i, c] or few == 2:
+                other = best
+                if c == best or (active[i, c] and few == 2):
+                    other = partner(active[i], c)
+                rest[:, i, c], rest_seen[:, i, c] = alone[:, i, other], seen[:, i, other]
+        if few > 2:
+            rest_of_row(alone[:, i], seen[:, i], share[i], active[i], rest[:, i], rest_seen[:, i], mean[i])
+
+
+@compiled
+def partner(active: Array, c: int) -> int:
+    """The first active class besides c."""
+    for k in range(len(active)):
+        if active[k] and k != c:
+            return k
+    return c
+
+
+@compiled
+def rest_of_row(
+    alone: Array, seen: Array, share: Array, active: Array, rest: Array, rest_seen: Array, mean: Array
+) -> None:
+    """The same for one row, `(4, c), (4, c), (c,), (c,) -> (4, c), (4, c), (c,)`."""
+    classes = len(share)
+    first, dead, last = np.inf, np.inf, np.inf  # by `last` all classes but one are dead, by `dead` one
+    for k in range(classes):
+        if active[k]:
+            first = min(first, -alone[0, k] - 0.5 * alone[1, k])
+            end = REACH * np.sqrt(alone[1, k]) - alone[0, k]
+            dead, last = min(dead, end), min(last, max(dead, end))
+    first, size = first - LEFT, int((last + 3.7 - first + LEFT) / STEP) + 2
+    survival, density = np.ones((classes, size)), np.zeros((classes, size))
+    survival_seen, density_seen = np.ones((classes, size)), np.zeros((classes, size))
+    total = np.zeros((4, size))
+    for k in range(classes):
+        if active[k]:
+            gumbel(alone[:, k], first, survival[k], density[k])
+            gumbel(seen[:, k], first, survival_seen[k], density_seen[k])
+            for g in range(size):
+                own = max(survival[k, g], TINY)
+                total[0, g] += np.log(own)
+                total[1, g] += density[k, g] / own
+                total[2, g] += share[k] * (density_seen[k, g] - survival_seen[k, g] * density[k, g] / own) / own
+                total[3, g] += share[k] * survival_seen[k, g] / own
+    for c in range(classes):
+        if active[c]:
+            others = np.empty((2, size))
+            mean[c] = 0.0
+            for g in range(size):
+                own = max(survival[c, g], TINY)
+                hazard = density[c, g] / own
+                product, rate = np.exp(total[0, g] - np.log(own)), total[1, g] - hazard
+                mine = share[c] * (density_seen[c, g] - survival_seen[c, g] * hazard) / own
+                others[0, g] = product * rate
+                level = total[3, g] - share[c] * survival_seen[c, g] / own
+                others[1, g] = product * (total[2, g] - mine + level * rate)
+                mean[c] += STEP * density[c, g] * product
+            cumulants_of_rest(others[0], first, rest[:, c])
+            cumulants_of_rest(others[1], first, rest_seen[:, c])
+
+
+@compiled
+def gumbel(law: Array, first: float, survival: Array, density: Array) -> None:
+    """P(log E - U > v) and the density at v = first + g STEP, for U of four cumulants."""
+    mean, spread = law[0], np.sqrt(law[1])
+    skew, kurtosis = law[2] / spread**3, law[3] / spread**4
+    step = min(0.5, 1.0 / spread)
+    half = int(REACH / step)
+    y, weight, whole = np.empty(2 * half + 1), np.empty(2 * half + 1), 0.0
+    for k in range(2 * half + 1):
+        z = (k - half) * step
+        weight[k] = exp(-0.5 * z * z)
+        whole += weight[k]
+        y[k] = np.exp(min(first + mean + spread * bent(z, skew, kurtosis), 700.0))
+    grow = np.exp(STEP)
+    for g in range(len(survival)):
+        alive = dying = 0.0
+        for k in range(len(y)):
+            part = weight[k] * exp(-min(y[k], 700.0))
+            alive += part
+            dying += part * y[k]
+            y[k] *= grow
+        survival[g], density[g] = alive / whole, dying / whole
+
+
+@compiled
+def cumulants_of_rest(density: Array, first: float, out: Array) -> None:
+    """Four cumulants of W from the density of log E - W, whose scale does not matter."""
+    whole = centre = 0.0
+    for g in range(len(density)):
+        whole += density[g]
+        centre += density[g] * (first + g * STEP)
+    centre /= whole
+    second = third = fourth = 0.0
+    for g in range(len(density)):
+        d = first + g * STEP - centre
+        second += density[g] * d * d
+        third += density[g] * d**3
+        fourth += density[g] * d**4
+    second, third, fourth = second / whole, third / whole, fourth / whole
+    out[0] = LOG_EXPONENTIAL[0] - centre
+    out[1] = max(second - LOG_EXPONENTIAL[1], 1e-12)
+    out[2] = LOG_EXPONENTIAL[2] - third
+    out[3] = fourth - 3.0 * second * second - LOG_EXPONENTIAL[3]

@@ -1,0 +1,66 @@
+"""The scores of the classes: independent of one another, though the probabilities that they make are not.
+
+    U_c = log G_c + t sum_f log p(x_f | theta_cf),   G_c ~ Gamma(alpha_c),   t the temper
+
+The class's die has the law of G / sum(G), and a softmax ignores a common factor, so softmax(U) has exactly the law
+of p(y | x, theta): the classes' weights no longer depend on one another. K_c(s) = log E exp(s U_c) is a sum of log
+moments.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from bayesnb.families.base import Array, Cells
+from bayesnb.model import Product
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """What is known of the scores of some rows before they are computed."""
+
+    belief: Product
+    cells: Sequence[Cells]
+    power: float = 1.0
+
+    def __len__(self) -> int:
+        return self.cells[0].shape[0]
+
+    def __getitem__(self, rows: Any) -> Self:
+        return type(self)(self.belief, [x[rows] for x in self.cells], self.power)
+
+    @property
+    def classes(self) -> int:
+        return len(self.belief.live)
+
+    def of(self, classes: Any) -> Self:
+        """The scores of some classes only."""
+        blocks = tuple(block[classes] for block in self.belief.blocks)
+        return type(self)(Product(self.belief.classes[classes], blocks), self.cells, self.power)
+
+    def log_mean(self) -> Array:
+        """K_c(1): the log joint predictive, `(r, c)`."""
+        own = self.belief.classes.weight_log_moment(1.0)
+        total = np.repeat(np.asarray(own)[None], len(self), axis=0)
+        for block, x in zip(self.belief.blocks, self.cells, strict=True):
+            block.score(x, self.power, total)
+        return total
+
+    def cumulants(self, tilt: float = 0.0) -> Array:
+        """The first four derivatives of K_c at `tilt`, `(4, r, c)`; at 1 the class has also seen the row."""
+        features = sum(
+            block.score_cumulants(x, tilt * self.power) for block, x in zip(self.belief.blocks, self.cells, strict=True)
+        )
+        powers = self.power ** np.arange(1, 5)[:, None, None]
+        return self.belief.classes.weight_cumulants(4, tilt)[:, None] + powers * features
+
+    def transform(self, s: Array) -> Array:
+        """K_c(s) on the real axis or above it, `(n,) -> (r, c, n)`; infinite where the moment does not exist."""
+        s = np.asarray(s, complex)
+        features = sum(
+            block.score_transform(x, s * self.power) for block, x in zip(self.belief.blocks, self.cells, strict=True)
+        )
+        total = features + self.belief.classes.weight_log_moment(s[:, None]).T
+        return np.where(np.isnan(total), np.inf, total)
