@@ -22,6 +22,8 @@ _HOME = {
     "Gamma": "families",
     "NormalInverseGamma": "families",
     "UnseenLevelWarning": "schema",
+    "plot_nomogram": "figures",
+    "plot_waterfall": "figures",
 }
 
 __all__ = list(_HOME)
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
     from bayesnb.families import Multinomial as Multinomial
     from bayesnb.families import NormalInverseGamma as NormalInverseGamma
     from bayesnb.families import Poisson as Poisson
+    from bayesnb.figures import plot_nomogram as plot_nomogram
+    from bayesnb.figures import plot_waterfall as plot_waterfall
     from bayesnb.schema import UnseenLevelWarning as UnseenLevelWarning
 
 

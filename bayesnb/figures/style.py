@@ -55,14 +55,15 @@ def styled[**P, Out](draw: Callable[P, Out]) -> Callable[P, Out]:
 
 
 @styled
-def new_axes(height: float = 2.3) -> Axes:
+def new_axes(height: float = 2.3, width: float = WIDTH) -> Axes:
     """Axes in a figure of their own."""
-    return Figure(figsize=(WIDTH, height), layout="constrained").subplots()
+    return Figure(figsize=(width, height), layout="constrained").subplots()
 
 
 def short(name: str, most: int = 20) -> str:
-    """A name cut where it is long."""
-    return name if len(name) <= most else name[: most - 1] + "…"
+    """A name on one line of at most so many letters: of a long one, both ends."""
+    line = "".join(letter if letter.isprintable() else " " for letter in name)
+    return line if len(line) <= most else line[: most - most // 3 - 1] + "…" + line[len(line) - most // 3 :]
 
 
 @styled

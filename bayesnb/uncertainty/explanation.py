@@ -42,6 +42,8 @@ class Explanation:
 
     def ordered(self, order: Array) -> Self:
         """The same with its features in another order."""
+        if (np.diff(order) > 0).all():
+            return self
         parts = (self.evidence, self.sd, self.predictive)
         evidence, sd, predictive = (part[..., order] for part in parts)
         return replace(self, evidence=evidence, sd=sd, predictive=predictive)
