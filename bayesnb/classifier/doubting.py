@@ -72,6 +72,7 @@ class Doubter(Learnt):
             law = drawn_intervals(scores, self.schema_.observers if observed else None, prob, draws, rng)
         else:
             law = intervals(scores, prob, observed, method, self.n_jobs)
+        self._check_law(scores, law.median)
         named = {"probability": law.mean, "median": law.median, "lower": law.lower, "upper": law.upper}
         said = {"ci_prob": prob, "rows": rows, "method": method}
         return export.datasets.dataset(table.index, self.classes_, {}, named, said)
@@ -102,6 +103,7 @@ class Doubter(Learnt):
         observed = self._is_observed(rows)
         table, scores = self._scores(X)
         found = entropies(scores, observed, self.n_jobs)
+        self._check_law(scores, found.aleatoric[:, None])
         by_row = {"entropy": found.entropy, "aleatoric": found.aleatoric, "epistemic": found.epistemic}
         by_row["log_density"] = self._log_density(scores.cells)
         by_class = {"probability": found.probability}
@@ -119,20 +121,21 @@ class Doubter(Learnt):
         return np.logaddexp.reduce(self._reader("predictive").log_joint(cells, 1.0, self.n_jobs), axis=1)
 
     def _scores(self, X: Any) -> tuple[Table, Scores]:
-        """The scores of rows that have a law, and otherwise an error."""
         table, cells = self._read(X)
-        self.schema_.check_cells(cells)
         self._reader("predictive")  # an error where the posterior is no distribution
-        scores = Scores(self.model_.posterior, cells, self.temper_)
-        joint = scores.log_mean()[:, self.model_.posterior.live]
-        self.schema_.tell_unseen(cells)
-        odd = ~np.isfinite(joint).all(axis=1)
+        return table, Scores(self.model_.posterior, cells, self.temper_)
+
+    def _check_law(self, scores: Scores, numbers: Array) -> None:
+        """Raise where a row's cells are bad, or it has no law, and its numbers are NaN; tell of unseen levels."""
+        odd = ~np.isfinite(numbers).all(axis=1)
         if odd.any():
+            self.schema_.check_cells(scores.cells)
             raise ValueError(
-                f"row {odd.argmax()} is impossible under some class, for which a level or a count was never seen and "
-                f"has no smoothing ({odd.sum()} such rows): its law does not exist. Use a smoothing above 0."
+                f"row {odd.argmax()} has no law ({odd.sum()} such rows): it is impossible under some class, for which "
+                "a level or a count was never seen and has no smoothing, or a number is out of all proportion. Use a "
+                "smoothing above 0, and look at the row."
             )
-        return table, scores
+        self.schema_.tell_unseen(scores.cells)
 
     @staticmethod
     def _is_observed(rows: str) -> bool:

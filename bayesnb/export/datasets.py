@@ -21,7 +21,11 @@ def ci_prob(said: float | None) -> float:
 
 
 def dataset(
-    index: Array, classes: Array, by_row: dict[str, Array], by_class: dict[str, Array], said: dict[str, Any]
+    index: Array,
+    classes: Array,
+    by_row: dict[str, Array],
+    by_class: dict[str, Array],
+    said: dict[str, Any] | None = None,
 ) -> xr.Dataset:
     """Numbers of every row, `(r,)`, and of every row and class, `(r, c)`; what was asked for goes into `attrs`."""
     variables: dict[str, Any] = {name: ("obs_id", values) for name, values in by_row.items()}

@@ -200,9 +200,8 @@ class NormalInverseGamma(Belief):
         total = np.zeros((ORDER, len(cells), len(self)))
         kernels.transforms.student_cumulants(cells, *map(np.ascontiguousarray, parameters), tilt, total)
         total += self._still_cumulants(ORDER, tilt).sum(axis=-1)[:, None]
-        missing = np.isnan(cells)
-        if missing.any():
-            total -= missing.astype(float) @ self.cumulants(self.location, ORDER, tilt).swapaxes(1, 2)
+        if kernels.rows.holes(cells):
+            total -= np.isnan(cells).astype(float) @ self.cumulants(self.location, ORDER, tilt).swapaxes(1, 2)
         return total
 
     def score_transform(self, x: Cells, s: Array) -> Array:

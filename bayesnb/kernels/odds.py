@@ -19,6 +19,7 @@ from bayesnb.kernels.math import exp
 STEPS = 60  # of a search for a quantile, at most
 BENT, MIXED = 0.02, 0.01
 FAR = 8.0  # standard deviations
+REACH_OF_Z = 7  # of a normal, when a function of it is summed
 NEAR = 1e-7  # how close to its level a quantile of a mixture is found
 ROOT_2, ROOT_2PI = np.sqrt(2.0), np.sqrt(2.0 * np.pi)
 
@@ -149,18 +150,44 @@ def normal_share(law: Array, x: float) -> tuple[float, float]:
 @compiled
 def logistic_mean(laws: Array, out: Array) -> None:
     """The mean of 1 / (1 + exp(-x)) under laws of four cumulants, `(4, r) -> (r,)`, by a sum over normal quantiles."""
+    value = np.empty(REACH_OF_Z * 2000)
     for i in range(laws.shape[1]):
         mean, spread = laws[0, i], np.sqrt(laws[1, i])
         skew, kurtosis = laws[2, i] / spread**3, laws[3, i] / spread**4
-        step = min(0.5, 0.7 / spread) if spread > 0 else 0.5
-        half = min(int(6.5 / step), 4000)
-        total = weight = 0.0
-        for k in range(-half, half + 1):
-            z = k * step
-            w = exp(-0.5 * z * z)
-            total += w * logistic(mean + spread * bent(z, skew, kurtosis))
-            weight += w
-        out[i] = total / weight
+        step = min(0.75, 1.2 / spread)
+        half = min(int(REACH_OF_Z / step), REACH_OF_Z * 1000 - 1)
+        n = 2 * half + 1
+        for k in range(n):
+            z = (k - half) * step
+            x = mean + spread * bent(z, skew, kurtosis)
+            tail = exp(-abs(x))
+            value[k] = exp(-0.5 * z * z) * (1.0 if x > 0 else tail) / (1.0 + tail)
+        total = 0.0
+        for k in range(n):
+            total += value[k]
+        out[i] = min(total * step / ROOT_2PI, 1.0)
+
+
+@compiled
+def both_sides(ends: Array, median: Array, lower: Array, upper: Array) -> None:
+    """Probabilities of two classes from quantiles of the second's log-odds, `(3, r) -> 3 of (r, 2)`."""
+    for i in range(ends.shape[1]):
+        lower[i, 0], lower[i, 1] = logistic(-ends[2, i]), logistic(ends[0, i])
+        median[i, 0], median[i, 1] = logistic(-ends[1, i]), logistic(ends[1, i])
+        upper[i, 0], upper[i, 1] = logistic(-ends[0, i]), logistic(ends[2, i])
+
+
+@compiled
+def mean_by_density(re: Array, im: Array, step: float, lower: Array, width: float, centre: Array, out: Array) -> None:
+    """The mean of 1 / (1 + exp(-x)) from transforms about the centre, 2 of `(r, n) -> (r,)`, over a window each."""
+    for i in range(len(re)):
+        points = int(width * (len(re[i]) * step + 10.0) / (2.0 * np.pi)) + 1  # as fine as both functions need
+        total = 0.0
+        for k in range(points):
+            x = lower[i] + width * k / points
+            _, density = distribution(re[i], im[i], step, x)
+            total += density * logistic(centre[i] + x)
+        out[i] = total * width / points
 
 
 @compiled

@@ -12,10 +12,11 @@ from bayesnb.kernels.compiled import Array, compiled
 from bayesnb.kernels.math import exp
 from bayesnb.kernels.odds import bent
 
-STEP, LEFT = 0.6, 30.0  # of v: sums of functions as smooth as these are exact to exp(-pi**2 / STEP)
+STEP, LEFT = 0.4, 36.0  # of v: sums of functions as smooth as these are exact to exp(-pi**2 / STEP)
 REACH = 6.5  # of z
 LOG_EXPONENTIAL = (-0.5772156649015329, 1.6449340668482264, -2.4041138063191885, 6.493939402266829)
 TINY = 1e-290
+SMALL = 1e-4  # up to here exp(-y) is 1 - y + y**2 / 2 - y**3 / 6
 
 
 @compiled
@@ -55,7 +56,7 @@ def rest_of_row(
     alone: Array, seen: Array, share: Array, active: Array, rest: Array, rest_seen: Array, mean: Array
 ) -> None:
     """The same for one row, `(4, c), (4, c), (c,), (c,) -> (4, c), (4, c), (c,)`."""
-    classes = len(share)
+    classes, best = len(share), np.argmax(share)
     first, dead, last = np.inf, np.inf, np.inf  # by `last` all classes but one are dead, by `dead` one
     for k in range(classes):
         if active[k]:
@@ -65,7 +66,7 @@ def rest_of_row(
     first, size = first - LEFT, int((last + 3.7 - first + LEFT) / STEP) + 2
     survival, density = np.ones((classes, size)), np.zeros((classes, size))
     survival_seen, density_seen = np.ones((classes, size)), np.zeros((classes, size))
-    total = np.zeros((4, size))
+    total, likely = np.zeros((4, size)), np.zeros((2, size))  # `likely` is the best class's: others are lost beside it
     for k in range(classes):
         if active[k]:
             gumbel(alone[:, k], first, survival[k], density[k])
@@ -74,8 +75,13 @@ def rest_of_row(
                 own = max(survival[k, g], TINY)
                 total[0, g] += np.log(own)
                 total[1, g] += density[k, g] / own
-                total[2, g] += share[k] * (density_seen[k, g] - survival_seen[k, g] * density[k, g] / own) / own
-                total[3, g] += share[k] * survival_seen[k, g] / own
+                rate = share[k] * (density_seen[k, g] - survival_seen[k, g] * density[k, g] / own) / own
+                level = share[k] * survival_seen[k, g] / own
+                if k == best:
+                    likely[0, g], likely[1, g] = rate, level
+                else:
+                    total[2, g] += rate
+                    total[3, g] += level
     for c in range(classes):
         if active[c]:
             others = np.empty((2, size))
@@ -84,10 +90,13 @@ def rest_of_row(
                 own = max(survival[c, g], TINY)
                 hazard = density[c, g] / own
                 product, rate = np.exp(total[0, g] - np.log(own)), total[1, g] - hazard
-                mine = share[c] * (density_seen[c, g] - survival_seen[c, g] * hazard) / own
+                slope, level = total[2, g], total[3, g]
+                if c != best:
+                    mine = share[c] * (density_seen[c, g] - survival_seen[c, g] * hazard) / own
+                    slope += likely[0, g] - mine
+                    level += likely[1, g] - share[c] * survival_seen[c, g] / own
                 others[0, g] = product * rate
-                level = total[3, g] - share[c] * survival_seen[c, g] / own
-                others[1, g] = product * (total[2, g] - mine + level * rate)
+                others[1, g] = product * (slope + level * rate)
                 mean[c] += STEP * density[c, g] * product
             cumulants_of_rest(others[0], first, rest[:, c])
             cumulants_of_rest(others[1], first, rest_seen[:, c])
@@ -106,8 +115,19 @@ def gumbel(law: Array, first: float, survival: Array, density: Array) -> None:
         weight[k] = exp(-0.5 * z * z)
         whole += weight[k]
         y[k] = np.exp(min(first + mean + spread * bent(z, skew, kurtosis), 700.0))
-    grow = np.exp(STEP)
-    for g in range(len(survival)):
+    grow, moment, most = np.exp(STEP), np.zeros(4), 0.0
+    for k in range(len(y)):
+        most = max(most, y[k])
+        moment[0] += weight[k] * y[k]
+        moment[1] += weight[k] * y[k] * y[k]
+        moment[2] += weight[k] * y[k] ** 3
+    early = min(max(int(np.log(SMALL / most) / STEP), 0), len(survival))
+    for g in range(early):
+        growth = np.exp(STEP * g)
+        one, two, three = moment[0] * growth / whole, moment[1] * growth**2 / whole, moment[2] * growth**3 / whole
+        survival[g], density[g] = 1.0 - one + two / 2.0 - three / 6.0, one - two + three / 2.0
+    y *= np.exp(STEP * early)
+    for g in range(early, len(survival)):
         alive = dying = 0.0
         for k in range(len(y)):
             part = weight[k] * exp(-min(y[k], 700.0))

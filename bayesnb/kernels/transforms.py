@@ -35,43 +35,57 @@ def student_cumulants(
     The shapes are those after the tilt; a missing cell counts as one at the location.
     """
     features = x.shape[1]
-    tile, sums, grown = np.empty((features, LANES)), np.empty((4, LANES)), np.empty(LANES)
+    tile, sums = np.empty((features, LANES)), np.empty(5 * LANES)
     for start in range(0, len(x), LANES):
         part = x[start : start + LANES]
         transpose(part, tile)
         for c in range(len(location)):
             sums[:] = 0.0
-            grown[:] = 1.0
             for j in range(features):
-                four_terms(tile[j], location[c, j], width[c, j], spread[c, j], shape[c, j], tilt, sums, grown)
-                if tilt > 0 and (j % 4 == 3 or j == features - 1):
-                    for i in range(LANES):
-                        sums[0, i] -= 0.5 * log1p(grown[i] - 1.0)
-                        grown[i] = 1.0
+                if tilt == 0.0:
+                    add_terms(tile[j], location[c, j], width[c, j], spread[c, j], shape[c, j], sums)
+                else:
+                    add_tilted_terms(tile[j], location[c, j], width[c, j], spread[c, j], shape[c, j], tilt, sums)
+                    if j % 4 == 3 or j == features - 1:
+                        for i in range(LANES):
+                            sums[i] -= 0.5 * log1p(sums[4 * LANES + i])
+                            sums[4 * LANES + i] = 0.0
             for n in range(4):
                 for i in range(len(part)):
-                    out[n, start + i, c] += sums[n, i]
+                    out[n, start + i, c] += sums[n * LANES + i]
 
 
 @compiled
-def four_terms(
-    x: Array, location: float, width: float, spread: float, shape: float, tilt: float, sums: Array, grown: Array
-) -> None:
-    """One feature's terms, lane by lane."""
-    first, second, third, fourth = sums[0], sums[1], sums[2], sums[3]
+def add_terms(x: Array, location: float, width: float, spread: float, shape: float, sums: Array) -> None:
+    """One feature's terms, lane by lane; one array for all four, or LLVM would not see that they do not overlap."""
     for i in range(LANES):
         d = x[i] - location
         d = d if d == d else 0.0
         rho = spread + width * d * d
-        more = 1.0 + tilt * rho
-        grown[i] *= more
-        rho /= more
-        y = shape * rho
-        square = rho * rho
-        first[i] -= y
-        second[i] += rho * (y - 1.0)
-        third[i] -= square * (2.0 * y - 1.5)
-        fourth[i] += square * rho * (6.0 * y - 4.0)
+        y, square = shape * rho, rho * rho
+        sums[i] -= y
+        sums[LANES + i] += rho * (y - 1.0)
+        sums[2 * LANES + i] -= square * (2.0 * y - 1.5)
+        sums[3 * LANES + i] += square * rho * (6.0 * y - 4.0)
+
+
+@compiled
+def add_tilted_terms(
+    x: Array, location: float, width: float, spread: float, shape: float, tilt: float, sums: Array
+) -> None:
+    """The same, and in a fifth part a product of which half the logarithm is still to be subtracted."""
+    for i in range(LANES):
+        d = x[i] - location
+        d = d if d == d else 0.0
+        rho = spread + width * d * d
+        u, q = tilt * rho, sums[4 * LANES + i]
+        sums[4 * LANES + i] = q + (u + q * u)
+        rho /= 1.0 + u
+        y, square = shape * rho, rho * rho
+        sums[i] -= y
+        sums[LANES + i] += rho * (y - 1.0)
+        sums[2 * LANES + i] -= square * (2.0 * y - 1.5)
+        sums[3 * LANES + i] += square * rho * (6.0 * y - 4.0)
 
 
 @compiled

@@ -30,7 +30,7 @@ class Entropies(NamedTuple):
 
 
 def entropies(scores: Scores, observed: bool, n_jobs: int | None = 1) -> Entropies:
-    """Exact, for every row; a class of probability 0 keeps it."""
+    """Exact, for every row; a class of probability 0 keeps it. A row without a law has NaN."""
     live = scores.belief.live
     probability, aleatoric = np.zeros((len(scores), len(live))), np.zeros(len(scores))
     possible = scores if live.all() else scores.of(live)
@@ -49,6 +49,12 @@ def entropies(scores: Scores, observed: bool, n_jobs: int | None = 1) -> Entropi
 
 def _of_rows(scores: Scores, observed: bool) -> tuple[Array, Array]:
     log_mean = scores.log_mean()
+    good = np.isfinite(log_mean).all(axis=1) & np.isfinite(scores.cumulants()).all(axis=(0, 2))
+    if not good.all():
+        mean, entropy = np.full(log_mean.shape, np.nan), np.full(len(log_mean), np.nan)
+        if good.any():
+            mean[good], entropy[good] = _of_rows(scores[good], observed)
+        return mean, entropy
     mean, entropy = means_and_entropies(scores, active(scores, log_mean, observed, HOPELESS), observed)
     if observed:
         return np.exp(normalised(log_mean)), entropy

@@ -24,7 +24,7 @@ from bayesnb.uncertainty.softmax import Characters, active, characters
 TOLERANCES = {"auto": 1e-3, "fast": 0.02, "exact": 1e-8}  # errors on the probability scale
 HOPELESS = 28.0  # minus the log of a probability that does not matter to any other class
 FAR = 32.0  # how far from their middle log-odds are looked for among many classes
-ROWS = 1 << 13  # at once
+ROWS = 1 << 15  # at once, times classes
 
 
 class Law(NamedTuple):
@@ -36,119 +36,122 @@ class Law(NamedTuple):
     upper: Array
 
 
+class Asked(NamedTuple):
+    """What is to be known: quantiles where a normal's are z, of which law, and how exactly."""
+
+    z: Array
+    observed: bool
+    tolerance: float
+
+
+class Known(NamedTuple):
+    """Cumulants of the scores alone and once their class has seen the row, `(4, r, c)`, and log means, `(r, c)`."""
+
+    alone: Array
+    seen: Array
+    log_mean: Array
+
+
 class Odds(NamedTuple):
-    """The same of log-odds, a class to a column: the mean of the probability, and quantiles, `(3, r, c)`."""
+    """Of the log-odds of each class against the rest: the mean of the probability, and quantiles, `(3, r, c)`."""
 
     mean: Array
     quantiles: Array
 
 
 def intervals(scores: Scores, prob: float, observed: bool, method: str, n_jobs: int | None = 1) -> Law:
-    """The law of every row's probabilities; classes of probability 0 keep it."""
+    """The law of every row's probabilities; classes of probability 0 keep it. A row without a law has NaN."""
     live = scores.belief.live
-    z = ndtri(np.array([(1 - prob) / 2, 0.5, (1 + prob) / 2]))
+    asked = Asked(ndtri(np.array([(1 - prob) / 2, 0.5, (1 + prob) / 2])), observed, TOLERANCES[method])
     law = Law(*np.zeros((4, len(scores), len(live))))
     if live.sum() == 1:
         return Law(*(array + live for array in law))
     possible = scores if live.all() else scores.of(live)
+    of_rows = _of_two if live.sum() == 2 else _of_many
 
     def some(rows: slice) -> None:
-        odds = _odds(possible[rows], z, observed, TOLERANCES[method])
-        parts = odds.mean, *(expit(odds.quantiles[q]) for q in (1, 0, 2))
-        for array, part in zip(law, parts, strict=True):
-            array[rows, live] = part
+        part = possible[rows]
+        alone = part.cumulants()
+        known = Known(alone, part.cumulants(1.0) if observed else alone, part.log_mean())
+        for array, found in zip(law, of_rows(part, known, asked), strict=True):
+            array[rows, live] = found
 
-    list(in_order(some, blocks(len(scores), max(ROWS // scores.classes, 1)), n_jobs))
+    list(in_order(some, blocks(len(scores), max(ROWS // possible.classes, 1)), n_jobs))
     return law
 
 
-def _odds(scores: Scores, z: Array, observed: bool, tolerance: float) -> Odds:
-    share = np.exp(normalised(scores.log_mean()))
-    alone = scores.cumulants()
-    seen = scores.cumulants(1.0) if observed else alone
-    if scores.classes == 2:
-        return _of_two(scores, (alone, seen, share), z, observed, tolerance)
-    return _of_many(scores, (alone, seen, share), z, observed, tolerance)
-
-
-def _of_two(scores: Scores, known: tuple[Array, Array, Array], z: Array, observed: bool, tolerance: float) -> Odds:
+def _of_two(scores: Scores, known: Known, asked: Asked) -> Law:
     """The second class against the first; the first's law is its mirror image."""
-    alone, seen, share = known
-    own, rest = (alone[..., 1], seen[..., 1]), (alone[..., 0], seen[..., 0])
-    ends, error, law = _expanded(own, rest, share[:, 1], z, tolerance)
-    mean = share[:, 1].copy()
-    if not observed:
-        kernels.odds.logistic_mean(law, mean)
-    slow = np.flatnonzero(~(error <= tolerance))
+    share = known.log_mean
+    kernels.rows.normalise(share, True)
+    own, rest = ((known.alone[..., c], known.seen[..., c]) for c in (1, 0))
+    ends, error, law = _expanded(own, rest, share[:, 1], asked)
+    if not asked.observed:
+        kernels.odds.logistic_mean(law, share[:, 1])
+    slow = np.flatnonzero(~(error <= asked.tolerance) & np.isfinite(law).all(axis=0))
     if len(slow):
-        ends[:, slow], exact_mean = invert(scores[slow], law[:, slow], ndtr(z), ends[:, slow], observed)
-        mean[slow] = mean[slow] if observed else exact_mean
-    return Odds(np.stack([1 - mean, mean], axis=1), np.stack([-ends[::-1], ends], axis=-1))
-
-
-def _expanded(
-    own: tuple[Array, Array], rest: tuple[Array, Array], share: Array, z: Array, tolerance: float
-) -> tuple[Array, Array, Array]:
-    """Quantiles from cumulants alone and after the row was seen, `(4, r)`; bounds of errors; cumulants of the law."""
-    one, two = np.empty((2, *own[0].shape))
-    kernels.odds.odds(own[0], rest[0], own[1], rest[1], share, one, two)
-    ends, error, law = np.empty((len(z), len(share))), np.empty(len(share)), np.empty_like(one)
-    kernels.odds.quantiles(one, two, share, z, tolerance, ends, error, law)
-    return ends, error, law
-
-
-def _of_many(scores: Scores, known: tuple[Array, Array, Array], z: Array, observed: bool, tolerance: float) -> Odds:
-    """Every class against the rest."""
-    alone, seen, share = known
-    kept = active(scores, scores.log_mean(), observed, HOPELESS)
-    rest, rest_seen, mean = np.empty_like(alone), np.empty_like(seen), np.full(share.shape, np.nan)
-    kernels.rest.rests(alone, seen, share, kept, rest, rest_seen, mean)
-    flat = [array.reshape(4, -1) for array in (alone, seen, rest, rest_seen)]
-    ends, error, law = _expanded((flat[0], flat[1]), (flat[2], flat[3]), share.reshape(-1), z, tolerance)
-    ends, error = (
-        ends.reshape(len(z), *share.shape),
-        np.maximum(error.reshape(share.shape), _crudeness(alone, seen, kept)),
-    )
-    if observed:
-        mean = share
-    else:
-        logistic = np.empty(share.size)
-        kernels.odds.logistic_mean(law, logistic)
-        mean = np.where(np.isnan(mean), logistic.reshape(share.shape), mean)
-        mean = mean / mean.sum(axis=1, keepdims=True)
-    slow = np.flatnonzero((kept & ~(error <= tolerance)).any(axis=1))
-    found = Odds(mean, ends)
-    if len(slow):
-        _invert_many(scores, slow, kept, law.reshape(4, *share.shape), ndtr(z), observed, found)
+        exact = invert(scores[slow], law[:, slow], ndtr(asked.z), ends[:, slow], asked.observed)
+        ends[:, slow] = exact.quantiles
+        if not asked.observed:
+            share[slow, 1] = exact.mean
+    if not asked.observed:
+        share[:, 0] = 1 - share[:, 1]
+    found = Law(share, *np.empty((3, *share.shape)))
+    kernels.odds.both_sides(ends, *found[1:])
     return found
 
 
-def _crudeness(alone: Array, seen: Array, kept: Array) -> Array:
-    """What the scores' own laws, known by four cumulants, may add to errors of a sum of several, `(r, 1)`."""
-    bends = [np.where(kept, kernels.odds.bends(law.reshape(4, -1)).reshape(kept.shape), 0.0) for law in (alone, seen)]
-    return np.where(kept.sum(axis=1) > 2, kernels.odds.BENT * np.maximum(*bends).max(axis=1) ** 2, 0.0)[:, None]
+def _expanded(own: tuple[Array, Array], rest: tuple[Array, Array], share: Array, asked: Asked) -> tuple[Array, ...]:
+    """Quantiles from cumulants alone and after the row was seen, `(4, r)`; bounds of errors; cumulants of the law."""
+    one, two = np.empty((2, *own[0].shape))
+    kernels.odds.odds(own[0], rest[0], own[1], rest[1], share, one, two)
+    ends, error, law = np.empty((len(asked.z), len(share))), np.empty(len(share)), np.empty_like(one)
+    kernels.odds.quantiles(one, two, share, asked.z, asked.tolerance, ends, error, law)
+    return ends, error, law
 
 
-def _invert_many(
-    scores: Scores, slow: Array, kept: Array, law: Array, level: Array, observed: bool, found: Odds
-) -> None:
+def _of_many(scores: Scores, known: Known, asked: Asked) -> Law:
+    """Every class against the rest."""
+    share = np.exp(normalised(known.log_mean))
+    kept = active(scores, known.log_mean, asked.observed, HOPELESS)
+    rest, rest_seen, mean = np.empty_like(known.alone), np.empty_like(known.seen), np.full(share.shape, np.nan)
+    kernels.rest.rests(known.alone, known.seen, share, kept, rest, rest_seen, mean)
+    own, others = ([array.reshape(4, -1) for array in pair] for pair in (known[:2], (rest, rest_seen)))
+    ends, error, law = _expanded((own[0], own[1]), (others[0], others[1]), share.reshape(-1), asked)
+    ends, law = ends.reshape(-1, *share.shape), law.reshape(4, *share.shape)
+    found = Odds(share if asked.observed else _means(law, mean), ends)
+    slow = (kept & ~(error.reshape(share.shape) <= asked.tolerance)).any(axis=1) & np.isfinite(law).all(axis=(0, 2))
+    if slow.any():
+        _invert_many(scores, np.flatnonzero(slow), kept, law, asked, found)
+    return Law(found.mean, *(expit(ends[q]) for q in (1, 0, 2)))
+
+
+def _means(law: Array, mean: Array) -> Array:
+    """Means before the row was seen: those that the sums over several classes gave, and the laws' own."""
+    logistic = np.empty(mean.size)
+    kernels.odds.logistic_mean(law.reshape(4, -1), logistic)
+    mean = np.where(np.isnan(mean), logistic.reshape(mean.shape), mean)
+    return mean / mean.sum(axis=1, keepdims=True)
+
+
+def _invert_many(scores: Scores, slow: Array, kept: Array, law: Array, asked: Asked, found: Odds) -> None:
     """Exact quantiles in place of those found, and exact means where the row is fixed."""
     few = kept[slow].sum(axis=1) == 2
-    pairs = np.argsort(~kept[slow[few]], axis=1, kind="stable")[:, :2]
+    pairs, level = np.argsort(~kept[slow[few]], axis=1, kind="stable")[:, :2], ndtr(asked.z)
     for i, j in np.unique(pairs, axis=0):
         rows = slow[few][(pairs == (i, j)).all(axis=1)]
         two = scores[rows].of([i, j])
-        ends, mean = invert(two, law[:, rows, j], level, found.quantiles[:, rows, j], observed)
-        found.quantiles[:, rows, j], found.quantiles[:, rows, i] = ends, -ends[::-1]
-        if not observed:
-            found.mean[rows, j], found.mean[rows, i] = mean, 1 - mean
+        exact = invert(two, law[:, rows, j], level, found.quantiles[:, rows, j], asked.observed)
+        found.quantiles[:, rows, j], found.quantiles[:, rows, i] = exact.quantiles, -exact.quantiles[::-1]
+        if not asked.observed:
+            found.mean[rows, j], found.mean[rows, i] = exact.mean, 1 - exact.mean
     many = slow[~few]
     if len(many):
-        for some in characters(scores[many], kept[many], observed, narrow=True):
+        for some in characters(scores[many], kept[many], asked.observed, narrow=True):
             at = many[some.rows][:, None], some.classes
-            search = _search_half if observed else _search
+            search = _search_half if asked.observed else _search
             found.quantiles[:, *at] = search(some, law[0][at], found.quantiles[:, *at], level, found.mean[at])
-            if not observed:
+            if not asked.observed:
                 found.mean[at] = some.means()
 
 

@@ -18,7 +18,7 @@ from bayesnb.uncertainty.scores import Scores
 
 RARE = 1e-12  # the probability of leaving a window, and the size at which a characteristic function is cut off
 FINE = 2.0**0.25  # widths are rounded up by this much at most, so that rows share theirs
-SPARE = 80.0  # what a window is widened by for a mean of the logistic function, whose own tails are exp(-|x|)
+SPARE = 80.0  # what a wide window is widened by, for a mean of the logistic function, whose own tails are exp(-|x|)
 MOST_NODES = 1 << 19
 AT_ONCE = 1 << 18  # rows times nodes
 
@@ -33,7 +33,8 @@ class Exact(NamedTuple):
 def invert(scores: Scores, cumulants: Array, level: Array, guess: Array, observed: bool) -> Exact:
     """The law of U_1 - U_0 of every row; `guess`, `(q, r)`, is near the quantiles at the levels."""
     lower, upper = _window(scores, cumulants, observed)
-    width = upper - lower + (0 if observed else SPARE)
+    width = upper - lower
+    width += np.where(width > SPARE, SPARE, 0.0)
     width = FINE ** np.ceil(np.log(width) / np.log(FINE))
     found = Exact(guess.copy(), np.empty(len(scores)))
     for shared in np.unique(width):
@@ -43,9 +44,15 @@ def invert(scores: Scores, cumulants: Array, level: Array, guess: Array, observe
             step, centre = 2 * np.pi / shared, cumulants[0, rows]
             phi = _transform(scores[rows], step, centre, observed)
             near, ends = found.quantiles[:, rows] - centre, (lower[rows] - centre, upper[rows] - centre)
-            kernels.odds.search(phi.real.copy(), phi.imag.copy(), step, *ends, near, level)
+            parts = phi.real.copy(), phi.imag.copy()
+            kernels.odds.search(*parts, step, *ends, near, level)
             found.quantiles[:, rows] = near + centre
-            found.mean[rows] = _logistic_mean(phi, step, centre)
+            if shared > SPARE:
+                found.mean[rows] = _logistic_mean(phi, step, centre)
+            else:
+                mean = np.empty(len(rows))
+                kernels.odds.mean_by_density(*parts, step, ends[0], shared, centre, mean)
+                found.mean[rows] = mean
     return found
 
 

@@ -9,6 +9,7 @@ moments.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, Self
 
 import numpy as np
@@ -50,17 +51,17 @@ class Scores:
 
     def cumulants(self, tilt: float = 0.0) -> Array:
         """The first four derivatives of K_c at `tilt`, `(4, r, c)`; at 1 the class has also seen the row."""
-        features = sum(
-            block.score_cumulants(x, tilt * self.power) for block, x in zip(self.belief.blocks, self.cells, strict=True)
-        )
-        powers = self.power ** np.arange(1, 5)[:, None, None]
-        return self.belief.classes.weight_cumulants(4, tilt)[:, None] + powers * features
+        pairs = zip(self.belief.blocks, self.cells, strict=True)
+        total = reduce(np.add, (block.score_cumulants(x, tilt * self.power) for block, x in pairs))
+        if self.power != 1:
+            total *= self.power ** np.arange(1, 5)[:, None, None]
+        total += self.belief.classes.weight_cumulants(4, tilt)[:, None]
+        return total
 
     def transform(self, s: Array) -> Array:
         """K_c(s) on the real axis or above it, `(n,) -> (r, c, n)`; infinite where the moment does not exist."""
         s = np.asarray(s, complex)
-        features = sum(
-            block.score_transform(x, s * self.power) for block, x in zip(self.belief.blocks, self.cells, strict=True)
-        )
+        pairs = zip(self.belief.blocks, self.cells, strict=True)
+        features = reduce(np.add, (block.score_transform(x, s * self.power) for block, x in pairs))
         total = features + self.belief.classes.weight_log_moment(s[:, None]).T
         return np.where(np.isnan(total), np.inf, total)

@@ -78,7 +78,7 @@ def characters(scores: Scores, kept: Array, observed: bool, narrow: bool) -> Ite
     On the line 1/2 they are in units of the row's predictive probability.
     """
     shift = np.logaddexp.reduce(scores.log_mean(), axis=1)
-    queue = _groups(scores, kept, shift, observed)
+    queue = _groups(scores, kept, shift, observed, narrow)
     while queue:
         group = queue.pop()
         late = []
@@ -97,23 +97,30 @@ def characters(scores: Scores, kept: Array, observed: bool, narrow: bool) -> Ite
             queue.append(Group(group.rows[again], group.classes[again], ray))
 
 
-def _groups(scores: Scores, kept: Array, shift: Array, observed: bool) -> list[Group]:
-    number = kept.sum(axis=1)
+def _groups(scores: Scores, kept: Array, shift: Array, observed: bool, narrow: bool) -> list[Group]:
+    number, reach = kept.sum(axis=1), _reach(scores, kept) if narrow else np.full(len(scores), NEEDED)
     if observed:
         width, start = np.full(len(scores), HALF_WIDTH), np.full(len(scores), HALF_START)
     else:
         width, start = _extent(scores, kept, shift)
     order = np.argsort(~kept, axis=1, kind="stable")
     found = []
-    for a, wide in sorted(set(zip(number.tolist(), width.tolist(), strict=True))):
-        rows = np.flatnonzero((number == a) & (width == wide))
+    for a, wide, far in sorted(set(zip(number.tolist(), width.tolist(), reach.tolist(), strict=True))):
+        rows = np.flatnonzero((number == a) & (width == wide) & (reach == far))
         step = 2 * np.pi / wide
-        size = next_fast_len(int(4 * NEEDED / step), real=False)
+        size = next_fast_len(int(4 * far / step), real=False)
         size += size % 2
         if size > LARGEST:
             raise too_heavy(step)
         found.append(Group(rows, order[rows, :a], Ray(0.5 if observed else 0.0, step, size, float(start[rows].min()))))
     return found
+
+
+def _reach(scores: Scores, kept: Array) -> Array:
+    """Where the transforms of the log-odds would be small, were the two least spread scores normal."""
+    least = np.sort(np.where(kept, scores.cumulants()[1], np.inf), axis=1)[:, :2].sum(axis=1)
+    far = np.sqrt(-2 * np.log(CUT) / least)
+    return np.maximum(FINE ** np.ceil(np.log(far) / np.log(FINE)), NEEDED)
 
 
 def _extent(scores: Scores, kept: Array, shift: Array) -> tuple[Array, Array]:
