@@ -27,9 +27,9 @@ from bayesnb.families.base import (
     checked,
     silent,
 )
-from bayesnb.families.coins import Coins, Tossed, count_ones, split
+from bayesnb.families.coins import Coins, Tossed, count_ones, sides_added, split
 from bayesnb.families.family import Family, shaped
-from bayesnb.families.sums import flips_added, nodes
+from bayesnb.families.sums import nodes
 from bayesnb.families.weight import Weight, grouped_sum
 from bayesnb.special import draw_log_gamma, less, log, log_gamma_ratio, ratio, times
 from bayesnb.views import Dense, Flags
@@ -168,11 +168,11 @@ class Beta(Tossed, Belief):
 
     def score_cumulants(self, x: Cells, tilt: float = 0.0) -> Array:
         one, zero = (self.cumulants(np.full(1, side), ORDER, tilt) for side in (1.0, 0.0))
-        return np.moveaxis(flips_added(x[:], one, zero), -1, 0)
+        return np.moveaxis(sides_added(x[:], one, zero), -1, 0)
 
     def score_transform(self, x: Cells, s: Array) -> Array:
         one, zero = (self.log_moment(np.full(1, side), nodes(s)) for side in (1.0, 0.0))
-        return flips_added(x[:], one, zero)
+        return sides_added(x[:], one, zero)
 
     def sample(self, rng: Rng, size: Any = None) -> BernoulliDensity:
         rng = np.random.default_rng(rng)

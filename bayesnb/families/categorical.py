@@ -66,19 +66,22 @@ class Row(Levels):
     def sum_of_levels(self, x: Cells, power: float, out: Array | None, n_jobs: int | None) -> Array:
         """What the levels of the cells are worth to each class, `power` times, summed over features."""
 
+        return self.added(x, self._tables if power == 1 else self._powered(power), len(self), out, n_jobs)
+
+    def added(self, x: Cells, tables: Tables, lanes: int, out: Array | None, n_jobs: int | None) -> Array:
+        """The entries of tables at the levels of the cells, summed over features, `(r, f) -> (r, lanes)`."""
+
         def add(rows: slice, own: tuple[Array], first: int, part: Array) -> None:
             note(x, kernels.levels.score(codes_of(x, rows), self.bounds, *own, first, part))
 
-        tables = self._tables if power == 1 else self._powered(power)
-        return by_tables(add, tables, x, len(self), out, n_jobs)
+        return by_tables(add, tables, x, lanes, out, n_jobs)
 
     @cached_property
     def _tables(self) -> Tables:
         return self._powered(1)
 
     def _powered(self, power: float) -> Tables:
-        worth = self.level_log_moment(power)  # type: ignore[attr-defined]
-        return Tables(lambda some: (lanes(worth[some]),), worth.shape)
+        return tables_of(self.level_log_moment(power))  # type: ignore[attr-defined]
 
     def parts(self) -> Parts:
         return {
@@ -89,6 +92,11 @@ class Row(Levels):
 
     def span(self, feature: int) -> slice:
         return slice(self.starts[feature], self.starts[feature] + self.sizes[feature])
+
+
+def tables_of(worth: Array) -> Tables:
+    """A table's lanes, `(lanes, k)`."""
+    return Tables(lambda some: (lanes(worth[some]),), worth.shape)
 
 
 def codes_of(x: Cells, rows: slice) -> Array:
@@ -199,7 +207,9 @@ class Dice(Row, Die):
         return self.sum_of_levels(x, power, out, n_jobs)
 
     def score_cumulants(self, x: Cells, tilt: float = 0.0) -> Array:
-        return np.moveaxis(Entries.of_table(self.at(x[:])).added(self.level_cumulants(ORDER, tilt)), -1, 0)
+        worth = self.level_cumulants(ORDER, tilt).reshape(ORDER * len(self), -1)
+        total = self.added(x, tables_of(worth), len(worth), None, 1)
+        return total.reshape(-1, ORDER, len(self)).swapaxes(0, 1)
 
     def score_transform(self, x: Cells, s: Array) -> Array:
         return Entries.of_table(self.at(x[:])).added(self.level_log_moment(nodes(s)))

@@ -165,3 +165,17 @@ def coin_score(x: Cells, log_one: Array, log_zero: Array) -> Array:
     if missing is not None:
         total, impossible = total - missing @ down.T, impossible - missing @ never_zero.T
     return np.where(impossible > 0.5, -np.inf, total)
+
+
+def sides_added(x: Cells, one: Array, zero: Array) -> Array:
+    """What ones and zeros are worth, real or complex, summed over features, two of `(n, c, f) -> (r, c, n)`."""
+    ones, missing = split(x)
+    n, classes, features = one.shape
+    with np.errstate(invalid="ignore"):  # of moments that do not exist
+
+        def times(cells: Cells, worth: Array) -> Array:
+            flat = np.ascontiguousarray(worth.swapaxes(0, 1).reshape(-1, features).T)
+            return (cells @ flat.view(float)).view(flat.dtype).reshape(-1, classes, n)
+
+        total = times(ones, one - zero) + zero.sum(axis=-1).T
+        return total if missing is None else total - times(missing, zero)

@@ -197,10 +197,8 @@ class NormalInverseGamma(Belief):
 
     def score_cumulants(self, x: Cells, tilt: float = 0.0) -> Array:
         cells, parameters = numbers(x, EVERY), (self.location, self._width, 1 / self.count, self.shape + tilt / 2)
-        total = np.zeros((ORDER, len(cells), len(self)))
-        kernels.transforms.student_cumulants(cells, *map(np.ascontiguousarray, parameters), tilt, total)
-        total += self._still_cumulants(ORDER, tilt).sum(axis=-1)[:, None]
-        if kernels.rows.holes(cells):
+        total, still = np.empty((ORDER, len(cells), len(self))), self._still_cumulants(ORDER, tilt).sum(axis=-1)
+        if kernels.transforms.student_cumulants(cells, *map(np.ascontiguousarray, parameters), tilt, still, total):
             total -= np.isnan(cells).astype(float) @ self.cumulants(self.location, ORDER, tilt).swapaxes(1, 2)
         return total
 

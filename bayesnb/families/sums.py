@@ -61,16 +61,3 @@ class Distinct(NamedTuple):
 def nodes(s: Any) -> Array:
     """Places of a transform with room for classes and cells behind, `(n,) -> (n, 1, 1)`."""
     return np.asarray(s, complex)[:, None, None]
-
-
-def flips_added(x: Any, one: Array, zero: Array) -> Array:
-    """What the sides of coins are worth, summed over each row, two of `(n, c, f) -> (r, c, n)`; NaN cells add nothing.
-
-    Only ones and missing cells are looked up; a row of zeros is worth the same everywhere.
-    """
-    flips = sparse.csr_array(x, dtype=float)
-    missing = np.isnan(flips.data)
-    place = np.where(missing, flips.shape[1], 0) + flips.indices
-    places = np.where(flips.data == 0, -1, place)
-    entries = Entries(flips.indptr.astype(np.int64), places.astype(np.int64))
-    return entries.added(np.concatenate([one - zero, -zero], axis=-1)) + zero.sum(axis=-1).T

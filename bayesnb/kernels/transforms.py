@@ -8,6 +8,7 @@ import numpy as np
 from bayesnb.kernels.compiled import Array, compiled
 from bayesnb.kernels.gaussian import LANES, transpose
 from bayesnb.kernels.math import log1p
+from bayesnb.kernels.rows import holes
 
 LARGE = 1e100
 
@@ -28,17 +29,18 @@ def add_up(starts: Array, places: Array, table: Array, out: Array) -> None:
 
 @compiled
 def student_cumulants(
-    x: Array, location: Array, width: Array, spread: Array, shape: Array, tilt: float, out: Array
-) -> None:
-    """Adds what depends on the cells of four cumulants at a tilt, `(r, f), 4 of (c, f) -> (4, r, c)`.
+    x: Array, location: Array, width: Array, spread: Array, shape: Array, tilt: float, still: Array, out: Array
+) -> bool:
+    """Four cumulants at a tilt, `(r, f), 4 of (c, f) -> (4, r, c)`, where `still`, `(4, c)`, is what no cell changes.
 
-    The shapes are those after the tilt; a missing cell counts as one at the location.
+    The shapes are those after the tilt; a missing cell counts as one at the location. Tells whether there are any.
     """
-    features = x.shape[1]
+    features, met = x.shape[1], False
     tile, sums = np.empty((features, LANES)), np.empty(5 * LANES)
     for start in range(0, len(x), LANES):
         part = x[start : start + LANES]
         transpose(part, tile)
+        met |= holes(part)
         for c in range(len(location)):
             sums[:] = 0.0
             for j in range(features):
@@ -52,7 +54,8 @@ def student_cumulants(
                             sums[4 * LANES + i] = 0.0
             for n in range(4):
                 for i in range(len(part)):
-                    out[n, start + i, c] += sums[n * LANES + i]
+                    out[n, start + i, c] = still[n, c] + sums[n * LANES + i]
+    return met
 
 
 @compiled

@@ -56,7 +56,7 @@ class Scores:
         if self.power != 1:
             total *= self.power ** np.arange(1, 5)[:, None, None]
         total += self.belief.classes.weight_cumulants(4, tilt)[:, None]
-        return total
+        return np.ascontiguousarray(total)
 
     def transform(self, s: Array) -> Array:
         """K_c(s) on the real axis or above it, `(n,) -> (r, c, n)`; infinite where the moment does not exist."""
