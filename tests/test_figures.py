@@ -97,7 +97,7 @@ def numbers(ax: Axes) -> list[str]:
 CASES = [(wide, 2), (wide, 12), (wide, 500), (words,), (birds,)]
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: " ".join(map(str, (case[0].__name__, *case[1:]))))
 @pytest.mark.parametrize("by", ["evidence", "predictive"])
 def test_the_texts_of_a_waterfall_do_not_overlap(case: tuple, by: str) -> None:
     model, X = case[0](*case[1:])
@@ -106,7 +106,7 @@ def test_the_texts_of_a_waterfall_do_not_overlap(case: tuple, by: str) -> None:
         assert_readable(nb.plot_waterfall(found, row, by=by).get_figure(root=True))
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: " ".join(map(str, (case[0].__name__, *case[1:]))))
 def test_the_texts_of_a_nomogram_do_not_overlap(case: tuple) -> None:
     assert_readable(nb.plot_nomogram(case[0](*case[1:])[0])[0].get_figure())
 

@@ -62,7 +62,7 @@ class Doubter(Learnt):
         >>> model = GaussianNB().fit([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]], list("aaabbb"))
         >>> found = model.predict_interval([[5.0]], ci_prob=0.9).isel(obs_id=0).sel({"class": "a"})
         >>> [round(float(found[name]), 3) for name in ("probability", "lower", "median", "upper")]
-        [0.664, 0.01, 0.78, 0.999]
+        [0.65, 0.177, 0.692, 0.981]
         """
         prob, observed = export.datasets.ci_prob(ci_prob), self._is_observed(rows)
         if method not in METHODS:
@@ -98,7 +98,7 @@ class Doubter(Learnt):
         >>> model = GaussianNB().fit([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]], list("aaabbb"))
         >>> found = model.uncertainty([[1.0], [6.0]])
         >>> found.entropy.values.round(3).tolist(), found.epistemic.values.round(3).tolist()
-        ([0.054, 0.693], [0.022, 0.279])
+        ([0.248, 0.693], [0.076, 0.166])
         """
         observed = self._is_observed(rows)
         table, scores = self._scores(X)

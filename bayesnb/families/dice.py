@@ -1,0 +1,89 @@
+"""Dice laid end to end: columns of levels, each with a number of levels of its own, on one axis."""
+
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from bayesnb import kernels
+from bayesnb.families.base import Array, Cells, Parts
+from bayesnb.families.dirichlet import Levels, as_level
+from bayesnb.families.tables import Tables, by_tables
+from bayesnb.views import Coded, integers, lanes
+
+
+class Row(Levels):
+    """Dice laid end to end on the last axis; `sizes` are their numbers of levels."""
+
+    layout: ClassVar[tuple[str, ...]] = ("sizes",)
+    sizes: tuple[int, ...]
+
+    @property
+    def starts(self) -> Array:
+        return self.bounds[:-1]
+
+    @cached_property
+    def bounds(self) -> Array:
+        """Where each die starts, and where the last ends."""
+        return np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
+
+    def per_die(self, values: Array) -> Array:
+        return np.add.reduceat(values, self.starts, axis=-1)
+
+    def expand(self, totals: Array) -> Array:
+        return np.repeat(totals, self.sizes, axis=-1)
+
+    def at(self, x: Array) -> Array:
+        """Where each cell's level lies on the last axis; -1 for a missing cell."""
+        level = as_level(x)
+        return np.where(level < 0, -1, level + self.starts)
+
+    def sum_of_levels(self, x: Cells, power: float, out: Array | None, n_jobs: int | None) -> Array:
+        """What the levels of the cells are worth to each class, `power` times, summed over features."""
+
+        return self.added(x, self._tables if power == 1 else self._powered(power), len(self), out, n_jobs)
+
+    def added(self, x: Cells, tables: Tables, lanes: int, out: Array | None, n_jobs: int | None) -> Array:
+        """The entries of tables at the levels of the cells, summed over features, `(r, f) -> (r, lanes)`."""
+
+        def add(rows: slice, own: tuple[Array], first: int, part: Array) -> None:
+            note(x, kernels.levels.score(codes_of(x, rows), self.bounds, *own, first, part))
+
+        return by_tables(add, tables, x, lanes, out, n_jobs)
+
+    @cached_property
+    def _tables(self) -> Tables:
+        return self._powered(1)
+
+    def _powered(self, power: float) -> Tables:
+        return tables_of(self.level_log_moment(power))  # type: ignore[attr-defined]
+
+    def parts(self) -> Parts:
+        return {
+            (symbol, feature): array[..., self.span(feature)]
+            for (symbol, _), array in super().parts().items()
+            for feature in range(len(self.sizes))
+        }
+
+    def span(self, feature: int) -> slice:
+        return slice(self.starts[feature], self.starts[feature] + self.sizes[feature])
+
+
+def tables_of(worth: Array) -> Tables:
+    """A table's lanes, `(lanes, k)`."""
+    return Tables(lambda some: (lanes(worth[some]),), worth.shape)
+
+
+def codes_of(x: Cells, rows: slice) -> Array:
+    """Some rows as kernels read them."""
+    if isinstance(x, Coded) and x.plain:
+        return integers(x.integers, rows)
+    return integers(x, rows) if x.dtype.kind == "i" else np.ascontiguousarray(as_level(x[rows]), np.int32)
+
+
+def note(x: Cells, met: int) -> None:
+    """Codes that are no level's: an error, but for a table that told them apart from the known ones."""
+    if isinstance(x, Coded):
+        x.note(met)
+    elif met & 2:
+        raise IndexError("a code is beyond the number of its column's levels.")
