@@ -9,6 +9,7 @@ from pymc.model.transform.conditioning import remove_value_transforms
 from scipy import sparse
 from scipy.integrate import quad
 
+from bayesnb.families.base import Belief
 from bayesnb.families.weight import one_hot
 from tests.conftest import CASES, CLASSES, SIZES, Array, Case, names, same
 
@@ -75,6 +76,56 @@ def test_a_tempered_score_is_the_log_moment_summed_over_features(case: Case, pow
     np.testing.assert_allclose(belief.score(case.x, power), by_definition, rtol=1e-12)
     each = belief.score(case.x, np.full((len(case.x), 1), power))
     np.testing.assert_allclose(each, by_definition, rtol=1e-12)
+
+
+ROWS_SEEN = [0, 1, 3, 7, 12]  # two of them with a hole
+
+
+def with_row(case: Case, row: int, times: float) -> Belief:
+    """The posterior, each class of which has also seen one row, so many times."""
+    cell, belief = case.x[[row]], case.posterior
+    seen = [case.of(cell, one_hot(np.array([c]), CLASSES, np.array([times]))) for c in range(CLASSES)]
+    return belief.update(sum(seen[1:], start=seen[0]))
+
+
+@pytest.mark.parametrize("tilt", [1.0, 0.4])
+def test_cumulants_at_a_tilt_are_those_after_the_row_was_seen(case: Case, tilt: float) -> None:
+    for row in ROWS_SEEN:
+        cell = case.spread(case.x[[row]])
+        np.testing.assert_allclose(
+            case.posterior.cumulants(cell, 4, tilt), with_row(case, row, tilt).cumulants(cell, 4), rtol=1e-9, atol=1e-9
+        )
+
+
+@pytest.mark.parametrize("s", [0.7, 2.0, 0.3j, 1 + 2j])
+def test_moments_beyond_one_are_those_after_the_row_was_seen(case: Case, s: complex) -> None:
+    for row in ROWS_SEEN:
+        cell, belief = case.spread(case.x[[row]]), case.posterior
+        gained = belief.log_moment(cell, 1 + s) - belief.log_moment(cell, 1)
+        np.testing.assert_allclose(with_row(case, row, 1.0).log_moment(cell, s), gained, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("tilt", [0.0, 1.0, 0.4])
+def test_summed_cumulants_are_the_cumulants_summed_over_features(case: Case, tilt: float) -> None:
+    by_definition = case.posterior.cumulants(case.spread(), 4, tilt).sum(axis=-1)
+    np.testing.assert_allclose(case.posterior.score_cumulants(case.x, tilt), by_definition, rtol=1e-12)
+
+
+def test_a_summed_transform_is_the_log_moments_summed_over_features(case: Case) -> None:
+    s = np.array([0.3j, 40j, 0.5 + 3j, 1 + 2j, 0.7, 1.0, -0.05])
+    belief = case.prior.update(20 * case.stats())  # so that all of them exist
+    by_definition = np.stack([belief.log_moment(case.spread(), each).sum(axis=-1) for each in s], axis=-1)
+    np.testing.assert_allclose(belief.score_transform(case.x, s), by_definition, rtol=1e-11, atol=1e-11)
+
+
+def test_moments_that_do_not_exist_are_infinite_in_a_summed_transform(case: Case) -> None:
+    s = np.array([-0.3, -1.0, -30.0, -1e4])
+    alone = [case.posterior.log_moment(case.spread(), each) for each in s]
+    never = np.stack([np.isposinf(each).any(axis=-1) for each in alone], axis=-1)
+    with np.errstate(all="ignore"):
+        found = case.posterior.score_transform(case.x, s)
+    assert never.any()
+    assert not np.isfinite(found[never]).any()
 
 
 def test_the_predictive_is_scipys(case: Case) -> None:

@@ -131,7 +131,7 @@ class NormalInverseGamma(Belief):
             value = log_gamma_ratio(self.shape, s / 2) - (s / 2) * (LOG_2PI + np.log(self.scale))
             value = value - (self.shape + s / 2) * tail - accurate_log1p(s / self.count) / 2
             exists = (widen.real > 0) & (1 + (reach * (x - self.location) ** 2).real > 0)
-            value = np.where(exists | np.iscomplexobj(s), value, np.inf)
+            value = np.where(exists | (np.imag(s) != 0), value, np.inf)
         return silent(np.isnan(x), value)
 
     def log_predictive(self, x: Array) -> Array:

@@ -176,8 +176,7 @@ class Gamma(Belief):
             events = log_gamma_ratio(self.shape, s * x)
             rows = self.shape * accurate_log1p(s / self.rate) + s * x * np.log(self.rate + s)
             value = events - rows - s * gammaln(x + 1)
-            if not np.iscomplexobj(s):
-                value = np.where(self.rate + s > 0, value, np.inf)
+            value = np.where((np.imag(s) != 0) | (self.rate + np.real(s) > 0), value, np.inf)
         return silent(np.isnan(x), value)
 
     def cumulants(self, x: Array, order: int, tilt: float = 0.0) -> Array:

@@ -16,6 +16,7 @@ import numpy as np
 from bayesnb.kernels.compiled import Array, compiled
 from bayesnb.kernels.math import exp
 
+CERTAIN = 1e-22  # a variance that is rounding
 STEPS = 60  # of a search for a quantile, at most
 BENT, MIXED = 0.02, 0.01
 FAR = 8.0  # standard deviations
@@ -53,17 +54,18 @@ def fourth_moment(law: Array, d: float) -> float:
 
 
 @compiled
-def bend(spread: float, third: float, fourth: float) -> float:
-    return max(abs(third) / spread**3, np.sqrt(0.5 * abs(fourth)) / (spread * spread))
+def standard(law: Array) -> tuple[float, float, float]:
+    """Standard deviation, skewness and excess kurtosis; all 0 of what is certain."""
+    if law[1] < CERTAIN:
+        return 0.0, 0.0, 0.0
+    spread = np.sqrt(law[1])
+    return spread, law[2] / spread**3, law[3] / spread**4
 
 
 @compiled
-def bends(laws: Array) -> Array:
-    """How far each law is from a normal one, `(4, r) -> (r,)`."""
-    out = np.empty(laws.shape[1])
-    for i in range(len(out)):
-        out[i] = bend(np.sqrt(laws[1, i]), laws[2, i], laws[3, i])
-    return out
+def bend(law: Array) -> float:
+    _, skew, kurtosis = standard(law)
+    return max(abs(skew), np.sqrt(0.5 * abs(kurtosis)))
 
 
 @compiled
@@ -93,15 +95,14 @@ def quantiles(
         w, one, two = share[i], a[:, i], b[:, i]
         mean, second, third, fourth = mixture(one, two, w)
         law[0, i], law[1, i], law[2, i], law[3, i] = mean, second, third, fourth
-        spread = np.sqrt(second)
-        gap = abs(one[0] - two[0]) / spread
-        error[i] = BENT * bend(spread, third, fourth) ** 2 + MIXED * w * (1.0 - w) * gap**5
+        spread, skew, kurtosis = standard(law[:, i])
+        gap = abs(one[0] - two[0]) / spread if spread > 0 else 0.0
+        error[i] = BENT * bend(law[:, i]) ** 2 + MIXED * w * (1.0 - w) * gap**5
         if error[i] <= tolerance or one[0] == two[0]:
             for q in range(len(z)):
-                out[q, i] = mean + spread * bent(z[q], third / spread**3, fourth / second**2)
+                out[q, i] = mean + spread * bent(z[q], skew, kurtosis)
         else:
-            first, other = bend(np.sqrt(one[1]), one[2], one[3]), bend(np.sqrt(two[1]), two[2], two[3])
-            error[i] = BENT * (w * first * first + (1.0 - w) * other * other)
+            error[i] = BENT * (w * bend(one) ** 2 + (1.0 - w) * bend(two) ** 2)
             for q in range(len(z)):
                 out[q, i] = quantile_of_two(one, two, w, z[q])
 
@@ -132,15 +133,17 @@ def quantile_of_two(a: Array, b: Array, w: float, z: float) -> float:
 
 @compiled
 def quantile(law: Array, z: float) -> float:
-    spread = np.sqrt(law[1])
-    return law[0] + spread * bent(z, law[2] / spread**3, law[3] / spread**4)
+    spread, skew, kurtosis = standard(law)
+    return law[0] + spread * bent(z, skew, kurtosis)
 
 
 @compiled
 def normal_share(law: Array, x: float) -> tuple[float, float]:
     """P(X <= x) and the density at x of a law of four cumulants."""
-    spread = np.sqrt(law[1])
-    skew, kurtosis, y = law[2] / spread**3, law[3] / spread**4, (x - law[0]) / spread
+    spread, skew, kurtosis = standard(law)
+    if spread == 0:
+        return (1.0 if x >= law[0] else 0.0), 0.0
+    y = (x - law[0]) / spread
     z = min(max(y, -FAR), FAR)
     for _ in range(4):
         z = min(max(z - (bent(z, skew, kurtosis) - y) / slope(z, skew, kurtosis), -FAR), FAR)
@@ -152,9 +155,8 @@ def logistic_mean(laws: Array, out: Array) -> None:
     """The mean of 1 / (1 + exp(-x)) under laws of four cumulants, `(4, r) -> (r,)`, by a sum over normal quantiles."""
     value = np.empty(REACH_OF_Z * 2000)
     for i in range(laws.shape[1]):
-        mean, spread = laws[0, i], np.sqrt(laws[1, i])
-        skew, kurtosis = laws[2, i] / spread**3, laws[3, i] / spread**4
-        step = min(0.75, 1.2 / spread)
+        mean, (spread, skew, kurtosis) = laws[0, i], standard(laws[:, i])
+        step = 0.75 if spread < 1.6 else 1.2 / spread
         half = min(int(REACH_OF_Z / step), REACH_OF_Z * 1000 - 1)
         n = 2 * half + 1
         for k in range(n):

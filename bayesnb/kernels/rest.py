@@ -10,36 +10,45 @@ import numpy as np
 
 from bayesnb.kernels.compiled import Array, compiled
 from bayesnb.kernels.math import exp
-from bayesnb.kernels.odds import bent
+from bayesnb.kernels.odds import bend, bent, standard
 
 STEP, LEFT = 0.4, 36.0  # of v: sums of functions as smooth as these are exact to exp(-pi**2 / STEP)
 REACH = 6.5  # of z
 LOG_EXPONENTIAL = (-0.5772156649015329, 1.6449340668482264, -2.4041138063191885, 6.493939402266829)
 TINY = 1e-290
+WIDE, WILD = 60.0, 1.2  # a standard deviation and a bend
 SMALL = 1e-4  # up to here exp(-y) is 1 - y + y**2 / 2 - y**3 / 6
 
 
 @compiled
-def rests(alone: Array, seen: Array, share: Array, active: Array, rest: Array, rest_seen: Array, mean: Array) -> None:
+def rests(
+    alone: Array, seen: Array, share: Array, active: Array, rest: Array, rest_seen: Array, mean: Array, wild: Array
+) -> None:
     """Cumulants of the rest of each class, `(4, r, c), (4, r, c), (r, c), (r, c) -> (4, r, c), (4, r, c), (r, c)`.
 
     `rest_seen` is the law in which one of the rest has seen the row, `mean` the expected probability before any has.
-    Only active classes count; the rest of another one is the most probable class.
+    Only active classes count; the rest of another one is the most probable class, as is that of each class of a row
+    whose scores are too wild for sums of their laws, which `wild`, `(r,)`, tells.
     """
     classes = share.shape[1]
     for i in range(len(share)):
-        best = np.argmax(share[i])
-        few = 0
+        best, few, wild[i] = np.argmax(share[i]), 0, False
         for c in range(classes):
-            few += active[i, c]
+            if active[i, c]:
+                few += 1
+                wild[i] |= is_wild(alone[:, i, c]) or is_wild(seen[:, i, c])
+        wild[i] &= few > 2
         for c in range(classes):
-            if not active[i, c] or few == 2:
-                other = best
-                if c == best or (active[i, c] and few == 2):
-                    other = partner(active[i], c)
+            if not active[i, c] or few == 2 or wild[i]:
+                other = best if c != best else partner(active[i], c)
                 rest[:, i, c], rest_seen[:, i, c] = alone[:, i, other], seen[:, i, other]
-        if few > 2:
+        if few > 2 and not wild[i]:
             rest_of_row(alone[:, i], seen[:, i], share[i], active[i], rest[:, i], rest_seen[:, i], mean[i])
+
+
+@compiled
+def is_wild(law: Array) -> bool:
+    return not (law[1] < WIDE * WIDE and bend(law) < WILD)
 
 
 @compiled
@@ -105,9 +114,8 @@ def rest_of_row(
 @compiled
 def gumbel(law: Array, first: float, survival: Array, density: Array) -> None:
     """P(log E - U > v) and the density at v = first + g STEP, for U of four cumulants."""
-    mean, spread = law[0], np.sqrt(law[1])
-    skew, kurtosis = law[2] / spread**3, law[3] / spread**4
-    step = min(0.5, 1.0 / spread)
+    mean, (spread, skew, kurtosis) = law[0], standard(law)
+    step = 0.5 if spread < 2 else 1.0 / spread
     half = int(REACH / step)
     y, weight, whole = np.empty(2 * half + 1), np.empty(2 * half + 1), 0.0
     for k in range(2 * half + 1):

@@ -51,6 +51,9 @@ class Known(NamedTuple):
     seen: Array
     log_mean: Array
 
+    def of(self, rows: Array) -> "Known":
+        return Known(self.alone[:, rows], self.seen[:, rows], self.log_mean[rows])
+
 
 class Odds(NamedTuple):
     """Of the log-odds of each class against the rest: the mean of the probability, and quantiles, `(3, r, c)`."""
@@ -72,9 +75,15 @@ def intervals(scores: Scores, prob: float, observed: bool, method: str, n_jobs: 
     def some(rows: slice) -> None:
         part = possible[rows]
         alone = part.cumulants()
-        known = Known(alone, part.cumulants(1.0) if observed else alone, part.log_mean())
+        seen = part.cumulants(1.0) if observed else alone
+        good = np.isfinite(alone).all(axis=(0, 2)) & np.isfinite(seen).all(axis=(0, 2))
+        places, known = np.arange(rows.start, rows.stop), Known(alone, seen, part.log_mean())
+        if not good.all():
+            for array in law:
+                array[rows] = np.nan
+            part, places, known = part[good], places[good], known.of(good)
         for array, found in zip(law, of_rows(part, known, asked), strict=True):
-            array[rows, live] = found
+            array[np.ix_(places, live)] = found
 
     list(in_order(some, blocks(len(scores), max(ROWS // possible.classes, 1)), n_jobs))
     return law
@@ -88,7 +97,7 @@ def _of_two(scores: Scores, known: Known, asked: Asked) -> Law:
     ends, error, law = _expanded(own, rest, share[:, 1], asked)
     if not asked.observed:
         kernels.odds.logistic_mean(law, share[:, 1])
-    slow = np.flatnonzero(~(error <= asked.tolerance) & np.isfinite(law).all(axis=0))
+    slow = np.flatnonzero(~(error <= asked.tolerance))
     if len(slow):
         exact = invert(scores[slow], law[:, slow], ndtr(asked.z), ends[:, slow], asked.observed)
         ends[:, slow] = exact.quantiles
@@ -115,12 +124,13 @@ def _of_many(scores: Scores, known: Known, asked: Asked) -> Law:
     share = np.exp(normalised(known.log_mean))
     kept = active(scores, known.log_mean, asked.observed, HOPELESS)
     rest, rest_seen, mean = np.empty_like(known.alone), np.empty_like(known.seen), np.full(share.shape, np.nan)
-    kernels.rest.rests(known.alone, known.seen, share, kept, rest, rest_seen, mean)
+    wild = np.empty(len(share), bool)
+    kernels.rest.rests(known.alone, known.seen, share, kept, rest, rest_seen, mean, wild)
     own, others = ([array.reshape(4, -1) for array in pair] for pair in (known[:2], (rest, rest_seen)))
     ends, error, law = _expanded((own[0], own[1]), (others[0], others[1]), share.reshape(-1), asked)
     ends, law = ends.reshape(-1, *share.shape), law.reshape(4, *share.shape)
     found = Odds(share if asked.observed else _means(law, mean), ends)
-    slow = (kept & ~(error.reshape(share.shape) <= asked.tolerance)).any(axis=1) & np.isfinite(law).all(axis=(0, 2))
+    slow = wild | (kept & ~(error.reshape(share.shape) <= asked.tolerance)).any(axis=1)
     if slow.any():
         _invert_many(scores, np.flatnonzero(slow), kept, law, asked, found)
     return Law(found.mean, *(expit(ends[q]) for q in (1, 0, 2)))

@@ -16,9 +16,11 @@ from bayesnb.families.base import Array
 from bayesnb.threads import blocks
 from bayesnb.uncertainty.scores import Scores
 
-RARE = 1e-12  # the probability of leaving a window, and the size at which a characteristic function is cut off
+RARE = 1e-12  # the probability of leaving a window
+CUT = 1e-12  # a transform is cut off where it is so small beside its place in the sum
 FINE = 2.0**0.25  # widths are rounded up by this much at most, so that rows share theirs
-SPARE = 80.0  # what a wide window is widened by, for a mean of the logistic function, whose own tails are exp(-|x|)
+SPARE = 80.0  # what a window is widened by for a mean of the logistic function, whose own tails are exp(-|x|)
+FEW = 256  # nodes up to which a mean is taken from the density
 MOST_NODES = 1 << 19
 AT_ONCE = 1 << 18  # rows times nodes
 
@@ -33,31 +35,29 @@ class Exact(NamedTuple):
 def invert(scores: Scores, cumulants: Array, level: Array, guess: Array, observed: bool) -> Exact:
     """The law of U_1 - U_0 of every row; `guess`, `(q, r)`, is near the quantiles at the levels."""
     lower, upper = _window(scores, cumulants, observed)
-    width = upper - lower
-    width += np.where(width > SPARE, SPARE, 0.0)
-    width = FINE ** np.ceil(np.log(width) / np.log(FINE))
+    width = FINE ** np.ceil(np.log(upper - lower) / np.log(FINE))
     found = Exact(guess.copy(), np.empty(len(scores)))
     for shared in np.unique(width):
         group = np.flatnonzero(width == shared)
         for part in blocks(len(group), max(int(AT_ONCE / shared), 1)):
             rows = group[part]
             step, centre = 2 * np.pi / shared, cumulants[0, rows]
-            phi = _transform(scores[rows], step, centre, observed)
+            phi = _transform(scores[rows], step, centre, observed, np.inf)
             near, ends = found.quantiles[:, rows] - centre, (lower[rows] - centre, upper[rows] - centre)
             parts = phi.real.copy(), phi.imag.copy()
             kernels.odds.search(*parts, step, *ends, near, level)
             found.quantiles[:, rows] = near + centre
-            if shared > SPARE:
-                found.mean[rows] = _logistic_mean(phi, step, centre)
-            else:
+            if not observed and shared < SPARE and phi.shape[1] <= FEW:
                 mean = np.empty(len(rows))
                 kernels.odds.mean_by_density(*parts, step, ends[0], shared, centre, mean)
                 found.mean[rows] = mean
+            elif not observed:
+                found.mean[rows] = _logistic_mean(scores[rows], shared + SPARE, centre)
     return found
 
 
-def _transform(scores: Scores, step: float, centre: Array, observed: bool) -> Array:
-    """The characteristic function about the centre at (m + 1/2) step, `(r, n)`, as far as it matters."""
+def _transform(scores: Scores, step: float, centre: Array, observed: bool, last: float) -> Array:
+    """The characteristic function about the centre at (m + 1/2) step, `(r, n)`, as far as it matters, or to `last`."""
     whole = np.logaddexp.reduce(scores.log_mean(), axis=1) if observed else np.zeros(len(scores))
     parts: list[Array] = []
     done = 0
@@ -68,7 +68,7 @@ def _transform(scores: Scores, step: float, centre: Array, observed: bool) -> Ar
         each = np.exp(terms)
         parts.append(each.sum(axis=0))
         done += n
-        if (np.abs(each[..., -1]).sum(axis=0) < RARE).all():
+        if (np.abs(each[..., -1]).sum(axis=0) < CUT * done).all() or t[-1] > last:
             return np.concatenate(parts, axis=1)
         if done >= MOST_NODES:
             raise too_heavy(step)
@@ -123,12 +123,13 @@ def _real_moments(scores: Scores, s: Array, observed: bool) -> tuple[Array, Arra
     return left - whole, right - whole
 
 
-def _logistic_mean(phi: Array, step: float, centre: Array) -> Array:
-    """E 1 / (1 + exp(-L)), of each row, from the transform about the centre; its window must be wide enough."""
+def _logistic_mean(scores: Scores, width: float, centre: Array) -> Array:
+    """E 1 / (1 + exp(-L)) of each row before it was seen: 1/2 + the integral of Im phi(t) / sinh(pi t)."""
+    step, last = 2 * np.pi / width, 12.0  # beyond which sinh(pi t) is 1e16
+    phi = _transform(scores, step, centre, False, last)
     t = (np.arange(phi.shape[1]) + 0.5) * step
-    near = t[t < 12]  # beyond which sinh(pi t) is 1e16
-    moved = (phi[:, : len(near)] * np.exp(1j * centre[:, None] * near)).imag
-    return 0.5 + step * (moved / np.sinh(np.pi * near)).sum(axis=1)
+    moved = (phi * np.exp(1j * centre[:, None] * t)).imag
+    return 0.5 + step * (moved / np.sinh(np.pi * np.minimum(t, 100.0))).sum(axis=1)
 
 
 def too_heavy(step: float) -> ValueError:

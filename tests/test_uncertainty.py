@@ -1,0 +1,203 @@
+"""The law of p(y | x, theta), where it is known in closed form, and the parts that it is computed with.
+
+Without cells the probabilities are the class die's: p ~ Dirichlet(alpha), whatever the number of classes. And where
+the class's concentration is the sum of a column's, p(y | x, theta) is Dirichlet again, with those of x's level.
+"""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import digamma, gammaln, loggamma, ndtri
+from scipy.stats import beta, norm
+
+from bayesnb import Categorical, Dirichlet, Gaussian, GaussianNB, NaiveBayes, NormalInverseGamma, kernels
+from bayesnb.uncertainty.rays import Ray, joined, of_the_rest
+from tests.conftest import Array
+
+CLASSES = [2, 3, 10, 50]
+LAWS = ["observed", "fixed"]
+
+
+def die_of(classes: int, smallest: float = 0.6) -> Array:
+    return smallest + 1.3 * np.arange(classes)
+
+
+def blank(classes: int, smallest: float = 0.6) -> tuple[NaiveBayes, pd.DataFrame, Array]:
+    """A model, a row without any cell, and what the class's die is believed to be."""
+    alpha = die_of(classes, smallest)
+    x = pd.DataFrame({"size": np.arange(2.0 * classes), "kind": pd.array(["a", "b"] * classes, dtype="string")})
+    y = np.repeat(np.arange(classes), 2)
+    model = NaiveBayes(class_prior=Dirichlet(alpha)).fit(x, y)
+    return model, pd.DataFrame({"size": [np.nan], "kind": pd.array([None], dtype="string")}), alpha + 2
+
+
+def levelled(classes: int, smoothing: float) -> tuple[NaiveBayes, Array, Array]:
+    """A model of one column, its levels, and the concentrations of the law of p(y | level), `(k, c)`."""
+    levels, rng = 3, np.random.default_rng(classes)
+    x, y = rng.integers(0, levels, 4 * classes), np.arange(4 * classes) % classes
+    family = Categorical(smoothing, levels=range(levels))
+    model = NaiveBayes(family, class_prior=levels * smoothing).fit(x[:, None], y)
+    return model, np.arange(levels)[:, None], model.posterior_[0].concentration.T
+
+
+def assert_dirichlet(found: object, alpha: Array, prob: float, error: float) -> None:
+    """Every end is a quantile of the Beta law of its class, on the probability scale."""
+    rest = alpha.sum(axis=-1, keepdims=True) - alpha
+    tail = (1 - prob) / 2
+    for name, level in (("lower", tail), ("median", 0.5), ("upper", 1 - tail)):
+        end = found[name].values  # type: ignore[index]
+        told = 1 - end > 1e-6  # beside 1 a float has too few digits, and the other classes have them
+        np.testing.assert_allclose(beta(alpha, rest).cdf(end)[told], level, rtol=0, atol=error)
+    np.testing.assert_allclose(found.probability, alpha / (alpha + rest), atol=error)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("rows", LAWS)
+@pytest.mark.parametrize("classes", CLASSES)
+@pytest.mark.parametrize(("method", "error"), [("exact", 1e-8), ("auto", 1e-3), ("fast", 2e-2)])
+def test_without_cells_the_law_is_that_of_the_class_die(classes: int, rows: str, method: str, error: float) -> None:
+    model, x, alpha = blank(classes)
+    assert_dirichlet(model.predict_interval(x, 0.9, rows, method), alpha[None], 0.9, error)
+
+
+@pytest.mark.parametrize(("classes", "smoothing"), [(2, 1), (2, 0.1), (2, 0.02), (3, 0.02), (10, 1), (50, 0.1)])
+def test_a_column_as_heavy_as_its_class_has_a_dirichlet_law(classes: int, smoothing: float) -> None:
+    model, x, alpha = levelled(classes, smoothing)
+    exact = model.predict_interval(x, 0.95, "fixed", "exact")
+    assert_dirichlet(exact, alpha, 0.95, 1e-8)
+    assert_dirichlet(model.predict_interval(x, 0.95, "fixed", "auto"), alpha, 0.95, 1e-3)
+
+
+@pytest.mark.parametrize("rows", LAWS)
+@pytest.mark.parametrize("classes", CLASSES)
+def test_without_cells_the_entropies_are_those_of_the_class_die(classes: int, rows: str) -> None:
+    model, x, alpha = blank(classes)
+    found, mean = model.uncertainty(x, rows), alpha / alpha.sum()
+    aleatoric = digamma(alpha.sum() + 1) - mean @ digamma(alpha + 1)
+    assert float(found.aleatoric[0]) == pytest.approx(aleatoric, abs=1e-9)
+    assert float(found.epistemic[0]) == pytest.approx(-mean @ np.log(mean) - aleatoric, abs=1e-9)
+    assert float(found.log_density[0]) == pytest.approx(0, abs=1e-12)
+
+
+def test_small_concentrations_have_their_entropies_too() -> None:
+    model, x, alpha = levelled(3, 0.05)
+    found = model.uncertainty(x, "fixed")
+    mean = alpha / alpha.sum(axis=1, keepdims=True)
+    aleatoric = digamma(alpha.sum(axis=1) + 1) - (mean * digamma(alpha + 1)).sum(axis=1)
+    np.testing.assert_allclose(found.aleatoric, aleatoric, atol=1e-8)
+
+
+def test_a_known_class_prior_and_one_gaussian_column_are_as_quadrature_has_them() -> None:
+    """With the variances nearly known the score's only random part is the mean: a shifted square of a normal."""
+    prior = NormalInverseGamma(np.array([[0.0], [1.0]]), 5.0, 1e9, 1e9)
+    model = NaiveBayes({0: Gaussian(prior)}, class_prior="uniform").fit([[0.0], [1.0]], [0, 1])
+    belief, x = model.posterior_[0], 0.8
+    found = model.predict_interval([[x]], 0.9, "fixed", "exact").isel(obs_id=0).sel({"class": 1})
+    spread = 1 / np.sqrt(belief.count)
+    z = np.linspace(-9, 9, 4001)
+    means = belief.location[:, None] + spread[:, None] * z
+    odds = -((x - means[1]) ** 2)[:, None] / 2 + ((x - means[0]) ** 2)[None] / 2
+    weight = norm.pdf(z)[:, None] * norm.pdf(z) * (z[1] - z[0]) ** 2
+    for name, level in (("lower", 0.05), ("median", 0.5), ("upper", 0.95)):
+        end = float(found[name])
+        assert (weight * (odds <= np.log(end / (1 - end)))).sum() == pytest.approx(level, abs=1e-3)
+    assert float(found.probability) == pytest.approx((weight / (1 + np.exp(-odds))).sum(), abs=1e-6)
+
+
+@pytest.mark.parametrize("line", [0.0, 0.5])
+@pytest.mark.parametrize("size", [1024, 4096, 16384])
+def test_sums_of_gamma_variates_are_gamma_variates(line: float, size: int) -> None:
+    alpha = np.array([0.7, 3.2, 40.0])
+    ray = Ray(line, 2 * np.pi / 200, size, -70.0)
+    s = line + 1j * ray.tau
+    own = loggamma(alpha[:, None] + s) - gammaln(alpha)[:, None] - s * np.log(40)
+    found = ray.moments(of_the_rest(*ray.laplace(own[None])))[0]
+    rest = (alpha.sum() - alpha)[:, None]
+    below = s.conj()
+    wanted = np.exp(loggamma(rest + below) - gammaln(rest) - below * np.log(40))
+    half = len(s) // 2
+    np.testing.assert_allclose(found[:, :half], wanted[:, :half], rtol=0, atol=2e-9)
+
+
+def test_joining_a_class_that_is_never_there_changes_nothing() -> None:
+    rates, laplace = np.exp(-np.linspace(0, 3, 7)) + 0.1j, np.linspace(1, 0, 7) + 0j
+    one = joined((rates, laplace), (np.zeros(7), np.ones(7)))
+    np.testing.assert_array_equal(one, (rates, laplace))
+
+
+def test_the_rest_of_normal_scores_has_the_cumulants_of_a_brute_force_sum() -> None:
+    mean, spread = np.array([0.0, -0.7, 0.4, -3.0]), np.array([0.3, 1.1, 0.05, 0.8])
+    z, w = np.polynomial.hermite_e.hermegauss(40)
+    w = w / w.sum()
+    alone = np.zeros((4, 1, 4))
+    alone[0, 0], alone[1, 0] = mean, spread**2
+    seen = alone.copy()
+    seen[0] += alone[1]  # what a tilt does to a normal law
+    share = np.exp(mean + spread**2 / 2)[None]
+    share /= share.sum()
+    rest, rest_seen, probability = np.empty_like(alone), np.empty_like(alone), np.empty_like(share)
+    kernels.rest.rests(alone, seen, share, np.ones((1, 4), bool), rest, rest_seen, probability, np.empty(1, bool))
+    for c in range(4):
+        others = [k for k in range(4) if k != c]
+        u = np.stack(np.meshgrid(*(mean[k] + spread[k] * z for k in others)))
+        weight = np.prod(np.meshgrid(w, w, w), axis=0)
+        total = np.logaddexp.reduce(u, axis=0)
+        for law, own in ((rest, weight), (rest_seen, weight * np.exp(total))):
+            own = own / own.sum()
+            first = (own * total).sum()
+            moments = [(own * (total - first) ** n).sum() for n in (2, 3, 4)]
+            wanted = [first, moments[0], moments[1], moments[2] - 3 * moments[0] ** 2]
+            np.testing.assert_allclose(law[:, 0, c], wanted, rtol=1e-6, atol=1e-7)
+    assert probability.sum() == pytest.approx(1, abs=1e-9)
+
+
+@pytest.mark.parametrize("kurtosis", [0.0, 0.05])
+@pytest.mark.parametrize("skew", [-0.2, 0.0, 0.2])
+def test_a_mixture_of_two_equal_laws_is_that_law(skew: float, kurtosis: float) -> None:
+    law = np.array([[1.0], [4.0], [8 * skew], [16 * kurtosis]])
+    z = ndtri(np.array([0.05, 0.5, 0.95]))
+    ends, error, mixed = np.empty((3, 1)), np.empty(1), np.empty((4, 1))
+    kernels.odds.quantiles(law, law + 1e-9 * np.eye(4)[:, :1], np.array([0.3]), z, -1.0, ends, error, mixed)
+    cubic = (z**3 - 3 * z) * kurtosis / 24 - (2 * z**3 - 5 * z) * skew**2 / 36
+    np.testing.assert_allclose(ends[:, 0], 1 + 2 * (z + (z**2 - 1) * skew / 6 + cubic), atol=1e-6)
+    np.testing.assert_allclose(mixed, law, atol=1e-8)
+
+
+@pytest.mark.parametrize("rows", LAWS)
+def test_rows_that_no_class_of_zero_smoothing_explains_have_no_law_and_say_so(rows: str) -> None:
+    model = NaiveBayes(Categorical(0.0)).fit([["a"], ["a"], ["b"]], ["u", "u", "v"])
+    for ask in (model.predict_interval, model.uncertainty):
+        with pytest.raises(ValueError, match=r"row 1 has no law \(1 such rows\).*smoothing above 0"):
+            ask([[None], ["a"]], rows=rows)
+
+
+def test_a_class_of_probability_zero_keeps_it() -> None:
+    model = GaussianNB(class_prior=[0.5, 0.0, 0.5]).fit([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], [0, 0, 1, 1, 2, 2])
+    found = model.predict_interval([[2.5]], 0.9)
+    assert found.sel({"class": 1}).to_array().values.ravel().tolist() == [0, 0, 0, 0]
+    two = model.predict_interval([[2.5]], 0.9, method="exact").sel({"class": [0, 2]})
+    np.testing.assert_allclose(two.lower, 1 - two.upper[:, ::-1], atol=1e-12)
+
+
+def test_one_class_is_certain() -> None:
+    model = GaussianNB().fit([[0.0], [1.0]], ["only", "only"])
+    assert model.predict_interval([[5.0]]).to_array().values.ravel().tolist() == [1, 1, 1, 1]
+    assert float(model.uncertainty([[5.0]]).entropy[0]) == 0
+
+
+@pytest.mark.parametrize("rows", LAWS)
+def test_draws_agree_with_the_exact_law(rows: str) -> None:
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=(30, 2)) + np.arange(30)[:, None] % 3, np.arange(30) % 3
+    model, new = GaussianNB(temper=0.7).fit(x, y), rng.normal(size=(4, 2)) + 1
+    drawn = model.predict_interval(new, 0.8, rows, "draws", draws=20_000, rng=1)
+    exact = model.predict_interval(new, 0.8, rows, "exact")
+    for name in ("probability", "median", "lower", "upper"):
+        np.testing.assert_allclose(drawn[name], exact[name], atol=0.015)
+
+
+def test_threads_and_blocks_of_rows_change_no_digit() -> None:
+    rng = np.random.default_rng(4)
+    x, y = rng.normal(size=(60, 3)) + np.arange(60)[:, None] % 2, np.arange(60) % 2
+    new = rng.normal(size=(40_000, 3)) + 1
+    found = [GaussianNB(n_jobs=n).fit(x, y).predict_interval(new, 0.9, method="fast") for n in (1, 2)]
+    assert found[0].equals(found[1])
