@@ -9,7 +9,19 @@ for; compiled code is kept on disk where a folder can be written.
 from importlib import import_module
 from typing import Any
 
-MODULES = ("counts", "flags", "gaussian", "levels", "moments", "odds", "rates", "rest", "rows", "transforms")
+MODULES = (
+    "counts",
+    "flags",
+    "gaussian",
+    "inversion",
+    "levels",
+    "moments",
+    "odds",
+    "rates",
+    "rest",
+    "rows",
+    "transforms",
+)
 
 
 def __getattr__(name: str) -> Any:

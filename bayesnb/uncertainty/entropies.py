@@ -8,13 +8,14 @@ The first part stays however many rows are seen (aleatoric), the second goes awa
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import xlogy
+from scipy.special import loggamma, psi, xlogy
 
 from bayesnb.families.base import Array
 from bayesnb.model import normalised
 from bayesnb.threads import blocks, in_order
+from bayesnb.uncertainty.inversion import means, spectra
 from bayesnb.uncertainty.scores import Scores
-from bayesnb.uncertainty.softmax import active, means_and_entropies
+from bayesnb.uncertainty.softmax import active, characters
 
 HOPELESS = 32.0  # minus the log of an expected probability that is left out
 ROWS = 1 << 10  # at once
@@ -48,6 +49,7 @@ def entropies(scores: Scores, observed: bool, n_jobs: int | None = 1) -> Entropi
 
 
 def _of_rows(scores: Scores, observed: bool) -> tuple[Array, Array]:
+    """Means of the laws, and expected entropies."""
     log_mean = scores.log_mean()
     good = np.isfinite(log_mean).all(axis=1) & np.isfinite(scores.cumulants()).all(axis=(0, 2))
     if not good.all():
@@ -55,8 +57,55 @@ def _of_rows(scores: Scores, observed: bool) -> tuple[Array, Array]:
         if good.any():
             mean[good], entropy[good] = _of_rows(scores[good], observed)
         return mean, entropy
-    mean, entropy = means_and_entropies(scores, active(scores, log_mean, observed, HOPELESS), observed)
+    kept = active(scores, log_mean, observed, HOPELESS)
     if observed:
-        return np.exp(normalised(log_mean)), entropy
+        return np.exp(normalised(log_mean)), _of_many(scores, kept, True)[1]
+    few = kept.sum(axis=1) == 2
+    mean, entropy = np.zeros(kept.shape), np.zeros(len(kept))
+    if few.any():
+        mean[few], entropy[few] = _of_pairs(scores[few], kept[few])
+    if not few.all():
+        mean[~few], entropy[~few] = _of_many(scores[~few], kept[~few], False)
     mean = np.clip(mean, 0.0, 1.0)
     return mean / mean.sum(axis=1, keepdims=True), entropy
+
+
+def _of_pairs(scores: Scores, kept: Array) -> tuple[Array, Array]:
+    """Rows with two active classes, before they were seen."""
+    mean, entropy = np.zeros(kept.shape), np.empty(len(kept))
+    pairs = np.argsort(~kept, axis=1, kind="stable")[:, :2]
+    sign = np.array([-1.0, 1.0, -1.0, 1.0])[:, None]
+    for i, j in np.unique(pairs, axis=0):
+        group = np.flatnonzero((pairs == (i, j)).all(axis=1))
+        two = scores[group].of([i, j])
+        cumulants = two.cumulants()
+        for rows, some in spectra(two, cumulants[..., 1] + sign * cumulants[..., 0]):
+            at = group[rows]
+            mean[at, j] = means(some)
+            mean[at, i] = 1 - mean[at, j]
+            kernel = some.weight * entropy_kernel(0.0, some.t).real
+            entropy[at] = 2 / np.pi * (some.phi.real * kernel).sum(axis=1)
+    return mean, entropy
+
+
+def _of_many(scores: Scores, kept: Array, observed: bool) -> tuple[Array, Array]:
+    """Any number of active classes; the means are those before the rows were seen."""
+    mean, entropy = np.zeros(kept.shape), np.zeros(len(kept))
+    for some in characters(scores, kept, observed, narrow=False):
+        kernel = entropy_kernel(0.5 if observed else 0.0, some.t)
+        entropy[some.rows] = some.step / np.pi * (some.phi * kernel.conj()).real.sum(axis=(1, 2))
+        if not observed:
+            mean[some.rows[:, None], some.classes] = some.means()
+    return mean, entropy
+
+
+def entropy_kernel(line: float, t: Array) -> Array:
+    """The Fourier transform of -p log p, p = 1 / (1 + exp(-x)); on the line 1/2, of that times 2 cosh(x / 2)."""
+    if line:
+        return _entropy_kernel(0.5 + 1j * t) + _entropy_kernel(-0.5 + 1j * t)
+    return _entropy_kernel(1j * t)
+
+
+def _entropy_kernel(s: Array) -> Array:
+    """The integral of -p log p exp(s x): the derivative of a Beta function."""
+    return -(psi(1 + s) - psi(1)) * np.exp(loggamma(1 + s) + loggamma(-s))

@@ -169,7 +169,7 @@ def _search(some: Characters, middle: Array, guess: Array, level: Array, mean: A
     """Quantiles of the law before the row was seen, `(q, r, a)`."""
     reach, phi = np.pi / some.step, some.phi.reshape(-1, some.phi.shape[-1])
     ends, middle = guess.reshape(len(level), -1).copy(), middle.reshape(-1)
-    kernels.odds.search(phi.real.copy(), phi.imag.copy(), some.step, middle - reach, middle + reach, ends, level)
+    kernels.inversion.search(phi.real.copy(), phi.imag.copy(), some.step, middle - reach, middle + reach, ends, level)
     return ends.reshape(guess.shape)
 
 
@@ -179,6 +179,6 @@ def _search_half(some: Characters, middle: Array, guess: Array, level: Array, me
     middle = np.clip(logit(share), -FAR, FAR)
     lower, upper = middle - FAR, middle + FAR
     ends = guess.reshape(len(level), -1).copy()
-    kernels.odds.search_half(phi.real.copy(), phi.imag.copy(), some.step, 1 - share, lower, upper, ends, level)
+    kernels.inversion.search_half(phi.real.copy(), phi.imag.copy(), some.step, 1 - share, lower, upper, ends, level)
     ends = np.where(ends < lower + 1e-6, -np.inf, np.where(ends > upper - 1e-6, np.inf, ends))
     return ends.reshape(guess.shape)

@@ -6,7 +6,7 @@ Gil-Pelaez (1951), summed as in Davies (1973): the error of the sum is at most t
 `width` from x, which Chernoff's bound makes as small as one likes.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -17,12 +17,16 @@ from bayesnb.threads import blocks
 from bayesnb.uncertainty.scores import Scores
 
 RARE = 1e-12  # the probability of leaving a window
-CUT = 1e-12  # a transform is cut off where it is so small beside its place in the sum
+CUT = 1e-9  # a transform is cut off where it is so small beside its place in the sum
 FINE = 2.0**0.25  # widths are rounded up by this much at most, so that rows share theirs
 SPARE = 80.0  # what a window is widened by for a mean of the logistic function, whose own tails are exp(-|x|)
 FEW = 256  # nodes up to which a mean is taken from the density
-MOST_NODES = 1 << 19
-AT_ONCE = 1 << 18  # rows times nodes
+LAST = 12.0  # the last t for means of functions whose transforms are exp(-pi t)
+WIDE = 1024.0  # wider windows are given up
+FINEST, COARSEST, PER_PANEL = 0.06, 0.5, 32  # panels on which exp(i x t) is smooth for |x| up to 750, and 70
+FARTHEST = 740.0  # log-odds beyond which a probability is 0 or 1
+MOST_NODES = 1 << 17
+AT_ONCE, MOST_HELD = 1 << 18, 1 << 21  # rows times nodes, as they may turn out to be few and many
 
 
 class Exact(NamedTuple):
@@ -35,43 +39,133 @@ class Exact(NamedTuple):
 def invert(scores: Scores, cumulants: Array, level: Array, guess: Array, observed: bool) -> Exact:
     """The law of U_1 - U_0 of every row; `guess`, `(q, r)`, is near the quantiles at the levels."""
     lower, upper = _window(scores, cumulants, observed)
-    width = FINE ** np.ceil(np.log(upper - lower) / np.log(FINE))
+    width = _rounded(upper - lower)
     found = Exact(guess.copy(), np.empty(len(scores)))
-    for shared in np.unique(width):
-        group = np.flatnonzero(width == shared)
-        for part in blocks(len(group), max(int(AT_ONCE / shared), 1)):
-            rows = group[part]
-            step, centre = 2 * np.pi / shared, cumulants[0, rows]
-            phi = _transform(scores[rows], step, centre, observed, np.inf)
-            near, ends = found.quantiles[:, rows] - centre, (lower[rows] - centre, upper[rows] - centre)
-            parts = phi.real.copy(), phi.imag.copy()
-            kernels.odds.search(*parts, step, *ends, near, level)
-            found.quantiles[:, rows] = near + centre
-            if not observed and shared < SPARE and phi.shape[1] <= FEW:
-                mean = np.empty(len(rows))
-                kernels.odds.mean_by_density(*parts, step, ends[0], shared, centre, mean)
-                found.mean[rows] = mean
-            elif not observed:
-                found.mean[rows] = _logistic_mean(scores[rows], shared + SPARE, centre)
+    for shared, rows in _alike(width):
+        ends, way = np.stack([lower[rows], upper[rows]]), _in_window if shared <= WIDE else _by_panels
+        own = way(scores[rows], cumulants[0, rows], ends, found.quantiles[:, rows], (level, shared, observed))
+        found.quantiles[:, rows], found.mean[rows] = own
     return found
 
 
-def _transform(scores: Scores, step: float, centre: Array, observed: bool, last: float) -> Array:
-    """The characteristic function about the centre at (m + 1/2) step, `(r, n)`, as far as it matters, or to `last`."""
-    whole = np.logaddexp.reduce(scores.log_mean(), axis=1) if observed else np.zeros(len(scores))
+def _alike(width: Array) -> Iterator[tuple[float, Array]]:
+    """Rows of one width, some at a time."""
+    for shared in np.unique(width):
+        group = np.flatnonzero(width == shared)
+        for part in blocks(len(group), max(int(AT_ONCE / min(shared, WIDE)) // (1 if shared <= WIDE else 64), 1)):
+            yield float(shared), group[part]
+
+
+def _in_window(scores: Scores, centre: Array, ends: Array, guess: Array, asked: tuple[Array, float, bool]) -> Exact:
+    """Rows whose windows are as wide: one step for all of them."""
+    level, width, observed = asked
+    step, near = 2 * np.pi / width, guess - centre
+    phi = _transform(scores, step, centre, observed)
+    if phi is None:
+        half = len(scores) // 2
+        parts = (slice(0, half), slice(half, None))
+        found = [_in_window(scores[rows], centre[rows], ends[:, rows], guess[:, rows], asked) for rows in parts]
+        return Exact(*(np.concatenate(pair, axis=-1) for pair in zip(*found, strict=True)))
+    real, mean = (phi.real.copy(), phi.imag.copy()), np.empty(len(scores))
+    kernels.inversion.search(*real, step, *(ends - centre), near, level)
+    if not observed and width < SPARE and phi.shape[1] <= FEW:
+        kernels.inversion.mean_by_density(*real, step, ends[0] - centre, width, centre, mean)
+    elif not observed:
+        mean = means(spectrum(scores, width))
+    return Exact(near + centre, mean)
+
+
+def _by_panels(scores: Scores, centre: Array, ends: Array, guess: Array, asked: tuple[Array, float, bool]) -> Exact:
+    """Rows of such heavy tails that no window holds them: only what floats can tell from 0 and 1 is looked for."""
+    level, width, observed = asked
+    last = 16.0
+    while True:
+        t, weight = panels(width, last, FINEST)
+        each = np.exp(_log_terms(scores, 1j * t, observed) - _whole(scores, observed))
+        if (np.abs(each[..., -1]).sum(axis=0) < CUT * len(t)).all():
+            break
+        if len(t) >= MOST_NODES:
+            raise too_heavy(width)
+        last *= 2
+    phi, limit = each.sum(axis=0), np.full(len(scores), FARTHEST)
+    found = np.clip(guess, -FARTHEST, FARTHEST)
+    kernels.inversion.search_panels(phi.real.copy(), phi.imag.copy(), t, weight, -limit, limit, found, level)
+    found = np.where(np.abs(found) > FARTHEST - 1e-6, np.copysign(np.inf, found), found)
+    return Exact(found, means(Spectrum(t, weight, phi)))
+
+
+def _rounded(width: Array) -> Array:
+    return FINE ** np.ceil(np.log(width) / np.log(FINE))
+
+
+def spectra(scores: Scores, cumulants: Array) -> "Iterator[tuple[Array, Spectrum]]":
+    """Rows, and the transforms of U_1 - U_0 before they were seen, for means of functions."""
+    lower, upper = _window(scores, cumulants, False)
+    for shared, rows in _alike(_rounded(upper - lower)):
+        yield rows, spectrum(scores[rows], shared)
+
+
+class Spectrum(NamedTuple):
+    """A transform of the log-odds before the row was seen, `(r, n)`, at places t of some weights, `(n,)`."""
+
+    t: Array
+    weight: Array
+    phi: Array
+
+
+def spectrum(scores: Scores, width: float) -> Spectrum:
+    """For means of functions that decay: where the laws are wide, places are closer near 0."""
+    if width > WIDE:
+        t, weight = panels(width, LAST, COARSEST)
+    else:
+        step = 2 * np.pi / (width + SPARE)
+        t = (np.arange(LAST / step) + 0.5) * step
+        weight = np.full(len(t), step)
+    return Spectrum(t, weight, np.exp(_log_terms(scores, 1j * t, False)).sum(axis=0))
+
+
+def means(some: Spectrum) -> Array:
+    """E 1 / (1 + exp(-L)) = 1/2 + the integral of Im phi(t) / sinh(pi t)."""
+    return 0.5 + (some.weight * some.phi.imag / np.sinh(np.pi * np.minimum(some.t, 100.0))).sum(axis=1)
+
+
+def panels(width: float, last: float, coarsest: float) -> tuple[Array, Array]:
+    """Places and weights on (0, last): Gauss-Legendre's on panels that double up to a size, `2 of (n,)`.
+
+    On the scale of 1 / t a transform is smooth, whatever the scale of the law.
+    """
+    edges = [0.0, 1 / width]
+    while edges[-1] < last:
+        edges.append(edges[-1] + min(edges[-1], coarsest))
+    x, w = np.polynomial.legendre.leggauss(PER_PANEL)
+    left, size = np.array(edges[:-1])[:, None], np.diff(edges)[:, None]
+    return (left + size * (x + 1) / 2).ravel(), (size * w / 2).ravel()
+
+
+def _whole(scores: Scores, observed: bool) -> Array:
+    return np.logaddexp.reduce(scores.log_mean(), axis=1)[:, None] if observed else np.zeros((len(scores), 1))
+
+
+def _transform(scores: Scores, step: float, centre: Array, observed: bool) -> Array | None:
+    """The characteristic function about the centre at (m + 1/2) step, `(r, n)`, as far as it matters.
+
+    None if those of several rows are too long to be held at once.
+    """
+    whole = _whole(scores, observed)
     parts: list[Array] = []
     done = 0
     while True:
         n = max(32, done)
         t = (np.arange(done, done + n) + 0.5) * step
-        terms = _log_terms(scores, 1j * t, observed) - whole[:, None] - 1j * centre[:, None] * t
-        each = np.exp(terms)
+        each = np.exp(_log_terms(scores, 1j * t, observed) - whole - 1j * centre[:, None] * t)
         parts.append(each.sum(axis=0))
         done += n
-        if (np.abs(each[..., -1]).sum(axis=0) < CUT * done).all() or t[-1] > last:
+        if (np.abs(each[..., -1]).sum(axis=0) < CUT * done).all():
             return np.concatenate(parts, axis=1)
+        if len(scores) > 1 and done * len(scores) > MOST_HELD:
+            return None
         if done >= MOST_NODES:
-            raise too_heavy(step)
+            raise too_heavy(2 * np.pi / step)
 
 
 def _log_terms(scores: Scores, s: Array, observed: bool) -> Array:
@@ -103,7 +197,7 @@ def chernoff(moments: Callable[[Array], tuple[Array, Array]], spread: Array) -> 
     ends = np.full((2, *spread.shape), np.inf)
     while np.isinf(ends).any():  # a law of heavy tails has moments of a small order only
         if s[-1] < 1e-9:
-            raise too_heavy(1e-9)
+            raise too_heavy(1e9)
         for side, log_moments in enumerate(moments(s)):
             ends[side] = np.minimum(ends[side], ((log_moments + reach) / s).min(axis=-1))
         s = s[0] * 2.0 ** np.arange(-6, 0, 0.5)
@@ -123,17 +217,9 @@ def _real_moments(scores: Scores, s: Array, observed: bool) -> tuple[Array, Arra
     return left - whole, right - whole
 
 
-def _logistic_mean(scores: Scores, width: float, centre: Array) -> Array:
-    """E 1 / (1 + exp(-L)) of each row before it was seen: 1/2 + the integral of Im phi(t) / sinh(pi t)."""
-    step, last = 2 * np.pi / width, 12.0  # beyond which sinh(pi t) is 1e16
-    phi = _transform(scores, step, centre, False, last)
-    t = (np.arange(phi.shape[1]) + 0.5) * step
-    moved = (phi * np.exp(1j * centre[:, None] * t)).imag
-    return 0.5 + step * (moved / np.sinh(np.pi * np.minimum(t, 100.0))).sum(axis=1)
-
-
-def too_heavy(step: float) -> ValueError:
+def too_heavy(width: float) -> ValueError:
     return ValueError(
-        f"the law of a row's log-odds is spread over more than {2 * np.pi / step:.0e}: a level that a class never saw "
-        "has next to no smoothing. Use more, or method='draws'."
+        f"the law of a row's log-odds cannot be computed (it is some {width:.0e} wide): a level that a class never saw "
+        "has next to no smoothing, or a number is far out of all proportion. Use more smoothing, rows='observed' or "
+        "method='draws'."
     )

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.fft import next_fast_len
-from scipy.special import loggamma, psi
 
 from bayesnb.families.base import Array
 from bayesnb.threads import blocks
@@ -93,7 +92,7 @@ def characters(scores: Scores, kept: Array, observed: bool, narrow: bool) -> Ite
         if len(again):
             ray = group.ray._replace(size=2 * group.ray.size)
             if ray.size > LARGEST:
-                raise too_heavy(ray.step)
+                raise too_heavy(2 * np.pi / ray.step)
             queue.append(Group(group.rows[again], group.classes[again], ray))
 
 
@@ -111,7 +110,7 @@ def _groups(scores: Scores, kept: Array, shift: Array, observed: bool, narrow: b
         size = next_fast_len(int(4 * far / step), real=False)
         size += size % 2
         if size > LARGEST:
-            raise too_heavy(step)
+            raise too_heavy(wide)
         found.append(Group(rows, order[rows, :a], Ray(0.5 if observed else 0.0, step, size, float(start[rows].min()))))
     return found
 
@@ -145,26 +144,3 @@ def _on_ray(scores: Scores, classes: Array, shift: Array, ray: Ray) -> tuple[Arr
     n = len(ray.tau) // 2
     size = np.sort(own[..., n].real - own[..., 0].real, axis=1)  # a rest varies no less than one of its classes
     return np.exp(own[..., :n]) * rest[..., :n], np.exp(size[:, -1] + size[:, -2]) < CUT
-
-
-def entropy_kernel(line: float, t: Array) -> Array:
-    """The Fourier transform of -p log p, p = 1 / (1 + exp(-x)); on the line 1/2, of that times 2 cosh(x / 2)."""
-    if line:
-        return _entropy_kernel(0.5 + 1j * t) + _entropy_kernel(-0.5 + 1j * t)
-    return _entropy_kernel(1j * t)
-
-
-def _entropy_kernel(s: Array) -> Array:
-    """The integral of -p log p exp(s x): the derivative of a Beta function."""
-    return -(psi(1 + s) - psi(1)) * np.exp(loggamma(1 + s) + loggamma(-s))
-
-
-def means_and_entropies(scores: Scores, kept: Array, observed: bool) -> tuple[Array, Array]:
-    """E p_c, `(r, c)`, where the row is fixed, and the expected entropy, `(r,)`, under the law of p(y | x, theta)."""
-    mean, entropy = np.zeros(kept.shape), np.zeros(len(kept))
-    for some in characters(scores, kept, observed, narrow=False):
-        kernel = entropy_kernel(0.5 if observed else 0.0, some.t)
-        entropy[some.rows] = some.step / np.pi * (some.phi * kernel.conj()).real.sum(axis=(1, 2))
-        if not observed:
-            mean[some.rows[:, None], some.classes] = some.means()
-    return mean, entropy
