@@ -7,10 +7,13 @@ from typing import Any
 import pytest
 from benchmarks.__main__ import main
 from benchmarks.records import Results
+from benchmarks.sureness import AUTO, EXACT, SURENESS, UNCERTAINTY
 from benchmarks.workloads import WORKLOADS
 
 NAMES = ["G1", "G1-holes", "C1", "P1", "P1-20"]
-TINY = ["--scale", "0.002", "--seconds", "0", "--only", "G1,C1,P1", "--no-slopes", "--no-starts"]
+SURE = ["U-C8", "U-G16-10"]
+ALONE = ["--seconds", "0", "--no-slopes", "--no-starts"]
+TINY = ["--scale", "0.002", *ALONE, "--only", ",".join(["G1,C1,P1", *SURE])]
 
 
 @pytest.fixture(scope="module")
@@ -22,12 +25,11 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def changed(run: Path, **timing: Any) -> str:
-    """The path of a copy of the figures in which every timing is changed, and nothing but timings is kept."""
+def changed(run: Path, kind: str, **change: Any) -> str:
+    """The path of a copy of the figures in which every record of a kind is changed, and no other kind is kept."""
     said = json.loads((run / "run.json").read_text())
-    said = {**said, "memory": [], "timings": [{**entry, **timing} for entry in said["timings"]]}
     path = run / "changed.json"
-    path.write_text(json.dumps(said))
+    path.write_text(json.dumps({"machine": said["machine"], kind: [{**entry, **change} for entry in said[kind]]}))
     return str(path)
 
 
@@ -36,6 +38,22 @@ def test_a_run_times_both_sides_of_every_workload_asked_for(run: Path) -> None:
     assert list(dict.fromkeys(t.workload for t in results.timings)) == NAMES
     assert all(t.times == t.theirs / t.ours > 0 and t.spread[0] <= t.spread[1] for t in results.timings)
     assert {"numpy", "scikit-learn", "bayesnb"} <= set(results.machine["versions"])
+
+
+def test_a_run_times_everything_that_says_how_sure_a_prediction_is(run: Path) -> None:
+    costs = Results.from_json((run / "run.json").read_text()).costs
+    assert list(dict.fromkeys(c.workload for c in costs)) == SURE
+    for name in SURE:
+        assert {*AUTO, *EXACT, *UNCERTAINTY} <= {c.operation for c in costs if c.workload == name}
+    assert all(c.times == c.seconds / c.other > 0 and c.spread[0] <= c.spread[1] for c in costs)
+
+
+def test_a_quick_run_times_only_what_has_an_aim(tmp_path: Path) -> None:
+    path = tmp_path / "quick.json"
+    main([*ALONE, "--only", "U-C8", "--json", str(path)])
+    costs = Results.from_json(path.read_text()).costs
+    assert [c.operation for c in costs] == [*AUTO, *EXACT]
+    assert all(c.most is not None for c in costs)
 
 
 def test_a_run_gives_scikit_learns_numbers(run: Path) -> None:
@@ -54,10 +72,12 @@ def test_the_tables_have_a_line_for_every_figure(run: Path, capsys: pytest.Captu
     main(["--read", str(run / "run.json")])
     lines = capsys.readouterr().out.splitlines()
     assert sum(line.split()[:1] == ["G1"] for line in lines) == 3 + 1 + len(results.memory[:2])
+    assert sum(line.startswith("U-") for line in lines) == len(results.costs)
     main(["--read", str(run / "run.json"), "--markdown"])
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 2 + len(NAMES)
-    assert {line.count("|") for line in lines} == {8}
+    for table, names, bars in zip(capsys.readouterr().out.split("\n\n"), (NAMES, SURE), (8, 10), strict=True):
+        lines = table.splitlines()
+        assert [line.split(":")[0] for line in lines[2:]] == [f"| {name}" for name in names]
+        assert {line.count("|") for line in lines} == {bars}
 
 
 def test_the_picture_names_the_workloads_but_not_those_against_ourselves(run: Path) -> None:
@@ -68,11 +88,16 @@ def test_the_picture_names_the_workloads_but_not_those_against_ourselves(run: Pa
 
 @pytest.mark.parametrize(("target", "status"), [(1e9, 1), (1e-9, 0)])
 def test_check_fails_where_a_target_is_missed_by_far(run: Path, target: float, status: int) -> None:
-    assert main(["--read", changed(run, target=target), "--check"]) == status
+    assert main(["--read", changed(run, "timings", target=target), "--check"]) == status
+
+
+@pytest.mark.parametrize(("most", "status"), [(1e-9, 1), (1e9, 0)])
+def test_check_fails_where_being_sure_takes_far_longer_than_it_may(run: Path, most: float, status: int) -> None:
+    assert main(["--read", changed(run, "costs", most=most), "--check"]) == status
 
 
 def test_check_tells_what_missed(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    main(["--read", changed(run, target=1e9), "--check"])
+    main(["--read", changed(run, "timings", target=1e9), "--check"])
     assert "C1 predict" in capsys.readouterr().err
 
 
@@ -83,5 +108,5 @@ def test_an_unknown_workload_is_bad_usage(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_a_workload_has_its_own_name() -> None:
-    names = [work.name for work in WORKLOADS]
+    names = [work.name for work in (*WORKLOADS, *SURENESS)]
     assert len(set(names)) == len(names)

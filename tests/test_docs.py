@@ -3,12 +3,13 @@
 import contextlib
 import io
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.benchmarks.page import contests, sureness
 from tests.benchmarks.records import Results
-from tests.benchmarks.show import markdown
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -32,6 +33,7 @@ def test_the_readme_gives_the_two_commands() -> None:
     assert "uv run pytest" in README
 
 
-def test_the_readme_has_the_table_that_the_benchmark_wrote() -> None:
-    results = Results.from_json((ROOT / "tests" / "benchmarks" / "full.json").read_text())
-    assert markdown(results) in README
+@pytest.mark.parametrize(("name", "table"), [("full", contests), ("intervals", sureness)])
+def test_the_readme_has_the_table_that_the_benchmark_wrote(name: str, table: Callable[[Results], str]) -> None:
+    results = Results.from_json((ROOT / "tests" / "benchmarks" / f"{name}.json").read_text())
+    assert table(results) in README

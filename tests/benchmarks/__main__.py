@@ -4,23 +4,28 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from .cold import starts
 from .contest import How, Workload
 from .measure import machine
+from .page import markdown
 from .picture import draw
-from .records import Agreement, Memory, Results, Timing
-from .show import markdown, report
+from .records import KINDS, Results
+from .show import report
 from .slopes import slopes
+from .sureness import SURENESS, Sureness
 from .workloads import WORKLOADS
 
 EXAMPLES = """examples:
   python -m tests.benchmarks                               all of it, on fewer rows, in two minutes
   python -m tests.benchmarks --only G1,M1 --no-slopes --no-starts
   python -m tests.benchmarks --scale full --json full.json --picture times.svg
+  python -m tests.benchmarks --only U --no-slopes --no-starts   intervals and uncertainty, ours against ours
   python -m tests.benchmarks --read full.json --markdown   the table for a page, from an earlier run
   python -m tests.benchmarks --check                       exit status 1 if a target is missed by a factor of two
 """
+EVERY: list[Workload | Sureness] = [*WORKLOADS, *SURENESS]
 SCALES = {"quick": None, "full": 1.0}
 SECONDS = {"quick": 0.2, "full": 3.0}
 
@@ -48,13 +53,9 @@ def measured(asked: argparse.Namespace) -> Results:
     found = []
     for work in asked.only:
         say(f"{work.name}: {work.about}")
-        found += work.run(work, how)
-    results = Results(
-        machine() | {"scale": asked.scale, "threads": how.threads},
-        [record for record in found if isinstance(record, Timing)],
-        [record for record in found if isinstance(record, Agreement)],
-        [record for record in found if isinstance(record, Memory)],
-    )
+        found += work.measure(how)
+    by_kind: dict[str, Any] = {name: [each for each in found if isinstance(each, kind)] for name, kind in KINDS.items()}
+    results = Results(machine() | {"scale": asked.scale, "threads": how.threads}, **by_kind)
     if asked.slopes:
         say("slopes")
         results.slopes.extend(slopes(how))
@@ -68,14 +69,15 @@ def say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def chosen(names: str) -> list[Workload]:
-    """The workloads of these names; G1 stands for G1-holes too."""
-    known = {work.name: work for work in WORKLOADS}
+def chosen(names: str) -> list[Workload | Sureness]:
+    """The workloads of these names; G1 stands for G1-holes too, and U for all that begin with it."""
+    known = {work.name: work for work in EVERY}
+    groups = {name: name.split("-")[0] for name in known}
     asked = names.split(",")
-    unknown = set(asked) - set(known)
+    unknown = set(asked) - set(known) - set(groups.values())
     if unknown:
         raise argparse.ArgumentTypeError(f"no workload {', '.join(sorted(unknown))}; there are {', '.join(known)}")
-    return [work for name, work in known.items() if name in asked or name.split("-")[0] in asked]
+    return [work for name, work in known.items() if name in asked or groups[name] in asked]
 
 
 def scale(text: str) -> str:
@@ -89,13 +91,13 @@ def parser() -> argparse.ArgumentParser:
     """The command line."""
     line = argparse.ArgumentParser(
         prog="python -m tests.benchmarks",
-        description="Every workload side by side with scikit-learn, in one process, call by call in turn.",
+        description="Every workload side by side with scikit-learn, or with ourselves, in one process, in turn.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = line.add_argument
     add("--scale", type=scale, default="quick", help="quick (default), full, or a factor for the full numbers of rows")
-    add("--only", type=chosen, default=WORKLOADS, metavar="G1,M1", help="these workloads; G1 includes G1-holes")
+    add("--only", type=chosen, default=EVERY, metavar="G1,M1", help="these workloads; G1 includes G1-holes")
     add("--threads", type=int, metavar="N", help="n_jobs of our estimators (default: theirs)")
     add("--seconds", type=float, metavar="S", help="for each operation (default 0.2, full 3); three rounds at least")
     add("--no-memory", dest="memory", action="store_false", help="do not measure memory")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy import sparse
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_digits, load_iris
 
 Array = np.ndarray
 Table = tuple[Any, Array]  # what is known, and the labels
@@ -98,3 +98,10 @@ def iris(rows: int, kind: str) -> Table:
     """Iris as an array, a list of lists or a frame, however many rows are asked for."""
     x, y = load_iris(return_X_y=True, as_frame=kind == "frame")
     return (x.tolist() if kind == "list" else x), np.asarray(y)
+
+
+def digits(rows: int) -> Table:
+    """Handwritten digits, shuffled, however many rows are asked for."""
+    x, y = load_digits(return_X_y=True)
+    order = np.random.default_rng(SEED).permutation(len(y))
+    return x[order], y[order]

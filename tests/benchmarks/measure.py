@@ -21,15 +21,19 @@ PACKAGES = ("bayesnb", "numpy", "scipy", "numba", "scikit-learn", "pandas")
 FEWEST = 3  # rounds
 PROCESS = Path("/proc/self")
 
+Clock = Callable[[], float]
 
-def interleaved(calls: Sequence[Callable[[], Any]], seconds: float, loops: int = 1) -> list[list[float]]:
+
+def interleaved(
+    calls: Sequence[Callable[[], Any]], seconds: float, loops: int = 1, clock: Clock = perf_counter
+) -> list[list[float]]:
     """Seconds of each call, taken in turn: A B A B ..., three rounds at least, until `seconds` in all are spent."""
     gc.collect()
     taken: list[list[float]] = [[] for _ in calls]
     end = perf_counter() + seconds
     while len(taken[-1]) < FEWEST or perf_counter() < end:
         for call, own in zip(calls, taken, strict=True):
-            own.append(timeit(call, number=loops) / loops)  # with the garbage collector off
+            own.append(timeit(call, timer=clock, number=loops) / loops)  # with the garbage collector off
     return taken
 
 

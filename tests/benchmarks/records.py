@@ -100,6 +100,34 @@ class Memory:
 
 
 @dataclass(frozen=True)
+class Cost:
+    """The processor's seconds a row, medians, as a multiple of something else of ours; `spread` over rounds."""
+
+    workload: str
+    about: str
+    shape: tuple[int, int]
+    operation: str
+    against: str
+    seconds: float
+    other: float
+    times: float
+    spread: tuple[float, float]
+    rounds: int
+    most: float | None = None
+
+    @property
+    def ok(self) -> bool | None:
+        return None if self.most is None else self.times <= self.most
+
+    @property
+    def failed(self) -> bool:
+        return self.most is not None and self.times > SLACK * self.most
+
+    def __str__(self) -> str:
+        return f"{self.workload} {self.operation}: {self.times:.2f} times {self.against}, at most {self.most}"
+
+
+@dataclass(frozen=True)
 class Slope:
     """How our time grows along one axis: 1 is in proportion."""
 
@@ -147,7 +175,16 @@ class Start:
         return f"{self.family}, {self.cache} cache: first call {self.worst:.1f} s, at most {FIRST_CALL:g}. {self.said}"
 
 
-type Record = Timing | Agreement | Memory | Slope | Start
+KINDS: dict[str, type] = {
+    "timings": Timing,
+    "agreements": Agreement,
+    "memory": Memory,
+    "costs": Cost,
+    "slopes": Slope,
+    "starts": Start,
+}
+
+type Record = Timing | Agreement | Memory | Cost | Slope | Start
 
 
 @dataclass(frozen=True)
@@ -158,13 +195,14 @@ class Results:
     timings: list[Timing] = field(default_factory=list)
     agreements: list[Agreement] = field(default_factory=list)
     memory: list[Memory] = field(default_factory=list)
+    costs: list[Cost] = field(default_factory=list)
     slopes: list[Slope] = field(default_factory=list)
     starts: list[Start] = field(default_factory=list)
 
     @property
     def failures(self) -> list[str]:
         """What missed its goal, and by far."""
-        every: tuple[Record, ...] = (*self.timings, *self.agreements, *self.memory, *self.slopes, *self.starts)
+        every: list[Record] = [record for name in KINDS for record in getattr(self, name)]
         return [str(record) for record in every if record.failed]
 
     def to_json(self) -> str:
@@ -173,6 +211,5 @@ class Results:
     @classmethod
     def from_json(cls, text: str) -> Self:
         said = json.loads(text)
-        kinds = {"timings": Timing, "agreements": Agreement, "memory": Memory, "slopes": Slope, "starts": Start}
-        lists = {name: [kind(**entry) for entry in said[name]] for name, kind in kinds.items()}
+        lists = {name: [kind(**entry) for entry in said.get(name, [])] for name, kind in KINDS.items()}
         return cls(said["machine"], **lists)

@@ -1,9 +1,9 @@
-"""A run's results as plain tables for a terminal, and as Markdown for a page."""
+"""A run's results as plain tables for a terminal."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from .records import SLOPE, Memory, Results, Slope, Timing
+from .records import SLOPE, Cost, Results, Slope, Timing
 
 Rows = Sequence[Sequence[str]]
 
@@ -12,7 +12,7 @@ def report(results: Results) -> str:
     """All tables that have rows, one below the other."""
     where = results.machine
     versions = ", ".join(f"{name} {number}" for name, number in where["versions"].items())
-    tables = (times, agreement, memory, slopes, starts)
+    tables = (times, agreement, memory, costs, slopes, starts)
     about = f"rows: {where['scale']}; {where['cores']} cores; {versions}"
     return "\n\n".join([about, *filter(None, (table(results) for table in tables))])
 
@@ -68,6 +68,28 @@ def memory(results: Results) -> str:
     return aligned(header, rows, left=(0, 1, 6))
 
 
+def costs(results: Results) -> str:
+    """What it takes to know how sure a prediction is, beside something else of ours."""
+    header = ("microseconds a row", "operation", "", "against", "", "times", "range", "most", "ok", "table", "shape")
+    rows = [
+        (
+            c.workload,
+            c.operation,
+            number(1e6 * c.seconds),
+            c.against,
+            number(1e6 * c.other),
+            number(c.times),
+            f"{number(c.spread[0])}..{number(c.spread[1])}",
+            "-" if c.most is None else f"{c.most:g}",
+            mark(c.ok),
+            c.about,
+            shape(c),
+        )
+        for c in results.costs
+    ]
+    return aligned(header, rows, left=(0, 1, 3, 8, 9))
+
+
 def slopes(results: Results) -> str:
     """One line for each family and operation."""
     header = (f"slope, at most {SLOPE}", "operation", "rows", "features", "classes", "ok")
@@ -98,36 +120,6 @@ def starts(results: Results) -> str:
     return aligned(header, rows, left=(0, 1, 6, 7))
 
 
-def markdown(results: Results) -> str:
-    """A line for each workload: both sides' times, how many times faster, memory at the peak."""
-    head = (
-        "| | rows x columns | `fit`, ms | times faster, aim | `predict_proba`, ms | times faster, aim | memory, MB |",
-        "|---|---|---|---|---|---|---|",
-    )
-    lines = []
-    for (name, about, sides), of in groupby(results.timings, lambda t: (t.workload, t.about, shape(t))):
-        by = {timing.operation: timing for timing in of}
-        fit, predict, plugged = by.get("fit") or by.get("partial_fit"), by.get("predict"), by.get("plug-in")
-        faster = cell(predict)[1] + (f" ({number(plugged.times)} plugged in)" if plugged else "")
-        peaks = ", ".join(pair(m) for m in results.memory if m.workload == name)
-        lines.append(
-            f"| {name}: {about} | {sides} | {' | '.join(cell(fit))} | {cell(predict)[0]} | {faster} | {peaks} |"
-        )
-    return "\n".join((*head, *lines))
-
-
-def cell(timing: Timing | None) -> tuple[str, str]:
-    """Milliseconds, theirs → ours, and how many times faster."""
-    if timing is None:
-        return "", ""
-    aim = "" if timing.target is None else f", {timing.target:g}"
-    return f"{number(1e3 * timing.theirs)} → {number(1e3 * timing.ours)}", f"**{number(timing.times)}**{aim}"
-
-
-def pair(record: Memory) -> str:
-    return f"{megabytes(record.theirs)} → {megabytes(record.ours)}"
-
-
 def aligned(header: Sequence[str], rows: Rows, left: Sequence[int]) -> str:
     """Columns of equal width, to the right but for those named; nothing if there are no rows."""
     if not rows:
@@ -146,8 +138,8 @@ def number(value: float) -> str:
     return f"{value:,.{digits}f}"
 
 
-def shape(timing: Timing) -> str:
-    return " x ".join(f"{side:,}" for side in timing.shape)
+def shape(record: Timing | Cost) -> str:
+    return " x ".join(f"{side:,}" for side in record.shape)
 
 
 def goal(timing: Timing) -> str:

@@ -1,0 +1,77 @@
+"""A run's results as Markdown tables for a page."""
+
+from collections.abc import Mapping
+from itertools import groupby
+
+from .records import Cost, Memory, Results, Timing
+from .show import megabytes, number, shape
+
+
+def markdown(results: Results) -> str:
+    """The tables that have rows, one below the other."""
+    return "\n\n".join(filter(None, (contests(results), sureness(results))))
+
+
+def contests(results: Results) -> str:
+    """A line for each workload: both sides' times, how many times faster, memory at the peak."""
+    head = (
+        "| | rows x columns | `fit`, ms | times faster, aim | `predict_proba`, ms | times faster, aim | memory, MB |",
+        "|---|---|---|---|---|---|---|",
+    )
+    lines = []
+    for (name, about, sides), of in groupby(results.timings, lambda t: (t.workload, t.about, shape(t))):
+        by = {timing.operation: timing for timing in of}
+        fit, predict, plugged = by.get("fit") or by.get("partial_fit"), by.get("predict"), by.get("plug-in")
+        faster = cell(predict)[1] + (f" ({number(plugged.times)} plugged in)" if plugged else "")
+        peaks = ", ".join(pair(m) for m in results.memory if m.workload == name)
+        lines.append(
+            f"| {name}: {about} | {sides} | {' | '.join(cell(fit))} | {cell(predict)[0]} | {faster} | {peaks} |"
+        )
+    return "\n".join((*head, *lines)) if lines else ""
+
+
+def cell(timing: Timing | None) -> tuple[str, str]:
+    """Milliseconds, theirs → ours, and how many times faster."""
+    if timing is None:
+        return "", ""
+    aim = "" if timing.target is None else f", {timing.target:g}"
+    return f"{number(1e3 * timing.theirs)} → {number(1e3 * timing.ours)}", f"**{number(timing.times)}**{aim}"
+
+
+def pair(record: Memory) -> str:
+    return f"{megabytes(record.theirs)} → {megabytes(record.ours)}"
+
+
+def sureness(results: Results) -> str:
+    """A line for each workload: microseconds a row, and how many times as long as what it is compared with."""
+    head = (
+        '| µs a row, observed / fixed | `predict_proba` | `"auto"` | times, at most '
+        '| 1,000 draws | and quantiles | `"exact"` | times, at most | `uncertainty` |',
+        "|---|---|---|---|---|---|---|---|---|",
+    )
+    lines = []
+    for (name, about), of in groupby(results.costs, lambda cost: (cost.workload, cost.about)):
+        by = {cost.operation: cost for cost in of}
+        seconds = {cost.against: cost.other for cost in by.values()} | {each: by[each].seconds for each in by}
+        cells = (
+            micros(seconds, "predict_proba"),
+            *both(by, "auto"),
+            micros(seconds, "draws"),
+            micros(seconds, "draws, quantiles"),
+            *both(by, "exact"),
+            both(by, "uncertainty")[0],
+        )
+        lines.append(f"| {name}: {about} | {' | '.join(cells)} |")
+    return "\n".join((*head, *lines)) if lines else ""
+
+
+def micros(seconds: Mapping[str, float], operation: str) -> str:
+    return number(1e6 * seconds[operation]) if operation in seconds else ""
+
+
+def both(by: Mapping[str, Cost], method: str) -> tuple[str, str]:
+    """Of rows observed / fixed: microseconds, and how many times as long as something that they are to stay below."""
+    of = [by[name] for rows in ("observed", "fixed") if (name := f"{method}, {rows}") in by]
+    most = {cost.most for cost in of} - {None}
+    times = " / ".join(f"**{number(cost.times)}**" for cost in of)
+    return " / ".join(number(1e6 * cost.seconds) for cost in of), f"{times}, {most.pop():g}" if most else ""
