@@ -13,7 +13,7 @@ from scipy.special import loggamma, psi, xlogy
 from bayesnb.families.base import Array
 from bayesnb.model import normalised
 from bayesnb.threads import blocks, in_order
-from bayesnb.uncertainty.inversion import means, spectra
+from bayesnb.uncertainty.inversion import half_spectrum, means, spectra
 from bayesnb.uncertainty.scores import Scores
 from bayesnb.uncertainty.softmax import active, characters
 
@@ -58,38 +58,35 @@ def _of_rows(scores: Scores, observed: bool) -> tuple[Array, Array]:
             mean[good], entropy[good] = _of_rows(scores[good], observed)
         return mean, entropy
     kept = active(scores, log_mean, observed, HOPELESS)
-    if observed:
-        return np.exp(normalised(log_mean)), _of_many(scores, kept, True)[1]
     few = kept.sum(axis=1) == 2
     mean, entropy = np.zeros(kept.shape), np.zeros(len(kept))
-    if few.any():
-        mean[few], entropy[few] = _of_pairs(scores[few], kept[few])
-    if not few.all():
-        mean[~few], entropy[~few] = _of_many(scores[~few], kept[~few], False)
-    mean = np.clip(mean, 0.0, 1.0)
+    for rows, of_rows in ((few, _of_pairs), (~few, _of_many)):
+        if rows.any():
+            mean[rows], entropy[rows] = of_rows(scores[rows], kept[rows], observed)
+    mean = np.exp(normalised(log_mean)) if observed else np.clip(mean, 0.0, 1.0)
     return mean / mean.sum(axis=1, keepdims=True), entropy
 
 
-def _of_pairs(scores: Scores, kept: Array) -> tuple[Array, Array]:
-    """Rows with two active classes, before they were seen."""
+def _of_pairs(scores: Scores, kept: Array, observed: bool) -> tuple[Array, Array]:
+    """Rows with two active classes; the means are those before the rows were seen."""
     mean, entropy = np.zeros(kept.shape), np.empty(len(kept))
     pairs = np.argsort(~kept, axis=1, kind="stable")[:, :2]
-    sign = np.array([-1.0, 1.0, -1.0, 1.0])[:, None]
     for i, j in np.unique(pairs, axis=0):
         group = np.flatnonzero((pairs == (i, j)).all(axis=1))
         two = scores[group].of([i, j])
-        cumulants = two.cumulants()
-        for rows, some in spectra(two, cumulants[..., 1] + sign * cumulants[..., 0]):
-            at = group[rows]
-            mean[at, j] = means(some)
-            mean[at, i] = 1 - mean[at, j]
-            kernel = some.weight * entropy_kernel(0.0, some.t).real
+        found = [(np.arange(len(two)), half_spectrum(two))] if observed else spectra(two)
+        for rows, some in found:
+            at, line = group[rows], 0.5 if observed else 0.0
+            kernel = some.weight * entropy_kernel(line, some.t).real
             entropy[at] = 2 / np.pi * (some.phi.real * kernel).sum(axis=1)
+            if not observed:
+                mean[at, j] = means(some)
+                mean[at, i] = 1 - mean[at, j]
     return mean, entropy
 
 
 def _of_many(scores: Scores, kept: Array, observed: bool) -> tuple[Array, Array]:
-    """Any number of active classes; the means are those before the rows were seen."""
+    """The same for any number of active classes."""
     mean, entropy = np.zeros(kept.shape), np.zeros(len(kept))
     for some in characters(scores, kept, observed, narrow=False):
         kernel = entropy_kernel(0.5 if observed else 0.0, some.t)

@@ -76,14 +76,16 @@ def intervals(scores: Scores, prob: float, observed: bool, method: str, n_jobs: 
         part = possible[rows]
         alone = part.cumulants()
         seen = part.cumulants(1.0) if observed else alone
-        good = np.isfinite(alone).all(axis=(0, 2)) & np.isfinite(seen).all(axis=(0, 2))
-        places, known = np.arange(rows.start, rows.stop), Known(alone, seen, part.log_mean())
-        if not good.all():
-            for array in law:
-                array[rows] = np.nan
-            part, places, known = part[good], places[good], known.of(good)
-        for array, found in zip(law, of_rows(part, known, asked), strict=True):
-            array[np.ix_(places, live)] = found
+        known = Known(alone, seen, part.log_mean())
+        if np.isfinite(alone).all() and np.isfinite(seen).all():
+            found = of_rows(part, known, asked)
+        else:
+            good = np.isfinite(alone).all(axis=(0, 2)) & np.isfinite(seen).all(axis=(0, 2))
+            found = Law(*np.full((4, len(part), possible.classes), np.nan))
+            for array, own in zip(found, of_rows(part[good], known.of(good), asked), strict=True):
+                array[good] = own
+        for array, own in zip(law, found, strict=True):
+            array[rows, live] = own
 
     list(in_order(some, blocks(len(scores), max(ROWS // possible.classes, 1)), n_jobs))
     return law

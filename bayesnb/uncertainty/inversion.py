@@ -22,6 +22,7 @@ FINE = 2.0**0.25  # widths are rounded up by this much at most, so that rows sha
 SPARE = 80.0  # what a window is widened by for a mean of the logistic function, whose own tails are exp(-|x|)
 FEW = 256  # nodes up to which a mean is taken from the density
 LAST = 12.0  # the last t for means of functions whose transforms are exp(-pi t)
+HALF_WIDTH = 130.0  # of a window that holds all laws on the line 1/2
 WIDE = 1024.0  # wider windows are given up
 FINEST, COARSEST, PER_PANEL = 0.06, 0.5, 32  # panels on which exp(i x t) is smooth for |x| up to 750, and 70
 FARTHEST = 740.0  # log-odds beyond which a probability is 0 or 1
@@ -98,9 +99,9 @@ def _rounded(width: Array) -> Array:
     return FINE ** np.ceil(np.log(width) / np.log(FINE))
 
 
-def spectra(scores: Scores, cumulants: Array) -> "Iterator[tuple[Array, Spectrum]]":
+def spectra(scores: Scores) -> "Iterator[tuple[Array, Spectrum]]":
     """Rows, and the transforms of U_1 - U_0 before they were seen, for means of functions."""
-    lower, upper = _window(scores, cumulants, False)
+    lower, upper = _window(scores, scores.cumulants().sum(axis=2), False)  # of which the second is that of U_1 - U_0
     for shared, rows in _alike(_rounded(upper - lower)):
         yield rows, spectrum(scores[rows], shared)
 
@@ -122,6 +123,17 @@ def spectrum(scores: Scores, width: float) -> Spectrum:
         t = (np.arange(LAST / step) + 0.5) * step
         weight = np.full(len(t), step)
     return Spectrum(t, weight, np.exp(_log_terms(scores, 1j * t, False)).sum(axis=0))
+
+
+def half_spectrum(scores: Scores) -> Spectrum:
+    """The transform once the row was seen, on the line 1/2: of exp((U_0 + U_1) / 2) in units of the row's probability.
+
+    Its law has tails of exp(-|x| / 2) at most, whatever the row.
+    """
+    step = 2 * np.pi / HALF_WIDTH
+    t = (np.arange(LAST / step) + 0.5) * step
+    own = scores.transform(0.5 + 1j * t)
+    return Spectrum(t, np.full(len(t), step), np.exp(own[:, 1] + own[:, 0].conj() - _whole(scores, True)))
 
 
 def means(some: Spectrum) -> Array:

@@ -17,12 +17,12 @@ from scipy.fft import next_fast_len
 
 from bayesnb.families.base import Array
 from bayesnb.threads import blocks
-from bayesnb.uncertainty.inversion import FINE, SPARE, chernoff, too_heavy
+from bayesnb.uncertainty.inversion import FINE, HALF_WIDTH, SPARE, chernoff, too_heavy
 from bayesnb.uncertainty.rays import Ray, of_the_rest
 from bayesnb.uncertainty.scores import Scores
 
 SURE = 28.0  # minus the log of a probability that is taken for 0
-HALF_WIDTH, HALF_START = 130.0, -52.0  # on the line a = 1/2 all laws have tails of exp(-|x| / 2) at most
+HALF_START = -52.0  # where log E - U starts on the line 1/2, for the most probable class at 0
 NEEDED = 9.0  # the least t that is reached; the kernels of means and entropies are exp(-pi t)
 CUT = 1e-10  # the size at which a characteristic function is cut off
 LARGEST = 1 << 18  # size of a ray
