@@ -3,7 +3,7 @@
 Errors of an interval are on the probability scale: |F(reported quantile) - nominal|, F by an oracle.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from itertools import pairwise
 from typing import Any
@@ -180,16 +180,16 @@ TWO_CLASSES: dict[str, Callable[[], Scene]] = {
     "a class without rows": no_rows,
 }
 MANY_CLASSES: dict[str, tuple[Callable[[], Scene], Callable[..., Sample], int]] = {
-    "iris": (partial(iris, (0, 1, 2)), drawn, 300_000),
+    "iris": (partial(iris, (0, 1, 2)), drawn, 200_000),
     "iris, tempered, known class prior": (
         partial(iris, (0, 1, 2), temper=0.5, class_prior=[0.2, 0.3, 0.5]),
         drawn,
-        300_000,
+        200_000,
     ),
     "dice": (partial(dice, 1.0, classes=3, train=12, columns=4), tabulated, 300_000),
     "dice, smoothing 0.1": (partial(dice, 0.1, classes=4, train=40, columns=4, rows=2), tabulated, 300_000),
     "mixed": (partial(mixed, 3), drawn, 200_000),
-    "a class without rows": (partial(no_rows, 3), drawn, 300_000),
+    "a class without rows": (partial(no_rows, 3), drawn, 200_000),
     "ten dice": (partial(dice, 1.0, classes=10, train=100, columns=3, rows=1), tabulated, 200_000),
     "ten digits": (partial(digits, tuple(range(10)), rows=1), tabulated, 200_000),
     "fifty dice": (partial(dice, 1.0, classes=50, train=500, columns=5, rows=1), tabulated, 100_000),
@@ -278,7 +278,7 @@ def test_the_oracles_transforms_are_means_over_draws(belief: Any, x: float, s: c
 
 
 @pytest.mark.parametrize("rows", LAWS)
-@pytest.mark.parametrize("name", ["iris", "dice, smoothing 0.01", "bernoulli", "poisson", "mixed", "far out"])
+@pytest.mark.parametrize("name", ["iris", "dice, smoothing 0.01", "poisson", "mixed", "far out"])
 def test_quadrature_agrees_with_draws(name: str, rows: str) -> None:
     law, exact = row_law(name, 1), exact_law(name, 1, rows)
     sample = drawn(law, rows, 100_000, seed=3)
@@ -406,8 +406,11 @@ def any_model(seed: int) -> Scene:
     return scene(NaiveBayes(family, **said).fit(table[:n], label[:n]), table[n:])
 
 
-@pytest.mark.parametrize("seeds", [range(15), pytest.param(range(15, 90), marks=pytest.mark.slow)], ids=["few", "many"])
-def test_exact_intervals_and_entropies_of_random_models_are_right(seeds: range) -> None:
+ODD_SEEDS = (12, 18, 20, 24, 39)  # two heavy tails, few words under a known class prior, a text of no words
+
+
+@pytest.mark.parametrize("seeds", [ODD_SEEDS, pytest.param(range(40), marks=pytest.mark.slow)], ids=["odd", "many"])
+def test_exact_intervals_and_entropies_of_random_models_are_right(seeds: Sequence[int]) -> None:
     judged = 0
     for seed in seeds:
         own = any_model(seed)
@@ -426,7 +429,7 @@ def test_exact_intervals_and_entropies_of_random_models_are_right(seeds: range) 
                 if row == 0:
                     assert float(parts["probability"][0, 1]) == pytest.approx(law.mean(), abs=1e-6), told
                     assert float(parts["aleatoric"][0]) == pytest.approx(law.mean_entropy(), abs=1e-6), told
-    assert judged > 4 * len(seeds)
+    assert judged > 3 * len(seeds)
 
 
 @pytest.mark.parametrize("rows", LAWS)
@@ -969,27 +972,27 @@ def gaussian_world(rng: np.random.Generator, chosen: bool) -> tuple[Any, Array, 
 @pytest.mark.slow
 @pytest.mark.parametrize("world", [dice_world, gaussian_world])
 def test_intervals_of_rows_from_the_population_hold_what_they_promise(world: Callable) -> None:
-    share, error = coverage(partial(world, chosen=False), "observed", 1000, seed=1)
+    share, error = coverage(partial(world, chosen=False), "observed", 800, seed=1)
     assert np.all(np.abs(share - PROBS) < 4 * error), f"{share} of {PROBS}, +-{error}"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("world", [dice_world, gaussian_world])
 def test_intervals_of_chosen_rows_hold_what_they_promise(world: Callable) -> None:
-    share, error = coverage(partial(world, chosen=True), "fixed", 1000, seed=2)
+    share, error = coverage(partial(world, chosen=True), "fixed", 800, seed=2)
     assert np.all(np.abs(share - PROBS) < 4 * error), f"{share} of {PROBS}, +-{error}"
 
 
 @pytest.mark.slow
 def test_the_law_of_chosen_rows_is_too_narrow_for_rows_from_the_population() -> None:
     """So the two laws can be told apart: intervals that do not know that x is evidence too."""
-    share, error = coverage(partial(dice_world, chosen=False), "fixed", 1000, seed=1)
+    share, error = coverage(partial(dice_world, chosen=False), "fixed", 800, seed=1)
     assert np.all(share - PROBS < -4 * error), f"{share} of {PROBS}, +-{error}"
 
 
 @pytest.mark.slow
 def test_the_law_of_rows_from_the_population_is_wrong_for_a_row_chosen_far_out() -> None:
-    share, error = coverage(partial(gaussian_world, chosen=True), "observed", 1000, seed=2)
+    share, error = coverage(partial(gaussian_world, chosen=True), "observed", 800, seed=2)
     assert np.all(share - PROBS < -5 * error), f"{share} of {PROBS}, +-{error}"
 
 
