@@ -22,6 +22,7 @@ _HOME = {
     "Gamma": "families",
     "NormalInverseGamma": "families",
     "UnseenLevelWarning": "schema",
+    "DrawnWarning": "uncertainty.draws",
     "plot_nomogram": "figures",
     "plot_waterfall": "figures",
 }
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from bayesnb.figures import plot_nomogram as plot_nomogram
     from bayesnb.figures import plot_waterfall as plot_waterfall
     from bayesnb.schema import UnseenLevelWarning as UnseenLevelWarning
+    from bayesnb.uncertainty.draws import DrawnWarning as DrawnWarning
 
 
 def __getattr__(name: str) -> Any:

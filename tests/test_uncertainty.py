@@ -135,7 +135,7 @@ def test_the_rest_of_normal_scores_has_the_cumulants_of_a_brute_force_sum() -> N
     share = np.exp(mean + spread**2 / 2)[None]
     share /= share.sum()
     rest, rest_seen, probability = np.empty_like(alone), np.empty_like(alone), np.empty_like(share)
-    kernels.rest.rests(alone, seen, share, np.ones((1, 4), bool), rest, rest_seen, probability, np.empty(1, bool))
+    kernels.rest.rests(alone, seen, share, np.ones((1, 4), bool), rest, rest_seen, probability, np.empty(1))
     for c in range(4):
         others = [k for k in range(4) if k != c]
         u = np.stack(np.meshgrid(*(mean[k] + spread[k] * z for k in others)))

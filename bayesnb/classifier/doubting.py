@@ -56,6 +56,10 @@ class Doubter(Learnt):
         The mean of a skewed law can lie outside its interval; the median never does. Intervals hold if the model
         does: no interval knows that features depend on each other, see `temper`.
 
+        Among three or more classes, ends below 1e-12 are orders of magnitude, or 0. And where someone chose a row so
+        far out, or with levels of so little smoothing, that one class's score has endless tails, its law among three
+        or more classes is drawn, with a `DrawnWarning`; "exact" refuses it.
+
         Examples
         --------
         >>> from bayesnb import GaussianNB
@@ -78,7 +82,7 @@ class Doubter(Learnt):
         return export.datasets.dataset(table.index, self.classes_, {}, named, said)
 
     def uncertainty(self, X: Any, rows: str = "observed") -> Any:
-        """The entropy of each row's label, in nats, and its two parts; exact, without draws.
+        """The entropy of each row's label, in nats, and its two parts: exact, without draws.
 
         Parameters
         ----------
@@ -91,6 +95,10 @@ class Doubter(Learnt):
             By obs_id: `entropy` of `probability`; `aleatoric`, the expected entropy of p(y | x, theta), which more
             training does not take away; `epistemic`, their difference, the mutual information of label and
             parameters, which it does; `log_density`, how usual the row is. By (obs_id, class): `probability`.
+
+        Notes
+        -----
+        Rows that `predict_interval` would draw are drawn here too, with a `DrawnWarning`.
 
         Examples
         --------

@@ -101,19 +101,14 @@ def search_panels(
     for i in range(len(re)):
         for q in range(len(level)):
             low, high = lower[i], upper[i]
-            x = min(max(start[q, i], low), high)
-            while high - low > 1e-10 * (1.0 + abs(x)):
-                share, density = panel_distribution(re[i], im[i], t, weight, x)
+            while high - low > 1e-9:
+                x = 0.5 * (low + high)
+                share, _ = panel_distribution(re[i], im[i], t, weight, x)
                 if share > level[q]:
                     high = x
                 else:
                     low = x
-                new = x - (share - level[q]) / density if density > 0 else np.inf
-                moved = abs(new - x)
-                x = new if low < new < high else 0.5 * (low + high)
-                if moved <= 1e-10 * (1.0 + abs(x)):
-                    break
-            start[q, i] = x
+            start[q, i] = 0.5 * (low + high)
 
 
 @compiled

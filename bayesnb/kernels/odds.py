@@ -20,6 +20,7 @@ CERTAIN = 1e-22  # a variance that is rounding
 STEPS = 60  # of a search for a quantile, at most
 BENT, MIXED = 0.02, 0.01
 FAR = 8.0  # standard deviations
+FLAT = 1000.0  # a standard deviation
 REACH_OF_Z = 7  # of a normal, when a function of it is summed
 NEAR = 1e-7  # how close to its level a quantile of a mixture is found
 ROOT_2, ROOT_2PI = np.sqrt(2.0), np.sqrt(2.0 * np.pi)
@@ -156,6 +157,10 @@ def logistic_mean(laws: Array, out: Array) -> None:
     value = np.empty(REACH_OF_Z * 2000)
     for i in range(laws.shape[1]):
         mean, (spread, skew, kurtosis) = laws[0, i], standard(laws[:, i])
+        if spread > FLAT:  # next to which the logistic function is a step
+            share, _ = normal_share(laws[:, i], 0.0)
+            out[i] = 1.0 - share
+            continue
         step = 0.75 if spread < 1.6 else 1.2 / spread
         half = min(int(REACH_OF_Z / step), REACH_OF_Z * 1000 - 1)
         n = 2 * half + 1

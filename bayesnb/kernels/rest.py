@@ -17,33 +17,75 @@ REACH = 6.5  # of z
 LOG_EXPONENTIAL = (-0.5772156649015329, 1.6449340668482264, -2.4041138063191885, 6.493939402266829)
 TINY = 1e-290
 WIDE, WILD = 60.0, 1.2  # a standard deviation and a bend
+NARROW = 0.02  # a standard deviation
 SMALL = 1e-4  # up to here exp(-y) is 1 - y + y**2 / 2 - y**3 / 6
 
 
 @compiled
 def rests(
-    alone: Array, seen: Array, share: Array, active: Array, rest: Array, rest_seen: Array, mean: Array, wild: Array
+    alone: Array, seen: Array, share: Array, active: Array, rest: Array, rest_seen: Array, mean: Array, crude: Array
 ) -> None:
     """Cumulants of the rest of each class, `(4, r, c), (4, r, c), (r, c), (r, c) -> (4, r, c), (4, r, c), (r, c)`.
 
     `rest_seen` is the law in which one of the rest has seen the row, `mean` the expected probability before any has.
     Only active classes count; the rest of another one is the most probable class, as is that of each class of a row
-    whose scores are too wild for sums of their laws, which `wild`, `(r,)`, tells.
+    whose scores are too wild for sums of their laws. `crude`, `(r,)`, is what that adds to errors.
     """
-    classes = share.shape[1]
     for i in range(len(share)):
-        best, few, wild[i] = np.argmax(share[i]), 0, False
-        for c in range(classes):
+        few, widest, wild = 0, 0.0, False
+        for c in range(share.shape[1]):
             if active[i, c]:
                 few += 1
-                wild[i] |= is_wild(alone[:, i, c]) or is_wild(seen[:, i, c])
-        wild[i] &= few > 2
-        for c in range(classes):
-            if not active[i, c] or few == 2 or wild[i]:
-                other = best if c != best else partner(active[i], c)
-                rest[:, i, c], rest_seen[:, i, c] = alone[:, i, other], seen[:, i, other]
-        if few > 2 and not wild[i]:
+                widest = max(widest, alone[1, i, c])
+                wild |= is_wild(alone[:, i, c]) or is_wild(seen[:, i, c])
+        narrow = few > 2 and widest < NARROW * NARROW
+        wild &= few > 2 and not narrow
+        crude[i] = np.inf if wild else 0.1 * widest if narrow and widest > 1e-5 else 0.0
+        of_pairs(alone[:, i], seen[:, i], share[i], active[i], rest[:, i], rest_seen[:, i], few == 2 or wild)
+        if narrow:
+            narrow_rests(alone[:, i], seen[:, i], share[i], active[i], rest[:, i], rest_seen[:, i])
+        elif few > 2 and not wild:
             rest_of_row(alone[:, i], seen[:, i], share[i], active[i], rest[:, i], rest_seen[:, i], mean[i])
+
+
+@compiled
+def of_pairs(
+    alone: Array, seen: Array, share: Array, active: Array, rest: Array, rest_seen: Array, every: bool
+) -> None:
+    """One other class in place of the rest, for inactive classes or every one of them."""
+    best = np.argmax(share)
+    for c in range(len(share)):
+        if every or not active[c]:
+            other = best if c != best else partner(active, c)
+            rest[:, c], rest_seen[:, c] = alone[:, other], seen[:, other]
+
+
+@compiled
+def narrow_rests(alone: Array, seen: Array, share: Array, active: Array, rest: Array, rest_seen: Array) -> None:
+    """Scores that hardly vary: W is linear in them, but for its mean."""
+    for c in range(len(share)):
+        if active[c]:
+            top = -np.inf
+            for k in range(len(share)):
+                if active[k] and k != c:
+                    top = max(top, alone[0, k])
+            whole = level = 0.0
+            for k in range(len(share)):
+                if active[k] and k != c:
+                    whole += np.exp(alone[0, k] - top)
+                    level += share[k]
+            rest[:, c] = 0.0
+            shift = 0.0
+            for k in range(len(share)):
+                if active[k] and k != c:
+                    q = np.exp(alone[0, k] - top) / whole
+                    rest[0, c] += 0.5 * q * (1.0 - q) * alone[1, k]
+                    shift += share[k] / level * q * (seen[0, k] - alone[0, k])
+                    for n in range(1, 4):
+                        rest[n, c] += q ** (n + 1) * alone[n, k]
+            rest[0, c] += top + np.log(whole)
+            rest_seen[:, c] = rest[:, c]
+            rest_seen[0, c] += shift
 
 
 @compiled
@@ -69,7 +111,7 @@ def rest_of_row(
     first, dead, last = np.inf, np.inf, np.inf  # by `last` all classes but one are dead, by `dead` one
     for k in range(classes):
         if active[k]:
-            first = min(first, -alone[0, k] - 0.5 * alone[1, k])
+            first = min(first, -top(alone[:, k]), -top(seen[:, k]))
             end = REACH * np.sqrt(alone[1, k]) - alone[0, k]
             dead, last = min(dead, end), min(last, max(dead, end))
     first, size = first - LEFT, int((last + 3.7 - first + LEFT) / STEP) + 2
@@ -112,6 +154,16 @@ def rest_of_row(
 
 
 @compiled
+def top(law: Array) -> float:
+    """About the largest value of a score, and at least its mean."""
+    spread, skew, kurtosis = standard(law)
+    most = 0.0
+    for k in range(14):
+        most = max(most, bent(0.5 * k, skew, kurtosis))
+    return law[0] + spread * most
+
+
+@compiled
 def gumbel(law: Array, first: float, survival: Array, density: Array) -> None:
     """P(log E - U > v) and the density at v = first + g STEP, for U of four cumulants."""
     mean, (spread, skew, kurtosis) = law[0], standard(law)
@@ -123,16 +175,16 @@ def gumbel(law: Array, first: float, survival: Array, density: Array) -> None:
         weight[k] = exp(-0.5 * z * z)
         whole += weight[k]
         y[k] = np.exp(min(first + mean + spread * bent(z, skew, kurtosis), 700.0))
-    grow, moment, most = np.exp(STEP), np.zeros(4), 0.0
+    grow, moment, most = np.exp(STEP), np.zeros(3), y.max()
     for k in range(len(y)):
-        most = max(most, y[k])
-        moment[0] += weight[k] * y[k]
-        moment[1] += weight[k] * y[k] * y[k]
-        moment[2] += weight[k] * y[k] ** 3
+        part = y[k] / most
+        moment[0] += weight[k] * part / whole
+        moment[1] += weight[k] * part * part / whole
+        moment[2] += weight[k] * part**3 / whole
     early = min(max(int(np.log(SMALL / most) / STEP), 0), len(survival))
     for g in range(early):
-        growth = np.exp(STEP * g)
-        one, two, three = moment[0] * growth / whole, moment[1] * growth**2 / whole, moment[2] * growth**3 / whole
+        level = most * np.exp(STEP * g)
+        one, two, three = moment[0] * level, moment[1] * level**2, moment[2] * level**3
         survival[g], density[g] = 1.0 - one + two / 2.0 - three / 6.0, one - two + three / 2.0
     y *= np.exp(STEP * early)
     for g in range(early, len(survival)):

@@ -102,9 +102,10 @@ def student_transform(
     """
     features, n = x.shape[1], len(re)
     p, q, turns = np.zeros(n), np.zeros(n), np.zeros(n)  # the product is 1 + p + iq
-    longest = 0.0
+    longest, most = 0.0, LARGE
     for k in range(n):
         longest = max(longest, np.hypot(re[k], im[k]))
+        most = most if re[k] >= 0.0 else 0.0  # a product may then become small, and p has no digits beside 1
     for i in range(len(x)):
         for c in range(len(location)):
             total, bound = out[i, c], 1.0
@@ -118,7 +119,7 @@ def student_transform(
                     rho = spread[c, j] + width[c, j] * d * d
                     bound *= 1.0 + rho * longest
                     multiply(rho, re, im, p, q, turns)
-                if j == features - 1 or shape[c, j + 1] != shape[c, j] or bound > LARGE:
+                if j == features - 1 or shape[c, j + 1] != shape[c, j] or bound > most:
                     take_log(shape[c, j], re, im, p, q, turns, total)
                     bound = 1.0
 

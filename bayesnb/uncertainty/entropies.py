@@ -13,9 +13,10 @@ from scipy.special import loggamma, psi, xlogy
 from bayesnb.families.base import Array
 from bayesnb.model import normalised
 from bayesnb.threads import blocks, in_order
+from bayesnb.uncertainty.draws import drawn_proba
 from bayesnb.uncertainty.inversion import half_spectrum, means, spectra
 from bayesnb.uncertainty.scores import Scores
-from bayesnb.uncertainty.softmax import active, characters
+from bayesnb.uncertainty.softmax import active, characters, tame
 
 HOPELESS = 32.0  # minus the log of an expected probability that is left out
 ROWS = 1 << 10  # at once
@@ -44,8 +45,8 @@ def entropies(scores: Scores, observed: bool, n_jobs: int | None = 1) -> Entropi
 
     list(in_order(some, blocks(len(scores), ROWS), n_jobs))
     entropy = -xlogy(probability, probability).sum(axis=1)
-    epistemic = np.maximum(entropy - aleatoric, 0.0)  # below 0 is rounding
-    return Entropies(probability, entropy, entropy - epistemic, epistemic)
+    aleatoric = np.clip(aleatoric, 0.0, entropy)  # beyond is rounding
+    return Entropies(probability, entropy, aleatoric, entropy - aleatoric)
 
 
 def _of_rows(scores: Scores, observed: bool) -> tuple[Array, Array]:
@@ -88,6 +89,12 @@ def _of_pairs(scores: Scores, kept: Array, observed: bool) -> tuple[Array, Array
 def _of_many(scores: Scores, kept: Array, observed: bool) -> tuple[Array, Array]:
     """The same for any number of active classes."""
     mean, entropy = np.zeros(kept.shape), np.zeros(len(kept))
+    if not observed and not (fine := tame(scores, kept)).all():
+        proba = drawn_proba(scores[~fine])
+        mean[~fine], entropy[~fine] = proba.mean(axis=0), -xlogy(proba, proba).sum(axis=-1).mean(axis=0)
+        if fine.any():
+            mean[fine], entropy[fine] = _of_many(scores[fine], kept[fine], False)
+        return mean, entropy
     for some in characters(scores, kept, observed, narrow=False):
         kernel = entropy_kernel(0.5 if observed else 0.0, some.t)
         entropy[some.rows] = some.step / np.pi * (some.phi * kernel.conj()).real.sum(axis=(1, 2))

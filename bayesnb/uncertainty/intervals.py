@@ -17,11 +17,12 @@ from bayesnb import kernels
 from bayesnb.families.base import Array
 from bayesnb.model import normalised
 from bayesnb.threads import blocks, in_order
-from bayesnb.uncertainty.inversion import invert
+from bayesnb.uncertainty.draws import drawn_proba
+from bayesnb.uncertainty.inversion import invert, too_heavy
 from bayesnb.uncertainty.scores import Scores
-from bayesnb.uncertainty.softmax import Characters, active, characters
+from bayesnb.uncertainty.softmax import Characters, active, characters, tame
 
-TOLERANCES = {"auto": 1e-3, "fast": 0.02, "exact": 1e-8}  # errors on the probability scale
+TOLERANCES = {"auto": 1e-3, "fast": 0.02, "exact": 1e-6}  # errors on the probability scale
 HOPELESS = 28.0  # minus the log of a probability that does not matter to any other class
 FAR = 32.0  # how far from their middle log-odds are looked for among many classes
 ROWS = 1 << 15  # at once, times classes
@@ -82,8 +83,9 @@ def intervals(scores: Scores, prob: float, observed: bool, method: str, n_jobs: 
         else:
             good = np.isfinite(alone).all(axis=(0, 2)) & np.isfinite(seen).all(axis=(0, 2))
             found = Law(*np.full((4, len(part), possible.classes), np.nan))
-            for array, own in zip(found, of_rows(part[good], known.of(good), asked), strict=True):
-                array[good] = own
+            if good.any():
+                for array, own in zip(found, of_rows(part[good], known.of(good), asked), strict=True):
+                    array[good] = own
         for array, own in zip(law, found, strict=True):
             array[rows, live] = own
 
@@ -126,24 +128,25 @@ def _of_many(scores: Scores, known: Known, asked: Asked) -> Law:
     share = np.exp(normalised(known.log_mean))
     kept = active(scores, known.log_mean, asked.observed, HOPELESS)
     rest, rest_seen, mean = np.empty_like(known.alone), np.empty_like(known.seen), np.full(share.shape, np.nan)
-    wild = np.empty(len(share), bool)
-    kernels.rest.rests(known.alone, known.seen, share, kept, rest, rest_seen, mean, wild)
+    crude = np.empty(len(share))
+    kernels.rest.rests(known.alone, known.seen, share, kept, rest, rest_seen, mean, crude)
     own, others = ([array.reshape(4, -1) for array in pair] for pair in (known[:2], (rest, rest_seen)))
     ends, error, law = _expanded((own[0], own[1]), (others[0], others[1]), share.reshape(-1), asked)
     ends, law = ends.reshape(-1, *share.shape), law.reshape(4, *share.shape)
     found = Odds(share if asked.observed else _means(law, mean), ends)
-    slow = wild | (kept & ~(error.reshape(share.shape) <= asked.tolerance)).any(axis=1)
+    slow = (kept & ~(error.reshape(share.shape) + crude[:, None] <= asked.tolerance)).any(axis=1)
     if slow.any():
         _invert_many(scores, np.flatnonzero(slow), kept, law, asked, found)
-    return Law(found.mean, *(expit(ends[q]) for q in (1, 0, 2)))
+    ends = np.sort(ends, axis=0)
+    mean = found.mean if asked.observed else found.mean / found.mean.sum(axis=1, keepdims=True)
+    return Law(mean, *(expit(ends[q]) for q in (1, 0, 2)))
 
 
 def _means(law: Array, mean: Array) -> Array:
     """Means before the row was seen: those that the sums over several classes gave, and the laws' own."""
     logistic = np.empty(mean.size)
     kernels.odds.logistic_mean(law.reshape(4, -1), logistic)
-    mean = np.where(np.isnan(mean), logistic.reshape(mean.shape), mean)
-    return mean / mean.sum(axis=1, keepdims=True)
+    return np.where(np.isnan(mean), logistic.reshape(mean.shape), mean)
 
 
 def _invert_many(scores: Scores, slow: Array, kept: Array, law: Array, asked: Asked, found: Odds) -> None:
@@ -158,6 +161,11 @@ def _invert_many(scores: Scores, slow: Array, kept: Array, law: Array, asked: As
         if not asked.observed:
             found.mean[rows, j], found.mean[rows, i] = exact.mean, 1 - exact.mean
     many = slow[~few]
+    if len(many) and not asked.observed:
+        drawn = many[~tame(scores[many], kept[many])]
+        many = np.setdiff1d(many, drawn)
+        if len(drawn):
+            _draw(scores[drawn], drawn, asked, found)
     if len(many):
         for some in characters(scores[many], kept[many], asked.observed, narrow=True):
             at = many[some.rows][:, None], some.classes
@@ -165,6 +173,15 @@ def _invert_many(scores: Scores, slow: Array, kept: Array, law: Array, asked: As
             found.quantiles[:, *at] = search(some, law[0][at], found.quantiles[:, *at], level, found.mean[at])
             if not asked.observed:
                 found.mean[at] = some.means()
+
+
+def _draw(scores: Scores, rows: Array, asked: Asked, found: Odds) -> None:
+    """What remains: rows, chosen by someone, with three or more classes of which one's score has endless tails."""
+    if asked.tolerance < min(TOLERANCES["auto"], TOLERANCES["fast"]):
+        raise too_heavy(np.inf)
+    proba = drawn_proba(scores)
+    found.quantiles[:, rows] = logit(np.quantile(proba, ndtr(asked.z), axis=0))
+    found.mean[rows] = proba.mean(axis=0)
 
 
 def _search(some: Characters, middle: Array, guess: Array, level: Array, mean: Array) -> Array:

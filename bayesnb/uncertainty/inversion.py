@@ -23,10 +23,10 @@ SPARE = 80.0  # what a window is widened by for a mean of the logistic function,
 FEW = 256  # nodes up to which a mean is taken from the density
 LAST = 12.0  # the last t for means of functions whose transforms are exp(-pi t)
 HALF_WIDTH = 130.0  # of a window that holds all laws on the line 1/2
-WIDE = 1024.0  # wider windows are given up
+WIDE = 4096.0  # wider windows are given up
 FINEST, COARSEST, PER_PANEL = 0.06, 0.5, 32  # panels on which exp(i x t) is smooth for |x| up to 750, and 70
 FARTHEST = 740.0  # log-odds beyond which a probability is 0 or 1
-MOST_NODES = 1 << 17
+MOST_NODES = 1 << 15
 AT_ONCE, MOST_HELD = 1 << 18, 1 << 21  # rows times nodes, as they may turn out to be few and many
 
 
@@ -43,9 +43,9 @@ def invert(scores: Scores, cumulants: Array, level: Array, guess: Array, observe
     width = _rounded(upper - lower)
     found = Exact(guess.copy(), np.empty(len(scores)))
     for shared, rows in _alike(width):
-        ends, way = np.stack([lower[rows], upper[rows]]), _in_window if shared <= WIDE else _by_panels
-        own = way(scores[rows], cumulants[0, rows], ends, found.quantiles[:, rows], (level, shared, observed))
-        found.quantiles[:, rows], found.mean[rows] = own
+        ends, near = np.stack([lower[rows], upper[rows]]), found.quantiles[:, rows]
+        own = _in_window(scores[rows], cumulants[0, rows], ends, near, (level, shared, observed))
+        found.quantiles[:, rows], found.mean[rows] = np.sort(own.quantiles, axis=0), own.mean
     return found
 
 
@@ -53,7 +53,7 @@ def _alike(width: Array) -> Iterator[tuple[float, Array]]:
     """Rows of one width, some at a time."""
     for shared in np.unique(width):
         group = np.flatnonzero(width == shared)
-        for part in blocks(len(group), max(int(AT_ONCE / min(shared, WIDE)) // (1 if shared <= WIDE else 64), 1)):
+        for part in blocks(len(group), max(int(AT_ONCE / shared), 1)):
             yield float(shared), group[part]
 
 
@@ -62,6 +62,8 @@ def _in_window(scores: Scores, centre: Array, ends: Array, guess: Array, asked: 
     level, width, observed = asked
     step, near = 2 * np.pi / width, guess - centre
     phi = _transform(scores, step, centre, observed)
+    if phi is None and len(scores) == 1:
+        return _by_panels(scores, guess, asked)
     if phi is None:
         half = len(scores) // 2
         parts = (slice(0, half), slice(half, None))
@@ -72,12 +74,12 @@ def _in_window(scores: Scores, centre: Array, ends: Array, guess: Array, asked: 
     if not observed and width < SPARE and phi.shape[1] <= FEW:
         kernels.inversion.mean_by_density(*real, step, ends[0] - centre, width, centre, mean)
     elif not observed:
-        mean = means(spectrum(scores, width))
+        mean = means(spectrum(scores, _room(ends[0], ends[1]).max()))
     return Exact(near + centre, mean)
 
 
-def _by_panels(scores: Scores, centre: Array, ends: Array, guess: Array, asked: tuple[Array, float, bool]) -> Exact:
-    """Rows of such heavy tails that no window holds them: only what floats can tell from 0 and 1 is looked for."""
+def _by_panels(scores: Scores, guess: Array, asked: tuple[Array, float, bool]) -> Exact:
+    """A row of such heavy tails that no window holds it: only what floats can tell from 0 and 1 is looked for."""
     level, width, observed = asked
     last = 16.0
     while True:
@@ -85,7 +87,7 @@ def _by_panels(scores: Scores, centre: Array, ends: Array, guess: Array, asked: 
         each = np.exp(_log_terms(scores, 1j * t, observed) - _whole(scores, observed))
         if (np.abs(each[..., -1]).sum(axis=0) < CUT * len(t)).all():
             break
-        if len(t) >= MOST_NODES:
+        if len(t) >= 8 * MOST_NODES:
             raise too_heavy(width)
         last *= 2
     phi, limit = each.sum(axis=0), np.full(len(scores), FARTHEST)
@@ -102,8 +104,13 @@ def _rounded(width: Array) -> Array:
 def spectra(scores: Scores) -> "Iterator[tuple[Array, Spectrum]]":
     """Rows, and the transforms of U_1 - U_0 before they were seen, for means of functions."""
     lower, upper = _window(scores, scores.cumulants().sum(axis=2), False)  # of which the second is that of U_1 - U_0
-    for shared, rows in _alike(_rounded(upper - lower)):
+    for shared, rows in _alike(_rounded(_room(lower, upper))):
         yield rows, spectrum(scores[rows], shared)
+
+
+def _room(lower: Array, upper: Array) -> Array:
+    """The width of a window about 0 that holds a law and what decays like exp(-|x|)."""
+    return 2 * np.maximum(np.abs(lower), np.abs(upper)) + SPARE
 
 
 class Spectrum(NamedTuple):
@@ -119,7 +126,7 @@ def spectrum(scores: Scores, width: float) -> Spectrum:
     if width > WIDE:
         t, weight = panels(width, LAST, COARSEST)
     else:
-        step = 2 * np.pi / (width + SPARE)
+        step = 2 * np.pi / width
         t = (np.arange(LAST / step) + 0.5) * step
         weight = np.full(len(t), step)
     return Spectrum(t, weight, np.exp(_log_terms(scores, 1j * t, False)).sum(axis=0))
@@ -138,7 +145,8 @@ def half_spectrum(scores: Scores) -> Spectrum:
 
 def means(some: Spectrum) -> Array:
     """E 1 / (1 + exp(-L)) = 1/2 + the integral of Im phi(t) / sinh(pi t)."""
-    return 0.5 + (some.weight * some.phi.imag / np.sinh(np.pi * np.minimum(some.t, 100.0))).sum(axis=1)
+    mean = 0.5 + (some.weight * some.phi.imag / np.sinh(np.pi * np.minimum(some.t, 100.0))).sum(axis=1)
+    return np.clip(mean, 0.0, 1.0)
 
 
 def panels(width: float, last: float, coarsest: float) -> tuple[Array, Array]:
@@ -161,7 +169,7 @@ def _whole(scores: Scores, observed: bool) -> Array:
 def _transform(scores: Scores, step: float, centre: Array, observed: bool) -> Array | None:
     """The characteristic function about the centre at (m + 1/2) step, `(r, n)`, as far as it matters.
 
-    None if those of several rows are too long to be held at once.
+    None if it takes too many places, or those of several rows are too long to be held at once.
     """
     whole = _whole(scores, observed)
     parts: list[Array] = []
@@ -174,10 +182,8 @@ def _transform(scores: Scores, step: float, centre: Array, observed: bool) -> Ar
         done += n
         if (np.abs(each[..., -1]).sum(axis=0) < CUT * done).all():
             return np.concatenate(parts, axis=1)
-        if len(scores) > 1 and done * len(scores) > MOST_HELD:
+        if done >= MOST_NODES or (len(scores) > 1 and done * len(scores) > MOST_HELD):
             return None
-        if done >= MOST_NODES:
-            raise too_heavy(2 * np.pi / step)
 
 
 def _log_terms(scores: Scores, s: Array, observed: bool) -> Array:
@@ -204,12 +210,12 @@ def chernoff(moments: Callable[[Array], tuple[Array, Array]], spread: Array) -> 
     `moments` gives the logs of E exp(-s X) and E exp(s X), `(n,) -> (..., n)`, for laws of a spread `(...)`.
     """
     reach = -np.log(RARE)
-    best = np.sqrt(2 * reach) / spread  # of a normal law
+    best = np.sqrt(2 * reach) / np.maximum(spread, 1e-4)  # of a normal law
     s = 2.0 ** np.arange(np.log2(best.min()) - 1, np.log2(best.max()) + 1.5, 0.5)
     ends = np.full((2, *spread.shape), np.inf)
     while np.isinf(ends).any():  # a law of heavy tails has moments of a small order only
-        if s[-1] < 1e-9:
-            raise too_heavy(1e9)
+        if s[-1] < 1e-100:
+            raise too_heavy(1e100)
         for side, log_moments in enumerate(moments(s)):
             ends[side] = np.minimum(ends[side], ((log_moments + reach) / s).min(axis=-1))
         s = s[0] * 2.0 ** np.arange(-6, 0, 0.5)

@@ -118,8 +118,14 @@ def _groups(scores: Scores, kept: Array, shift: Array, observed: bool, narrow: b
 def _reach(scores: Scores, kept: Array) -> Array:
     """Where the transforms of the log-odds would be small, were the two least spread scores normal."""
     least = np.sort(np.where(kept, scores.cumulants()[1], np.inf), axis=1)[:, :2].sum(axis=1)
-    far = np.sqrt(-2 * np.log(CUT) / least)
+    far = np.sqrt(-2 * np.log(CUT) / np.maximum(least, 1e-10))
     return np.maximum(FINE ** np.ceil(np.log(far) / np.log(FINE)), NEEDED)
+
+
+def tame(scores: Scores, kept: Array) -> Array:
+    """Rows whose scores, before they were seen, lie within a window that a ray can have, `(r,)`."""
+    width, _ = _extent(scores, kept, np.zeros(len(scores)))
+    return 2 * NEEDED * width / np.pi < LARGEST / 4
 
 
 def _extent(scores: Scores, kept: Array, shift: Array) -> tuple[Array, Array]:
