@@ -56,7 +56,7 @@ class Doubter(Learnt):
         The mean of a skewed law can lie outside its interval; the median never does. Intervals hold if the model
         does: no interval knows that features depend on each other, see `temper`.
 
-        Among three or more classes, ends below 1e-12 are orders of magnitude, or 0. And where someone chose a row so
+        Among three or more classes, ends below 1e-12 are orders of magnitude. And where someone chose a row so
         far out, or with levels of so little smoothing, that one class's score has endless tails, its law among three
         or more classes is drawn, with a `DrawnWarning`; "exact" refuses it.
 

@@ -28,8 +28,8 @@ def rests(
     """Cumulants of the rest of each class, `(4, r, c), (4, r, c), (r, c), (r, c) -> (4, r, c), (4, r, c), (r, c)`.
 
     `rest_seen` is the law in which one of the rest has seen the row, `mean` the expected probability before any has.
-    Only active classes count; the rest of another one is the most probable class, as is that of each class of a row
-    whose scores are too wild for sums of their laws. `crude`, `(r,)`, is what that adds to errors.
+    Only active classes count. The rest of each class of a row whose scores are too wild for sums of their laws is the
+    most probable class; `crude`, `(r,)`, is what that adds to errors.
     """
     for i in range(len(share)):
         few, widest, wild = 0, 0.0, False
@@ -41,21 +41,22 @@ def rests(
         narrow = few > 2 and widest < NARROW * NARROW
         wild &= few > 2 and not narrow
         crude[i] = np.inf if wild else 0.1 * widest if narrow and widest > 1e-5 else 0.0
-        of_pairs(alone[:, i], seen[:, i], share[i], active[i], rest[:, i], rest_seen[:, i], few == 2 or wild)
         if narrow:
             narrow_rests(alone[:, i], seen[:, i], share[i], active[i], rest[:, i], rest_seen[:, i])
-        elif few > 2 and not wild:
+        elif not wild:
             rest_of_row(alone[:, i], seen[:, i], share[i], active[i], rest[:, i], rest_seen[:, i], mean[i])
+        if few == 2 or wild:
+            of_pairs(alone[:, i], seen[:, i], share[i], active[i], rest[:, i], rest_seen[:, i], wild)
 
 
 @compiled
 def of_pairs(
     alone: Array, seen: Array, share: Array, active: Array, rest: Array, rest_seen: Array, every: bool
 ) -> None:
-    """One other class in place of the rest, for inactive classes or every one of them."""
+    """One other class in place of the rest, for the two active classes, or for every one."""
     best = np.argmax(share)
     for c in range(len(share)):
-        if every or not active[c]:
+        if every or active[c]:
             other = best if c != best else partner(active, c)
             rest[:, c], rest_seen[:, c] = alone[:, other], seen[:, other]
 
@@ -64,28 +65,26 @@ def of_pairs(
 def narrow_rests(alone: Array, seen: Array, share: Array, active: Array, rest: Array, rest_seen: Array) -> None:
     """Scores that hardly vary: W is linear in them, but for its mean."""
     for c in range(len(share)):
-        if active[c]:
-            top = -np.inf
-            for k in range(len(share)):
-                if active[k] and k != c:
-                    top = max(top, alone[0, k])
-            whole = level = 0.0
-            for k in range(len(share)):
-                if active[k] and k != c:
-                    whole += np.exp(alone[0, k] - top)
-                    level += share[k]
-            rest[:, c] = 0.0
-            shift = 0.0
-            for k in range(len(share)):
-                if active[k] and k != c:
-                    q = np.exp(alone[0, k] - top) / whole
-                    rest[0, c] += 0.5 * q * (1.0 - q) * alone[1, k]
-                    shift += share[k] / level * q * (seen[0, k] - alone[0, k])
-                    for n in range(1, 4):
-                        rest[n, c] += q ** (n + 1) * alone[n, k]
-            rest[0, c] += top + np.log(whole)
-            rest_seen[:, c] = rest[:, c]
-            rest_seen[0, c] += shift
+        most = -np.inf
+        for k in range(len(share)):
+            if active[k] and k != c:
+                most = max(most, alone[0, k])
+        whole = level = shift = 0.0
+        for k in range(len(share)):
+            if active[k] and k != c:
+                whole += np.exp(alone[0, k] - most)
+                level += share[k]
+        rest[:, c] = 0.0
+        for k in range(len(share)):
+            if active[k] and k != c:
+                q = np.exp(alone[0, k] - most) / whole
+                rest[0, c] += 0.5 * q * (1.0 - q) * alone[1, k]
+                shift += share[k] / level * q * (seen[0, k] - alone[0, k])
+                for n in range(1, 4):
+                    rest[n, c] += q ** (n + 1) * alone[n, k]
+        rest[0, c] += most + np.log(whole)
+        rest_seen[:, c] = rest[:, c]
+        rest_seen[0, c] += shift
 
 
 @compiled
@@ -151,6 +150,16 @@ def rest_of_row(
                 mean[c] += STEP * density[c, g] * product
             cumulants_of_rest(others[0], first, rest[:, c])
             cumulants_of_rest(others[1], first, rest_seen[:, c])
+    every, every_seen = np.empty(size), np.empty(size)
+    for g in range(size):
+        product = np.exp(total[0, g])
+        every[g] = product * total[1, g]
+        level = total[3, g] + likely[1, g]
+        every_seen[g] = product * (total[2, g] + likely[0, g] + level * total[1, g])
+    for c in range(classes):
+        if not active[c]:
+            cumulants_of_rest(every, first, rest[:, c])
+            cumulants_of_rest(every_seen, first, rest_seen[:, c])
 
 
 @compiled

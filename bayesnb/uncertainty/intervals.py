@@ -193,11 +193,11 @@ def _search(some: Characters, middle: Array, guess: Array, level: Array, mean: A
 
 
 def _search_half(some: Characters, middle: Array, guess: Array, level: Array, mean: Array) -> Array:
-    """Quantiles given the row, `(q, r, a)`; one too far out to be found is where the probability is 0 or 1."""
+    """Quantiles given the row, `(q, r, a)`; of one too far out to be found, the guess gives the order of magnitude."""
     phi, share = some.phi.reshape(-1, some.phi.shape[-1]), mean.reshape(-1)
     middle = np.clip(logit(share), -FAR, FAR)
     lower, upper = middle - FAR, middle + FAR
     ends = guess.reshape(len(level), -1).copy()
     kernels.inversion.search_half(phi.real.copy(), phi.imag.copy(), some.step, 1 - share, lower, upper, ends, level)
-    ends = np.where(ends < lower + 1e-6, -np.inf, np.where(ends > upper - 1e-6, np.inf, ends))
-    return ends.reshape(guess.shape)
+    low, high = np.minimum(guess.reshape(ends.shape), lower), np.maximum(guess.reshape(ends.shape), upper)
+    return np.where(ends < lower + 1e-6, low, np.where(ends > upper - 1e-6, high, ends)).reshape(guess.shape)

@@ -26,7 +26,7 @@ HALF_WIDTH = 130.0  # of a window that holds all laws on the line 1/2
 WIDE = 4096.0  # wider windows are given up
 FINEST, COARSEST, PER_PANEL = 0.06, 0.5, 32  # panels on which exp(i x t) is smooth for |x| up to 750, and 70
 FARTHEST = 740.0  # log-odds beyond which a probability is 0 or 1
-MOST_NODES = 1 << 15
+MOST_NODES, OF_WIDE = 1 << 17, 1 << 15  # of a window, and of a wide one
 AT_ONCE, MOST_HELD = 1 << 18, 1 << 21  # rows times nodes, as they may turn out to be few and many
 
 
@@ -182,7 +182,9 @@ def _transform(scores: Scores, step: float, centre: Array, observed: bool) -> Ar
         done += n
         if (np.abs(each[..., -1]).sum(axis=0) < CUT * done).all():
             return np.concatenate(parts, axis=1)
-        if done >= MOST_NODES or (len(scores) > 1 and done * len(scores) > MOST_HELD):
+        if done >= (OF_WIDE if step * WIDE < 2 * np.pi else MOST_NODES) or (
+            len(scores) > 1 and done * len(scores) > MOST_HELD
+        ):
             return None
 
 
