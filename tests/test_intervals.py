@@ -462,7 +462,7 @@ def misses(name: str, rows: str, method: str, least: float) -> Array:
 
 @pytest.mark.parametrize("rows", LAWS)
 @pytest.mark.parametrize("name", QUICK)
-@pytest.mark.parametrize("method", ["auto", "exact"])
+@pytest.mark.parametrize("method", ["auto", pytest.param("exact", marks=pytest.mark.slow)])
 def test_intervals_of_many_classes_agree_with_draws(name: str, rows: str, method: str) -> None:
     """But for probabilities below 1e-12, for which the next test is."""
     miss = misses(name, rows, method, 1e-12)
@@ -471,7 +471,7 @@ def test_intervals_of_many_classes_agree_with_draws(name: str, rows: str, method
 
 @pytest.mark.parametrize("rows", LAWS)
 @pytest.mark.parametrize("name", QUICK)
-@pytest.mark.parametrize("method", ["auto", "exact"])
+@pytest.mark.parametrize("method", ["auto", pytest.param("exact", marks=pytest.mark.slow)])
 def test_intervals_of_hopeless_classes_agree_with_draws(name: str, rows: str, method: str) -> None:
     """Of many, some class is next to impossible; its own interval, on the probability scale, is as right as others."""
     miss = misses(name, rows, method, np.finfo(float).tiny)
