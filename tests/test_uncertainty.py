@@ -9,8 +9,18 @@ import pandas as pd
 import pytest
 from scipy.special import digamma, gammaln, loggamma, ndtri
 from scipy.stats import beta, norm
+from sklearn.datasets import load_digits, load_iris
 
-from bayesnb import Categorical, Dirichlet, Gaussian, GaussianNB, NaiveBayes, NormalInverseGamma, kernels
+from bayesnb import (
+    Categorical,
+    Dirichlet,
+    DrawnWarning,
+    Gaussian,
+    GaussianNB,
+    NaiveBayes,
+    NormalInverseGamma,
+    kernels,
+)
 from bayesnb.uncertainty.rays import Ray, joined, of_the_rest
 from tests.conftest import Array
 
@@ -201,3 +211,88 @@ def test_threads_and_blocks_of_rows_change_no_digit() -> None:
     new = rng.normal(size=(40_000, 3)) + 1
     found = [GaussianNB(n_jobs=n).fit(x, y).predict_interval(new, 0.9, method="fast") for n in (1, 2)]
     assert found[0].equals(found[1])
+
+
+def shares_below(model: object, x: Array, found: object, draws: int = 4000) -> tuple[Array, Array]:
+    """Of draws, the share at or below each end, `(3, r, c)`, and how much of it lies within rounding of that end."""
+    proba = model.draw_proba(x, draws, chains=1, rng=1).values[0]  # type: ignore[attr-defined]
+    ends = np.stack([found[name].values for name in ("lower", "median", "upper")])[:, None]  # type: ignore[index]
+    return (proba <= ends * (1 + 1e-9)).mean(axis=1), (proba < ends * (1 - 1e-9)).mean(axis=1)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_grid_far_beyond_the_data_has_the_laws_that_draws_have(classes: int) -> None:
+    x, y = load_iris(return_X_y=True)
+    model = GaussianNB().fit(x[: 50 * classes], y[: 50 * classes])
+    grid = np.array([[a, 3, b, 1.0] for a in np.linspace(0, 12, 6) for b in np.linspace(0, 9, 6)])
+    found = model.predict_interval(grid, 0.9, "fixed")
+    upto, below = shares_below(model, grid, found)
+    levels, error = np.array([0.05, 0.5, 0.95])[:, None, None], 5 * np.sqrt(0.25 / 4000)
+    told = np.stack([found[name].values for name in ("lower", "median", "upper")])
+    told = (told > 1e-12) & (told < 1 - 1e-12)  # beyond, draws are 0 or 1
+    assert (upto[told] > (levels - error - 5e-3 + 0 * upto)[told]).all()
+    assert (below[told] < (levels + error + 5e-3 + 0 * upto)[told]).all()
+    mean = model.draw_proba(grid, 4000, chains=1, rng=1).mean(("chain", "draw"))
+    np.testing.assert_allclose(found.probability, mean, atol=error)
+    np.testing.assert_allclose(model.uncertainty(grid, "fixed").probability, mean, atol=error)
+
+
+@pytest.mark.parametrize("rows", LAWS)
+@pytest.mark.parametrize("method", ["auto", "exact"])
+def test_rows_whose_classes_are_hundreds_of_nats_apart_have_laws(rows: str, method: str) -> None:
+    x, y = load_digits(return_X_y=True)
+    model = GaussianNB().fit(x[:1200], y[:1200])
+    found = model.predict_interval(x[1200:1230], 0.9, rows, method)
+    parts = model.uncertainty(x[1200:1230], rows)
+    np.testing.assert_allclose(found.probability.sum("class"), 1, atol=1e-12)
+    np.testing.assert_allclose(found.probability, parts.probability, atol=1e-3)
+    assert (found.lower <= found["median"]).all()
+    assert (found["median"] <= found.upper).all()
+    assert (parts.aleatoric >= 0).all()
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("weight", [1e6, 1e9])
+@pytest.mark.parametrize("method", ["auto", "exact", "fast"])
+def test_with_endless_data_the_interval_closes_on_the_prediction(classes: int, weight: float, method: str) -> None:
+    rng, y = np.random.default_rng(0), np.arange(30) % classes
+    x = rng.normal(size=(30, 2)) + y[:, None]
+    model = GaussianNB().fit(x, y, sample_weight=np.full(30, weight))
+    found = model.predict_interval(x[:3], 0.9, method=method)
+    np.testing.assert_allclose(found["median"], found.probability, atol=20 / weight)
+    width, wanted = found.upper - found.lower, 3.3 * found.probability * np.sqrt(1 / weight)
+    assert (width > 0).all()
+    assert (width < 5 * wanted).all()
+
+
+def test_five_hundred_features_have_windows() -> None:
+    rng, y = np.random.default_rng(0), np.repeat([0, 1], 15)
+    x = rng.normal(size=(30, 500)) + 0.1 * y[:, None]
+    model = GaussianNB().fit(x, y)
+    exact = model.predict_interval(x, 0.9, method="exact")
+    np.testing.assert_allclose(exact.probability, model.predict_proba(x), atol=1e-12)
+    assert np.isfinite(exact.to_array()).all()
+    assert (model.uncertainty(x, "fixed").aleatoric >= 0).all()
+
+
+@pytest.mark.parametrize("rows", LAWS)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_row_without_cells_under_a_known_class_prior_is_certain(classes: int, rows: str) -> None:
+    model, x, _ = blank(classes)
+    model = NaiveBayes(class_prior="uniform").fit(
+        pd.DataFrame({"size": np.arange(2.0 * classes), "kind": ["a", "b"] * classes}), np.repeat(np.arange(classes), 2)
+    )
+    found, parts = model.predict_interval(x, 0.9, rows), model.uncertainty(x, rows)
+    np.testing.assert_allclose(found.to_array(), 1 / classes, atol=1e-9)
+    np.testing.assert_allclose(parts.epistemic, 0, atol=1e-9)
+
+
+def test_endless_tails_among_several_fixed_classes_are_drawn_and_say_so() -> None:
+    model = NaiveBayes(Categorical(1e-5)).fit([["a"], ["a"], ["b"], ["c"]], [0, 0, 1, 2])
+    with pytest.warns(DrawnWarning, match="1 rows"):
+        found = model.predict_interval([["b"]], 0.9, "fixed")
+    assert float(found["median"].sel({"class": 1}).values[0]) > 0.999
+    with pytest.raises(ValueError, match="method='draws'"):
+        model.predict_interval([["b"]], 0.9, "fixed", "exact")
+    with pytest.warns(DrawnWarning):
+        model.uncertainty([["b"]], "fixed")

@@ -18,7 +18,7 @@ LOG_EXPONENTIAL = (-0.5772156649015329, 1.6449340668482264, -2.4041138063191885,
 TINY = 1e-290
 WIDE, WILD = 60.0, 1.2  # a standard deviation and a bend
 NARROW = 0.02  # a standard deviation
-SMALL = 1e-4  # up to here exp(-y) is 1 - y + y**2 / 2 - y**3 / 6
+LOG_SMALL = -9.2  # of y, up to which exp(-y) is 1 - y + y**2 / 2 - y**3 / 6
 
 
 @compiled
@@ -178,30 +178,33 @@ def gumbel(law: Array, first: float, survival: Array, density: Array) -> None:
     mean, (spread, skew, kurtosis) = law[0], standard(law)
     step = 0.5 if spread < 2 else 1.0 / spread
     half = int(REACH / step)
-    y, weight, whole = np.empty(2 * half + 1), np.empty(2 * half + 1), 0.0
-    for k in range(2 * half + 1):
+    start, weight, whole = np.empty(2 * half + 1), np.empty(2 * half + 1), 0.0  # of log y, y = exp(v + U)
+    for k in range(len(start)):
         z = (k - half) * step
         weight[k] = exp(-0.5 * z * z)
         whole += weight[k]
-        y[k] = np.exp(min(first + mean + spread * bent(z, skew, kurtosis), 700.0))
-    grow, moment, most = np.exp(STEP), np.zeros(3), y.max()
-    for k in range(len(y)):
-        part = y[k] / most
+        start[k] = first + mean + spread * bent(z, skew, kurtosis)
+    most, moment = start.max(), np.zeros(3)
+    for k in range(len(start)):
+        part = exp(start[k] - most)
         moment[0] += weight[k] * part / whole
         moment[1] += weight[k] * part * part / whole
         moment[2] += weight[k] * part**3 / whole
-    early = min(max(int(np.log(SMALL / most) / STEP), 0), len(survival))
+    early = min(max(int((LOG_SMALL - most) / STEP), 0), len(survival))
     for g in range(early):
-        level = most * np.exp(STEP * g)
+        level = np.exp(most + STEP * g)
         one, two, three = moment[0] * level, moment[1] * level**2, moment[2] * level**3
         survival[g], density[g] = 1.0 - one + two / 2.0 - three / 6.0, one - two + three / 2.0
-    y *= np.exp(STEP * early)
+    y, grow = np.empty(len(start)), np.exp(STEP)
     for g in range(early, len(survival)):
+        if (g - early) % 64 == 0:  # afresh, before what was 0 at first would matter
+            for k in range(len(y)):
+                y[k] = np.exp(min(start[k] + STEP * g, 700.0))
         alive = dying = 0.0
         for k in range(len(y)):
             part = weight[k] * exp(-min(y[k], 700.0))
             alive += part
-            dying += part * y[k]
+            dying += part * min(y[k], 1e300)
             y[k] *= grow
         survival[g], density[g] = alive / whole, dying / whole
 
