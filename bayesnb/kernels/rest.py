@@ -16,7 +16,8 @@ STEP, LEFT = 0.4, 36.0  # of v: sums of functions as smooth as these are exact t
 REACH = 6.5  # of z
 LOG_EXPONENTIAL = (-0.5772156649015329, 1.6449340668482264, -2.4041138063191885, 6.493939402266829)
 TINY = 1e-290
-WIDE, WILD = 60.0, 1.2  # a standard deviation and a bend
+WIDE, WILD = 20.0, 1.2  # a standard deviation and a bend
+CHEAP = 9.0  # a variance
 NARROW = 0.02  # a standard deviation
 LOG_SMALL = -9.2  # of y, up to which exp(-y) is 1 - y + y**2 / 2 - y**3 / 6
 
@@ -39,8 +40,8 @@ def rests(
                 widest = max(widest, alone[1, i, c])
                 wild |= is_wild(alone[:, i, c]) or is_wild(seen[:, i, c])
         narrow = few > 2 and widest < NARROW * NARROW
-        wild &= few > 2 and not narrow
-        crude[i] = np.inf if wild else 0.1 * widest if narrow and widest > 1e-5 else 0.0
+        wild = not narrow and (wild or (few == 2 and widest > CHEAP))  # a sum for hopeless classes only
+        crude[i] = np.inf if wild and few > 2 else 0.1 * widest if narrow and widest > 1e-5 else 0.0
         if narrow:
             narrow_rests(alone[:, i], seen[:, i], share[i], active[i], rest[:, i], rest_seen[:, i])
         elif not wild:
