@@ -296,3 +296,20 @@ def test_endless_tails_among_several_fixed_classes_are_drawn_and_say_so() -> Non
         model.predict_interval([["b"]], 0.9, "fixed", "exact")
     with pytest.warns(DrawnWarning):
         model.uncertainty([["b"]], "fixed")
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ({"draws": 0}, "draws must be a whole number, at least 1, got 0"),
+        ({"draws": 2.5}, "draws must be a whole number"),
+        ({"ci_prob": 1.0}, "ci_prob must be a number between 0 and 1, got 1.0"),
+        ({"ci_prob": "x"}, "ci_prob must be a number"),
+        ({"rows": "all"}, "rows must be 'observed' or 'fixed', got 'all'"),
+        ({"method": "best"}, "method must be one of auto, fast, exact, draws, got 'best'"),
+    ],
+)
+def test_what_is_not_understood_is_refused_by_name(said: dict, told: str) -> None:
+    model = GaussianNB().fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+    with pytest.raises(ValueError, match=told):
+        model.predict_interval([[1.0]], **said)

@@ -1,6 +1,7 @@
 """What says how sure a prediction is: intervals of probabilities, and the two parts of their entropy."""
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -71,9 +72,11 @@ class Doubter(Learnt):
         prob, observed = export.datasets.ci_prob(ci_prob), self._is_observed(rows)
         if method not in METHODS:
             raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}.")
+        if not isinstance(draws, Integral) or draws < 1:
+            raise ValueError(f"draws must be a whole number, at least 1, got {draws!r}.")
         table, scores = self._scores(X)
         if method == "draws":
-            law = drawn_intervals(scores, self.schema_.observers if observed else None, prob, draws, rng)
+            law = drawn_intervals(scores, self.schema_.observers if observed else None, prob, int(draws), rng)
         else:
             law = intervals(scores, prob, observed, method, self.n_jobs)
         self._check_law(scores, law.median)

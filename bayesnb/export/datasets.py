@@ -1,6 +1,7 @@
 """Arrays as labelled Datasets, and ArviZ's defaults for intervals."""
 
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,10 @@ Array = np.ndarray
 
 def ci_prob(said: float | None) -> float:
     """The probability of an interval: what is said, or what ArviZ's settings say now."""
-    prob = float(rcParams["stats.ci_prob"] if said is None else said)
-    if not 0 < prob < 1:
-        raise ValueError(f"ci_prob must lie between 0 and 1, got {prob:g}.")
-    return prob
+    prob = rcParams["stats.ci_prob"] if said is None else said
+    if not isinstance(prob, Real) or not 0 < prob < 1:
+        raise ValueError(f"ci_prob must be a number between 0 and 1, got {prob!r}.")
+    return float(prob)
 
 
 def dataset(

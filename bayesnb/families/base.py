@@ -192,7 +192,7 @@ class Belief(Record, ABC):
 
     def log_density(self, theta: Any) -> Parts:
         """log p(theta), by symbol as in the density's `parts`: `(c, f)`, and `(c,)` where a feature is a whole die."""
-        raise NotImplementedError(f"{type(self).__name__} has no log-density of its parameters.")
+        raise TypeError(f"{type(self).__name__} has no log-density of its parameters.")
 
     @abstractmethod
     def mode(self) -> Any:

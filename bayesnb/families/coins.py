@@ -108,7 +108,7 @@ class Tossed:
 
     def worth(self, power: float) -> Coins:
         """What a one and a zero are worth, `power` times."""
-        raise NotImplementedError
+        raise AssertionError("a belief or a density says what its sides are worth")
 
     @cached_property
     def _once(self) -> Coins:
