@@ -16,7 +16,7 @@ Array = np.ndarray
 def ci_prob(said: float | None) -> float:
     """The probability of an interval: what is said, or what ArviZ's settings say now."""
     prob = rcParams["stats.ci_prob"] if said is None else said
-    if not isinstance(prob, Real) or not 0 < prob < 1:
+    if not isinstance(prob, Real) or not 0 < float(prob) < 1:
         raise ValueError(f"ci_prob must be a number between 0 and 1, got {prob!r}.")
     return float(prob)
 
