@@ -113,6 +113,7 @@ WORKLOADS = [
         rows=500_000,
         table=partial(bits, columns=100, classes=10),
         goals={"fit": 25, "predict": 12},
+        floor={"fit": 8},  # few rows: where memory is slow, a table of floats is 10 times, and was before
     ),
     bernoulli(
         name="B2-uint8",
@@ -120,6 +121,7 @@ WORKLOADS = [
         rows=500_000,
         table=partial(bits, columns=100, classes=10, dtype=np.uint8),
         goals={"fit": 150, "predict": 18},
+        floor={"fit": 45},
     ),
     Workload(
         name="C1",
