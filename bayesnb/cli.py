@@ -152,7 +152,7 @@ def _facts(said: argparse.Namespace) -> Any:
 
 def _headline(facts: Any) -> str:
     """The held-out scores in one line."""
-    from bayesnb.evaluate import accuracy, log_loss
+    from bayesnb.evaluate.scores import accuracy, log_loss
     from bayesnb.report.words import points, share
 
     right, loss = accuracy(facts.left_out, facts.codes), log_loss(facts.left_out, facts.codes)

@@ -16,7 +16,8 @@ from bayesnb import (
     NormalInverseGamma,
     Poisson,
 )
-from bayesnb.evaluate import accuracy, brier, log_loss, loo_log_proba
+from bayesnb.evaluate.leaving import loo_log_proba
+from bayesnb.evaluate.scores import accuracy, brier, log_loss
 from bayesnb.model import Rows
 from bayesnb.table import open_table
 

@@ -14,6 +14,7 @@ ROOMS = [
     {"__main__"},
     {"cli"},
     {"report"},
+    {"criticism"},
     {"figures", "datasets"},
     {"estimators"},
     {"classifier"},

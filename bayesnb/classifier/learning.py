@@ -14,7 +14,7 @@ from sklearn.utils import Tags, assert_all_finite, check_consistent_length, colu
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from bayesnb.evaluate import temper_by_loo
+from bayesnb.evaluate.temper import temper_by_loo
 from bayesnb.families.base import Array
 from bayesnb.families.family import Family
 from bayesnb.labels import distinct, encode, weights

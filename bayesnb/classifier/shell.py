@@ -6,8 +6,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from bayesnb import export
-from bayesnb.classifier.doubting import Doubter
 from bayesnb.classifier.drawing import sheet_of, subject_of
+from bayesnb.classifier.judging import Judged
 from bayesnb.families.base import Array, Rng
 from bayesnb.generate import draw_codes, draw_table
 from bayesnb.table import nested, open_table
@@ -15,7 +15,7 @@ from bayesnb.uncertainty.decision import Losses, checked_abstain, decide
 from bayesnb.uncertainty.explanation import explain
 
 
-class Classifier(Doubter):
+class Classifier(Judged):
     """What every estimator shares; a subclass says its families and its class prior."""
 
     def explain(self, X: Any) -> Any:

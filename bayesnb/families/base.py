@@ -24,6 +24,7 @@ from bayesnb.families.weight import Weight, hard
 Array = np.ndarray
 Parameter = Any  # an array; a belief's constructor makes one of a number or a list
 Rng = Any  # a seed, or numpy.random.Generator
+SLACK = 1e-9  # what rounding may leave of numbers that are the same
 ORDER = 4  # cumulants are summed up to this one
 Parts = dict[tuple[str, int | None], np.ndarray]  # see Record.parts
 Cells = Any  # an `(r, f)` array or view, or SciPy's CSR where the family can read it
@@ -76,6 +77,8 @@ class Record:
 class Stats(Record):
     """What the data said: a commutative group that can be scaled."""
 
+    constants: ClassVar[tuple[str, ...]] = ()  # fields that no parameter meets, and which may have any sign
+
     def __add__(self, other: Self) -> Self:
         return self.map(np.add, other)
 
@@ -104,6 +107,12 @@ class Stats(Record):
     @abstractmethod
     def defined(cls, x: Array, weight: Weight) -> Self:
         """What `of` means, spelled in NumPy."""
+
+    def covers(self, part: Self) -> bool:
+        """Whether the rows behind `part` can be among the rows behind these: nothing would fall below zero."""
+        names = [name for name in self.__match_args__ if name not in (*self.layout, *self.constants)]  # type: ignore[attr-defined]
+        pairs = ((getattr(self, name), getattr(part, name)) for name in names)
+        return all(bool((own - its >= -SLACK * np.abs(own)).all()) for own, its in pairs)
 
     @abstractmethod
     def mle(self) -> "Density":

@@ -43,6 +43,7 @@ def log_orders(x: Cells) -> Array:
 class MultinomialStats(LevelStats):
     """Counts of each level, `(c, 1, k)`, and the log coefficients of their rows, `(c, 1)`."""
 
+    constants: ClassVar[tuple[str, ...]] = ("log_orders",)
     counts: Array
     log_orders: Array
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from bayesnb import kernels
-from bayesnb.families.base import Array, Cells, Density, Rng, Stats, silent
+from bayesnb.families.base import SLACK, Array, Cells, Density, Rng, Stats, silent
 from bayesnb.families.scores import by_rows, mended
 from bayesnb.families.weight import Weight, by_class
 from bayesnb.special import ratio
@@ -63,6 +63,14 @@ class GaussianStats(Stats):
         return type(self)(times * self.count, self.mean, times * self.ssd)
 
     __rmul__ = __mul__
+
+    def covers(self, part: Self) -> bool:
+        rest = self - part
+        none = np.abs(rest.count) <= SLACK * self.count
+        apart = np.abs(part.mean - self.mean) > SLACK * (np.abs(self.mean) + np.sqrt(ratio(self.ssd, self.count)))
+        least = -SLACK * (self.ssd + self.count * (SLACK * self.mean) ** 2)
+        odd = (rest.count < -SLACK * self.count) | (rest.ssd < least) | (none & ((rest.ssd > -least) | apart))
+        return not odd.any()
 
     def pooled(self) -> Self:
         """All classes as one, `(c, f) -> (f,)`."""

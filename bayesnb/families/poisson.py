@@ -42,6 +42,7 @@ from bayesnb.views import lanes, numbers
 class PoissonStats(Stats):
     """Rows seen, events in them, and the sum of log x!, which makes the evidence that of the counts."""
 
+    constants: ClassVar[tuple[str, ...]] = ("log_factorial",)
     count: Array
     events: Array
     log_factorial: Array

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb.classifier import Classifier
-from bayesnb.evaluate import loo_log_proba
+from bayesnb.evaluate.leaving import loo_log_proba
 from bayesnb.families.base import Array, Belief, Cells, Stats
 from bayesnb.families.family import Family
 from bayesnb.labels import encode

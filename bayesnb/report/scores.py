@@ -4,7 +4,7 @@ from math import log
 
 import numpy as np
 
-from bayesnb.evaluate import accuracy, brier, log_loss
+from bayesnb.evaluate.scores import accuracy, brier, log_loss
 from bayesnb.families.base import Array
 from bayesnb.report.facts import Facts
 from bayesnb.report.markup import paragraph, table, text

@@ -6,7 +6,7 @@ from importlib.metadata import version
 
 import numpy as np
 
-from bayesnb.evaluate import accuracy, log_loss
+from bayesnb.evaluate.scores import accuracy, log_loss
 from bayesnb.families import Dirichlet
 from bayesnb.report.facts import MOST_FEATURES, Facts, Feature
 from bayesnb.report.markup import named, paragraph, table, text

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.evaluate import Score
+from bayesnb.evaluate.scores import Score
 from bayesnb.families import Beta, Gamma, NormalInverseGamma
 from bayesnb.families.base import Array
 from bayesnb.families.dirichlet import Die

@@ -1,0 +1,30 @@
+"""What every criticism starts from: an estimator that has learnt some labelled rows, and those rows."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from bayesnb.classifier import Classifier
+from bayesnb.families.base import Array
+from bayesnb.model import Model, Rows
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A fitted estimator, and the rows that it has learnt with their names."""
+
+    estimator: Classifier
+    index: Array
+    rows: Rows
+
+    @property
+    def model(self) -> Model:
+        return self.estimator.model_
+
+
+def trial_of(estimator: Classifier, X: Any, y: Any, sample_weight: Any = None) -> Trial:
+    """An estimator that is not fitted yet learns the rows first; one that is must have learnt them."""
+    if not isinstance(estimator, Classifier):
+        raise TypeError(f"expected an estimator of bayesnb such as NaiveBayes(), got {estimator!r}.")
+    fitted = estimator if hasattr(estimator, "model_") else estimator._fresh().fit(X, y, sample_weight)
+    index, rows = fitted._learnt_rows(X, y, sample_weight)
+    return Trial(fitted, index, rows)

@@ -1,0 +1,30 @@
+"""The exponent on the features' evidence that predicts best."""
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from bayesnb.evaluate.leaving import loo_log_proba
+from bayesnb.families.base import Array
+from bayesnb.model import Model, Rows
+
+TEMPERS = (1e-3, 8.0)
+
+
+def temper_by_loo(model: Model, rows: Rows, n_jobs: int | None = None) -> float:
+    """The exponent on the features' evidence with the best leave-one-out log score of the labels.
+
+    A row of weight w is w rows: one of them is left out, and its score counts w times.
+    """
+    one, every = np.minimum(rows.counts, 1.0), np.arange(len(rows.codes))
+
+    def scores(log_power: float) -> Array:
+        return loo_log_proba(model, rows, one, float(np.exp(log_power)), n_jobs)[every, rows.codes]
+
+    impossible = ~np.isfinite(scores(0.0))
+    if impossible.any():
+        raise ValueError(
+            f"temper='loo': without row {impossible.argmax()} its own cells have probability 0, whatever the exponent. "
+            "A smoothing of 0 does that; use a larger one, or give temper a number."
+        )
+    loss, bounds = (lambda at: -rows.counts @ scores(at)), np.log(TEMPERS)
+    return float(np.exp(minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-4}).x))
