@@ -195,9 +195,10 @@ def normalise(joint: Array, proba: bool, n_jobs: int | None = 1) -> int:
 
 
 def normalised(joint: Array) -> Array:
-    """log p(y | x) from log p(x, y). A row that is impossible under every class has log 0 for each of them."""
-    nowhere = ~np.isfinite(joint.max(axis=1))
+    """log p(y | x) from log p(x, y); log 0 for every class where a row is impossible under all of them. NaN stays."""
+    best = joint.max(axis=1)
+    nowhere = ~np.isfinite(best)
     log_proba = np.where(nowhere[:, None], 0.0, joint)
     normalise(log_proba, False)
-    log_proba[nowhere] = -np.inf
+    log_proba[nowhere] = np.where(np.isnan(best[nowhere]), np.nan, -np.inf)[:, None]
     return log_proba

@@ -22,7 +22,7 @@ def class_die(said: Any, classes: Array, order: Any = None) -> ClassDie:
         if said == "uniform":
             return lambda stats: KnownDie(np.full(size, 1 / size))
         if said == "empirical":
-            return lambda stats: KnownDie(stats.counts / stats.counts.sum())
+            return lambda stats: KnownDie(stats.counts / stats.counts.sum(), float(stats.counts.sum()))
         raise ValueError(f"class_prior must be 'uniform' or 'empirical' if it is a string, got {said!r}.")
     if isinstance(said, Mapping):
         return _known(_from_mapping(said, classes))

@@ -1,56 +1,68 @@
-"""Exact leave-one-out: what every row's prediction would be, had the model never seen the row."""
+"""Exact leave-one-out: what every row's prediction would be, had the model never seen the row.
+
+A row touches only its own class, so all other classes' scores stay as they are.
+"""
+
+from typing import NamedTuple
 
 import numpy as np
 
-from bayesnb.families.base import Array, Belief
+from bayesnb.families.base import Array
+from bayesnb.families.leaving import PREDICTIVE, Leaving, missing, reader_of
 from bayesnb.families.weight import one_hot
 from bayesnb.model import Model, Rows, normalised
-from bayesnb.threads import blocks, in_order
 
-LEFT_OUT = 1 << 19  # cells whose rows are left out at once, in NumPy
+
+class Way(NamedTuple):
+    """How a model predicts: theta integrated out, or an estimate of it plugged in; the exponent on the features."""
+
+    kind: str = PREDICTIVE
+    power: float = 1.0
+
+
+PREDICT = Way()
 
 
 def loo_log_proba(
-    model: Model, rows: Rows, gone: Array | None = None, power: float = 1.0, n_jobs: int | None = None
+    model: Model, rows: Rows, way: Way = PREDICT, gone: Array | None = None, n_jobs: int | None = None
 ) -> Array:
-    """log p(y | x, all rows but this one), `(r, c)`; of a row of some weight, `gone` goes, by default all of it."""
-    return normalised(leave_one_out(model, rows, gone, power, n_jobs))
+    """log p(y | x, all rows but this one), `(r, c)`; of a row of some weight, `gone` goes, by default all of it.
+
+    NaN where the other rows leave no distribution.
+    """
+    return normalised(leave_one_out(model, rows, way, gone, n_jobs))
 
 
 def leave_one_out(
-    model: Model, rows: Rows, gone: Array | None = None, power: float = 1.0, n_jobs: int | None = None
+    model: Model, rows: Rows, way: Way = PREDICT, gone: Array | None = None, n_jobs: int | None = None
 ) -> Array:
-    """log_joint of every row under the posterior without it, `(r, c)`: a row touches only its own class.
-
-    Of each row a weight w goes, by default all of it, by K(power - w) - K(-w) in place of K(power). Where hardly
-    anything of a belief would stay, that difference has no digits, and the other rows are counted again.
-    """
-    gone = rows.counts if gone is None else gone
-    total = np.empty((len(rows.codes), len(model.stats.classes)))
-
-    def some(chunk: slice) -> None:
-        part, codes, taken = total[chunk], rows.codes[chunk], gone[chunk]
-        part[:] = model.posterior.classes.left_out(codes, taken)
-        for b, (block, x) in enumerate(zip(model.posterior.blocks, rows.cells, strict=True)):
-            seen = x[chunk]
-            score = block.score(seen, power)
-            for c in np.unique(codes):
-                its, own = np.flatnonzero(codes == c), block[c : c + 1]
-                cells, w = seen[its], taken[its]
-                score[its, c] = (own.score(cells, power - w[:, None]) - own.score(cells, -w[:, None]))[:, 0]
-                for i in its[own.fragile(cells, w)]:
-                    score[i, c] = without(model, rows, b, chunk.start + i, gone).score(seen[[i]], power)[0, 0]
-            part += score
-
-    list(in_order(some, blocks(len(total), max(LEFT_OUT // sum(x.shape[1] for x in rows.cells), 1)), n_jobs))
+    """log p(x, y | all rows but this one), `(r, c)`."""
+    gone, reader = rows.counts if gone is None else gone, model.read(way.kind)
+    total = model.prior.classes.labels_left_out(model.stats.classes, rows.codes, gone, way.kind)
+    for b, x in enumerate(rows.cells):
+        leaving = Leaving(x, rows.codes, gone, *way, n_jobs)
+        score = model.prior.blocks[b].left_out(model.stats.blocks[b], reader.blocks[b], leaving)
+        for i in np.flatnonzero(np.isnan(score[np.arange(len(score)), rows.codes])):
+            again = counted_again(model, rows, b, int(i), gone, way)
+            score[i] = np.where(np.isnan(again) & (np.arange(len(again)) != rows.codes[i]), score[i], again)
+        total += score
+    total[:, ~reader.live] = -np.inf
     return total
 
 
-def without(model: Model, rows: Rows, b: int, row: int, gone: Array) -> Belief:
-    """One block's belief about one row's class, from all rows but that one, `(1, f)`."""
-    c = rows.codes[row]
-    same = np.flatnonzero(rows.codes == c)
-    weight = np.where(same == row, rows.counts[same] - gone[row], rows.counts[same])
-    same, weight = same[weight > 0], weight[weight > 0]
-    rest = rows.observers[b](rows.cells[b][same], one_hot(np.zeros(len(same), np.intp), 1, weight), 1)
-    return model.prior.blocks[b][c : c + 1].update(rest)
+def counted_again(model: Model, rows: Rows, b: int, row: int, gone: Array, way: Way) -> Array:
+    """One row's scores of a block under what all other rows lead to, `(c,)`; NaN where that is no distribution.
+
+    For rows of which too few digits would stay if they were taken back. Other classes are NaN where they do not change.
+    """
+    prior, c = model.prior.blocks[b], rows.codes[row]
+    weight = np.where(np.arange(len(rows.codes)) == row, rows.counts - gone, rows.counts)
+    keep = np.flatnonzero((weight > 0) & (rows.codes == c if prior.apart else True))
+    classes = len(model.stats.classes)
+    rest = rows.observers[b](rows.cells[b][keep], one_hot(rows.codes[keep], classes, weight[keep]), 1)
+    x, score = rows.cells[b][[row]], np.full(classes, np.nan)
+    for k in [c] if prior.apart else range(classes):
+        own = reader_of(prior[k : k + 1], rest[k : k + 1], way.kind)
+        if (own.proper | missing(x, prior.whole)).all():
+            score[k] = own.score(x, way.power)[0, 0]
+    return score

@@ -3,8 +3,8 @@
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from bayesnb.evaluate.leaving import loo_log_proba
-from bayesnb.families.base import Array
+from bayesnb.evaluate.leaving import Way, loo_log_proba
+from bayesnb.families.record import Array
 from bayesnb.model import Model, Rows
 
 TEMPERS = (1e-3, 8.0)
@@ -18,7 +18,7 @@ def temper_by_loo(model: Model, rows: Rows, n_jobs: int | None = None) -> float:
     one, every = np.minimum(rows.counts, 1.0), np.arange(len(rows.codes))
 
     def scores(log_power: float) -> Array:
-        return loo_log_proba(model, rows, one, float(np.exp(log_power)), n_jobs)[every, rows.codes]
+        return loo_log_proba(model, rows, Way(power=float(np.exp(log_power))), one, n_jobs)[every, rows.codes]
 
     impossible = ~np.isfinite(scores(0.0))
     if impossible.any():

@@ -10,68 +10,22 @@ rows, `c` classes, `f` features, `k` levels. Values broadcast; only `Stats.of` c
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
 from functools import reduce
-from numbers import Real
 from operator import add
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from bayesnb.families.leaving import Leaving
+from bayesnb.families.leaving import defined as left_out_defined
+from bayesnb.families.record import Array, Parts, Record
 from bayesnb.families.scores import by_rows, summed
 from bayesnb.families.weight import Weight, hard
 
-Array = np.ndarray
-Parameter = Any  # an array; a belief's constructor makes one of a number or a list
 Rng = Any  # a seed, or numpy.random.Generator
 SLACK = 1e-9  # what rounding may leave of numbers that are the same
 ORDER = 4  # cumulants are summed up to this one
-Parts = dict[tuple[str, int | None], np.ndarray]  # see Record.parts
 Cells = Any  # an `(r, f)` array or view, or SciPy's CSR where the family can read it
-
-
-class Record:
-    """A frozen dataclass of arrays that share their leading axes; fields named in `layout` are no arrays."""
-
-    layout: ClassVar[tuple[str, ...]] = ()
-    renamed: ClassVar[dict[str, str]] = {}  # fields that the constructor calls otherwise
-    symbols: ClassVar[dict[str, str]] = {}  # fields that tables of results call otherwise; {} is for a feature's name
-
-    def __post_init__(self) -> None:
-        for name in self.__match_args__:  # type: ignore[attr-defined]
-            value = getattr(self, name)
-            if type(value) is np.ndarray and value.dtype == float:  # a shortcut: most are
-                continue
-            is_array = isinstance(value, Real | Sequence) or hasattr(value, "__array__")  # not so a PyMC variable
-            if is_array and name not in self.layout:
-                object.__setattr__(self, name, np.asarray(value, float))
-
-    def map(self, change: Callable[..., Array], *others: Self) -> Self:
-        """The record of `change(array, ...)`, field by field."""
-        names = self.__match_args__  # type: ignore[attr-defined]
-        values = ([getattr(record, name) for record in (self, *others)] for name in names)
-        pairs = zip(names, values, strict=True)
-        return type(self)(*(own[0] if name in self.layout else change(*own) for name, own in pairs))
-
-    def __repr__(self) -> str:
-        names = self.__match_args__  # type: ignore[attr-defined]
-        shown = (f"{self.renamed.get(name, name)}={getattr(self, name)}" for name in names)
-        return f"{type(self).__name__}({', '.join(shown)})"
-
-    def __getitem__(self, index: Any) -> Self:
-        return self.map(lambda array: array[index])
-
-    def __len__(self) -> int:
-        return len(getattr(self, self.__match_args__[0]))  # type: ignore[attr-defined]
-
-    def column(self, feature: int) -> Self:
-        """One feature of a block, `(c, f) -> (c,)`."""
-        return self[:, feature]
-
-    def parts(self) -> Parts:
-        """Its arrays by symbol: `(c, f)` with None, or `(c, k)` with the feature whose levels they are."""
-        names = [name for name in self.__match_args__ if name not in self.layout]  # type: ignore[attr-defined]
-        return {(self.symbols.get(name, name), None): getattr(self, name) for name in names}
 
 
 class Stats(Record):
@@ -97,6 +51,10 @@ class Stats(Record):
         The weight is `one_hot` labels, or any sparse matrix of non-negative numbers for soft ones.
         """
         return reduce(add, (cls.counted(x, labels, n_jobs) for labels in hard(weight)))
+
+    def alone(self, x: Array, weight: Weight) -> Self:
+        """The stats of rows that are a class each, of one class's layout: `(r, f)`."""
+        return self.defined(x, weight)
 
     @classmethod
     @abstractmethod
@@ -172,6 +130,9 @@ class Belief(Record, ABC):
     is its characteristic function, and K(1 + s) - K(1) is K once the belief has also seen x.
     """
 
+    whole: ClassVar[bool] = False  # a cell is a whole row of the block
+    apart: ClassVar[bool] = True  # what one class is believed to be says nothing about another
+
     @abstractmethod
     def update(self, stats: Any) -> Self:
         """The belief after the data behind the stats."""
@@ -233,9 +194,17 @@ class Belief(Record, ABC):
         """Where it has an evidence: `proper`, and not only as a limit."""
         return self.proper
 
-    def fragile(self, x: Cells, weight: Array) -> Array:
-        """Rows, `(r,)`, that cannot be taken back from a class, `(1, f)`, by arithmetic: too few digits would stay."""
-        return np.zeros(x.shape[0], bool)
+    def left_out(self, stats: Any, reader: Any, leaving: Leaving) -> Array:
+        """Scores of rows once each has left its class, this being the prior: `(r, f) -> (r, c)`.
+
+        Of the other classes they are those of `reader`, which predicts. NaN where the class must be counted again.
+        """
+        every = reader.score(leaving.x, leaving.power, None, leaving.n_jobs)
+        return leaving.scored(lambda c, its: self[c : c + 1].own_left_out(stats[c : c + 1], its), every)
+
+    def own_left_out(self, stats: Any, leaving: Leaving) -> Array:
+        """The same of rows that are all of this one class, `(1, f)`, for it alone: `(r, f) -> (r,)`."""
+        return left_out_defined(self, stats, leaving)
 
     def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
         """log_moment(x, power) summed over features, `(r, f) -> (r, c)`; with power 1 the predictive.

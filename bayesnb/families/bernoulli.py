@@ -14,25 +14,15 @@ import numpy as np
 from scipy import sparse
 from scipy.special import betaln, polygamma, psi
 
-from bayesnb.families.base import (
-    ORDER,
-    Array,
-    Belief,
-    Cells,
-    Density,
-    Parameter,
-    Parts,
-    Rng,
-    Stats,
-    checked,
-    silent,
-)
+from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Stats, checked, silent
 from bayesnb.families.coins import Coins, Tossed, count_ones, sides_added, split
 from bayesnb.families.family import Family, shaped
+from bayesnb.families.leaving import Leaving, Pile
+from bayesnb.families.record import Parameter
 from bayesnb.families.sums import nodes
 from bayesnb.families.weight import Weight, grouped_sum
 from bayesnb.special import draw_log_gamma, less, log, log_gamma_ratio, ratio, times
-from bayesnb.views import Dense, Flags
+from bayesnb.views import EVERY, Dense, Flags
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,6 +149,16 @@ class Beta(Tossed, Belief):
             dense = Flags(Dense(x.numbers), x.threshold) if isinstance(x, Flags) and sparse.issparse(x.numbers) else x
             return super().score(Dense(x) if sparse.issparse(x) else dense, power, out, n_jobs)
         return self.toss(x, power, out, n_jobs)
+
+    def own_left_out(self, stats: BernoulliStats, leaving: Leaving) -> Array:
+        prior, counts = np.stack([self.a, self.b], axis=-1), np.stack([stats.ones, stats.zeros], axis=-1)
+        pile = Pile.of(prior, counts, leaving.kind, lambda sides: sides.sum(axis=-1, keepdims=True))
+        weight = leaving.each if leaving.alike else leaving.weight[:, None, None]
+        one, zero = np.moveaxis(pile.worth(weight, leaving.kind, leaving.power), -1, 0)
+        if leaving.alike and not np.isnan(one).any():
+            return Coins(one, zero).score(leaving.x, None, 1)[:, 0]
+        x = np.asarray(Dense(leaving.x)[EVERY] if sparse.issparse(leaving.x) else leaving.x[EVERY], float)
+        return silent(np.isnan(x), np.where(x == 1, one, zero)).sum(axis=1)
 
     def worth(self, power: float) -> Coins:
         one, zero = np.ones(1), np.zeros(1)

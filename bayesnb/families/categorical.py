@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from bayesnb import kernels
-from bayesnb.families.base import ORDER, Array, Cells, Parts, Rng, Stats
+from bayesnb.families.base import ORDER, Array, Cells, Parts, Rng, Stats, silent
 from bayesnb.families.dice import Row, codes_of, note, tables_of
 from bayesnb.families.dirichlet import (
     Die,
@@ -30,6 +30,7 @@ from bayesnb.families.dirichlet import (
     throw_log_moment,
 )
 from bayesnb.families.family import Family
+from bayesnb.families.leaving import Leaving, Pile
 from bayesnb.families.sums import Entries, nodes
 from bayesnb.families.weight import Weight, hard
 from bayesnb.threads import in_order, pieces
@@ -68,6 +69,9 @@ class CategoricalStats(Row, LevelStats):
     def defined(cls, x: Array, weight: Weight, sizes: tuple[int, ...] = ()) -> Self:
         columns = [tally(level, size, weight) for level, size in zip(as_level(x).T, sizes, strict=True)]
         return cls(np.concatenate(columns, axis=1), sizes)
+
+    def alone(self, x: Array, weight: Weight) -> Self:
+        return self.defined(x, weight, self.sizes)
 
     def grown(self, sizes: tuple[int, ...]) -> Self:
         """The same counts where columns have new levels, appended to their old ones."""
@@ -126,6 +130,15 @@ class Dice(Row, Die):
         if isinstance(power, np.ndarray):
             return super().score(x, power, out, n_jobs)
         return self.sum_of_levels(x, power, out, n_jobs)
+
+    def own_left_out(self, stats: CategoricalStats, leaving: Leaving) -> Array:
+        pile = Pile.of(self.concentration, stats.counts, leaving.kind, lambda v: self.expand(self.per_die(v)))
+        if leaving.alike:
+            worth = pile.worth(leaving.each, leaving.kind, leaving.power)
+            return self.added(leaving.x, tables_of(worth), 1, None, 1)[:, 0]
+        index = self.at(leaving.x)
+        cells = Pile(*(pick(table[0], np.maximum(index, 0)) for table in pile))
+        return silent(index < 0, cells.worth(leaving.each, leaving.kind, leaving.power)).sum(axis=1)
 
     def score_cumulants(self, x: Cells, tilt: float = 0.0) -> Array:
         worth = self.level_cumulants(ORDER, tilt).reshape(ORDER * len(self), -1)

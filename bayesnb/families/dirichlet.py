@@ -14,18 +14,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import gammaln, polygamma, psi
 
-from bayesnb.families.base import (
-    Array,
-    Belief,
-    Density,
-    Parameter,
-    Parts,
-    Record,
-    Rng,
-    Stats,
-    checked,
-    silent,
-)
+from bayesnb.families.base import Array, Belief, Density, Parts, Rng, Stats, checked, silent
+from bayesnb.families.leaving import extra_of
+from bayesnb.families.record import Parameter, Record
 from bayesnb.families.weight import Weight
 from bayesnb.special import draw_log_gamma, less, log, log_gamma_ratio, ratio, times
 
@@ -283,8 +274,10 @@ class Dirichlet(Die):
         own = self.concentration + tilt
         return np.stack([psi(own), *(polygamma(n, own) for n in range(1, order))])
 
-    def left_out(self, codes: Array, weight: Array) -> Array:
-        """log_predictive of every level once a throw is taken back, `(r,), (r,) -> (r, k)`."""
-        rest = np.repeat(self.concentration[None], len(codes), axis=0)
-        rest[np.arange(len(codes)), codes] -= weight
-        return log(np.maximum(rest, 0.0) / rest.sum(axis=1, keepdims=True))
+    def labels_left_out(self, stats: DirichletStats, codes: Array, weight: Array, kind: str) -> Array:
+        """The log share of every level once a throw has left, this being the prior, `(r,), (r,) -> (r, k)`."""
+        extra, row = extra_of(self.concentration, kind), np.arange(len(codes))
+        rest = np.repeat(np.maximum(extra + stats.counts, 0.0)[None], len(codes), axis=0)
+        rest[row, codes] = np.maximum(extra[codes] + np.maximum(stats.counts[codes] - weight, 0.0), 0.0)
+        share = self.share(rest)
+        return log(share if kind == "map" else np.where(rest.sum(axis=1, keepdims=True) > 0, share, np.nan))

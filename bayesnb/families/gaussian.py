@@ -15,15 +15,16 @@ import numpy as np
 from scipy.special import gammaln, polygamma, psi
 
 from bayesnb import kernels
+from bayesnb.families import student
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Parts, Rng, Stats, checked, lead, silent
 from bayesnb.families.family import Family, shaped
+from bayesnb.families.leaving import Leaving
 from bayesnb.families.normal import LOG_2PI, GaussianDensity, GaussianStats
 from bayesnb.families.scores import by_rows, mended
 from bayesnb.special import accurate_log1p, log, log1p_square, log_gamma_ratio, ratio
 from bayesnb.views import EVERY, numbers
 
 LOG_PI = float(np.log(np.pi))
-FRAGILE = 1e-4  # the share of a scale below which taking a row back leaves too few digits
 
 
 class Moments(NamedTuple):
@@ -168,12 +169,9 @@ class NormalInverseGamma(Belief):
         height = height - np.log1p(s / self.count) / 2
         return np.array(self.location), width, exponent, height, bool((exponent == exponent[:, :1]).all())
 
-    def fragile(self, x: Cells, weight: Array) -> Array:
-        """Where one row carries nearly all of the scale; such a row can be only one or two of a column's."""
-        w = weight[:, None]
-        with np.errstate(over="ignore"):
-            left = 1 - w * (x - self.location) ** 2 / (2 * self.scale * (1 - w / self.count))
-        return (left < FRAGILE).any(axis=1)
+    def own_left_out(self, stats: GaussianStats, leaving: Leaving) -> Array:
+        prior = self.map(np.zeros_like) if leaving.kind == "mle" else self
+        return student.left_out(prior.update(stats), leaving)
 
     def cumulants(self, x: Array, order: int, tilt: float = 0.0) -> Array:
         shape = self.shape + tilt / 2

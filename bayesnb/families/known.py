@@ -4,20 +4,23 @@ cell ~ Categorical(probability)
 """
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb.families.base import Array, Belief, Parameter, Rng, lead
+from bayesnb.families.base import Array, Belief, Rng, lead
 from bayesnb.families.dirichlet import DirichletDensity, DirichletStats
-from bayesnb.special import log
+from bayesnb.families.record import Parameter
+from bayesnb.special import log, ratio
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KnownDie(Belief):
-    """A belief that is certain: no data change it."""
+    """A belief that is certain: no data change it. It may have been counted from so many rows."""
 
+    layout: ClassVar[tuple[str, ...]] = ("rows",)
     probability: Parameter
+    rows: float = np.inf
 
     def update(self, stats: Any) -> Self:
         return self
@@ -72,8 +75,11 @@ class KnownDie(Belief):
         first = log(self.probability)
         return np.stack([first] + [np.zeros_like(first)] * (order - 1))
 
-    def left_out(self, codes: Array, weight: Array) -> Array:
-        return np.broadcast_to(log(self.probability), (len(codes), len(self.probability)))
+    def labels_left_out(self, stats: DirichletStats, codes: Array, weight: Array, kind: str) -> Array:
+        """The log share of every level once a throw has left, which changes what was counted, `-> (r, k)`."""
+        rest = np.repeat(self.probability[None], len(codes), axis=0)
+        rest[np.arange(len(codes)), codes] -= weight / self.rows
+        return log(np.maximum(ratio(rest, (1 - weight / self.rows)[:, None]), 0.0))
 
     @property
     def proper(self) -> Array:

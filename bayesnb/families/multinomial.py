@@ -19,6 +19,7 @@ from bayesnb import kernels
 from bayesnb.families.base import ORDER, Array, Cells, Contributions, Parts, Rng, Stats
 from bayesnb.families.dirichlet import Die, DieDensity, Dirichlet, LevelStats
 from bayesnb.families.family import Family, shaped
+from bayesnb.families.leaving import PREDICTIVE, Leaving, extra_of
 from bayesnb.families.sums import Distinct, Entries, nodes
 from bayesnb.families.tables import Tables, by_class_ranges, by_tables
 from bayesnb.families.weight import Weight, grouped_sum
@@ -101,6 +102,7 @@ class MultinomialDensity(DieDensity):
 class DirichletMultinomial(Die):
     """A Dirichlet belief about a die; a cell is how often each level came up, `(..., k)`."""
 
+    whole: ClassVar[bool] = True
     concentration: Array
 
     def log_evidence(self, stats: MultinomialStats) -> Array:
@@ -136,6 +138,16 @@ class DirichletMultinomial(Die):
             kernels.counts.score_dirichlet(*entries(x, rows), *own, totals, first, part)
 
         return by_tables(add, self._tables, x, len(self), out, n_jobs)
+
+    def own_left_out(self, stats: MultinomialStats, leaving: Leaving) -> Array:
+        extra, counts = extra_of(self.concentration[0, 0], leaving.kind), stats.counts[0, 0]
+        whole = np.array([np.maximum(extra + counts, 0.0).sum(), extra.sum(), counts.sum()])
+        whole[1] = -1.0 if (extra < 0).any() else whole[1]
+        even, known = -np.log(len(extra)) if leaving.kind == "map" else np.nan, leaving.kind != PREDICTIVE
+        tables = np.ascontiguousarray(extra), np.ascontiguousarray(counts), whole
+        out = np.empty(len(leaving.codes))
+        kernels.counts.left_out(*entries(leaving.x), leaving.weight, *tables, known, leaving.power, even, out)
+        return out
 
     @cached_property
     def _totals(self) -> Array:

@@ -16,26 +16,16 @@ import numpy as np
 from scipy.special import gammaln, polygamma, psi, xlogy
 
 from bayesnb import kernels
-from bayesnb.families.base import (
-    ORDER,
-    Array,
-    Belief,
-    Cells,
-    Density,
-    Parameter,
-    Parts,
-    Rng,
-    Stats,
-    checked,
-    silent,
-)
+from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Stats, checked, silent
 from bayesnb.families.family import Family, shaped
+from bayesnb.families.leaving import PREDICTIVE, Leaving, extra_of
+from bayesnb.families.record import Parameter
 from bayesnb.families.sums import Distinct, nodes
 from bayesnb.families.tables import Tables, by_tables
 from bayesnb.families.weight import Weight, grouped_sum
 from bayesnb.special import accurate_log1p, draw_log_gamma, log, log_gamma_ratio, log_rising_binomial, ratio, times
 from bayesnb.threads import in_order, pieces
-from bayesnb.views import lanes, numbers
+from bayesnb.views import EVERY, lanes, numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,6 +148,14 @@ class Gamma(Belief):
             kernels.rates.score_gamma(numbers(x, rows), *own, first, part)
 
         return by_tables(add, self._tables, x, len(self), out, n_jobs)
+
+    def own_left_out(self, stats: PoissonStats, leaving: Leaving) -> Array:
+        extra = extra_of(self.shape, leaving.kind)
+        rate = np.zeros_like(self.rate) if leaving.kind == "mle" else self.rate
+        own = [np.ascontiguousarray(each[0]) for each in (extra, rate, stats.events, stats.count)]
+        x, out = numbers(leaving.x, EVERY), np.empty(len(leaving.codes))
+        kernels.rates.left_out(x, leaving.weight, *own, leaving.kind != PREDICTIVE, leaving.power, out)
+        return out
 
     @cached_property
     def _largest(self) -> float:

@@ -231,3 +231,61 @@ def take_logs(product: Array, total: Array) -> None:
     for k in range(len(product)):
         total[k] += log(product[k])
         product[k] = 1.0
+
+
+@compiled
+def gamma_ratio(a: float, s: float) -> float:
+    """ln Gamma(a + s) - ln Gamma(a) for a, s >= 0."""
+    if s == 0.0:
+        return 0.0
+    if a >= STIRLING_FROM:
+        return log_gamma_ratio(a, s)
+    return lgamma(a + s) - lgamma(a) if a > 0.0 else -np.inf
+
+
+@compiled
+def grown(a: float, x: float, power: float) -> float:
+    """log E[g**(power * x)] of a Gamma variate g of shape a, less power * ln x!."""
+    if power == 1.0:
+        return log_rising_binomial(a, x)
+    return gamma_ratio(a, power * x) - power * log_factorial(x)
+
+
+@compiled
+def left_out(
+    data: Array,
+    indices: Array,
+    indptr: Array,
+    weight: Array,
+    extra: Array,
+    counts: Array,
+    whole: Array,
+    known: bool,
+    power: float,
+    even: float,
+    out: Array,
+) -> None:
+    """The scores of rows once so much of each has left its class, `(r,)`; see Pile for `extra` and `counts`, `(k,)`.
+
+    `whole` holds the sums over levels of what is never below zero, of `extra`, and of `counts`. `even` is the log of
+    a level's share of an empty die, NaN where that is no distribution.
+    """
+    plain = whole[1] >= 0.0
+    for i in range(len(indptr) - 1):
+        a, b = indptr[i], indptr[i + 1]
+        w, length, gone, total = weight[i], 0.0, 0.0, 0.0
+        for p in range(a, b):
+            x, k = float(data[p]), indices[p]
+            if x == 0.0:
+                continue
+            left = max(extra[k] + max(counts[k] - w * x, 0.0), 0.0)
+            length += x
+            gone += max(extra[k] + counts[k], 0.0) - left
+            total += x * np.log(left) - log_factorial(x) if known else grown(left, x, power)
+        rest = whole[1] + max(whole[2] - w * length, 0.0) if plain else whole[0] - gone
+        if rest <= 0.0:
+            out[i] = power * (length * even + log_orders(data[a:b])) if length > 0.0 or even != even else 0.0
+        elif known:
+            out[i] = power * (total - length * np.log(rest) + log_factorial(length))
+        else:
+            out[i] = total - grown(rest, length, power)

@@ -178,3 +178,48 @@ def normal(x: Array, mean: Array, precision: Array, height: Array, out: Array) -
                 sums[i, c] += total[i]
         finite = finite and not holes(sums)
     return finite
+
+
+@compiled
+def left_out(x: Array, terms: Array, least: float, out: Array) -> None:
+    """The scores of rows once each has left its class, `(r, f), (7, f) -> (r,)`; terms as `left_out_terms` has them.
+
+    height + a * log1p(-g u) - b * log1p(c u) - k * u / (1 - g u), u = (x - mean)**2, summed over features; NaN where
+    1 - g u is below `least` for any of them.
+    """
+    features, (mean, height, a, g, b, c, k) = x.shape[1], terms
+    tile, total, worst = np.empty((features, LANES)), np.empty(LANES), np.empty(LANES)
+    for start in range(0, len(x), LANES):
+        part = x[start : start + LANES]
+        transpose(part, tile)
+        clear(total)
+        clear(worst)
+        for j in range(features):
+            add_left_out(tile[j], mean[j], height[j], a[j], g[j], b[j], c[j], k[j], total, worst)
+        for i in range(len(part)):
+            out[start + i] = total[i] if worst[i] >= least - 1.0 else np.nan
+
+
+@compiled
+def add_left_out(
+    x: Array,
+    mean: float,
+    height: float,
+    a: float,
+    g: float,
+    b: float,
+    c: float,
+    k: float,
+    total: Array,
+    worst: Array,
+) -> None:
+    """One feature of the above; a missing cell adds nothing."""
+    for i in range(LANES):
+        d = x[i] - mean
+        u = d * d
+        v = -g * u
+        value = height + a * log1p(v) - k * u / (1.0 + v)
+        if b != 0.0:
+            value -= b * log1p(c * u)
+        total[i] += value if u == u else 0.0
+        worst[i] = min(worst[i], v) if u == u else worst[i]

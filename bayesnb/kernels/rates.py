@@ -3,7 +3,7 @@
 import numpy as np
 
 from bayesnb.kernels.compiled import Array, compiled
-from bayesnb.kernels.counts import log_factorial, score_words
+from bayesnb.kernels.counts import grown, log_factorial, score_words
 from bayesnb.kernels.rows import add_times, pour
 
 
@@ -53,3 +53,37 @@ def score_known(x: Array, rate: Array, logs: Array, power: float, first: int, ou
                 add_times(total, v, logs[j])
                 orders += log_factorial(v)
         pour(total, power, -power * orders, out[i], first)
+
+
+@compiled
+def left_out(
+    x: Array,
+    weight: Array,
+    extra: Array,
+    rate: Array,
+    events: Array,
+    count: Array,
+    known: bool,
+    power: float,
+    out: Array,
+) -> None:
+    """The scores of rows once so much of each has left its class, `(r, f), (r,), 4 of (f,) -> (r,)`.
+
+    The shape that stays is `extra` plus the events that stay. NaN where no distribution does.
+    """
+    for i in range(x.shape[0]):
+        w, total = weight[i], 0.0
+        for j in range(x.shape[1]):
+            v = float(x[i, j])
+            if v != v:
+                continue
+            left = max(extra[j] + max(events[j] - w * v, 0.0), 0.0)
+            rows = rate[j] + max(count[j] - w, 0.0)
+            if rows <= 0.0 or (left <= 0.0 and not known):
+                total = np.nan
+            elif known:
+                logs = v * np.log(left / rows) if v > 0.0 else 0.0
+                total += power * (logs - left / rows - log_factorial(v))
+            else:
+                total += grown(left, v, power) - left * np.log1p(power / rows) - power * v * np.log(rows + power)
+        out[i] = total

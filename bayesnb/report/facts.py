@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb.classifier import Classifier
-from bayesnb.evaluate.leaving import loo_log_proba
+from bayesnb.evaluate.leaving import Way, loo_log_proba
 from bayesnb.families.base import Array, Belief, Cells, Stats
 from bayesnb.families.family import Family
 from bayesnb.labels import encode
@@ -130,8 +130,8 @@ def gather(model: Any, X: Any, y: Any, test: tuple[Any, Any] | None = None, abou
 
 def held_out(model: Classifier, rows: Rows) -> Array:
     """log p(y | x, all rows but this one), `(r, c)`."""
-    found = loo_log_proba(model.model_, rows, power=model.temper_, n_jobs=model.n_jobs)
-    undefined = np.isneginf(found).all(axis=1)
+    found = loo_log_proba(model.model_, rows, Way(power=model.temper_), n_jobs=model.n_jobs)
+    undefined = ~np.isfinite(found.max(axis=1))
     if undefined.any():
         raise ValueError(
             f"leave-one-out is undefined for {undefined.sum()} rows, first row {undefined.argmax()}: without the row, "

@@ -1,0 +1,55 @@
+"""A frozen dataclass of arrays that share their leading axes: what stats, densities and beliefs are."""
+
+from collections.abc import Callable, Sequence
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+Array = np.ndarray
+Parameter = Any  # an array; a belief's constructor makes one of a number or a list
+Parts = dict[tuple[str, int | None], np.ndarray]  # see Record.parts
+
+
+class Record:
+    """A frozen dataclass of arrays that share their leading axes; fields named in `layout` are no arrays."""
+
+    layout: ClassVar[tuple[str, ...]] = ()
+    renamed: ClassVar[dict[str, str]] = {}  # fields that the constructor calls otherwise
+    symbols: ClassVar[dict[str, str]] = {}  # fields that tables of results call otherwise; {} is for a feature's name
+
+    def __post_init__(self) -> None:
+        for name in self.__match_args__:  # type: ignore[attr-defined]
+            value = getattr(self, name)
+            if type(value) is np.ndarray and value.dtype == float:  # a shortcut: most are
+                continue
+            is_array = isinstance(value, Real | Sequence) or hasattr(value, "__array__")  # not so a PyMC variable
+            if is_array and name not in self.layout:
+                object.__setattr__(self, name, np.asarray(value, float))
+
+    def map(self, change: Callable[..., Array], *others: Self) -> Self:
+        """The record of `change(array, ...)`, field by field."""
+        names = self.__match_args__  # type: ignore[attr-defined]
+        values = ([getattr(record, name) for record in (self, *others)] for name in names)
+        pairs = zip(names, values, strict=True)
+        return type(self)(*(own[0] if name in self.layout else change(*own) for name, own in pairs))
+
+    def __repr__(self) -> str:
+        names = self.__match_args__  # type: ignore[attr-defined]
+        shown = (f"{self.renamed.get(name, name)}={getattr(self, name)}" for name in names)
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def __getitem__(self, index: Any) -> Self:
+        return self.map(lambda array: array[index])
+
+    def __len__(self) -> int:
+        return len(getattr(self, self.__match_args__[0]))  # type: ignore[attr-defined]
+
+    def column(self, feature: int) -> Self:
+        """One feature of a block, `(c, f) -> (c,)`."""
+        return self[:, feature]
+
+    def parts(self) -> Parts:
+        """Its arrays by symbol: `(c, f)` with None, or `(c, k)` with the feature whose levels they are."""
+        names = [name for name in self.__match_args__ if name not in self.layout]  # type: ignore[attr-defined]
+        return {(self.symbols.get(name, name), None): getattr(self, name) for name in names}
