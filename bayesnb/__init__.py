@@ -23,6 +23,8 @@ _HOME = {
     "NormalInverseGamma": "families",
     "UnseenLevelWarning": "schema",
     "DrawnWarning": "uncertainty.draws",
+    "UndefinedWarning": "evaluate.leaving",
+    "compare": "criticism.comparison",
     "plot_nomogram": "figures",
     "plot_waterfall": "figures",
 }
@@ -30,12 +32,14 @@ _HOME = {
 __all__ = list(_HOME)
 
 if TYPE_CHECKING:
+    from bayesnb.criticism.comparison import compare as compare
     from bayesnb.estimators import BernoulliNB as BernoulliNB
     from bayesnb.estimators import CategoricalNB as CategoricalNB
     from bayesnb.estimators import GaussianNB as GaussianNB
     from bayesnb.estimators import MultinomialNB as MultinomialNB
     from bayesnb.estimators import NaiveBayes as NaiveBayes
     from bayesnb.estimators import PoissonNB as PoissonNB
+    from bayesnb.evaluate.leaving import UndefinedWarning as UndefinedWarning
     from bayesnb.families import Bernoulli as Bernoulli
     from bayesnb.families import Beta as Beta
     from bayesnb.families import Categorical as Categorical

@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from bayesnb import kernels
-from bayesnb.families.base import Array, Belief, Cells, Density, Stats
+from bayesnb.families.base import SLACK, Array, Belief, Cells, Density, Stats
 from bayesnb.families.dirichlet import Dirichlet, DirichletDensity, DirichletStats
 from bayesnb.families.known import KnownDie
 from bayesnb.families.weight import Weight, one_hot
@@ -66,8 +66,9 @@ class ProductStats:
 
     def covers(self, part: Self) -> bool:
         """Whether the rows behind `part` can be among those behind these."""
+        every = self.classes.counts - part.classes.counts <= SLACK * self.classes.counts
         pairs = zip((self.classes, *self.blocks), (part.classes, *part.blocks), strict=True)
-        return all(own.covers(its) for own, its in pairs)
+        return all(own.covers(its, every) for own, its in pairs)
 
 
 class Joint:

@@ -10,9 +10,11 @@ from scipy import sparse
 from scipy.integrate import quad
 
 from bayesnb.families.base import Belief
+from bayesnb.families.leaving import Leaving, defined
 from bayesnb.families.weight import one_hot
 from tests.conftest import CASES, CLASSES, SIZES, Array, Case, names, same
 
+KINDS = ("predictive", "mean", "map", "mle")
 HALF = slice(0, 17)
 REST = slice(17, None)
 DRAWS = 200_000
@@ -46,6 +48,21 @@ def test_soft_labels_share_a_row_between_classes(case: Case) -> None:
 def test_updates_in_turn_are_one_update(case: Case) -> None:
     a, b = case.stats(HALF), case.stats(REST)
     same(case.prior.update(a).update(b), case.prior.update(a + b), rtol=1e-11, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("power", [1.0, 0.3])
+@pytest.mark.parametrize("alike", [True, False])
+def test_rows_that_leave_their_class_are_scored_by_what_is_left(
+    case: Case, kind: str, power: float, alike: bool
+) -> None:
+    its = np.flatnonzero(case.codes == 1)
+    weight = np.full(len(its), 0.25) if alike else 0.5 * case.weight[its]
+    leaving = Leaving(case.x[its], case.codes[its], weight, kind, power)
+    prior, stats = case.prior[1:2], case.stats()[1:2]
+    found, expected = prior.own_left_out(stats, leaving), defined(prior, stats, leaving)
+    assert np.isfinite(expected).all()
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
 
 
 def test_no_rows_change_no_belief(case: Case) -> None:

@@ -2,18 +2,105 @@
 
 from typing import Any, Self
 
+import numpy as np
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
 
+from bayesnb import export
 from bayesnb.classifier.doubting import Doubter
 from bayesnb.classifier.learning import checked_labels
-from bayesnb.families.base import Array
+from bayesnb.evaluate.folds import assigned, k_fold
+from bayesnb.evaluate.leaving import Pointwise, Way, leave_one_out, own_entries, tell_undefined
+from bayesnb.families.base import Array, Rng
 from bayesnb.labels import encode, weights
 from bayesnb.model import Rows, observe
 
+TARGETS = ("label", "joint")
+
 
 class Judged(Doubter):
-    """Leave-one-out and k-fold of the rows that were learnt."""
+    """Rows that were learnt are taken back by algebra; the prior stays as it is, also where it came from the data."""
+
+    def loo(self, X: Any, y: Any, target: str = "label", *, sample_weight: Any = None) -> Any:
+        """Score every row by the model that has learnt all other rows: exact leave-one-out, without a refit.
+
+        Parameters
+        ----------
+        X, y, sample_weight : the rows that were learnt, or some of them, with their labels and weights
+        target : {"label", "joint"}
+            "label": log p(y_i | x_i, all other rows), by which classifiers are compared. "joint": log p(x_i, y_i | all
+            other rows), which the evidence is made of; no temper enters it.
+
+        Returns
+        -------
+        arviz.ELPDData
+            `elpd`, the sum, `se`, its standard error, `p`, by how much the sum is larger over rows that were learnt,
+            and `elpd_i`, row by row. There is no `pareto_k`, as nothing is approximated. `az.compare` takes it.
+
+        Notes
+        -----
+        Predictions are those of `estimate`, with `temper_`. A prior that took its scale from the data keeps it; class
+        shares that were counted (class_prior="empirical") are counted without the row. Of a row with a weight all of it
+        goes; `elpd` is then the weighted mean score, times the number of rows. A score is minus infinity where the
+        other rows give the row probability 0, and NaN, with a warning, where they leave no distribution.
+
+        Examples
+        --------
+        >>> from bayesnb import GaussianNB
+        >>> x, y = [[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]], list("aaabbb")
+        >>> found = GaussianNB().fit(x, y).loo(x, y)
+        >>> round(found.elpd, 3), round(found.se, 3), found.elpd_i.values.round(2).tolist()
+        (-0.709, 0.086, [-0.08, -0.11, -0.16, -0.16, -0.11, -0.08])
+        """
+        index, rows = self._learnt_rows(X, y, sample_weight)
+        return export.elpd.elpd(self._left_out(rows, target), index)
+
+    def kfold(
+        self, X: Any, y: Any, folds: Any = 10, target: str = "label", *, sample_weight: Any = None, rng: Rng = 0
+    ) -> Any:
+        """Score every row by the model that has learnt the rows of all other folds: exact, without a refit.
+
+        Parameters
+        ----------
+        X, y, sample_weight : all rows that were learnt, with their labels and weights
+        folds : a number, or the fold of every row
+            By a number, rows are dealt out at random, as evenly as can be, class by class.
+        target : {"label", "joint"}, as in `loo`
+        rng : a seed or numpy.random.Generator, for dealing out
+
+        Returns
+        -------
+        arviz.ELPDData
+
+        Examples
+        --------
+        >>> from bayesnb import GaussianNB
+        >>> x, y = [[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]], list("aaabbb")
+        >>> round(GaussianNB().fit(x, y).kfold(x, y, folds=3).elpd, 3)
+        -0.769
+        """
+        index, rows = self._learnt_rows(X, y, sample_weight)
+        if not np.allclose(np.bincount(rows.codes, rows.counts, len(self.classes_)), self.stats_.classes.counts):
+            raise ValueError("kfold needs all rows that the model has learnt from; some are missing.")
+        fold = assigned(folds, rows.codes, rng)
+        joint = k_fold(self.model_, rows, fold, self._way(target), self.n_jobs)
+        return export.elpd.elpd(self._held_out(rows, joint, target), index, len(np.unique(fold)))
+
+    def _way(self, target: str) -> Way:
+        if target not in TARGETS:
+            raise ValueError(f"target must be 'label' or 'joint', got {target!r}.")
+        return Way(self.estimate, self.temper_ if target == "label" else 1.0)
+
+    def _left_out(self, rows: Rows, target: str) -> Pointwise:
+        """The scores of `loo`."""
+        joint = leave_one_out(self.model_, rows, self._way(target), n_jobs=self.n_jobs)
+        return self._held_out(rows, joint, target)
+
+    def _held_out(self, rows: Rows, joint: Array, target: str) -> Pointwise:
+        """Scores of rows that were held out, beside those of the model that has seen them."""
+        fitted = self._reader().log_joint(rows.cells, self._way(target).power, self.n_jobs)
+        score = own_entries(joint, rows.codes, target)
+        tell_undefined(score)
+        return Pointwise(score, own_entries(fitted, rows.codes, target), rows.weight)
 
     def _fresh(self, **changes: Any) -> Self:
         """An unfitted copy with some parameters changed."""
@@ -21,9 +108,9 @@ class Judged(Doubter):
 
     def _learnt_rows(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Array, Rows]:
         """Rows that were learnt from, and their names; an error for any others."""
-        check_is_fitted(self)
         table, cells = self._read(X)
         labels, weight = checked_labels(self, y, table.rows), weights(sample_weight, table.rows)
+        self._reader()  # an error, where what predicts is no distribution
         rows = Rows(self.schema_.observers, cells, encode(labels, self.classes_), weight)
         seen = observe(rows.where(rows.counts > 0), len(self.classes_), self.n_jobs)
         self.schema_.check_stats(cells, seen)

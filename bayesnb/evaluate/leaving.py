@@ -3,6 +3,10 @@
 A row touches only its own class, so all other classes' scores stay as they are.
 """
 
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +15,7 @@ from bayesnb.families.base import Array
 from bayesnb.families.leaving import PREDICTIVE, Leaving, missing, reader_of
 from bayesnb.families.weight import one_hot
 from bayesnb.model import Model, Rows, normalised
+from bayesnb.special import times
 
 
 class Way(NamedTuple):
@@ -21,6 +26,70 @@ class Way(NamedTuple):
 
 
 PREDICT = Way()
+
+
+class UndefinedWarning(UserWarning):
+    """Some rows cannot be left out: the others leave no distribution of their class."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pointwise:
+    """Log scores of rows, held out and as the model fits them, and how much each row counts."""
+
+    score: Array
+    fitted: Array
+    weight: Array | None = None
+
+    @property
+    def rows(self) -> int:
+        return len(self.score) if self.weight is None else int((self.weight > 0).sum())
+
+    @cached_property
+    def shares(self) -> Array:
+        """What each row adds to the total: its score, times its weight where the mean weight is 1."""
+        return self._shared(self.score)
+
+    def _shared(self, values: Array) -> Array:
+        if self.weight is None:
+            return values
+        return self.rows / self.weight.sum() * times(self.weight, values)
+
+    @property
+    def total(self) -> float:
+        return float(self.shares.sum())
+
+    @property
+    def se(self) -> float:
+        """The total's standard error, were the rows others of the same kind; NaN where a score is not finite."""
+        weight = np.ones(self.rows) if self.weight is None else self.weight[self.weight > 0]
+        score = self.score if self.weight is None else self.score[self.weight > 0]
+        if self.rows < 2 or not np.isfinite(score).all():
+            return float("nan")
+        gap = weight / weight.mean() * (score - weight @ score / weight.sum())
+        return float(np.sqrt(self.rows / (self.rows - 1) * (gap**2).sum()))
+
+    @property
+    def optimism(self) -> float:
+        """How much better the rows fit once they were learnt: ArviZ's effective number of parameters."""
+        with np.errstate(invalid="ignore"):
+            return float(self._shared(self.fitted - self.score).sum())
+
+
+def own_entries(joint: Array, codes: Array, target: str) -> Array:
+    """log p(y | x) or log p(x, y) of each row's own class, from log p(x, y) of all, `(r, c), (r,) -> (r,)`."""
+    return (joint if target == "joint" else normalised(joint))[np.arange(len(codes)), codes]
+
+
+def tell_undefined(score: Array) -> None:
+    """One warning for all rows whose score is NaN."""
+    odd = np.isnan(score)
+    if odd.any():
+        warnings.warn(
+            f"{odd.sum()} rows, first row {odd.argmax()}, cannot be held out: the rows that stay leave no distribution "
+            "of their class (too few of them, or no spread, and a prior that adds none). Use a proper prior.",
+            UndefinedWarning,
+            skip_file_prefixes=(str(Path(__file__).parent.parent),),
+        )
 
 
 def loo_log_proba(

@@ -66,11 +66,17 @@ class Stats(Record):
     def defined(cls, x: Array, weight: Weight) -> Self:
         """What `of` means, spelled in NumPy."""
 
-    def covers(self, part: Self) -> bool:
-        """Whether the rows behind `part` can be among the rows behind these: nothing would fall below zero."""
+    def covers(self, part: Self, every: Array) -> bool:
+        """Whether the rows behind `part` can be among the rows behind these: nothing would fall below zero.
+
+        Of some classes, `every` of `(c,)`, they are all rows: nothing would stay.
+        """
         names = [name for name in self.__match_args__ if name not in (*self.layout, *self.constants)]  # type: ignore[attr-defined]
-        pairs = ((getattr(self, name), getattr(part, name)) for name in names)
-        return all(bool((own - its >= -SLACK * np.abs(own)).all()) for own, its in pairs)
+        for own, its in ((getattr(self, name), getattr(part, name)) for name in names):
+            rest, none = own - its, SLACK * np.abs(own)
+            if (rest < -none).any() or (rest > none)[every].any():
+                return False
+        return True
 
     @abstractmethod
     def mle(self) -> "Density":

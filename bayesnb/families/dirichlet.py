@@ -274,6 +274,10 @@ class Dirichlet(Die):
         own = self.concentration + tilt
         return np.stack([psi(own), *(polygamma(n, own) for n in range(1, order))])
 
+    def recounted(self, stats: DirichletStats) -> Self:
+        """A prior stays as it is, whatever labels it meets."""
+        return self
+
     def labels_left_out(self, stats: DirichletStats, codes: Array, weight: Array, kind: str) -> Array:
         """The log share of every level once a throw has left, this being the prior, `(r,), (r,) -> (r, k)`."""
         extra, row = extra_of(self.concentration, kind), np.arange(len(codes))

@@ -75,6 +75,12 @@ class KnownDie(Belief):
         first = log(self.probability)
         return np.stack([first] + [np.zeros_like(first)] * (order - 1))
 
+    def recounted(self, stats: DirichletStats) -> Self:
+        """The die that these labels give, where it is one that was counted."""
+        if np.isinf(self.rows):
+            return self
+        return type(self)(stats.counts / stats.counts.sum(), float(stats.counts.sum()))
+
     def labels_left_out(self, stats: DirichletStats, codes: Array, weight: Array, kind: str) -> Array:
         """The log share of every level once a throw has left, which changes what was counted, `-> (r, k)`."""
         rest = np.repeat(self.probability[None], len(codes), axis=0)

@@ -64,12 +64,17 @@ class GaussianStats(Stats):
 
     __rmul__ = __mul__
 
-    def covers(self, part: Self) -> bool:
+    def covers(self, part: Self, every: Array) -> bool:
         rest = self - part
         none = np.abs(rest.count) <= SLACK * self.count
         apart = np.abs(part.mean - self.mean) > SLACK * (np.abs(self.mean) + np.sqrt(ratio(self.ssd, self.count)))
         least = -SLACK * (self.ssd + self.count * (SLACK * self.mean) ** 2)
-        odd = (rest.count < -SLACK * self.count) | (rest.ssd < least) | (none & ((rest.ssd > -least) | apart))
+        odd = (
+            (rest.count < -SLACK * self.count)
+            | (every[:, None] & ~none)
+            | (rest.ssd < least)
+            | (none & ((rest.ssd > -least) | apart))
+        )
         return not odd.any()
 
     def pooled(self) -> Self:

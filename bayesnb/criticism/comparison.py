@@ -1,0 +1,72 @@
+"""Estimators compared by exact leave-one-out, in ArviZ's table."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from bayesnb import export
+from bayesnb.classifier import Classifier
+from bayesnb.criticism.trial import trial_of
+from bayesnb.evaluate.leaving import Pointwise
+
+
+def compare(
+    models: Mapping[str, Classifier],
+    X: Any,
+    y: Any,
+    target: str = "label",
+    *,
+    method: str | None = None,
+    reference: str | None = None,
+    sample_weight: Any = None,
+) -> Any:
+    """Compare models by how well each predicts every row from all other rows.
+
+    Parameters
+    ----------
+    models : mapping of names to estimators
+        One that is not fitted learns the rows first; one that is must have learnt them.
+    X, y, sample_weight : rows, their labels and weights
+    target : {"label", "joint"}, as in `NaiveBayes.loo`
+        Only scores of the same thing can be compared: "joint" needs the same columns in every model.
+    method, reference : as in `arviz.compare`; stacking by default, and the best model is the reference
+
+    Returns
+    -------
+    pandas.DataFrame
+        `arviz.compare`'s, not rounded, for `arviz.plot_compare`: by model its rank, `elpd`, the difference to the best
+        one, its standard error `dse`, and the weight of the model in a mixture of all.
+
+    Notes
+    -----
+    A score of minus infinity or NaN is an error that names the model and the row: ArviZ would leave such rows out of
+    the differences, and the worst model would look best.
+
+    Examples
+    --------
+    >>> from bayesnb import Gaussian, NaiveBayes, compare
+    >>> x, y = [[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]], list("aaabbb")
+    >>> table = compare({"predictive": NaiveBayes(), "plugged in": NaiveBayes(estimate="mean")}, x, y)
+    >>> table["elpd"].round(3).to_dict()
+    {'plugged in': -0.626, 'predictive': -0.709}
+    """
+    if not isinstance(models, Mapping) or len(models) < 2:
+        raise ValueError(f"models must be a mapping from names to at least two estimators, got {models!r}.")
+    found, index = {}, np.empty(0)
+    for name, model in models.items():
+        trial = trial_of(model, X, y, sample_weight)
+        found[name], index = trial.estimator._left_out(trial.rows, target), trial.index
+        _check(name, found[name])
+    return export.elpd.compared(found, index, method, reference)
+
+
+def _check(name: str, found: Pointwise) -> None:
+    odd = ~np.isfinite(found.score)
+    if odd.any():
+        row = int(odd.argmax())
+        why = "no distribution of its class" if np.isnan(found.score[row]) else "probability 0 to it"
+        raise ValueError(
+            f"model {name!r}: {odd.sum()} rows have no finite score; without row {row}, the other rows leave {why}. "
+            "Such a model cannot be compared. Use a larger smoothing, or a proper prior."
+        )

@@ -1,0 +1,64 @@
+"""Exact k-fold: what every row's prediction would be, had the model never seen the rows of its fold.
+
+The stats of each fold are counted once; those of all other folds are added up, so nothing is ever subtracted.
+"""
+
+from collections.abc import Sequence
+from itertools import accumulate
+from operator import add
+from typing import Any
+
+import numpy as np
+
+from bayesnb.evaluate.leaving import PREDICT, Way
+from bayesnb.families.base import Array, Rng
+from bayesnb.model import Joint, Model, Product, ProductStats, Rows, observe
+
+
+def k_fold(model: Model, rows: Rows, folds: Array, way: Way = PREDICT, n_jobs: int | None = None) -> Array:
+    """log p(x, y | the rows of other folds), `(r,), -> (r, c)`; NaN where those leave no distribution."""
+    total = np.empty((len(folds), len(model.stats.classes)))
+    names = np.unique(folds)
+    parts = [observe(rows.where((folds == name) & (rows.counts > 0)), total.shape[1], n_jobs) for name in names]
+    for name, rest in zip(names, rests(parts), strict=True):
+        its = np.flatnonzero(folds == name)
+        reader = learnt_from(model, rest, way.kind)
+        joint = reader.log_joint([x[its] for x in rows.cells], way.power, n_jobs)
+        total[its] = np.where(np.array(_proper(reader)), joint, np.nan)
+    return total
+
+
+def rests(parts: Sequence[ProductStats]) -> list[ProductStats]:
+    """Of each part, the sum of all others."""
+    before = list(accumulate(parts, add))
+    after = list(accumulate(reversed(parts), add))[::-1]
+    inner = (a + b for a, b in zip(before, after[2:], strict=False))
+    return [after[1], *inner, before[-2]]
+
+
+def learnt_from(model: Model, stats: ProductStats, kind: str) -> Joint:
+    """What predicts, had the model learnt these stats in place of its own."""
+    prior = Product(model.prior.classes.recounted(stats.classes), model.prior.blocks)
+    return Model(prior, stats).read(kind)
+
+
+def _proper(reader: Joint) -> Array:
+    """The classes that have a distribution, or are impossible anyway, `(c,)`."""
+    every = [block.proper.all(axis=-1) for block in reader.blocks]
+    return np.all(every, axis=0) | ~reader.live
+
+
+def assigned(folds: Any, codes: Array, rng: Rng) -> Array:
+    """The fold of every row: as given, or dealt out at random, class by class."""
+    if not isinstance(folds, int | np.integer):
+        given = np.asarray(folds)
+        if given.shape != codes.shape or len(np.unique(given)) < 2:
+            raise ValueError(f"folds must be a number or one fold for each of {len(codes)} rows, at least two in all.")
+        return given
+    if not 2 <= folds <= len(codes):
+        raise ValueError(f"folds must be at least 2 and at most the number of rows, {len(codes)}, got {folds}.")
+    order = np.random.default_rng(rng).permutation(len(codes))
+    order = order[np.argsort(codes[order], kind="stable")]
+    fold = np.empty(len(codes), np.intp)
+    fold[order] = np.arange(len(codes)) % int(folds)
+    return fold
