@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bayesnb import Bernoulli, Beta, Dirichlet, Gaussian, Multinomial, NaiveBayes, NormalInverseGamma
+from bayesnb import Bernoulli, Beta, Gaussian, NaiveBayes, NormalInverseGamma
 
 RNG = np.random.default_rng(3)
 
@@ -64,13 +64,3 @@ def test_a_prior_that_the_data_contradict_is_told_from_one_that_they_outweigh() 
         said[name] = az.psense_summary(tree, var_names=["mu"])["diagnosis"]
     assert (said["weak"] == "✓").all()
     assert said["odd"].str.contains("conflict").all()
-
-
-def test_the_sensitivity_of_words_to_their_smoothing_falls_with_the_number_of_texts() -> None:
-    few = RNG.poisson([3.0, 1.0, 0.5], (6, 3))
-    felt = []
-    for copies in (1, 30):
-        x, y = np.tile(few, (copies, 1)), np.tile([0, 1, 0, 1, 0, 1], copies)
-        tree = NaiveBayes(Multinomial(Dirichlet(30.0))).fit(x, y).to_datatree(x, y, rng=0)
-        felt.append(float(az.psense(tree, var_names=["theta"], group="prior")["theta"].mean()))
-    assert felt[1] < 0.5 * felt[0]
