@@ -130,8 +130,10 @@ class DirichletMultinomial(Die):
         return each - log_rising_binomial(self.concentration.sum(axis=-1), x.sum(axis=-1))
 
     def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        if isinstance(power, np.ndarray) or power != 1 or self._largest >= kernels.counts.LARGEST:
+        if isinstance(power, np.ndarray) or power < 0 or self._largest >= kernels.counts.LARGEST:
             return super().score(x, power, out, n_jobs)
+        if power != 1:
+            return self._powered(x, float(power), out, n_jobs)
         totals = self._totals
 
         def add(rows: slice, own: tuple[Array, Array], first: int, part: Array) -> None:
@@ -148,6 +150,21 @@ class DirichletMultinomial(Die):
         out = np.empty(len(leaving.codes))
         kernels.counts.left_out(*entries(leaving.x), leaving.weight, *tables, known, leaving.power, even, out)
         return out
+
+    def _powered(self, x: Cells, power: float, out: Array | None, n_jobs: int | None) -> Array:
+        cells = x.nnz if sparse.issparse(x) else x.shape[0] * x.shape[1]
+        few = min(kernels.powers.FEW, cells // x.shape[1])  # tables cost as much as so many cells of every word
+
+        def of(some: slice) -> tuple[Array, Array]:
+            concentration = lanes(self.concentration[some, 0])
+            tables = np.empty((few + 1, *concentration.shape))
+            kernels.powers.words(concentration, power, tables)
+            return concentration, tables
+
+        def add(rows: slice, own: tuple[Array, Array], first: int, part: Array) -> None:
+            kernels.powers.score_words(*entries(x, rows), *own, self._totals, power, first, part)
+
+        return by_tables(add, Tables(of, self.concentration.shape), x, len(self), out, n_jobs)
 
     @cached_property
     def _totals(self) -> Array:

@@ -141,8 +141,10 @@ class Gamma(Belief):
         return silent(np.isnan(x), log_rising_binomial(self.shape, x) - rows)
 
     def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        if isinstance(power, np.ndarray) or power != 1 or self._largest >= kernels.counts.LARGEST:
+        if isinstance(power, np.ndarray) or power < 0 or self._largest >= kernels.counts.LARGEST:
             return super().score(x, power, out, n_jobs)
+        if power != 1:
+            return self._powered(x, float(power), out, n_jobs)
 
         def add(rows: slice, own: tuple[Array, ...], first: int, part: Array) -> None:
             kernels.rates.score_gamma(numbers(x, rows), *own, first, part)
@@ -156,6 +158,19 @@ class Gamma(Belief):
         x, out = numbers(leaving.x, EVERY), np.empty(len(leaving.codes))
         kernels.rates.left_out(x, leaving.weight, *own, leaving.kind != PREDICTIVE, leaving.power, out)
         return out
+
+    def _powered(self, x: Cells, power: float, out: Array | None, n_jobs: int | None) -> Array:
+        def of(some: slice) -> tuple[Array, ...]:
+            shape, rate = lanes(self.shape[some]), lanes(self.rate[some])
+            rate[:, len(self.rate[some]) :] = 1.0  # lanes of no class
+            tables = np.empty((kernels.powers.FEW + 1, *shape.shape))
+            kernels.powers.rates(shape, rate, power, tables)
+            return shape, rate, tables
+
+        def add(rows: slice, own: tuple[Array, ...], first: int, part: Array) -> None:
+            kernels.powers.score_rates(numbers(x, rows), *own, power, first, part)
+
+        return by_tables(add, Tables(of, self.shape.shape), x, len(self), out, n_jobs)
 
     @cached_property
     def _largest(self) -> float:

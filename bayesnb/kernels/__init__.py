@@ -17,6 +17,7 @@ MODULES = (
     "levels",
     "moments",
     "odds",
+    "powers",
     "rates",
     "rest",
     "rows",
