@@ -24,7 +24,9 @@ _HOME = {
     "UnseenLevelWarning": "schema",
     "DrawnWarning": "uncertainty.draws",
     "UndefinedWarning": "evaluate.leaving",
+    "calibration": "criticism.calibration",
     "compare": "criticism.comparison",
+    "plot_calibration": "figures",
     "plot_nomogram": "figures",
     "plot_waterfall": "figures",
 }
@@ -32,6 +34,7 @@ _HOME = {
 __all__ = list(_HOME)
 
 if TYPE_CHECKING:
+    from bayesnb.criticism.calibration import calibration as calibration
     from bayesnb.criticism.comparison import compare as compare
     from bayesnb.estimators import BernoulliNB as BernoulliNB
     from bayesnb.estimators import CategoricalNB as CategoricalNB
@@ -49,6 +52,7 @@ if TYPE_CHECKING:
     from bayesnb.families import Multinomial as Multinomial
     from bayesnb.families import NormalInverseGamma as NormalInverseGamma
     from bayesnb.families import Poisson as Poisson
+    from bayesnb.figures import plot_calibration as plot_calibration
     from bayesnb.figures import plot_nomogram as plot_nomogram
     from bayesnb.figures import plot_waterfall as plot_waterfall
     from bayesnb.schema import UnseenLevelWarning as UnseenLevelWarning

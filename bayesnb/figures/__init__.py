@@ -1,6 +1,7 @@
 """Figures. The only room that knows matplotlib; it leaves pyplot and its state alone."""
 
 from bayesnb.figures.beliefs import counts, densities, levels
+from bayesnb.figures.calibration import plot_calibration
 from bayesnb.figures.nomogram import plot_nomogram
 from bayesnb.figures.style import COLOURS, DASHES, INK, MOST_CLASSES, new_axes, svg
 from bayesnb.figures.waterfall import plot_waterfall
@@ -14,6 +15,7 @@ __all__ = [
     "densities",
     "levels",
     "new_axes",
+    "plot_calibration",
     "plot_nomogram",
     "plot_waterfall",
     "svg",
