@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from .calibrated import TRUST, Trust
 from .cold import starts
 from .contest import How, Workload
 from .measure import machine
@@ -22,10 +23,11 @@ EXAMPLES = """examples:
   python -m tests.benchmarks --only G1,M1 --no-slopes --no-starts
   python -m tests.benchmarks --scale full --json full.json --picture times.svg
   python -m tests.benchmarks --only U --no-slopes --no-starts   intervals and uncertainty, ours against ours
+  python -m tests.benchmarks --only Q --no-slopes --no-starts   what the probabilities are worth, against scikit-learn
   python -m tests.benchmarks --read full.json --markdown   the table for a page, from an earlier run
   python -m tests.benchmarks --check                       exit status 1 if a target is missed by a factor of two
 """
-EVERY: list[Workload | Sureness] = [*WORKLOADS, *SURENESS]
+EVERY: list[Workload | Sureness | Trust] = [*WORKLOADS, *SURENESS, *TRUST]
 SCALES = {"quick": None, "full": 1.0}
 SECONDS = {"quick": 0.2, "full": 3.0}
 
@@ -69,7 +71,7 @@ def say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def chosen(names: str) -> list[Workload | Sureness]:
+def chosen(names: str) -> list[Workload | Sureness | Trust]:
     """The workloads of these names; G1 stands for G1-holes too, and U for all that begin with it."""
     known = {work.name: work for work in EVERY}
     groups = {name: name.split("-")[0] for name in known}

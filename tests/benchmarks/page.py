@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from itertools import groupby
 
-from .records import Cost, Memory, Results, Timing
+from .records import Cost, Memory, Quality, Results, Timing
 from .show import megabytes, number, shape
 
 
 def markdown(results: Results) -> str:
     """The tables that have rows, one below the other."""
-    return "\n\n".join(filter(None, (contests(results), sureness(results))))
+    return "\n\n".join(filter(None, (contests(results), sureness(results), trust(results))))
 
 
 def contests(results: Results) -> str:
@@ -75,3 +75,19 @@ def both(by: Mapping[str, Cost], method: str) -> tuple[str, str]:
     most = {cost.most for cost in of} - {None}
     times = " / ".join(f"**{number(cost.times)}**" for cost in of)
     return " / ".join(number(1e6 * cost.seconds) for cost in of), f"{times}, {most.pop():g}" if most else ""
+
+
+def trust(results: Results) -> str:
+    """A line for each table and number of rows: the log loss of every method, and where it was infinite."""
+    head = (
+        '| test log loss | rows learnt | scikit-learn | + sigmoid | + isotonic | `GaussianNB()` | `temper="loo"` |',
+        "|---|---|---|---|---|---|---|",
+    )
+    lines = []
+    for (about, rows), of in groupby(results.qualities, lambda quality: (quality.about, quality.rows)):
+        lines.append(f"| {about} | {rows:,} | {' | '.join(map(loss, of))} |")
+    return "\n".join((*head, *lines)) if lines else ""
+
+
+def loss(quality: Quality) -> str:
+    return f"{quality.log_loss:.3g}" if not quality.impossible else f"∞ ({quality.impossible:.2%} of rows)"

@@ -175,6 +175,39 @@ class Start:
         return f"{self.family}, {self.cache} cache: first call {self.worst:.1f} s, at most {FIRST_CALL:g}. {self.said}"
 
 
+@dataclass(frozen=True)
+class Quality:
+    """Mean scores of probabilities of rows that were not learnt, over the repeats.
+
+    `impossible` is the share of rows whose label had probability 0. Their log loss is infinite; `log_loss` is that of
+    all others.
+    """
+
+    workload: str
+    about: str
+    size: str
+    rows: int
+    repeats: int
+    method: str
+    log_loss: float
+    brier: float
+    accuracy: float
+    ece: float
+    impossible: float
+    most: float | None = None
+
+    @property
+    def ok(self) -> bool | None:
+        return None if self.most is None else self.log_loss <= self.most and not self.impossible
+
+    @property
+    def failed(self) -> bool:
+        return self.ok is False
+
+    def __str__(self) -> str:
+        return f"{self.workload} {self.method}, {self.rows} rows: log loss {self.log_loss:.3f}, at most {self.most}"
+
+
 KINDS: dict[str, type] = {
     "timings": Timing,
     "agreements": Agreement,
@@ -182,9 +215,10 @@ KINDS: dict[str, type] = {
     "costs": Cost,
     "slopes": Slope,
     "starts": Start,
+    "qualities": Quality,
 }
 
-type Record = Timing | Agreement | Memory | Cost | Slope | Start
+type Record = Timing | Agreement | Memory | Cost | Slope | Start | Quality
 
 
 @dataclass(frozen=True)
@@ -198,6 +232,7 @@ class Results:
     costs: list[Cost] = field(default_factory=list)
     slopes: list[Slope] = field(default_factory=list)
     starts: list[Start] = field(default_factory=list)
+    qualities: list[Quality] = field(default_factory=list)
 
     @property
     def failures(self) -> list[str]:

@@ -12,7 +12,7 @@ def report(results: Results) -> str:
     """All tables that have rows, one below the other."""
     where = results.machine
     versions = ", ".join(f"{name} {number}" for name, number in where["versions"].items())
-    tables = (times, agreement, memory, costs, slopes, starts)
+    tables = (times, agreement, memory, costs, slopes, starts, qualities)
     about = f"rows: {where['scale']}; {where['cores']} cores; {versions}"
     return "\n\n".join([about, *filter(None, (table(results) for table in tables))])
 
@@ -118,6 +118,16 @@ def starts(results: Results) -> str:
         for s in results.starts
     ]
     return aligned(header, rows, left=(0, 1, 6, 7))
+
+
+def qualities(results: Results) -> str:
+    """What the probabilities are worth."""
+    header = ("on rows not learnt", "method", "learnt", "log loss", "impossible", "brier", "ece", "accuracy", "ok")
+    rows = [
+        (q.about, q.method, f"{q.rows:,}", number(q.log_loss), f"{q.impossible:.2%}", *(map(number, own)), mark(q.ok))
+        for q, own in ((q, (q.brier, q.ece, q.accuracy)) for q in results.qualities)
+    ]
+    return aligned(header, rows, left=(0, 1, 8))
 
 
 def aligned(header: Sequence[str], rows: Rows, left: Sequence[int]) -> str:
