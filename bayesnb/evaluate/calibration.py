@@ -62,6 +62,14 @@ class Estimate(NamedTuple):
     upper: float
 
 
+class Scores(NamedTuple):
+    """What the probabilities of all labels are worth."""
+
+    brier: Estimate
+    log_loss: Estimate
+    accuracy: Estimate
+
+
 @dataclass(frozen=True, eq=False)
 class Reliability:
     """How the probabilities of one label compare with how often it came."""
@@ -79,18 +87,23 @@ class Calibration:
 
     classes: list[Reliability]
     top: Reliability
-    brier: Estimate
-    log_loss: Estimate
-    accuracy: Estimate
+    scores: Scores
 
 
 def calibrated(log_proba: Array, codes: Array, weight: Array, plan: Plan) -> Calibration:
     """Of log p(y | x), labels and positive weights, `(r, c), (r,), (r,)`."""
-    top = groups_of_top(log_proba, codes, weight)
-    hits, misses = top.hits.sum(), top.misses.sum()
     return Calibration(
         [reliability(Groups.of(p, codes == c, weight), plan) for c, p in enumerate(np.exp(log_proba).T)],
-        reliability(top, plan),
+        reliability(groups_of_top(log_proba, codes, weight), plan),
+        scored(log_proba, codes, weight, plan),
+    )
+
+
+def scored(log_proba: Array, codes: Array, weight: Array, plan: Plan) -> Scores:
+    """Mean scores, with intervals by their standard errors; that of accuracy is a share's."""
+    hit = right(log_proba, codes)
+    hits, misses = weight @ hit, weight @ ~hit
+    return Scores(
         _normal(brier(log_proba, codes, weight), plan.prob, 2.0),
         _normal(log_loss(log_proba, codes, weight), plan.prob, np.inf),
         Estimate(*map(float, (hits / (hits + misses), *share_interval(hits, misses, plan)))),

@@ -41,8 +41,8 @@ def calibration(
     size = said["bins"]
     variables = _together(found.classes, size, ("class", "bin"), ("obs_id", "class"), "")
     variables |= _together([found.top], size, ("bin",), ("obs_id",), "top_")
-    for name in ("brier", "log_loss", "accuracy"):
-        variables |= _scalar(name, getattr(found, name))
+    for name, estimate in found.scores._asdict().items():
+        variables |= _scalar(name, estimate)
     terms = np.array([own.corp for own in found.classes])
     for name, own in zip(("miscalibration", "discrimination", "uncertainty"), terms.T, strict=True):
         variables |= {name: ((), float(own.sum())), f"class_{name}": ("class", own)}

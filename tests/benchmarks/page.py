@@ -78,16 +78,22 @@ def both(by: Mapping[str, Cost], method: str) -> tuple[str, str]:
 
 
 def trust(results: Results) -> str:
-    """A line for each table and number of rows: the log loss of every method, and where it was infinite."""
+    """A line for each table and number of rows learnt: the log loss of every method, the least in bold."""
     head = (
         '| test log loss | rows learnt | scikit-learn | + sigmoid | + isotonic | `GaussianNB()` | `temper="loo"` |',
         "|---|---|---|---|---|---|---|",
     )
     lines = []
-    for (about, rows), of in groupby(results.qualities, lambda quality: (quality.about, quality.rows)):
-        lines.append(f"| {about} | {rows:,} | {' | '.join(map(loss, of))} |")
+    for (name, about, rows), of in groupby(results.qualities, lambda own: (own.workload, own.about, own.rows)):
+        each = list(of)
+        least = min(own.log_loss for own in each if not own.impossible)
+        lines.append(f"| {name}: {about} | {rows:,} | {' | '.join(loss(own, least) for own in each)} |")
     return "\n".join((*head, *lines)) if lines else ""
 
 
-def loss(quality: Quality) -> str:
-    return f"{quality.log_loss:.3g}" if not quality.impossible else f"∞ ({quality.impossible:.2%} of rows)"
+def loss(own: Quality, least: float) -> str:
+    """Three digits; or how many rows had a label of probability 0."""
+    if own.impossible:
+        return f"∞ ({100 * own.impossible:.2g} % of rows)"
+    said = number(float(f"{own.log_loss:.3g}"))
+    return f"**{said}**" if own.log_loss == least else said

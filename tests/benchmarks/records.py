@@ -180,7 +180,7 @@ class Quality:
     """Mean scores of probabilities of rows that were not learnt, over the repeats.
 
     `impossible` is the share of rows whose label had probability 0. Their log loss is infinite; `log_loss` is that of
-    all others.
+    all others, and `worst` the share of it that one in a hundred of them, the worst, have.
     """
 
     workload: str
@@ -190,6 +190,7 @@ class Quality:
     repeats: int
     method: str
     log_loss: float
+    worst: float
     brier: float
     accuracy: float
     ece: float

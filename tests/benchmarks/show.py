@@ -122,12 +122,29 @@ def starts(results: Results) -> str:
 
 def qualities(results: Results) -> str:
     """What the probabilities are worth."""
-    header = ("on rows not learnt", "method", "learnt", "log loss", "impossible", "brier", "ece", "accuracy", "ok")
+    header = (
+        "on rows not learnt",
+        "method",
+        "learnt",
+        "log loss",
+        "worst 1 %",
+        "impossible",
+        "brier",
+        "ece",
+        "accuracy",
+        "ok",
+    )
     rows = [
-        (q.about, q.method, f"{q.rows:,}", number(q.log_loss), f"{q.impossible:.2%}", *(map(number, own)), mark(q.ok))
-        for q, own in ((q, (q.brier, q.ece, q.accuracy)) for q in results.qualities)
+        (
+            q.about,
+            q.method,
+            f"{q.rows:,}",
+            *map(number, (q.log_loss, q.worst, q.impossible, q.brier, q.ece, q.accuracy)),
+            mark(q.ok),
+        )
+        for q in results.qualities
     ]
-    return aligned(header, rows, left=(0, 1, 8))
+    return aligned(header, rows, left=(0, 1, 9))
 
 
 def aligned(header: Sequence[str], rows: Rows, left: Sequence[int]) -> str:
