@@ -1,19 +1,23 @@
 """The benchmarks run, agree with scikit-learn, and notice a missed target. No test here depends on a time."""
 
 import json
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from benchmarks.__main__ import main
+from benchmarks.calibrated import METHODS, SPLITS, TRUST
 from benchmarks.records import Results
 from benchmarks.sureness import AUTO, EXACT, SURENESS, UNCERTAINTY
 from benchmarks.workloads import WORKLOADS
 
 NAMES = ["G1", "G1-holes", "C1", "P1", "P1-20"]
 SURE = ["U-C8", "U-G16-10"]
+TRUSTED = ["Q-iris"]
 ALONE = ["--seconds", "0", "--no-slopes", "--no-starts"]
-TINY = ["--scale", "0.002", *ALONE, "--only", ",".join(["G1,C1,P1", *SURE])]
+TINY = ["--scale", "0.002", *ALONE, "--only", ",".join(["G1,C1,P1", *SURE, *TRUSTED])]
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +52,23 @@ def test_a_run_times_everything_that_says_how_sure_a_prediction_is(run: Path) ->
     assert all(c.times == c.seconds / c.other > 0 and c.spread[0] <= c.spread[1] for c in costs)
 
 
+def test_a_run_scores_every_method_on_rows_that_it_did_not_learn(run: Path) -> None:
+    found = Results.from_json((run / "run.json").read_text()).qualities
+    assert [(own.workload, own.size, own.method) for own in found] == list(product(TRUSTED, SPLITS, METHODS))
+    assert [own.rows for own in found] == [15] * len(METHODS) + [100] * len(METHODS)
+    assert all(0 < own.accuracy <= 1 and 0 < own.brier < 2 and 0 <= own.ece <= 1 for own in found)
+    loss = {own.method: own.log_loss for own in found if own.size == "few"}
+    assert loss["integrated"] < loss["scikit-learn"] / 2
+
+
+def test_rows_that_are_learnt_are_not_asked_for() -> None:
+    y = np.repeat([0, 1, 2], [5, 20, 11])
+    for split in SPLITS.values():
+        for known, asked in split(y, 3):
+            assert sorted([*known, *asked]) == list(range(36))
+            assert set(y[known]) == {0, 1, 2}
+
+
 def test_a_quick_run_times_only_what_has_an_aim(tmp_path: Path) -> None:
     path = tmp_path / "quick.json"
     main([*ALONE, "--only", "U-C8", "--json", str(path)])
@@ -73,8 +94,10 @@ def test_the_tables_have_a_line_for_every_figure(run: Path, capsys: pytest.Captu
     lines = capsys.readouterr().out.splitlines()
     assert sum(line.split()[:1] == ["G1"] for line in lines) == 3 + 1 + len(results.memory[:2])
     assert sum(line.startswith("U-") for line in lines) == len(results.costs)
+    assert sum(line.split()[:1] == ["iris"] for line in lines) == len(results.qualities)
     main(["--read", str(run / "run.json"), "--markdown"])
-    for table, names, bars in zip(capsys.readouterr().out.split("\n\n"), (NAMES, SURE), (8, 10), strict=True):
+    expected = ((NAMES, 8), (SURE, 10), (2 * TRUSTED, 8))
+    for table, (names, bars) in zip(capsys.readouterr().out.split("\n\n"), expected, strict=True):
         lines = table.splitlines()
         assert [line.split(":")[0] for line in lines[2:]] == [f"| {name}" for name in names]
         assert {line.count("|") for line in lines} == {bars}
@@ -96,6 +119,22 @@ def test_check_fails_where_being_sure_takes_far_longer_than_it_may(run: Path, mo
     assert main(["--read", changed(run, "costs", most=most), "--check"]) == status
 
 
+@pytest.mark.parametrize(("most", "status"), [(1e-9, 1), (1e9, 0)])
+def test_check_fails_where_log_loss_exceeds_what_it_may(run: Path, most: float, status: int) -> None:
+    assert main(["--read", changed(run, "qualities", most=most, impossible=0.0), "--check"]) == status
+
+
+def test_the_table_says_how_many_labels_were_impossible(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = changed(run, "qualities", impossible=0.0123)
+    said = json.loads(Path(path).read_text())
+    said["qualities"][0]["impossible"] = 0.0
+    Path(path).write_text(json.dumps(said))
+    main(["--read", path, "--markdown"])
+    first = capsys.readouterr().out.splitlines()[2]
+    assert first.count("**") == 2
+    assert first.count("∞ (1.2 % of rows)") == len(METHODS) - 1
+
+
 def test_check_tells_what_missed(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(["--read", changed(run, "timings", target=1e9), "--check"])
     assert "C1 predict" in capsys.readouterr().err
@@ -108,5 +147,5 @@ def test_an_unknown_workload_is_bad_usage(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_a_workload_has_its_own_name() -> None:
-    names = [work.name for work in (*WORKLOADS, *SURENESS)]
+    names = [work.name for work in (*WORKLOADS, *SURENESS, *TRUST)]
     assert len(set(names)) == len(names)

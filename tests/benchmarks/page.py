@@ -86,12 +86,12 @@ def trust(results: Results) -> str:
     lines = []
     for (name, about, rows), of in groupby(results.qualities, lambda own: (own.workload, own.about, own.rows)):
         each = list(of)
-        least = min(own.log_loss for own in each if not own.impossible)
+        least = min((own.log_loss for own in each if not own.impossible), default=None)
         lines.append(f"| {name}: {about} | {rows:,} | {' | '.join(loss(own, least) for own in each)} |")
     return "\n".join((*head, *lines)) if lines else ""
 
 
-def loss(own: Quality, least: float) -> str:
+def loss(own: Quality, least: float | None) -> str:
     """Three digits; or how many rows had a label of probability 0."""
     if own.impossible:
         return f"∞ ({100 * own.impossible:.2g} % of rows)"
