@@ -16,7 +16,16 @@ from sklearn.metrics import accuracy_score, brier_score_loss
 from sklearn.metrics import log_loss as their_log_loss
 
 from bayesnb import Gaussian, GaussianNB, MultinomialNB, NaiveBayes, NormalInverseGamma, calibration, plot_calibration
-from bayesnb.evaluate.calibration import Calibration, Plan, calibrated, ece, ece_interval, groups_of_top, scored
+from bayesnb.evaluate.calibration import (
+    Calibration,
+    Plan,
+    calibrated,
+    ece,
+    ece_interval,
+    groups_of_top,
+    reliability,
+    scored,
+)
 from bayesnb.evaluate.isotonic import Groups, corp, split
 from bayesnb.evaluate.scores import Score, accuracy, brier, log_loss
 
@@ -158,6 +167,12 @@ def test_ece_is_the_mean_distance_over_the_bins() -> None:
     assert ece(np.log(PROBA), CODES, bins=5) == judged(PROBA, CODES, bins=5).top.ece.value
 
 
+def test_ece_takes_no_notice_of_rows_of_weight_zero() -> None:
+    weight = np.where(np.arange(500) < 300, 0.0, WEIGHT)
+    expected = ece(np.log(PROBA[300:]), CODES[300:], WEIGHT[300:])
+    assert ece(np.log(PROBA), CODES, weight) == expected != ece(np.log(PROBA), CODES, WEIGHT)
+
+
 def test_the_order_of_rows_changes_nothing() -> None:
     order = RNG.permutation(500)
     one, other = (
@@ -214,14 +229,15 @@ def test_predictions_that_are_true_lie_in_the_bands_and_their_error_is_noise() -
     rng = np.random.default_rng(1)
     inside, curve, interval, excess, zero = [], [], [], [], []
     for seed in range(40):
-        found = judged(*simulated(rng, 400, lambda p: p), seed=seed)
-        own = found.classes[1]
+        proba, codes = simulated(rng, 400, lambda p: p)
+        plan = Plan(10, PROB, np.random.default_rng(seed))
+        own = reliability(Groups.of(proba[:, 1], codes == 1, np.ones(400)), plan)
         bins, at = own.bins, own.curve
         inside.append(np.mean((bins.observed >= bins.band_lower) & (bins.observed <= bins.band_upper)))
         curve.append(np.mean((at.calibrated >= at.band_lower - 1e-12) & (at.calibrated <= at.band_upper + 1e-12)))
         interval.append(np.mean((bins.predicted >= bins.lower) & (bins.predicted <= bins.upper)))
-        excess.append(found.top.ece.value - found.top.noise)
-        zero.append(found.top.ece.lower == 0)
+        excess.append(own.ece.value - own.noise)
+        zero.append(own.ece.lower == 0)
     for share in (inside, curve, interval):
         assert PROB - 4 * np.std(share) / np.sqrt(40) < np.mean(share) < 0.97
     assert abs(np.mean(excess)) < 4 * np.std(excess) / np.sqrt(40)

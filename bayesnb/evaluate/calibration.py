@@ -116,7 +116,10 @@ def ece(log_proba: Array, codes: Array, weight: Array | None = None, bins: int =
     The mean distance between what a bin predicts and what is observed in it; the bins hold equally many rows, and
     rows of equal probability stay together. Noise alone makes it positive.
     """
-    groups = groups_of_top(log_proba, codes, np.ones(len(codes)) if weight is None else weight)
+    weight = np.ones(len(codes)) if weight is None else weight
+    if not weight.all():  # a row of weight zero is no row
+        log_proba, codes, weight = (own[weight > 0] for own in (log_proba, codes, weight))
+    groups = groups_of_top(log_proba, codes, weight)
     return ece_of(groups.joined(split(groups.weight, bins)))
 
 
