@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from arviz_base import rc_context
 from matplotlib.figure import Figure
-from scipy.stats import beta
+from scipy.stats import beta, binom
 from sklearn.calibration import calibration_curve
 from sklearn.datasets import load_iris
 from sklearn.isotonic import IsotonicRegression
@@ -244,6 +244,18 @@ def test_predictions_that_are_true_lie_in_the_bands_and_their_error_is_noise() -
     assert np.mean(zero) > PROB - 4 * np.sqrt(PROB * (1 - PROB) / 40)
 
 
+def test_the_band_of_tied_rows_is_that_of_a_binomial() -> None:
+    """Ends within three standard errors of quantiles from 500 draws, or the next whole number of rows."""
+    found = judged(of_two(np.full(2000, 0.3)), np.tile([0, 1], 1000)).classes[1]
+    tails = (1 - PROB) / 2, (1 + PROB) / 2
+    low, high = found.bins.band_lower[0] * 2000, found.bins.band_upper[0] * 2000
+    error = 3 * np.sqrt(tails[0] * tails[1] / 500)
+    law = binom(2000, 0.3)
+    assert law.ppf(tails[0] - error) - 1 <= low <= law.ppf(tails[0] + error) + 1
+    assert law.ppf(tails[1] - error) - 1 <= high <= law.ppf(tails[1] + error) + 1
+    assert found.curve.band_lower[0] == found.bins.band_lower[0]
+
+
 def test_predictions_that_are_too_extreme_leave_the_bands() -> None:
     found = judged(*simulated(np.random.default_rng(2), 2000, lambda p: 0.25 + p / 2))
     own = found.classes[1]
@@ -373,6 +385,16 @@ def test_a_panel_shows_the_curve_its_band_and_the_bins() -> None:
     expected = np.interp(own.probability.values, curve.get_xdata(), curve.get_ydata())
     np.testing.assert_allclose(own.calibrated.values, expected, atol=1e-12)
     np.testing.assert_array_equal(points.get_ydata(), own.observed.values)
+
+
+def test_of_a_long_curve_only_corners_are_drawn() -> None:
+    y = np.arange(1500) % 2
+    found = calibration(GaussianNB(), RNG.normal(y)[:, None], y)
+    curve = plot_calibration(found).get_lines()[1]
+    own = found.sel({"class": 1})
+    assert len(curve.get_xdata()) < 1000
+    expected = np.interp(own.probability.values, curve.get_xdata(), curve.get_ydata())
+    np.testing.assert_allclose(own.calibrated.values, expected, atol=1e-12)
 
 
 def test_of_two_classes_the_second_is_drawn_and_of_many_the_most_frequent() -> None:
