@@ -46,6 +46,11 @@ class NaiveBayes(Classifier):
         What predicts: the posterior predictive, or every parameter, the classes' included, plugged in at its
         posterior mean, its mode, or its maximum likelihood estimate. With smoothing l, (n + l) / (N + l K) is
         "mean" under Dirichlet(l), and "map" under Dirichlet(1 + l).
+    average_features : None, a probability, or {column: probability}
+        How probably a feature depends on the class at all, before the data. Predictions are then the exact average
+        over all subsets of features, each weighted by its posterior probability; columns that a mapping leaves out
+        are in all of them. A block of words is one feature. It needs estimate="predictive", whole weights and
+        counts, and proper priors that are the same for all classes.
 
     Attributes
     ----------
@@ -80,8 +85,10 @@ class NaiveBayes(Classifier):
         temper: Any = None,
         n_jobs: int | None = None,
         estimate: str = "predictive",
+        average_features: Any = None,
     ) -> None:
         self.families = families
+        self.average_features = average_features
         super().__init__(class_prior, classes, temper, n_jobs, estimate)
 
     def _families(self) -> Any:

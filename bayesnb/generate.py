@@ -78,7 +78,7 @@ def _draw(block: Block, belief: Belief, codes: Array, lengths: Array | None, pac
 
 def _width(belief: Belief) -> int:
     """How many numbers one draw of theta has."""
-    return max(np.size(getattr(belief, name)) for name in belief.__match_args__)  # type: ignore[attr-defined]
+    return sum(array.size for array in belief.parts().values())
 
 
 def _has_lengths(block: Block) -> bool:

@@ -133,6 +133,11 @@ class Product(Joint):
     classes: Dirichlet | KnownDie
     blocks: tuple[Belief, ...]
 
+    @property
+    def apart(self) -> bool:
+        """Whether no class shares anything unknown with another."""
+        return all(block.apart for block in self.blocks)
+
     def update(self, stats: ProductStats) -> Self:
         pairs = zip(self.blocks, stats.blocks, strict=True)
         return type(self)(self.classes.update(stats.classes), tuple(belief.update(seen) for belief, seen in pairs))
@@ -153,17 +158,22 @@ class Product(Joint):
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """What was believed before and what the data said. The rest is derived."""
+    """What was believed before and what the data said. The rest is derived.
+
+    `whole` is whether every weight, and all that was counted, were whole numbers: only then is the evidence that of
+    rows, and two of them can be compared by a Bayes factor.
+    """
 
     prior: Product
     stats: ProductStats
+    whole: bool = True
 
     @cached_property
     def posterior(self) -> Product:
         return self.prior.update(self.stats)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"prior": self.prior, "stats": self.stats}
+        return {"prior": self.prior, "stats": self.stats, "whole": self.whole}
 
     @cached_property
     def readers(self) -> dict[str, Joint]:

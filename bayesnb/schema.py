@@ -10,10 +10,21 @@ from typing import Any, Self
 
 import numpy as np
 
-from bayesnb.cells import Levels, check, coded, odd_columns, of_integers, read_numbers, refuse_extremes, write_numbers
+from bayesnb.averaging import averaging, included_of
+from bayesnb.cells import (
+    Levels,
+    are_whole,
+    check,
+    coded,
+    odd_columns,
+    of_integers,
+    read_numbers,
+    refuse_extremes,
+    write_numbers,
+)
 from bayesnb.declaration import families_of
 from bayesnb.families import Codes
-from bayesnb.families.base import Array, Cells, Stats
+from bayesnb.families.base import Array, Belief, Cells, Stats
 from bayesnb.families.family import Family
 from bayesnb.families.weight import Weight
 from bayesnb.model import Model, Observer, Product, ProductStats
@@ -38,6 +49,7 @@ class Block:
     names: tuple[Hashable, ...]
     places: Sequence[int]
     levels: tuple[Levels, ...] = ()  # of each column, for a family with levels
+    included: Array | None = None  # how probably each feature depends on the class; None: all do
 
     @classmethod
     def of(cls, family: Family, table: Table, places: Sequence[int]) -> Self:
@@ -69,6 +81,15 @@ class Block:
 
     def observe(self, x: Cells, weight: Weight, n_jobs: int | None) -> Stats:
         return self.family.observe(x, weight, self.sizes, n_jobs)
+
+    def belief(self, stats: Any) -> Belief:
+        """The prior, which may take its scale from the stats."""
+        prior = self.family.belief(stats)
+        return prior if self.included is None else averaging(prior, self.included, self.keys)
+
+    def is_whole(self, x: Cells) -> bool:
+        """Whether everything that was counted is a whole number."""
+        return not self.family.fractional or are_whole(x)
 
     def learn(self, table: Table) -> Self:
         """The block with the levels of this table besides its own, at their end."""
@@ -117,11 +138,13 @@ class Schema:
     blank: Blank  # to be filled with new rows
 
     @classmethod
-    def learn(cls, table: Table, families: Any) -> Self:
+    def learn(cls, table: Table, families: Any, average: Any = None) -> Self:
         said = families_of(families, table)
         if not said:
             raise ValueError("every column is dropped: at least one needs a family.")
-        blocks = (Block.of(family, table, places) for family, places in said)
+        blocks = [Block.of(family, table, places) for family, places in said]
+        included = included_of(average, [block.keys for block in blocks])
+        blocks = [replace(block, included=own) for block, own in zip(blocks, included, strict=True)]
         return cls(table.columns, tuple(block.learn(table) for block in blocks), table.blank)
 
     def grown(self, table: Table) -> Self:
@@ -138,6 +161,11 @@ class Schema:
     def observers(self) -> list[Observer]:
         """What makes stats of each block's cells."""
         return [block.observe for block in self.blocks]
+
+    def are_whole(self, cells: Sequence[Cells], weight: Array | None) -> bool:
+        """Whether rows count as often as whole numbers say, and hold such."""
+        once = weight is None or bool((weight == np.floor(weight)).all())
+        return once and all(block.is_whole(x) for block, x in zip(self.blocks, cells, strict=True))
 
     def check_stats(self, cells: Sequence[Cells], stats: ProductStats) -> None:
         """Raise for cells that gave stats that no numbers have, before anything is learnt from them."""
@@ -172,7 +200,7 @@ class Schema:
 
     def start(self, die: ClassDie, stats: ProductStats) -> Model:
         """A model of the first rows; priors may take their scale from them."""
-        beliefs = (block.family.belief(seen) for block, seen in zip(self.blocks, stats.blocks, strict=True))
+        beliefs = (block.belief(seen) for block, seen in zip(self.blocks, stats.blocks, strict=True))
         return Model(Product(die(stats.classes), tuple(beliefs)), stats)
 
     def extend(self, model: Model, die: ClassDie, new: ProductStats) -> Model:
@@ -181,9 +209,9 @@ class Schema:
         for b, block in enumerate(self.blocks):
             if block.sizes and block.sizes != old[b].sizes:  # type: ignore[attr-defined]
                 old[b] = old[b].grown(block.sizes)  # type: ignore[attr-defined]
-                prior[b] = block.family.belief(old[b])
+                prior[b] = block.belief(old[b])
         stats = ProductStats(model.stats.classes, tuple(old)) + new
-        return Model(Product(die(stats.classes), tuple(prior)), stats)
+        return Model(Product(die(stats.classes), tuple(prior)), stats, model.whole)
 
     @property
     def keys(self) -> list[tuple[Hashable, int, int]]:

@@ -21,7 +21,7 @@ ROOMS = [
     {"generate"},
     {"summary", "schema", "labels", "export"},
     {"declaration", "cells"},
-    {"table", "evaluate", "priors", "uncertainty"},
+    {"table", "evaluate", "structure", "priors", "uncertainty", "averaging"},
     {"model"},
     {"families"},
     {"views"},

@@ -10,11 +10,12 @@ from bayesnb import export
 from bayesnb.classifier.learnt import Learnt
 from bayesnb.families.base import Array, Cells, Rng
 from bayesnb.table import Table
-from bayesnb.uncertainty.drawn import drawn_intervals
+from bayesnb.uncertainty.drawn import drawn_entropies, drawn_intervals, say_drawn
 from bayesnb.uncertainty.entropies import entropies
 from bayesnb.uncertainty.intervals import TOLERANCES, intervals
 from bayesnb.uncertainty.scores import Scores
 
+SHARED = 4000  # draws of a law in which classes share parameters
 ROWS, METHODS = ("observed", "fixed"), (*TOLERANCES, "draws")
 
 
@@ -59,7 +60,8 @@ class Doubter(Learnt):
 
         Among three or more classes, ends below 1e-12 are orders of magnitude. And where someone chose a row so
         far out, or with levels of so little smoothing, that one class's score has endless tails, its law among three
-        or more classes is drawn, with a `DrawnWarning`; "exact" refuses it.
+        or more classes is drawn, with a `DrawnWarning`; "exact" refuses it. So is every row under `average_features`,
+        which "fast" refuses too.
 
         Examples
         --------
@@ -75,8 +77,13 @@ class Doubter(Learnt):
         if not isinstance(draws, Integral) or draws < 1:
             raise ValueError(f"draws must be a whole number, at least 1, got {draws!r}.")
         table, scores = self._scores(X)
+        observers = self.schema_.observers if observed else None
         if method == "draws":
-            law = drawn_intervals(scores, self.schema_.observers if observed else None, prob, int(draws), rng)
+            law = drawn_intervals(scores, observers, prob, int(draws), rng)
+        elif not scores.belief.apart:
+            self._refuse_shared(method)
+            say_drawn(len(scores), SHARED)
+            law = drawn_intervals(scores, observers, prob, SHARED, 0)
         else:
             law = intervals(scores, prob, observed, method, self.n_jobs)
         self._check_law(scores, law.median)
@@ -113,7 +120,11 @@ class Doubter(Learnt):
         """
         observed = self._is_observed(rows)
         table, scores = self._scores(X)
-        found = entropies(scores, observed, self.n_jobs)
+        if scores.belief.apart:
+            found = entropies(scores, observed, self.n_jobs)
+        else:
+            say_drawn(len(scores), SHARED)
+            found = drawn_entropies(scores, self.schema_.observers if observed else None, SHARED, 0)
         self._check_law(scores, found.aleatoric[:, None])
         by_row = {"entropy": found.entropy, "aleatoric": found.aleatoric, "epistemic": found.epistemic}
         by_row["log_density"] = self._log_density(scores.cells)
@@ -147,6 +158,14 @@ class Doubter(Learnt):
                 "smoothing above 0, and look at the row."
             )
         self.schema_.tell_unseen(scores.cells)
+
+    @staticmethod
+    def _refuse_shared(method: str) -> None:
+        if method != "auto":
+            raise ValueError(
+                f"method={method!r} needs classes whose parameters are independent, and under average_features they "
+                "share those of features that may be irrelevant. Use method='draws', or 'auto', which draws too."
+            )
 
     @staticmethod
     def _is_observed(rows: str) -> bool:

@@ -5,6 +5,7 @@ Frames whose columns are reordered raise scikit-learn's error.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -14,6 +15,7 @@ from sklearn.utils import Tags, assert_all_finite, check_consistent_length, colu
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
+from bayesnb.averaging import check_averaging
 from bayesnb.evaluate.temper import temper_by_loo
 from bayesnb.families.base import Array
 from bayesnb.families.family import Family
@@ -34,6 +36,7 @@ class Learner(ClassifierMixin, BaseEstimator):
     schema_: Schema
     model_: Model
     temper_: float
+    average_features: Any = None
 
     def __init__(self, class_prior: Any, classes: Any, temper: Any, n_jobs: int | None, estimate: str) -> None:
         self.class_prior = class_prior
@@ -82,16 +85,28 @@ class Learner(ClassifierMixin, BaseEstimator):
             table, y, weight = table.take(keep), y[keep], weight[keep]
         classes = self.classes_ if not first else distinct(y if declared is None else declared)
         codes = encode(y, classes)
-        schema = Schema.learn(table, self._families()) if first else self.schema_.grown(table)
+        schema = Schema.learn(table, self._families(), self.average_features) if first else self.schema_.grown(table)
         rows = Rows(schema.observers, schema.read(table), codes, weight)
         new = observe(rows, len(classes), self.n_jobs)
         schema.check_stats(rows.cells, new)
         schema.tell_unseen(rows.cells)
         die = self._class_die(classes)
         model = schema.start(die, new) if first else schema.extend(self.model_, die, new)
+        model = self._counted(model, schema, rows)
         self.temper_ = self._temper(model, rows)
         self.classes_, self.schema_, self.model_ = classes, schema, model
         return self
+
+    def _counted(self, model: Model, schema: Schema, rows: Rows) -> Model:
+        """The model, which remembers that these rows held or counted by fractions; an error where that may not be."""
+        if schema.are_whole(rows.cells, rows.weight):
+            return model
+        if not model.prior.apart:
+            raise ValueError(
+                "average_features weighs hypotheses by their evidence, which needs whole numbers: a weight says how "
+                "many rows a row is, and counts are counts. Give such, or average_features=None."
+            )
+        return replace(model, whole=False)
 
     def _temper(self, model: Model, rows: Rows) -> float:
         if self.temper == "loo":
@@ -116,6 +131,7 @@ class Learner(ClassifierMixin, BaseEstimator):
             or (isinstance(self.temper, Real) and 0 < float(self.temper) < np.inf)
         ):
             raise ValueError(f"temper must be None, 'loo' or a positive number, got {self.temper!r}.")
+        check_averaging(self.average_features, self.estimate)
         if not (self.n_jobs is None or (isinstance(self.n_jobs, Integral) and self.n_jobs != 0)):
             raise ValueError(f"n_jobs must be None or a number of threads, got {self.n_jobs!r}.")
 

@@ -127,11 +127,11 @@ def counted_again(model: Model, rows: Rows, b: int, row: int, gone: Array, way: 
     prior, c = model.prior.blocks[b], rows.codes[row]
     weight = np.where(np.arange(len(rows.codes)) == row, rows.counts - gone, rows.counts)
     keep = np.flatnonzero((weight > 0) & (rows.codes == c if prior.apart else True))
-    classes = len(model.stats.classes)
+    classes, every = len(model.stats.classes), slice(c, c + 1) if prior.apart else slice(None)
     rest = rows.observers[b](rows.cells[b][keep], one_hot(rows.codes[keep], classes, weight[keep]), 1)
     x, score = rows.cells[b][[row]], np.full(classes, np.nan)
-    for k in [c] if prior.apart else range(classes):
-        own = reader_of(prior[k : k + 1], rest[k : k + 1], way.kind)
-        if (own.proper | missing(x, prior.whole)).all():
-            score[k] = own.score(x, way.power)[0, 0]
+    own = reader_of(prior[every], rest[every], way.kind)
+    good = (own.proper | missing(x, prior.whole)).all(axis=1)
+    if good.any():
+        score[np.arange(classes)[every][good]] = own[good].score(x, way.power)[0]
     return score

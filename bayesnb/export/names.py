@@ -29,6 +29,10 @@ class Block(Protocol):
     def levels(self) -> Sequence[Sequence[Any]]: ...
     @property
     def sizes(self) -> Sequence[int]: ...
+    @property
+    def keys(self) -> Sequence[Hashable]: ...
+    @property
+    def included(self) -> Array | None: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +70,19 @@ class Layout:
                 found[name] = self._joined(family, arrays)
         return found
 
+    def included(self, blocks: Sequence[Array | None]) -> Variables:
+        """Which features depend on the class, or how probably, `(..., f)` for each block that says; by their names."""
+        said = [own for own in blocks if own is not None]
+        wanted = [name is not None for name in self._averaged]
+        return {"included": (("included_feature",), np.concatenate(said, axis=-1)[..., wanted])} if any(wanted) else {}
+
+    @property
+    def _averaged(self) -> list[str | None]:
+        """The features of the blocks that say so, by name; a block of words is one. None for one not wanted."""
+        averaged = [block for block in self.blocks if block.included is not None]
+        every = [[*block.names] if block.family.whole else [name] for block in averaged for name in block.keys]
+        return [", ".join(map(str, own)) if any(map(self.wants, own)) else None for own in every]
+
     def _joined(self, family: str, arrays: list[Array]) -> tuple[tuple[str, ...], Array]:
         """The blocks of a family side by side; what has no axis of features is added up."""
         if arrays[0].ndim == 1:
@@ -80,6 +97,7 @@ class Layout:
         """The labels on every axis."""
         found = {"class": coordinate(self.classes)}
         found |= {self._axis(family): coordinate(names) for family, names in self._columns.items()}
+        found["included_feature"] = coordinate([name for name in self._averaged if name is not None])
         for block in self.blocks:
             for name, levels, size in zip(block.names, block.levels, block.sizes if block.levels else (), strict=False):
                 found[f"{self._shown[name]}_level"] = coordinate([*levels, *["(unseen)"] * (size - len(levels))])

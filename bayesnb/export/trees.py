@@ -99,7 +99,8 @@ def tree(subject: Subject, sheet: Sheet | None, plan: Plan, groups: Sequence[str
     """Draws in ArviZ's groups, and what they are draws of in closed form."""
     given = () if sheet is None else ("X",) if sheet.codes is None else ("X", "y")
     improper = _improper(subject)
-    chosen = _default(given, improper is not None) if groups is None else _checked(groups, given, improper)
+    without = _without(subject, improper)
+    chosen = _default(given, without) if groups is None else _checked(groups, given, without)
     _refuse_improper_posterior(subject)
     filling = Filling(subject, sheet, plan)
     refuse_large(f"{plan.chains} chains of {plan.draws} draws in {', '.join(chosen)}", filling.size(chosen), ADVICE)
@@ -112,8 +113,8 @@ def tree(subject: Subject, sheet: Sheet | None, plan: Plan, groups: Sequence[str
     if "conjugate" in chosen:
         found["conjugate"] = filling.label(_closed_form(subject, improper is None))
     said = {**SAID, "created_at": datetime.now(UTC).isoformat(), "temper": subject.temper}
-    if groups is None and improper is not None:
-        said["omitted"] = f"prior, log_prior: {improper}"
+    if groups is None and without:
+        said["omitted"] = "; ".join(f"{', '.join(names)}: {why}" for names, why in without.items())
     return xr.DataTree.from_dict({"/": xr.Dataset(attrs=said), **found})
 
 
@@ -171,7 +172,7 @@ class Filling:
         """theta by the names of its variables, `(s, c, ...)`."""
         arranged = self.subject.layout.arrange([density.parts() for density in theta.blocks])
         die: Variables = {} if _certain(self.subject) else {"class_prob": (("class",), theta.die.probability)}
-        return die | _unfolded(theta, arranged)
+        return die | _unfolded(theta, arranged) | self.subject.layout.included(theta.included)
 
     def _log_prior(self, theta: Theta) -> Variables:
         """log p(theta) by the same names; one number for each die."""
@@ -230,6 +231,8 @@ def _closed_form(subject: Subject, proper: bool) -> Variables:
     found = subject.layout.arrange([belief.parts() for belief in posterior.blocks])
     if not _certain(subject):
         found["class_prob_concentration"] = ("class",), next(iter(posterior.classes.parts().values()))
+    shares = [getattr(belief, "included", None) for belief in posterior.blocks]
+    found |= subject.layout.included([None if share is None else share[0] for share in shares])
     if proper:
         labels, columns = subject.model.prior.log_evidence(subject.model.stats)
         found["log_evidence"] = (), np.array(labels + sum(column.sum() for column in columns))
@@ -263,14 +266,22 @@ def _odd(subject: Subject, proper: Sequence[Array], what: str) -> str | None:
     return None
 
 
-def _default(given: Sequence[str], improper: bool) -> list[str]:
+def _without(subject: Subject, improper: str | None) -> dict[tuple[str, ...], str]:
+    """The groups that this model has not, and why."""
+    if improper is not None:
+        return {("prior", "log_prior"): f"{improper}; give a proper prior"}
+    if not subject.model.prior.apart:
+        return {("log_prior",): "under average_features classes may share a parameter, which then has no density"}
+    return {}
+
+
+def _default(given: Sequence[str], without: dict[tuple[str, ...], str]) -> list[str]:
     """Everything that can be drawn from what is given; with labels, rows are checked and not predicted."""
-    left_out = {"prior", "log_prior"} if improper else set()
-    left_out |= {"predictions"} if "y" in given else set()
+    left_out = {name for names in without for name in names} | ({"predictions"} if "y" in given else set())
     return [group for group, needs in GROUPS.items() if set(needs) <= set(given) and group not in left_out]
 
 
-def _checked(groups: Sequence[str], given: Sequence[str], improper: str | None) -> list[str]:
+def _checked(groups: Sequence[str], given: Sequence[str], without: dict[tuple[str, ...], str]) -> list[str]:
     groups = [groups] if isinstance(groups, str) else list(groups)
     for group in groups:
         if group not in GROUPS:
@@ -278,6 +289,7 @@ def _checked(groups: Sequence[str], given: Sequence[str], improper: str | None) 
         missing = [name for name in GROUPS[group] if name not in given]
         if missing:
             raise ValueError(f"groups: {group!r} needs {' and '.join(missing)}. Give {missing[0]}, or leave it out.")
-        if improper is not None and group in ("prior", "log_prior"):
-            raise ValueError(f"groups: {group!r} cannot be had, for {improper}. Leave it out, or give a proper prior.")
+        why = next((why for names, why in without.items() if group in names), None)
+        if why is not None:
+            raise ValueError(f"groups: {group!r} cannot be had, for {why}. Leave it out.")
     return groups

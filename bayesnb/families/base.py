@@ -10,6 +10,7 @@ rows, `c` classes, `f` features, `k` levels. Values broadcast; only `Stats.of` c
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import reduce
 from operator import add
 from typing import Any, ClassVar, NamedTuple, Self
@@ -87,11 +88,21 @@ class Density(Record, ABC):
     """p(x | theta) for a known theta. Where theta is one number a feature, `numpy.asarray` gives it."""
 
     theta: ClassVar[str] = ""  # the field that is theta, if one is
+    kept: ClassVar[str] = ""  # logs, an array or several, that are kept besides the fields: small numbers underflow
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if not self.theta:
             raise TypeError(f"{type(self).__name__} has several parameters: take one of its fields.")
         return np.array(getattr(self, self.theta), dtype=dtype, copy=copy)
+
+    def moved(self, change: Callable[..., Array], *others: Self) -> Self:
+        """The density of `change(array, ...)`, field by field, with the logs that are kept."""
+        made = self.map(change, *others)
+        if self.kept:
+            logs = [getattr(density, self.kept) for density in (self, *others)]
+            several = isinstance(logs[0], tuple)
+            made.__dict__[self.kept] = tuple(map(change, *logs)) if several else change(*logs)
+        return made
 
     @abstractmethod
     def log_density(self, x: Array) -> Array:
@@ -126,6 +137,13 @@ class Contributions(NamedTuple):
     variance: Array
     log_moment: Array  # at the power
     total_variance: Array  # `(r, c)`, of the sum over features
+
+
+class Drawn(NamedTuple):
+    """Draws of theta, s * c classes in a row, and which features depend on the class at all, `(s, f)`; None if all."""
+
+    theta: Density
+    included: Array | None = None
 
 
 class Belief(Record, ABC):
@@ -165,6 +183,10 @@ class Belief(Record, ABC):
     @abstractmethod
     def sample(self, rng: Rng, size: Any = None) -> Density:
         """Draws of theta, `size` in front of the belief's own axes. Sample the draw, and you have data."""
+
+    def draws(self, rng: Rng, size: int) -> Drawn:
+        """So many draws of the theta of all classes, one draw's classes after another's."""
+        return Drawn(self[np.tile(np.arange(len(self)), size)].sample(rng))
 
     def log_density(self, theta: Any) -> Parts:
         """log p(theta), by symbol as in the density's `parts`: `(c, f)`, and `(c,)` where a feature is a whole die."""
@@ -220,6 +242,13 @@ class Belief(Record, ABC):
         power = np.asarray(power, float)
         each = (lambda rows: power[rows]) if power.ndim else (lambda rows: power)
         return by_rows(lambda rows: self.defined_score(x[rows], each(rows)), x.shape, len(self), out, n_jobs)
+
+    def mixed_score(self, other: Self, mix: Callable[..., Array], power: float) -> Callable[..., Array] | None:
+        """`score` of x, out and n_jobs when each value that a cell can have is worth a mix of what it is worth to two.
+
+        None where a cell can have many values.
+        """
+        return None
 
     def score_cumulants(self, x: Cells, tilt: float = 0.0) -> Array:
         """The first four cumulants summed over features, `(r, f) -> (4, r, c)`."""

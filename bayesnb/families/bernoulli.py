@@ -6,6 +6,7 @@
 taken from p, which has no digits left when p is nearly 1.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -55,6 +56,7 @@ class BernoulliDensity(Tossed, Density):
     complement: Array
 
     theta: ClassVar[str] = "probability"
+    kept: ClassVar[str] = "logs"
 
     @classmethod
     def of_logs(cls, one: Array, zero: Array) -> Self:
@@ -159,6 +161,10 @@ class Beta(Tossed, Belief):
             return Coins(one, zero).score(leaving.x, None, 1)[:, 0]
         x = np.asarray(Dense(leaving.x)[EVERY] if sparse.issparse(leaving.x) else leaving.x[EVERY], float)
         return silent(np.isnan(x), np.where(x == 1, one, zero)).sum(axis=1)
+
+    def mixed_score(self, other: Self, mix: Callable[..., Array], power: float) -> Callable[..., Array]:
+        own, its = self.worth(power), other.worth(power)
+        return Coins(mix(own.one, its.one), mix(own.zero, its.zero)).score
 
     def worth(self, power: float) -> Coins:
         one, zero = np.ones(1), np.zeros(1)

@@ -6,7 +6,7 @@ The dice of a block lie end to end on the last axis, so a column of two levels c
 of fifty. Smoothing l is Dirichlet(l) for the posterior mean, and Dirichlet(1 + l) for the mode.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -139,6 +139,10 @@ class Dice(Row, Die):
         index = self.at(leaving.x)
         cells = Pile(*(pick(table[0], np.maximum(index, 0)) for table in pile))
         return silent(index < 0, cells.worth(leaving.each, leaving.kind, leaving.power)).sum(axis=1)
+
+    def mixed_score(self, other: Self, mix: Callable[..., Array], power: float) -> Callable[..., Array]:
+        tables = tables_of(mix(self.level_log_moment(power), other.level_log_moment(power)))
+        return lambda x, out, n_jobs: self.added(x, tables, len(self), out, n_jobs)
 
     def score_cumulants(self, x: Cells, tilt: float = 0.0) -> Array:
         worth = self.level_cumulants(ORDER, tilt).reshape(ORDER * len(self), -1)

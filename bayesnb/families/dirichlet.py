@@ -56,6 +56,7 @@ class DieDensity(Density, Levels):
     """Known probabilities of the levels."""
 
     theta: ClassVar[str] = "probability"
+    kept: ClassVar[str] = "log_probability"
     symbols: ClassVar[dict[str, str]] = {"probability": "theta{}"}
     probability: Array
 

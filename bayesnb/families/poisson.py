@@ -63,6 +63,7 @@ class PoissonDensity(Density):
     rate: Array
 
     theta: ClassVar[str] = "rate"
+    kept: ClassVar[str] = "log_rate"
 
     @classmethod
     def of_log(cls, log_rate: Array) -> Self:

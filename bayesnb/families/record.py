@@ -45,6 +45,10 @@ class Record:
     def __len__(self) -> int:
         return len(getattr(self, self.__match_args__[0]))  # type: ignore[attr-defined]
 
+    def expand(self, values: Array) -> Array:
+        """Numbers of features, `(..., f)`, so that they meet its arrays."""
+        return values
+
     def column(self, feature: int) -> Self:
         """One feature of a block, `(c, f) -> (c,)`."""
         return self[:, feature]

@@ -60,6 +60,11 @@ def scales_of(model: Any, classes: Sequence[Any] | None = None, most: int = 12) 
     if not hasattr(model, "model_"):
         raise ValueError(f"{type(model).__name__} is not fitted yet: call fit first.")
     belief, labels = model.model_.posterior, model.classes_.tolist()
+    if not belief.apart:
+        raise ValueError(
+            "a nomogram has a scale for what each class says of a feature, and under average_features that may be "
+            "nothing. Fit with average_features=None, or draw rows: plot_waterfall(model.explain(X))."
+        )
     pair = list(pair_of(labels, belief.log_class, classes))
     if not np.isfinite(belief.log_class[pair]).all():
         raise ValueError(f"one of the classes {[labels[c] for c in pair]} is impossible: draw two others.")

@@ -1,15 +1,19 @@
-"""Intervals of p(y | x, theta) from draws of theta: an independent check of those that need none."""
+"""Intervals and entropies of p(y | x, theta) from draws: a check of those that need none, or where there are none."""
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+from scipy.special import xlogy
 
 from bayesnb.families.base import Array, Cells, Rng
 from bayesnb.families.dirichlet import DirichletStats
 from bayesnb.model import Observer, Product, Rows, normalised, observe
 from bayesnb.threads import blocks
-from bayesnb.uncertainty.draws import draw_proba
+from bayesnb.uncertainty.draws import DrawnWarning, draw_proba
+from bayesnb.uncertainty.entropies import Entropies, split
 from bayesnb.uncertainty.intervals import Law
 from bayesnb.uncertainty.scores import Scores
 
@@ -20,20 +24,46 @@ def drawn_intervals(
     scores: Scores, observers: Sequence[Observer] | None, prob: float, draws: int, rng: Rng = None
 ) -> Law:
     """The law of every row's probabilities, once the row was seen if there are observers to see it."""
-    rng, law = np.random.default_rng(rng), Law(*np.empty((4, len(scores), scores.classes)))
+    law = Law(*np.empty((4, len(scores), scores.classes)))
     levels = [0.5, (1 - prob) / 2, (1 + prob) / 2]
-    share = np.exp(normalised(scores.log_mean()))
+    for rows, mean, proba in _drawn(scores, observers, draws, rng):
+        law.mean[rows] = mean
+        law.median[rows], law.lower[rows], law.upper[rows] = np.quantile(proba, levels, axis=0)
+    return law
+
+
+def drawn_entropies(scores: Scores, observers: Sequence[Observer] | None, draws: int, rng: Rng = None) -> Entropies:
+    """What `entropies` are, from draws."""
+    probability, aleatoric = np.empty((len(scores), scores.classes)), np.empty(len(scores))
+    for rows, mean, proba in _drawn(scores, observers, draws, rng):
+        probability[rows], aleatoric[rows] = mean, -xlogy(proba, proba).sum(axis=-1).mean(axis=0)
+    return split(probability, aleatoric)
+
+
+def say_drawn(rows: int, draws: int) -> None:
+    """A warning that the law of these rows had to be drawn."""
+    warnings.warn(
+        f"average_features: the classes share what is not known of a feature that may be independent of them, so the "
+        f"laws of {rows} rows were drawn ({draws} draws each): errors of a percent remain.",
+        DrawnWarning,
+        skip_file_prefixes=(str(Path(__file__).parent.parent),),
+    )
+
+
+def _drawn(
+    scores: Scores, observers: Sequence[Observer] | None, draws: int, rng: Rng
+) -> Iterator[tuple[slice, Array, Array]]:
+    """Rows, some at a time, the means of their laws, `(r, c)`, and draws, `(s, r, c)`."""
+    rng, share = np.random.default_rng(rng), np.exp(normalised(scores.log_mean()))
     step = 1 if observers else max(NUMBERS // (draws * scores.classes), 1)
     seed = int(rng.integers(1 << 62))  # the same theta for all rows that none of them has seen
     for rows in blocks(len(scores), step):
         some = scores[rows]
         if observers:
-            proba = _once_seen(some, observers, rng.multinomial(draws, share[rows.start]), rng)
+            yield rows, share[rows], _once_seen(some, observers, rng.multinomial(draws, share[rows.start]), rng)
         else:
             proba = draw_proba(some.belief, some.cells, draws, some.power, rng=seed)
-        law.mean[rows] = share[rows] if observers else proba.mean(axis=0)
-        law.median[rows], law.lower[rows], law.upper[rows] = np.quantile(proba, levels, axis=0)
-    return law
+            yield rows, proba.mean(axis=0), proba
 
 
 def _once_seen(scores: Scores, observers: Sequence[Observer], times: Array, rng: np.random.Generator) -> Array:

@@ -33,6 +33,7 @@ class Theta:
 
     die: DirichletDensity
     blocks: tuple[Density, ...]
+    included: tuple[Array | None, ...] = ()  # of each block, the features that depend on the class, `(s, f)`; or all
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -84,10 +85,10 @@ def _drawn(product: Product, draws: int, rngs: Sequence[np.random.Generator]) ->
     step = max(min(NUMBERS // max(map(_width, product.blocks)), SIDE_BY_SIDE) // classes, 1)
     for some in blocks(draws, step):
         size = some.stop - some.start
-        every = [belief[repeated(classes, size)] for belief in product.blocks]
         with np.errstate(all="ignore"):  # of a variance or a rate that leaves the range of floats
-            parts = tuple(belief.sample(rng) for belief, rng in zip(every, rngs[1:], strict=True))
-            theta = Theta(product.classes.sample(rngs[0], size), parts)
+            pairs = zip(product.blocks, rngs[1:], strict=True)
+            parts, included = zip(*(belief.draws(rng, size) for belief, rng in pairs), strict=True)
+            theta = Theta(product.classes.sample(rngs[0], size), parts, included)
         yield some, theta
 
 

@@ -44,6 +44,11 @@ def entropies(scores: Scores, observed: bool, n_jobs: int | None = 1) -> Entropi
         probability[rows, live], aleatoric[rows] = _of_rows(possible[rows], observed)
 
     list(in_order(some, blocks(len(scores), ROWS), n_jobs))
+    return split(probability, aleatoric)
+
+
+def split(probability: Array, aleatoric: Array) -> Entropies:
+    """The entropy of the means, `(r, c)`, and what of it is no expected entropy, `(r,)`."""
     entropy = -xlogy(probability, probability).sum(axis=1)
     aleatoric = np.clip(aleatoric, 0.0, entropy)  # beyond is rounding
     return Entropies(probability, entropy, aleatoric, entropy - aleatoric)
