@@ -27,7 +27,11 @@ _HOME = {
     "calibration": "criticism.calibration",
     "compare": "criticism.comparison",
     "plot_calibration": "figures",
+    "dependence": "criticism.dependence",
+    "relevance": "criticism.relevance",
+    "plot_dependence": "figures",
     "plot_nomogram": "figures",
+    "plot_relevance": "figures",
     "plot_waterfall": "figures",
 }
 
@@ -36,6 +40,8 @@ __all__ = list(_HOME)
 if TYPE_CHECKING:
     from bayesnb.criticism.calibration import calibration as calibration
     from bayesnb.criticism.comparison import compare as compare
+    from bayesnb.criticism.dependence import dependence as dependence
+    from bayesnb.criticism.relevance import relevance as relevance
     from bayesnb.estimators import BernoulliNB as BernoulliNB
     from bayesnb.estimators import CategoricalNB as CategoricalNB
     from bayesnb.estimators import GaussianNB as GaussianNB
@@ -53,7 +59,9 @@ if TYPE_CHECKING:
     from bayesnb.families import NormalInverseGamma as NormalInverseGamma
     from bayesnb.families import Poisson as Poisson
     from bayesnb.figures import plot_calibration as plot_calibration
+    from bayesnb.figures import plot_dependence as plot_dependence
     from bayesnb.figures import plot_nomogram as plot_nomogram
+    from bayesnb.figures import plot_relevance as plot_relevance
     from bayesnb.figures import plot_waterfall as plot_waterfall
     from bayesnb.schema import UnseenLevelWarning as UnseenLevelWarning
     from bayesnb.uncertainty.draws import DrawnWarning as DrawnWarning

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.families.averaged import Averaged, averaged, unlike
+from bayesnb.families.averaged import Averaged, averaged, reasons
 from bayesnb.families.base import Array, Belief
 
 ADVICE = "average_features is the probability that a feature depends on the class: a number between 0 and 1"
@@ -43,16 +43,12 @@ def check_averaging(said: Any, estimate: str) -> None:
 
 def averaging(prior: Belief, included: Array, keys: Sequence[Hashable]) -> Averaged:
     """The prior under which features may be independent of the class; an error where there is none."""
-    may = included < 1
-    for odd, what in (
-        (~prior.strictly_proper.all(axis=0), "is improper, so nothing can be said for or against a dependence"),
-        (unlike(prior), "is not the same for all classes, so they have no parameter in common"),
-    ):
-        if (odd & may).any():
-            key = keys[int((odd & may).argmax())]
+    for odd, why in reasons(prior):
+        if (odd & (included < 1)).any():
+            key = keys[int((odd & (included < 1)).argmax())]
             raise ValueError(
-                f"average_features: the prior of column {key!r} {what}. Give it another prior, or leave the column "
-                "out of the average: average_features={column: probability} names those that are averaged."
+                f"average_features: the prior of column {key!r} {why}. Give it another prior, or leave the column "
+                "out of the average: {column: probability} names those that are averaged."
             )
     return averaged(prior, included)
 

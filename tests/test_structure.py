@@ -6,22 +6,30 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import sparse
+from mpmath import mp
+from scipy import sparse, stats
+from scipy.special import betaln, expit, gammaln
 
 from bayesnb import (
     Bernoulli,
     BernoulliNB,
     Beta,
     Categorical,
+    Dirichlet,
     DrawnWarning,
     Gamma,
     Gaussian,
     Multinomial,
+    MultinomialNB,
     NaiveBayes,
     NormalInverseGamma,
     Poisson,
+    dependence,
+    plot_dependence,
     plot_nomogram,
+    plot_relevance,
     plot_waterfall,
+    relevance,
 )
 from bayesnb.evaluate.leaving import Way, loo_log_proba
 from bayesnb.model import Rows
@@ -314,3 +322,305 @@ def test_a_waterfall_draws_an_average_and_a_nomogram_says_why_not() -> None:
 def test_presets_do_not_average() -> None:
     assert "average_features" not in BernoulliNB().get_params()
     assert BernoulliNB().fit(COUNT, Y).model_.prior.apart
+
+
+def of_levels(counts: np.ndarray, concentration: np.ndarray) -> float:
+    """log p of throws in the order in which they came, by SciPy's law of their counts."""
+    n = counts.sum()
+    orders = gammaln(n + 1) - gammaln(counts + 1).sum()
+    return float(stats.dirichlet_multinomial.logpmf(counts.astype(int), concentration, int(n)) - orders) if n else 0.0
+
+
+def of_flags(ones: float, zeros: float, a: float, b: float) -> float:
+    return float(betaln(a + ones, b + zeros) - betaln(a, b))
+
+
+def of_numbers(x: np.ndarray, mean: float, count: float, shape: float, scale: float) -> float:
+    """Rows of one Gaussian column together are a multivariate t."""
+    x = x[~np.isnan(x)]
+    spread = scale / shape * (np.eye(len(x)) + 1 / count)
+    return float(stats.multivariate_t.logpdf(x, np.full(len(x), mean), spread, 2 * shape)) if len(x) else 0.0
+
+
+def of_counts(x: np.ndarray, shape: float, rate: float) -> float:
+    """One step ahead, row after row."""
+    total = 0.0
+    for own in x[~np.isnan(x)]:
+        total += stats.nbinom.logpmf(own, shape, rate / (rate + 1))
+        shape, rate = shape + own, rate + 1
+    return total
+
+
+def tallied(codes: np.ndarray, size: int) -> np.ndarray:
+    return np.bincount(codes, minlength=size).astype(float)
+
+
+COLOURS = MIX["colour"].map({"b": 0, "g": 1, "r": 2}).to_numpy(float)
+EVIDENCE = {
+    "long": lambda rows: of_numbers(MIX["long"].to_numpy()[rows], 0.0, 0.4, 1.0, 1.0),
+    "wide": lambda rows: of_numbers(MIX["wide"].to_numpy()[rows], 10.0, 0.4, 1.0, 1e6),
+    "eggs": lambda rows: of_counts(MIX["eggs"].to_numpy()[rows], 1.0, 0.5),
+    "tail": lambda rows: of_flags(MIX["tail"][rows].sum(), (~MIX["tail"][rows]).sum(), 0.5, 2.0),
+    "colour": lambda rows: of_levels(tallied(COLOURS[rows & ~np.isnan(COLOURS)].astype(int), 3), np.full(3, 0.7)),
+}
+
+
+def test_the_relevance_of_every_column_is_the_ratio_of_its_evidences_by_scipy() -> None:
+    model, every = NaiveBayes(MIXED).fit(MIX, Y), np.ones(ROWS, bool)
+    found = relevance(model, prior=0.2)
+    assert found.feature.values.tolist() == list(MIX.columns)
+    for name, evidence in EVIDENCE.items():
+        expected = sum(evidence(c == Y) for c in model.classes_) - evidence(every)
+        assert float(found.log_bayes_factor.sel(feature=name)) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    words = MIX[list(WORDS)].to_numpy(float)
+    for j, word in enumerate(WORDS):
+        expected = -of_flags(words[:, j].sum(), np.delete(words, j, 1).sum(), 0.6, 1.2)
+        for c in model.classes_:
+            expected += of_flags(words[c == Y, j].sum(), np.delete(words[c == Y], j, 1).sum(), 0.6, 1.2)
+        assert float(found.log_bayes_factor.sel(feature=word)) == pytest.approx(expected, rel=1e-10, abs=1e-10)
+    block = sum(of_levels(words[c == Y].sum(axis=0), np.full(3, 0.6)) for c in model.classes_)
+    block -= of_levels(words.sum(axis=0), np.full(3, 0.6))
+    assert found.attrs["block"] == ["the, a, of"]
+    assert found.attrs["block_log_bayes_factor"] == [pytest.approx(block, rel=1e-10)]
+    np.testing.assert_allclose(found.inclusion, expit(found.log_bayes_factor + np.log(0.25)), rtol=1e-12)
+
+
+def test_relevance_and_an_average_agree_on_what_is_included() -> None:
+    own, every = (NaiveBayes(MIXED, average_features=share).fit(MIX, Y) for share in (None, Q))
+    found = relevance(own, prior=Q)
+    for name in EVIDENCE:
+        assert float(found.inclusion.sel(feature=name)) == pytest.approx(float(every.posterior_[name].included[0]))
+    np.testing.assert_allclose(relevance(every).log_bayes_factor, relevance(own).log_bayes_factor, rtol=1e-12)
+
+
+def test_relevance_is_of_rows_only() -> None:
+    model = NaiveBayes(Gaussian(WEAK), classes=["ja", "nein", "wer"])
+    for _ in range(2):
+        model.partial_fit(REAL, Y, sample_weight=np.full(ROWS, 0.5))  # which add up to whole counts
+    model.partial_fit(REAL, Y)
+    with pytest.raises(ValueError, match="no whole numbers"):
+        relevance(model)
+    assert np.isfinite(relevance(NaiveBayes(Gaussian(WEAK)).fit(REAL, Y, np.full(ROWS, 2.0))).log_bayes_factor).all()
+    for counts in (COUNT / 2, sparse.csr_array(COUNT / 2)):
+        with pytest.raises(ValueError, match="no whole numbers"):
+            relevance(MultinomialNB().fit(counts, Y))
+    assert np.isfinite(relevance(MultinomialNB().fit(sparse.csr_array(COUNT), Y)).log_bayes_factor).all()
+
+
+def test_relevance_says_what_it_cannot_compare() -> None:
+    with pytest.raises(ValueError, match="column 0 is improper"):
+        relevance(NaiveBayes(Categorical(0.0)).fit(COUNT, Y))
+    with pytest.raises(ValueError, match="column 2 is not the same for all classes"):
+        relevance(NaiveBayes(Bernoulli(Beta([[1, 1, 1], [1, 1, 1], [1, 1, 2]], 1))).fit(COUNT[:, :3] > 1, Y))
+    dice = np.ones((3, 2, 9))
+    dice[1, 1, 4] = 2.0
+    uneven = NaiveBayes(Categorical(Dirichlet(dice), levels=range(9))).fit(COUNT[:, :2], Y)
+    with pytest.raises(ValueError, match="column 1 is not the same"):
+        relevance(uneven)
+    with pytest.raises(ValueError, match="not fitted"):
+        relevance(NaiveBayes())
+    with pytest.raises(TypeError, match="NaiveBayes"):
+        relevance("a model")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="prior"):
+        relevance(NaiveBayes(Gaussian(WEAK)).fit(REAL, Y), prior=1.0)
+
+
+def pair_of(model: Any, x: Any, y: Any, i: Any, j: Any, **said: Any) -> np.ndarray:
+    """The factor of one pair within each class."""
+    found = dependence(model, x, y, **said).log_bayes_factor_by_class
+    return found.sel(feature=i, feature_2=j).values
+
+
+def test_a_table_against_its_margins_is_the_ratio_of_three_evidences_by_scipy() -> None:
+    x = np.column_stack([RNG.integers(0, 3, 60), RNG.integers(0, 5, 60), RNG.integers(0, 2, 60)]).astype(float)
+    x[RNG.random(x.shape) < 0.1] = np.nan
+    y, smoothing = np.arange(60) % 2, 0.7
+    levels = {0: 3, 1: 5, 2: 2}
+    families = {0: Categorical(smoothing), 1: Categorical(smoothing), 2: Bernoulli(Beta(0.5, 2.0))}
+    margins = {0: np.full(3, 0.7), 1: np.full(5, 0.7), 2: np.array([2.0, 0.5])}
+    for i, j in ((0, 1), (0, 2), (1, 2)):
+        found = pair_of(NaiveBayes(families), x, y, i, j)
+        total = np.sqrt(margins[i].sum() * margins[j].sum())
+        p, q = margins[i] / margins[i].sum(), margins[j] / margins[j].sum()
+        for c in range(2):
+            both = (y == c) & ~np.isnan(x[:, [i, j]]).any(axis=1)
+            table = np.zeros((levels[i], levels[j]))
+            np.add.at(table, tuple(x[both][:, [i, j]].astype(int).T), 1)
+            expected = of_levels(table.ravel(), total * np.outer(p, q).ravel())
+            expected -= of_levels(table.sum(axis=1), total * p) + of_levels(table.sum(axis=0), total * q)
+            assert found[c] == pytest.approx(expected, rel=1e-10, abs=1e-11)
+
+
+def test_one_row_says_nothing_about_a_dependence_of_levels_and_two_equal_rows_a_little() -> None:
+    model = NaiveBayes(Categorical(1.0, levels=range(3)), classes=[0])
+    assert pair_of(model, [[1, 2]], [0], 0, 1)[0] == pytest.approx(0, abs=1e-14)
+    assert pair_of(model, [[1, 2], [1, 2]], [0, 0], 0, 1)[0] == pytest.approx(np.log(4 / 3), rel=1e-13)
+    assert pair_of(model, [[1, 2], [0, 1]], [0, 0], 0, 1)[0] > 0 > pair_of(model, [[1, 2], [1, 1]], [0, 0], 0, 1)[0]
+    uneven = NaiveBayes({0: Categorical(0.2, levels=range(4)), 1: Bernoulli(Beta(3.0, 1.0))}, classes=[0])
+    assert pair_of(uneven, [[3, 1]], [0], 0, 1)[0] == pytest.approx(0, abs=1e-14)
+
+
+@pytest.mark.parametrize("n", [100, 1000])
+def test_independent_levels_are_told_from_dependent_ones(n: int) -> None:
+    rng = np.random.default_rng(5)
+    x = rng.integers(0, 3, (n, 3))
+    x[:, 2] = np.where(rng.random(n) < 0.4, x[:, 0], x[:, 2])
+    found = dependence(NaiveBayes(Categorical(1.0)), x, np.zeros(n, int))
+    assert found.log_bayes_factor.values[0, 1] < -3 < 3 < found.log_bayes_factor.values[0, 2]
+    assert found.attrs["strongest"].startswith("0 and 2: +")
+
+
+def test_two_gaussian_columns_are_compared_by_their_predictives_one_step_ahead() -> None:
+    prior = NormalInverseGamma([0.5, -2.0], 0.6, 1.7, [1.3, 40.0])
+    x = RNG.multivariate_normal([0, -1], [[1, 3], [3, 25]], ROWS)
+    x[4, 0] = x[9, 1] = np.nan
+    found = pair_of(NaiveBayes(Gaussian(prior)), x, Y, 0, 1)
+    for c, label in enumerate(np.unique(Y)):
+        m, k, nu, psi = np.array([0.5, -2.0]), 0.6, 2 * 1.7 + 1, np.diag([2 * 1.3, 2 * 40.0])
+        expected = 0.0
+        both = x[(label == Y) & ~np.isnan(x).any(axis=1)]
+        for row in both:
+            df = nu - 1
+            expected += stats.multivariate_t.logpdf(row, m, psi * (k + 1) / (k * df), df)
+            psi = psi + k / (k + 1) * np.outer(row - m, row - m)
+            m, k, nu = (k * m + row) / (k + 1), k + 1, nu + 1
+        expected -= of_numbers(both[:, 0], 0.5, 0.6, 1.7, 1.3) + of_numbers(both[:, 1], -2.0, 0.6, 1.7, 40.0)
+        assert found[c] == pytest.approx(expected, rel=1e-10)
+
+
+def test_gaussian_columns_of_different_priors_meet_in_the_middle_and_keep_their_variance() -> None:
+    apart = NaiveBayes(
+        {0: Gaussian(NormalInverseGamma(0.0, 0.1, 1.0, 2.0)), 1: Gaussian(NormalInverseGamma(1.0, 0.9, 4.0, 2.0))}
+    )
+    joint = Gaussian(NormalInverseGamma([0.0, 1.0], 0.3, 2.0, [4.0, 1.0]))
+    x = REAL[:, :2]
+    np.testing.assert_allclose(pair_of(apart, x, Y, 0, 1), pair_of(NaiveBayes(joint), x, Y, 0, 1), rtol=1e-12)
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-9, 1e-7])
+def test_a_column_and_its_copy_are_compared_to_the_last_digit(noise: float) -> None:
+    rng = np.random.default_rng(8)
+    first = rng.normal(size=25)
+    x = np.column_stack([first, 3 * first + noise * rng.normal(size=25)])
+    prior = NormalInverseGamma([0.2, 0.1], 0.5, 1.5, 1e-15)
+    found = pair_of(NaiveBayes(Gaussian(prior)), x, np.zeros(25, int), 0, 1)[0]
+    with mp.workdps(60):
+        rows, location = mp.matrix(x.tolist()), [mp.mpf(0.2), mp.mpf(0.1)]
+        n, k, a, b = 25, mp.mpf(0.5), mp.mpf(1.5), mp.mpf(1e-15)
+        mean = [sum(rows[r, j] for r in range(n)) / n for j in range(2)]
+        psi = mp.matrix(2, 2)
+        for i in range(2):
+            for j in range(2):
+                spread = sum((rows[r, i] - mean[i]) * (rows[r, j] - mean[j]) for r in range(n))
+                psi[i, j] = (2 * b if i == j else 0) + spread
+                psi[i, j] += k * n / (k + n) * (mean[i] - location[i]) * (mean[j] - location[j])
+        nu, after = 2 * a + 1, 2 * a + 1 + n
+        gammas = [mp.loggamma(v / 2) + mp.loggamma((v - 1) / 2) for v in (after, nu)]
+        scales = nu / 2 * mp.log(4 * b * b) - after / 2 * mp.log(mp.det(psi))
+        expected = -n * mp.log(mp.pi) + gammas[0] - gammas[1] + scales
+        for j in range(2):
+            end = a + mp.mpf(n) / 2
+            alone = -mp.mpf(n) / 2 * mp.log(2 * mp.pi) + mp.loggamma(end) - mp.loggamma(a)
+            expected -= alone + a * mp.log(b) - end * mp.log(psi[j, j] / 2)
+    assert found == pytest.approx(float(expected), rel=1e-10)
+
+
+def test_numbers_and_counts_within_levels_are_the_ratio_of_the_groups_evidences() -> None:
+    model = NaiveBayes(MIXED)
+    groups = {"colour": [k == COLOURS for k in range(3)], "tail": [~MIX["tail"].to_numpy(), MIX["tail"].to_numpy()]}
+    for name in ("long", "wide", "eggs"):
+        for levels, masks in groups.items():
+            found, seen = pair_of(model, MIX, Y, name, levels), np.any(masks, axis=0)
+            for c, label in enumerate(np.unique(Y)):
+                own = label == Y
+                expected = sum(EVIDENCE[name](own & mask) for mask in masks) - EVIDENCE[name](own & seen)
+                assert found[c] == pytest.approx(expected, rel=1e-9, abs=1e-10)
+
+
+def test_one_row_says_nothing_about_numbers_within_levels() -> None:
+    model = NaiveBayes(
+        {"x": Gaussian(NormalInverseGamma(0.0, 1.0, 1.0, 1.0)), "k": Poisson(Gamma(1.0, 1.0))}, classes=[0]
+    )
+    x = pd.DataFrame({"x": [1.3], "k": [4], "level": ["a"]})
+    found = dependence(model, x, [0]).log_bayes_factor.sel(feature="level")
+    assert found.sel(feature_2="x") == 0
+    assert found.sel(feature_2="k") == 0
+
+
+def test_the_factors_are_symmetric_sum_over_classes_and_are_nan_where_there_are_none() -> None:
+    found = dependence(NaiveBayes(MIXED), MIX, Y)
+    names = ["long", "colour", "eggs", "tail", "wide"]
+    assert found.feature.values.tolist() == names
+    total = found.log_bayes_factor.values
+    np.testing.assert_array_equal(total, total.T)
+    np.testing.assert_allclose(total, found.log_bayes_factor_by_class.sum("class", skipna=False))
+    missing = {(i, j) for i in names for j in names if np.isnan(total[names.index(i), names.index(j)])}
+    without = {("eggs", "long"), ("eggs", "wide")}
+    assert missing == {(n, n) for n in names} | without | {(j, i) for i, j in without}
+
+
+def test_columns_in_another_order_permute_the_factors_and_a_part_of_them_is_a_part() -> None:
+    found = dependence(NaiveBayes(MIXED), MIX, Y)
+    turned = dependence(NaiveBayes(MIXED), MIX[MIX.columns[::-1]], Y)
+    np.testing.assert_allclose(
+        turned.log_bayes_factor,
+        found.log_bayes_factor.sel(feature=turned.feature, feature_2=turned.feature_2),
+        rtol=1e-12,
+    )
+    some = dependence(NaiveBayes(MIXED), MIX, Y, ["wide", "colour", "eggs"])
+    assert some.feature.values.tolist() == ["colour", "eggs", "wide"]
+    np.testing.assert_allclose(
+        some.log_bayes_factor, found.log_bayes_factor.sel(feature=some.feature, feature_2=some.feature_2), rtol=1e-12
+    )
+    averaged = dependence(NaiveBayes(MIXED, average_features=Q), MIX, Y)
+    np.testing.assert_allclose(averaged.log_bayes_factor, found.log_bayes_factor, rtol=1e-12)
+
+
+def test_whole_weights_are_rows_and_others_are_refused() -> None:
+    times = RNG.integers(0, 4, ROWS)
+    times[:3] = 1
+    once = dependence(NaiveBayes(MIXED), MIX, Y, sample_weight=times)
+    often = dependence(NaiveBayes(MIXED), MIX.loc[np.repeat(MIX.index, times)], np.repeat(Y, times))
+    np.testing.assert_allclose(once.log_bayes_factor, often.log_bayes_factor, rtol=1e-9, atol=1e-10)
+    with pytest.raises(ValueError, match="whole numbers"):
+        dependence(NaiveBayes(MIXED), MIX, Y, sample_weight=np.full(ROWS, 0.5))
+
+
+def test_dependence_says_what_it_cannot_pair() -> None:
+    with pytest.raises(ValueError, match="'the' is in a block"):
+        dependence(NaiveBayes(MIXED), MIX, Y, ["the", "long"])
+    with pytest.raises(ValueError, match="'gone' is no column"):
+        dependence(NaiveBayes(MIXED), MIX, Y, ["gone", "long"])
+    with pytest.raises(ValueError, match="needs two columns"):
+        dependence(NaiveBayes(Multinomial()), COUNT, Y)
+    with pytest.raises(ValueError, match="improper"):
+        dependence(NaiveBayes(Categorical(0.0)), COUNT, Y)
+    with pytest.raises(ValueError, match="more than fit"):
+        dependence(NaiveBayes(Bernoulli(threshold=0.0)), sparse.csr_array((3, 6000)), [0, 1, 0])
+    flags = sparse.csr_array((COUNT > 1).astype(float))
+    dense = dependence(NaiveBayes(Bernoulli()), COUNT > 1, Y)
+    np.testing.assert_allclose(dependence(NaiveBayes(Bernoulli()), flags, Y).log_bayes_factor, dense.log_bayes_factor)
+
+
+def test_a_class_without_rows_says_nothing() -> None:
+    found = dependence(NaiveBayes(MIXED, classes=["ja", "nein", "wer", "nie"]), MIX, Y)
+    assert (found.log_bayes_factor_by_class.sel({"class": "nie"}).fillna(0) == 0).all()
+
+
+def test_what_columns_matter_is_drawn_from_the_largest_factor_down() -> None:
+    found = relevance(NaiveBayes(MIXED).fit(MIX, Y))
+    ax = plot_relevance(found, most=4)
+    widths = [bar.get_width() for bar in ax.patches]
+    np.testing.assert_allclose(widths, np.sort(found.log_bayes_factor)[::-1][:4])
+    labels = [label.get_text() for label in ax.get_yticklabels()]
+    assert labels[0] == str(found.feature.values[found.log_bayes_factor.values.argmax()])
+    assert "first 4 of 8" in ax.get_xlabel()
+
+
+def test_a_map_of_dependences_has_a_scale_that_is_even_about_0() -> None:
+    found = dependence(NaiveBayes(MIXED), MIX, Y)
+    ax = plot_dependence(found)
+    image = ax.images[0]
+    assert image.norm.vmin == -image.norm.vmax
+    assert image.norm.vmax == pytest.approx(float(abs(found.log_bayes_factor).max()))
+    assert [label.get_text() for label in ax.get_xticklabels()] == found.feature.values.tolist()

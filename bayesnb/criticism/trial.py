@@ -21,6 +21,15 @@ class Trial:
         return self.estimator.model_
 
 
+def checked_fitted(estimator: Any) -> Classifier:
+    """The estimator, if it is one and is fitted."""
+    if not isinstance(estimator, Classifier):
+        raise TypeError(f"expected an estimator of bayesnb such as NaiveBayes(), got {estimator!r}.")
+    if not hasattr(estimator, "model_"):
+        raise ValueError(f"{type(estimator).__name__} is not fitted yet: call fit first.")
+    return estimator
+
+
 def trial_of(estimator: Classifier, X: Any, y: Any, sample_weight: Any = None) -> Trial:
     """An estimator that is not fitted yet learns the rows first; one that is must have learnt them."""
     if not isinstance(estimator, Classifier):

@@ -10,7 +10,7 @@ feature is included and K(s) = log E[p(x | theta)**s], that of the average is lo
 K_common(s)).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from numbers import Integral
@@ -245,6 +245,12 @@ def averaged(prior: Belief, included: Any) -> Averaged:
 def together(stats: Any) -> Any:
     """The stats of all classes as one, `(c, f) -> (1, f)`."""
     return reduce(add, (stats[c : c + 1] for c in range(len(stats))))
+
+
+def reasons(prior: Belief) -> Iterator[tuple[Array, str]]:
+    """Why features have no Bayes factor for their dependence on the class, and which, `(c, f) -> (f,)`."""
+    yield ~prior.strictly_proper.all(axis=0), "is improper, so its evidence is undefined"
+    yield unlike(prior), "is not the same for all classes, so these have no parameter in common"
 
 
 def unlike(prior: Belief) -> Array:

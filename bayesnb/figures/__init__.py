@@ -3,6 +3,7 @@
 from bayesnb.figures.beliefs import counts, densities, levels
 from bayesnb.figures.calibration import plot_calibration
 from bayesnb.figures.nomogram import plot_nomogram
+from bayesnb.figures.structure import plot_dependence, plot_relevance
 from bayesnb.figures.style import COLOURS, DASHES, INK, MOST_CLASSES, new_axes, svg
 from bayesnb.figures.waterfall import plot_waterfall
 
@@ -16,7 +17,9 @@ __all__ = [
     "levels",
     "new_axes",
     "plot_calibration",
+    "plot_dependence",
     "plot_nomogram",
+    "plot_relevance",
     "plot_waterfall",
     "svg",
 ]

@@ -1,0 +1,108 @@
+"""Which columns depend on each other given the class: where the assumption of naive Bayes fails."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from bayesnb import export
+from bayesnb.classifier import Classifier
+from bayesnb.criticism.trial import Trial, trial_of
+from bayesnb.structure.dependence import Labels, Leveled, Numbers, dependences, part_of
+from bayesnb.structure.relevance import check_comparable, own_of
+
+MOST = 50_000_000  # numbers in a result: classes x columns x columns
+Place = tuple[Hashable, int, int]  # a column's name, its block, its place there
+
+
+def dependence(
+    model: Classifier, X: Any, y: Any, columns: Sequence[Hashable] | None = None, *, sample_weight: Any = None
+) -> Any:
+    """Say for every pair of columns how strongly the data speak for, or against, a dependence within the classes.
+
+    Naive Bayes takes the columns of a class to be independent. The log Bayes factor compares that with a joint law of
+    the two: above 0 the data speak for a dependence, which makes probabilities too extreme (see `temper`).
+
+    Parameters
+    ----------
+    model : an estimator; one that is not fitted yet learns the rows first
+    X, y, sample_weight : the rows that were learnt, or some of them, with their labels and whole weights
+    columns : None for all, or the names of some
+
+    Returns
+    -------
+    xarray.Dataset
+        By (feature, feature_2), symmetric: `log_bayes_factor`, in nats, summed over classes; by (class, feature,
+        feature_2): `log_bayes_factor_by_class`. NaN on the diagonal, and for pairs that cannot be compared. The
+        attribute `strongest` says the pairs with the most evidence.
+
+    Notes
+    -----
+    Two columns of levels, flags among them: one Dirichlet over their table against two dice. A cell of the table has
+    concentration A p q, where p and q are the shares that the levels have in the priors of their columns and A is the
+    concentration of either die, so a single row says nothing; of two dice with different concentrations both
+    hypotheses take the geometric mean. A number, or a count, and levels: a parameter for each level against one for the
+    class. Two Gaussian columns: a bivariate normal, with Normal-inverse-Wishart prior, against two normals. Two counts,
+    or a count and a Gaussian column, have no conjugate joint law: NaN. The words of a block share one die, and are left
+    out.
+
+    A pair uses the rows that have both cells, under both hypotheses. Priors are the model's.
+
+    Examples
+    --------
+    >>> import bayesnb
+    >>> from bayesnb.datasets import dogs
+    >>> table = dogs()
+    >>> X, y = table.drop(columns="breed"), table["breed"]
+    >>> bayesnb.dependence(bayesnb.NaiveBayes(), X, y).strongest
+    'height and weight: +0.7 nats'
+    """
+    trial = _of_whole_rows(trial_of(model, X, y, sample_weight))
+    chosen = _chosen(trial, columns)
+    classes = trial.estimator.classes_
+    if len(classes) * len(chosen) ** 2 > MOST:
+        raise ValueError(
+            f"{len(chosen):,} columns have {len(chosen) ** 2:,} pairs in {len(classes)} classes, more than fit into "
+            "one result. Name some `columns`, such as those with the most `relevance`."
+        )
+    labels = Labels(trial.rows.codes, trial.rows.counts, len(classes))
+    found = dependences(list(_parts(trial, chosen)), labels, len(chosen))
+    return export.structure.dependent([name for name, _, _ in chosen], classes, found)
+
+
+def _of_whole_rows(trial: Trial) -> Trial:
+    """The rows that count; an error if one counts, or holds a count, by fractions."""
+    rows = trial.rows.where(trial.rows.counts > 0)
+    if not trial.estimator.schema_.are_whole(rows.cells, rows.weight):
+        raise ValueError(
+            "a Bayes factor compares probabilities of rows: sample_weight must be whole numbers, which say how many "
+            "rows a row is, and counts must be counts."
+        )
+    return replace(trial, rows=rows)
+
+
+def _chosen(trial: Trial, columns: Sequence[Hashable] | None) -> list[Place]:
+    """The columns that are paired, in the table's order."""
+    schema = trial.estimator.schema_
+    apart = [at for at in schema.keys if not schema.blocks[at[1]].family.whole]
+    if columns is not None:
+        known, words = {name for name, _, _ in apart}, set(schema.families)
+        unknown = [name for name in columns if name not in known]
+        if unknown:
+            why = "is in a block whose columns are not paired" if unknown[0] in words else "is no column of this model"
+            raise ValueError(f"columns: {unknown[0]!r} {why}. Name some of {list(known)[:20]}.")
+        apart = [at for at in apart if at[0] in set(columns)]
+    if len(apart) < 2:
+        raise ValueError(f"a pair needs two columns, and there are {len(apart)} (blocks of words have none).")
+    return apart
+
+
+def _parts(trial: Trial, chosen: list[Place]) -> Any:
+    for b, block in enumerate(trial.estimator.schema_.blocks):
+        mine = [at for at, (_, own, _) in enumerate(chosen) if own == b]
+        if mine:
+            prior, some = own_of(trial.model.prior.blocks[b]), [chosen[at][2] for at in mine]
+            check_comparable(prior, block.keys, alike=False)
+            part: Leveled | Numbers = part_of(prior, trial.rows.cells[b], some, trial.rows.observers[b])
+            yield replace(part, places=np.array(mine))

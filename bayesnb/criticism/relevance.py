@@ -1,0 +1,85 @@
+"""Which columns depend on the class."""
+
+from collections.abc import Hashable
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, logit
+
+from bayesnb import export
+from bayesnb.classifier import Classifier
+from bayesnb.criticism.trial import checked_fitted
+from bayesnb.families.base import Array
+from bayesnb.structure.relevance import check_comparable, log_bayes_factors, of_words, own_of
+
+
+def relevance(model: Classifier, prior: float = 0.5) -> Any:
+    """Say for every feature how strongly the data speak for, or against, its dependence on the class.
+
+    The log Bayes factor compares two hypotheses about a column: that each class has a parameter of its own, and that
+    all classes share one, both under the model's prior. It is the log evidence of the first less that of the second.
+    Above 0 the data speak for a dependence: 3 nats are strong, 5 very strong (Kass and Raftery 1995).
+
+    Parameters
+    ----------
+    model : a fitted estimator
+    prior : probability, before the data, that a feature depends on the class
+
+    Returns
+    -------
+    xarray.Dataset
+        By feature, in the table's order: `log_bayes_factor`, in nats, and `inclusion`, the posterior probability that
+        the feature depends on the class.
+
+    Notes
+    -----
+    Of a block of counts each word is compared with all others together, which under the block's die is a coin with a
+    Beta(a_j, A - a_j) prior; words of one die are not independent. What the whole block says is in the attributes
+    `block` and `block_log_bayes_factor`.
+
+    A Bayes factor depends on the prior, and most where that is vague: under a prior that spreads far beyond the data a
+    parameter for each class costs more, and small differences do not pay for it. It is defined for rows only: weights
+    and counts must have been whole numbers, and the prior proper and the same for all classes.
+
+    Every feature is judged by itself. `NaiveBayes(average_features=...)` predicts by the average over these hypotheses.
+
+    Examples
+    --------
+    >>> import bayesnb
+    >>> from bayesnb.datasets import dogs
+    >>> table = dogs()
+    >>> model = bayesnb.NaiveBayes().fit(table.drop(columns="breed"), table["breed"])
+    >>> bayesnb.relevance(model).log_bayes_factor.round(1).to_series().to_dict()
+    {'height': 0.3, 'weight': 0.5, 'curled_tail': -0.3}
+    """
+    if not (isinstance(prior, Real) and 0 < float(prior) < 1):
+        raise ValueError(f"prior must be a probability between 0 and 1, got {prior!r}.")
+    fitted = checked_fitted(model)
+    if not fitted.model_.whole:
+        raise ValueError(
+            "the model has learnt weights or counts that are no whole numbers. A Bayes factor compares probabilities "
+            "of rows, which such have none of: fit with whole weights and counts."
+        )
+    names, found, blocks = _factors(fitted)
+    inclusion = expit(found + logit(float(prior)))
+    return export.structure.relevant(names, {"log_bayes_factor": found, "inclusion": inclusion}, float(prior), blocks)
+
+
+def _factors(fitted: Classifier) -> tuple[list[Hashable], Array, dict[str, float]]:
+    """The columns' names and factors, in the table's order, and what whole blocks have."""
+    names: list[Hashable] = []
+    places: list[int] = []
+    found, blocks, model = [], {}, fitted.model_
+    for block, prior, stats in zip(fitted.schema_.blocks, model.prior.blocks, model.stats.blocks, strict=True):
+        own = own_of(prior)
+        check_comparable(own, block.keys)
+        factors = log_bayes_factors(own, stats)
+        if block.family.whole:
+            blocks[", ".join(map(str, block.names))] = float(factors[0])
+            factors = of_words(own, stats)
+        names += block.names
+        places += block.places
+        found.append(factors)
+    order = np.argsort(places, kind="stable")
+    return [names[at] for at in order], np.concatenate(found)[order], blocks
