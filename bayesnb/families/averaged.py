@@ -21,15 +21,12 @@ import numpy as np
 from scipy import sparse
 from scipy.special import expit, log_expit
 
+from bayesnb.families.averaged_leaving import Left
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Contributions, Density, Drawn, Rng, lead
 from bayesnb.families.leaving import Leaving
 from bayesnb.families.mixture import Mixture, mixed, mixed_cumulants
 from bayesnb.families.record import Parts
-from bayesnb.families.weight import one_hot
 from bayesnb.special import ratio
-from bayesnb.threads import blocks
-
-NUMBERS = 1 << 20  # parameters of beliefs that rows have left, at once
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -43,7 +40,7 @@ class Averaged(Belief):
     >>> from bayesnb.families.bernoulli import BernoulliStats
     >>> belief = averaged(Beta([[1.0], [1.0]], [[1.0], [1.0]]), 0.5)
     >>> belief.update(BernoulliStats([[9.0], [1.0]], [[1.0], [9.0]])).included.round(4)
-    array([[0.9968]])
+    array([[0.9969]])
     """
 
     own: Belief
@@ -104,62 +101,39 @@ class Averaged(Belief):
             parts = (belief.score(x, power, None, n_jobs) for belief in (self.own, self.common))
             total = mixed(self.log_odds, *parts)
             return total if out is None else np.add(out, total, out=out)
-        score = None if isinstance(power, np.ndarray) else self._once if power == 1 else self._by_values(power)
+        score = None if isinstance(power, np.ndarray) else self._once if power == 1 else self._by_value(power)
         return super().score(x, power, out, n_jobs) if score is None else score(x, out, n_jobs)
 
     @cached_property
     def _once(self) -> Callable[..., Array] | None:
-        return self._by_values(1.0)
+        return self._by_value(1.0)
 
-    def _by_values(self, power: float) -> Callable[..., Array] | None:
-        log_odds = self.own.expand(self.log_odds)
-        return self.own.mixed_score(self.common, lambda own, common: mixed(log_odds, own, common), power)
+    def _by_value(self, power: float) -> Callable[..., Array] | None:
+        values = self.own.every_value
+        return None if values is None else self.own.by_value(self.log_moment(values[:, None], power))
 
     def defined_score(self, x: Cells, power: Any = 1.0) -> Array:
-        cells = self._cells(x)
+        cells = self.cells(x)
         common, total = _moment(self.common[0], cells, power), np.empty((len(cells), len(self)))
         for c in range(len(self)):
             total[:, c] = mixed(self.log_odds[0], _moment(self.own[c], cells, power), common).sum(axis=1)
         return total
 
-    def _cells(self, x: Cells) -> Array:
+    def cells(self, x: Cells) -> Array:
         """Rows as arrays, with room for the levels of a cell that is a whole row, `(r, f)` or `(r, 1, k)`."""
         part = x[:]
         cells = part.toarray() if sparse.issparse(part) else np.asarray(part)
         return cells[:, None] if self.whole else cells
 
     def score_cumulants(self, x: Cells, tilt: float = 0.0) -> Array:
-        return self.cumulants(self._cells(x)[:, None], ORDER, tilt).sum(axis=-1)
+        return self.cumulants(self.cells(x)[:, None], ORDER, tilt).sum(axis=-1)
 
     def score_transform(self, x: Cells, s: Array) -> Array:
-        cells = self._cells(x)[:, None]
+        cells = self.cells(x)[:, None]
         return np.stack([self.log_moment(cells, each).sum(axis=-1) for each in np.asarray(s, complex)], axis=-1)
 
     def left_out(self, stats: Any, reader: Any, leaving: Leaving) -> Array:
-        """A row that leaves its class leaves what all classes share too, and takes its word for or against that.
-
-        That word is p(x), of so many rows x as leave, under either hypothesis and what all other rows say of it.
-        """
-        pooled, total = together(stats), np.empty((len(leaving.codes), len(self)))
-        width = sum(array[0].size for array in self.parts().values())
-
-        def some(c: int, its: Leaving) -> Array:
-            rows, alone = np.zeros(len(its.codes), np.intp), stats.alone(its.x, _apart(its.weight))
-            own = self.own[rows + c].update(stats[rows + c] - alone)
-            common = self.common[rows].update(pooled[rows] - alone)
-            cells, gone = self._cells(its.x), its.weight[:, None]
-            shared = common.log_moment(cells, its.power)
-            log_odds = reader.log_odds - own.log_moment(cells, gone) + common.log_moment(cells, gone)
-            parts = [own if k == c else reader.own[k] for k in range(len(self))]
-            found = [mixed(log_odds, part.log_moment(cells, its.power), shared).sum(axis=1) for part in parts]
-            marks = self.own[c : c + 1].own_left_out(stats[c : c + 1], its) + self.common.own_left_out(pooled, its)
-            found[c] = np.where(np.isnan(marks), np.nan, found[c])
-            return np.stack(found, axis=1)
-
-        for c, its in leaving.groups():
-            for part in blocks(len(its), max(NUMBERS // width, 1)):
-                total[its[part]] = some(c, leaving[its[part]])
-        return total
+        return Left(self, stats, together(stats), reader).scores(leaving)
 
     def words(self, x: Cells) -> Array | None:
         return self.own.words(x)
@@ -266,11 +240,6 @@ def unlike(prior: Belief) -> Array:
 def _moment(belief: Belief, cells: Array, power: Any) -> Array:
     single = np.ndim(power) == 0 and power == 1
     return belief.log_predictive(cells) if single else belief.log_moment(cells, power)
-
-
-def _apart(weight: Array) -> Any:
-    """Rows that are a class each."""
-    return one_hot(np.arange(len(weight)), len(weight), weight)
 
 
 def _both(change: Callable[..., Array], belief: Averaged, name: str) -> Any:

@@ -243,12 +243,14 @@ class Belief(Record, ABC):
         each = (lambda rows: power[rows]) if power.ndim else (lambda rows: power)
         return by_rows(lambda rows: self.defined_score(x[rows], each(rows)), x.shape, len(self), out, n_jobs)
 
-    def mixed_score(self, other: Self, mix: Callable[..., Array], power: float) -> Callable[..., Array] | None:
-        """`score` of x, out and n_jobs when each value that a cell can have is worth a mix of what it is worth to two.
-
-        None where a cell can have many values.
-        """
+    @property
+    def every_value(self) -> Array | None:
+        """Rows that together hold every value that each cell can have, `(v, f)`; None where those are many."""
         return None
+
+    def by_value(self, worth: Array) -> Callable[..., Array]:
+        """`score` of x, out and n_jobs when every value is worth so much to each class, `(v, c, f)`."""
+        raise AssertionError("asked of families that have every value")
 
     def score_cumulants(self, x: Cells, tilt: float = 0.0) -> Array:
         """The first four cumulants summed over features, `(r, f) -> (4, r, c)`."""

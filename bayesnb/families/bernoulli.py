@@ -162,9 +162,12 @@ class Beta(Tossed, Belief):
         x = np.asarray(Dense(leaving.x)[EVERY] if sparse.issparse(leaving.x) else leaving.x[EVERY], float)
         return silent(np.isnan(x), np.where(x == 1, one, zero)).sum(axis=1)
 
-    def mixed_score(self, other: Self, mix: Callable[..., Array], power: float) -> Callable[..., Array]:
-        own, its = self.worth(power), other.worth(power)
-        return Coins(mix(own.one, its.one), mix(own.zero, its.zero)).score
+    @property
+    def every_value(self) -> Array:
+        return np.repeat([[0.0], [1.0]], self.a.shape[-1], axis=1)
+
+    def by_value(self, worth: Array) -> Callable[..., Array]:
+        return Coins(worth[1], worth[0]).score
 
     def worth(self, power: float) -> Coins:
         one, zero = np.ones(1), np.zeros(1)

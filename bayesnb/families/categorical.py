@@ -35,6 +35,8 @@ from bayesnb.families.sums import Entries, nodes
 from bayesnb.families.weight import Weight, hard
 from bayesnb.threads import in_order, pieces
 
+MOST_VALUES = 1 << 20  # levels of the largest column, times columns
+
 
 @dataclass(frozen=True, eq=False)
 class CategoricalStats(Row, LevelStats):
@@ -140,8 +142,16 @@ class Dice(Row, Die):
         cells = Pile(*(pick(table[0], np.maximum(index, 0)) for table in pile))
         return silent(index < 0, cells.worth(leaving.each, leaving.kind, leaving.power)).sum(axis=1)
 
-    def mixed_score(self, other: Self, mix: Callable[..., Array], power: float) -> Callable[..., Array]:
-        tables = tables_of(mix(self.level_log_moment(power), other.level_log_moment(power)))
+    @property
+    def every_value(self) -> Array | None:
+        if max(self.sizes) * len(self.sizes) > MOST_VALUES:
+            return None
+        level = np.arange(max(self.sizes))[:, None]
+        return np.where(level < self.sizes, level, -1)
+
+    def by_value(self, worth: Array) -> Callable[..., Array]:
+        columns = [worth[:size, :, j].T for j, size in enumerate(self.sizes)]
+        tables = tables_of(np.concatenate(columns, axis=1))
         return lambda x, out, n_jobs: self.added(x, tables, len(self), out, n_jobs)
 
     def score_cumulants(self, x: Cells, tilt: float = 0.0) -> Array:
