@@ -32,7 +32,7 @@ from bayesnb import (
     relevance,
 )
 from bayesnb.evaluate.leaving import Way, loo_log_proba
-from bayesnb.model import Rows
+from bayesnb.model import Rows, observe
 from bayesnb.table import open_table
 
 RNG = np.random.default_rng(21)
@@ -82,9 +82,11 @@ def by_feature(model: NaiveBayes, x: Any) -> tuple[np.ndarray, list[float]]:
     return cells, list(evidence.values())
 
 
-def enumerated(families: Any, x: Any, y: Any, **said: Any) -> tuple[np.ndarray, float]:
+def enumerated(families: Any, x: Any, y: Any, temper: Any = None, **said: Any) -> tuple[np.ndarray, float]:
     """log p(x, y | D) of every row and the log evidence, by a sum over all subsets of features."""
-    own, one = NaiveBayes(families, **said).fit(x, y), NaiveBayes(families).fit(x, np.zeros(len(y)))
+    own, one = (
+        NaiveBayes(families, temper=temper, **how).fit(x, own) for how, own in ((said, y), ({}, np.zeros(len(y))))
+    )
     (with_class, evidence), (without, common) = by_feature(own, x), by_feature(one, x)
     labels = own.log_evidence_ - sum(evidence)
     joint, weight = [], []
@@ -110,6 +112,26 @@ def test_an_average_over_features_is_the_sum_over_all_subsets(name: str, class_p
     assert model.log_evidence_ == pytest.approx(evidence, rel=1e-12)
 
 
+def test_a_tempered_average_is_the_sum_over_all_subsets_of_tempered_scores() -> None:
+    model = NaiveBayes(MIXED, average_features=Q, temper=0.4).fit(MIX, Y)
+    joint, _ = enumerated(MIXED, MIX, Y, temper=0.4)
+    np.testing.assert_allclose(model.predict_joint_log_proba(MIX), joint, rtol=1e-11)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_average_that_has_learnt_twice_is_one_that_has_learnt_all(name: str) -> None:
+    families, x = CASES[name]
+    every, half = NaiveBayes(families, average_features=Q).fit(x, Y).model_, np.arange(ROWS) < 15
+    schema = NaiveBayes(families, average_features=Q).fit(x, Y).schema_
+    rows = Rows(schema.observers, schema.read(open_table(x)), np.arange(ROWS) % 3)
+    first, second = (observe(rows.where(mask), 3) for mask in (half, ~half))
+    for b, prior in enumerate(every.prior.blocks):
+        once, then = prior.update(first.blocks[b] + second.blocks[b]), prior.update(first.blocks[b])
+        np.testing.assert_allclose(then.update(second.blocks[b]).log_odds, once.log_odds, rtol=1e-10)  # type: ignore[attr-defined]
+        parts = prior.log_evidence(first.blocks[b]) + then.log_evidence(second.blocks[b])
+        np.testing.assert_allclose(parts, prior.log_evidence(first.blocks[b] + second.blocks[b]), rtol=1e-11)
+
+
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("temper", [None, 0.4])
 @pytest.mark.parametrize("weight", [None, RNG.choice([1.0, 2.0, 3.0], ROWS)], ids=["unit", "weighted"])
@@ -127,6 +149,16 @@ def test_leave_one_out_of_an_average_is_a_refit_without_the_row(name: str, tempe
         refit = NaiveBayes(families, average_features=Q, temper=temper, classes=labels)
         refit.fit(others, Y[rest], counts[rest])
         np.testing.assert_allclose(found[i], refit.predict_log_proba(row)[0], rtol=1e-9, atol=1e-11)
+
+
+def test_k_fold_of_an_average_is_a_refit_without_the_fold() -> None:
+    model, folds = NaiveBayes(MIXED, average_features=Q).fit(MIX, Y), np.arange(ROWS) % 4
+    found = model.kfold(MIX, Y, folds).elpd_i
+    for fold in range(4):
+        rest = folds != fold
+        refit = NaiveBayes(MIXED, average_features=Q, classes=model.classes_).fit(MIX[rest], Y[rest])
+        expected = refit.predict_log_proba(MIX[~rest])[np.arange(9), np.searchsorted(model.classes_, Y[~rest])]
+        np.testing.assert_allclose(found.values[~rest], expected, rtol=1e-9)
 
 
 def test_a_row_that_carries_a_class_is_left_out_to_the_last_digit() -> None:

@@ -163,8 +163,8 @@ class Doubter(Learnt):
     def _refuse_shared(method: str) -> None:
         if method != "auto":
             raise ValueError(
-                f"method={method!r} needs classes whose parameters are independent, and under average_features they "
-                "share those of features that may be irrelevant. Use method='draws', or 'auto', which draws too."
+                f"method={method!r} needs classes whose parameters are independent, and here they share some, as under "
+                "average_features. Use method='draws', or 'auto', which draws too."
             )
 
     @staticmethod

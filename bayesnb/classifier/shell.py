@@ -50,6 +50,8 @@ class Classifier(Judged):
         total of the die. Each `sd` is that of the word's own probability. Words share one die, where more of one is
         less of the others: the squares of their sds add up to more than that of `score_sd`, which is exact.
 
+        Under `average_features` every number is that of the average over both hypotheses about a feature.
+
         Examples
         --------
         >>> from bayesnb import NaiveBayes

@@ -75,11 +75,15 @@ def _factors(fitted: Classifier) -> tuple[list[Hashable], Array, dict[str, float
         own = own_of(prior)
         check_comparable(own, block.keys)
         factors = log_bayes_factors(own, stats)
+        own_names, own_places = list(block.names), list(block.places)
         if block.family.whole:
-            blocks[", ".join(map(str, block.names))] = float(factors[0])
-            factors = of_words(own, stats)
-        names += block.names
-        places += block.places
+            together = ", ".join(map(str, block.names))
+            if block.family.cells == "count":
+                blocks[together], factors = float(factors[0]), of_words(own, stats)
+            else:
+                own_names, own_places = [together], own_places[:1]
+        names += own_names
+        places += own_places
         found.append(factors)
     order = np.argsort(places, kind="stable")
     return [names[at] for at in order], np.concatenate(found)[order], blocks

@@ -85,7 +85,7 @@ def dependences(parts: Sequence[Leveled | Numbers], labels: Labels, width: int) 
 @singledispatch
 def part_of(prior: Belief, x: Cells, some: Sequence[int], observe: Callable[..., Any]) -> Leveled | Numbers:
     """Some columns of a block: numbers, if nothing else is known of the family. Their places are yet to be said."""
-    return Numbers(_dense(x)[:, some], prior[:, some], observe, np.array(some))
+    return Numbers(_dense(x, some), prior[:, some], observe, np.array(some))
 
 
 @part_of.register
@@ -98,7 +98,7 @@ def _(prior: Dice, x: Cells, some: Sequence[int], observe: Callable[..., Any]) -
 
 @part_of.register
 def _(prior: Beta, x: Cells, some: Sequence[int], observe: Callable[..., Any]) -> Leveled:
-    flags = _dense(x)[:, some]
+    flags = _dense(x, some)
     sides = np.stack([prior.b[:, some], prior.a[:, some]], axis=-1)
     return Leveled(
         np.where(np.isnan(flags), 2, flags).astype(np.intp),
@@ -107,8 +107,8 @@ def _(prior: Beta, x: Cells, some: Sequence[int], observe: Callable[..., Any]) -
     )
 
 
-def _dense(x: Cells) -> Array:
-    part = x[:]
+def _dense(x: Cells, some: Sequence[int]) -> Array:
+    part = x[:][:, some]
     return np.asarray(part.toarray() if sparse.issparse(part) else part, float)
 
 

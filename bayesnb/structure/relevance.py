@@ -33,7 +33,7 @@ def of_words(prior: Any, stats: Any) -> Array:
 
 
 def check_comparable(prior: Belief, keys: Sequence[Hashable], *, alike: bool = True) -> None:
-    """Raise if a feature of the block has no Bayes factor: its prior is improper or, if asked, differs by class."""
-    for odd, why in list(reasons(prior))[: 2 if alike else 1]:
+    """Raise if a feature has no Bayes factor: its prior is improper or, if that matters, not one for all classes."""
+    for odd, why in list(reasons(prior))[: None if alike else 1]:
         if odd.any():
             raise ValueError(f"the prior of column {keys[int(odd.argmax())]!r} {why}. Give it another prior.")

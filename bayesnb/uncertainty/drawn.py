@@ -43,8 +43,8 @@ def drawn_entropies(scores: Scores, observers: Sequence[Observer] | None, draws:
 def say_drawn(rows: int, draws: int) -> None:
     """A warning that the law of these rows had to be drawn."""
     warnings.warn(
-        f"average_features: the classes share what is not known of a feature that may be independent of them, so the "
-        f"laws of {rows} rows were drawn ({draws} draws each): errors of a percent remain.",
+        f"the classes share parameters that are not known, as under average_features, so the laws of {rows} rows were "
+        f"drawn ({draws} draws each): errors of a percent remain.",
         DrawnWarning,
         skip_file_prefixes=(str(Path(__file__).parent.parent),),
     )
