@@ -50,7 +50,8 @@ class NaiveBayes(Classifier):
         How probably a feature depends on the class at all, before the data. Predictions are then the exact average
         over all subsets of features, each weighted by its posterior probability; columns that a mapping leaves out
         are in all of them. A block of words is one feature. It needs estimate="predictive", whole weights and
-        counts, and proper priors that are the same for all classes.
+        counts, and proper priors that are the same for all classes. The vaguer a prior is, the more has to speak for
+        parameters of each class's own: see `bayesnb.relevance`.
 
     Attributes
     ----------

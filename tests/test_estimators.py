@@ -45,6 +45,7 @@ PARAMETERISATIONS = [
     NaiveBayes(class_prior="empirical"),
     NaiveBayes(temper=0.5, n_jobs=1),
     NaiveBayes(temper="loo"),
+    NaiveBayes(average_features=0.5),
     NaiveBayes(Gaussian()),
     NaiveBayes(Gaussian(NormalInverseGamma(0.0, 1.0, 2.0, 3.0))),
     NaiveBayes(Categorical()),

@@ -110,7 +110,7 @@ class Averaged(Belief):
 
     def _by_value(self, power: float) -> Callable[..., Array] | None:
         values = self.own.every_value
-        return None if values is None else self.own.by_value(self.log_moment(values[:, None], power))
+        return None if values is None else self.own.by_value(_moment(self, values[:, None], power))
 
     def defined_score(self, x: Cells, power: Any = 1.0) -> Array:
         cells = self.cells(x)
@@ -171,7 +171,8 @@ class Averaged(Belief):
     def mean(self) -> Any:
         """E theta of each class."""
         w = self.own.expand(self.included)
-        return _both(lambda own, common: w * own + (1 - w) * common, self, "mean")
+        with np.errstate(invalid="ignore"):  # 0 times an infinite variance, which does not count
+            return _both(lambda own, common: _weighed(w, own) + _weighed(1 - w, common), self, "mean")
 
     def mode(self) -> Any:
         """The most probable theta of the likelier hypothesis."""
@@ -241,6 +242,10 @@ def unlike(prior: Belief) -> Array:
 def _moment(belief: Belief, cells: Array, power: Any) -> Array:
     single = np.ndim(power) == 0 and power == 1
     return belief.log_predictive(cells) if single else belief.log_moment(cells, power)
+
+
+def _weighed(share: Array, value: Array) -> Array:
+    return np.where(share == 0, 0.0, share * value)
 
 
 def _both(change: Callable[..., Array], belief: Averaged, name: str) -> Any:
