@@ -541,10 +541,10 @@ def test_a_column_and_its_copy_are_compared_to_the_last_digit(noise: float) -> N
     rng = np.random.default_rng(8)
     first = rng.normal(size=25)
     x = np.column_stack([first, 3 * first + noise * rng.normal(size=25)])
-    prior = NormalInverseGamma([0.2, 0.1], 0.5, 1.5, 1e-15)
+    prior = NormalInverseGamma([0.25, 0.75], 0.5, 1.5, 1e-15)
     found = pair_of(NaiveBayes(Gaussian(prior)), x, np.zeros(25, int), 0, 1)[0]
     with mp.workdps(60):
-        rows, location = mp.matrix(x.tolist()), [mp.mpf(0.2), mp.mpf(0.1)]
+        rows, location = mp.matrix(x.tolist()), [mp.mpf(0.25), mp.mpf(0.75)]
         n, k, a, b = 25, mp.mpf(0.5), mp.mpf(1.5), mp.mpf(1e-15)
         mean = [sum(rows[r, j] for r in range(n)) / n for j in range(2)]
         psi = mp.matrix(2, 2)
