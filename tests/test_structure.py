@@ -595,6 +595,9 @@ def test_the_factors_are_symmetric_sum_over_classes_and_are_nan_where_there_are_
     np.testing.assert_allclose(total, found.log_bayes_factor_by_class.sum("class", skipna=False))
     missing = {(i, j) for i in names for j in names if np.isnan(total[names.index(i), names.index(j)])}
     without = {("eggs", "long"), ("eggs", "wide")}
+    counts = dependence(NaiveBayes(Poisson()), COUNT, Y)
+    assert counts.attrs["strongest"] == "No pair of columns can be compared."
+    assert not plot_dependence(counts).images[0].get_array().count()
     assert missing == {(n, n) for n in names} | without | {(j, i) for i, j in without}
 
 

@@ -40,6 +40,8 @@ def _strongest(labels: Array, total: Array) -> str:
     i, j = np.triu_indices(len(total), 1)
     worth = np.nan_to_num(total[i, j], nan=-np.inf)
     best = [at for at in np.argsort(-worth, kind="stable")[:MOST_SAID] if worth[at] > 0]
+    if np.isnan(total[i, j]).all():
+        return "No pair of columns can be compared."
     if not best:
         return "No pair of columns has evidence for dependence within the classes."
     return "; ".join(f"{labels[i[at]]} and {labels[j[at]]}: {worth[at]:+.1f} nats" for at in best)
