@@ -1,0 +1,83 @@
+"""A setting of the smoothing, and what comes of it: the data are counted once, a setting only changes the prior."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from bayesnb.evaluate.leaving import Way, loo_log_proba
+from bayesnb.families.base import Array
+from bayesnb.families.family import Family
+from bayesnb.model import Model, Rows
+from bayesnb.smoothing.scores import Estimate, accuracy, brier, ece
+
+ESTIMATES = ("map", "mean", "predictive", "mle")
+
+
+class Setting(NamedTuple):
+    """A smoothing, what is done with the posterior, and by what the variance that the prior expects is multiplied."""
+
+    smoothing: float
+    estimate: str
+    scale: float = 1.0
+
+    @property
+    def concentration(self) -> float:
+        """Of a symmetric Dirichlet prior; no prior enters maximum likelihood."""
+        return float("nan") if self.estimate == "mle" else self.smoothing + (self.estimate == "map")
+
+
+class Outcome(NamedTuple):
+    """What comes of a setting: scores of labels that are predicted without their own row."""
+
+    setting: Setting
+    log_evidence: float
+    log_scores: Array  # `(r,)`, log p(y | x, all other rows)
+    accuracy: Estimate
+    brier: Estimate
+    ece: Estimate
+
+
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """What every setting is tried on. `start` makes a model of families, as the estimator would."""
+
+    start: Callable[[Sequence[Family]], Model]
+    families: Sequence[Family]
+    learnt: Model
+    rows: Rows
+    power: float = 1.0
+    n_jobs: int | None = None
+
+    def model(self, setting: Setting) -> Model:
+        """The model under the prior of a setting."""
+        pairs = zip(self.families, self.learnt.stats.blocks, strict=True)
+        smoothing, kind, scale = setting
+        return self.start([family.smoothed(seen, smoothing, kind, scale) for family, seen in pairs])
+
+    def outcome(self, setting: Setting, prob: float) -> Outcome:
+        """All scores of a setting; the intervals are of this probability."""
+        model = self.learnt if setting.estimate == "mle" else self.model(setting)
+        log_proba = self.left_out(model, setting.estimate)
+        codes, counts = self.rows.codes, self.rows.counts
+        scores = (score(log_proba, codes, counts, prob) for score in (accuracy, brier, ece))
+        own = log_proba[np.arange(len(codes)), codes]
+        return Outcome(setting, log_evidence(model, setting.estimate), own, *scores)
+
+    def left_out(self, model: Model, estimate: str) -> Array:
+        """log p(y | x, all rows but this one), `(r, c)`; NaN where the others settle no distribution."""
+        reader = model.read(estimate)
+        if any((~block.proper & reader.live[:, None]).any() for block in reader.blocks):
+            return np.full((len(self.rows.codes), len(model.stats.classes)), np.nan)
+        return loo_log_proba(model, self.rows, Way(estimate, self.power), n_jobs=self.n_jobs)
+
+
+def log_evidence(model: Model, estimate: str) -> float:
+    """log p(X, y | prior); NaN where no prior enters, or an improper one."""
+    prior = model.prior
+    proper = all(belief.strictly_proper.all() for belief in (prior.classes, *prior.blocks))
+    if estimate == "mle" or not proper:
+        return float("nan")
+    labels, blocks = prior.log_evidence(model.stats)
+    return labels + float(sum(block.sum() for block in blocks))
