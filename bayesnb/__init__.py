@@ -27,6 +27,9 @@ _HOME = {
     "calibration": "criticism.calibration",
     "compare": "criticism.comparison",
     "plot_calibration": "figures",
+    "BoundaryWarning": "criticism.tuning",
+    "compare_smoothing": "criticism.smoothing",
+    "tune": "criticism.tuning",
     "plot_nomogram": "figures",
     "plot_waterfall": "figures",
 }
@@ -36,6 +39,9 @@ __all__ = list(_HOME)
 if TYPE_CHECKING:
     from bayesnb.criticism.calibration import calibration as calibration
     from bayesnb.criticism.comparison import compare as compare
+    from bayesnb.criticism.smoothing import compare_smoothing as compare_smoothing
+    from bayesnb.criticism.tuning import BoundaryWarning as BoundaryWarning
+    from bayesnb.criticism.tuning import tune as tune
     from bayesnb.estimators import BernoulliNB as BernoulliNB
     from bayesnb.estimators import CategoricalNB as CategoricalNB
     from bayesnb.estimators import GaussianNB as GaussianNB

@@ -21,6 +21,7 @@ ROOMS = [
     {"generate"},
     {"summary", "schema", "labels", "export"},
     {"declaration", "cells"},
+    {"smoothing"},
     {"table", "evaluate", "priors", "uncertainty"},
     {"model"},
     {"families"},

@@ -20,7 +20,7 @@ LADDER = np.linspace(np.log(LEAST), np.log(MOST), 65)  # its middle is a concent
 
 
 class Throws(NamedTuple):
-    """Distinct terms lnGamma(l unit + number) - lnGamma(l unit) of the log evidence: whose, and how often (or minus)."""
+    """The distinct terms lnGamma(l unit + number) - lnGamma(l unit) of the log evidence: whose, and how often."""
 
     group: Array
     number: Array

@@ -66,7 +66,11 @@ def ece(log_proba: Array, codes: Array, counts: Array, prob: float) -> Estimate:
     share, total, square = (np.bincount(bins, counts**n * gap**m, BINS) for n, m in ((1, 0), (1, 1), (2, 2)))
     seen = share > 0
     mean, weight = total[seen] / share[seen], share[seen] / share.sum()
-    spread = np.sqrt(np.maximum(square[seen] / share[seen] ** 2 - mean**2 / np.bincount(bins)[np.bincount(bins) > 0][: seen.sum()], 0.0))
+    spread = np.sqrt(
+        np.maximum(
+            square[seen] / share[seen] ** 2 - mean**2 / np.bincount(bins)[np.bincount(bins) > 0][: seen.sum()], 0.0
+        )
+    )
     drawn = np.abs(np.random.default_rng(0).normal(mean, spread, (DRAWS, len(mean)))) @ weight
     lower, upper = np.quantile(drawn, [(1 - prob) / 2, (1 + prob) / 2])
     value = float(np.abs(mean) @ weight)

@@ -45,6 +45,7 @@ class Trials:
 
     start: Callable[[Sequence[Family]], Model]
     families: Sequence[Family]
+    widths: Sequence[int]  # how many columns each family's block has
     learnt: Model
     rows: Rows
     power: float = 1.0
