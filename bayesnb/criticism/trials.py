@@ -10,7 +10,7 @@ from bayesnb.smoothing import Trials
 
 
 def trials_of(trial: Trial) -> Trials:
-    """The class prior and the exponent stay as they are; every other prior is made of families."""
+    """On rows of some weight. The class prior and the exponent stay; every other prior is made of families."""
     estimator, learnt = trial.estimator, trial.model
     schema = estimator.schema_
 
@@ -20,4 +20,5 @@ def trials_of(trial: Trial) -> Trials:
         return own.start(lambda stats: learnt.prior.classes, learnt.stats)
 
     families, widths = [block.family for block in schema.blocks], [len(block.keys) for block in schema.blocks]
-    return Trials(start, families, widths, learnt, trial.rows, estimator.temper_, estimator.n_jobs)
+    rows = trial.rows.where(trial.rows.counts > 0)
+    return Trials(start, families, widths, learnt, rows, estimator.temper_, estimator.n_jobs)

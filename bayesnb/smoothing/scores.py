@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import betaincinv, ndtri
 
 from bayesnb.families.base import Array
+from bayesnb.special import ratio
 
 BINS, DRAWS = 10, 400
 
@@ -63,15 +64,11 @@ def ece(log_proba: Array, codes: Array, counts: Array, prob: float) -> Estimate:
     mass = np.bincount(place, counts)
     bins = np.minimum((BINS * (mass.cumsum() - mass / 2) / mass.sum()).astype(int), BINS - 1)[place]
     gap = _hits(log_proba, codes) - values[place]
-    share, total, square = (np.bincount(bins, counts**n * gap**m, BINS) for n, m in ((1, 0), (1, 1), (2, 2)))
-    seen = share > 0
-    mean, weight = total[seen] / share[seen], share[seen] / share.sum()
-    spread = np.sqrt(
-        np.maximum(
-            square[seen] / share[seen] ** 2 - mean**2 / np.bincount(bins)[np.bincount(bins) > 0][: seen.sum()], 0.0
-        )
-    )
-    drawn = np.abs(np.random.default_rng(0).normal(mean, spread, (DRAWS, len(mean)))) @ weight
+    share = np.bincount(bins, counts, BINS)
+    mean = ratio(np.bincount(bins, counts * gap, BINS), share)
+    spread = np.sqrt(np.bincount(bins, (counts * (gap - mean[bins])) ** 2, BINS))
+    spread, weight = ratio(spread, share), share / share.sum()
+    drawn = np.abs(np.random.default_rng(0).normal(mean, spread, (DRAWS, BINS))) @ weight
     lower, upper = np.quantile(drawn, [(1 - prob) / 2, (1 + prob) / 2])
     value = float(np.abs(mean) @ weight)
     return Estimate(value, float(min(lower, value)), float(max(upper, value)))

@@ -28,6 +28,14 @@ class Setting(NamedTuple):
         return float("nan") if self.estimate == "mle" else self.smoothing + (self.estimate == "map")
 
 
+class Place(NamedTuple):
+    """A block's column, and a class."""
+
+    block: int
+    column: int
+    code: int
+
+
 class Outcome(NamedTuple):
     """What comes of a setting: scores of labels that are predicted without their own row."""
 
@@ -37,11 +45,12 @@ class Outcome(NamedTuple):
     accuracy: Estimate
     brier: Estimate
     ece: Estimate
+    unsettled: Place | None  # where not even all rows together settle a distribution; nothing has a score then
 
 
 @dataclass(frozen=True, eq=False)
 class Trials:
-    """What every setting is tried on. `start` makes a model of families, as the estimator would."""
+    """What settings are tried on: rows of some weight. `start` makes a model of families, as the estimator does."""
 
     start: Callable[[Sequence[Family]], Model]
     families: Sequence[Family]
@@ -62,16 +71,26 @@ class Trials:
         model = self.learnt if setting.estimate == "mle" else self.model(setting)
         log_proba = self.left_out(model, setting.estimate)
         codes, counts = self.rows.codes, self.rows.counts
-        scores = (score(log_proba, codes, counts, prob) for score in (accuracy, brier, ece))
+        scores = [score(log_proba, codes, counts, prob) for score in (accuracy, brier, ece)]
         own = log_proba[np.arange(len(codes)), codes]
-        return Outcome(setting, log_evidence(model, setting.estimate), own, *scores)
+        return Outcome(setting, log_evidence(model, setting.estimate), own, *scores, unsettled(model, setting.estimate))
 
     def left_out(self, model: Model, estimate: str) -> Array:
         """log p(y | x, all rows but this one), `(r, c)`; NaN where the others settle no distribution."""
-        reader = model.read(estimate)
-        if any((~block.proper & reader.live[:, None]).any() for block in reader.blocks):
+        if unsettled(model, estimate):
             return np.full((len(self.rows.codes), len(model.stats.classes)), np.nan)
         return loo_log_proba(model, self.rows, Way(estimate, self.power), n_jobs=self.n_jobs)
+
+
+def unsettled(model: Model, estimate: str) -> Place | None:
+    """The first column and class of which the model knows no distribution, if there is one."""
+    reader = model.read(estimate)
+    for b, block in enumerate(reader.blocks):
+        bad = ~block.proper & reader.live[:, None]
+        if bad.any():
+            code, column = np.argwhere(bad)[0].tolist()
+            return Place(b, column, code)
+    return None
 
 
 def log_evidence(model: Model, estimate: str) -> float:
