@@ -26,6 +26,8 @@ MEANING = {
     ("scale", False): "the prior expects smaller variances without end",
     ("mean", True): "the prior expects more events without end",
     ("mean", False): "the prior expects fewer events without end",
+    ("smoothing", True): "labels are predicted best when the columns hardly tell the classes apart",
+    ("smoothing", False): "labels are predicted best with hardly any prior",
     ("strength", True): "labels are predicted best when the columns hardly tell the classes apart",
     ("strength", False): "labels are predicted best with hardly any prior",
 }

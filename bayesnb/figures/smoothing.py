@@ -54,6 +54,10 @@ def plot_smoothing(curves: Curves, axes: Any = None, named: str = "smoothing") -
         ax.set_title(title, fontsize="medium", loc="left")
         ax.set_xlabel(named)
         _dress(ax, ticks, 0 in curves.smoothing)
+    for ax, values in zip(axes, (curves.elpd_diff, evidence, curves.ece), strict=True):
+        if not np.isfinite(values).any():
+            ax.set_yticks([])
+            ax.text(0.5, 0.5, "not defined", transform=ax.transAxes, ha="center", va="center")
     _scale_differences(axes[0], curves.elpd_diff - errors)
     _scale_differences(axes[1], evidence)
     axes[2].set_ylim(0, 1.1 * np.nanmax(curves.ece, initial=1e-3))

@@ -12,8 +12,9 @@ from bayesnb.priors.ascent import EDGE, LEAST, MOST
 from bayesnb.priors.evidence import End
 from bayesnb.smoothing.settings import Trials
 
+ALIKE = 1e-9  # mean log scores this near are the same
 LADDER = np.linspace(np.log(LEAST), np.log(MOST), 17)
-ROUNDS, ENOUGH = 8, 1e-9  # of the mean log score, which another round must gain
+ROUNDS, ENOUGH = 8, 1e-7  # of the mean log score, which another round must gain
 
 
 class Dial(NamedTuple):
@@ -23,7 +24,7 @@ class Dial(NamedTuple):
     name: str
 
 
-DIALS = (Dial("die", "concentration"), Dial("normal", "strength"), Dial("normal", "scale"), Dial("rate", "strength"))
+DIALS = (Dial("die", "smoothing"), Dial("normal", "strength"), Dial("normal", "scale"), Dial("rate", "strength"))
 
 
 def best_by_loo(trials: Trials, estimate: str) -> tuple[list[Family], list[End]]:
@@ -75,15 +76,12 @@ def _turned(score: Callable[[float], float], now: float, first: bool) -> tuple[f
         values = np.array([score(value) for value in LADDER])
         if values.max() == -np.inf:
             return now, -np.inf
-        good = values >= values.max() - ENOUGH * max(1.0, abs(values.max()))
-        end = next(
-            (place for place in (0, -1) if good[place] and not good[8]), None
-        )  # no better anywhere: it is an end
-        if end is not None:
-            return float(LADDER[end]), float(values[end])
+        good = values >= values.max() - ALIKE * max(1.0, abs(values.max()))
+        if good[-1] and not good[len(LADDER) // 2]:  # no limit to how strong it should be
+            return float(LADDER[-1]), float(values[-1])
         now = float(LADDER[np.where(good, np.abs(LADDER), np.inf).argmin()])
     ends = max(now - step, LADDER[0]), min(now + step, LADDER[-1])
-    found = minimize_scalar(lambda value: -score(value), bounds=ends, method="bounded", options={"xatol": 1e-5})
+    found = minimize_scalar(lambda value: -score(value), bounds=ends, method="bounded", options={"xatol": 1e-3})
     tried = [(-float(found.fun), float(found.x)), (score(now), now)]
     top, place = max(tried, key=lambda pair: pair[0])
     return place, top

@@ -71,9 +71,15 @@ class Trials:
         model = self.learnt if setting.estimate == "mle" else self.model(setting)
         log_proba = self.left_out(model, setting.estimate)
         codes, counts = self.rows.codes, self.rows.counts
-        scores = [score(log_proba, codes, counts, prob) for score in (accuracy, brier, ece)]
-        own = log_proba[np.arange(len(codes)), codes]
-        return Outcome(setting, log_evidence(model, setting.estimate), own, *scores, unsettled(model, setting.estimate))
+        return Outcome(
+            setting,
+            log_evidence(model, setting.estimate),
+            log_proba[np.arange(len(codes)), codes],
+            accuracy(log_proba, codes, counts, prob),
+            brier(log_proba, codes, counts, prob),
+            ece(log_proba, codes, counts, prob),
+            unsettled(model, setting.estimate),
+        )
 
     def left_out(self, model: Model, estimate: str) -> Array:
         """log p(y | x, all rows but this one), `(r, c)`; NaN where the others settle no distribution."""
