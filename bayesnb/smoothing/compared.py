@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bayesnb.evaluate.leaving import Pointwise
 from bayesnb.families.base import Array
-from bayesnb.smoothing.scores import spread_of_mean
 from bayesnb.smoothing.settings import Outcome
 
 LIKED = ("predictive", "mean", "map", "mle")  # of equally good estimates, the first
@@ -47,8 +47,8 @@ def compared(outcomes: Sequence[Outcome], counts: Array) -> Compared:
 
 def _sum_of(terms: Array, counts: Array) -> tuple[float, float]:
     """The weighted sum over rows, and its standard error; NaN for that where a term is no number."""
-    rows, whole = len(terms), float(counts @ terms / counts.sum()) * len(terms)
-    return whole, rows * spread_of_mean(terms, counts) if np.isfinite(terms).all() else float("nan")
+    scores = Pointwise(terms, terms, counts)
+    return scores.total, scores.se
 
 
 def _best(outcomes: Sequence[Outcome], elpd: Array) -> int | None:

@@ -29,28 +29,19 @@ def accuracy(log_proba: Array, codes: Array, counts: Array, prob: float) -> Esti
     """
     if np.isnan(log_proba).any():
         return NOTHING
-    share, rows = float(counts @ _hits(log_proba, codes) / counts.sum()), np.count_nonzero(counts)
-    ends = betaincinv(rows * share + 0.5, rows * (1 - share) + 0.5, [(1 - prob) / 2, (1 + prob) / 2])
-    return Estimate(share, float(min(ends[0], share)), float(max(ends[1], share)))
+    hits, rows = float(counts @ _hits(log_proba, codes)), float(counts.sum())
+    lower, upper = betaincinv(hits + 0.5, rows - hits + 0.5, [(1 - prob) / 2, (1 + prob) / 2]).tolist()
+    return Estimate(hits / rows, lower if hits > 0 else 0.0, upper if hits < rows else 1.0)
 
 
 def brier(log_proba: Array, codes: Array, counts: Array, prob: float) -> Estimate:
     """The mean squared distance of the probabilities from the label's ones and zeros; a normal interval."""
-    proba = np.exp(log_proba)
-    own = proba[np.arange(len(codes)), codes]
-    terms = (proba**2).sum(axis=1) - 2 * own + 1
-    mean = float(counts @ terms / counts.sum())
-    reach = float(ndtri((1 + prob) / 2)) * spread_of_mean(terms, counts)
+    proba, rows = np.exp(log_proba), float(counts.sum())
+    terms = np.einsum("rc,rc->r", proba, proba) - 2 * proba[np.arange(len(codes)), codes] + 1
+    mean = float(counts @ terms) / rows
+    spread = np.sqrt(counts @ (terms - mean) ** 2 / (rows - 1) / rows) if rows > 1 else np.nan
+    reach = float(ndtri((1 + prob) / 2) * spread)
     return Estimate(mean, max(mean - reach, 0.0), min(mean + reach, 2.0))
-
-
-def spread_of_mean(terms: Array, counts: Array) -> float:
-    """The standard error of a weighted mean over rows; that of the mean, where all weights are alike."""
-    rows = np.count_nonzero(counts)
-    if rows < 2:
-        return float("nan")
-    mean = counts @ terms / counts.sum()
-    return float(np.sqrt(rows / (rows - 1) * np.sum((counts * (terms - mean)) ** 2)) / counts.sum())
 
 
 def ece(log_proba: Array, codes: Array, counts: Array, prob: float) -> Estimate:
