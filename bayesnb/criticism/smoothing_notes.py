@@ -21,6 +21,11 @@ MEANINGS = {
     "is believed, and 1 is as said.",
 }
 
+SAID = {
+    False: "probability 0 once left out, a log score of -inf",
+    True: "no score, as what is left of the class settles no distribution to predict from",
+}
+
 
 def best_of(table: Any, row: int) -> dict[str, Any]:
     """One row of the table, by name."""
@@ -88,14 +93,11 @@ def _missing(trial: Trial, trials: Trials, outcomes: Sequence[Outcome]) -> list[
     notes = []
     for (place, undefined, flags), settings in groups.items():
         rows = np.flatnonzero(np.frombuffer(flags, bool))
+        which, why = _named(trial, trials, rows), _why(trial, trials, int(rows[0]))
         if place:
             notes.append(f"{_at(settings)}: no row has a score, {_unsettled(trial, place)}.")
-        elif undefined:
-            said = "no score, as what is left of its class settles no distribution to predict from"
-            notes.append(f"{_at(settings)}: {_have(rows, trials)} {said}: {_named(trial, trials, rows)}.")
         else:
-            said = f"probability 0 once left out, a log score of -inf: {_named(trial, trials, rows)}"
-            notes.append(f"{_at(settings)}: {_have(rows, trials)} {said}, {_why(trial, trials, int(rows[0]))}.")
+            notes.append(f"{_at(settings)}: {_have(rows, trials)} {SAID[undefined]}: {which}, {why}.")
     return notes
 
 
@@ -135,7 +137,7 @@ def _why(trial: Trial, trials: Trials, row: int) -> str:
         return "the only row of its class"
     alone = found_alone(trials, row)
     if alone is None:
-        return "which is all of its class that has any spread, or weight"
+        return "without which its class has too few rows, or no spread"
     block = trial.estimator.schema_.blocks[alone.block]
     if block.family.dial == "rate":
         return f"the only one of its class with any events in column {_cell(block.names[alone.column])}"

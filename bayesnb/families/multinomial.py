@@ -20,7 +20,7 @@ from bayesnb.families.base import ORDER, Array, Cells, Contributions, Parts, Rng
 from bayesnb.families.dirichlet import Die, DieDensity, Dirichlet, LevelStats
 from bayesnb.families.family import Family, Seen, proportions, shaped
 from bayesnb.families.leaving import PREDICTIVE, Leaving, extra_of
-from bayesnb.families.sums import Distinct, Entries, nodes
+from bayesnb.families.sums import Distinct, Entries, by_entry, nodes, row_of_entry
 from bayesnb.families.tables import Tables, by_class_ranges, by_tables
 from bayesnb.families.weight import Weight, grouped_sum
 from bayesnb.special import dot_logs, less, log, log_gamma_ratio, log_rising_binomial, ratio
@@ -253,16 +253,6 @@ def _powers(a: Array, count: Array, tilt: float) -> Array:
     """Cumulants of count * log of a Gamma variate, that has also been seen `tilt` times."""
     seen = a + tilt * count
     return np.stack([count * psi(seen), *(count**n * polygamma(n - 1, seen) for n in range(2, ORDER + 1))])
-
-
-def row_of_entry(counts: sparse.csr_array) -> Array:
-    return np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
-
-
-def by_entry(counts: sparse.csr_array, worth: Callable[[int], Array], classes: int) -> Array:
-    """Sums over each row's entries of what they are worth to each class."""
-    row = row_of_entry(counts)
-    return np.column_stack([np.bincount(row, worth(c), minlength=counts.shape[0]) for c in range(classes)])
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -79,7 +79,7 @@ def _places(smoothing: Array) -> tuple[Array, list[tuple[float, str]]]:
     places = np.where(positive, left + (1 - left) * share, 0.0 if positive.any() else 0.5)
     marks = list(zip(places.tolist(), smoothing.tolist(), strict=True))
     decades = np.arange(np.ceil(low - 1e-9), np.floor(high + 1e-9) + 1)
-    crowded = len(set(smoothing)) > FEW or any(len(f"{value:g}") > SHORT for value in smoothing)
+    crowded = len(set(smoothing)) > FEW or any(len(f"{value:.3g}") > SHORT for value in smoothing)
     if crowded and len(decades) > 1:
         marks = [(left + (1 - left) * (decade - low) / (high - low), 10.0**decade) for decade in decades]
         marks += [(0.0, 0.0)] * (not positive.all())
@@ -91,7 +91,7 @@ def _with_room(marks: Sequence[tuple[float, float]]) -> list[tuple[float, str]]:
     kept: list[tuple[float, str]] = []
     for place, value in marks:
         if all(abs(place - other) >= ROOM for other, _ in kept):
-            kept.append((place, f"{value:g}"))
+            kept.append((place, f"{value:.3g}"))
     return kept
 
 

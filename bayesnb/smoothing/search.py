@@ -1,10 +1,11 @@
-"""The smoothing that predicts labels best, each without its own row: one dial after the other, until none helps."""
+"""The smoothing that predicts labels best, each without its own row: a coarse search, and a fine one from its best."""
 
 from collections.abc import Callable
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize, minimize_scalar
 
 from bayesnb.families.base import Array
 from bayesnb.families.family import Family
@@ -12,9 +13,11 @@ from bayesnb.priors.ascent import EDGE, LEAST, MOST
 from bayesnb.priors.evidence import End
 from bayesnb.smoothing.settings import Trials
 
+BOUNDS = float(np.log(LEAST)), float(np.log(MOST))
+SIZES, SCALES = np.linspace(*BOUNDS, 17), np.log(10.0) * np.arange(-2.0, 3.0)
 ALIKE = 1e-9  # mean log scores this near are the same
-LADDER = np.linspace(np.log(LEAST), np.log(MOST), 17)
-ROUNDS, ENOUGH = 8, 1e-7  # of the mean log score, which another round must gain
+NEAR, MOST_STEPS = 1e-3, 300  # of the fine search: how near in logs, and how many scores at most
+Score = Callable[[Array], float]
 
 
 class Dial(NamedTuple):
@@ -34,29 +37,71 @@ def best_by_loo(trials: Trials, estimate: str) -> tuple[list[Family], list[End]]
     by. Families that cannot be tuned are as they were.
     """
     kinds = {family.dial for family in trials.families}
-    dials, at = [dial for dial in DIALS if dial.kind in kinds], np.zeros(len(DIALS))
-    score = _scorer(trials, estimate, dials)
-    best = -np.inf
-    for turn in range(ROUNDS):
-        before = best
-        for d in range(len(dials)):
-            at[d], best = _turned(lambda value: score(_with(at, d, value)), at[d], turn == 0)  # noqa: B023
-        if len(dials) < 2 or best - before <= ENOUGH * max(1.0, abs(best)):
-            break
-    if not np.isfinite(best):
+    dials = [dial for dial in DIALS if dial.kind in kinds]
+    score, at = _scorer(trials, estimate, dials), np.zeros(len(dials))
+    for _ in range(min(2, len(kinds - {""}))):
+        for kind in dict.fromkeys(dial.kind for dial in dials):
+            at = _coarsely(score, at, [d for d, dial in enumerate(dials) if dial.kind == kind])
+    if score(at) == -np.inf:
         raise ValueError(
             f"criterion='loo': whatever the smoothing, some rows have probability 0, or none that is defined, under "
             f"estimate={estimate!r} once they are left out, such as the only row of a class. "
             "Use estimate='predictive', or another class_prior."
         )
+    at = _finely(score, at, np.flatnonzero(at < BOUNDS[1] - EDGE))
     return _families(trials, estimate, dials, at), _ends(trials, dials, at)
 
 
-def _with(at: Array, place: int, value: float) -> Array:
-    return np.where(np.arange(len(at)) == place, value, at)
+def _coarsely(score: Score, at: Array, own: list[int]) -> Array:
+    """The best place of a ladder, or of a grid of size and scale; of equally good ones the one nearest to 1.
+
+    Where nothing is better than what is as good as infinitely strong, and the default is worse, it is that.
+    """
+    sizes = SIZES if len(own) == 1 else SIZES[::2]
+    places = np.array(list(product(sizes, *([SCALES] * (len(own) - 1)))))
+    every = np.tile(at, (len(places), 1))
+    every[:, own] = places
+    values = np.array([score(each) for each in every])
+    top = values.max()
+    if top == -np.inf:
+        return at
+    good, far = values >= top - ALIKE * max(1.0, abs(top)), np.abs(places).sum(axis=1)
+    endless = good & (places[:, 0] == SIZES[-1])
+    if endless.any() and not good[far == 0].any():
+        good = endless
+    return every[np.where(good, far, np.inf).argmin()]
 
 
-def _scorer(trials: Trials, estimate: str, dials: list[Dial]) -> Callable[[Array], float]:
+def _finely(score: Score, at: Array, free: Array) -> Array:
+    """The best place near this one, by the dials that are free: a bounded search of one, the simplex of several."""
+
+    def loss(values: Array) -> float:
+        return -score(_with(at, free, values))
+
+    step = SIZES[1] - SIZES[0]
+    if len(free) == 0:
+        return at
+    if len(free) == 1:
+        now = float(at[free[0]])
+        near = max(now - step, BOUNDS[0]), min(now + step, BOUNDS[1])
+        found = minimize_scalar(loss, bounds=near, method="bounded", options={"xatol": NEAR})
+    else:
+        corners = at[free] + np.vstack(
+            [np.zeros(len(free)), np.where(at[free] > 0, -1, 1)[:, None] * np.eye(len(free))]
+        )
+        options = {"initial_simplex": corners, "xatol": NEAR, "fatol": ALIKE, "maxfev": MOST_STEPS}
+        found = minimize(loss, at[free], method="Nelder-Mead", bounds=[BOUNDS] * len(free), options=options)
+    there = _with(at, free, found.x)
+    return there if score(there) > score(at) else at
+
+
+def _with(at: Array, own: Array, values: Array) -> Array:
+    there = at.copy()
+    there[own] = values
+    return there
+
+
+def _scorer(trials: Trials, estimate: str, dials: list[Dial]) -> Score:
     """Dials, in logs -> the mean log score; minus infinity where there is none."""
     rows, counts = np.arange(len(trials.rows.codes)), trials.rows.counts
 
@@ -69,26 +114,8 @@ def _scorer(trials: Trials, estimate: str, dials: list[Dial]) -> Callable[[Array
     return score
 
 
-def _turned(score: Callable[[float], float], now: float, first: bool) -> tuple[float, float]:
-    """The best place of one dial, and its score: by a ladder over its whole range at first, then near where it is."""
-    step = LADDER[1] - LADDER[0]
-    if first:
-        values = np.array([score(value) for value in LADDER])
-        if values.max() == -np.inf:
-            return now, -np.inf
-        good = values >= values.max() - ALIKE * max(1.0, abs(values.max()))
-        if good[-1] and not good[len(LADDER) // 2]:  # no limit to how strong it should be
-            return float(LADDER[-1]), float(values[-1])
-        now = float(LADDER[np.where(good, np.abs(LADDER), np.inf).argmin()])
-    ends = max(now - step, LADDER[0]), min(now + step, LADDER[-1])
-    found = minimize_scalar(lambda value: -score(value), bounds=ends, method="bounded", options={"xatol": 1e-3})
-    tried = [(-float(found.fun), float(found.x)), (score(now), now)]
-    top, place = max(tried, key=lambda pair: pair[0])
-    return place, top
-
-
 def _families(trials: Trials, estimate: str, dials: list[Dial], at: Array) -> list[Family]:
-    value = {(dial.kind, dial.name == "scale"): float(np.exp(log)) for dial, log in zip(dials, at, strict=False)}
+    value = {(dial.kind, dial.name == "scale"): float(np.exp(log)) for dial, log in zip(dials, at, strict=True)}
     return [
         family.smoothed(seen, value[family.dial, False], estimate, value.get((family.dial, True), 1.0))
         if family.dial
@@ -99,8 +126,8 @@ def _families(trials: Trials, estimate: str, dials: list[Dial], at: Array) -> li
 
 def _ends(trials: Trials, dials: list[Dial], at: Array) -> list[End]:
     found = []
-    for dial, log in zip(dials, at, strict=False):
-        low, high = log <= LADDER[0] + EDGE, log >= LADDER[-1] - EDGE
+    for dial, log in zip(dials, at, strict=True):
+        low, high = log <= BOUNDS[0] + EDGE, log >= BOUNDS[1] - EDGE
         if low or high:
             columns = [
                 (b, f)
