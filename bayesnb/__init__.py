@@ -28,6 +28,7 @@ _HOME = {
     "compare": "criticism.comparison",
     "plot_calibration": "figures",
     "BoundaryWarning": "criticism.tuning",
+    "SmoothingComparison": "criticism.smoothing",
     "compare_smoothing": "criticism.smoothing",
     "tune": "criticism.tuning",
     "plot_nomogram": "figures",
@@ -39,6 +40,7 @@ __all__ = list(_HOME)
 if TYPE_CHECKING:
     from bayesnb.criticism.calibration import calibration as calibration
     from bayesnb.criticism.comparison import compare as compare
+    from bayesnb.criticism.smoothing import SmoothingComparison as SmoothingComparison
     from bayesnb.criticism.smoothing import compare_smoothing as compare_smoothing
     from bayesnb.criticism.tuning import BoundaryWarning as BoundaryWarning
     from bayesnb.criticism.tuning import tune as tune

@@ -74,8 +74,8 @@ def tune(
     prior tuned, on the scale of each column's pooled variance, around its pooled mean, or with per="feature" around a
     tuned one: predictions do not change when a column is shifted or rescaled. Poisson columns have the `shape` of
     their Gamma and its mean tuned, relative to each column's pooled rate. For "loo" a prior has a strength only, the
-    factor of its parameters, and for Gaussian columns a factor of the `scale`; one after the other is searched until
-    none gains. The class prior stays as it is, and a prior that was improper is replaced.
+    factor of its parameters, and for Gaussian columns a factor of the `scale`: a coarse search over the whole range,
+    and a fine one from its best. The class prior stays as it is, and a prior that was improper is replaced.
 
     The evidence asks how probable the cells are, not the labels: where columns depend on each other, the prior under
     which the cells are most probable is not the one that predicts labels best, and "loo" is. The evidence knows no

@@ -86,9 +86,8 @@ def _finely(score: Score, at: Array, free: Array) -> Array:
         near = max(now - step, BOUNDS[0]), min(now + step, BOUNDS[1])
         found = minimize_scalar(loss, bounds=near, method="bounded", options={"xatol": NEAR})
     else:
-        corners = at[free] + np.vstack(
-            [np.zeros(len(free)), np.where(at[free] > 0, -1, 1)[:, None] * np.eye(len(free))]
-        )
+        steps = np.diag(np.where(at[free] > 0, -1.0, 1.0))
+        corners = at[free] + np.vstack([np.zeros(len(free)), steps])
         options = {"initial_simplex": corners, "xatol": NEAR, "fatol": ALIKE, "maxfev": MOST_STEPS}
         found = minimize(loss, at[free], method="Nelder-Mead", bounds=[BOUNDS] * len(free), options=options)
     there = _with(at, free, found.x)
