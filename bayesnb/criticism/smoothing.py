@@ -202,13 +202,13 @@ def _columns(outcomes: Sequence[Outcome], found: Compared, with_dice: bool, with
         "elpd_diff": found.elpd_diff,
         "diff_se": found.diff_se,
     }
-    columns |= {name: [getattr(outcome, name).value for outcome in outcomes] for name in SCORES}
+    columns |= {name: [getattr(outcome.worth, name).value for outcome in outcomes] for name in SCORES}
     return columns | ({"scale": [setting.scale for setting in settings]} if with_scale else {})
 
 
 def _intervals(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     return {
-        f"{name}_{end}": [getattr(getattr(outcome, name), end) for outcome in outcomes]
+        f"{name}_{end}": [getattr(getattr(outcome.worth, name), end) for outcome in outcomes]
         for name in SCORES
         for end in ("lower", "upper")
     }

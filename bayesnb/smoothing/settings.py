@@ -6,12 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bayesnb.evaluate.calibration import Estimate, Plan, ece_interval, groups_of_top, scored
+from bayesnb.evaluate.isotonic import split
 from bayesnb.evaluate.leaving import Way, loo_log_proba
 from bayesnb.families.base import Array
 from bayesnb.families.family import Family
 from bayesnb.model import Model, Rows
-from bayesnb.smoothing.scores import Estimate, accuracy, brier, ece
 
+BINS = 10  # of the calibration error
 ESTIMATES = ("map", "mean", "predictive", "mle")
 
 
@@ -36,15 +38,30 @@ class Place(NamedTuple):
     code: int
 
 
+class Worth(NamedTuple):
+    """What probabilities are worth: the share of labels that they get right, their squared error, their calibration."""
+
+    accuracy: Estimate
+    brier: Estimate
+    ece: Estimate
+
+    @classmethod
+    def of(cls, log_proba: Array, rows: Rows, prob: float) -> "Worth":
+        """With intervals of this probability; NaN where some row has no prediction."""
+        if np.isnan(log_proba).any():
+            return cls(*[Estimate(*[float("nan")] * 3)] * 3)
+        plan, data = Plan(BINS, prob, np.random.default_rng(0)), (log_proba, rows.codes, rows.counts)
+        scores, groups = scored(*data, plan), groups_of_top(*data)
+        return cls(scores.accuracy, scores.brier, ece_interval(groups.joined(split(groups.weight, BINS)), plan))
+
+
 class Outcome(NamedTuple):
     """What comes of a setting: scores of labels that are predicted without their own row."""
 
     setting: Setting
     log_evidence: float
     log_scores: Array  # `(r,)`, log p(y | x, all other rows)
-    accuracy: Estimate
-    brier: Estimate
-    ece: Estimate
+    worth: Worth
     unsettled: Place | None  # where not even all rows together settle a distribution; nothing has a score then
 
 
@@ -70,16 +87,9 @@ class Trials:
         """All scores of a setting; the intervals are of this probability."""
         model = self.learnt if setting.estimate == "mle" else self.model(setting)
         log_proba = self.left_out(model, setting.estimate)
-        codes, counts = self.rows.codes, self.rows.counts
-        return Outcome(
-            setting,
-            log_evidence(model, setting.estimate),
-            log_proba[np.arange(len(codes)), codes],
-            accuracy(log_proba, codes, counts, prob),
-            brier(log_proba, codes, counts, prob),
-            ece(log_proba, codes, counts, prob),
-            unsettled(model, setting.estimate),
-        )
+        own = log_proba[np.arange(len(log_proba)), self.rows.codes]
+        worth = Worth.of(log_proba, self.rows, prob)
+        return Outcome(setting, log_evidence(model, setting.estimate), own, worth, unsettled(model, setting.estimate))
 
     def left_out(self, model: Model, estimate: str) -> Array:
         """log p(y | x, all rows but this one), `(r, c)`; NaN where the others settle no distribution."""
