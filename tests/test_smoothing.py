@@ -376,6 +376,7 @@ def test_the_notes_say_what_a_smoothing_is_for_each_family_that_is_there() -> No
         ({"smoothing": (1, np.nan)}, "finite"),
         ({"smoothing": (1, 1.0)}, "twice"),
         ({"smoothing": ("1",)}, "'1'"),
+        ({"smoothing": None}, "got None"),
         ({"estimates": ()}, "each once"),
         ({"estimates": ("mean", "mean")}, "each once"),
         ({"estimates": ("mode",)}, "mode"),
@@ -386,6 +387,12 @@ def test_the_notes_say_what_a_smoothing_is_for_each_family_that_is_there() -> No
 def test_what_makes_no_sense_is_refused(said: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         nb.compare_smoothing(nb.NaiveBayes(FAMILIES), TABLE, Y, **said)
+
+
+def test_a_prior_of_no_strength_is_refused() -> None:
+    reference = NormalInverseGamma(0, 0, -0.5, 0)
+    with pytest.raises(ValueError, match="no strength to be scaled"):
+        nb.compare_smoothing(nb.GaussianNB(prior=reference), TABLE[["size"]], Y)
 
 
 def test_single_values_are_lists_of_one() -> None:

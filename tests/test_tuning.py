@@ -232,6 +232,7 @@ def test_permuting_rows_and_columns_changes_nothing(name: str) -> None:
     np.testing.assert_allclose(found, again, rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.filterwarnings("ignore::bayesnb.BoundaryWarning")
 @pytest.mark.parametrize("criterion", ["evidence", "loo"])
 def test_shifting_and_rescaling_columns_changes_no_tuned_prediction(criterion: str) -> None:
     moved = 1e3 + REALS * np.logspace(-6, 6, 5)
@@ -288,7 +289,7 @@ def test_a_class_is_named_whose_own_prior_has_no_end() -> None:
     X = np.concatenate([np.tile(np.arange(3), 10), np.repeat([0, 1, 2], [20, 9, 1])])[:, None]
     with pytest.warns(BoundaryWarning, match="in class 'even'"):
         tuned = tune(nb.CategoricalNB(), X, np.repeat(["even", "odd"], 30), per="class")
-    assert tuned.alpha[0, 0] == pytest.approx(1e8, rel=1e-5)
+    assert tuned.alpha[0, 0] == 1e8
     assert tuned.alpha[1, 0] < 100
 
 

@@ -169,7 +169,7 @@ def _settings(smoothing: Any, estimates: Any, scales: Any) -> list[Setting]:
 
 def _numbers(name: str, said: Any, *, above: bool) -> list[float]:
     """Different finite numbers, 0 or more, or above 0."""
-    values = [said] if isinstance(said, Real) else list(said)
+    values = list(said) if np.iterable(said) else [said]
     bound = "above 0" if above else "0 or more"
     if not values:
         raise ValueError(f"{name} is empty: give at least one number, {bound}.")

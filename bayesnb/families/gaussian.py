@@ -279,6 +279,10 @@ class Gaussian(Family):
 
     def smoothed(self, stats: GaussianStats, smoothing: Any, kind: str, scale: float = 1.0) -> Self:
         own = weak_prior(stats.pooled()) if self.prior is None else self.prior
+        if np.any(own.shape < 0):
+            raise ValueError(
+                "Gaussian: a prior with a negative shape has no strength to be scaled. Give another prior."
+            )
         strength = smoothing * own.count, smoothing * own.shape, smoothing * scale * own.scale
         return replace(self, prior=NormalInverseGamma(own.location, *strength))
 

@@ -11,6 +11,11 @@ LEAST, MOST = 1e-8, 1e8  # where a concentration or a count is as good as 0, or 
 EDGE = 1e-6  # how near to an end, in logs, is at the end
 
 
+def positive(logs: Array) -> Array:
+    """The numbers whose logs are given; an end of the range is exactly that."""
+    return np.clip(np.exp(logs), LEAST, MOST)
+
+
 class Hill(Protocol):
     """A height over `d` dials."""
 

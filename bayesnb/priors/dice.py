@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import polygamma
 
-from bayesnb.priors.ascent import LEAST, MOST
+from bayesnb.priors.ascent import LEAST, MOST, positive
 from bayesnb.special import log_gamma_ratio, psi_rise
 
 Array = np.ndarray
@@ -91,7 +91,7 @@ def best_concentration(terms: Throws, groups: int) -> Array:
         at, value = np.where(down, at, there), np.where(down, value, after)
         if moved < CLOSE:
             break
-    return np.exp(at)
+    return positive(at)
 
 
 def _start(terms: Throws, groups: int) -> Array:

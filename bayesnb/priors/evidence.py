@@ -18,7 +18,7 @@ from bayesnb.families.family import Family
 from bayesnb.families.gaussian import NormalInverseGamma
 from bayesnb.families.poisson import Gamma
 from bayesnb.priors import normal, rates
-from bayesnb.priors.ascent import EDGE, LEAST, MOST
+from bayesnb.priors.ascent import EDGE, LEAST, MOST, positive
 from bayesnb.priors.dice import best_concentration, throws
 
 Array = np.ndarray
@@ -143,7 +143,7 @@ def _best(hill: Callable[[Any], Any], cells: Stats, groups: Array, weak: Array) 
     dials = weak.astype(float)
     for group in np.unique(groups[groups >= 0]):
         best = hill(cells[groups == group]).best()
-        dials[group] = np.concatenate([np.exp(best[:3]), best[3:]])
+        dials[group] = np.concatenate([positive(best[:3]), best[3:]])
     return dials
 
 

@@ -9,7 +9,7 @@ from scipy.optimize import minimize, minimize_scalar
 
 from bayesnb.families.base import Array
 from bayesnb.families.family import Family
-from bayesnb.priors.ascent import EDGE, LEAST, MOST
+from bayesnb.priors.ascent import EDGE, LEAST, MOST, positive
 from bayesnb.priors.evidence import End
 from bayesnb.smoothing.settings import Trials
 
@@ -114,7 +114,7 @@ def _scorer(trials: Trials, estimate: str, dials: list[Dial]) -> Score:
 
 
 def _families(trials: Trials, estimate: str, dials: list[Dial], at: Array) -> list[Family]:
-    value = {(dial.kind, dial.name == "scale"): float(np.exp(log)) for dial, log in zip(dials, at, strict=True)}
+    value = {(dial.kind, dial.name == "scale"): float(positive(log)) for dial, log in zip(dials, at, strict=True)}
     return [
         family.smoothed(seen, value[family.dial, False], estimate, value.get((family.dial, True), 1.0))
         if family.dial
