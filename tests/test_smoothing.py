@@ -253,6 +253,17 @@ def test_without_smoothing_a_level_seen_once_makes_its_row_impossible_and_it_is_
         assert part in told
 
 
+def test_a_row_of_weight_zero_is_no_row() -> None:
+    X, y = rare()
+    extra, labels = pd.concat([X.iloc[[2, 2]].set_axis(["none", "nor"]), X]), np.append(["rain", "sun"], y)
+    weight = np.append([0.0, 0.0], np.ones(12))
+    found = nb.compare_smoothing(nb.NaiveBayes(), extra, labels, sample_weight=weight)
+    pd.testing.assert_frame_equal(found.table, nb.compare_smoothing(nb.NaiveBayes(), X, y).table)
+    (told,) = (note for note in found.notes if "-inf" in note)
+    assert "1 of 12 rows" in told
+    assert "row 'day 2'" in told
+
+
 def test_without_smoothing_only_the_mode_of_dice_has_an_evidence() -> None:
     found = nb.compare_smoothing(nb.NaiveBayes(), *rare())
     zero = found.table[found.table.smoothing == 0].set_index("estimate")["log_evidence"]

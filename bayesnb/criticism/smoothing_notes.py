@@ -14,9 +14,9 @@ MEANINGS = {
     "die": "With smoothing l, counts n of K levels and their total N, (n + l) / (N + l K) is both the posterior mean "
     "under a Dirichlet(l) prior and the mode (MAP) under Dirichlet(1 + l); l = 0 is the maximum likelihood estimate. "
     "A prior said with an array keeps its proportions, and l is its mean.",
-    "rate": "In Poisson columns the prior is worth l times that of the estimator, by default one event at the pooled "
-    "rate: (l + events) / (l / pooled rate + rows) is both the posterior mean under Gamma(l, l / pooled rate) and the "
-    "mode (MAP) under Gamma(1 + l, l / pooled rate).",
+    "rate": "In Poisson columns the prior has l times the estimator's shape and rate. By default that is worth l "
+    "events at the pooled rate, and (l + events) / (l / pooled rate + rows) is both the posterior mean under Gamma(l, "
+    "l / pooled rate) and the mode (MAP) under Gamma(1 + l, l / pooled rate).",
     "normal": "In Gaussian columns the prior has l times the estimator's count, shape and scale: l is how strongly it "
     "is believed, and 1 is as said.",
 }

@@ -38,6 +38,6 @@ def highest(hill: Hill, ladders: Sequence[Array], bounds: Sequence[tuple[float, 
 
     for _ in range(3):  # a fresh start forgets the curvature of where it came from
         before, at = at, minimize(down, at, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
-        if np.abs(at - before).max() < 1e-9:
+        if np.abs(at - before).max() < 1e-5:
             break
     return at
