@@ -400,6 +400,17 @@ def test_what_makes_no_sense_is_refused(said: dict[str, Any], message: str) -> N
         nb.compare_smoothing(nb.NaiveBayes(FAMILIES), TABLE, Y, **said)
 
 
+def test_an_average_over_features_has_neither_point_estimates_nor_improper_priors() -> None:
+    model = nb.NaiveBayes()
+    model.average_features = 0.5
+    with pytest.raises(ValueError, match="no point estimates"):
+        nb.compare_smoothing(model, TABLE, Y, (1,))
+    with pytest.raises(ValueError, match="smoothings above 0"):
+        nb.compare_smoothing(model, TABLE, Y, (0, 1), ("predictive",))
+    with pytest.raises(ValueError, match="one prior for all classes"):
+        nb.tune(model, TABLE, Y, per="class")
+
+
 def test_a_prior_of_no_strength_is_refused() -> None:
     reference = NormalInverseGamma(0, 0, -0.5, 0)
     with pytest.raises(ValueError, match="no strength to be scaled"):

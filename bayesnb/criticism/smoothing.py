@@ -136,8 +136,8 @@ def compare_smoothing(
     """
     settings = _settings(smoothing, estimates, scales)
     prob = export.datasets.ci_prob(ci_prob)
+    _refuse_averages(model, settings)
     trial = trial_of(model, X, y, sample_weight)
-    _refuse_averages(trial.estimator, settings)
     trials = trials_of(trial)
     outcomes = [trials.outcome(setting, prob) for setting in settings]
     found = compared(outcomes, trials.rows.counts)
@@ -182,11 +182,17 @@ def _numbers(name: str, said: Any, *, above: bool) -> list[float]:
     return list(map(float, values))
 
 
-def _refuse_averages(estimator: Any, settings: Sequence[Setting]) -> None:
-    if getattr(estimator, "average_features", None) is not None and any(s.estimate != "predictive" for s in settings):
+def _refuse_averages(model: Any, settings: Sequence[Setting]) -> None:
+    """An average over subsets of features is of predictives, and weighs them by their evidence."""
+    if getattr(model, "average_features", None) is None:
+        return
+    if any(setting.estimate != "predictive" for setting in settings):
         raise ValueError(
-            "average_features averages predictives, of which there are no point estimates: "
-            "compare with estimates=('predictive',)."
+            "average_features averages predictives, and has no point estimates: compare with estimates=('predictive',)."
+        )
+    if any(setting.smoothing == 0 for setting in settings):
+        raise ValueError(
+            "average_features weighs by the evidence, and a smoothing of 0 has none: compare smoothings above 0."
         )
 
 

@@ -116,6 +116,11 @@ def _check(model: Any, criterion: str, per: str) -> None:
             f"criterion='loo' has per='model' only, got per={per!r}: a label's score depends on all columns and "
             "classes at once, so their priors cannot be tuned apart. Use criterion='evidence'."
         )
+    if per == "class" and getattr(model, "average_features", None) is not None:
+        raise ValueError(
+            "average_features compares a theta for each class with one for all of them, which needs one prior for all "
+            "classes: per='class' has no place there. Use per='model' or 'feature'."
+        )
     if criterion == "loo" and getattr(model, "estimate", None) == "mle":
         raise ValueError("criterion='loo' under estimate='mle': no prior enters it, so there is nothing to tune.")
 
