@@ -30,6 +30,10 @@ _HOME = {
     "relevance": "criticism.relevance",
     "plot_calibration": "figures",
     "plot_dependence": "figures",
+    "BoundaryWarning": "criticism.tuning",
+    "SmoothingComparison": "criticism.smoothing",
+    "compare_smoothing": "criticism.smoothing",
+    "tune": "criticism.tuning",
     "plot_nomogram": "figures",
     "plot_relevance": "figures",
     "plot_waterfall": "figures",
@@ -42,6 +46,10 @@ if TYPE_CHECKING:
     from bayesnb.criticism.comparison import compare as compare
     from bayesnb.criticism.dependence import dependence as dependence
     from bayesnb.criticism.relevance import relevance as relevance
+    from bayesnb.criticism.smoothing import SmoothingComparison as SmoothingComparison
+    from bayesnb.criticism.smoothing import compare_smoothing as compare_smoothing
+    from bayesnb.criticism.tuning import BoundaryWarning as BoundaryWarning
+    from bayesnb.criticism.tuning import tune as tune
     from bayesnb.estimators import BernoulliNB as BernoulliNB
     from bayesnb.estimators import CategoricalNB as CategoricalNB
     from bayesnb.estimators import GaussianNB as GaussianNB

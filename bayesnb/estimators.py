@@ -6,6 +6,7 @@ is None (a Dirichlet(1) die, learnt), "empirical", "uniform", or known probabili
 discrete classes, `estimate="mle", class_prior="empirical"` in `GaussianNB`.
 """
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from bayesnb.families import (
     Poisson,
 )
 from bayesnb.families.base import Array
+from bayesnb.families.family import Family
 from bayesnb.priors import ClassDie, class_die
 
 
@@ -95,6 +97,11 @@ class NaiveBayes(Classifier):
     def _families(self) -> Any:
         return self.families
 
+    def _saying(self, families: dict[tuple[Hashable, ...], Any]) -> dict[str, Any]:
+        if isinstance(self.families, Family):
+            return {"families": next(iter(families.values()))}
+        return {"families": families}
+
     def _class_die(self, classes: Array) -> ClassDie:
         if isinstance(self.class_prior, (list, tuple, np.ndarray)):
             raise ValueError(
@@ -102,6 +109,11 @@ class NaiveBayes(Classifier):
                 "Say Dirichlet([...]) for the first, {label: probability} for the second."
             )
         return super()._class_die(classes)
+
+
+def plain(value: Array) -> Any:
+    """An array, or the number that one without axes is."""
+    return value if value.ndim else float(value)
 
 
 class Preset(Classifier):
@@ -112,6 +124,14 @@ class Preset(Classifier):
     ) -> None:
         self.fit_prior = fit_prior
         super().__init__(class_prior, classes, temper, n_jobs, estimate)
+
+    def _saying(self, families: dict[tuple[Hashable, ...], Any]) -> dict[str, Any]:
+        (family,) = families.values()
+        return self._said_by(family)
+
+    def _said_by(self, family: Any) -> dict[str, Any]:
+        """The parameters that say this family of all columns."""
+        return {"prior": family.prior}
 
     def _class_die(self, classes: Array) -> ClassDie:
         said = self.class_prior if self.fit_prior or self.class_prior is not None else "uniform"
@@ -152,7 +172,7 @@ class MultinomialNB(Preset):
 
     Parameters
     ----------
-    alpha : concentration of the Dirichlet, a number or one for each feature
+    alpha : concentration of the Dirichlet, a number or numbers that broadcast to (class, feature)
     """
 
     def __init__(
@@ -172,13 +192,16 @@ class MultinomialNB(Preset):
     def _families(self) -> Multinomial:
         return Multinomial(Dirichlet(self.alpha), fractional=True)
 
+    def _said_by(self, family: Multinomial) -> dict[str, Any]:
+        return {"alpha": plain(family.prior.concentration)}  # type: ignore[union-attr]
+
 
 class BernoulliNB(Preset):
     """Yes-or-no columns.
 
     Parameters
     ----------
-    alpha : both sides of the Beta, a number or one for each feature
+    alpha : both sides of the Beta, a number or numbers that broadcast to (class, feature)
     binarize : a one is any number above it; None if the columns are zeros and ones
     """
 
@@ -201,13 +224,16 @@ class BernoulliNB(Preset):
     def _families(self) -> Bernoulli:
         return Bernoulli(Beta(self.alpha, self.alpha), threshold=self.binarize)
 
+    def _said_by(self, family: Bernoulli) -> dict[str, Any]:
+        return {"alpha": plain(family.prior.a)}  # type: ignore[union-attr]
+
 
 class CategoricalNB(Preset):
     """Columns of levels. Integers are codes 0, 1, ... up to the largest seen, each of them a level.
 
     Parameters
     ----------
-    alpha : concentration of the Dirichlet, a number or one for each feature
+    alpha : concentration of the Dirichlet, a number or numbers that broadcast to (class, feature)
     min_categories : the least number of levels, a number or one for each feature
     unseen : {"ignore", "error", "reserve"}, what a level does that training never saw
     """
@@ -233,7 +259,11 @@ class CategoricalNB(Preset):
     def _families(self) -> Categorical:
         alpha = np.asarray(self.alpha, float)
         levels = Codes(0 if self.min_categories is None else self.min_categories)
-        return Categorical(Dirichlet(alpha[:, None] if alpha.ndim else alpha), levels=levels, unseen=self.unseen)
+        return Categorical(Dirichlet(alpha[..., None] if alpha.ndim else alpha), levels=levels, unseen=self.unseen)
+
+    def _said_by(self, family: Categorical) -> dict[str, Any]:
+        concentration = family.prior.concentration  # type: ignore[union-attr]
+        return {"alpha": plain(concentration[..., 0] if concentration.ndim else concentration)}
 
 
 class PoissonNB(Preset):

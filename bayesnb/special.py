@@ -3,13 +3,14 @@
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaln, loggamma
+from scipy.special import gammaln, loggamma, psi
 from scipy.special import log1p as accurate_log1p  # numpy's complex log1p has no correct digit near 0
 
 Array = np.ndarray
 
 STIRLING_FROM = 16.0  # from here on the series below is exact to the last bit
 STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360)
+PSI_STIRLING = tuple((2 * k + 1) * term for k, term in enumerate(STIRLING))  # the series of its derivative
 
 
 def ratio(part: Array, whole: Array) -> Array:
@@ -70,6 +71,29 @@ def log_gamma_ratio(a: Array, s: Any) -> Array:
             value = np.where(large, stirling + _stirling_tail(further) - _stirling_tail(far), value)
         value = np.where(s == 0, 0.0, value)
         return np.where((z.real <= 0) & (s != 0), np.inf, value)
+
+
+def psi_rise(a: Array, s: Array) -> Array:
+    """psi(a + s) - psi(a), the derivative of `log_gamma_ratio` in a, for a > 0 and s >= 0, to the last digits.
+
+    Where a is large, the logarithms and the halves of psi's series log z - 1 / (2 z) - ... are subtracted by hand.
+
+    >>> float(psi_rise(1e15, 1.0))
+    1e-15
+    """
+    a, s = np.asarray(a, float), np.asarray(s, float)
+    large = a >= STIRLING_FROM
+    near, far = np.where(large, STIRLING_FROM, a), np.where(large, a, STIRLING_FROM)
+    leading = accurate_log1p(s / far) + s / (2 * far * (far + s))
+    return np.where(large, leading + _psi_tail(far) - _psi_tail(far + s), psi(near + s) - psi(near))
+
+
+def _psi_tail(z: Array) -> Array:
+    """log z - 1 / (2 z) - psi(z) for large z."""
+    square, total = 1 / z**2, np.zeros_like(z)
+    for term in reversed(PSI_STIRLING):
+        total = (total + term) * square
+    return total
 
 
 def log_rising_binomial(a: Array, x: Array) -> Array:

@@ -21,6 +21,7 @@ ROOMS = [
     {"generate"},
     {"summary", "schema", "labels", "export"},
     {"declaration", "cells"},
+    {"smoothing"},
     {"table", "evaluate", "structure", "priors", "uncertainty", "averaging"},
     {"model"},
     {"families"},

@@ -3,7 +3,7 @@
 Frames whose columns are reordered raise scikit-learn's error.
 """
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from numbers import Integral, Real
@@ -48,6 +48,10 @@ class Learner(ClassifierMixin, BaseEstimator):
     def _families(self) -> Any:
         """A family for all columns, a mapping, or "auto"."""
         raise AssertionError("a subclass says its families")
+
+    def _saying(self, families: dict[tuple[Hashable, ...], Any]) -> dict[str, Any]:
+        """The parameters that say these families of these columns: `_families` undone."""
+        raise AssertionError("a subclass knows its parameters")
 
     def _class_die(self, classes: Array) -> ClassDie:
         return class_die(self.class_prior, classes, self.classes)

@@ -51,3 +51,8 @@ def _names(actions: Sequence[Any]) -> Array:
     """One dimension of names, objects where they are of several types, or are no scalars."""
     alike = len({*map(type, actions)}) == 1 and np.ndim(actions[0]) == 0
     return np.asarray(actions) if alike else np.fromiter(actions, object, len(actions))
+
+
+def frame(columns: dict[str, Sequence[Any] | Array]) -> Any:
+    """Columns of equal length as a pandas frame, its rows numbered."""
+    return xr.Dataset({name: ("row", np.asarray(values)) for name, values in columns.items()}).to_dataframe()

@@ -7,7 +7,7 @@ taken from p, which has no digits left when p is nearly 1.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -17,7 +17,7 @@ from scipy.special import betaln, polygamma, psi
 
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Stats, checked, silent
 from bayesnb.families.coins import Coins, Tossed, count_ones, sides_added, split
-from bayesnb.families.family import Family, shaped
+from bayesnb.families.family import Family, Seen, proportions, shaped
 from bayesnb.families.leaving import Leaving, Pile
 from bayesnb.families.record import Parameter
 from bayesnb.families.sums import nodes
@@ -225,6 +225,7 @@ class Bernoulli(Family):
     threshold: float | None = None
 
     cells: ClassVar[str] = "flag"
+    dial: ClassVar[str] = "die"
     stats: ClassVar[type[Stats]] = BernoulliStats
     reads_sparse: ClassVar[bool] = True
 
@@ -234,3 +235,14 @@ class Bernoulli(Family):
 
     def belief(self, stats: BernoulliStats) -> Beta:
         return shaped("Bernoulli", self.prior, stats.ones.shape)  # type: ignore[arg-type]
+
+    def smoothed(self, stats: BernoulliStats, smoothing: Any, kind: str, scale: float = 1.0) -> Self:
+        one, zero = proportions(self.prior.a, self.prior.b)  # type: ignore[union-attr]
+        mode = float(kind == "map")
+        return replace(self, prior=Beta(smoothing * one + mode, smoothing * zero + mode))
+
+    def seen(self, stats: BernoulliStats) -> Seen:
+        unit = self.smoothed(stats, 1.0, "mean").belief(stats)
+        columns = np.arange(stats.ones.shape[1])
+        sides = np.hstack([stats.zeros, stats.ones]), np.hstack([unit.b, unit.a])
+        return Seen(*sides, np.tile(columns, 2), np.repeat([0, 1], len(columns)))

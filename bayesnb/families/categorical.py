@@ -7,7 +7,7 @@ of fifty. Smoothing l is Dirichlet(l) for the posterior mean, and Dirichlet(1 + 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 from typing import Any, ClassVar, Self
@@ -29,7 +29,7 @@ from bayesnb.families.dirichlet import (
     throw,
     throw_log_moment,
 )
-from bayesnb.families.family import Family
+from bayesnb.families.family import Family, Seen, proportions
 from bayesnb.families.leaving import Leaving, Pile
 from bayesnb.families.sums import Entries, nodes
 from bayesnb.families.weight import Weight, hard
@@ -206,6 +206,7 @@ class Categorical(Family):
     unseen: str = "ignore"
 
     cells: ClassVar[str] = "level"
+    dial: ClassVar[str] = "die"
     stats: ClassVar[type[Stats]] = CategoricalStats
 
     def __post_init__(self) -> None:
@@ -234,6 +235,16 @@ class Categorical(Family):
             return Dice(np.full(stats.counts.shape, smoothing), stats.sizes)
         dice = [_die(smoothing, classes, len(stats.sizes), j, size) for j, size in enumerate(stats.sizes)]
         return Dice(np.concatenate(dice, axis=1), stats.sizes)
+
+    def smoothed(self, stats: CategoricalStats, smoothing: Any, kind: str, scale: float = 1.0) -> Self:
+        (unit,), smoothing = proportions(self.prior.concentration), np.asarray(smoothing, float)  # type: ignore[union-attr]
+        each = smoothing[..., None] if smoothing.ndim else smoothing
+        return replace(self, prior=Dirichlet(each * unit + (kind == "map")))
+
+    def seen(self, stats: CategoricalStats) -> Seen:
+        columns = np.repeat(np.arange(len(stats.sizes)), stats.sizes)
+        unit = self.smoothed(stats, 1.0, "mean").belief(stats).concentration
+        return Seen(stats.counts, unit, columns, np.arange(len(columns)) - stats.starts[columns])
 
 
 def _die(smoothing: Array, classes: int, columns: int, feature: int, size: int) -> Array:

@@ -2,12 +2,22 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import fields, is_dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from bayesnb.families.base import Belief, Cells, Stats
+from bayesnb.families.base import Array, Belief, Cells, Stats
 from bayesnb.families.weight import Weight
+from bayesnb.special import ratio
+
+
+class Seen(NamedTuple):
+    """What was counted, entry by entry: `k` levels of all columns, or events of each."""
+
+    counts: Array  # `(c, k)`
+    unit: Array  # `(c, k)`, their concentrations at a smoothing of 1
+    column: Array  # `(k,)`, whose entry it is
+    level: Array  # `(k,)`, which of the column's it is
 
 
 class Family(ABC):
@@ -15,6 +25,7 @@ class Family(ABC):
 
     cells: ClassVar[str]  # "real", "flag", "count" or "level": how the table's reader is to see a column
     stats: ClassVar[type[Stats]]
+    dial: ClassVar[str] = ""  # what its prior is tuned like: "die", "normal" or "rate"; "" if it is not
     whole: ClassVar[bool] = False  # one density over all columns of the block
     reads_sparse: ClassVar[bool] = False  # reads CSR as it is
     missing: ClassVar[bool] = True  # a missing cell is silent
@@ -36,9 +47,27 @@ class Family(ABC):
     def belief(self, stats: Any) -> Belief:
         """The prior, shaped like the stats, which it may take its scale from."""
 
+    def smoothed(self, stats: Any, smoothing: Any, kind: str, scale: float = 1.0) -> Self:
+        """The family with the prior of this smoothing: a number, or numbers that broadcast to `(c, f)`.
+
+        A smoothing l adds l to every count: for dice it is the concentration where `kind` is "mean" or "predictive",
+        and 1 + l is where it is "map". `scale` multiplies the variance that a prior of variances expects.
+        """
+        raise TypeError(f"{type(self).__name__} has no smoothing that could be set. Compare other columns.")
+
+    def seen(self, stats: Any) -> Seen | None:
+        """What the stats have counted; None for a family that counts nothing."""
+        return None
+
     def __repr__(self) -> str:
         shown = (f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if _is_said(f, getattr(self, f.name)))  # type: ignore[arg-type]
         return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def proportions(*concentrations: Array) -> tuple[Array, ...]:
+    """Concentrations divided by their mean over all of them; ones, if they are all 0."""
+    mean = np.mean([np.mean(own) for own in concentrations])
+    return tuple(np.where(mean > 0, ratio(own, mean), 1.0) for own in concentrations)
 
 
 def _is_said(field: Any, value: Any) -> bool:

@@ -6,7 +6,7 @@
 analysis of the Gaussian distribution, section 3; the predictive is Student's t.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import factorial
 from typing import Any, ClassVar, NamedTuple, Self
@@ -270,11 +270,21 @@ class Gaussian(Family):
     prior: NormalInverseGamma | None = None
 
     cells: ClassVar[str] = "real"
+    dial: ClassVar[str] = "normal"
     stats: ClassVar[type[Stats]] = GaussianStats
 
     def belief(self, stats: GaussianStats) -> NormalInverseGamma:
         prior = weak_prior(stats.pooled()) if self.prior is None else self.prior
         return shaped("Gaussian", prior, stats.count.shape)
+
+    def smoothed(self, stats: GaussianStats, smoothing: Any, kind: str, scale: float = 1.0) -> Self:
+        own = weak_prior(stats.pooled()) if self.prior is None else self.prior
+        if np.any(own.shape < 0):
+            raise ValueError(
+                "Gaussian: a prior with a negative shape has no strength to be scaled. Give another prior."
+            )
+        strength = smoothing * own.count, smoothing * own.shape, smoothing * scale * own.scale
+        return replace(self, prior=NormalInverseGamma(own.location, *strength))
 
 
 def weak_prior(pooled: GaussianStats) -> NormalInverseGamma:

@@ -7,7 +7,7 @@ seen once is likely to be seen again: Madsen, Kauchak and Elkan (2005), Modeling
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, Self
 
@@ -18,9 +18,9 @@ from scipy.special import gammaln, polygamma, psi
 from bayesnb import kernels
 from bayesnb.families.base import ORDER, Array, Cells, Contributions, Parts, Rng, Stats
 from bayesnb.families.dirichlet import Die, DieDensity, Dirichlet, LevelStats
-from bayesnb.families.family import Family, shaped
+from bayesnb.families.family import Family, Seen, proportions, shaped
 from bayesnb.families.leaving import PREDICTIVE, Leaving, extra_of
-from bayesnb.families.sums import Distinct, Entries, nodes
+from bayesnb.families.sums import Distinct, Entries, by_entry, nodes, row_of_entry
 from bayesnb.families.tables import Tables, by_class_ranges, by_tables
 from bayesnb.families.weight import Weight, grouped_sum
 from bayesnb.special import dot_logs, less, log, log_gamma_ratio, log_rising_binomial, ratio
@@ -255,16 +255,6 @@ def _powers(a: Array, count: Array, tilt: float) -> Array:
     return np.stack([count * psi(seen), *(count**n * polygamma(n - 1, seen) for n in range(2, ORDER + 1))])
 
 
-def row_of_entry(counts: sparse.csr_array) -> Array:
-    return np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
-
-
-def by_entry(counts: sparse.csr_array, worth: Callable[[int], Array], classes: int) -> Array:
-    """Sums over each row's entries of what they are worth to each class."""
-    row = row_of_entry(counts)
-    return np.column_stack([np.bincount(row, worth(c), minlength=counts.shape[0]) for c in range(classes)])
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Multinomial(Family):
     """A block of counts that share one total, such as the words of a text. No cell may be missing.
@@ -277,6 +267,7 @@ class Multinomial(Family):
     fractional: bool = False
 
     cells: ClassVar[str] = "count"
+    dial: ClassVar[str] = "die"
     stats: ClassVar[type[Stats]] = MultinomialStats
     whole: ClassVar[bool] = True
     reads_sparse: ClassVar[bool] = True
@@ -291,3 +282,13 @@ class Multinomial(Family):
         if smoothing.ndim == 2:
             smoothing = smoothing[:, None]
         return shaped("Multinomial", DirichletMultinomial(smoothing), stats.counts.shape)
+
+    def smoothed(self, stats: MultinomialStats, smoothing: Any, kind: str, scale: float = 1.0) -> Self:
+        (unit,), smoothing = proportions(self.prior.concentration), np.asarray(smoothing, float)  # type: ignore[union-attr]
+        each = smoothing.reshape(()) if smoothing.size == 1 else smoothing
+        return replace(self, prior=Dirichlet(each * unit + (kind == "map")))
+
+    def seen(self, stats: MultinomialStats) -> Seen:
+        unit = self.smoothed(stats, 1.0, "mean").belief(stats).concentration[:, 0]
+        levels = np.arange(unit.shape[1])
+        return Seen(stats.counts[:, 0], unit, np.zeros_like(levels), levels)

@@ -6,7 +6,7 @@ The Gamma's `rate` is how many rows the belief is worth, and its `shape` how man
 predictive is negative binomial: Gelman et al. (2013), Bayesian Data Analysis, section 2.6.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from math import factorial
 from operator import add
@@ -17,7 +17,7 @@ from scipy.special import gammaln, polygamma, psi, xlogy
 
 from bayesnb import kernels
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Stats, checked, silent
-from bayesnb.families.family import Family, shaped
+from bayesnb.families.family import Family, Seen, shaped
 from bayesnb.families.leaving import PREDICTIVE, Leaving, extra_of
 from bayesnb.families.record import Parameter
 from bayesnb.families.sums import Distinct, nodes
@@ -248,11 +248,21 @@ class Poisson(Family):
     fractional: bool = False
 
     cells: ClassVar[str] = "count"
+    dial: ClassVar[str] = "rate"
     stats: ClassVar[type[Stats]] = PoissonStats
 
     def belief(self, stats: PoissonStats) -> Gamma:
         prior = weak_prior(stats) if self.prior is None else self.prior
         return shaped("Poisson", prior, stats.count.shape)
+
+    def smoothed(self, stats: PoissonStats, smoothing: Any, kind: str, scale: float = 1.0) -> Self:
+        prior = weak_prior(stats) if self.prior is None else self.prior
+        return replace(self, prior=Gamma(smoothing * prior.shape + (kind == "map"), smoothing * prior.rate))
+
+    def seen(self, stats: PoissonStats) -> Seen:
+        unit = self.smoothed(stats, 1.0, "mean").belief(stats)
+        columns = np.arange(stats.events.shape[1])
+        return Seen(stats.events, unit.shape, columns, np.zeros_like(columns))
 
 
 def weak_prior(stats: PoissonStats) -> Gamma:

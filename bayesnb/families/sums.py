@@ -3,6 +3,7 @@
 A worth has n numbers for each class, as many as there are cumulants, or places at which a transform is asked for.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,3 +62,13 @@ class Distinct(NamedTuple):
 def nodes(s: Any) -> Array:
     """Places of a transform with room for classes and cells behind, `(n,) -> (n, 1, 1)`."""
     return np.asarray(s, complex)[:, None, None]
+
+
+def row_of_entry(counts: sparse.csr_array) -> Array:
+    return np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+
+
+def by_entry(counts: sparse.csr_array, worth: Callable[[int], Array], classes: int) -> Array:
+    """Sums over each row's entries of what they are worth to each class."""
+    row = row_of_entry(counts)
+    return np.column_stack([np.bincount(row, worth(c), minlength=counts.shape[0]) for c in range(classes)])

@@ -1,0 +1,82 @@
+"""The Normal-inverse-Gamma prior under which Gaussian columns are most probable.
+
+With posterior parameters k_n = k + n, a_n = a + n / 2, b_n = b + surprise, the log evidence of one class's cells,
+log(k / k_n) / 2 + lnGamma(a_n) - lnGamma(a) + a log b - a_n log b_n - n log(2 pi) / 2, has the derivatives
+
+    in k   (1/k - 1/k_n) / 2 - (a_n / b_n) (n / k_n)^2 (xbar - m)^2 / 2        in m   (a_n / b_n) (k n / k_n) (xbar - m)
+    in a   psi(a_n) - psi(a) + log b - log b_n                                  in b   a / b - a_n / b_n
+
+Murphy (2007), Conjugate Bayesian analysis of the Gaussian distribution, section 3. The dials are log k, log a, the
+log of b / a, which is about the variance, and m.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bayesnb.families.gaussian import NormalInverseGamma, weak_prior
+from bayesnb.families.normal import GaussianStats
+from bayesnb.priors.ascent import LEAST, MOST, highest
+from bayesnb.special import psi_rise
+
+Array = np.ndarray
+LADDERS = [np.log(np.logspace(*ends)) for ends in ((-6, 6, 7), (-2, 6, 7), (-4, 1, 6))]
+BOUNDS = [(np.log(LEAST), np.log(MOST))] * 3
+
+
+def standardised(stats: GaussianStats) -> tuple[GaussianStats, Array, Array]:
+    """The stats of columns shifted and scaled to a pooled mean of 0 and variance of 1, and those means and scales.
+
+    The scale of a constant column is 1, as in its weak prior.
+    """
+    weak = weak_prior(stats.pooled())
+    variance = np.asarray(weak.scale)
+    mean = np.where(stats.count > 0, (stats.mean - weak.location) / np.sqrt(variance), 0.0)
+    return GaussianStats(stats.count, mean, stats.ssd / variance), np.asarray(weak.location), variance
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Standardised stats of some classes and columns, `(n,)`, that share a prior; `free` if its mean is a dial."""
+
+    stats: GaussianStats
+    free: bool
+
+    def belief(self, dials: Array) -> NormalInverseGamma:
+        count, shape, ratio = np.exp(dials[:3])
+        return NormalInverseGamma(dials[3] if self.free else 0.0, count, shape, shape * ratio)
+
+    def heights(self, dials: Array) -> Array:
+        """The log evidence for many dials, `(d, s) -> (s,)`."""
+        return self.belief(dials[..., None]).log_evidence(self.stats).sum(axis=-1)
+
+    def climb(self, dials: Array) -> tuple[float, Array]:
+        """The log evidence and its gradient in the dials."""
+        prior = self.belief(dials)
+        value, by_parameter = prior.log_evidence(self.stats), gradient(prior, self.stats)
+        count, shape, scale, mean = (each.sum() for each in by_parameter)
+        slopes = prior.count * count, prior.shape * shape + prior.scale * scale, prior.scale * scale, mean
+        return float(value.sum()), np.array(slopes[: 3 + self.free])
+
+    def best(self) -> Array:
+        """The dials under which these cells are most probable."""
+        if not self.free:
+            return highest(self, LADDERS, BOUNDS)
+        means = self.stats.mean[self.stats.count > 0]
+        return highest(self, [*LADDERS, np.array([means.mean()])], [*BOUNDS, (means.min(), means.max())])
+
+
+def gradient(prior: NormalInverseGamma, stats: GaussianStats) -> tuple[Array, Array, Array, Array]:
+    """The derivatives of the log evidence in count, shape, scale and mean, each shaped like the stats."""
+    half, gap = stats.count / 2, stats.mean - prior.location
+    count = prior.count + stats.count
+    share = stats.count / count
+    surprise = (stats.ssd + prior.count * share * gap**2) / 2
+    scale = prior.scale + surprise
+    precision = (prior.shape + half) / scale
+    return (
+        (share / prior.count - precision * (share * gap) ** 2) / 2,
+        psi_rise(prior.shape, half) - np.log1p(surprise / prior.scale),
+        (prior.shape * surprise - half * prior.scale) / (prior.scale * scale),
+        precision * prior.count * share * gap,
+    )
