@@ -186,6 +186,11 @@ class Coded:
         return [self.lookup.unknown_in(j, column) for j, column in enumerate(columns)]
 
 
+def read(x: Any) -> Any:
+    """Cells that are to be gone through many times: codes of levels are looked up now, once."""
+    return x[EVERY] if isinstance(x, Coded) else x
+
+
 def numbers(x: Any, rows: slice) -> Array:
     """Some rows as kernels read them: a contiguous array of floats, without a copy where it is one."""
     return readable(x[rows], FLOATS)

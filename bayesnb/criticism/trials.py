@@ -7,6 +7,7 @@ from bayesnb.criticism.trial import Trial
 from bayesnb.families.family import Family
 from bayesnb.model import Model
 from bayesnb.smoothing import Trials
+from bayesnb.views import read
 
 
 def trials_of(trial: Trial) -> Trials:
@@ -21,4 +22,5 @@ def trials_of(trial: Trial) -> Trials:
 
     families, widths = [block.family for block in schema.blocks], [len(block.keys) for block in schema.blocks]
     rows = trial.rows.where(trial.rows.counts > 0)
+    rows = replace(rows, cells=[read(x) for x in rows.cells])
     return Trials(start, families, widths, learnt, rows, estimator.temper_, estimator.n_jobs)

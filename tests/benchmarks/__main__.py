@@ -13,6 +13,7 @@ from .measure import machine
 from .page import markdown
 from .picture import draw
 from .records import KINDS, Results
+from .refits import REFITS, Refits
 from .show import report
 from .slopes import slopes
 from .sureness import SURENESS, Sureness
@@ -24,10 +25,11 @@ EXAMPLES = """examples:
   python -m tests.benchmarks --scale full --json full.json --picture times.svg
   python -m tests.benchmarks --only U --no-slopes --no-starts   intervals and uncertainty, ours against ours
   python -m tests.benchmarks --only Q --no-slopes --no-starts   what the probabilities are worth, against scikit-learn
+  python -m tests.benchmarks --only L --no-slopes --no-starts   settings of the smoothing, against ten-fold refits
   python -m tests.benchmarks --read full.json --markdown   the table for a page, from an earlier run
   python -m tests.benchmarks --check                       exit status 1 if a target is missed by a factor of two
 """
-EVERY: list[Workload | Sureness | Trust] = [*WORKLOADS, *SURENESS, *TRUST]
+EVERY: list[Workload | Sureness | Trust | Refits] = [*WORKLOADS, *SURENESS, *TRUST, *REFITS]
 SCALES = {"quick": None, "full": 1.0}
 SECONDS = {"quick": 0.2, "full": 3.0}
 
@@ -71,7 +73,7 @@ def say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def chosen(names: str) -> list[Workload | Sureness | Trust]:
+def chosen(names: str) -> list[Workload | Sureness | Trust | Refits]:
     """The workloads of these names; G1 stands for G1-holes too, and U for all that begin with it."""
     known = {work.name: work for work in EVERY}
     groups = {name: name.split("-")[0] for name in known}

@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from itertools import groupby
 
 from .records import Cost, Memory, Quality, Results, Timing
+from .refits import AGAINST, SETTINGS
 from .show import megabytes, number, shape
 
 
 def markdown(results: Results) -> str:
     """The tables that have rows, one below the other."""
-    return "\n\n".join(filter(None, (contests(results), sureness(results), trust(results))))
+    return "\n\n".join(filter(None, (contests(results), sureness(results), trust(results), settings(results))))
 
 
 def contests(results: Results) -> str:
@@ -19,7 +20,8 @@ def contests(results: Results) -> str:
         "|---|---|---|---|---|---|---|",
     )
     lines = []
-    for (name, about, sides), of in groupby(results.timings, lambda t: (t.workload, t.about, shape(t))):
+    others = [timing for timing in results.timings if timing.against != AGAINST]
+    for (name, about, sides), of in groupby(others, lambda t: (t.workload, t.about, shape(t))):
         by = {timing.operation: timing for timing in of}
         fit, predict, plugged = by.get("fit") or by.get("partial_fit"), by.get("predict"), by.get("plug-in")
         faster = cell(predict)[1] + (f" ({number(plugged.times)} plugged in)" if plugged else "")
@@ -75,6 +77,23 @@ def both(by: Mapping[str, Cost], method: str) -> tuple[str, str]:
     most = {cost.most for cost in of} - {None}
     times = " / ".join(f"**{number(cost.times)}**" for cost in of)
     return " / ".join(number(1e6 * cost.seconds) for cost in of), f"{times}, {most.pop():g}" if most else ""
+
+
+def settings(results: Results) -> str:
+    """A line for each table: seconds that one setting of the smoothing takes to judge, and all of them."""
+    head = (
+        f"| | rows x columns | {AGAINST}, one setting, s | ours, one of {len(SETTINGS)}, s | times faster "
+        "| all, s, at most |",
+        "|---|---|---|---|---|---|",
+    )
+    lines = []
+    judged = [timing for timing in results.timings if timing.against == AGAINST]
+    for (name, about, sides), of in groupby(judged, lambda t: (t.workload, t.about, shape(t))):
+        one, every = of
+        limit = "" if every.limit is None else f", {every.limit:g}"
+        seconds = f"{number(one.theirs)} | {number(one.ours)} | **{number(one.times)}**"
+        lines.append(f"| {name}: {about} | {sides} | {seconds} | {number(every.ours)}{limit} |")
+    return "\n".join((*head, *lines)) if lines else ""
 
 
 def trust(results: Results) -> str:
