@@ -8,7 +8,7 @@ from matplotlib.colors import LinearSegmentedColormap, SymLogNorm
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from bayesnb.figures.odds import MINUS
-from bayesnb.figures.style import COLOURS, INK, new_axes, short, styled
+from bayesnb.figures.style import COLOURS, INK, check_found, check_most, new_axes, short, styled
 
 Array = np.ndarray
 
@@ -42,6 +42,8 @@ def plot_relevance(found: Any, most: int = 30, ax: Axes | None = None) -> Axes:
     >>> model = NaiveBayes().fit(table.drop(columns="breed"), table["breed"])
     >>> plot_relevance(relevance(model)).get_figure().savefig("relevance.png")  # doctest: +SKIP
     """
+    check_found(found, "inclusion", "relevance(model)")
+    check_most(most)
     factors, names = np.asarray(found["log_bayes_factor"]), [str(name) for name in found["feature"].values]
     order = np.argsort(-factors, kind="stable")[:most]
     own = factors[order]
@@ -91,6 +93,7 @@ def plot_dependence(found: Any, ax: Axes | None = None) -> Axes:
     >>> found = dependence(NaiveBayes(), table.drop(columns="breed"), table["breed"])
     >>> plot_dependence(found).get_figure().savefig("dependence.png")  # doctest: +SKIP
     """
+    check_found(found, "log_bayes_factor_by_class", "dependence(model, X, y)")
     factors, names = np.asarray(found["log_bayes_factor"]), [str(name) for name in found["feature"].values]
     n = len(names)
     cell = float(np.clip(6.0 / n, CELL[1], CELL[0])) if n <= MOST_NAMES else 8.0 / n
