@@ -5,7 +5,6 @@ The stats of each fold are counted once; those of all other folds are added up, 
 
 from collections.abc import Sequence
 from itertools import accumulate
-from numbers import Integral
 from operator import add
 from typing import Any
 
@@ -51,7 +50,7 @@ def _proper(reader: Joint) -> Array:
 
 def assigned(folds: Any, codes: Array, rng: Rng) -> Array:
     """The fold of every row, 0, 1, ...: as given, or dealt out at random, class by class."""
-    if not isinstance(folds, Integral) or isinstance(folds, bool):
+    if not isinstance(folds, int | np.integer) or isinstance(folds, bool):
         return _given(folds, len(codes))
     if not 2 <= folds <= len(codes):
         raise ValueError(f"folds must be at least 2 and at most the number of rows, {len(codes)}, got {folds}.")
