@@ -36,6 +36,7 @@ from bayesnb import (
 from bayesnb.evaluate.leaving import Way, loo_log_proba
 from bayesnb.model import Rows, observe
 from bayesnb.table import open_table
+from tests.test_figures import assert_readable
 
 RNG = np.random.default_rng(21)
 ROWS, Q = 36, 0.3
@@ -677,3 +678,11 @@ def test_a_map_of_dependences_has_a_scale_that_is_even_about_0() -> None:
     assert image.norm.vmin == -image.norm.vmax
     assert image.norm.vmax == pytest.approx(float(abs(found.log_bayes_factor).max()))
     assert [label.get_text() for label in ax.get_xticklabels()] == found.feature.values.tolist()
+
+
+@pytest.mark.parametrize("columns", [2, 3, 30, 60])
+@pytest.mark.parametrize("long", [False, True])
+def test_the_texts_of_a_map_of_dependences_are_not_cut_off(columns: int, long: bool) -> None:
+    names = [f"{'a column with a long name, ' * long}{j}" for j in range(columns)]
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(12, columns)), columns=names)
+    assert_readable(plot_dependence(dependence(NaiveBayes(), table, np.arange(12) % 2)).get_figure(root=True))

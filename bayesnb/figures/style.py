@@ -56,9 +56,9 @@ def styled[**P, Out](draw: Callable[P, Out]) -> Callable[P, Out]:
 
 
 @styled
-def new_axes(height: float = 2.3, width: float = WIDTH) -> Axes:
+def new_axes(height: float = 2.3, width: float = WIDTH, layout: Any = "constrained") -> Axes:
     """Axes in a figure of their own."""
-    return Figure(figsize=(width, height), layout="constrained").subplots()
+    return Figure(figsize=(width, height), layout=layout).subplots()
 
 
 def check_found(found: Any, name: str, maker: str) -> None:
