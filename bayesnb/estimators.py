@@ -42,7 +42,8 @@ class NaiveBayes(Classifier):
     classes : labels that exist, default those of `y`
         A declared class without rows keeps its prior mass.
     temper : None, a positive exponent on the features' evidence, or "loo"
-        "loo" takes the exponent with the best exact leave-one-out log score, shown as `temper_`.
+        "loo" takes the exponent under which the posterior predictive, whatever `estimate` says, has the best exact
+        leave-one-out log score; it is shown as `temper_`.
     n_jobs : number of threads, default the cores that this process may use
     estimate : {"predictive", "mean", "map", "mle"}
         What predicts: the posterior predictive, or every parameter, the classes' included, plugged in at its

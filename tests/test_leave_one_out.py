@@ -7,6 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import minimize
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from bayesnb import (
     Bernoulli,
@@ -99,6 +102,27 @@ def test_folds_are_dealt_out_evenly_within_every_class() -> None:
         model.kfold(X, Y, 37)
     with pytest.raises(ValueError, match="one fold for each of 36 rows"):
         model.kfold(X, Y, [1, 2])
+
+
+@pytest.mark.parametrize(
+    ("folds", "words"),
+    [
+        (np.where(np.arange(36) < 2, np.nan, np.arange(36) % 2), "2 rows have none .first row 0"),
+        (pd.Series([*"ab" * 17, "a", pd.NA]), "1 rows have none .first row 35"),
+        ([None, *"ab" * 17, "a"], "1 rows have none .first row 0"),
+        (np.zeros(36), "all rows are in 0.0"),
+        (2.5, "got 2.5"),
+        (True, "got True"),
+    ],
+)
+def test_every_row_has_one_of_several_folds(folds: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        GaussianNB(prior=PRIOR).fit(X, Y).kfold(X, Y, folds)
+
+
+def test_folds_may_have_names_of_several_types() -> None:
+    model, names = GaussianNB(prior=PRIOR).fit(X, Y), np.array(["x", 1, 2.5], object)
+    assert model.kfold(X, Y, names[np.arange(36) // 12]).elpd == model.kfold(X, Y, np.arange(36) // 12).elpd
 
 
 def test_a_score_has_the_frames_index_and_says_that_it_is_exact() -> None:
@@ -224,8 +248,14 @@ def test_estimators_that_are_not_fitted_learn_the_rows_and_stay_as_they_are() ->
     table = compare({"new": model, "fitted": NaiveBayes(Gaussian(PRIOR)).fit(X, Y)}, X, Y)
     assert not hasattr(model, "model_")
     assert table.loc["new", "elpd"] == table.loc["fitted", "elpd"]
-    with pytest.raises(TypeError, match="expected an estimator of bayesnb"):
-        compare({"a": "GaussianNB", "b": model}, X, Y)
+    pipe, search = make_pipeline(StandardScaler(), model), GridSearchCV(model, {"temper": [None]}).fit(X, Y)
+    for odd, advice in (("GaussianNB", "got 'G"), (GaussianNB, "call it"), (pipe, "last step"), (search, "best_est")):
+        with pytest.raises(TypeError, match=f"(?s)model 'odd': expected an estimator of bayesnb.*{advice}"):
+            compare({"b": model, "odd": odd}, X, Y)
+    with pytest.raises(ValueError, match=r"must be text or a number, got .'a', 1."):
+        compare({("a", 1): model, "b": model}, X, Y)
+    with pytest.raises(ValueError, match="method must be None or the name"):
+        compare({"a": model, "b": model}, X, Y, method=3)
     with pytest.raises(ValueError, match="at least two estimators"):
         compare({"a": model}, X, Y)
 

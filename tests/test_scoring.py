@@ -420,6 +420,8 @@ def test_the_predicted_label_has_one_panel_that_says_its_error() -> None:
     [
         ({"by": "row"}, "by must be"),
         ({"classes": [7]}, "classes must be some of"),
+        ({"classes": "one"}, "say .'one'."),
+        ({"most": 0}, "most must be"),
         ({"ax": "given"}, "3 panels do not fit"),
     ],
 )
@@ -428,3 +430,9 @@ def test_bad_arguments_of_the_plot_are_told(said: dict[str, Any], words: str) ->
     said = {"ax": Figure().subplots()} if "ax" in said else said
     with pytest.raises(ValueError, match=words):
         plot_calibration(found, **said)
+
+
+def test_what_is_drawn_is_what_calibration_returned() -> None:
+    for found in (None, GaussianNB(), calibration(GaussianNB(), X, LABEL)[["ece"]]):
+        with pytest.raises(TypeError, match=r"what bayesnb.calibration.* returned, got"):
+            plot_calibration(found)

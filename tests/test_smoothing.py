@@ -429,6 +429,13 @@ def test_a_fitted_estimator_must_have_learnt_the_rows_and_is_left_as_it_was() ->
     np.testing.assert_array_equal(model.predict_proba(TABLE), before)
     with pytest.raises(ValueError, match="not among those"):
         nb.compare_smoothing(model, TABLE.assign(size=99.0), Y)
+    with pytest.raises(ValueError, match="compare_smoothing needs all rows"):
+        nb.compare_smoothing(model, TABLE[:-1], Y[:-1])
+
+
+def test_of_two_settings_alike_the_verdict_says_the_other_one() -> None:
+    found = nb.compare_smoothing(nb.NaiveBayes(FAMILIES), TABLE, Y, (1, 1.01), "mean")
+    assert "; the other one cannot be told from it" in found.verdict
 
 
 PICTURES = {
@@ -447,6 +454,12 @@ def test_the_texts_of_the_picture_do_not_overlap(name: str) -> None:
     axes = PICTURES[name]().plot()
     assert len(axes) == 3
     assert_readable(axes[0].get_figure())
+
+
+def test_axes_of_ones_own_are_three() -> None:
+    found = nb.compare_smoothing(nb.NaiveBayes(FAMILIES), TABLE, Y, 1, "mean")
+    with pytest.raises(ValueError, match="three matplotlib axes"):
+        found.plot([1, 2])
 
 
 def test_the_picture_shows_the_tables_numbers() -> None:

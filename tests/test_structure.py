@@ -1,8 +1,10 @@
 """Which columns matter, and which depend on each other: against enumeration, brute force and SciPy."""
 
+import re
 from itertools import product
 from typing import Any
 
+import arviz_stats as az
 import numpy as np
 import pandas as pd
 import pytest
@@ -34,6 +36,7 @@ from bayesnb import (
 from bayesnb.evaluate.leaving import Way, loo_log_proba
 from bayesnb.model import Rows, observe
 from bayesnb.table import open_table
+from tests.test_figures import assert_readable
 
 RNG = np.random.default_rng(21)
 ROWS, Q = 36, 0.3
@@ -299,7 +302,9 @@ def test_draws_of_an_average_say_which_features_are_in_and_share_the_theta_of_th
     assert (abs(drawn["included"].mean(("chain", "draw")) - share) < 5 * se + 1e-12).all()
     for name, variable in (("tail", "bernoulli_theta"), ("eggs", "rate")):
         same = (drawn[variable].max("class") == drawn[variable].min("class")).squeeze()
-        np.testing.assert_array_equal(same, ~drawn["included"].sel(included_feature=name))
+        np.testing.assert_array_equal(same, drawn["included"].sel(included_feature=name) == 0)
+    shares = az.summary(tree, var_names=["included"], kind="stats", round_to="none")["mean"]
+    np.testing.assert_allclose(shares, drawn["included"].mean(("chain", "draw")))
     assert "log_prior" not in tree
     assert "log_prior" in tree.attrs["omitted"]
     with pytest.raises(ValueError, match="log_prior"):
@@ -631,8 +636,11 @@ def test_whole_weights_are_rows_and_others_are_refused() -> None:
 def test_dependence_says_what_it_cannot_pair() -> None:
     with pytest.raises(ValueError, match="'the' is in a block"):
         dependence(NaiveBayes(MIXED), MIX, Y, ["the", "long"])
-    with pytest.raises(ValueError, match="'gone' is no column"):
-        dependence(NaiveBayes(MIXED), MIX, Y, ["gone", "long"])
+    for odd in ("gone", ["long"]):
+        with pytest.raises(ValueError, match=re.escape(f"{odd!r} is no column of this model. Name some of ['")):
+            dependence(NaiveBayes(MIXED), MIX, Y, [odd, "long"])
+    with pytest.raises(ValueError, match="a list of names, got 'long'"):
+        dependence(NaiveBayes(MIXED), MIX, Y, "long")
     with pytest.raises(ValueError, match="needs two columns"):
         dependence(NaiveBayes(Multinomial()), COUNT, Y)
     with pytest.raises(ValueError, match="improper"):
@@ -657,6 +665,10 @@ def test_what_columns_matter_is_drawn_from_the_largest_factor_down() -> None:
     labels = [label.get_text() for label in ax.get_yticklabels()]
     assert labels[0] == str(found.feature.values[found.log_bayes_factor.values.argmax()])
     assert "first 4 of 8" in ax.get_xlabel()
+    with pytest.raises(TypeError, match=r"what bayesnb.relevance.* returned, got Dataset with log_bayes_factor"):
+        plot_relevance(dependence(NaiveBayes(MIXED), MIX, Y))
+    with pytest.raises(TypeError, match=r"what bayesnb.dependence.* returned, got Dataset with log_bayes_factor"):
+        plot_dependence(found)
 
 
 def test_a_map_of_dependences_has_a_scale_that_is_even_about_0() -> None:
@@ -666,3 +678,11 @@ def test_a_map_of_dependences_has_a_scale_that_is_even_about_0() -> None:
     assert image.norm.vmin == -image.norm.vmax
     assert image.norm.vmax == pytest.approx(float(abs(found.log_bayes_factor).max()))
     assert [label.get_text() for label in ax.get_xticklabels()] == found.feature.values.tolist()
+
+
+@pytest.mark.parametrize("columns", [2, 3, 30, 60])
+@pytest.mark.parametrize("long", [False, True])
+def test_the_texts_of_a_map_of_dependences_are_not_cut_off(columns: int, long: bool) -> None:
+    names = [f"{'a column with a long name, ' * long}{j}" for j in range(columns)]
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(12, columns)), columns=names)
+    assert_readable(plot_dependence(dependence(NaiveBayes(), table, np.arange(12) % 2)).get_figure(root=True))

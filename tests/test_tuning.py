@@ -374,6 +374,8 @@ def test_a_fitted_estimator_is_tuned_on_what_it_has_learnt_and_stays_as_it_was()
     model = nb.CategoricalNB().fit(LEVELS, Y)
     assert tune(model, LEVELS, Y).alpha == tune(nb.CategoricalNB(), LEVELS, Y).alpha
     assert model.alpha == 1.0
+    with pytest.raises(ValueError, match=f"tune needs all rows .*: given are 3 of {len(Y)}"):
+        tune(model, LEVELS[:3], Y[:3])
     with pytest.raises(ValueError, match="not among those"):
         tune(model, (LEVELS + 1) % 5, Y)
 

@@ -79,8 +79,7 @@ class Judged(Doubter):
         -0.769
         """
         index, rows = self._learnt_rows(X, y, sample_weight)
-        if not np.allclose(np.bincount(rows.codes, rows.counts, len(self.classes_)), self.stats_.classes.counts):
-            raise ValueError("kfold needs all rows that the model has learnt from; some are missing.")
+        self._check_all(rows, "kfold")
         fold = assigned(folds, rows.codes, rng)
         joint = k_fold(self.model_, rows, fold, self._way(target), self.n_jobs)
         return export.elpd.elpd(self._held_out(rows, joint, target), index, len(np.unique(fold)))
@@ -101,6 +100,15 @@ class Judged(Doubter):
         score = own_entries(joint, rows.codes, target)
         tell_undefined(score)
         return Pointwise(score, own_entries(fitted, rows.codes, target), rows.weight)
+
+    def _check_all(self, rows: Rows, what: str) -> None:
+        """Raise unless these are all the rows that were learnt."""
+        given = np.bincount(rows.codes, rows.counts, len(self.classes_))
+        if not np.allclose(given, self.stats_.classes.counts):
+            raise ValueError(
+                f"{what} needs all rows that the model has learnt from; some are missing: given are {given.sum():g} of "
+                f"{self.stats_.classes.counts.sum():g}. Give all, or an estimator that is not fitted."
+            )
 
     def _fresh(self, **changes: Any) -> Self:
         """An unfitted copy with some parameters changed."""

@@ -213,7 +213,8 @@ class Classifier(Judged):
         -------
         xarray.DataTree
             `posterior`, `prior` : `class_prob` (class); `mu` and `sigma2`, `rate`, and `theta` of coins or words
-            (class, feature); `theta_<column>` (class, <column>_level).
+            (class, feature); `theta_<column>` (class, <column>_level). Under `average_features`, `included`: 1 where a
+            feature depends on the class, 0 where all classes share its parameters.
             `log_prior` : log p(theta) under the same names, that of `mu` given `sigma2`; of a die, one number.
             `log_likelihood` : `y` (obs_id), log p(x, y | theta), in which the model is generative; never tempered.
             `posterior_predictive` : `y`, labels thrown from p(y | x, theta). `observed_data` : `y`. Both are places in
@@ -226,7 +227,8 @@ class Classifier(Judged):
         -----
         Where several families have columns, the axis `feature` becomes `<family>_feature`; where both coins and words
         have a `theta`, it becomes `bernoulli_theta` and `multinomial_theta`. An improper prior cannot be drawn:
-        `prior` and `log_prior` are left out, which the tree's attributes say, and are an error in `groups`.
+        `prior` and `log_prior` are left out, which the tree's attributes say, and are an error in `groups`; so is
+        `log_prior` under `average_features`, where classes may share a parameter.
         Labels other than numbers, booleans, dates and text become text. What would take more than 2 GiB is refused.
 
         Examples

@@ -7,7 +7,7 @@ import numpy as np
 
 from bayesnb import export
 from bayesnb.classifier import Classifier
-from bayesnb.criticism.trial import trial_of
+from bayesnb.criticism.trial import check_estimator, trial_of
 from bayesnb.evaluate.leaving import Pointwise
 
 
@@ -51,17 +51,27 @@ def compare(
     >>> table["elpd"].round(3).to_dict()
     {'plugged in': -0.626, 'predictive': -0.709}
     """
-    if not isinstance(models, Mapping) or len(models) < 2:
-        raise ValueError(f"models must be a mapping from names to at least two estimators, got {models!r}.")
+    _check_models(models, method)
     found, index = {}, np.empty(0)
     for name, model in models.items():
         trial = trial_of(model, X, y, sample_weight)
         found[name], index = trial.estimator._left_out(trial.rows, target), trial.index
-        _check(name, found[name])
+        _check_score(name, found[name])
     return export.elpd.compared(found, index, method, reference)
 
 
-def _check(name: str, found: Pointwise) -> None:
+def _check_models(models: Any, method: Any) -> None:
+    if not isinstance(models, Mapping) or len(models) < 2:
+        raise ValueError(f"models must be a mapping from names to at least two estimators, got {models!r}.")
+    for name, model in models.items():
+        if isinstance(name, tuple):  # ArviZ's table would take it apart
+            raise ValueError(f"models: a name must be text or a number, got {name!r}.")
+        check_estimator(model, f"model {name!r}: ")
+    if not (method is None or isinstance(method, str)):
+        raise ValueError(f"method must be None or the name of one of arviz.compare's methods, got {method!r}.")
+
+
+def _check_score(name: str, found: Pointwise) -> None:
     odd = ~np.isfinite(found.score)
     if odd.any():
         row = int(odd.argmax())

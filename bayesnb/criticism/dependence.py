@@ -87,12 +87,15 @@ def _chosen(trial: Trial, columns: Sequence[Hashable] | None) -> list[Place]:
     schema = trial.estimator.schema_
     apart = [at for at in schema.keys if not schema.blocks[at[1]].family.whole]
     if columns is not None:
-        known, words = {name for name, _, _ in apart}, set(schema.families)
-        unknown = [name for name in columns if name not in known]
+        known, every = [name for name, _, _ in apart], list(schema.families)
+        if isinstance(columns, str) or not np.iterable(columns):
+            raise ValueError(f"columns must be None or a list of names, got {columns!r}.")
+        said = list(columns)
+        unknown = [name for name in said if name not in known]
         if unknown:
-            why = "is in a block whose columns are not paired" if unknown[0] in words else "is no column of this model"
-            raise ValueError(f"columns: {unknown[0]!r} {why}. Name some of {list(known)[:20]}.")
-        apart = [at for at in apart if at[0] in set(columns)]
+            why = "is in a block whose columns are not paired" if unknown[0] in every else "is no column of this model"
+            raise ValueError(f"columns: {unknown[0]!r} {why}. Name some of {known[:20]}.")
+        apart = [at for at in apart if at[0] in said]
     if len(apart) < 2:
         raise ValueError(f"a pair needs two columns, and there are {len(apart)} (blocks of words have none).")
     return apart

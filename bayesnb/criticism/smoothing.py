@@ -138,7 +138,7 @@ def compare_smoothing(
     prob = export.datasets.ci_prob(ci_prob)
     _refuse_averages(model, settings)
     trial = trial_of(model, X, y, sample_weight)
-    trials = trials_of(trial)
+    trials = trials_of(trial, "compare_smoothing")
     outcomes = [trials.outcome(setting, prob) for setting in settings]
     found = compared(outcomes, trials.rows.counts)
     with_dice = any(family.dial == "die" for family in trials.families)
@@ -153,7 +153,7 @@ def compare_smoothing(
 def _settings(smoothing: Any, estimates: Any, scales: Any) -> list[Setting]:
     """All that is asked for, checked."""
     sizes, factors = _numbers("smoothing", smoothing, above=False), _numbers("scales", scales, above=True)
-    estimates = [estimates] if isinstance(estimates, str) else list(estimates)
+    estimates = list(estimates) if np.iterable(estimates) and not isinstance(estimates, str) else [estimates]
     unknown = [each for each in estimates if each not in ESTIMATES]
     if unknown or not estimates or len(set(estimates)) < len(estimates):
         raise ValueError(f"estimates must be some of {', '.join(ESTIMATES)}, each once, got {estimates!r}.")

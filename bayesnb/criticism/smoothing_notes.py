@@ -44,9 +44,8 @@ def verdict(best: dict[str, Any] | None, worse: int, settings: int) -> str:
     if np.isneginf(best["elpd_loo"]):
         return f"{said}: every setting makes some row impossible."
     if not worse:
-        return (
-            f"{said}; none of the other {settings - 1} can be told from it, by two standard errors of the difference."
-        )
+        none = f"none of the other {settings - 1} can" if settings > 2 else "the other one cannot"
+        return f"{said}; {none} be told from it, by two standard errors of the difference."
     rest = f"{worse} of the other {settings - 1}" if settings > 2 else "the other one"
     verb = "is" if worse == 1 else "are"
     return f"{said}; {rest} {verb} worse by more than two standard errors of the difference."

@@ -21,10 +21,25 @@ class Trial:
         return self.estimator.model_
 
 
+def check_estimator(estimator: Any, whose: str = "") -> None:
+    """Raise for what is no estimator of ours, and say where one may be found."""
+    if isinstance(estimator, Classifier):
+        return
+    advice, steps = "", getattr(estimator, "steps", None)
+    if isinstance(estimator, type) and issubclass(estimator, Classifier):
+        advice = " That is the class: call it."
+    elif steps and isinstance(steps[-1][-1], Classifier):
+        advice = (
+            " Give the pipeline's last step, pipeline[-1], and the rows as that gets them, pipeline[:-1].transform(X)."
+        )
+    elif isinstance(getattr(estimator, "best_estimator_", None), Classifier):
+        advice = " Give its best_estimator_."
+    raise TypeError(f"{whose}expected an estimator of bayesnb such as NaiveBayes(), got {estimator!r}.{advice}")
+
+
 def checked_fitted(estimator: Any) -> Classifier:
     """The estimator, if it is one and is fitted."""
-    if not isinstance(estimator, Classifier):
-        raise TypeError(f"expected an estimator of bayesnb such as NaiveBayes(), got {estimator!r}.")
+    check_estimator(estimator)
     if not hasattr(estimator, "model_"):
         raise ValueError(f"{type(estimator).__name__} is not fitted yet: call fit first.")
     return estimator
@@ -32,8 +47,7 @@ def checked_fitted(estimator: Any) -> Classifier:
 
 def trial_of(estimator: Classifier, X: Any, y: Any, sample_weight: Any = None) -> Trial:
     """An estimator that is not fitted yet learns the rows first; one that is must have learnt them."""
-    if not isinstance(estimator, Classifier):
-        raise TypeError(f"expected an estimator of bayesnb such as NaiveBayes(), got {estimator!r}.")
+    check_estimator(estimator)
     fitted = estimator if hasattr(estimator, "model_") else estimator._fresh().fit(X, y, sample_weight)
     index, rows = fitted._learnt_rows(X, y, sample_weight)
     return Trial(fitted, index, rows)

@@ -95,7 +95,7 @@ def tune(
     """
     _check(model, criterion, per)
     trial = trial_of(model, X, y, sample_weight)
-    trials = trials_of(trial)
+    trials = trials_of(trial, "tune")
     if not any(family.dial for family in trials.families):
         raise ValueError("no column has a prior that can be tuned: the families are " + _shown(trials.families) + ".")
     if criterion == "evidence":

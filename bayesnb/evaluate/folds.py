@@ -49,12 +49,9 @@ def _proper(reader: Joint) -> Array:
 
 
 def assigned(folds: Any, codes: Array, rng: Rng) -> Array:
-    """The fold of every row: as given, or dealt out at random, class by class."""
-    if not isinstance(folds, int | np.integer):
-        given = np.asarray(folds)
-        if given.shape != codes.shape or len(np.unique(given)) < 2:
-            raise ValueError(f"folds must be a number or one fold for each of {len(codes)} rows, at least two in all.")
-        return given
+    """The fold of every row, 0, 1, ...: as given, or dealt out at random, class by class."""
+    if not isinstance(folds, int | np.integer) or isinstance(folds, bool):
+        return _given(folds, len(codes))
     if not 2 <= folds <= len(codes):
         raise ValueError(f"folds must be at least 2 and at most the number of rows, {len(codes)}, got {folds}.")
     order = np.random.default_rng(rng).permutation(len(codes))
@@ -62,3 +59,20 @@ def assigned(folds: Any, codes: Array, rng: Rng) -> Array:
     fold = np.empty(len(codes), np.intp)
     fold[order] = np.arange(len(codes)) % int(folds)
     return fold
+
+
+def _given(folds: Any, rows: int) -> Array:
+    """Whatever names the folds, in the order in which they come."""
+    given = np.asarray(folds)
+    if given.shape != (rows,):
+        what = repr(folds) if given.ndim == 0 else f"an array of shape {given.shape}"
+        raise ValueError(f"folds must be a whole number, or one fold for each of {rows} rows, got {what}.")
+    every = given.tolist()
+    place = {name: k for k, name in enumerate(dict.fromkeys(every))}
+    missing = {name for name in place if name is None or (name == name) is not True}
+    if missing:
+        lost = [name in missing for name in every]
+        raise ValueError(f"folds: {sum(lost)} rows have none (first row {lost.index(True)}). Give each row a fold.")
+    if len(place) < 2:
+        raise ValueError(f"folds must be at least two, and all rows are in {every[0]!r}.")
+    return np.array([place[name] for name in every])

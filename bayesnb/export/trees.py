@@ -172,7 +172,8 @@ class Filling:
         """theta by the names of its variables, `(s, c, ...)`."""
         arranged = self.subject.layout.arrange([density.parts() for density in theta.blocks])
         die: Variables = {} if _certain(self.subject) else {"class_prob": (("class",), theta.die.probability)}
-        return die | _unfolded(theta, arranged) | self.subject.layout.included(theta.included)
+        flags = [own if own is None else own.astype(np.int64) for own in theta.included]  # ArviZ subtracts them
+        return die | _unfolded(theta, arranged) | self.subject.layout.included(flags)
 
     def _log_prior(self, theta: Theta) -> Variables:
         """log p(theta) by the same names; one number for each die."""

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bayesnb.figures.style import COLOURS, INK, PERCENT, short, styled
+from bayesnb.figures.style import COLOURS, INK, PERCENT, check_found, check_most, short, styled
 
 Array = np.ndarray
 
@@ -62,6 +62,8 @@ def plot_calibration(
     >>> axes = plot_calibration(calibration(GaussianNB(), x, y))
     >>> axes[0].get_figure().savefig("calibration.png")  # doctest: +SKIP
     """
+    check_found(found, "top_predicted", "calibration(model, X, y)")
+    check_most(most)
     panels, left = _panels(found, classes, by, most)
     if ax is not None and len(panels) > 1:
         raise ValueError(
@@ -84,6 +86,8 @@ def _panels(found: Any, classes: Sequence[Any] | None, by: str, most: int) -> tu
     """What to draw, and how many classes that leaves out."""
     if by not in ("class", "predicted"):
         raise ValueError(f"by must be 'class' or 'predicted', got {by!r}.")
+    if isinstance(classes, str):
+        raise ValueError(f"classes must be a list of labels, got {classes!r}: say [{classes!r}].")
     if by == "predicted":
         said = f"predicted label, ece {_interval(found, 'ece')}"
         return [_panel(found, "top_", said)], 0

@@ -44,6 +44,8 @@ def plot_smoothing(curves: Curves, axes: Any = None, named: str = "smoothing") -
     Arrows at the bottom are scores of minus infinity. Large differences are on a log axis.
     """
     own_figure = axes is None
+    if not own_figure and (np.shape(axes) != (3,) or not all(isinstance(ax, Axes) for ax in axes)):
+        raise ValueError(f"axes must be None or three matplotlib axes, as of plt.subplots(1, 3)[1], got {axes!r}.")
     axes = Figure(figsize=(10.6, 3.9), layout="constrained").subplots(1, 3) if own_figure else np.asarray(axes)
     places, ticks = _places(curves.smoothing)
     known = curves.log_evidence[np.isfinite(curves.log_evidence)]

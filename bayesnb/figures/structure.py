@@ -8,12 +8,14 @@ from matplotlib.colors import LinearSegmentedColormap, SymLogNorm
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from bayesnb.figures.odds import MINUS
-from bayesnb.figures.style import COLOURS, INK, new_axes, short, styled
+from bayesnb.figures.style import COLOURS, INK, check_found, check_most, new_axes, short, styled
 
 Array = np.ndarray
 
 NAMES, ROW, WIDE = 26, 0.24, 6.4  # letters, and inches
 CELL = (0.42, 0.17)  # inches of a map's column: where there are few, and where there are many
+LEAST, LONG = 1.6, 2.1  # inches of a map's side: at least, and where its scale has room for a line of words
+LETTER = 0.0085  # inches that a letter takes, of a font of 1 point
 MOST_NAMES = 60  # that a map has room for
 AGAINST, FOR = COLOURS[0], COLOURS[1]
 SHADES = LinearSegmentedColormap.from_list("against and for", [AGAINST, "#F4F4F4", FOR])
@@ -42,6 +44,8 @@ def plot_relevance(found: Any, most: int = 30, ax: Axes | None = None) -> Axes:
     >>> model = NaiveBayes().fit(table.drop(columns="breed"), table["breed"])
     >>> plot_relevance(relevance(model)).get_figure().savefig("relevance.png")  # doctest: +SKIP
     """
+    check_found(found, "inclusion", "relevance(model)")
+    check_most(most)
     factors, names = np.asarray(found["log_bayes_factor"]), [str(name) for name in found["feature"].values]
     order = np.argsort(-factors, kind="stable")[:most]
     own = factors[order]
@@ -91,17 +95,18 @@ def plot_dependence(found: Any, ax: Axes | None = None) -> Axes:
     >>> found = dependence(NaiveBayes(), table.drop(columns="breed"), table["breed"])
     >>> plot_dependence(found).get_figure().savefig("dependence.png")  # doctest: +SKIP
     """
+    check_found(found, "log_bayes_factor_by_class", "dependence(model, X, y)")
     factors, names = np.asarray(found["log_bayes_factor"]), [str(name) for name in found["feature"].values]
     n = len(names)
     cell = float(np.clip(6.0 / n, CELL[1], CELL[0])) if n <= MOST_NAMES else 8.0 / n
-    side = max(n * cell, 1.6)
-    ax = ax or new_axes(side + 1.6, side + 2.8)
+    side, size = max(n * cell, LEAST), min(10.5, 72 * cell * 0.72)
+    shown = [short(name, NAMES) for name in names]
+    room = LETTER * size * max(map(len, shown)) if n <= MOST_NAMES else 0.4
+    ax = ax or new_axes(side + room + 0.3, side + room + 1.3, "compressed")
     largest = max(float(np.abs(factors[np.isfinite(factors)]).max(initial=0.0)), 1.0)
     shades = SHADES.with_extremes(bad="#D0D0D0")
     image = ax.imshow(factors, cmap=shades, norm=SymLogNorm(1.0, vmin=-largest, vmax=largest), interpolation="nearest")
     if n <= MOST_NAMES:
-        size = min(10.5, 72 * cell * 0.72)
-        shown = [short(name, NAMES) for name in names]
         ax.set_xticks(range(n), shown, rotation=90, fontsize=size)
         ax.set_yticks(range(n), shown, fontsize=size)
         ax.set_xticks(np.arange(n - 1) + 0.5, minor=True)
@@ -117,7 +122,7 @@ def plot_dependence(found: Any, ax: Axes | None = None) -> Axes:
     ticks = [-largest, *(x for x in _ticks(-largest, largest, 4) if 5 * abs(x) <= largest), largest]
     bar.set_ticks(ticks, labels=[_nats(x) for x in ticks])
     bar.ax.minorticks_off()
-    bar.set_label("log Bayes factor in nats")
+    bar.set_label("log Bayes factor in nats" if side > LONG else "log Bayes factor\nin nats")
     return ax
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import wraps
 from html import escape
 from io import StringIO
+from numbers import Integral
 from typing import Any
 
 from matplotlib import rc_context
@@ -55,9 +56,26 @@ def styled[**P, Out](draw: Callable[P, Out]) -> Callable[P, Out]:
 
 
 @styled
-def new_axes(height: float = 2.3, width: float = WIDTH) -> Axes:
+def new_axes(height: float = 2.3, width: float = WIDTH, layout: Any = "constrained") -> Axes:
     """Axes in a figure of their own."""
-    return Figure(figsize=(width, height), layout="constrained").subplots()
+    return Figure(figsize=(width, height), layout=layout).subplots()
+
+
+def check_found(found: Any, name: str, maker: str) -> None:
+    """Raise for what is not the Dataset that a function of this name returned."""
+    if name not in getattr(found, "data_vars", ()):
+        raise TypeError(f"expected what bayesnb.{maker} returned, got {type(found).__name__}{_held(found)}.")
+
+
+def check_most(most: Any) -> None:
+    """Raise for what is no number of things to show."""
+    if not isinstance(most, Integral) or isinstance(most, bool) or most < 1:
+        raise ValueError(f"most must be a whole number, 1 or more, got {most!r}.")
+
+
+def _held(found: Any) -> str:
+    names = list(getattr(found, "data_vars", ()))
+    return f" with {', '.join(map(str, names[:5]))}" if names else ""
 
 
 def short(name: str, most: int = 20) -> str:
