@@ -15,11 +15,11 @@ import numpy as np
 from scipy import sparse
 from scipy.special import betaln, polygamma, psi
 
-from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Stats, checked, silent
+from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Stats
 from bayesnb.families.coins import Coins, Tossed, count_ones, sides_added, split
 from bayesnb.families.family import Family, Seen, proportions, shaped
 from bayesnb.families.leaving import Leaving, Pile
-from bayesnb.families.record import Parameter
+from bayesnb.families.record import Parameter, checked, silent
 from bayesnb.families.sums import nodes
 from bayesnb.families.weight import Weight, grouped_sum
 from bayesnb.special import draw_log_gamma, less, log, log_gamma_ratio, ratio, times
