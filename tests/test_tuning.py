@@ -286,6 +286,11 @@ def test_counts_just_more_spread_than_chance_have_a_concentration_and_just_less_
                 tune(nb.CategoricalNB(), X, y)
 
 
+@pytest.mark.parametrize("levels", [2, 3, 7, 10, 14])
+def test_a_die_that_was_thrown_once_says_nothing_about_concentrations(levels: int) -> None:
+    assert tune(nb.CategoricalNB(min_categories=levels), np.array([[0, 1, 0]]), [0]).alpha == 1.0
+
+
 def test_a_smoothing_that_predicts_better_the_less_it_is_ends_at_the_end() -> None:
     X, y = np.zeros((40, 1), int), np.repeat([0, 1], 20)
     with pytest.warns(BoundaryWarning, match="smoothing 1e-08"):
