@@ -189,7 +189,7 @@ def test_a_prior_of_any_strength_leaves_the_score_to_the_labels(strength: float)
     """All classes are Normal(0, 1) then, and a row is worth what its label's share among the others is."""
     prior = NormalInverseGamma(0.0, strength, strength, strength)
     found = GaussianNB(prior=prior).fit(X, Y, WEIGHT)
-    gone = np.array([WEIGHT[Y == label].sum() for label in Y]) - WEIGHT
+    gone = np.array([WEIGHT[label == Y].sum() for label in Y]) - WEIGHT
     expected = np.log((1 + gone) / (3 + WEIGHT.sum() - WEIGHT))
     np.testing.assert_allclose(found.loo(X, Y, sample_weight=WEIGHT).elpd_i, expected, atol=300 / strength + 1e-12)
 
