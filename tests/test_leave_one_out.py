@@ -208,6 +208,16 @@ def test_nothing_stays_of_what_only_one_row_has_whatever_it_weighs() -> None:
         np.testing.assert_array_equal(np.flatnonzero(np.isneginf(found)), [2, 4])
 
 
+@pytest.mark.parametrize("strength", [1e10, 1e160, 1e300])
+def test_a_prior_of_any_strength_leaves_the_score_to_the_labels(strength: float) -> None:
+    """All classes are Normal(0, 1) then, and a row is worth what its label's share among the others is."""
+    prior = NormalInverseGamma(0.0, strength, strength, strength)
+    found = GaussianNB(prior=prior).fit(X, Y, WEIGHT)
+    gone = np.array([WEIGHT[label == Y].sum() for label in Y]) - WEIGHT
+    expected = np.log((1 + gone) / (3 + WEIGHT.sum() - WEIGHT))
+    np.testing.assert_allclose(found.loo(X, Y, sample_weight=WEIGHT).elpd_i, expected, atol=300 / strength + 1e-12)
+
+
 def test_models_are_compared_as_arviz_compares_them() -> None:
     models = {"flat": GaussianNB(), "informed": GaussianNB(prior=PRIOR), "mean": GaussianNB(estimate="mean")}
     table = compare(models, X, Y)

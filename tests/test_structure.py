@@ -502,6 +502,9 @@ def test_one_row_says_nothing_about_a_dependence_of_levels_and_two_equal_rows_a_
     assert pair_of(model, [[1, 2], [0, 1]], [0, 0], 0, 1)[0] > 0 > pair_of(model, [[1, 2], [1, 1]], [0, 0], 0, 1)[0]
     uneven = NaiveBayes({0: Categorical(0.2, levels=range(4)), 1: Bernoulli(Beta(3.0, 1.0))}, classes=[0])
     assert pair_of(uneven, [[3, 1]], [0], 0, 1)[0] == pytest.approx(0, abs=1e-14)
+    for extreme in (1e-250, 1e250):
+        model = NaiveBayes(Categorical(extreme, levels=range(3)), classes=[0])
+        assert pair_of(model, [[1, 2]], [0], 0, 1)[0] == pytest.approx(0, abs=1e-12)
 
 
 @pytest.mark.parametrize("n", [100, 1000])

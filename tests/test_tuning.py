@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import optimize, stats
-from scipy.special import expit
+from scipy.special import expit, gammaln
 from sklearn.base import clone
 
 import bayesnb as nb
@@ -284,6 +284,32 @@ def test_counts_just_more_spread_than_chance_have_a_concentration_and_just_less_
         else:
             with pytest.warns(BoundaryWarning):
                 tune(nb.CategoricalNB(), X, y)
+
+
+@pytest.mark.filterwarnings("ignore::bayesnb.BoundaryWarning")
+def test_the_higher_of_two_hills_of_the_evidence_is_found() -> None:
+    """Ten rows with 5, 24 and 0 events: one rate relative to the pooled ones is better than rates that differ."""
+    X = np.zeros((20, 3))
+    X[:3] = [[5, 24, 0], [0, 0, 0], [0, 0, 0]]
+    X[10] = [6, 142, 13]
+    y, pooled = np.repeat([0, 1], 10), X.mean(axis=0)
+
+    def evidence_of(dials: np.ndarray) -> float:
+        shape, mean = np.exp(dials)
+        rate = shape / (mean * pooled)
+        events = X[:10].sum(axis=0).astype(int)
+        found = stats.nbinom(shape, rate / (rate + 10)).logpmf(events)
+        return float((found + gammaln(events + 1) - gammaln(X[:10] + 1).sum(axis=0) - events * np.log(10)).sum())
+
+    tuned = tune(nb.PoissonNB(), X, y, per="class").prior
+    mean = tuned.shape[0, 0] / tuned.rate[0, 0] / pooled[0]
+    best = max(evidence_of(np.log([1e6, at])) for at in np.linspace(0.1, 2.0, 500))
+    assert evidence_of(np.log([min(tuned.shape[0, 0], 1e6), mean])) > best - 1e-4
+
+
+@pytest.mark.parametrize("levels", [2, 3, 7, 10, 14])
+def test_a_die_that_was_thrown_once_says_nothing_about_concentrations(levels: int) -> None:
+    assert tune(nb.CategoricalNB(min_categories=levels), np.array([[0, 1, 0]]), [0]).alpha == 1.0
 
 
 def test_a_smoothing_that_predicts_better_the_less_it_is_ends_at_the_end() -> None:

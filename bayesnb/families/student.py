@@ -50,11 +50,11 @@ def left_out_terms(belief: Any, w: Any, kind: str, power: float) -> tuple[Array,
     count, shape, scale = belief.count - w, belief.shape - w / 2, belief.scale
     fine = (count > LEAST * belief.count) & (shape > LEAST * belief.shape) & (scale > 0)
     with np.errstate(all="ignore"):
-        g = np.where(fine, w * belief.count / (2 * scale * count), np.inf)  # infinite: every row is marked
+        g = np.where(fine, w / (2 * scale) * (belief.count / count), np.inf)  # infinite: every row is marked
         if kind == PREDICTIVE:
             gain = log_gamma_ratio(shape, power / 2) - power / 2 * (LOG_2PI + np.log(scale))
             height = gain - accurate_log1p(power / count) / 2
-            c = belief.count * (power - w) / (2 * scale * (count + power))
+            c = (power - w) / (2 * scale) * (belief.count / (count + power))
             a, b, k = shape, np.where(c == 0, 0.0, shape + power / 2), np.zeros_like(g)
         else:
             worth = {"mean": np.where(shape > 1, shape - 1, shape), "map": shape + 1.5, "mle": shape}[kind]

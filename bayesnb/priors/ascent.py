@@ -1,7 +1,7 @@
 """The largest value of a function of a few positive numbers, in their logs and within bounds."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.optimize import minimize
@@ -26,18 +26,25 @@ class Hill(Protocol):
         """At one place, with its gradient, `(d,) -> (), (d,)`."""
 
 
-def highest(hill: Hill, ladders: Sequence[Array], bounds: Sequence[tuple[float, float]]) -> Array:
-    """The dials of the largest height: the best place of a coarse grid, and uphill from there by L-BFGS-B."""
+def highest(hill: Hill, ladders: Sequence[Array], bounds: Sequence[tuple[float, float]], rungs: int = 1) -> Array:
+    """The dials of the largest height: the best place of a coarse grid, and uphill from there by L-BFGS-B.
+
+    With as many `rungs` as the first ladder has, uphill from the best place of each: there may be several hills.
+    """
     grid = np.stack([each.ravel() for each in np.meshgrid(*ladders, indexing="ij")])
-    at = grid[:, int(np.argmax(hill.heights(grid)))]
+    best = np.argmax(hill.heights(grid).reshape(rungs, -1), axis=1) + np.arange(rungs) * (grid.shape[1] // rungs)
     options = {"maxiter": 500, "ftol": 1e-15, "gtol": 1e-10, "maxls": 50}
 
     def down(dials: Array) -> tuple[float, Array]:
         height, slope = hill.climb(dials)
         return -height, -slope
 
-    for _ in range(3):  # a fresh start forgets the curvature of where it came from
-        before, at = at, minimize(down, at, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
+    def uphill(start: Array) -> Any:
+        return minimize(down, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+
+    at = min((uphill(start) for start in grid[:, best].T), key=lambda found: float(found.fun)).x
+    for _ in range(2):  # a fresh start forgets the curvature of where it came from
+        before, at = at, uphill(at).x
         if np.abs(at - before).max() < 1e-5:
             break
     return at

@@ -16,6 +16,7 @@ from bayesnb.special import log_gamma_ratio, psi_rise
 
 Array = np.ndarray
 STEPS, CLOSE = 100, 1e-11
+ROUNDING = 2e-14  # of the psi of numbers below 16
 FAR = np.log(1e5)  # from here on an evidence may rise by less than rounding
 LADDER = np.linspace(np.log(LEAST), np.log(MOST), 65)  # its middle is a concentration of 1
 
@@ -59,12 +60,14 @@ def log_evidence(terms: Throws, concentration: Array) -> Array:
 
 
 def slopes(terms: Throws, concentration: Array) -> tuple[Array, Array]:
-    """The first two derivatives of `log_evidence` in log concentration."""
+    """The first two derivatives of `log_evidence` in log concentration; a slope that is rounding only is 0."""
     own = concentration[terms.group] * terms.unit
     first = own * psi_rise(own, terms.number)
     second = own**2 * (polygamma(1, own + terms.number) - polygamma(1, own))
     total = [np.bincount(terms.group, terms.times * each, len(concentration)) for each in (first, second)]
-    return total[0], total[0] + total[1]
+    parts = np.bincount(terms.group, np.abs(terms.times * first), len(concentration))
+    slope = np.where(np.abs(total[0]) > ROUNDING * parts, total[0], 0.0)
+    return slope, total[0] + total[1]
 
 
 def best_concentration(terms: Throws, groups: int) -> Array:

@@ -17,7 +17,7 @@ from bayesnb.priors.ascent import LEAST, MOST, highest
 from bayesnb.special import psi_rise, ratio
 
 Array = np.ndarray
-LADDERS = [np.log(np.logspace(*ends)) for ends in ((-6, 6, 13), (-4, 4, 9))]
+LADDERS = [np.log(np.logspace(*ends)) for ends in ((-6, 6, 7), (-4, 4, 9))]
 BOUNDS = [(np.log(LEAST), np.log(MOST))] * 2
 
 
@@ -51,7 +51,7 @@ class Cells:
 
     def best(self) -> Array:
         """The dials under which these cells are most probable."""
-        return highest(self, LADDERS, BOUNDS)
+        return highest(self, LADDERS, BOUNDS, len(LADDERS[0]))
 
 
 def gradient(prior: Gamma, stats: PoissonStats) -> tuple[Array, Array]:

@@ -155,7 +155,8 @@ def _of_levels(levels: Leveled, labels: Labels) -> Iterator[tuple[int, slice, Ar
         c, row, at = counts.row // slots[d], counts.row % slots[d], counts.col + behind
         seen = (row < levels.sizes[d]) & (level[at] < levels.sizes[column[at]]) & (counts.data > 0)
         entries = Entries(c[seen], row[seen], at[seen], column[at[seen]] - d - 1, counts.data[seen])
-        prior = np.sqrt(total[:, [d]] * total[:, d + 1 :])
+        root = np.sqrt(total)  # of either: their product may leave the range of floats
+        prior = root[:, [d]] * root[:, d + 1 :]
         yield d, slice(d + 1, None), entries.factors(prior, share[:, starts[d] : starts[d] + slots[d]], share)
 
 
