@@ -285,6 +285,13 @@ def test_the_notebook_summary_shows_the_fitted_state_and_escapes_it() -> None:
     assert "Learnt from" in model._repr_mimebundle_()["text/html"]
 
 
+def test_the_notebook_summary_stays_short_with_many_classes_and_long_names() -> None:
+    frame = pd.DataFrame({"x" * 200: np.arange(60.0), "y": np.arange(60.0)})
+    page = NaiveBayes().fit(frame, [f"{'&' * 100}{c:02}" for c in range(60)])._repr_html_().split("Learnt from")[1]
+    assert f"{'&amp;' * 7}09 (1) and 50 more." in page
+    assert f"{'x' * 30}…{'x' * 9}, y<" in page
+
+
 def test_frames_with_reordered_columns_raise_scikit_learns_error() -> None:
     frame = pd.DataFrame(X, columns=list("abcd"))
     model = NaiveBayes().fit(frame, Y)
