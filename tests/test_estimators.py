@@ -286,9 +286,9 @@ def test_the_notebook_summary_shows_the_fitted_state_and_escapes_it() -> None:
 
 
 def test_the_notebook_summary_stays_short_with_many_classes_and_long_names() -> None:
-    frame = pd.DataFrame({"x" * 200: np.arange(60.0), "y": np.arange(60.0)})
-    page = NaiveBayes().fit(frame, [f"{'&' * 100}{c:02}" for c in range(60)])._repr_html_().split("Learnt from")[1]
-    assert f"{'&amp;' * 7}09 (1) and 50 more." in page
+    frame = pd.DataFrame({"x" * 200: np.arange(180.0), "y": np.arange(180.0)})
+    page = NaiveBayes().fit(frame, [f"{'&' * 100}{c:02}" for c in range(60)] * 3)._repr_html_().split("Learnt from")[1]
+    assert f"{'&amp;' * 7}09 (3) and 50 more." in page
     assert f"{'x' * 30}…{'x' * 9}, y<" in page
 
 
