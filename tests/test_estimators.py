@@ -271,6 +271,8 @@ def test_an_improper_prior_predicts_where_it_can_and_has_no_evidence() -> None:
     constant = GaussianNB(prior=NormalInverseGamma(0.0, 0.0, -0.5, 0.0)).fit([[1.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
     with pytest.raises(ValueError, match="column 0, class 0: the data do not settle"):
         constant.predict([[1.0]])
+    with pytest.raises(ValueError, match="Use estimate='predictive', or drop the column"):
+        GaussianNB(estimate="mle").fit([[1.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]).predict([[1.0]])
 
 
 def test_the_notebook_summary_shows_the_fitted_state_and_escapes_it() -> None:
