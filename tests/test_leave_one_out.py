@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from bayesnb import (
+    Bernoulli,
     CategoricalNB,
     Gaussian,
     GaussianNB,
@@ -19,6 +20,7 @@ from bayesnb import (
     MultinomialNB,
     NaiveBayes,
     NormalInverseGamma,
+    Poisson,
     UndefinedWarning,
     compare,
 )
@@ -184,6 +186,26 @@ def test_a_level_that_its_class_has_nowhere_else_is_minus_infinity_without_smoot
     assert np.isneginf(found.elpd)
     with pytest.raises(ValueError, match=r"model 'none': 2 rows .* without row 2, the other rows leave probability 0"):
         compare({"none": CategoricalNB(alpha=0.0), "one": CategoricalNB()}, x, y)
+
+
+def test_nothing_stays_of_what_only_one_row_has_whatever_it_weighs() -> None:
+    """The sum of the other weights is 0, and no rounding of theirs: without smoothing the rows are impossible."""
+    flags = np.array([[1, 0], [1, 1], [np.nan, 1], [1, 1], [0, 0], [0, 1], [0, 0], [1, 0]])
+    counts = np.array([[3, 1, 0], [1, 3, 0], [1, 1, 5], [2, 1, 0], [1, 0, 3], [1, 2, 0], [1, 1, 0], [2, 1, 0]], float)
+    y = np.repeat([0, 1], 4)
+    for seed in range(8):
+        weight = np.random.default_rng(seed).uniform(0.1, 2.0, 8)
+        coins = NaiveBayes(Bernoulli(0.0)).fit(flags, y, weight)
+        assert np.isneginf(coins.predict_joint_log_proba([[0.0, 1.0]])[0, 0])
+        found = coins.loo(flags, y, sample_weight=weight).elpd_i
+        np.testing.assert_array_equal(np.flatnonzero(np.isneginf(found)), [0, 5, 7])
+        for estimate in ("predictive", "mle"):
+            words = NaiveBayes(Multinomial(0.0), estimate=estimate).fit(counts, y, weight)
+            found = words.loo(counts, y, sample_weight=weight).elpd_i
+            np.testing.assert_array_equal(np.flatnonzero(np.isneginf(found)), [2, 4])
+        rates = NaiveBayes(Poisson(), estimate="mle").fit(counts, y, weight)
+        found = rates.loo(counts, y, sample_weight=weight).elpd_i
+        np.testing.assert_array_equal(np.flatnonzero(np.isneginf(found)), [2, 4])
 
 
 def test_models_are_compared_as_arviz_compares_them() -> None:

@@ -257,8 +257,9 @@ def test_a_weight_of_three_is_three_rows() -> None:
         (nb.GaussianNB(), np.tile(np.arange(6.0), 10)[:, None], np.repeat([0, 1], 30), "count 1e+08"),
         (nb.GaussianNB(), np.tile(np.arange(6.0), 10)[:, None], np.repeat([0, 1], 30), "shape 1e+08"),
         (nb.PoissonNB(), np.tile(np.arange(6.0), 10)[:, None], np.repeat([0, 1], 30), "shape 1e+08"),
+        (nb.CategoricalNB(), np.array([[0], [1], [1], [1], [1]]), np.array([0, 0, 0, 1, 1]), "concentration 1e+08"),
     ],
-    ids=["even levels", "one level each", "even sides", "equal means", "equal variances", "equal rates"],
+    ids=["even levels", "one level each", "even sides", "equal means", "equal variances", "equal rates", "a tie"],
 )
 def test_a_prior_that_is_better_the_further_it_goes_is_left_at_the_end_and_told(
     model: Any, X: np.ndarray, y: np.ndarray, said: str
@@ -283,6 +284,12 @@ def test_counts_just_more_spread_than_chance_have_a_concentration_and_just_less_
         else:
             with pytest.warns(BoundaryWarning):
                 tune(nb.CategoricalNB(), X, y)
+
+
+def test_a_smoothing_that_predicts_better_the_less_it_is_ends_at_the_end() -> None:
+    X, y = np.zeros((40, 1), int), np.repeat([0, 1], 20)
+    with pytest.warns(BoundaryWarning, match="smoothing 1e-08"):
+        assert tune(nb.CategoricalNB(min_categories=3), X, y, criterion="loo").alpha == 1e-8
 
 
 def test_a_class_is_named_whose_own_prior_has_no_end() -> None:

@@ -22,10 +22,10 @@ from scipy import sparse
 from scipy.special import expit, log_expit
 
 from bayesnb.families.averaged_leaving import Left
-from bayesnb.families.base import ORDER, Array, Belief, Cells, Contributions, Density, Drawn, Rng, lead
+from bayesnb.families.base import ORDER, Array, Belief, Cells, Contributions, Density, Drawn, Rng
 from bayesnb.families.leaving import Leaving
 from bayesnb.families.mixture import Mixture, mixed, mixed_cumulants
-from bayesnb.families.record import Parts
+from bayesnb.families.record import Parts, lead
 from bayesnb.special import ratio
 
 

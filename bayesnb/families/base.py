@@ -277,23 +277,3 @@ class Belief(Record, ABC):
         if np.ndim(power) == 0 and power == 1:
             return summed(lambda own: own.log_predictive(x), self, len(x))
         return summed(lambda own: own.log_moment(x, power), self, len(x))
-
-
-def lead(size: Any) -> tuple[int, ...]:
-    """The leading axes of draws, from None, a number or a tuple."""
-    return () if size is None else tuple(np.atleast_1d(size))
-
-
-def silent(missing: Array, value: Array) -> Array:
-    """The value, but 0 where the cell is missing."""
-    return np.where(missing, 0.0, value) if np.any(missing) else value
-
-
-def checked(name: str, value: Any, least: float = 0.0) -> Array:
-    """A belief's parameter as floats, all finite and at least a bound."""
-    array = np.asarray(value, float)
-    good = np.isfinite(array) & (array >= least)
-    if not good.all():
-        bound = "" if least == -np.inf else f" and at least {least:g}"
-        raise ValueError(f"{name} must be finite{bound}, got {array[~good].flat[0]:g}.")
-    return array

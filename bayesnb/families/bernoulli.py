@@ -15,11 +15,11 @@ import numpy as np
 from scipy import sparse
 from scipy.special import betaln, polygamma, psi
 
-from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Stats, checked, silent
+from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Stats
 from bayesnb.families.coins import Coins, Tossed, count_ones, sides_added, split
 from bayesnb.families.family import Family, Seen, proportions, shaped
 from bayesnb.families.leaving import Leaving, Pile
-from bayesnb.families.record import Parameter
+from bayesnb.families.record import Parameter, checked, silent
 from bayesnb.families.sums import nodes
 from bayesnb.families.weight import Weight, grouped_sum
 from bayesnb.special import draw_log_gamma, less, log, log_gamma_ratio, ratio, times
@@ -36,13 +36,13 @@ class BernoulliStats(Stats):
     @classmethod
     def counted(cls, x: Cells, weight: Weight, n_jobs: int | None) -> Self:
         ones, missing = count_ones(x, weight, n_jobs)
-        return cls(ones, np.maximum(weight.totals()[:, None] - ones - missing, 0.0))
+        return cls(ones, weight.rest(ones + missing))
 
     @classmethod
     def defined(cls, x: Cells, weight: Weight) -> Self:
         ones, missing = split(x)
-        rows, seen = weight.totals()[:, None], grouped_sum(weight, ones)
-        return cls(seen, np.maximum(rows - seen - (0 if missing is None else grouped_sum(weight, missing)), 0.0))
+        seen = grouped_sum(weight, ones)
+        return cls(seen, weight.rest(seen if missing is None else seen + grouped_sum(weight, missing)))
 
     def mle(self) -> "BernoulliDensity":
         total = self.ones + self.zeros

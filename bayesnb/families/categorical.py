@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from bayesnb import kernels
-from bayesnb.families.base import ORDER, Array, Cells, Parts, Rng, Stats, silent
+from bayesnb.families.base import ORDER, Array, Cells, Parts, Rng, Stats
 from bayesnb.families.dice import Row, codes_of, note, tables_of
 from bayesnb.families.dirichlet import (
     Die,
@@ -31,6 +31,7 @@ from bayesnb.families.dirichlet import (
 )
 from bayesnb.families.family import Family, Seen, proportions
 from bayesnb.families.leaving import Leaving, Pile
+from bayesnb.families.record import silent
 from bayesnb.families.sums import Entries, nodes
 from bayesnb.families.weight import Weight, hard
 from bayesnb.threads import in_order, pieces

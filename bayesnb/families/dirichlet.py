@@ -14,9 +14,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import gammaln, polygamma, psi
 
-from bayesnb.families.base import Array, Belief, Density, Parts, Rng, Stats, checked, silent
+from bayesnb.families.base import Array, Belief, Density, Parts, Rng, Stats
 from bayesnb.families.leaving import extra_of
-from bayesnb.families.record import Parameter, Record
+from bayesnb.families.record import Parameter, Record, checked, silent
 from bayesnb.families.weight import Weight
 from bayesnb.special import draw_log_gamma, less, log, log_gamma_ratio, ratio, times
 

@@ -16,10 +16,11 @@ from scipy.special import gammaln, polygamma, psi
 
 from bayesnb import kernels
 from bayesnb.families import student
-from bayesnb.families.base import ORDER, Array, Belief, Cells, Parts, Rng, Stats, checked, lead, silent
+from bayesnb.families.base import ORDER, Array, Belief, Cells, Parts, Rng, Stats
 from bayesnb.families.family import Family, shaped
 from bayesnb.families.leaving import Leaving
 from bayesnb.families.normal import LOG_2PI, GaussianDensity, GaussianStats
+from bayesnb.families.record import checked, lead, silent
 from bayesnb.families.scores import by_rows, mended
 from bayesnb.special import accurate_log1p, log, log1p_square, log_gamma_ratio, ratio
 from bayesnb.views import EVERY, numbers

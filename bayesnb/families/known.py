@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb.families.base import Array, Belief, Rng, lead
+from bayesnb.families.base import Array, Belief, Rng
 from bayesnb.families.dirichlet import DirichletDensity, DirichletStats
-from bayesnb.families.record import Parameter
+from bayesnb.families.record import Parameter, lead
 from bayesnb.special import log, ratio
 
 

@@ -18,6 +18,7 @@ from bayesnb.threads import blocks, in_order
 Array = np.ndarray
 PREDICTIVE = "predictive"
 CELLS = 1 << 19  # that leave at once
+ROUNDING = 1e-12  # of sums of weights
 FEW = 4  # weights that are taken one after the other
 
 
@@ -71,6 +72,11 @@ def extra_of(prior: Array, kind: str) -> Array:
     return prior - 1 if kind == "map" else np.zeros_like(prior) if kind == "mle" else prior
 
 
+def staying(left: Array, whole: Array) -> Array:
+    """What is left of a part of the whole: sums of weights are rounded, and none of them may be left of nothing."""
+    return np.where(left > ROUNDING * whole, left, 0.0)
+
+
 class Pile(NamedTuple):
     """What each level has beside its throws, its throws, and both of its whole die; `whole` is what the die has now.
 
@@ -94,8 +100,8 @@ class Pile(NamedTuple):
 
     def worth(self, weight: Any, kind: str, power: float) -> Array:
         """The score of a level that leaves, and so often; NaN where no distribution is left of its die."""
-        left = np.maximum(self.extra + np.maximum(self.counts - weight, 0.0), 0.0)
-        rest = self.whole_extra + np.maximum(self.whole_counts - weight, 0.0)
+        left = np.maximum(self.extra + staying(self.counts - weight, self.whole_counts), 0.0)
+        rest = self.whole_extra + staying(self.whole_counts - weight, self.whole_counts)
         if (self.extra < 0).any():
             rest = self.whole - (np.maximum(self.extra + self.counts, 0.0) - left)
         with np.errstate(invalid="ignore", divide="ignore"):

@@ -7,7 +7,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from bayesnb import kernels
-from bayesnb.families.base import SLACK, Array, Cells, Density, Rng, Stats, silent
+from bayesnb.families.base import SLACK, Array, Cells, Density, Rng, Stats
+from bayesnb.families.record import silent
 from bayesnb.families.scores import by_rows, mended
 from bayesnb.families.weight import Weight, by_class
 from bayesnb.special import ratio

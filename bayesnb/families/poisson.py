@@ -16,10 +16,10 @@ import numpy as np
 from scipy.special import gammaln, polygamma, psi, xlogy
 
 from bayesnb import kernels
-from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Stats, checked, silent
+from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Stats
 from bayesnb.families.family import Family, Seen, shaped
 from bayesnb.families.leaving import PREDICTIVE, Leaving, extra_of
-from bayesnb.families.record import Parameter
+from bayesnb.families.record import Parameter, checked, silent
 from bayesnb.families.sums import Distinct, nodes
 from bayesnb.families.tables import Tables, by_tables
 from bayesnb.families.weight import Weight, grouped_sum

@@ -11,6 +11,7 @@ from bayesnb import kernels
 from bayesnb.views import FLOATS, LABELS, readable
 
 Array = np.ndarray
+EPSILON = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +33,15 @@ class Weight:
         total = np.zeros(self.classes)
         kernels.rows.totals(self.codes, self.counts, total)
         return total
+
+    def rest(self, part: Array) -> Array:
+        """The weight of the rows that are not in the part, `(c, f) -> (c, f)`: nothing, if no more than rounding."""
+        total = self.totals()[:, None]
+        rest, rounding = total - part, len(self.counts) * EPSILON * total
+        doubtful = (rest != 0) & (rest <= rounding)
+        if doubtful.any() and (self.counts % 1 != 0).any():
+            rest = np.where(doubtful, 0.0, rest)
+        return np.maximum(rest, 0.0)
 
 
 def one_hot(codes: Array, classes: int, counts: Array | None = None) -> Weight:

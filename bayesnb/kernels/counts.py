@@ -6,7 +6,7 @@ import numpy as np
 
 from bayesnb.kernels.compiled import Array, compiled
 from bayesnb.kernels.flags import is_odd
-from bayesnb.kernels.math import log
+from bayesnb.kernels.math import log, staying
 from bayesnb.kernels.rows import add_times, pour
 
 FEW = 16  # counts up to here are products of factors
@@ -278,11 +278,11 @@ def left_out(
             x, k = float(data[p]), indices[p]
             if x == 0.0:
                 continue
-            left = max(extra[k] + max(counts[k] - w * x, 0.0), 0.0)
+            left = max(extra[k] + staying(counts[k], w * x), 0.0)
             length += x
             gone += max(extra[k] + counts[k], 0.0) - left
             total += x * np.log(left) - log_factorial(x) if known else grown(left, x, power)
-        rest = whole[1] + max(whole[2] - w * length, 0.0) if plain else whole[0] - gone
+        rest = whole[1] + staying(whole[2], w * length) if plain else whole[0] - gone
         if rest <= 0.0:
             out[i] = power * (length * even + log_orders(data[a:b])) if length > 0.0 or even != even else 0.0
         elif known:

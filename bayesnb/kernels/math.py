@@ -14,6 +14,7 @@ ROOT_HALF = 0x3FE6A09E667F3BCD  # the bits of sqrt(1/2)
 LN2_HIGH, LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10  # the high part has 21 zero bits at its end
 ATANH = tuple(2 / n for n in range(3, 22, 2))  # 2 atanh(s) / s - 2 as a series in s**2
 SMALL = 0.41  # up to here 1 + u < sqrt(2), and log1p(u) is series(u / (2 + u))
+ROUNDING = 1e-14
 EXP = tuple(1 / float(np.prod(np.arange(1.0, n + 1))) for n in range(2, 14))
 
 
@@ -62,3 +63,10 @@ def exp(x: float) -> float:
         total = total * r + EXP[10 - n]
     scale = np.int64((np.int64(k) + BIAS) << 52).view(np.float64)
     return 0.0 if low else (1.0 + (r + r * r * total)) * scale
+
+
+@compiled
+def staying(count: float, gone: float) -> float:
+    """What is left of a count. A product that has gone may be added to it unrounded: all of it would leave a digit."""
+    left = count - gone
+    return left if left > ROUNDING * count else 0.0

@@ -4,6 +4,7 @@ import numpy as np
 
 from bayesnb.kernels.compiled import Array, compiled
 from bayesnb.kernels.counts import grown, log_factorial, score_words
+from bayesnb.kernels.math import staying
 from bayesnb.kernels.rows import add_times, pour
 
 
@@ -77,8 +78,8 @@ def left_out(
             v = float(x[i, j])
             if v != v:
                 continue
-            left = max(extra[j] + max(events[j] - w * v, 0.0), 0.0)
-            rows = rate[j] + max(count[j] - w, 0.0)
+            left = max(extra[j] + staying(events[j], w * v), 0.0)
+            rows = rate[j] + staying(count[j], w)
             if rows <= 0.0 or (left <= 0.0 and not known):
                 total = np.nan
             elif known:

@@ -16,6 +16,7 @@ from bayesnb.special import log_gamma_ratio, psi_rise
 
 Array = np.ndarray
 STEPS, CLOSE = 100, 1e-11
+FAR = np.log(1e5)  # from here on an evidence may rise by less than rounding
 LADDER = np.linspace(np.log(LEAST), np.log(MOST), 65)  # its middle is a concentration of 1
 
 
@@ -91,7 +92,8 @@ def best_concentration(terms: Throws, groups: int) -> Array:
         at, value = np.where(down, at, there), np.where(down, value, after)
         if moved < CLOSE:
             break
-    return positive(at)
+    end = log_evidence(terms, np.full(groups, MOST))
+    return positive(np.where((at > FAR) & (end >= value - slack), LADDER[-1], at))
 
 
 def _start(terms: Throws, groups: int) -> Array:

@@ -90,7 +90,8 @@ def _finely(score: Score, at: Array, free: Array) -> Array:
         corners = at[free] + np.vstack([np.zeros(len(free)), steps])
         options = {"initial_simplex": corners, "xatol": NEAR, "fatol": ALIKE, "maxfev": MOST_STEPS}
         found = minimize(loss, at[free], method="Nelder-Mead", bounds=[BOUNDS] * len(free), options=options)
-    there = _with(at, free, found.x)
+    low, high = np.asarray(found.x) < BOUNDS[0] + NEAR, np.asarray(found.x) > BOUNDS[1] - NEAR
+    there = _with(at, free, np.select([low, high], BOUNDS, found.x))  # a bounded search stops short of the ends
     return there if score(there) > score(at) else at
 
 
