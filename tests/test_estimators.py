@@ -271,6 +271,8 @@ def test_an_improper_prior_predicts_where_it_can_and_has_no_evidence() -> None:
     constant = GaussianNB(prior=NormalInverseGamma(0.0, 0.0, -0.5, 0.0)).fit([[1.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
     with pytest.raises(ValueError, match="column 0, class 0: the data do not settle"):
         constant.predict([[1.0]])
+    with pytest.raises(ValueError, match="Use estimate='predictive', or drop the column"):
+        GaussianNB(estimate="mle").fit([[1.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]).predict([[1.0]])
 
 
 def test_the_notebook_summary_shows_the_fitted_state_and_escapes_it() -> None:
@@ -283,6 +285,13 @@ def test_the_notebook_summary_shows_the_fitted_state_and_escapes_it() -> None:
     assert "&lt;script&gt;" in page
     assert "<script>" not in page.split("Learnt from")[1]
     assert "Learnt from" in model._repr_mimebundle_()["text/html"]
+
+
+def test_the_notebook_summary_stays_short_with_many_classes_and_long_names() -> None:
+    frame = pd.DataFrame({"x" * 200: np.arange(180.0), "y": np.arange(180.0)})
+    page = NaiveBayes().fit(frame, [f"{'&' * 100}{c:02}" for c in range(60)] * 3)._repr_html_().split("Learnt from")[1]
+    assert f"{'&amp;' * 7}09 (3) and 50 more." in page
+    assert f"{'x' * 30}…{'x' * 9}, y<" in page
 
 
 def test_frames_with_reordered_columns_raise_scikit_learns_error() -> None:

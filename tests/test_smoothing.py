@@ -358,6 +358,11 @@ def test_the_page_holds_the_notes_and_nothing_that_a_label_says_becomes_markup()
     assert not re.search(r"color:\s*#", page)  # the page's own colours, in light and dark
 
 
+def test_the_page_says_first_what_was_set() -> None:
+    page = nb.compare_smoothing(nb.GaussianNB(), TABLE[["size"]], Y, (1,), scales=(1, 2))._repr_html_()
+    assert re.findall(r'<th scope="col">(\w+)', page)[:4] == ["smoothing", "estimate", "scale", "concentration"]
+
+
 def test_the_text_holds_the_verdict_the_table_and_the_notes() -> None:
     found = nb.compare_smoothing(nb.NaiveBayes(), *rare())
     text = repr(found)

@@ -636,6 +636,14 @@ def test_whole_weights_are_rows_and_others_are_refused() -> None:
         dependence(NaiveBayes(MIXED), MIX, Y, sample_weight=np.full(ROWS, 0.5))
 
 
+def test_rows_that_are_counted_in_pieces_are_as_many_of_their_weight() -> None:
+    rng = np.random.default_rng(3)
+    x, y = rng.random((13_500, 3)) < 0.4, rng.integers(0, 2, 13_500)
+    often = dependence(NaiveBayes(Bernoulli()), np.tile(x, (40, 1)), np.tile(y, 40))
+    once = dependence(NaiveBayes(Bernoulli()), x, y, sample_weight=np.full(13_500, 40))
+    np.testing.assert_allclose(often.log_bayes_factor, once.log_bayes_factor, rtol=1e-9, atol=1e-8)
+
+
 def test_dependence_says_what_it_cannot_pair() -> None:
     with pytest.raises(ValueError, match="'the' is in a block"):
         dependence(NaiveBayes(MIXED), MIX, Y, ["the", "long"])

@@ -11,6 +11,11 @@ from bayesnb.families.base import Array, Cells
 from bayesnb.model import Joint, normalise
 from bayesnb.table import Table
 
+ADVICE = {
+    "predictive": "Use a proper prior.",
+    "mle": "Use estimate='predictive', or drop the column: families={...: None}.",
+}
+
 
 class Predictor(Learner):
     """The predictions that scikit-learn knows."""
@@ -82,7 +87,7 @@ class Predictor(Learner):
                 raise ValueError(
                     f"column {short(block.keys[f])}, class {self.classes_.tolist()[c]!r}: the data do not settle a "
                     f"distribution for estimate={estimate!r} (no rows, or no spread, and a prior that adds none). "
-                    "Use a proper prior" + ("." if estimate == "predictive" else ", or estimate='predictive'.")
+                    + ADVICE.get(estimate, "Use a proper prior, or estimate='predictive'.")
                 )
         return reader
 

@@ -73,7 +73,8 @@ class SmoothingComparison:
         return "\n".join([self.verdict, "", shown, "", *(f"- {note}" for note in self.notes)])
 
     def _repr_html_(self) -> str:
-        columns = {name: self.table[name].to_list() for name in self.table.columns}
+        names = sorted(self.table.columns, key=lambda name: name not in ("smoothing", "estimate", "scale"))
+        columns = {name: self.table[name].to_list() for name in names}  # first what was set, then what came of it
         return page(columns, self.distinguishable.to_list(), self.best, self.verdict, self.notes)
 
 

@@ -30,6 +30,9 @@ from bayesnb.families.gaussian import NormalInverseGamma
 from bayesnb.families.weight import one_hot
 from bayesnb.special import log_gamma_ratio
 from bayesnb.structure.correlation import correlations
+from bayesnb.threads import blocks
+
+CELLS = 1 << 20  # that are counted at once
 
 
 class Labels(NamedTuple):
@@ -144,20 +147,33 @@ def _of_levels(levels: Leveled, labels: Labels) -> Iterator[tuple[int, slice, Ar
     own, total = levels.prior.share(levels.prior.concentration), levels.prior.per_die(levels.prior.concentration)
     share = np.zeros((labels.classes, len(level)))
     share[:, level < levels.sizes[column]] = own
-    rows = len(labels.codes)
     for d in range(len(slots) - 1):
         behind = starts[d + 1]
-        places = (levels.codes[:, d + 1 :] + (starts[d + 1 :] - behind)).reshape(-1)
-        cells = sparse.csr_array((np.ones(len(places)), places, np.arange(rows + 1) * (len(slots) - d - 1)))
-        groups = labels.codes * slots[d] + levels.codes[:, d]
-        shape = (labels.classes * slots[d], rows)
-        counts = (sparse.coo_array((labels.counts, (groups, np.arange(rows))), shape).tocsr() @ cells).tocoo()
+        counts = _tables(levels.codes, labels, d, starts).tocoo()
         c, row, at = counts.row // slots[d], counts.row % slots[d], counts.col + behind
         seen = (row < levels.sizes[d]) & (level[at] < levels.sizes[column[at]]) & (counts.data > 0)
         entries = Entries(c[seen], row[seen], at[seen], column[at[seen]] - d - 1, counts.data[seen])
         root = np.sqrt(total)  # of either: their product may leave the range of floats
         prior = root[:, [d]] * root[:, d + 1 :]
         yield d, slice(d + 1, None), entries.factors(prior, share[:, starts[d] : starts[d] + slots[d]], share)
+
+
+def _tables(codes: Array, labels: Labels, d: int, starts: Array) -> sparse.csr_array:
+    """How often each slot of a column, class by class, goes with each slot of those behind it: `(c * l, n)`."""
+    size, wide = int(starts[d + 1] - starts[d]), codes.shape[1] - d - 1
+    places = starts[d + 1 :] - starts[d + 1]
+    last = int(codes[:, -1].max(initial=0)) + 1
+    shape = labels.classes * size, int(places[-1]) + last
+    counts = sparse.csr_array(shape)
+    for rows in blocks(len(codes), max(1, CELLS // wide)):
+        own = codes[rows]
+        behind = (own[:, d + 1 :] + places).reshape(-1)
+        ends = np.arange(len(own) + 1) * wide
+        cells = sparse.csr_array((np.ones(len(behind)), behind, ends), (len(own), shape[1]))
+        groups = labels.codes[rows] * size + own[:, d]
+        weight = sparse.coo_array((labels.counts[rows], (groups, np.arange(len(own)))), (shape[0], len(own)))
+        counts = counts + weight.tocsr() @ cells
+    return counts
 
 
 class Entries(NamedTuple):
