@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.benchmarks.page import contests, sureness, trust
+from tests.benchmarks.page import contests, settings, sureness, trust
 from tests.benchmarks.records import Results
 
 ROOT = Path(__file__).parent.parent
@@ -33,7 +33,9 @@ def test_the_readme_gives_the_two_commands() -> None:
     assert "uv run pytest" in README
 
 
-@pytest.mark.parametrize(("name", "table"), [("full", contests), ("intervals", sureness), ("calibrated", trust)])
+@pytest.mark.parametrize(
+    ("name", "table"), [("full", contests), ("intervals", sureness), ("calibrated", trust), ("settings", settings)]
+)
 def test_the_readme_has_the_table_that_the_benchmark_wrote(name: str, table: Callable[[Results], str]) -> None:
     results = Results.from_json((ROOT / "tests" / "benchmarks" / f"{name}.json").read_text())
     assert table(results) in README

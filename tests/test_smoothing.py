@@ -495,3 +495,23 @@ def test_real_birds_are_compared_from_end_to_end() -> None:
     found = nb.compare_smoothing(nb.NaiveBayes(temper="loo"), table.drop(columns="species"), table["species"])
     assert len(found.table) == 24
     assert found.best["accuracy"] > 0.97
+
+
+@pytest.mark.parametrize(("sizes", "side"), [((0.1, 1, 10), None), ((1, 10), "smallest"), ((0.01, 0.1), "largest")])
+def test_a_best_smoothing_beyond_which_none_was_tried_is_told(sizes: tuple[float, ...], side: str | None) -> None:
+    x, y = np.array([[0, 1], [0, 1], [0, 0], [1, 1], [1, 2], [1, 2], [0, 2], [1, 0]]), np.repeat([0, 1], 4)
+    fine = nb.compare_smoothing(nb.CategoricalNB(), x, y, np.geomspace(0.01, 10, 31), "predictive").best
+    assert 0.1 < fine["smoothing"] < 1  # so that the best of the others lies where it should
+    told = [
+        note for note in nb.compare_smoothing(nb.CategoricalNB(), x, y, sizes, "predictive").notes if "tried" in note
+    ]
+    assert [side in note for note in told if side] == [True] * (side is not None)
+    assert len(told) == (side is not None)
+
+
+def test_no_smoothing_lies_below_zero_and_none_beside_the_only_one() -> None:
+    x, y = [[0], [0], [1], [1]], [0, 0, 1, 1]
+    for sizes in ((0, 1), (1,)):
+        found = nb.compare_smoothing(nb.CategoricalNB(), x, y, sizes, "predictive")
+        assert found.best["smoothing"] == sizes[0]
+        assert not any("tried" in note for note in found.notes)

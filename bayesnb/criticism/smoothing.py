@@ -9,7 +9,7 @@ import numpy as np
 
 from bayesnb import export
 from bayesnb.classifier import Classifier
-from bayesnb.criticism.smoothing_notes import best_of, notes_of, verdict
+from bayesnb.criticism.smoothing_notes import at_the_end, best_of, notes_of, verdict
 from bayesnb.criticism.smoothing_page import page
 from bayesnb.criticism.trial import trial_of
 from bayesnb.criticism.trials import trials_of
@@ -148,7 +148,8 @@ def compare_smoothing(
     said = verdict(best, int(found.distinguishable.sum()), len(outcomes))
     rest = export.datasets.frame(_intervals(outcomes) | {"distinguishable": found.distinguishable})
     worse = rest.pop("distinguishable")
-    return SmoothingComparison(table, rest, best, worse, said, notes_of(trial, trials, outcomes))
+    end = at_the_end(None if found.best is None else settings[found.best], settings)
+    return SmoothingComparison(table, rest, best, worse, said, (*notes_of(trial, trials, outcomes), *end))
 
 
 def _settings(smoothing: Any, estimates: Any, scales: Any) -> list[Setting]:

@@ -58,6 +58,19 @@ def notes_of(trial: Trial, trials: Trials, outcomes: Sequence[Outcome]) -> tuple
     return (*meaning, *_kept(trial, outcomes), *_evidence(trials, outcomes), *_missing(trial, trials, outcomes))
 
 
+def at_the_end(best: Setting | None, settings: Sequence[Setting]) -> list[str]:
+    """A sentence, where the best smoothing is the last one on its side, and others lie beyond it."""
+    sizes = {setting.smoothing for setting in settings if setting.estimate != "mle"}
+    if best is None or best.estimate == "mle" or len(sizes) < 2:
+        return []
+    ends = {"largest": max(sizes), "smallest": min(sizes) or None}
+    return [
+        f"The best smoothing, {best.smoothing:g}, is the {side} that was tried: one beyond it may be better."
+        for side, end in ends.items()
+        if best.smoothing == end
+    ]
+
+
 def _kept(trial: Trial, outcomes: Sequence[Outcome]) -> list[str]:
     temper = trial.estimator.temper_
     said = "The class prior is the estimator's own throughout"
