@@ -142,6 +142,18 @@ def test_some_of_the_learnt_rows_can_be_left_out_of_all() -> None:
         model.kfold(X[:12], Y[:12], 3)
 
 
+def test_a_row_that_carries_its_class_is_not_left_out_of_rows_that_are_not_there() -> None:
+    x = X.copy()
+    x[4, 0] = 1e5
+    model = GaussianNB(prior=PRIOR).fit(x, Y)
+    other = Y[4] != Y
+    np.testing.assert_array_equal(model.loo(x[other], Y[other]).elpd_i, model.loo(x, Y).elpd_i[other])
+    of_class = np.flatnonzero(~other)
+    np.testing.assert_allclose(model.loo(x[of_class], Y[of_class]).elpd_i, model.loo(x, Y).elpd_i[of_class], rtol=1e-12)
+    with pytest.raises(ValueError, match=r"row 4 cannot be taken back .* give all rows that were learnt"):
+        model.loo(x[:10], Y[:10])
+
+
 @pytest.mark.parametrize("odd", ["cell", "label", "weight", "more"])
 def test_rows_that_were_never_learnt_are_refused(odd: str) -> None:
     model = GaussianNB(prior=PRIOR).fit(X, Y)

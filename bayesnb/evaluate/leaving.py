@@ -125,6 +125,7 @@ def counted_again(model: Model, rows: Rows, b: int, row: int, gone: Array, way: 
     For rows of which too few digits would stay if they were taken back. Other classes are NaN where they do not change.
     """
     prior, c = model.prior.blocks[b], rows.codes[row]
+    check_there(model, rows, row, slice(c, c + 1) if prior.apart else slice(None))
     weight = np.where(np.arange(len(rows.codes)) == row, rows.counts - gone, rows.counts)
     keep = np.flatnonzero((weight > 0) & (rows.codes == c if prior.apart else True))
     classes, every = len(model.stats.classes), slice(c, c + 1) if prior.apart else slice(None)
@@ -135,3 +136,13 @@ def counted_again(model: Model, rows: Rows, b: int, row: int, gone: Array, way: 
     if good.any():
         score[np.arange(classes)[every][good]] = own[good].score(x, way.power)[0]
     return score
+
+
+def check_there(model: Model, rows: Rows, row: int, classes: slice) -> None:
+    """Raise unless all rows of these classes that the model has learnt are here to be counted again."""
+    learnt = model.stats.classes.counts
+    if not np.allclose(np.bincount(rows.codes, rows.counts, len(learnt))[classes], learnt[classes]):
+        raise ValueError(
+            f"row {row} cannot be taken back from its class by arithmetic: it carries so much of it that too few "
+            "digits would stay. The other rows must be counted again, and some are missing: give all rows that were learnt."
+        )
