@@ -144,5 +144,6 @@ def check_there(model: Model, rows: Rows, row: int, classes: slice) -> None:
     if not np.allclose(np.bincount(rows.codes, rows.counts, len(learnt))[classes], learnt[classes]):
         raise ValueError(
             f"row {row} cannot be taken back from its class by arithmetic: it carries so much of it that too few "
-            "digits would stay. The other rows must be counted again, and some are missing: give all rows that were learnt."
+            "digits would stay. The other rows must be counted again, and some are missing: give all rows that "
+            "were learnt."
         )
