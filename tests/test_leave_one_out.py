@@ -289,3 +289,18 @@ def test_a_row_of_weight_zero_is_predicted_and_does_not_count() -> None:
     np.testing.assert_allclose(found.elpd_i[:5], model.predict_log_proba(X[:5])[np.arange(5), np.arange(5) % 3])
     assert found.elpd == pytest.approx(float(found.elpd_i[5:].sum()), rel=1e-12)
     assert found.n_data_points == 31
+
+
+def test_a_temper_of_the_last_rows_passes_over_one_that_carries_its_class() -> None:
+    first, last = np.arange(24), np.arange(24, 36)
+    x = X.copy()
+    x[30, 1] = 1e6
+    model = GaussianNB(prior=PRIOR, temper="loo").partial_fit(X[first], Y[first], classes=["a", "b", "c"])
+    model.partial_fit(x[last], Y[last])
+    rest = np.delete(last, 6)
+
+    def score(temper: float) -> float:
+        return GaussianNB(prior=PRIOR, temper=temper).fit(x, Y).loo(x[rest], Y[rest]).elpd
+
+    best = score(model.temper_)
+    assert best >= max(score(model.temper_ * 1.05), score(model.temper_ / 1.05))

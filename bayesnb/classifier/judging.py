@@ -9,7 +9,7 @@ from bayesnb import export
 from bayesnb.classifier.doubting import Doubter
 from bayesnb.classifier.learning import checked_labels
 from bayesnb.evaluate.folds import assigned, k_fold
-from bayesnb.evaluate.leaving import Pointwise, Way, leave_one_out, own_entries, tell_undefined
+from bayesnb.evaluate.leaving import Pointwise, Way, are_there, leave_one_out, own_entries, tell_undefined
 from bayesnb.families.base import Array, Rng
 from bayesnb.labels import encode, weights
 from bayesnb.model import Rows, observe
@@ -93,6 +93,12 @@ class Judged(Doubter):
     def _left_out(self, rows: Rows, target: str) -> Pointwise:
         """The scores of `loo`."""
         joint = leave_one_out(self.model_, rows, self._way(target), n_jobs=self.n_jobs)
+        odd = np.isnan(joint[np.arange(len(joint)), rows.codes]) & ~are_there(self.model_, rows)[rows.codes]
+        if odd.any():
+            raise ValueError(
+                f"row {odd.argmax()} cannot be taken back from its class by arithmetic: it carries so much of it that "
+                "too little would stay. The class's other rows must be counted again: give all rows that were learnt."
+            )
         return self._held_out(rows, joint, target)
 
     def _held_out(self, rows: Rows, joint: Array, target: str) -> Pointwise:

@@ -122,10 +122,12 @@ def leave_one_out(
 def counted_again(model: Model, rows: Rows, b: int, row: int, gone: Array, way: Way) -> Array:
     """One row's scores of a block under what all other rows lead to, `(c,)`; NaN where that is no distribution.
 
-    For rows of which too few digits would stay if they were taken back. Other classes are NaN where they do not change.
+    For rows of which too few digits would stay if they were taken back; NaN if those to be counted are not all there.
+    Other classes are NaN where they do not change.
     """
     prior, c = model.prior.blocks[b], rows.codes[row]
-    check_there(model, rows, row, slice(c, c + 1) if prior.apart else slice(None))
+    if not are_there(model, rows)[c]:
+        return np.full(len(model.stats.classes), np.nan)
     weight = np.where(np.arange(len(rows.codes)) == row, rows.counts - gone, rows.counts)
     keep = np.flatnonzero((weight > 0) & (rows.codes == c if prior.apart else True))
     classes, every = len(model.stats.classes), slice(c, c + 1) if prior.apart else slice(None)
@@ -138,12 +140,8 @@ def counted_again(model: Model, rows: Rows, b: int, row: int, gone: Array, way: 
     return score
 
 
-def check_there(model: Model, rows: Rows, row: int, classes: slice) -> None:
-    """Raise unless all rows of these classes that the model has learnt are here to be counted again."""
+def are_there(model: Model, rows: Rows) -> Array:
+    """The classes of which these are all rows that the model has learnt, `(c,)`."""
     learnt = model.stats.classes.counts
-    if not np.allclose(np.bincount(rows.codes, rows.counts, len(learnt))[classes], learnt[classes]):
-        raise ValueError(
-            f"row {row} cannot be taken back from its class by arithmetic: it carries so much of it that too few "
-            "digits would stay. The other rows must be counted again, and some are missing: give all rows that "
-            "were learnt."
-        )
+    there = np.isclose(np.bincount(rows.codes, rows.counts, len(learnt)), learnt)
+    return there if model.prior.apart else np.broadcast_to(there.all(), there.shape)
