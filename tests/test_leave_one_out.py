@@ -1,5 +1,6 @@
 """`loo`, `kfold` and `compare`: what they give to users and to ArviZ. Their numbers by row are in test_evaluate.py."""
 
+from functools import partial
 from typing import Any
 
 import arviz_stats as az
@@ -13,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from bayesnb import (
     Bernoulli,
+    BernoulliNB,
     CategoricalNB,
     Gaussian,
     GaussianNB,
@@ -22,6 +24,7 @@ from bayesnb import (
     NormalInverseGamma,
     Poisson,
     UndefinedWarning,
+    calibration,
     compare,
 )
 from bayesnb.datasets import penguins
@@ -304,3 +307,19 @@ def test_a_temper_of_the_last_rows_passes_over_one_that_carries_its_class() -> N
 
     best = score(model.temper_)
     assert best >= max(score(model.temper_ * 1.05), score(model.temper_ / 1.05))
+
+
+def test_one_row_missing_of_very_many_is_missed() -> None:
+    x, y = np.arange(600_000) % 7 < 3, np.arange(600_000) % 2
+    model = BernoulliNB(binarize=None).fit(x[:, None], y)
+    with pytest.raises(ValueError, match="some are missing: given are 599999 of 600000"):
+        model.kfold(x[1:, None], y[1:], 2)
+
+
+def test_calibration_says_of_a_row_that_carries_its_class_what_loo_says() -> None:
+    x = X.copy()
+    x[4, 0] = 1e5
+    model = GaussianNB(prior=PRIOR).fit(x, Y)
+    for judge in (model.loo, partial(calibration, model)):
+        with pytest.raises(ValueError, match=r"row 4 cannot be taken back .* give all rows that were learnt"):
+            judge(x[:10], Y[:10])

@@ -92,6 +92,10 @@ class Judged(Doubter):
 
     def _left_out(self, rows: Rows, target: str) -> Pointwise:
         """The scores of `loo`."""
+        return self._held_out(rows, self._joint_left_out(rows, target), target)
+
+    def _joint_left_out(self, rows: Rows, target: str = "label") -> Array:
+        """log p(x, y | all rows but this one), `(r, c)`; NaN where the others leave no distribution."""
         joint = leave_one_out(self.model_, rows, self._way(target), n_jobs=self.n_jobs)
         odd = np.isnan(joint[np.arange(len(joint)), rows.codes]) & ~are_there(self.model_, rows)[rows.codes]
         if odd.any():
@@ -99,7 +103,7 @@ class Judged(Doubter):
                 f"row {odd.argmax()} cannot be taken back from its class by arithmetic: it carries so much of it that "
                 "too little would stay. The class's other rows must be counted again: give all rows that were learnt."
             )
-        return self._held_out(rows, joint, target)
+        return joint
 
     def _held_out(self, rows: Rows, joint: Array, target: str) -> Pointwise:
         """Scores of rows that were held out, beside those of the model that has seen them."""
@@ -110,11 +114,11 @@ class Judged(Doubter):
 
     def _check_all(self, rows: Rows, what: str) -> None:
         """Raise unless these are all the rows that were learnt."""
-        given = np.bincount(rows.codes, rows.counts, len(self.classes_))
-        if not np.allclose(given, self.stats_.classes.counts):
+        if not are_there(self.model_, rows).all():
             raise ValueError(
-                f"{what} needs all rows that the model has learnt from; some are missing: given are {given.sum():g} of "
-                f"{self.stats_.classes.counts.sum():g}. Give all, or an estimator that is not fitted."
+                f"{what} needs all rows that the model has learnt from; some are missing: given are "
+                f"{rows.counts.sum():.12g} of {self.stats_.classes.counts.sum():.12g}. Give all, or an estimator that "
+                "is not fitted."
             )
 
     def _fresh(self, **changes: Any) -> Self:

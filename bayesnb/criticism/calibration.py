@@ -8,8 +8,8 @@ import numpy as np
 from bayesnb import export
 from bayesnb.criticism.trial import Trial, trial_of
 from bayesnb.evaluate.calibration import Plan, calibrated
-from bayesnb.evaluate.leaving import Way, loo_log_proba
 from bayesnb.families.base import Array, Rng
+from bayesnb.model import normalised
 
 
 def calibration(
@@ -98,10 +98,7 @@ def calibration(
 
 def left_out(trial: Trial) -> Array:
     """log p(y | x, all rows but this one), `(r, c)`."""
-    estimator = trial.estimator
-    log_proba = loo_log_proba(
-        trial.model, trial.rows, Way(estimator.estimate, estimator.temper_), None, estimator.n_jobs
-    )
+    log_proba = normalised(trial.estimator._joint_left_out(trial.rows))
     odd = np.isnan(log_proba[np.arange(len(log_proba)), trial.rows.codes])
     if odd.any():
         raise ValueError(

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bayesnb.families.base import Array
+from bayesnb.families.base import SLACK, Array
 from bayesnb.families.leaving import PREDICTIVE, Leaving, missing, reader_of
 from bayesnb.families.weight import one_hot
 from bayesnb.model import Model, Rows, normalised
@@ -105,13 +105,17 @@ def loo_log_proba(
 def leave_one_out(
     model: Model, rows: Rows, way: Way = PREDICT, gone: Array | None = None, n_jobs: int | None = None
 ) -> Array:
-    """log p(x, y | all rows but this one), `(r, c)`."""
+    """log p(x, y | all rows but this one), `(r, c)`.
+
+    NaN where the others leave no distribution, or must be counted again to know it and are not all there.
+    """
+    there = are_there(model, rows)[rows.codes]
     gone, reader = rows.counts if gone is None else gone, model.read(way.kind)
     total = model.prior.classes.labels_left_out(model.stats.classes, rows.codes, gone, way.kind)
     for b, x in enumerate(rows.cells):
         leaving = Leaving(x, rows.codes, gone, *way, n_jobs)
         score = model.prior.blocks[b].left_out(model.stats.blocks[b], reader.blocks[b], leaving)
-        for i in np.flatnonzero(np.isnan(score[np.arange(len(score)), rows.codes])):
+        for i in np.flatnonzero(np.isnan(score[np.arange(len(score)), rows.codes]) & there):
             again = counted_again(model, rows, b, int(i), gone, way)
             score[i] = np.where(np.isnan(again) & (np.arange(len(again)) != rows.codes[i]), score[i], again)
         total += score
@@ -122,12 +126,9 @@ def leave_one_out(
 def counted_again(model: Model, rows: Rows, b: int, row: int, gone: Array, way: Way) -> Array:
     """One row's scores of a block under what all other rows lead to, `(c,)`; NaN where that is no distribution.
 
-    For rows of which too few digits would stay if they were taken back; NaN if those to be counted are not all there.
-    Other classes are NaN where they do not change.
+    For rows of which too few digits would stay if they were taken back. Other classes are NaN where they do not change.
     """
     prior, c = model.prior.blocks[b], rows.codes[row]
-    if not are_there(model, rows)[c]:
-        return np.full(len(model.stats.classes), np.nan)
     weight = np.where(np.arange(len(rows.codes)) == row, rows.counts - gone, rows.counts)
     keep = np.flatnonzero((weight > 0) & (rows.codes == c if prior.apart else True))
     classes, every = len(model.stats.classes), slice(c, c + 1) if prior.apart else slice(None)
@@ -143,5 +144,5 @@ def counted_again(model: Model, rows: Rows, b: int, row: int, gone: Array, way: 
 def are_there(model: Model, rows: Rows) -> Array:
     """The classes of which these are all rows that the model has learnt, `(c,)`."""
     learnt = model.stats.classes.counts
-    there = np.isclose(np.bincount(rows.codes, rows.counts, len(learnt)), learnt)
+    there = np.abs(np.bincount(rows.codes, rows.counts, len(learnt)) - learnt) <= SLACK * learnt
     return there if model.prior.apart else np.broadcast_to(there.all(), there.shape)
