@@ -16,6 +16,7 @@ ROOMS = [
     {"report"},
     {"criticism"},
     {"figures", "datasets"},
+    {"mcmc"},
     {"estimators"},
     {"classifier"},
     {"generate"},

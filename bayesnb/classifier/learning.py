@@ -10,12 +10,12 @@ from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, assert_all_finite, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from bayesnb.averaging import check_averaging
+from bayesnb.classifier.answering import Answering
 from bayesnb.evaluate.temper import temper_by_loo
 from bayesnb.families.base import Array
 from bayesnb.families.family import Family
@@ -28,11 +28,9 @@ from bayesnb.table import Table, is_missing, open_table
 ESTIMATES = ("predictive", "mean", "map", "mle")
 
 
-class Learner(ClassifierMixin, BaseEstimator):
+class Learner(Answering):
     """An estimator that can be fitted; a subclass says its families and its class prior."""
 
-    _doc_link_module, _doc_link_template = "bayesnb", ""
-    classes_: Array
     schema_: Schema
     model_: Model
     temper_: float

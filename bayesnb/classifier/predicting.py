@@ -1,14 +1,14 @@
 """What predicts: log p(x, y) of every row, and what follows from it."""
 
-from collections.abc import Hashable
-from typing import Any
+from collections.abc import Hashable, Sequence
+from typing import Any, NoReturn
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from bayesnb.classifier.learning import Learner
 from bayesnb.families.base import Array, Cells
-from bayesnb.model import Joint, normalise
+from bayesnb.model import Joint
 from bayesnb.table import Table
 
 ADVICE = {
@@ -18,7 +18,7 @@ ADVICE = {
 
 
 class Predictor(Learner):
-    """The predictions that scikit-learn knows."""
+    """Predictions of one model: every parameter integrated out, or plugged in."""
 
     def predict_joint_log_proba(self, X: Any) -> Array:
         """log p(x, y), one column a class: every parameter integrated out, or plugged in as `estimate` says."""
@@ -26,23 +26,6 @@ class Predictor(Learner):
         if not np.isfinite(joint).all():
             self.schema_.check_cells(cells)
         return joint
-
-    def predict_log_proba(self, X: Any) -> Array:
-        """log p(y | x)."""
-        return self._normalised(X, proba=False)
-
-    def predict_proba(self, X: Any) -> Array:
-        """p(y | x, D), the exact posterior predictive: every parameter is integrated out, jointly with x."""
-        return self._normalised(X, proba=True)
-
-    def predict(self, X: Any) -> Array:
-        """The most probable label of each row."""
-        joint, cells = self._joint(X)
-        best = joint.argmax(axis=1)
-        odd = ~np.isfinite(joint[np.arange(len(best)), best])
-        if odd.any():
-            self._refuse_row(int(odd.argmax()), cells)
-        return self.classes_[best]
 
     def _read(self, X: Any) -> tuple[Table, list[Cells]]:
         """A table, and its cells as the model's blocks have them."""
@@ -58,14 +41,7 @@ class Predictor(Learner):
         self.schema_.tell_unseen(cells)
         return joint, cells
 
-    def _normalised(self, X: Any, *, proba: bool) -> Array:
-        joint, cells = self._joint(X)
-        odd = normalise(joint, proba, self.n_jobs)
-        if odd >= 0:
-            self._refuse_row(odd, cells)
-        return joint
-
-    def _refuse_row(self, row: int, cells: list[Cells]) -> None:
+    def _refuse_row(self, row: int, cells: Sequence[Cells]) -> NoReturn:
         """Say why a row has no answer: a bad cell, or no class under which it is possible."""
         self.schema_.check_cells(cells)
         raise ValueError(

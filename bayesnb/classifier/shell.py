@@ -10,8 +10,6 @@ from bayesnb.classifier.drawing import sheet_of, subject_of
 from bayesnb.classifier.judging import Judged
 from bayesnb.families.base import Array, Rng
 from bayesnb.generate import draw_codes, draw_table
-from bayesnb.table import nested, open_table
-from bayesnb.uncertainty.decision import Losses, checked_abstain, decide
 from bayesnb.uncertainty.explanation import explain
 
 
@@ -115,40 +113,6 @@ class Classifier(Judged):
         rng, probability = np.random.default_rng(rng), np.exp(self._reader("predictive").log_class)
         codes = draw_codes(n, y, self.classes_, probability, rng)
         return draw_table(self.schema_, self.model_, codes, length, rng), self.classes_[codes]
-
-    def decide(self, X: Any, loss: Any = None, abstain: float | None = None) -> Any:
-        """Choose for each row the action with the least expected loss under `predict_proba`.
-
-        Parameters
-        ----------
-        X : table of rows
-        loss : None, {action: {label: loss}}, pandas frame (index: labels, columns: actions), or array (class, action)
-            None: actions are the labels, and each error costs 1. An array's rows are in the order of `classes_`; its
-            actions are the labels where there are as many, else 0, 1, ... A loss may be negative, which is a gain,
-            or infinite, never to be risked; for a class of probability 0 even that is no risk.
-        abstain : None, or what it costs not to decide
-            A row is left undecided where that costs less than every action.
-
-        Returns
-        -------
-        xarray.Dataset
-            By obs_id: `action`, of several equally good ones the first, None where undecided; `expected_loss`, and
-            where undecided the cost of that; `abstained`. By (obs_id, choice): `loss`, expected of every action.
-
-        Examples
-        --------
-        >>> from bayesnb import GaussianNB
-        >>> model = GaussianNB().fit([[36.5], [36.7], [36.8], [38.9], [39.4]], ["well", "well", "well", "ill", "ill"])
-        >>> loss = {"send home": {"ill": 20, "well": 0}, "keep": {"ill": 1, "well": 2}}
-        >>> model.decide([[36.6], [37.5]], loss)["action"].values.tolist()
-        ['send home', 'keep']
-        >>> model.predict([[36.6], [37.5]]).tolist()
-        ['well', 'well']
-        """
-        check_is_fitted(self)
-        losses, cost = Losses.of(nested(loss), self.classes_.tolist()), checked_abstain(abstain)
-        made = decide(self.predict_proba(X), losses.loss, cost)
-        return export.datasets.decisions(open_table(X).index, losses.actions, made, cost)
 
     def draw_proba(self, X: Any, draws: int = 1000, *, chains: int = 4, rng: Rng = None) -> Any:
         """Draw p(y | x, theta), theta from the posterior.

@@ -208,9 +208,9 @@ class Belief(Record, ABC):
     def estimate(self, kind: str) -> Density:
         """theta plugged in: its posterior `"mean"`, or its mode, `"map"`."""
 
-    @abstractmethod
     def factor(self, pm: Any, name: str, stats: Any) -> None:
         """The same belief and data in the PyMC model around: variables named after `name`, and a potential."""
+        raise TypeError(f"{type(self).__name__} has no PyMC model.")
 
     @property
     @abstractmethod

@@ -57,7 +57,11 @@ def measured(asked: argparse.Namespace) -> Results:
     found = []
     for work in asked.only:
         say(f"{work.name}: {work.about}")
-        found += work.measure(how)
+        records = list(work.measure(how))
+        if asked.check and any(record.failed for record in records):
+            say(f"{work.name}: again, for a machine that was busy")
+            records = list(work.measure(how))
+        found += records
     by_kind: dict[str, Any] = {name: [each for each in found if isinstance(each, kind)] for name, kind in KINDS.items()}
     results = Results(machine() | {"scale": asked.scale, "threads": how.threads}, **by_kind)
     if asked.slopes:

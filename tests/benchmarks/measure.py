@@ -27,12 +27,18 @@ Clock = Callable[[], float]
 def interleaved(
     calls: Sequence[Callable[[], Any]], seconds: float, loops: int = 1, clock: Clock = perf_counter
 ) -> list[list[float]]:
-    """Seconds of each call, taken in turn: A B A B ..., three rounds at least, until `seconds` in all are spent."""
+    """Seconds of each call, taken in turn: A B A B ..., three rounds at least, until `seconds` in all are spent.
+
+    A call that is timed alone is made once before, untimed: what the other side left in the caches, and a processor
+    that has to be woken, are not what is measured.
+    """
     gc.collect()
     taken: list[list[float]] = [[] for _ in calls]
     end = perf_counter() + seconds
     while len(taken[-1]) < FEWEST or perf_counter() < end:
         for call, own in zip(calls, taken, strict=True):
+            if loops == 1:
+                call()
             own.append(timeit(call, timer=clock, number=loops) / loops)  # with the garbage collector off
     return taken
 

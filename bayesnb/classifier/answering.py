@@ -1,0 +1,88 @@
+"""What answers: labels, probabilities and decisions, all from one number for each row and class."""
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from bayesnb import export
+from bayesnb.families.base import Array, Cells
+from bayesnb.model import normalise
+from bayesnb.table import nested, open_table
+from bayesnb.uncertainty.decision import Losses, checked_abstain, decide
+
+
+class Answering(ClassifierMixin, BaseEstimator):
+    """The predictions that scikit-learn knows, and decisions; a subclass knows log p(x, y), or log p(y | x)."""
+
+    _doc_link_module, _doc_link_template = "bayesnb", ""
+    classes_: Array
+    n_jobs: int | None
+
+    def _joint(self, X: Any) -> tuple[Array, Sequence[Cells]]:
+        """log p(x, y) of every row and class, up to what all classes share, and the cells that it is of."""
+        raise AssertionError("a subclass answers")
+
+    def _refuse_row(self, row: int, cells: Sequence[Cells]) -> NoReturn:
+        """Say why a row has no answer."""
+        raise AssertionError("a subclass knows why")
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """log p(y | x)."""
+        return self._normalised(X, proba=False)
+
+    def predict_proba(self, X: Any) -> Array:
+        """p(y | x, D), the exact posterior predictive: every parameter is integrated out, jointly with x."""
+        return self._normalised(X, proba=True)
+
+    def predict(self, X: Any) -> Array:
+        """The most probable label of each row."""
+        joint, cells = self._joint(X)
+        best = joint.argmax(axis=1)
+        odd = ~np.isfinite(joint[np.arange(len(best)), best])
+        if odd.any():
+            self._refuse_row(int(odd.argmax()), cells)
+        return self.classes_[best]
+
+    def _normalised(self, X: Any, *, proba: bool) -> Array:
+        joint, cells = self._joint(X)
+        odd = normalise(joint, proba, self.n_jobs)
+        if odd >= 0:
+            self._refuse_row(odd, cells)
+        return joint
+
+    def decide(self, X: Any, loss: Any = None, abstain: float | None = None) -> Any:
+        """Choose for each row the action with the least expected loss under `predict_proba`.
+
+        Parameters
+        ----------
+        X : table of rows
+        loss : None, {action: {label: loss}}, pandas frame (index: labels, columns: actions), or array (class, action)
+            None: actions are the labels, and each error costs 1. An array's rows are in the order of `classes_`; its
+            actions are the labels where there are as many, else 0, 1, ... A loss may be negative, which is a gain,
+            or infinite, never to be risked; for a class of probability 0 even that is no risk.
+        abstain : None, or what it costs not to decide
+            A row is left undecided where that costs less than every action.
+
+        Returns
+        -------
+        xarray.Dataset
+            By obs_id: `action`, of several equally good ones the first, None where undecided; `expected_loss`, and
+            where undecided the cost of that; `abstained`. By (obs_id, choice): `loss`, expected of every action.
+
+        Examples
+        --------
+        >>> from bayesnb import GaussianNB
+        >>> model = GaussianNB().fit([[36.5], [36.7], [36.8], [38.9], [39.4]], ["well", "well", "well", "ill", "ill"])
+        >>> loss = {"send home": {"ill": 20, "well": 0}, "keep": {"ill": 1, "well": 2}}
+        >>> model.decide([[36.6], [37.5]], loss)["action"].values.tolist()
+        ['send home', 'keep']
+        >>> model.predict([[36.6], [37.5]]).tolist()
+        ['well', 'well']
+        """
+        check_is_fitted(self)
+        losses, cost = Losses.of(nested(loss), self.classes_.tolist()), checked_abstain(abstain)
+        made = decide(self.predict_proba(X), losses.loss, cost)
+        return export.datasets.decisions(open_table(X).index, losses.actions, made, cost)

@@ -1,0 +1,1 @@
+"""MCMC with PyMC: the same models sampled, and those that are not conjugate. The only room that knows PyMC."""
