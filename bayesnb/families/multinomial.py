@@ -15,11 +15,12 @@ import numpy as np
 from scipy import sparse
 from scipy.special import gammaln, polygamma, psi
 
-from bayesnb import kernels
-from bayesnb.families.base import ORDER, Array, Cells, Contributions, Parts, Rng, Stats
+from bayesnb import kernels, special
+from bayesnb.families.base import ORDER, Array, Cells, Contributions, Parts, Rng, Say, Stats
 from bayesnb.families.dirichlet import Die, DieDensity, Dirichlet, LevelStats
 from bayesnb.families.family import Family, Seen, proportions, shaped
 from bayesnb.families.leaving import PREDICTIVE, Leaving, extra_of
+from bayesnb.families.simplex import simplex
 from bayesnb.families.sums import Distinct, Entries, by_entry, nodes, row_of_entry
 from bayesnb.families.tables import Tables, by_class_ranges, by_tables
 from bayesnb.families.weight import Weight, grouped_sum
@@ -80,6 +81,10 @@ class MultinomialDensity(DieDensity):
     def log_likelihood(self, stats: MultinomialStats, xp: Any = np) -> Any:
         return super().log_likelihood(stats, xp) + stats.log_orders
 
+    @classmethod
+    def of_parts(cls, parts: Parts, like: Any) -> Self:
+        return cls(parts["theta{}", None][:, None])
+
     def sample(self, rng: Rng, total: int = 1) -> Array:
         return np.random.default_rng(rng).multinomial(total, self.probability).astype(float)
 
@@ -105,8 +110,8 @@ class DirichletMultinomial(Die):
     whole: ClassVar[bool] = True
     concentration: Array
 
-    def log_evidence(self, stats: MultinomialStats) -> Array:
-        return super().log_evidence(stats) + stats.log_orders
+    def log_evidence(self, stats: MultinomialStats, xp: Any = special) -> Array:
+        return super().log_evidence(stats, xp) + stats.log_orders
 
     def log_moment(self, x: Array, s: Any) -> Array:
         x = np.asarray(x, float)
@@ -244,9 +249,8 @@ class DirichletMultinomial(Die):
     def estimate(self, kind: str) -> MultinomialDensity:
         return MultinomialDensity(self.mean() if kind == "mean" else self.mode())
 
-    def factor(self, pm: Any, name: str, stats: MultinomialStats) -> None:
-        probability = pm.Dirichlet(f"{name}_probability", self.concentration)
-        pm.Potential(name, MultinomialDensity(probability).log_likelihood(stats, pm.math))
+    def variables(self, pm: Any, say: Say) -> MultinomialDensity:
+        return MultinomialDensity(simplex(pm, say("theta{}"), self.concentration[:, 0])[:, None])
 
 
 def _powers(a: Array, count: Array, tilt: float) -> Array:
@@ -292,3 +296,6 @@ class Multinomial(Family):
         unit = self.smoothed(stats, 1.0, "mean").belief(stats).concentration[:, 0]
         levels = np.arange(unit.shape[1])
         return Seen(stats.counts[:, 0], unit, np.zeros_like(levels), levels)
+
+    def of_levels(self, concentration: Any, stats: MultinomialStats) -> DirichletMultinomial:
+        return DirichletMultinomial.raw(concentration[:, None])
