@@ -141,6 +141,14 @@ class Density(Record, ABC):
         """What `score` means."""
         return power * summed(lambda own: own.log_density(x), self, len(x))
 
+    def words(self, x: Cells) -> Array | None:
+        """The columns that are explained one by one though the block is one feature; None: features are."""
+        return None
+
+    def contributed(self, x: Array, power: float, words: Array | None = None) -> Array:
+        """What each cell, or each word's, adds to the scores of the classes, `(r, c, f)`."""
+        return power * self.log_density(x[:, None])
+
 
 class Contributions(NamedTuple):
     """What each cell adds to the scores of the classes, a power times log p(x | theta), `(r, c, f)`."""

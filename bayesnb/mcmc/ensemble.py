@@ -46,11 +46,18 @@ class Ensemble:
     def classes(self) -> int:
         return len(self.stats.classes)
 
-    def posterior(self, draws: Array) -> tuple[Belief, ...]:
-        """What is believed of every block once the data were seen, given some draws, `(s * c, f)`."""
-        every = repeated(self.classes, len(draws))
-        pairs = zip(self.priors, self.stats.blocks, strict=True)
-        return tuple(prior(draws).update(seen[every]) for prior, seen in pairs)
+    def posterior(self, draws: Array, blocks: Sequence[int] | None = None) -> tuple[Belief, ...]:
+        """What is believed of every block, or of some, once the data were seen, given some draws, `(s * c, f)`."""
+        every, seen = repeated(self.classes, len(draws)), self.stats.blocks
+        return tuple(
+            self.priors[b](draws).update(seen[b][every]) for b in (range(len(seen)) if blocks is None else blocks)
+        )
+
+    def log_class(self, draws: Array) -> Array:
+        """log p(class) once the labels were seen, `(s, c)`."""
+        if self.class_prob is not None:
+            return log(self.class_prob[draws])
+        return np.repeat(self.die.update(self.stats.classes).level_log_moment(1)[None], len(draws), axis=0)
 
     def log_class(self, draws: Array) -> Array:
         """log p(class) once the labels were seen, `(s, c)`."""
