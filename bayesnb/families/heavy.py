@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from bayesnb import kernels
-from bayesnb.families.base import Array, Cells, Density, Rng
+from bayesnb.families.base import Array, Cells, Density, Parts, Rng
 from bayesnb.families.record import silent
 from bayesnb.families.scores import by_rows, mended
 from bayesnb.special import log1p_square, log_gamma_ratio
@@ -23,11 +23,14 @@ LOG_PI = float(np.log(np.pi))
 class StudentDensity(Density):
     """Student's t about `mean`, with the squared scale `variance`. All `(c, f)`."""
 
-    symbols: ClassVar[dict[str, str]] = {"mean": "mu", "variance": "sigma2", "freedom": "nu"}
     sufficient: ClassVar[bool] = False
     mean: Array
     variance: Array
     freedom: Array
+
+    def parts(self) -> Parts:
+        """Those of a Gaussian; the degrees of freedom are no class's own."""
+        return {("mu", None): self.mean, ("sigma2", None): self.variance}
 
     def log_density(self, x: Array) -> Array:
         width = np.sqrt(self.freedom * self.variance)

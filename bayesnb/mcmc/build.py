@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb.classifier import Classifier
+from bayesnb.criticism.trial import check_estimator
 from bayesnb.export.names import coordinate
 from bayesnb.families import Beta
 from bayesnb.families.base import Array, Belief, Cells
@@ -34,6 +35,25 @@ class Data:
     codes: Array
     weight: Array | None
     unlabelled: Sequence[Cells] | None = None
+
+    @classmethod
+    def of(cls, estimator: Classifier, X: Any, y: Any, sample_weight: Any = None, unlabelled: Any = None) -> "Data":
+        """What an estimator learns from these rows."""
+        check_estimator(estimator)
+        learner = estimator._fresh().fit(X, y, sample_weight)
+        index, rows = learner._learnt_rows(X, y, sample_weight)
+        index, rows = index[rows.counts > 0], rows.where(rows.counts > 0)
+        return cls(learner, index, rows.cells, rows.codes, rows.weight, _unlabelled(learner, unlabelled))
+
+
+def _unlabelled(learner: Classifier, X: Any) -> Sequence[Cells] | None:
+    """The cells of rows without labels."""
+    if X is None:
+        return None
+    _, cells = learner._read(X)
+    learner.schema_.check_cells(cells)
+    learner.schema_.tell_unseen(cells)
+    return cells
 
 
 @dataclass(frozen=True, eq=False)

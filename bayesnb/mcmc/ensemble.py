@@ -59,12 +59,6 @@ class Ensemble:
             return log(self.class_prob[draws])
         return np.repeat(self.die.update(self.stats.classes).level_log_moment(1)[None], len(draws), axis=0)
 
-    def log_class(self, draws: Array) -> Array:
-        """log p(class) once the labels were seen, `(s, c)`."""
-        if self.class_prob is not None:
-            return log(self.class_prob[draws])
-        return np.repeat(self.die.update(self.stats.classes).level_log_moment(1)[None], len(draws), axis=0)
-
     def die_of(self, draw: int) -> Dirichlet | KnownDie:
         """The die of the classes before the data, given a draw."""
         return self.die if self.class_prob is None else KnownDie(self.class_prob[draw])
