@@ -12,6 +12,7 @@ from bayesnb import export
 from bayesnb.classifier.judging import TARGETS, Judged
 from bayesnb.evaluate.leaving import Pointwise
 from bayesnb.families.base import Array, Cells
+from bayesnb.families.known import KnownDie
 from bayesnb.mcmc.drawn import NUMBERS, Drawn, Weighed, thinned
 from bayesnb.mcmc.ensemble import Ensemble
 from bayesnb.mcmc.explaining import explain
@@ -135,6 +136,14 @@ class Sampled(Drawn):
     def _learnt_rows(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Array, Rows]:
         self._check_fitted()
         return self.estimator_._learnt_rows(X, y, sample_weight)
+
+    def _datatree(self, traces: Any, index: Array | None = None, codes: Array | None = None) -> Any:
+        """What the sampler returned with theta of every draw; labels of rows that were learnt, as places, if given."""
+        layout = export.names.Layout(self.classes_, self.estimator_.schema_.blocks)
+        plan = export.draws.Plan(self.draws_, self.chains_, None)
+        given = self.ensemble_.class_prob is None and isinstance(self.ensemble_.die, KnownDie)
+        thetas = export.sampled.Thetas(plan, layout, self._reading.thetas, given)
+        return export.sampled.tree(traces, thetas, self.estimator_.temper_, index, codes)
 
     @property
     def _reading(self) -> Reading:
