@@ -6,7 +6,18 @@ Each module here, and xarray or ArviZ with it, is imported when it is first aske
 from importlib import import_module
 from typing import Any
 
-MODULES = ("calibrations", "datasets", "diagnostics", "draws", "elpd", "explanations", "names", "structure", "trees")
+MODULES = (
+    "calibrations",
+    "datasets",
+    "diagnostics",
+    "draws",
+    "elpd",
+    "explanations",
+    "names",
+    "sampled",
+    "structure",
+    "trees",
+)
 
 
 def __getattr__(name: str) -> Any:
