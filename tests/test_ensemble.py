@@ -162,6 +162,30 @@ def test_draws_of_one_prior_leave_rows_out_as_the_closed_form(weight: Array | No
     assert not own.warning
 
 
+def test_rows_without_a_score_have_none_and_impossible_ones_minus_infinity() -> None:
+    """The only row of a class leaves nothing of an improper prior; a level that no other row has, no probability."""
+    x = np.array([[0.0, 1], [1, 1], [2, 1], [3, 2], [4, 1], [5, 1], [6, 1]], object)
+    y = list("aaaabbb")
+    prior = NormalInverseGamma(0.0, 0.0, -0.5, 0.0)  # p(mean, variance) = 1 / variance
+    for families in ({0: Gaussian(prior), 1: None}, {0: None, 1: Categorical(0.0)}):
+        rows = slice(0, 6) if families[1] is None else slice(0, 7)
+        model = NaiveBayes(families).fit(x[rows], y[rows])
+        ensemble = Ensemble(
+            model.model_.prior.classes,
+            [lambda d, own=model.model_.prior.blocks[0]: own[np.tile([0, 1], len(d))]],
+            model.model_.stats,
+            30,
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            for target in ("label", "joint"):
+                own, exact = (
+                    each.loo(x[rows], y[rows], target).elpd_i.values for each in (answers(model, ensemble), model)
+                )
+                assert_allclose(own, exact, rtol=1e-10)
+                assert not np.isfinite(exact).all()
+
+
 # Two priors: mixtures of two closed forms -------------------------------------------------------------------------
 
 

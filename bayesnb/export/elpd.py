@@ -55,7 +55,7 @@ def sampled_elpd(found: Pointwise, index: Array, k: Array, draws: int) -> Sample
     """The same from so many draws, with the shape of the tail of each row's weights."""
     limit, said = good_k(draws), _said(found, index)
     tails = said["elpd_i"].copy(data=k).rename("pareto_k")
-    return SampledLOO(**said, n_samples=draws, good_k=limit, warning=bool((~(k <= limit)).any()), pareto_k=tails)
+    return SampledLOO(**said, n_samples=draws, good_k=limit, warning=bool((k > limit).any()), pareto_k=tails)
 
 
 def _said(found: Pointwise, index: Array) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def _smoothed(own: Array) -> tuple[Array, float]:
         return np.full(len(own), np.nan), float("nan")
     least = own == own.min()
     if np.isneginf(own.min()):  # some draws say that the row cannot be, and then nothing else counts
-        return np.where(least, -np.log(least.sum()), -np.inf), float("inf")
+        return np.where(least, -np.log(least.sum()), -np.inf), 0.0 if least.all() else float("inf")
     plain = -own - np.logaddexp.reduce(-own)
     tail = int(3 * len(own) ** 0.5 if len(own) > 225 else len(own) / 5)
     largest = np.sort(own)[: max(tail, 1)]
