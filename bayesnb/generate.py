@@ -48,15 +48,30 @@ def draw_codes(n: Any, y: Any, classes: Array, probability: Array, rng: Generato
 
 def draw_table(schema: Schema, model: Model, codes: Array, length: Any, rng: Generator) -> Any:
     """One row for each class in `codes`; columns without a family are absent."""
-    _check_length(length, len(codes), schema.blocks)
-    parts = []
+    check_length(length, len(codes), schema.blocks)
+    return filled(schema, draw_cells(schema, model, codes, length, rng))
+
+
+def draw_cells(schema: Schema, model: Model, codes: Array, length: Any, rng: Generator) -> list[Cells]:
+    """The cells of every block, as the table's kind has them."""
+    found = []
     for block, belief, seen in zip(schema.blocks, model.posterior.blocks, model.stats.blocks, strict=True):
         lengths = None
         if _has_lengths(block):
             lengths = _lengths(length, seen.counts.sum(axis=-1), model.stats.classes.counts, codes, rng)  # type: ignore[attr-defined]
-        cells = _draw(block, belief, codes, lengths, schema.blank.pack, rng)
-        parts.append(Part(block.places, cells, block.levels))
-    return schema.blank.filled(parts)
+        found.append(_draw(block, belief, codes, lengths, schema.blank.pack, rng))
+    return found
+
+
+def filled(schema: Schema, cells: Sequence[Cells]) -> Any:
+    """A table of the kind that was learnt from."""
+    pairs = zip(schema.blocks, cells, strict=True)
+    return schema.blank.filled([Part(block.places, x, block.levels) for block, x in pairs])
+
+
+def stacked(parts: Sequence[Cells]) -> Cells:
+    """Rows below rows."""
+    return sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
 
 
 def _draw(block: Block, belief: Belief, codes: Array, lengths: Array | None, pack: Any, rng: Generator) -> Cells:
@@ -72,8 +87,7 @@ def _draw(block: Block, belief: Belief, codes: Array, lengths: Array | None, pac
             order.append(some)
             drawn.append(pack(block.write(cells.reshape(len(some), -1))))
     back = np.argsort(np.concatenate(order))
-    stacked = sparse.vstack(drawn, format="csr") if sparse.issparse(drawn[0]) else np.concatenate(drawn)
-    return stacked[back]
+    return stacked(drawn)[back]
 
 
 def _width(belief: Belief) -> int:
@@ -97,7 +111,8 @@ def _lengths(said: Any, words: Array, rows: Array, codes: Array, rng: Generator)
     return belief[codes].sample(rng).sample(rng)[:, 0].astype(np.int64)
 
 
-def _check_length(said: Any, rows: int, blocks: Sequence[Block]) -> None:
+def check_length(said: Any, rows: int, blocks: Sequence[Block]) -> None:
+    """Raise for lengths that rows of this kind cannot have."""
     if said is None:
         return
     if not any(_has_lengths(block) for block in blocks):

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from bayesnb import export
-from bayesnb.classifier import Classifier
-from bayesnb.criticism.trial import check_estimator, trial_of
+from bayesnb.classifier import Classifier, check_estimator
+from bayesnb.criticism.trial import trial_of
 from bayesnb.evaluate.leaving import Pointwise
 from bayesnb.mcmc.sampled import Sampled
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from bayesnb.classifier import Classifier
+from bayesnb.classifier import Classifier, check_estimator
 from bayesnb.families.base import Array
 from bayesnb.model import Model, Rows
 
@@ -19,22 +19,6 @@ class Trial:
     @property
     def model(self) -> Model:
         return self.estimator.model_
-
-
-def check_estimator(estimator: Any, whose: str = "") -> None:
-    """Raise for what is no estimator of ours, and say where one may be found."""
-    if isinstance(estimator, Classifier):
-        return
-    advice, steps = "", getattr(estimator, "steps", None)
-    if isinstance(estimator, type) and issubclass(estimator, Classifier):
-        advice = " That is the class: call it."
-    elif steps and isinstance(steps[-1][-1], Classifier):
-        advice = (
-            " Give the pipeline's last step, pipeline[-1], and the rows as that gets them, pipeline[:-1].transform(X)."
-        )
-    elif isinstance(getattr(estimator, "best_estimator_", None), Classifier):
-        advice = " Give its best_estimator_."
-    raise TypeError(f"{whose}expected an estimator of bayesnb such as NaiveBayes(), got {estimator!r}.{advice}")
 
 
 def checked_fitted(estimator: Any) -> Classifier:

@@ -15,6 +15,7 @@ from bayesnb.families.record import Array
 
 STACKING = "stacking"
 SAME = 1e-9  # how much of a log-density is rounding
+FEWEST = 5  # draws that a tail needs
 
 
 @dataclass(kw_only=True, repr=False)
@@ -54,7 +55,7 @@ def sampled_elpd(found: Pointwise, index: Array, k: Array, draws: int) -> Sample
     """The same from so many draws, with the shape of the tail of each row's weights."""
     limit, said = good_k(draws), _said(found, index)
     tails = said["elpd_i"].copy(data=k).rename("pareto_k")
-    return SampledLOO(**said, n_samples=draws, good_k=limit, warning=bool((~(k <= limit)).any()), pareto_k=tails)
+    return SampledLOO(**said, n_samples=draws, good_k=limit, warning=bool((k > limit).any()), pareto_k=tails)
 
 
 def _said(found: Pointwise, index: Array) -> dict[str, Any]:
@@ -82,14 +83,19 @@ def _smoothed(own: Array) -> tuple[Array, float]:
         return np.full(len(own), np.nan), float("nan")
     least = own == own.min()
     if np.isneginf(own.min()):  # some draws say that the row cannot be, and then nothing else counts
-        return np.where(least, -np.log(least.sum()), -np.inf), float("inf")
+        return np.where(least, -np.log(least.sum()), -np.inf), 0.0 if least.all() else float("inf")
+    plain = -own - np.logaddexp.reduce(-own)
     tail = int(3 * len(own) ** 0.5 if len(own) > 225 else len(own) / 5)
-    order = np.sort(own)
-    if tail < 5 or order[tail - 1] - order[0] <= SAME * max(1.0, -order[0]):
-        plain = -own - np.logaddexp.reduce(-own)
-        return plain, 0.0 if order[max(tail, 1) - 1] - order[0] <= SAME * max(1.0, -order[0]) else float("inf")
-    log_weight, k = array_stats.psislw(own)
-    return log_weight, float(np.nan_to_num(k, nan=np.inf, posinf=np.inf))
+    largest = np.sort(own)[: max(tail, 1)]
+    if largest[-1] - largest[0] <= SAME * max(1.0, -largest[0]):
+        return plain, 0.0
+    if tail < FEWEST:
+        return plain, float("inf")
+    with np.errstate(all="ignore"):  # of weights that leave the range of floats
+        log_weight, k = array_stats.psislw(own)
+    if not np.isfinite(k) or np.isnan(log_weight).any():
+        return plain, float("inf")
+    return log_weight, float(k)
 
 
 def compared(found: Mapping[str, Pointwise], index: Array, method: str | None, reference: str | None) -> Any:

@@ -20,7 +20,7 @@ import numpy as np
 from bayesnb import special
 from bayesnb.families.leaving import Leaving
 from bayesnb.families.leaving import defined as left_out_defined
-from bayesnb.families.record import Array, Parts, Record
+from bayesnb.families.record import Array, Contributions, Parts, Record
 from bayesnb.families.scores import by_rows, summed
 from bayesnb.families.weight import Weight, hard
 
@@ -148,15 +148,6 @@ class Density(Record, ABC):
     def contributed(self, x: Array, power: float, words: Array | None = None) -> Array:
         """What each cell, or each word's, adds to the scores of the classes, `(r, c, f)`."""
         return power * self.log_density(x[:, None])
-
-
-class Contributions(NamedTuple):
-    """What each cell adds to the scores of the classes, a power times log p(x | theta), `(r, c, f)`."""
-
-    mean: Array
-    variance: Array
-    log_moment: Array  # at the power
-    total_variance: Array  # `(r, c)`, of the sum over features
 
 
 class Drawn(NamedTuple):

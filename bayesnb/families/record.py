@@ -2,13 +2,22 @@
 
 from collections.abc import Callable, Sequence
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 Array = np.ndarray
 Parameter = Any  # an array; a belief's constructor makes one of a number or a list
 Parts = dict[tuple[str, int | None], np.ndarray]  # see Record.parts
+
+
+class Contributions(NamedTuple):
+    """What each cell adds to the scores of the classes, a power times log p(x | theta), `(r, c, f)`."""
+
+    mean: Array
+    variance: Array
+    log_moment: Array  # at the power
+    total_variance: Array  # `(r, c)`, of the sum over features
 
 
 class Record:

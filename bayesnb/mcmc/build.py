@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.classifier import Classifier
-from bayesnb.criticism.trial import check_estimator
+from bayesnb.classifier import Classifier, check_estimator
 from bayesnb.export.names import coordinate
 from bayesnb.families import Beta
 from bayesnb.families.base import Array, Belief, Cells

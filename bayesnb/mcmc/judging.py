@@ -58,7 +58,7 @@ class Judge:
             fitted = model.posterior.log_joint(rows.cells, self.power, self.n_jobs)
             np.logaddexp(seen, self._parts(fitted, rows, draw), out=seen)
         log_weight, k = export.elpd.smoothed(given)
-        score = self._score(_summed(log_weight + own), _summed(log_weight + every))
+        score = self._score(_summed(log_weight + own, 0), _summed(log_weight + every, 0))
         tell_undefined(score)
         fitted = self._score(*(seen - np.log(len(draws))))
         return Judgement(Pointwise(score, fitted, rows.weight), k, export.elpd.good_k(len(draws)), len(draws))
@@ -66,16 +66,17 @@ class Judge:
     def _score(self, own: Array, every: Array) -> Array:
         if self.target == "joint":
             return own
-        return np.where(own > -np.inf, own, 0.0) - np.where(own > -np.inf, every, np.inf)
+        never = np.isneginf(own)
+        return np.where(never, -np.inf, own - np.where(never, 0.0, every))
 
     def _parts(self, joint: Array, rows: Rows, draw: int) -> tuple[Array, Array]:
         """log p(x, the label that was read) and log p(x), from log p(x, y), `(r, c) -> (r,)` each."""
-        return self._read(joint, rows, draw), np.logaddexp.reduce(joint, axis=1)
+        return self._read(joint, rows, draw), _summed(joint, 1)
 
     def _read(self, joint: Array, rows: Rows, draw: int) -> Array:
         if self.ensemble.confusion is None:
             return joint[np.arange(len(joint)), rows.codes]
-        return np.logaddexp.reduce(joint + log(self.ensemble.confusion[draw]).T[rows.codes], axis=1)
+        return _summed(joint + log(self.ensemble.confusion[draw]).T[rows.codes], 1)
 
     def _given(self, model: Model, rows: Rows, draw: int, left: Array) -> Array:
         """log p(x, y | draw, all other rows) of the rows as often as they count, up to what all draws share."""
@@ -103,7 +104,7 @@ def draws_for(rows: int) -> int:
 
 def tell_pareto(judged: Judgement) -> bool:
     """Warn where the weights of some rows have too long a tail."""
-    odd = ~(judged.k <= judged.good_k)
+    odd = judged.k > judged.good_k
     if odd.any():
         warnings.warn(
             f"{odd.sum()} rows, first row {odd.argmax()}, change so much of what was sampled that {judged.draws} draws "
@@ -115,6 +116,7 @@ def tell_pareto(judged: Judgement) -> bool:
     return bool(odd.any())
 
 
-def _summed(logs: Array) -> Array:
-    """log of the sum over draws, `(s, r) -> (r,)`."""
-    return np.logaddexp.reduce(logs, axis=0)
+def _summed(logs: Array, axis: int) -> Array:
+    """log of the sum; NaN, of a row that has no distribution, stays."""
+    with np.errstate(invalid="ignore"):
+        return np.logaddexp.reduce(logs, axis=axis)

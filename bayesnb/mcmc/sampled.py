@@ -12,13 +12,15 @@ from bayesnb import export
 from bayesnb.classifier.judging import TARGETS, Judged
 from bayesnb.classifier.learning import unchanged_on_error
 from bayesnb.evaluate.leaving import Pointwise
-from bayesnb.families.base import Array, Cells
+from bayesnb.families.base import Array, Cells, Rng
 from bayesnb.families.known import KnownDie
+from bayesnb.generate import check_length, draw_codes, filled
 from bayesnb.mcmc.build import Blueprint, Data, assemble
 from bayesnb.mcmc.drawn import NUMBERS, Drawn, Weighed, thinned
 from bayesnb.mcmc.draws import ensemble_of
 from bayesnb.mcmc.ensemble import Ensemble
 from bayesnb.mcmc.explaining import explain
+from bayesnb.mcmc.generating import draw_rows
 from bayesnb.mcmc.judging import Judge, Judgement, draws_for, tell_pareto
 from bayesnb.mcmc.options import Options
 from bayesnb.mcmc.sampling import Plan, sample
@@ -191,6 +193,27 @@ class Sampled(Drawn):
         index, rows = self._learnt_rows(X, y, sample_weight)
         found = self._judged(rows, target)
         return export.elpd.sampled_elpd(found.found, index, found.k, found.draws)
+
+    def sample(self, n: int, y: Any = None, *, length: Any = None, rng: Rng = None) -> tuple[Any, Array]:
+        """Draw new rows and their labels from the posterior predictive, in a table like the one learnt from.
+
+        Every row has one of the draws, and parameters of its own from the posterior given that.
+
+        Parameters
+        ----------
+        n, y, length, rng : as in `NaiveBayes.sample`
+
+        Returns
+        -------
+        X : a table of the kind that was first learnt from
+        y : array of labels, as in `classes_`
+        """
+        self._check_fitted()
+        rng, schema = np.random.default_rng(rng), self.estimator_.schema_
+        die = np.exp(self.ensemble_.log_class(np.arange(self.ensemble_.size)))
+        codes = draw_codes(n, y, self.classes_, die.mean(axis=0), rng)
+        check_length(length, n, schema.blocks)
+        return filled(schema, draw_rows(schema, self.ensemble_, codes, length, rng)), self.classes_[codes]
 
     def _left_out(self, rows: Rows, target: str) -> Pointwise:
         """The scores of `loo`."""

@@ -67,7 +67,7 @@ def tell_degenerate(worth: Array, draws: int) -> None:
         warnings.warn(
             f"{few.sum()} rows have nearly all their weight on few of the {draws} draws, the first being row {row}, "
             f"which is left with {worth[row]:.3g} effective draws: their numbers are noisy. Sample more draws, and "
-            "look at the row: what is learnt from it would change the rest.",
+            "look at the row, from which much would be learnt; under rows='fixed' no law has weights.",
             DegenerateWarning,
             skip_file_prefixes=(str(Path(__file__).parent.parent),),
         )

@@ -1,0 +1,21 @@
+"""What is an estimator of ours, and what is not."""
+
+from typing import Any
+
+from bayesnb.classifier.shell import Classifier
+
+
+def check_estimator(estimator: Any, whose: str = "") -> None:
+    """Raise for what is no estimator of ours, and say where one may be found."""
+    if isinstance(estimator, Classifier):
+        return
+    advice, steps = "", getattr(estimator, "steps", None)
+    if isinstance(estimator, type) and issubclass(estimator, Classifier):
+        advice = " That is the class: call it."
+    elif steps and isinstance(steps[-1][-1], Classifier):
+        advice = (
+            " Give the pipeline's last step, pipeline[-1], and the rows as that gets them, pipeline[:-1].transform(X)."
+        )
+    elif isinstance(getattr(estimator, "best_estimator_", None), Classifier):
+        advice = " Give its best_estimator_."
+    raise TypeError(f"{whose}expected an estimator of bayesnb such as NaiveBayes(), got {estimator!r}.{advice}")
