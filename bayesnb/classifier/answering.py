@@ -29,6 +29,10 @@ class Answering(ClassifierMixin, BaseEstimator):
         """Say why a row has no answer."""
         raise AssertionError("a subclass knows why")
 
+    def _check_fitted(self) -> None:
+        """Raise scikit-learn's error where `fit` was not called yet."""
+        check_is_fitted(self)
+
     def predict_log_proba(self, X: Any) -> Array:
         """log p(y | x)."""
         return self._normalised(X, proba=False)
@@ -82,7 +86,7 @@ class Answering(ClassifierMixin, BaseEstimator):
         >>> model.predict([[36.6], [37.5]]).tolist()
         ['well', 'well']
         """
-        check_is_fitted(self)
+        self._check_fitted()
         losses, cost = Losses.of(nested(loss), self.classes_.tolist()), checked_abstain(abstain)
         made = decide(self.predict_proba(X), losses.loss, cost)
         return export.datasets.decisions(open_table(X).index, losses.actions, made, cost)

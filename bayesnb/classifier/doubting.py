@@ -71,7 +71,7 @@ class Doubter(Learnt):
         >>> [round(float(found[name]), 3) for name in ("probability", "lower", "median", "upper")]
         [0.65, 0.177, 0.692, 0.981]
         """
-        prob, observed = export.datasets.ci_prob(ci_prob), self._is_observed(rows)
+        prob, observed = export.datasets.ci_prob(ci_prob), is_observed(rows)
         if method not in METHODS:
             raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}.")
         if not isinstance(draws, Integral) or draws < 1:
@@ -118,7 +118,7 @@ class Doubter(Learnt):
         >>> found.entropy.values.round(3).tolist(), found.epistemic.values.round(3).tolist()
         ([0.248, 0.693], [0.076, 0.166])
         """
-        observed = self._is_observed(rows)
+        observed = is_observed(rows)
         table, scores = self._scores(X)
         if scores.belief.apart:
             found = entropies(scores, observed, self.n_jobs)
@@ -167,8 +167,9 @@ class Doubter(Learnt):
                 "average_features. Use method='draws', or 'auto', which draws too."
             )
 
-    @staticmethod
-    def _is_observed(rows: str) -> bool:
-        if rows not in ROWS:
-            raise ValueError(f"rows must be 'observed' or 'fixed', got {rows!r}.")
-        return rows == "observed"
+
+def is_observed(rows: str) -> bool:
+    """Whether rows came from the population, and are not someone's choice."""
+    if rows not in ROWS:
+        raise ValueError(f"rows must be 'observed' or 'fixed', got {rows!r}.")
+    return rows == "observed"

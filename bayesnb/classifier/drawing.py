@@ -13,7 +13,7 @@ from bayesnb.model import normalise
 def subject_of(estimator: Predictor, features: Sequence[Hashable] | None = None) -> Any:
     """The model, and what its parameters, or those of some columns, are called."""
     layout = export.names.Layout(estimator.classes_, estimator.schema_.blocks, features)
-    return export.trees.Subject(estimator.model_, layout, estimator.temper_, estimator.n_jobs)
+    return export.draws.Subject(estimator.model_, layout, estimator.temper_, estimator.n_jobs)
 
 
 def sheet_of(estimator: Predictor, X: Any, y: Any = None) -> Any:
@@ -25,4 +25,4 @@ def sheet_of(estimator: Predictor, X: Any, y: Any = None) -> Any:
     if odd >= 0:
         estimator._refuse_row(odd, cells)
     codes = None if y is None else encode(checked_labels(estimator, y, table.rows), estimator.classes_)
-    return export.trees.Sheet(table.index, cells, codes)
+    return export.draws.Sheet(table.index, cells, codes)

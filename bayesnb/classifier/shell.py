@@ -147,7 +147,7 @@ class Classifier(Judged):
         {'chain': 4, 'draw': 1000, 'obs_id': 1, 'class': 2}
         """
         check_is_fitted(self)
-        return export.trees.probabilities(subject_of(self), sheet_of(self, X), export.trees.Plan(draws, chains, rng))
+        return export.draws.probabilities(subject_of(self), sheet_of(self, X), export.draws.Plan(draws, chains, rng))
 
     def to_datatree(
         self,
@@ -210,4 +210,4 @@ class Classifier(Judged):
             raise ValueError("y was given without X. Give the rows that have these labels.")
         self._reader("predictive")  # an error, where the posterior is no distribution
         sheet = None if X is None else sheet_of(self, X, y)
-        return export.trees.tree(subject_of(self, features), sheet, export.trees.Plan(draws, chains, rng), groups)
+        return export.trees.tree(subject_of(self, features), sheet, export.draws.Plan(draws, chains, rng), groups)

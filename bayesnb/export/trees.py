@@ -6,19 +6,16 @@ The draws are exact and independent; chains are only what ArviZ expects. Every g
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from bayesnb import __version__
-from bayesnb.export.names import Layout, Variables, coordinate
-from bayesnb.families.base import Array, Cells
+from bayesnb.export.draws import SAID, Plan, Sheet, Subject, labelled, parameters, unfolded
+from bayesnb.export.names import Variables, coordinate
+from bayesnb.families.base import Array
 from bayesnb.families.dirichlet import throw
-from bayesnb.families.known import KnownDie
-from bayesnb.model import Model
-from bayesnb.uncertainty.draws import Theta, draw_proba, draw_theta, refuse_large, repeated
+from bayesnb.uncertainty.draws import Theta, draw_theta, refuse_large, repeated
 
 DRAWN = {
     "posterior": (),
@@ -30,69 +27,6 @@ DRAWN = {
 }
 GROUPS = {**DRAWN, "observed_data": ("X", "y"), "constant_data": (), "conjugate": ()}
 ADVICE = "Ask for fewer draws, fewer rows, some `groups`, or the parameters of some `features`."
-SAID = {"inference_library": "bayesnb", "inference_library_version": __version__, "sampling": "exact iid"}
-
-
-@dataclass(frozen=True, eq=False)
-class Subject:
-    """A model, what its parameters are called, and how it predicts."""
-
-    model: Model
-    layout: Layout
-    temper: float
-    n_jobs: int | None
-
-
-@dataclass(frozen=True, eq=False)
-class Sheet:
-    """Rows: their names, their cells, and the places of their classes, where those are known."""
-
-    index: Array
-    cells: Sequence[Cells]
-    codes: Array | None = None
-
-    @property
-    def rows(self) -> int:
-        return len(self.index)
-
-
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """How many draws, in how many chains, from which generator."""
-
-    draws: int
-    chains: int
-    rng: Any
-
-    def __post_init__(self) -> None:
-        for name, value in (("draws", self.draws), ("chains", self.chains)):
-            if not isinstance(value, Integral) or value < 1:
-                raise ValueError(f"{name} must be a whole number, at least 1, got {value!r}.")
-
-    @property
-    def size(self) -> int:
-        return self.draws * self.chains
-
-    def labelled(self, dims: tuple[str, ...], array: Array) -> tuple[tuple[str, ...], Array]:
-        """`(s, ...)` with its dims, the draws parted into chains."""
-        return ("chain", "draw", *dims), array.reshape(self.chains, self.draws, *array.shape[1:])
-
-    @property
-    def coords(self) -> dict[str, Array]:
-        return {"chain": np.arange(self.chains), "draw": np.arange(self.draws)}
-
-
-def probabilities(subject: Subject, sheet: Sheet, plan: Plan) -> xr.DataArray:
-    """p(y | x, theta) of every draw and row."""
-    classes = subject.layout.classes
-    what = f"{plan.chains} chains of {plan.draws} draws for {sheet.rows} rows and {len(classes)} classes"
-    advice = "Ask for fewer draws or rows; predict_proba and predict_interval need no draws."
-    refuse_large(what, 8.0 * plan.size * sheet.rows * len(classes), advice)
-    how = {"rng": plan.rng, "n_jobs": subject.n_jobs}
-    drawn = draw_proba(subject.model.posterior, sheet.cells, plan.size, subject.temper, **how)
-    dims, array = plan.labelled(("obs_id", "class"), drawn)
-    coords = {**plan.coords, "obs_id": coordinate(sheet.index), "class": coordinate(classes)}
-    return xr.DataArray(array, coords, dims, "p", {**SAID, "temper": subject.temper})
 
 
 def tree(subject: Subject, sheet: Sheet | None, plan: Plan, groups: Sequence[str] | None = None) -> xr.DataTree:
@@ -108,7 +42,7 @@ def tree(subject: Subject, sheet: Sheet | None, plan: Plan, groups: Sequence[str
     found = {group: filling.dataset(group) for group in chosen if group in DRAWN}
     if "observed_data" in chosen and sheet is not None and sheet.codes is not None:
         found["observed_data"] = filling.label({"y": (("obs_id",), sheet.codes)})
-    if "constant_data" in chosen and _certain(subject):
+    if "constant_data" in chosen and subject.certain:
         found["constant_data"] = filling.label({"class_prob": (("class",), subject.model.posterior.classes.mean())})
     if "conjugate" in chosen:
         found["conjugate"] = filling.label(_closed_form(subject, improper is None))
@@ -169,19 +103,15 @@ class Filling:
             own[name][1][some] = array
 
     def _parameters(self, theta: Theta) -> Variables:
-        """theta by the names of its variables, `(s, c, ...)`."""
-        arranged = self.subject.layout.arrange([density.parts() for density in theta.blocks])
-        die: Variables = {} if _certain(self.subject) else {"class_prob": (("class",), theta.die.probability)}
-        flags = [own if own is None else own.astype(np.int64) for own in theta.included]  # ArviZ subtracts them
-        return die | _unfolded(theta, arranged) | self.subject.layout.included(flags)
+        return parameters(theta, self.subject.layout, self.subject.certain)
 
     def _log_prior(self, theta: Theta) -> Variables:
         """log p(theta) by the same names; one number for each die."""
         prior, (draws, classes) = self.subject.model.prior, theta.shape
         every = (belief[repeated(classes, draws)] for belief in prior.blocks)
         parts = [belief.log_density(density) for belief, density in zip(every, theta.blocks, strict=True)]
-        found = _unfolded(theta, self.subject.layout.arrange(parts))
-        if not _certain(self.subject):
+        found = unfolded(theta, self.subject.layout.arrange(parts))
+        if not self.subject.certain:
             found["class_prob"] = (), next(iter(prior.classes.log_density(theta.die).values()))
         return found
 
@@ -216,21 +146,14 @@ class Filling:
         every = self.plan.coords | self.subject.layout.coords
         if self.sheet is not None:
             every["obs_id"] = coordinate(self.sheet.index)
-        used = {dim for dims, _ in variables.values() for dim in dims}
-        used |= {"class"} if any(array.dtype.kind == "i" for _, array in variables.values()) else set()
-        return xr.Dataset(variables, {dim: every[dim] for dim in every if dim in used})
-
-
-def _unfolded(theta: Theta, variables: Variables) -> Variables:
-    """Draws of classes, `(s * c, ...)`, as draws and classes, `(s, c, ...)`."""
-    return {name: (dims, array.reshape(*theta.shape, *array.shape[1:])) for name, (dims, array) in variables.items()}
+        return labelled(variables, every)
 
 
 def _closed_form(subject: Subject, proper: bool) -> Variables:
     """The parameters of the posterior, and the log evidence, where there is one."""
     posterior = subject.model.posterior
     found = subject.layout.arrange([belief.parts() for belief in posterior.blocks])
-    if not _certain(subject):
+    if not subject.certain:
         found["class_prob_concentration"] = ("class",), next(iter(posterior.classes.parts().values()))
     shares = [getattr(belief, "included", None) for belief in posterior.blocks]
     found |= subject.layout.included([None if share is None else share[0] for share in shares])
@@ -238,11 +161,6 @@ def _closed_form(subject: Subject, proper: bool) -> Variables:
         labels, columns = subject.model.prior.log_evidence(subject.model.stats)
         found["log_evidence"] = (), np.array(labels + sum(column.sum() for column in columns))
     return found
-
-
-def _certain(subject: Subject) -> bool:
-    """Whether the die of the classes is given, and so nothing that is drawn."""
-    return isinstance(subject.model.prior.classes, KnownDie)
 
 
 def _improper(subject: Subject) -> str | None:
