@@ -6,7 +6,18 @@ Each module here, and xarray or ArviZ with it, is imported when it is first aske
 from importlib import import_module
 from typing import Any
 
-MODULES = ("calibrations", "datasets", "draws", "elpd", "explanations", "names", "structure", "trees")
+MODULES = (
+    "calibrations",
+    "datasets",
+    "draws",
+    "elpd",
+    "explanations",
+    "importance",
+    "names",
+    "regression",
+    "structure",
+    "trees",
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -81,7 +81,8 @@ class Part:
     def unscaled(self, coefficient: Array) -> tuple[Array, Array]:
         """Coefficients of the columns' own numbers and squares, and what the intercept gets, `(n, k) -> (n, k), (n,)`.
 
-        With z = (x - m) f: a z + b (z**2 - n) g = (b g f**2) x**2 + (a f - 2 b g m f**2) x + b g (m**2 f**2 - n) - a f m.
+        With z = (x - m) f, what a z + b (z**2 - n) g has of x**2 is b g f**2, of x it is a f - 2 b g f**2 m, and the
+        rest is b g (m**2 f**2 - n) - a f m.
         """
         width, mean, factor = len(self.plain.mean), self.plain.mean, self.plain.factor
         first = coefficient[:, :width] * factor

@@ -74,4 +74,3 @@ def log_mean(log_proba: Array) -> Array:
     np.exp(np.subtract(log_proba, safe[:, None], out=log_proba), out=log_proba)
     with np.errstate(divide="ignore"):  # a probability of 0 under every draw
         return np.log(log_proba.mean(axis=1)) + safe
-
