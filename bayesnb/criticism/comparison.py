@@ -1,4 +1,4 @@
-"""Estimators compared by exact leave-one-out, in ArviZ's table."""
+"""Estimators compared by leave-one-out, in ArviZ's table."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,10 +9,11 @@ from bayesnb import export
 from bayesnb.classifier import Classifier
 from bayesnb.criticism.trial import check_estimator, trial_of
 from bayesnb.evaluate.leaving import Pointwise
+from bayesnb.mcmc.sampled import Sampled
 
 
 def compare(
-    models: Mapping[str, Classifier],
+    models: Mapping[str, Classifier | Sampled],
     X: Any,
     y: Any,
     target: str = "label",
@@ -26,7 +27,7 @@ def compare(
     Parameters
     ----------
     models : mapping of names to estimators
-        One that is not fitted learns the rows first; one that is must have learnt them.
+        One that is not fitted learns the rows first; one that is must have learnt them. Of `mcmc.fit` it is fitted.
     X, y, sample_weight : rows, their labels and weights
     target : {"label", "joint"}, as in `NaiveBayes.loo`
         Only scores of the same thing can be compared: "joint" needs the same columns in every model.
@@ -54,8 +55,12 @@ def compare(
     _check_models(models, method)
     found, index = {}, np.empty(0)
     for name, model in models.items():
-        trial = trial_of(model, X, y, sample_weight)
-        found[name], index = trial.estimator._left_out(trial.rows, target), trial.index
+        if isinstance(model, Sampled):
+            index, rows = model._learnt_rows(X, y, sample_weight)
+            found[name] = model._left_out(rows, target)
+        else:
+            trial = trial_of(model, X, y, sample_weight)
+            found[name], index = trial.estimator._left_out(trial.rows, target), trial.index
         _check_score(name, found[name])
     return export.elpd.compared(found, index, method, reference)
 
@@ -66,7 +71,10 @@ def _check_models(models: Any, method: Any) -> None:
     for name, model in models.items():
         if isinstance(name, tuple):  # ArviZ's table would take it apart
             raise ValueError(f"models: a name must be text or a number, got {name!r}.")
-        check_estimator(model, f"model {name!r}: ")
+        if not isinstance(model, Sampled):
+            check_estimator(model, f"model {name!r}: ")
+        elif not hasattr(model, "ensemble_"):
+            raise ValueError(f"model {name!r} is not fitted yet, and sampling takes its time: call fit first.")
     if not (method is None or isinstance(method, str)):
         raise ValueError(f"method must be None or the name of one of arviz.compare's methods, got {method!r}.")
 

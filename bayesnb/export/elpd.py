@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from arviz_stats import ELPDDataLOO, ELPDDataLOOKFold, compare
+from arviz_stats.base import array_stats
 
 from bayesnb.evaluate.leaving import Pointwise
 from bayesnb.export.names import coordinate
 from bayesnb.families.record import Array
 
 STACKING = "stacking"
+SAME = 1e-9  # how much of a log-density is rounding
 
 
 @dataclass(kw_only=True, repr=False)
@@ -31,21 +33,63 @@ class ExactKFold(ELPDDataLOOKFold):
         return f"Exact {self.n_folds}-fold cross-validation over {self.n_data_points} rows, in closed form."
 
 
+@dataclass(kw_only=True, repr=False)
+class SampledLOO(ELPDDataLOO):
+    """Leave-one-out that is exact given a draw; the draws have importance weights, and so a Pareto k."""
+
+    def _header(self) -> str:
+        return (
+            f"Leave-one-out over {self.n_data_points} rows: in closed form given each of {self.n_samples} draws, which "
+            "Pareto-smoothed importance weights average."
+        )
+
+
 def elpd(found: Pointwise, index: Array, folds: int | None = None) -> ExactLOO | ExactKFold:
     """Pointwise scores with their sum, its standard error, and how much better the rows fit that were learnt."""
-    values = xr.DataArray(found.score, {"obs_id": coordinate(index)}, ["obs_id"], "y")
-    said: dict[str, Any] = {
-        "elpd": found.total,
-        "se": found.se,
-        "p": found.optimism,
-        "n_samples": 0,
-        "n_data_points": found.rows,
-        "scale": "log",
-        "warning": False,
-        "good_k": None,
-        "elpd_i": values,
-    }
+    said = {**_said(found, index), "n_samples": 0, "warning": False, "good_k": None}
     return ExactLOO(**said) if folds is None else ExactKFold(**said, n_folds=folds)
+
+
+def sampled_elpd(found: Pointwise, index: Array, k: Array, draws: int) -> SampledLOO:
+    """The same from so many draws, with the shape of the tail of each row's weights."""
+    limit, said = good_k(draws), _said(found, index)
+    tails = said["elpd_i"].copy(data=k).rename("pareto_k")
+    return SampledLOO(**said, n_samples=draws, good_k=limit, warning=bool((~(k <= limit)).any()), pareto_k=tails)
+
+
+def _said(found: Pointwise, index: Array) -> dict[str, Any]:
+    values = xr.DataArray(found.score, {"obs_id": coordinate(index)}, ["obs_id"], "y")
+    numbers = {"elpd": found.total, "se": found.se, "p": found.optimism, "n_data_points": found.rows}
+    return {**numbers, "scale": "log", "elpd_i": values}
+
+
+def good_k(draws: int) -> float:
+    """Up to which shape of a tail so many draws are enough."""
+    return float(min(1 - 1 / np.log10(max(draws, 2)), 0.7))
+
+
+def smoothed(log_density: Array) -> tuple[Array, Array]:
+    """Log weights, 1 / density, whose largest are smoothed, and the shapes of tails, `(s, r) -> (s, r), (r,)`."""
+    log_weight, k = np.empty(log_density.shape), np.empty(log_density.shape[1])
+    for row, own in enumerate(log_density.T):
+        log_weight[:, row], k[row] = _smoothed(own)
+    return log_weight, k
+
+
+def _smoothed(own: Array) -> tuple[Array, float]:
+    """Of one row. Weights whose largest are all the same have no tail, and draws too few to tell have the longest."""
+    if np.isnan(own).any():
+        return np.full(len(own), np.nan), float("nan")
+    least = own == own.min()
+    if np.isneginf(own.min()):  # some draws say that the row cannot be, and then nothing else counts
+        return np.where(least, -np.log(least.sum()), -np.inf), float("inf")
+    tail = int(3 * len(own) ** 0.5 if len(own) > 225 else len(own) / 5)
+    order = np.sort(own)
+    if tail < 5 or order[tail - 1] - order[0] <= SAME * max(1.0, -order[0]):
+        plain = -own - np.logaddexp.reduce(-own)
+        return plain, 0.0 if order[max(tail, 1) - 1] - order[0] <= SAME * max(1.0, -order[0]) else float("inf")
+    log_weight, k = array_stats.psislw(own)
+    return log_weight, float(np.nan_to_num(k, nan=np.inf, posinf=np.inf))
 
 
 def compared(found: Mapping[str, Pointwise], index: Array, method: str | None, reference: str | None) -> Any:

@@ -15,9 +15,20 @@ from bayesnb.families.base import Array, Belief
 from bayesnb.families.dirichlet import Dirichlet
 from bayesnb.families.known import KnownDie
 from bayesnb.model import Model, Product, ProductStats
+from bayesnb.special import log
 from bayesnb.uncertainty.draws import repeated
 
 Given = Callable[[Array], Belief]  # places of draws -> what is believed of a block before the data, `(s * c, f)`
+
+
+@dataclass(frozen=True, eq=False)
+class Same:
+    """The prior of a block, `(c, f)`, where no draw enters it: such a block is scored once, and not for every draw."""
+
+    prior: Belief
+
+    def __call__(self, draws: Array) -> Belief:
+        return self.prior[repeated(len(self.prior), len(draws))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,11 +46,18 @@ class Ensemble:
     def classes(self) -> int:
         return len(self.stats.classes)
 
-    def posterior(self, draws: Array) -> tuple[Belief, ...]:
-        """What is believed of every block once the data were seen, given some draws, `(s * c, f)`."""
-        every = repeated(self.classes, len(draws))
-        pairs = zip(self.priors, self.stats.blocks, strict=True)
-        return tuple(prior(draws).update(seen[every]) for prior, seen in pairs)
+    def posterior(self, draws: Array, blocks: Sequence[int] | None = None) -> tuple[Belief, ...]:
+        """What is believed of every block, or of some, once the data were seen, given some draws, `(s * c, f)`."""
+        every, seen = repeated(self.classes, len(draws)), self.stats.blocks
+        return tuple(
+            self.priors[b](draws).update(seen[b][every]) for b in (range(len(seen)) if blocks is None else blocks)
+        )
+
+    def log_class(self, draws: Array) -> Array:
+        """log p(class) once the labels were seen, `(s, c)`."""
+        if self.class_prob is not None:
+            return log(self.class_prob[draws])
+        return np.repeat(self.die.update(self.stats.classes).level_log_moment(1)[None], len(draws), axis=0)
 
     def die_of(self, draw: int) -> Dirichlet | KnownDie:
         """The die of the classes before the data, given a draw."""

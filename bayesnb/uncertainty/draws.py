@@ -81,9 +81,7 @@ def draw_theta(product: Product, draws: int, rng: Rng = None) -> Iterator[tuple[
 
 
 def _drawn(product: Product, draws: int, rngs: Sequence[np.random.Generator]) -> Iterator[tuple[slice, Theta]]:
-    classes = len(product.log_class)
-    step = max(min(NUMBERS // max(map(_width, product.blocks)), SIDE_BY_SIDE) // classes, 1)
-    for some in blocks(draws, step):
+    for some in blocks(draws, at_once(product.blocks)):
         size = some.stop - some.start
         with np.errstate(all="ignore"):  # of a variance or a rate that leaves the range of floats
             pairs = zip(product.blocks, rngs[1:], strict=True)
@@ -95,6 +93,11 @@ def _drawn(product: Product, draws: int, rngs: Sequence[np.random.Generator]) ->
 def repeated(classes: int, draws: int) -> Array:
     """The places of the classes, once for each draw."""
     return np.tile(np.arange(classes), draws)
+
+
+def at_once(beliefs: Sequence[Belief]) -> int:
+    """How many draws of all classes' parameters are made and scored together."""
+    return max(min(NUMBERS // max(map(_width, beliefs)), SIDE_BY_SIDE) // len(beliefs[0]), 1)
 
 
 def _width(belief: Belief) -> int:

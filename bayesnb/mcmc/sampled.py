@@ -1,0 +1,179 @@
+"""A model whose priors, or more of it, were sampled: what it answers about rows.
+
+Given any one draw everything else is conjugate and is integrated out, so answers are means over draws of closed forms.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn, Self
+
+import numpy as np
+
+from bayesnb import export
+from bayesnb.classifier.judging import TARGETS, Judged
+from bayesnb.evaluate.leaving import Pointwise
+from bayesnb.families.base import Array, Cells
+from bayesnb.mcmc.drawn import NUMBERS, Drawn, Weighed, thinned
+from bayesnb.mcmc.ensemble import Ensemble
+from bayesnb.mcmc.explaining import explain
+from bayesnb.mcmc.judging import Judge, Judgement, draws_for, tell_pareto
+from bayesnb.mcmc.scoring import Mixed, Reading
+from bayesnb.mcmc.weights import tell_degenerate
+from bayesnb.model import Rows
+from bayesnb.threads import blocks
+
+EXPLAINED = 200  # draws
+
+
+class Sampled(Drawn):
+    """Answers of an ensemble of conjugate models, one for each draw of what is not conjugate."""
+
+    estimator_: Judged
+    ensemble_: Ensemble
+    seed_: int
+
+    def _answer_by(self, estimator: Judged, ensemble: Ensemble, chains: int, seed: int) -> Self:
+        """Take an ensemble that was sampled, chain after chain, and the fitted estimator that read its table."""
+        if not estimator.model_.prior.apart:
+            raise ValueError("average_features: classes share parameters, which cannot be sampled. Leave it None.")
+        self.estimator_, self.ensemble_, self.seed_ = estimator, ensemble, seed
+        self.chains_, self.draws_ = chains, ensemble.size // chains
+        for name in ("classes_", "temper_", "n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+            if hasattr(estimator, name):
+                setattr(self, name, getattr(estimator, name))
+        return self
+
+    def predict_joint_log_proba(self, X: Any) -> Array:
+        """log p(x, y | D), one column a class: the log of the mean over the draws."""
+        joint, cells = self._joint(X)
+        if not np.isfinite(joint).all():
+            self.estimator_.schema_.check_cells(cells)
+        return joint
+
+    def log_density(self, X: Any) -> Array:
+        """log p(x | D) of each row, `(r,)`: how usual it is, whatever its class. No temper enters."""
+        cells = self._read(X)
+        self.estimator_.schema_.check_cells(cells)
+        density = self._log_density(cells)
+        self.estimator_.schema_.tell_unseen(cells)
+        return density
+
+    def explain(self, X: Any) -> Any:
+        """Say what every feature of every row adds to the score of each class.
+
+        As `NaiveBayes.explain` does, over the draws: a mean is the mean of theirs, and a variance the mean of their
+        variances plus the variance of their means.
+
+        Parameters
+        ----------
+        X : table of rows
+
+        Returns
+        -------
+        xarray.Dataset
+            By (obs_id, class, feature): `evidence` and `sd`, posterior mean and standard deviation of what the
+            feature adds; `predictive`, the log predictive of the cell, which is the mean over draws. By class:
+            `class_term`, `class_term_sd`, `predictive_class_term`. By (obs_id, class): `score`, the sum of
+            `class_term` and `evidence`, and `score_sd`. By (obs_id, feature): `cell`, what the cell held, as text.
+
+        Notes
+        -----
+        Of more than 200 draws 200 are taken, evenly spaced. `predictive` no longer adds up to
+        `predict_joint_log_proba` exactly, nor the squares of the sds to that of `score_sd`, which counts all
+        features together: cells share what was sampled.
+        """
+        self._check_fitted()
+        table, cells = self.estimator_._read(X)
+        self.estimator_.schema_.check_cells(cells)
+        found = explain(self.ensemble_, thinned(self.ensemble_.size, EXPLAINED), cells, self.estimator_.temper_)
+        self.estimator_.schema_.tell_unseen(cells)
+        return export.explanations.explained(found, table.index, self.classes_, self.estimator_.schema_.blocks, cells)
+
+    def loo(self, X: Any, y: Any, target: str = "label", *, sample_weight: Any = None) -> Any:
+        """Score every row by what all other rows lead to, without sampling again.
+
+        Given a draw, leave-one-out is exact. Without row i, draws are as probable as with it, times
+        1 / p(x_i, y_i | draw, all other rows): by these weights they are averaged, their largest ones smoothed
+        (Vehtari et al. 2024, Pareto smoothed importance sampling).
+
+        Parameters
+        ----------
+        X, y, sample_weight : the rows that were learnt, or some of them, with their labels and weights
+        target : {"label", "joint"}
+            "label": log p(y_i | x_i, all other rows), by which classifiers are compared. "joint": log p(x_i, y_i | all
+            other rows); no temper enters it.
+
+        Returns
+        -------
+        arviz.ELPDData
+            `elpd`, the sum, `se`, its standard error, `p`, by how much the sum is larger over rows that were learnt,
+            `elpd_i`, row by row, and `pareto_k`: above `good_k` the draws know too little of what is left without the
+            row, which a `ParetoWarning` says. `az.compare` takes it.
+
+        Notes
+        -----
+        Of more than 400 draws 400 are taken, evenly spaced; fewer, at least 100, for more than 80,000 rows. Where
+        labels are read with errors, a row's score is that of the label that was read.
+        """
+        index, rows = self._learnt_rows(X, y, sample_weight)
+        found = self._judged(rows, target)
+        return export.elpd.sampled_elpd(found.found, index, found.k, found.draws)
+
+    def _left_out(self, rows: Rows, target: str) -> Pointwise:
+        """The scores of `loo`."""
+        return self._judged(rows, target).found
+
+    def _judged(self, rows: Rows, target: str) -> Judgement:
+        if target not in TARGETS:
+            raise ValueError(f"target must be 'label' or 'joint', got {target!r}.")
+        power = self.estimator_.temper_ if target == "label" else 1.0
+        draws = thinned(self.ensemble_.size, draws_for(len(rows.codes)))
+        found = Judge(self.ensemble_, power, target, self.n_jobs).judge(rows, draws)
+        tell_pareto(found)
+        return found
+
+    def _learnt_rows(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Array, Rows]:
+        self._check_fitted()
+        return self.estimator_._learnt_rows(X, y, sample_weight)
+
+    @property
+    def _reading(self) -> Reading:
+        return Reading(self.ensemble_, self.seed_, self.n_jobs)
+
+    def _read(self, X: Any) -> list[Cells]:
+        self._check_fitted()
+        return self.estimator_._read(X)[1]
+
+    def _mixed(self, X: Any) -> tuple[Mixed, list[Cells]]:
+        cells = self._read(X)
+        found = self._reading.mixed(cells, self.estimator_.temper_)
+        self.estimator_.schema_.tell_unseen(cells)
+        return found, cells
+
+    def _joint(self, X: Any) -> tuple[Array, Sequence[Cells]]:
+        found, cells = self._mixed(X)
+        tell_degenerate(found.worth, self.ensemble_.size)
+        return found.joint, cells
+
+    def _quiet_joint(self, X: Any) -> tuple[Array, Sequence[Cells]]:
+        found, cells = self._mixed(X)
+        return found.joint, cells
+
+    def _refuse_row(self, row: int, cells: Sequence[Cells]) -> NoReturn:
+        self.estimator_._refuse_row(row, cells)
+
+    def _log_density(self, cells: Sequence[Cells]) -> Array:
+        return np.logaddexp.reduce(self._reading.mixed(cells, 1.0).joint, axis=1)
+
+    def _weighed(self, cells: Sequence[Cells], draws: Array, observed: bool) -> Iterator[Weighed]:
+        reading, classes = self._reading, self.ensemble_.classes
+        for rows in blocks(cells[0].shape[0], max(NUMBERS // (len(draws) * classes), 1)):
+            own = [x[rows] for x in cells]
+            shape = len(draws), rows.stop - rows.start
+            log_weight, proba = np.zeros(shape), np.empty((*shape, classes))
+            for some, theta in reading.thetas(draws):
+                for part, joint in theta.by_rows(own, self.estimator_.temper_, self.n_jobs):
+                    if observed:
+                        log_weight[some, part] = np.logaddexp.reduce(joint, axis=-1).T
+                    proba[some, part] = theta.proba(joint, self.n_jobs).swapaxes(0, 1)
+            yield rows, log_weight, proba
