@@ -12,7 +12,6 @@ MODULES = (
     "draws",
     "elpd",
     "explanations",
-    "importance",
     "names",
     "regression",
     "structure",

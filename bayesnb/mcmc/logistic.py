@@ -19,7 +19,8 @@ from bayesnb.evaluate.leaving import Pointwise
 from bayesnb.families.base import Array, Cells
 from bayesnb.labels import encode, weights
 from bayesnb.mcmc.design import Design
-from bayesnb.mcmc.drawn import NUMBERS, Drawn, Weighed
+from bayesnb.mcmc.drawn import NUMBERS, Drawn, Weighed, thinned
+from bayesnb.mcmc.judging import LEAST, Judgement, tell_pareto, weighed
 from bayesnb.mcmc.linear import Linear
 from bayesnb.mcmc.regression import Prior, Problem, build
 from bayesnb.mcmc.sampling import Plan, sample
@@ -35,10 +36,8 @@ class Logistic(Drawn):
 
     Parameters
     ----------
-    families : "auto", a family, or a mapping from columns to families, as in `NaiveBayes`
-        How columns are read. Their priors play no part.
-    squares : whether numbers (Gaussian columns) have a term for their square too
-        As in naive Bayes, where each class has a variance of its own.
+    families : how columns are read, as in `NaiveBayes`; their priors play no part
+    squares : whether Gaussian columns have a term for their square too, as variances of the classes' own lead to
     scale : prior sd of the log-odds of any two classes, for each term
         Terms are centred; numbers and counts are divided by their sd, and so are squares of numbers that were divided.
     intercept_scale : prior sd of the log-odds of any two classes where all terms are 0, at an average row
@@ -54,15 +53,16 @@ class Logistic(Drawn):
     classes_ : the labels, sorted
     estimator_ : NaiveBayes on the same rows: the generative twin, whose schema reads tables
     datatree_ : PyMC's draws, in ArviZ's groups: `posterior` has `intercept` (class) and `coefficient` (feature, class),
-        on the terms' scales, as the model of `build` has them. `feature` names terms: `weight`, `weight^2`, `colour=red`.
+        on the terms' scales, as the model of `build` has them. `feature` names terms: `weight`, `weight^2`,
+        `colour=red`.
     design_ : how terms are made of cells
 
     Notes
     -----
     Coefficients and intercepts sum to 0 over the classes, so no class is special. With two classes the model is the
     usual one: its coefficient, that of the log-odds, is Normal(0, scale). The default of 2.5 follows Gelman, Jakulin,
-    Pittau and Su (2008), for whom a usual change of a feature hardly moves the log-odds by more than 5; they take a
-    Cauchy, whose tails are longer.
+    Pittau and Su (2008, Annals of Applied Statistics 2): the usual change of a feature hardly moves log-odds by more
+    than 5. Theirs is a Cauchy, whose tails are longer.
 
     A missing cell contributes nothing: its terms are 0, as if it held the average of its column. That is not
     exact, as it is in naive Bayes: a model that says nothing about x cannot integrate a cell out. Nor do unknown levels
@@ -70,11 +70,6 @@ class Logistic(Drawn):
 
     Rows count by their `sample_weight` as powers of their likelihood. A model of y given x draws nothing from x, so
     p(y | x, D) is the mean of p(y | x, theta) over draws, and rows="observed" and "fixed" are the same law.
-
-    References
-    ----------
-    Gelman, Jakulin, Pittau and Su (2008), A weakly informative default prior distribution for logistic and other
-    regression models, Annals of Applied Statistics 2, 1360-1383.
     """
 
     datatree_: Any
@@ -189,33 +184,48 @@ class Logistic(Drawn):
         found = {"w": w.mean(axis=0), "w_sd": w.std(axis=0), "b": b.mean(axis=0), "b_sd": b.std(axis=0)}
         return export.regression.linear_form(found, self.classes_, self.design_.names)
 
-    def loo(self, X: Any, y: Any, *, sample_weight: Any = None) -> Any:
+    def loo(self, X: Any, y: Any, target: str = "label", *, sample_weight: Any = None) -> Any:
         """Score every row as if it had not been learnt: leave-one-out by Pareto-smoothed importance sampling.
 
         Parameters
         ----------
         X, y, sample_weight : the rows that were learnt, or some of them, with their labels and weights
+        target : {"label"}, as in `NaiveBayes.loo`; a regression knows no p(x, y)
 
         Returns
         -------
         arviz.ELPDData
-            `elpd`, the sum of log p(y_i | x_i, all other rows), and `elpd_i`, row by row; `pareto_k` of every row, and
-            `good_k`, up to which it is reliable: Vehtari, Simpson, Gelman, Yao and Gabry (2024). `az.compare` takes it,
-            also beside `NaiveBayes.loo`, which is exact.
+            `elpd`, the sum of log p(y_i | x_i, all other rows), and `elpd_i`, row by row; `pareto_k`: above `good_k`
+            the draws know too little of what is left without the row, which a `ParetoWarning` says. `az.compare` takes
+            it, and `bayesnb.compare` this model beside naive Bayes, whose leave-one-out is exact.
 
         Notes
         -----
-        Of a row with a weight all of it goes; `elpd` is then the weighted mean score, times the number of rows, those
-        of weight zero apart.
+        Without row i, draws are as probable as with it, times 1 / p(y_i | x_i, draw): Vehtari, Simpson, Gelman, Yao and
+        Gabry (2024). All draws are taken, or some, evenly spaced, for more than some ten thousand rows. Of a row with a
+        weight all of it goes; `elpd` is then the weighted mean score, times the number of rows, those of weight zero
+        apart.
         """
+        index, rows = self._learnt_rows(X, y, sample_weight)
+        found = self._judged(rows, target)
+        return export.elpd.sampled_elpd(found.found, index, found.k, found.draws, export.elpd.WeighedLOO)
+
+    def _left_out(self, rows: Rows, target: str) -> Pointwise:
+        """The scores of `loo`."""
+        return self._judged(rows, target).found
+
+    def _judged(self, rows: Rows, target: str) -> Judgement:
+        if target != "label":
+            raise ValueError(f"target must be 'label', got {target!r}: a regression says nothing about x.")
+        size = self.chains_ * self.draws_
+        own = self._log_likelihood(rows, thinned(size, max(NUMBERS // len(rows.codes), LEAST)))
+        found = weighed(own, rows)
+        tell_pareto(found)
+        return found
+
+    def _learnt_rows(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Array, Rows]:
         self._check_fitted()
-        index, rows = self.estimator_._learnt_rows(X, y, sample_weight)
-        what = f"{len(rows.codes)} rows of {self.chains_ * self.draws_} draws"
-        refuse_large(what, 16.0 * self.chains_ * self.draws_ * len(rows.codes), "Sample fewer draws.")
-        own = self._log_likelihood(rows)
-        left = export.importance.left_out(own, rows.counts, export.importance.efficiency(self.datatree_))
-        fitted = np.logaddexp.reduce(own, axis=0) - np.log(len(own))
-        return export.importance.elpd(Pointwise(left.score, fitted, rows.weight), index, left.k, len(own))
+        return self.estimator_._learnt_rows(X, y, sample_weight)
 
     def _learn(self, X: Any, y: Any, sample_weight: Any) -> tuple[NaiveBayes, Problem]:
         """How the columns are read, and the rows as the model has them; a row of weight zero is no row."""
@@ -265,9 +275,9 @@ class Logistic(Drawn):
             proba = linear.proba(self.design_.terms(cells, rows)).swapaxes(0, 1)
             yield rows, np.zeros(proba.shape[:2]), proba
 
-    def _log_likelihood(self, rows: Rows) -> Array:
+    def _log_likelihood(self, rows: Rows, draws: Array) -> Array:
         """log p(y | x, theta) of every row's own label, `(s, r)`."""
-        linear, found = self._linear, np.empty((self.chains_ * self.draws_, len(rows.codes)))
+        linear, found = self._linear[draws], np.empty((len(draws), len(rows.codes)))
         for some in linear.some(len(rows.codes)):
             log_proba = linear.proba(self.design_.terms(rows.cells, some), log=True)
             found[:, some] = log_proba[np.arange(len(log_proba)), :, rows.codes[some]].T
