@@ -10,13 +10,15 @@ import pytest
 import xarray as xr
 from scipy import sparse
 from scipy.special import expit, log_softmax, softmax
-from scipy.stats import multinomial, norm
+from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from bayesnb import Categorical, Gaussian, Multinomial, NaiveBayes, Poisson, UnseenLevelWarning, compare
 from bayesnb.mcmc import Logistic, logistic
+from bayesnb.mcmc.design import Design
 from bayesnb.mcmc.judging import ParetoWarning
+from bayesnb.table import open_table
 
 pytest.importorskip("pymc")
 Array = np.ndarray
@@ -59,7 +61,7 @@ def three() -> Logistic:
     return logistic(*dogs(), squares=True, **HOW)
 
 
-def of_draws(model: Logistic, *chosen: Any) -> tuple[Array, Array]:
+def of_draws(model: Logistic) -> tuple[Array, Array]:
     """Draws of intercepts, `(s, c)`, and coefficients, `(s, c, k)`."""
     drawn = model.datatree_["posterior"].to_dataset().stack(s=("chain", "draw"))
     return drawn["intercept"].transpose("s", "class").values, drawn["coefficient"].transpose(
@@ -103,6 +105,49 @@ def test_the_log_density_is_that_of_softmax_regression_whose_effects_sum_to_zero
         prior = norm.logpdf(b @ basis, 0, 1.5 / np.sqrt(2)).sum() + norm.logpdf(a @ basis, 0, 4 / np.sqrt(2)).sum()
         expected = prior + log_softmax(a + z @ b, axis=1)[np.arange(12), y].sum()
         assert float(twin.height(point)) == pytest.approx(expected, rel=1e-9)
+
+
+def terms(table: Any, families: Any, new: Any = None, **how: Any) -> Array:
+    """What the terms of new rows, or of the same, are after some rows were learnt."""
+    reader = NaiveBayes(families).fit(table, np.arange(table.shape[0]) % 2)
+    cells = reader.schema_.read(open_table(table))
+    design = Design.learn(reader.schema_.blocks, cells, how.get("weight"), how.get("squares", False))
+    return design.terms(cells if new is None else reader.schema_.read(open_table(new)))
+
+
+def test_words_and_counts_are_standardised_whether_a_table_is_sparse_or_not() -> None:
+    counts = np.random.default_rng(0).poisson([1.0, 5.0, 0.2], (30, 3))
+    for family in (Multinomial(), Poisson()):
+        for table in (counts, sparse.csr_array(counts)):
+            np.testing.assert_allclose(terms(table, family), standardised(counts), rtol=1e-12)
+
+
+def test_rows_count_by_their_weight_in_means_and_standard_deviations() -> None:
+    rng = np.random.default_rng(0)
+    x, weight = rng.normal(3, 2, (20, 2)), rng.random(20) + 0.1
+    np.testing.assert_allclose(terms(x, Gaussian(), weight=weight), standardised(x, weight), rtol=1e-12)
+
+
+def test_terms_do_not_change_when_a_column_is_shifted_and_rescaled() -> None:
+    x = np.random.default_rng(0).integers(-4, 5, (25, 2)).astype(float)
+    moved = x * [2.0, 0.5] + [2.0**27, -3.0]  # exact in floats
+    np.testing.assert_allclose(
+        terms(moved, Gaussian(), squares=True), terms(x, Gaussian(), squares=True), rtol=1e-6, atol=1e-7
+    )
+
+
+def test_what_never_varied_contributes_nothing_whatever_it_holds_later() -> None:
+    table = pd.DataFrame({"number": [0.1, 0.1, 0.1], "flag": [True] * 3, "level": ["a"] * 3, "gone": [np.nan] * 3})
+    new = pd.DataFrame({"number": [5.0], "flag": [False], "level": ["a"], "gone": [1.0]})
+    assert not terms(table, "auto", squares=True).any()
+    assert not terms(table, "auto", new, squares=True).any()
+
+
+def test_levels_that_are_declared_or_reserved_have_terms_of_their_own() -> None:
+    table, y = dogs(30)
+    families = {"colour": Categorical(levels=("black", "brown", "white", "grey"), unseen="reserve")}
+    names = Logistic(families).build(table, y).coords["feature"]
+    assert names[:5] == tuple(f"colour={level}" for level in ("black", "brown", "white", "grey", "(unseen)"))
 
 
 def test_a_row_of_weight_two_is_a_row_twice() -> None:
@@ -193,6 +238,15 @@ def test_both_laws_are_one_since_x_says_nothing_about_the_coefficients(two: Logi
     assert (observed.epistemic > 0).all()
 
 
+def test_a_probability_too_small_for_a_float_keeps_its_log(two: Logistic, line: tuple[Array, Array]) -> None:
+    far, x = 2e4, line[0]
+    intercept, coefficient = of_draws(two)
+    odds = np.diff(intercept)[:, 0] + np.diff(coefficient[..., 0])[:, 0] * (far - x.mean()) / x.std()
+    expected = np.logaddexp.reduce(-np.logaddexp(0, odds)) - np.log(len(odds))
+    assert expected < -750
+    np.testing.assert_allclose(two.predict_log_proba([[far]])[0, 0], expected, rtol=1e-9)
+
+
 def test_probabilities_are_means_over_draws_and_follow_the_rows_order(three: Logistic) -> None:
     table, _ = dogs()
     drawn = three.draw_proba(table)
@@ -268,8 +322,6 @@ def test_an_unknown_level_and_a_missing_one_contribute_nothing(three: Logistic) 
 
 def test_loo_is_arvizs_own_and_stands_beside_that_of_naive_bayes(three: Logistic) -> None:
     table, y = dogs()
-    intercept, coefficient = of_draws(three)
-    assert len(intercept) == 800
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         found = three.loo(table, y)
@@ -342,3 +394,17 @@ def test_where_naive_bayes_is_true_its_probabilities_are_approached() -> None:
     generative = NaiveBayes(families).fit(table, code).predict_proba(new)[:, 1]
     np.testing.assert_allclose(model.predict_proba(new)[:, 1], generative, atol=0.08)
     assert (model.linear_form()["w"].sel({"class": 1}).sel(feature="count") * 2 > 0.3).item()
+
+
+@pytest.mark.slow
+def test_pymc_and_arviz_score_the_draws_alike(three: Logistic) -> None:
+    import arviz_stats
+    import pymc as pm
+
+    table, y = dogs()
+    with three.build(table, y), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        tree = pm.compute_log_likelihood(three.datatree_.copy(), progressbar=False)
+        own, other = three.loo(table, y), arviz_stats.loo(tree, reff=1.0, pointwise=True)
+    np.testing.assert_allclose(own.elpd_i, other.elpd_i, rtol=1e-6)
+    np.testing.assert_allclose(own.pareto_k, other.pareto_k, atol=1e-6)

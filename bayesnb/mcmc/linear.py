@@ -14,7 +14,8 @@ from bayesnb.families.base import Array
 from bayesnb.model import normalise
 from bayesnb.threads import blocks
 
-NUMBERS = 1 << 21  # scores that are held at once
+NUMBERS = 1 << 20  # scores that are held at once
+LEAST = 1e-290
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +45,13 @@ class Linear:
 
     def log_mean(self, z: Array) -> Array:
         """log p(y | x, D), the log of the mean over draws, `(r, k) -> (r, c)`."""
-        return log_mean(self.proba(z, log=True))
+        draws = len(self.intercept)
+        mean = np.full(draws, 1 / draws) @ self.proba(z)
+        small = (mean < LEAST).any(axis=1)  # to a float the probability may be 0, but its log is none
+        found = np.log(np.maximum(mean, LEAST))
+        if small.any():
+            found[small] = np.logaddexp.reduce(self.proba(z[small], log=True), axis=1) - np.log(draws)
+        return found
 
     def score_moments(self, z: Array) -> tuple[Array, Array]:
         """Mean and sd of the scores, `(r, k) -> (r, c)` each."""
@@ -65,12 +72,3 @@ class Linear:
             own = z[:, start:stop]
             sd[..., f] = np.sqrt(np.maximum(np.einsum("ri,cij,rj->rc", own, covariance, own), 0.0))
         return mean, sd
-
-
-def log_mean(log_proba: Array) -> Array:
-    """The log of the mean of probabilities over draws, `(r, s, c) -> (r, c)`; it works in their place."""
-    best = log_proba.max(axis=1)
-    safe = np.where(np.isfinite(best), best, 0.0)
-    np.exp(np.subtract(log_proba, safe[:, None], out=log_proba), out=log_proba)
-    with np.errstate(divide="ignore"):  # a probability of 0 under every draw
-        return np.log(log_proba.mean(axis=1)) + safe
