@@ -28,6 +28,9 @@ def log(x: Array) -> Array:
         return np.log(x)
 
 
+log1p = np.log1p
+
+
 def times(x: Array, logs: Array) -> Array:
     """`x * logs`, and 0 where x is 0, whatever the log."""
     return np.where(x == 0, 0.0, x * np.where(x == 0, 0.0, logs))

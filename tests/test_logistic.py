@@ -22,7 +22,7 @@ from bayesnb.table import open_table
 
 pytest.importorskip("pymc")
 Array = np.ndarray
-HOW: dict[str, Any] = {"draws": 400, "tune": 400, "chains": 2, "cores": 1, "sampler": "pymc", "rng": 1}
+HOW: dict[str, Any] = {"draws": 400, "tune": 400, "chains": 2, "sampler": "pymc", "sampling": {"cores": 1}, "rng": 1}
 ERRORS = 5  # standard errors
 QUICK = "FAST_COMPILE"
 

@@ -151,7 +151,7 @@ class Learner(Answering):
 
 
 @contextmanager
-def unchanged_on_error(estimator: Learner) -> Iterator[None]:
+def unchanged_on_error(estimator: Answering) -> Iterator[None]:
     """A call that fails leaves the estimator as it was."""
     before = dict(estimator.__dict__)
     try:

@@ -9,11 +9,13 @@ from typing import Any
 MODULES = (
     "calibrations",
     "datasets",
+    "diagnostics",
     "draws",
     "elpd",
     "explanations",
     "names",
     "regression",
+    "sampled",
     "structure",
     "trees",
 )

@@ -15,6 +15,7 @@ import numpy as np
 from bayesnb.families.base import Array, Parts
 
 Variables = dict[str, tuple[tuple[str, ...], Array]]  # name -> dims, array
+Names = dict[tuple[str, int | None], tuple[str, tuple[str, ...]]]  # symbol, feature -> name, dims
 TAKEN = ("chain", "draw", "class", "class_prob", "obs_id", "log_evidence", "mu", "sigma2", "rate", "theta")
 
 
@@ -56,18 +57,39 @@ class Layout:
         """Every block's arrays, `(n, k)` or `(n,)` with n classes, or draws of them, by the names of variables."""
         beside: dict[tuple[str, str], list[Array]] = {}
         found: Variables = {}
-        for block, own in zip(self.blocks, parts, strict=True):
+        for block, own, names in zip(self.blocks, parts, self.named(parts), strict=True):
             for (symbol, feature), array in own.items():
+                name, dims = names[symbol, feature]
                 if feature is None:
-                    beside.setdefault((symbol, _family(block)), []).append(array)
+                    beside.setdefault((name, _family(block)), []).append(array)
                 elif self.wants(block.names[feature]):
-                    name = self._shown[block.names[feature]]
-                    found[symbol.format(f"_{name}")] = (("class", f"{name}_level")[: array.ndim], array)
-        common = [root for root, _ in {(_root(symbol), family) for symbol, family in beside}]
-        for (symbol, family), arrays in beside.items():
-            name = symbol.format("") if common.count(_root(symbol)) == 1 else f"{family}_{symbol.format('')}"
+                    found[name] = dims[: array.ndim], array
+        for (name, family), arrays in beside.items():
             if self._columns[family]:
                 found[name] = self._joined(family, arrays)
+        return found
+
+    def named(self, parts: Sequence[Iterable[tuple[str, int | None]]]) -> list[Names]:
+        """What every block's arrays are called, from their symbols, and the axes of those that have all."""
+        roots = {
+            (_root(s), _family(block))
+            for block, own in zip(self.blocks, parts, strict=True)
+            for s, f in own
+            if f is None
+        }
+        common = [root for root, _ in roots]
+        found: list[Names] = []
+        for block, own in zip(self.blocks, parts, strict=True):
+            names: Names = {}
+            for symbol, feature in own:
+                if feature is None:
+                    name = symbol.format("")
+                    name = name if common.count(_root(symbol)) == 1 else f"{_family(block)}_{name}"
+                    names[symbol, None] = name, ("class", self._axis(_family(block)))
+                else:
+                    shown = self._shown[block.names[feature]]
+                    names[symbol, feature] = symbol.format(f"_{shown}"), ("class", f"{shown}_level")
+            found.append(names)
         return found
 
     def included(self, blocks: Sequence[Array | None]) -> Variables:

@@ -21,8 +21,9 @@ import numpy as np
 from scipy import sparse
 from scipy.special import expit, log_expit
 
+from bayesnb import special
 from bayesnb.families.averaged_leaving import Left
-from bayesnb.families.base import ORDER, Array, Belief, Cells, Contributions, Density, Drawn, Rng
+from bayesnb.families.base import ORDER, Array, Belief, Cells, Contributions, Density, Drawn, Rng, Say
 from bayesnb.families.leaving import Leaving
 from bayesnb.families.mixture import Mixture, mixed, mixed_cumulants
 from bayesnb.families.record import Parts, lead
@@ -78,7 +79,7 @@ class Averaged(Belief):
         gain = self.own.log_evidence(stats).sum(axis=0) - self.common.log_evidence(every)
         return type(self)(self.own.update(stats), self.common.update(every), self.log_odds + gain)
 
-    def log_evidence(self, stats: Any) -> Array:
+    def log_evidence(self, stats: Any, xp: Any = special) -> Array:
         """Of all classes together, `(1, f)`."""
         own = self.own.log_evidence(stats).sum(axis=0)
         return mixed(self.log_odds, own, self.common.log_evidence(together(stats)))
@@ -195,7 +196,7 @@ class Averaged(Belief):
             "Use estimate='predictive', or average_features=None."
         )
 
-    def factor(self, pm: Any, name: str, stats: Any) -> NoReturn:
+    def variables(self, pm: Any, say: Say) -> NoReturn:
         raise ValueError("average_features has no PyMC model. Fit one with average_features=None.")
 
     @property

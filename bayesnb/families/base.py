@@ -17,6 +17,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from bayesnb import special
 from bayesnb.families.leaving import Leaving
 from bayesnb.families.leaving import defined as left_out_defined
 from bayesnb.families.record import Array, Parts, Record
@@ -26,6 +27,7 @@ from bayesnb.families.weight import Weight, hard
 Rng = Any  # a seed, or numpy.random.Generator
 SLACK = 1e-9  # what rounding may leave of numbers that are the same
 ORDER = 4  # cumulants are summed up to this one
+Say = Callable[..., dict[str, Any]]  # symbol, feature -> `name` and `dims` of a PyMC variable
 Cells = Any  # an `(r, f)` array or view, or SciPy's CSR where the family can read it
 
 
@@ -88,6 +90,7 @@ class Density(Record, ABC):
     """p(x | theta) for a known theta. Where theta is one number a feature, `numpy.asarray` gives it."""
 
     theta: ClassVar[str] = ""  # the field that is theta, if one is
+    sufficient: ClassVar[bool] = True  # stats say all that the rows say of it
     kept: ClassVar[str] = ""  # logs, an array or several, that are kept besides the fields: small numbers underflow
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
@@ -112,6 +115,15 @@ class Density(Record, ABC):
     def log_likelihood(self, stats: Any, xp: Any = np) -> Any:
         """The log-density of all rows behind the stats; `xp` is where `log` and `where` come from."""
 
+    def cell(self, pm: Any) -> tuple[Any, dict[str, Any]]:
+        """PyMC's distribution of a cell, and its parameters, `(c, f)` each."""
+        raise TypeError(f"{type(self).__name__} has no PyMC distribution.")
+
+    @classmethod
+    def of_parts(cls, parts: Parts, like: Any) -> Self:
+        """The density whose `parts` these are, laid out as the one `like` it."""
+        return cls(*(parts[cls.symbols.get(name, name), None] for name in cls.__match_args__))  # type: ignore[attr-defined]
+
     @abstractmethod
     def sample(self, rng: Rng) -> Array:
         """One cell for each theta."""
@@ -128,6 +140,14 @@ class Density(Record, ABC):
     def defined_score(self, x: Array, power: float = 1.0) -> Array:
         """What `score` means."""
         return power * summed(lambda own: own.log_density(x), self, len(x))
+
+    def words(self, x: Cells) -> Array | None:
+        """The columns that are explained one by one though the block is one feature; None: features are."""
+        return None
+
+    def contributed(self, x: Array, power: float, words: Array | None = None) -> Array:
+        """What each cell, or each word's, adds to the scores of the classes, `(r, c, f)`."""
+        return power * self.log_density(x[:, None])
 
 
 class Contributions(NamedTuple):
@@ -162,8 +182,8 @@ class Belief(Record, ABC):
         """The belief after the data behind the stats."""
 
     @abstractmethod
-    def log_evidence(self, stats: Any) -> Array:
-        """log p(data) before they were seen."""
+    def log_evidence(self, stats: Any, xp: Any = special) -> Array:
+        """log p(data) before they were seen; `xp` is where `log` and `log_gamma_ratio` come from."""
 
     @abstractmethod
     def log_moment(self, x: Array, s: Any) -> Array:
@@ -208,8 +228,11 @@ class Belief(Record, ABC):
     def estimate(self, kind: str) -> Density:
         """theta plugged in: its posterior `"mean"`, or its mode, `"map"`."""
 
-    def factor(self, pm: Any, name: str, stats: Any) -> None:
-        """The same belief and data in the PyMC model around: variables named after `name`, and a potential."""
+    def variables(self, pm: Any, say: Say) -> Any:
+        """theta as variables of the PyMC model around, in a density; `say` names them and their axes by symbol.
+
+        The belief's own parameters may be variables too.
+        """
         raise TypeError(f"{type(self).__name__} has no PyMC model.")
 
     @property

@@ -15,7 +15,8 @@ import numpy as np
 from scipy import sparse
 from scipy.special import betaln, polygamma, psi
 
-from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Stats
+from bayesnb import special
+from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Say, Stats
 from bayesnb.families.coins import Coins, Tossed, count_ones, sides_added, split
 from bayesnb.families.family import Family, Seen, proportions, shaped
 from bayesnb.families.leaving import Leaving, Pile
@@ -79,6 +80,14 @@ class BernoulliDensity(Tossed, Density):
         up = stats.ones * xp.log(xp.where(stats.ones > 0, self.probability, 1.0))
         return up + stats.zeros * xp.log(xp.where(stats.zeros > 0, self.complement, 1.0))
 
+    def cell(self, pm: Any) -> tuple[Any, dict[str, Any]]:
+        return pm.Bernoulli, {"p": self.probability}
+
+    @classmethod
+    def of_parts(cls, parts: Parts, like: Any) -> Self:
+        one = parts["theta{}", None]
+        return cls(one, 1 - one)
+
     @property
     def proper(self) -> Array:
         return np.isfinite(self.probability)
@@ -130,9 +139,9 @@ class Beta(Tossed, Belief):
     def update(self, stats: BernoulliStats) -> Self:
         return type(self)(self.a + stats.ones, self.b + stats.zeros)
 
-    def log_evidence(self, stats: BernoulliStats) -> Array:
-        each = log_gamma_ratio(self.a, stats.ones) + log_gamma_ratio(self.b, stats.zeros)
-        return each - log_gamma_ratio(self.a + self.b, stats.ones + stats.zeros)
+    def log_evidence(self, stats: BernoulliStats, xp: Any = special) -> Array:
+        each = xp.log_gamma_ratio(self.a, stats.ones) + xp.log_gamma_ratio(self.b, stats.zeros)
+        return each - xp.log_gamma_ratio(self.a + self.b, stats.ones + stats.zeros)
 
     def log_moment(self, x: Array, s: Any) -> Array:
         own = np.where(x == 1, self.a, self.b)
@@ -209,9 +218,9 @@ class Beta(Tossed, Belief):
             return BernoulliDensity(self.mean(), mirror.mean())
         return BernoulliDensity(self.mode(), mirror.mode())
 
-    def factor(self, pm: Any, name: str, stats: BernoulliStats) -> None:
-        probability = pm.Beta(f"{name}_probability", self.a, self.b, shape=self.a.shape)
-        pm.Potential(name, BernoulliDensity(probability, 1 - probability).log_likelihood(stats, pm.math))
+    def variables(self, pm: Any, say: Say) -> BernoulliDensity:
+        probability = pm.Beta(**say("theta{}"), alpha=self.a, beta=self.b)
+        return BernoulliDensity(probability, 1 - probability)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -246,3 +255,7 @@ class Bernoulli(Family):
         columns = np.arange(stats.ones.shape[1])
         sides = np.hstack([stats.zeros, stats.ones]), np.hstack([unit.b, unit.a])
         return Seen(*sides, np.tile(columns, 2), np.repeat([0, 1], len(columns)))
+
+    def of_levels(self, concentration: Any, stats: BernoulliStats) -> Beta:
+        half = stats.ones.shape[1]
+        return Beta.raw(concentration[:, half:], concentration[:, :half])

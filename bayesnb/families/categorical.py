@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from bayesnb import kernels
-from bayesnb.families.base import ORDER, Array, Cells, Parts, Rng, Stats
+from bayesnb.families.base import ORDER, Array, Cells, Parts, Rng, Say, Stats
 from bayesnb.families.dice import Row, codes_of, note, tables_of
 from bayesnb.families.dirichlet import (
     Die,
@@ -32,6 +32,7 @@ from bayesnb.families.dirichlet import (
 from bayesnb.families.family import Family, Seen, proportions
 from bayesnb.families.leaving import Leaving, Pile
 from bayesnb.families.record import silent
+from bayesnb.families.simplex import simplex
 from bayesnb.families.sums import Entries, nodes
 from bayesnb.families.weight import Weight, hard
 from bayesnb.threads import in_order, pieces
@@ -107,6 +108,10 @@ class CategoricalDensity(Row, DieDensity):
     def score(self, x: Cells, power: float = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
         return self.sum_of_levels(x, power, out, n_jobs)
 
+    @classmethod
+    def of_parts(cls, parts: Parts, like: Any) -> Self:
+        return cls(np.concatenate([parts["theta{}", j] for j in range(len(like.sizes))], axis=-1), like.sizes)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dice(Row, Die):
@@ -177,9 +182,10 @@ class Dice(Row, Die):
     def estimate(self, kind: str) -> CategoricalDensity:
         return CategoricalDensity(self.mean() if kind == "mean" else self.mode(), self.sizes)
 
-    def factor(self, pm: Any, name: str, stats: CategoricalStats) -> None:
-        for feature in range(len(self.sizes)):
-            self.column(feature).factor(pm, f"{name}_{feature}", stats.column(feature))
+    def variables(self, pm: Any, say: Say) -> CategoricalDensity:
+        features = range(len(self.sizes))
+        dice = [simplex(pm, say("theta{}", j), self.concentration[..., self.span(j)]) for j in features]
+        return CategoricalDensity(pm.math.concatenate(dice, axis=-1), self.sizes)
 
 
 @dataclass(frozen=True)
@@ -243,9 +249,12 @@ class Categorical(Family):
         return replace(self, prior=Dirichlet(each * unit + (kind == "map")))
 
     def seen(self, stats: CategoricalStats) -> Seen:
-        columns = np.repeat(np.arange(len(stats.sizes)), stats.sizes)
+        columns = stats.columns
         unit = self.smoothed(stats, 1.0, "mean").belief(stats).concentration
         return Seen(stats.counts, unit, columns, np.arange(len(columns)) - stats.starts[columns])
+
+    def of_levels(self, concentration: Any, stats: CategoricalStats) -> Dice:
+        return Dice.raw(concentration, stats.sizes)
 
 
 def _die(smoothing: Array, classes: int, columns: int, feature: int, size: int) -> Array:

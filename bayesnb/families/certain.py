@@ -1,11 +1,12 @@
 """A theta that is known for certain, as a belief: what a draw of it is, to those who integrate it out."""
 
 from dataclasses import dataclass
-from typing import Any, NoReturn, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 
-from bayesnb.families.base import Array, Belief, Cells, Density, Rng
+from bayesnb import special
+from bayesnb.families.base import Array, Belief, Cells, Contributions, Density, Rng
 from bayesnb.families.leaving import Leaving
 from bayesnb.families.record import Parts, lead
 
@@ -20,10 +21,11 @@ class Certain(Belief):
     array([[-0.9189]])
     """
 
+    layout: ClassVar[tuple[str, ...]] = ("theta",)
     theta: Density
 
     def __getitem__(self, index: Any) -> Self:
-        return type(self)(self.theta[index])
+        return type(self)(self.theta.moved(lambda array: array[index]))
 
     def __len__(self) -> int:
         return len(self.theta)
@@ -37,7 +39,7 @@ class Certain(Belief):
     def update(self, stats: Any) -> Self:
         return self
 
-    def log_evidence(self, stats: Any) -> Array:
+    def log_evidence(self, stats: Any, xp: Any = special) -> Array:
         return self.theta.log_likelihood(stats)
 
     def log_moment(self, x: Array, s: Any) -> Array:
@@ -51,6 +53,14 @@ class Certain(Belief):
         if isinstance(power, np.ndarray):
             return super().score(x, power, out, n_jobs)
         return self.theta.score(x, power, out, n_jobs)
+
+    def words(self, x: Cells) -> Array | None:
+        return self.theta.words(x)
+
+    def contributions(self, x: Array, power: float, words: Array | None = None) -> Contributions:
+        worth = self.theta.contributed(x, power, words)
+        nothing = np.zeros_like(worth)
+        return Contributions(worth, nothing, worth, nothing[..., 0])
 
     def left_out(self, stats: Any, reader: Any, leaving: Leaving) -> Array:
         return self.theta.score(leaving.x, leaving.power, None, leaving.n_jobs)

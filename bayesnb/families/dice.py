@@ -28,10 +28,17 @@ class Row(Levels):
         return np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
 
     def per_die(self, values: Array) -> Array:
-        return np.add.reduceat(values, self.starts, axis=-1)
+        if isinstance(values, np.ndarray):
+            return np.add.reduceat(values, self.starts, axis=-1)
+        return values @ np.eye(len(self.sizes))[self.columns]  # a PyMC variable
 
     def expand(self, totals: Array) -> Array:
-        return np.repeat(totals, self.sizes, axis=-1)
+        return totals[..., self.columns]
+
+    @cached_property
+    def columns(self) -> Array:
+        """Whose levels they are."""
+        return np.repeat(np.arange(len(self.sizes)), self.sizes)
 
     def at(self, x: Array) -> Array:
         """Where each cell's level lies on the last axis; -1 for a missing cell."""

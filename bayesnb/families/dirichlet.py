@@ -14,9 +14,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import gammaln, polygamma, psi
 
-from bayesnb.families.base import Array, Belief, Density, Parts, Rng, Stats
+from bayesnb import special
+from bayesnb.families.base import Array, Belief, Density, Parts, Rng, Say, Stats
 from bayesnb.families.leaving import extra_of
 from bayesnb.families.record import Parameter, Record, checked, silent
+from bayesnb.families.simplex import simplex
 from bayesnb.families.weight import Weight
 from bayesnb.special import draw_log_gamma, less, log, log_gamma_ratio, ratio, times
 
@@ -119,11 +121,11 @@ class Die(Belief, Levels):
     def update(self, stats: Any) -> Self:
         return self.map(lambda array: array + stats.counts)
 
-    def log_evidence(self, stats: Any) -> Array:
+    def log_evidence(self, stats: Any, xp: Any = special) -> Array:
         """Of the throws in the order in which they came."""
         total = self.per_die(self.concentration)
-        gain = self.per_die(log_gamma_ratio(self.concentration, stats.counts))
-        return gain - log_gamma_ratio(total, self.per_die(stats.counts))
+        gain = self.per_die(xp.log_gamma_ratio(self.concentration, stats.counts))
+        return gain - xp.log_gamma_ratio(total, self.per_die(stats.counts))
 
     def level_log_moment(self, s: Any) -> Array:
         """K(s) of each level: log E[probability**s]."""
@@ -259,9 +261,8 @@ class Dirichlet(Die):
     def estimate(self, kind: str) -> DirichletDensity:
         return DirichletDensity(self.mean() if kind == "mean" else self.mode())
 
-    def factor(self, pm: Any, name: str, stats: DirichletStats) -> None:
-        probability = pm.Dirichlet(f"{name}_probability", self.concentration)
-        pm.Potential(name, DirichletDensity(probability).log_likelihood(stats, pm.math))
+    def variables(self, pm: Any, say: Say) -> DirichletDensity:
+        return DirichletDensity(simplex(pm, say("theta{}"), self.concentration))
 
     def mle(self, stats: DirichletStats) -> DirichletDensity:
         return stats.mle()

@@ -59,6 +59,10 @@ class Family(ABC):
         """What the stats have counted; None for a family that counts nothing."""
         return None
 
+    def of_levels(self, concentration: Any, stats: Any) -> Belief:
+        """The belief with these concentrations, `(c, k)` in the order of `seen`; they may be PyMC's variables."""
+        raise TypeError(f"{type(self).__name__} has no concentrations.")
+
     def __repr__(self) -> str:
         shown = (f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if _is_said(f, getattr(self, f.name)))  # type: ignore[arg-type]
         return f"{type(self).__name__}({', '.join(shown)})"

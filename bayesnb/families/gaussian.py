@@ -14,9 +14,9 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from scipy.special import gammaln, polygamma, psi
 
-from bayesnb import kernels
+from bayesnb import kernels, special
 from bayesnb.families import student
-from bayesnb.families.base import ORDER, Array, Belief, Cells, Parts, Rng, Stats
+from bayesnb.families.base import ORDER, Array, Belief, Cells, Parts, Rng, Say, Stats
 from bayesnb.families.family import Family, shaped
 from bayesnb.families.leaving import Leaving
 from bayesnb.families.normal import LOG_2PI, GaussianDensity, GaussianStats
@@ -107,16 +107,16 @@ class NormalInverseGamma(Belief):
             self.scale + self._surprise(stats),
         )
 
-    def _surprise(self, stats: GaussianStats) -> Array:
+    def _surprise(self, stats: GaussianStats, xp: Any = special) -> Array:
         """What the data add to the scale: half their spread about themselves and about the location."""
-        share = ratio(stats.count, self.count + stats.count)
+        share = xp.ratio(stats.count, self.count + stats.count)
         return (stats.ssd + self.count * share * (stats.mean - self.location) ** 2) / 2
 
-    def log_evidence(self, stats: GaussianStats) -> Array:
+    def log_evidence(self, stats: GaussianStats, xp: Any = special) -> Array:
         """Ratios of normalizers, written so that a row keeps its digits after 1e12 others."""
-        half, surprise = stats.count / 2, self._surprise(stats)
-        shape = log_gamma_ratio(self.shape, half) - self.shape * np.log1p(surprise / self.scale)
-        return shape - half * (LOG_2PI + np.log(self.scale + surprise)) - np.log1p(stats.count / self.count) / 2
+        half, surprise = stats.count / 2, self._surprise(stats, xp)
+        shape = xp.log_gamma_ratio(self.shape, half) - self.shape * xp.log1p(surprise / self.scale)
+        return shape - half * (LOG_2PI + xp.log(self.scale + surprise)) - xp.log1p(stats.count / self.count) / 2
 
     def log_moment(self, x: Array, s: Any) -> Array:
         """A noncentral chi-squared integral over the mean, then a Gamma integral over the precision."""
@@ -257,10 +257,9 @@ class NormalInverseGamma(Belief):
         variance = self.mean().variance
         return GaussianDensity(self.location, np.where(np.isfinite(variance), variance, ratio(self.scale, self.shape)))
 
-    def factor(self, pm: Any, name: str, stats: GaussianStats) -> None:
-        variance = pm.InverseGamma(f"{name}_variance", self.shape, self.scale, shape=self.scale.shape)
-        mean = pm.Normal(f"{name}_mean", self.location, pm.math.sqrt(variance / self.count), shape=self.scale.shape)
-        pm.Potential(name, GaussianDensity(mean, variance).log_likelihood(stats, pm.math))
+    def variables(self, pm: Any, say: Say) -> GaussianDensity:
+        variance = pm.InverseGamma(**say("sigma2"), alpha=self.shape, beta=self.scale)
+        return GaussianDensity(pm.Normal(**say("mu"), mu=self.location, tau=self.count / variance), variance)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

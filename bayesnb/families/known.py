@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb.families.base import Array, Belief, Rng
+from bayesnb import special
+from bayesnb.families.base import Array, Belief, Rng, Say
 from bayesnb.families.dirichlet import DirichletDensity, DirichletStats
 from bayesnb.families.record import Parameter, lead
 from bayesnb.special import log, ratio
@@ -25,7 +26,7 @@ class KnownDie(Belief):
     def update(self, stats: Any) -> Self:
         return self
 
-    def log_evidence(self, stats: Any) -> Array:
+    def log_evidence(self, stats: Any, xp: Any = special) -> Array:
         return self._density.log_likelihood(stats)
 
     @property
@@ -61,8 +62,8 @@ class KnownDie(Belief):
     def estimate(self, kind: str) -> DirichletDensity:
         return self._density
 
-    def factor(self, pm: Any, name: str, stats: DirichletStats) -> None:
-        pm.Potential(name, self.log_evidence(stats))
+    def variables(self, pm: Any, say: Say) -> DirichletDensity:
+        return self._density
 
     def mle(self, stats: DirichletStats) -> DirichletDensity:
         return self._density

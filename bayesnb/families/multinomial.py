@@ -13,31 +13,20 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
-from scipy.special import gammaln, polygamma, psi
+from scipy.special import polygamma, psi
 
-from bayesnb import kernels
-from bayesnb.families.base import ORDER, Array, Cells, Contributions, Parts, Rng, Stats
+from bayesnb import kernels, special
+from bayesnb.families.base import ORDER, Array, Cells, Contributions, Parts, Rng, Say, Stats
 from bayesnb.families.dirichlet import Die, DieDensity, Dirichlet, LevelStats
 from bayesnb.families.family import Family, Seen, proportions, shaped
 from bayesnb.families.leaving import PREDICTIVE, Leaving, extra_of
+from bayesnb.families.simplex import simplex
 from bayesnb.families.sums import Distinct, Entries, by_entry, nodes, row_of_entry
 from bayesnb.families.tables import Tables, by_class_ranges, by_tables
 from bayesnb.families.weight import Weight, grouped_sum
-from bayesnb.special import dot_logs, less, log, log_gamma_ratio, log_rising_binomial, ratio
-from bayesnb.views import EVERY, entries, lanes, sweeps_of
-
-
-def as_csr(x: Cells) -> sparse.csr_array:
-    counts = sparse.csr_array(x)
-    return counts if counts.dtype == float else counts.astype(float)
-
-
-def log_orders(x: Cells) -> Array:
-    """The log of the number of orders in which counts can come, `(..., k) -> (...)`; a constant in theta."""
-    logs = (
-        sparse.csr_array((gammaln(x.data + 1), x.indices, x.indptr), x.shape) if sparse.issparse(x) else gammaln(x + 1)
-    )
-    return gammaln(x.sum(axis=-1) + 1) - logs.sum(axis=-1)
+from bayesnb.families.words import as_csr, log_orders, word_orders, words_of, words_read
+from bayesnb.special import dot_logs, less, log, log_gamma_ratio, log_rising_binomial, ratio, times
+from bayesnb.views import entries, lanes, sweeps_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +69,10 @@ class MultinomialDensity(DieDensity):
     def log_likelihood(self, stats: MultinomialStats, xp: Any = np) -> Any:
         return super().log_likelihood(stats, xp) + stats.log_orders
 
+    @classmethod
+    def of_parts(cls, parts: Parts, like: Any) -> Self:
+        return cls(parts["theta{}", None][:, None])
+
     def sample(self, rng: Rng, total: int = 1) -> Array:
         return np.random.default_rng(rng).multinomial(total, self.probability).astype(float)
 
@@ -97,6 +90,13 @@ class MultinomialDensity(DieDensity):
     def _tables(self) -> Tables:
         return Tables(lambda some: (lanes(self.log_probability[some, 0]),), self.probability.shape)
 
+    def words(self, x: Cells) -> Array:
+        return words_of(x)
+
+    def contributed(self, x: Cells, power: float, words: Array | None = None) -> Array:
+        own = words_read(x, words)
+        return power * (times(own, self.log_probability[:, 0, words]) + word_orders(own))
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DirichletMultinomial(Die):
@@ -105,8 +105,8 @@ class DirichletMultinomial(Die):
     whole: ClassVar[bool] = True
     concentration: Array
 
-    def log_evidence(self, stats: MultinomialStats) -> Array:
-        return super().log_evidence(stats) + stats.log_orders
+    def log_evidence(self, stats: MultinomialStats, xp: Any = special) -> Array:
+        return super().log_evidence(stats, xp) + stats.log_orders
 
     def log_moment(self, x: Array, s: Any) -> Array:
         x = np.asarray(x, float)
@@ -210,9 +210,7 @@ class DirichletMultinomial(Die):
         return less(words.entries.added(worth(concentration[:, words.feature], words.value)), whole)
 
     def words(self, x: Cells) -> Array:
-        """Those that occur in some row."""
-        counts = as_csr(x[EVERY])
-        return np.unique(counts.indices[counts.data != 0])
+        return words_of(x)
 
     def contributions(self, x: Cells, power: float, words: Array | None = None) -> Contributions:
         """Word by word. What the whole row has, the log of its orders and the die's own total, is told by counts.
@@ -220,11 +218,11 @@ class DirichletMultinomial(Die):
         That is what a word's counts add as they are read, averaged over all orders in which the row can be read. A
         word's variance is that of its own probability; the words share one die, so the sum's is less than theirs.
         """
-        own = np.asarray(as_csr(x)[:, words].toarray())[:, None]
+        own = words_read(x, words)
         a, total = self.concentration[:, 0, words], self.concentration.sum(axis=-1)
         size = own.sum(axis=-1, keepdims=True)
         share, seen = ratio(own, size), own > 0
-        orders = power * (share * gammaln(size + 1) - gammaln(own + 1))
+        orders = power * word_orders(own)
         with np.errstate(invalid="ignore"):  # a word that does not occur may have no concentration
             mean = np.where(seen, power * own * (psi(a) - psi(total)), 0.0) + orders
             squares = np.where(seen, (power * own) ** 2 * polygamma(1, a), 0.0)
@@ -244,9 +242,8 @@ class DirichletMultinomial(Die):
     def estimate(self, kind: str) -> MultinomialDensity:
         return MultinomialDensity(self.mean() if kind == "mean" else self.mode())
 
-    def factor(self, pm: Any, name: str, stats: MultinomialStats) -> None:
-        probability = pm.Dirichlet(f"{name}_probability", self.concentration)
-        pm.Potential(name, MultinomialDensity(probability).log_likelihood(stats, pm.math))
+    def variables(self, pm: Any, say: Say) -> MultinomialDensity:
+        return MultinomialDensity(simplex(pm, say("theta{}"), self.concentration[:, 0])[:, None])
 
 
 def _powers(a: Array, count: Array, tilt: float) -> Array:
@@ -292,3 +289,6 @@ class Multinomial(Family):
         unit = self.smoothed(stats, 1.0, "mean").belief(stats).concentration[:, 0]
         levels = np.arange(unit.shape[1])
         return Seen(stats.counts[:, 0], unit, np.zeros_like(levels), levels)
+
+    def of_levels(self, concentration: Any, stats: MultinomialStats) -> DirichletMultinomial:
+        return DirichletMultinomial.raw(concentration[:, None])

@@ -134,6 +134,9 @@ class GaussianDensity(Density):
         spread = stats.ssd + stats.count * (stats.mean - self.mean) ** 2
         return -(stats.count * (LOG_2PI + xp.log(self.variance)) + spread / self.variance) / 2
 
+    def cell(self, pm: Any) -> tuple[Any, dict[str, Any]]:
+        return pm.Normal, {"mu": self.mean, "sigma": pm.math.sqrt(self.variance)}
+
     @property
     def proper(self) -> Array:
         return (self.variance > 0) & np.isfinite(self.variance)

@@ -13,10 +13,10 @@ from operator import add
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.special import gammaln, polygamma, psi, xlogy
+from scipy.special import gammaln, polygamma, psi
 
-from bayesnb import kernels
-from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Stats
+from bayesnb import kernels, special
+from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Say, Stats
 from bayesnb.families.family import Family, Seen, shaped
 from bayesnb.families.leaving import PREDICTIVE, Leaving, extra_of
 from bayesnb.families.record import Parameter, checked, silent
@@ -94,6 +94,9 @@ class PoissonDensity(Density):
     def _tables(self) -> Tables:
         return Tables(lambda some: (lanes(self.rate[some]), lanes(self.log_rate[some])), self.rate.shape)
 
+    def cell(self, pm: Any) -> tuple[Any, dict[str, Any]]:
+        return pm.Poisson, {"mu": self.rate}
+
     @property
     def proper(self) -> Array:
         return np.isfinite(self.rate)
@@ -132,9 +135,9 @@ class Gamma(Belief):
     def update(self, stats: PoissonStats) -> Self:
         return type(self)(self.shape + stats.events, self.rate + stats.count)
 
-    def log_evidence(self, stats: PoissonStats) -> Array:
-        scale = -self.shape * np.log1p(stats.count / self.rate) - xlogy(stats.events, self.rate + stats.count)
-        return log_gamma_ratio(self.shape, stats.events) + scale - stats.log_factorial
+    def log_evidence(self, stats: PoissonStats, xp: Any = special) -> Array:
+        scale = -self.shape * xp.log1p(stats.count / self.rate) - stats.events * xp.log(self.rate + stats.count)
+        return xp.log_gamma_ratio(self.shape, stats.events) + scale - stats.log_factorial
 
     def log_predictive(self, x: Array) -> Array:
         x = np.asarray(x, float)
@@ -232,9 +235,8 @@ class Gamma(Belief):
     def estimate(self, kind: str) -> PoissonDensity:
         return PoissonDensity(self.mean() if kind == "mean" else self.mode())
 
-    def factor(self, pm: Any, name: str, stats: PoissonStats) -> None:
-        rate = pm.Gamma(f"{name}_rate", self.shape, self.rate, shape=self.rate.shape)
-        pm.Potential(name, PoissonDensity(rate).log_likelihood(stats, pm.math))
+    def variables(self, pm: Any, say: Say) -> PoissonDensity:
+        return PoissonDensity(pm.Gamma(**say("rate"), alpha=self.shape, beta=self.rate))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

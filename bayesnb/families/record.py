@@ -27,6 +27,14 @@ class Record:
             if is_array and name not in self.layout:
                 object.__setattr__(self, name, np.asarray(value, float))
 
+    @classmethod
+    def raw(cls, *values: Any) -> Self:
+        """The record of these fields as they are, unchecked: PyMC's variables, say."""
+        record = object.__new__(cls)
+        for name, value in zip(cls.__match_args__, values, strict=True):  # type: ignore[attr-defined]
+            object.__setattr__(record, name, value)
+        return record
+
     def map(self, change: Callable[..., Array], *others: Self) -> Self:
         """The record of `change(array, ...)`, field by field."""
         names = self.__match_args__  # type: ignore[attr-defined]

@@ -7,7 +7,7 @@ class, both are the same model. Dice, coins, words, Poisson counts, and Gaussian
 have a log p(y | x) of this form; Gaussians with variances of their own do with squares.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -42,10 +42,10 @@ class Logistic(Drawn):
         Terms are centred; numbers and counts are divided by their sd, and so are squares of numbers that were divided.
     intercept_scale : prior sd of the log-odds of any two classes where all terms are 0, at an average row
     draws, tune, chains : draws of each chain, after so many steps of tuning
-    cores : how many chains run at once, default PyMC's
     rng : None, a seed, or numpy.random.Generator
-    sampler : None for PyMC's default, or the name of what it is to sample with, such as "pymc" or "nutpie"
-    progressbar : whether to show how far the chains are
+    sampler : None, "nutpie", "pymc", "numpyro" or "blackjax"; None is nutpie where it is installed
+    progressbar : whether to show how far the chains are; None: on a terminal
+    sampling : more arguments of `pm.sample`, such as {"cores": 1}
     n_jobs : number of threads that predict, default the cores that this process may use
 
     Attributes
@@ -86,10 +86,10 @@ class Logistic(Drawn):
         draws: int = 1000,
         tune: int = 1000,
         chains: int = 4,
-        cores: int | None = None,
         rng: Any = None,
         sampler: str | None = None,
         progressbar: bool | None = None,
+        sampling: Mapping[str, Any] | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.families = families
@@ -99,10 +99,10 @@ class Logistic(Drawn):
         self.draws = draws
         self.tune = tune
         self.chains = chains
-        self.cores = cores
         self.rng = rng
         self.sampler = sampler
         self.progressbar = progressbar
+        self.sampling = sampling
         self.n_jobs = n_jobs
 
     def build(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
@@ -115,7 +115,7 @@ class Logistic(Drawn):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Sample the coefficients given a table and its labels; what was learnt before is forgotten."""
-        plan = Plan(self.draws, self.tune, self.chains, self.cores, self.rng, self.sampler, self.progressbar)
+        plan = Plan(self.draws, self.tune, self.chains, self.rng, self.sampler, self.progressbar, self.sampling or {})
         prior, (estimator, problem) = self._prior(), self._learn(X, y, sample_weight)
         tree = export.regression.finished(sample(build(problem, prior), plan))
         self.__dict__.pop("feature_names_in_", None)

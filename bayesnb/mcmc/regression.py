@@ -16,8 +16,8 @@ import numpy as np
 
 from bayesnb import export
 from bayesnb.families.base import Array
+from bayesnb.mcmc.backend import pymc
 from bayesnb.mcmc.design import Design
-from bayesnb.mcmc.sampling import pymc
 from bayesnb.model import Rows
 
 

@@ -3,19 +3,25 @@
 Given any one draw everything else is conjugate and is integrated out, so answers are means over draws of closed forms.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn, Self
 
 import numpy as np
 
 from bayesnb import export
 from bayesnb.classifier.judging import TARGETS, Judged
+from bayesnb.classifier.learning import unchanged_on_error
 from bayesnb.evaluate.leaving import Pointwise
 from bayesnb.families.base import Array, Cells
+from bayesnb.families.known import KnownDie
+from bayesnb.mcmc.build import Blueprint, Data, assemble
 from bayesnb.mcmc.drawn import NUMBERS, Drawn, Weighed, thinned
+from bayesnb.mcmc.draws import ensemble_of
 from bayesnb.mcmc.ensemble import Ensemble
 from bayesnb.mcmc.explaining import explain
 from bayesnb.mcmc.judging import Judge, Judgement, draws_for, tell_pareto
+from bayesnb.mcmc.options import Options
+from bayesnb.mcmc.sampling import Plan, sample
 from bayesnb.mcmc.scoring import Mixed, Reading
 from bayesnb.mcmc.weights import tell_degenerate
 from bayesnb.model import Rows
@@ -29,7 +35,57 @@ class Sampled(Drawn):
 
     estimator_: Judged
     ensemble_: Ensemble
+    datatree_: Any
     seed_: int
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        hierarchical: Any = False,
+        scale_prior: str | None = None,
+        student: Any = False,
+        label_noise: Any = None,
+        collapse: bool = True,
+        draws: int = 1000,
+        tune: int = 1000,
+        chains: int = 4,
+        rng: Any = None,
+        sampler: str | None = None,
+        progressbar: bool | None = None,
+        sampling: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.hierarchical = hierarchical
+        self.scale_prior = scale_prior
+        self.student = student
+        self.label_noise = label_noise
+        self.collapse = collapse
+        self.draws = draws
+        self.tune = tune
+        self.chains = chains
+        self.rng = rng
+        self.sampler = sampler
+        self.progressbar = progressbar
+        self.sampling = sampling
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, unlabelled: Any = None) -> Self:
+        """Sample what has no closed form, given labelled rows and, beside them, rows without labels."""
+        rng = np.random.default_rng(self.rng)
+        chains = Plan(self.draws, self.tune, self.chains, rng, self.sampler, self.progressbar, self.sampling or {})
+        plan = Blueprint.of(Data.of(self.estimator, X, y, sample_weight, unlabelled), self._options)
+        theta = plan.nothing_left or not self.collapse
+        traces = sample(assemble(plan, theta), chains)
+        with unchanged_on_error(self):
+            self._answer_by(
+                plan.data.estimator, ensemble_of(traces, plan, theta), chains.chains, int(rng.integers(1 << 31))
+            )
+            self.datatree_ = self._datatree(traces, plan.data.index, plan.data.codes)
+        return self
+
+    @property
+    def _options(self) -> Options:
+        return Options(self.hierarchical, self.scale_prior, self.student, self.label_noise)
 
     def _answer_by(self, estimator: Judged, ensemble: Ensemble, chains: int, seed: int) -> Self:
         """Take an ensemble that was sampled, chain after chain, and the fitted estimator that read its table."""
@@ -135,6 +191,14 @@ class Sampled(Drawn):
     def _learnt_rows(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Array, Rows]:
         self._check_fitted()
         return self.estimator_._learnt_rows(X, y, sample_weight)
+
+    def _datatree(self, traces: Any, index: Array | None = None, codes: Array | None = None) -> Any:
+        """What the sampler returned with theta of every draw; labels of rows that were learnt, as places, if given."""
+        layout = export.names.Layout(self.classes_, self.estimator_.schema_.blocks)
+        plan = export.draws.Plan(self.draws_, self.chains_, None)
+        given = self.ensemble_.class_prob is None and isinstance(self.ensemble_.die, KnownDie)
+        thetas = export.sampled.Thetas(plan, layout, self._reading.thetas, given)
+        return export.sampled.tree(traces, thetas, self.estimator_.temper_, index, codes)
 
     @property
     def _reading(self) -> Reading:

@@ -46,9 +46,10 @@ class Timing:
     @property
     def failed(self) -> bool:
         """The goals are meant for two threads; where a second one gains nothing, less is asked in proportion."""
+        threads = min(1, self.gain / GAIN)
         if self.floor is not None:
-            return self.times < self.floor
-        return self.share is not None and self.share < min(1, self.gain / GAIN) / SLACK
+            return self.times < self.floor * threads
+        return self.share is not None and self.share < threads / SLACK
 
     def __str__(self) -> str:
         goal = f"{self.target:g} times" if self.target is not None else f"{1e6 * (self.limit or 0):g} µs"

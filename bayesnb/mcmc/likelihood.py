@@ -1,0 +1,98 @@
+"""The likelihood of one block in a PyMC model: of its stats, or row by row.
+
+    stats        a potential: all rows of a class at once
+    rows         observed variables, one a cell, from which PyMC draws and whose log-likelihoods it computes
+    row scores   log p(x | theta) of every row under every class, for rows whose class is not certain
+
+Missing cells are left out; a row's weight is a power of its likelihood.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from bayesnb.families.base import Array, Cells
+from bayesnb.families.weight import one_hot
+from bayesnb.mcmc.names import Say
+from bayesnb.schema import Block
+from bayesnb.uncertainty.draws import refuse_large
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows as PyMC reads them: the places of their classes, a number or a variable each, and their weights."""
+
+    codes: Any
+    weight: Array | None = None
+
+    def likelihood(
+        self, pm: Any, said: dict[str, Any], kind: Any, parameters: dict[str, Any], x: Array, at: Array
+    ) -> None:
+        """Cells `x` of the rows `at`: observed, or a potential where rows have weights."""
+        if self.weight is None:
+            kind(**said, **parameters, observed=x)
+        else:
+            logs = pm.logp(kind.dist(**parameters), x)
+            weight = self.weight[at].reshape(-1, *[1] * (logs.ndim - 1))
+            pm.Potential(said["name"], (weight * logs).sum())
+
+
+def by_rows(pm: Any, block: Block, density: Any, cells: Cells, rows: Rows, say: Say) -> None:
+    """Every cell that is there given its row's class."""
+    name = say.observed
+    if block.family.whole:
+        _words(pm, density, cells, rows, {"name": name, "dims": ("obs_id", say.axis)})
+    elif block.levels:
+        _levels(pm, block, density, np.asarray(cells[:]), rows, say)
+    else:
+        x = dense(cells)
+        kind, parameters = density.cell(pm)
+        at, feature = np.nonzero(~np.isnan(x))
+        if len(at) == x.size:
+            parameters = {key: value[rows.codes] for key, value in parameters.items()}
+            rows.likelihood(pm, {"name": name, "dims": ("obs_id", say.axis)}, kind, parameters, x, np.arange(len(x)))
+        else:
+            parameters = {key: value[rows.codes[at], feature] for key, value in parameters.items()}
+            rows.likelihood(pm, {"name": name}, kind, parameters, x[at, feature], at)
+
+
+def _levels(pm: Any, block: Block, density: Any, codes: Array, rows: Rows, say: Say) -> None:
+    starts = np.concatenate([[0], np.cumsum(block.sizes)])
+    for j in range(len(block.sizes)):
+        at = np.flatnonzero(codes[:, j] >= 0)
+        said: dict[str, Any] = {"name": f"{say.observed}_{say('theta{}', j)['name'].removeprefix('theta_')}"}
+        if len(at) == len(codes):
+            said["dims"] = ("obs_id",)
+        theta = density.probability[:, starts[j] : starts[j + 1]]
+        if len(at):
+            rows.likelihood(pm, said, pm.Categorical, {"p": theta[rows.codes[at]]}, codes[at, j], at)
+
+
+def _words(pm: Any, density: Any, cells: Cells, rows: Rows, said: dict[str, Any]) -> None:
+    x = dense(cells)
+    if (x != np.floor(x)).any():
+        raise ValueError("likelihood='rows' needs counts: fractions of a word have no distribution. Use 'statistics'.")
+    parameters = {"n": x.sum(axis=1).astype(int), "p": density.probability[:, 0][rows.codes]}
+    rows.likelihood(pm, said, pm.Multinomial, parameters, x.astype(int), np.arange(len(x)))
+
+
+def row_scores(pm: Any, block: Block, density: Any, cells: Cells, xp: Any) -> Any:
+    """log p(x | theta) of every row and class, `(r, c)`."""
+    rows = cells.shape[0]
+    if not density.sufficient:
+        x = dense(cells)
+        kind, parameters = density.cell(pm)
+        logs = pm.logp(kind.dist(**parameters), np.nan_to_num(x)[:, None])
+        return xp.where(np.isnan(x)[:, None], 0.0, logs).sum(axis=-1)
+    own = block.observe(cells, one_hot(np.arange(rows), rows), 1)
+    return density.log_likelihood(own[:, None], xp).sum(axis=-1)
+
+
+def dense(cells: Cells) -> Array:
+    """All cells as numbers; an error before they take more memory than they may."""
+    rows, columns = cells.shape
+    refuse_large(f"{rows} rows of {columns} columns", 8.0 * rows * columns, "Use likelihood='statistics'.")
+    x = cells[:]
+    return np.asarray(x.toarray() if sparse.issparse(x) else x, float)

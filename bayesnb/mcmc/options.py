@@ -1,0 +1,45 @@
+"""What may be asked of a model beyond its conjugate form."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+from bayesnb.families import Beta
+from bayesnb.schema import Block
+
+SCALES = (None, "half-normal", "log-normal")
+
+
+@dataclass(frozen=True)
+class Options:
+    """Each as in `mcmc.fit`."""
+
+    hierarchical: Any = False
+    scale_prior: str | None = None
+    student: Any = False
+    label_noise: Any = None
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.hierarchical, bool) or self.hierarchical == "base"):
+            raise ValueError(f"hierarchical must be True, False or 'base', got {self.hierarchical!r}.")
+        if self.scale_prior not in SCALES:
+            raise ValueError(f"scale_prior must be None, 'half-normal' or 'log-normal', got {self.scale_prior!r}.")
+        if not isinstance(self.student, bool) and not (isinstance(self.student, Real) and float(self.student) > 0):
+            raise ValueError(f"student must be True, False or the degrees of freedom, got {self.student!r}.")
+        noise = self.label_noise
+        if not (noise is None or isinstance(noise, Beta) or (isinstance(noise, Real) and 0 <= float(noise) < 1)):
+            raise ValueError(
+                f"label_noise must be None, the probability that a label is wrong, below 1, or a Beta, got {noise!r}."
+            )
+
+    def check(self, blocks: Sequence[Block]) -> None:
+        """Raise for an option that no column of the model has a use for."""
+        gaussian = any(block.family.dial == "normal" for block in blocks)
+        for name, value in (("scale_prior", self.scale_prior), ("student", self.student)):
+            if value and not gaussian:
+                raise ValueError(f"{name}={value!r} is about Gaussian columns, and the model has none. Leave it out.")
+        if self.hierarchical == "base" and not any(block.family.dial == "die" for block in blocks):
+            raise ValueError(
+                "hierarchical='base' is about columns of levels, flags and words, and the model has none. Say True."
+            )
