@@ -168,8 +168,8 @@ def test_scikit_learns_penalised_estimate_is_the_mode(line: tuple[Array, Array])
     twin = Twin(Logistic(intercept_scale=1e4).build(x, y))
     names = [own.name for own in twin.model.value_vars]
     ones = twin.effects({name: np.ones(np.shape(own)) for name, own in twin.model.initial_point().items()})
-    units = dict(zip(("coefficient", "intercept"), (float(np.diff(own.ravel())[0]) for own in ones), strict=True))
-    found = {"coefficient": fitted.coef_[0, 0], "intercept": fitted.intercept_[0]}
+    units = dict(zip(("rotated", "intercept"), (float(np.diff(own.ravel())[0]) for own in ones), strict=True))
+    found = {"rotated": fitted.coef_[0, 0], "intercept": fitted.intercept_[0]}
     wanted = {name: found[name.split("_")[0]] / units[name.split("_")[0]] for name in names}
     slope = twin.model.compile_dlogp(jacobian=False, mode=QUICK)
 

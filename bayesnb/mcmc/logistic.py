@@ -53,8 +53,8 @@ class Logistic(Drawn):
     classes_ : the labels, sorted
     estimator_ : NaiveBayes on the same rows: the generative twin, whose schema reads tables
     datatree_ : PyMC's draws, in ArviZ's groups: `posterior` has `intercept` (class) and `coefficient` (feature, class),
-        on the terms' scales, as the model of `build` has them. `feature` names terms: `weight`, `weight^2`,
-        `colour=red`.
+        on the terms' scales. `feature` names terms: `weight`, `weight^2`, `colour=red`. `rotated` (axis, class) is what
+        was sampled, the coefficients along the terms' principal axes.
     design_ : how terms are made of cells
 
     Notes
@@ -108,8 +108,8 @@ class Logistic(Drawn):
     def build(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """The pm.Model of these rows, not yet sampled, to look at or to change.
 
-        Its variables are `intercept` (class) and `coefficient` (feature, class); `y` (obs_id) is observed, so that
-        `pm.compute_log_likelihood(datatree_, model=...)` works, unless rows have weights.
+        Its variables are those of `datatree_`; `y` (obs_id) is observed, so that `pm.compute_log_likelihood(datatree_,
+        model=...)` works, unless rows have weights.
         """
         return build(self._learn(X, y, sample_weight)[1], self._prior())
 

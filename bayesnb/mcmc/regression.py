@@ -6,6 +6,10 @@
 Sums of 0 single no class out. A ZeroSumNormal of sd s is a normal with covariance s**2 (I - 1/c), so the difference
 between any two classes has the sd s * sqrt(2), however many classes there are: the log-odds of two classes are given
 the scales asked for, and with two classes this is the usual logistic regression.
+
+What is sampled are the coefficients along the principal axes of the terms. Their prior is the same along any axes, and
+on these the posterior is nearly that of independent numbers: terms that say much the same, or the levels of a column,
+whose terms add up to 0, would leave narrow ridges.
 """
 
 from dataclasses import dataclass
@@ -19,6 +23,8 @@ from bayesnb.families.base import Array
 from bayesnb.mcmc.backend import pymc
 from bayesnb.mcmc.design import Design
 from bayesnb.model import Rows
+
+MOST = 2000  # terms whose axes are turned
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,20 +51,31 @@ class Prior:
                 raise ValueError(f"{name} must be a positive number, got {value!r}.")
 
 
+def principal_axes(terms: Array, counts: Array) -> Array:
+    """Orthonormal directions in which the terms do not vary together, `(r, k), (r,) -> (k, k)`."""
+    if terms.shape[1] > MOST:
+        return np.eye(terms.shape[1])  # finding others would take long
+    return np.linalg.eigh((terms * counts[:, None]).T @ terms)[1]
+
+
 def build(problem: Problem, prior: Prior) -> Any:
     """The pm.Model. Rows that have weights are a potential, as no distribution has such powers."""
     pm = pymc()
     coordinate, rows = export.names.coordinate, problem.rows
+    terms = problem.design.terms(rows.cells)
+    axes = principal_axes(terms, rows.counts)
     coords = {
         "class": coordinate(problem.classes),
         "feature": coordinate(problem.design.names),
+        "axis": np.arange(len(axes)),
         "obs_id": coordinate(problem.index),
     }
     with pm.Model(coords=coords) as model:
         sd, own = prior.scale / np.sqrt(2), prior.intercept_scale / np.sqrt(2)
-        coefficient = pm.ZeroSumNormal("coefficient", sigma=sd, dims=("feature", "class"))
+        rotated = pm.ZeroSumNormal("rotated", sigma=sd, dims=("axis", "class"))
+        pm.Deterministic("coefficient", pm.math.dot(axes, rotated), dims=("feature", "class"))
         intercept = pm.ZeroSumNormal("intercept", sigma=own, dims="class")
-        score = intercept + pm.math.dot(problem.design.terms(rows.cells), coefficient)
+        score = intercept + pm.math.dot(terms @ axes, rotated)
         if rows.weight is None:
             pm.Categorical("y", logit_p=score, observed=rows.codes, dims="obs_id")
         else:
