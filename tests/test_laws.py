@@ -320,15 +320,17 @@ def test_pymc_agrees_with_the_update_and_the_evidence(case: Case) -> None:
     models = []
     for belief, data in ((case.prior, seen), (case.posterior, 0 * seen)):
         with pm.Model() as model:
-            belief.factor(pm, "x", data)
-        model = remove_value_transforms(model)
-        models.append(model.compile_logp(jacobian=False))
+            theta = belief.variables(pm, lambda symbol, feature=None: {"name": f"{symbol}_{feature}", "dims": None})
+            pm.Potential("x", theta.log_likelihood(data, pm.math).sum())
+        models.append(remove_value_transforms(model).compile_logp(jacobian=False))
     evidence = case.prior.log_evidence(seen).sum()
     rng = np.random.default_rng(2)
     for _ in range(20):
-        theta = case.posterior.sample(rng)
-        if case.name == "categorical":
-            point = {f"x_{f}_probability": theta.probability[:, theta.span(f)] for f in range(len(SIZES))}
-        else:
-            point = {f"x_{name}": getattr(theta, name) for name in names(theta) if name != "complement"}
+        drawn = case.posterior.sample(rng)
+        point = {f"{symbol}_{feature}": array for (symbol, feature), array in drawn.parts().items()}
         assert models[0](point) - models[1](point) == pytest.approx(evidence, rel=1e-10)
+
+
+def test_a_density_is_made_again_of_its_parts(case: Case) -> None:
+    drawn = case.posterior.sample(np.random.default_rng(3))
+    same(type(drawn).of_parts(drawn.parts(), drawn), drawn)

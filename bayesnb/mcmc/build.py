@@ -83,7 +83,7 @@ class Blueprint:
     @property
     def conjugate(self) -> list[bool]:
         """Of every block whether theta can be integrated out, given the parameters of its prior."""
-        return [not self.mixed and prior.conjugate and not self.heavy(b) for b, prior in enumerate(self.priors)]
+        return [not self.mixed and not self.heavy(b) for b in range(len(self.priors))]
 
     def heavy(self, b: int) -> bool:
         """Whether a block's cells have Student's distribution."""

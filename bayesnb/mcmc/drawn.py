@@ -15,10 +15,9 @@ from scipy.special import xlogy
 from bayesnb import export
 from bayesnb.classifier.answering import Answering
 from bayesnb.classifier.doubting import is_observed
-from bayesnb.evaluate.leaving import Pointwise
 from bayesnb.families.base import Array, Cells
 from bayesnb.mcmc.weights import effective, quantiles, shares, tell_degenerate
-from bayesnb.model import Rows, normalise
+from bayesnb.model import normalise
 from bayesnb.table import open_table
 from bayesnb.uncertainty.entropies import split
 
@@ -47,14 +46,6 @@ class Drawn(Answering):
     def _log_density(self, cells: Sequence[Cells]) -> Array | None:
         """log p(x | D), `(r,)`, or None where the model says nothing about x."""
         return None
-
-    def _learnt_rows(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Array, Rows]:
-        """Rows that were learnt from, and their names; an error for any others."""
-        raise AssertionError("a subclass knows its rows")
-
-    def _left_out(self, rows: Rows, target: str) -> Pointwise:
-        """How well every row is predicted from all other rows."""
-        raise AssertionError("a subclass scores rows")
 
     def _quiet_joint(self, X: Any) -> tuple[Array, Sequence[Cells]]:
         """`_joint` without a warning about weights: laws have weights of their own."""

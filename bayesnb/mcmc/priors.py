@@ -7,6 +7,7 @@ about its logarithm, a factor of 4.5 either way.
     rates                  rate_c ~ Gamma(shape, shape / mean)           of each column
     Gaussians              variance_c ~ InverseGamma(shape, shape * typical)
                            mean_c | variance_c ~ Normal(mean, spread**2 * variance_c)
+                           or sqrt(variance_c) ~ HalfNormal(width), or ~ LogNormal(mean, spread)
 
 Given these the classes are conjugate as ever, so theta is integrated out: the classes of a column share what they say
 about them, and each of them borrows from the others. Gelman et al. (2013), Bayesian Data Analysis, chapter 5.
@@ -14,16 +15,16 @@ about them, and each of them borrows from the others. Gelman et al. (2013), Baye
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from bayesnb.families import Gamma, NormalInverseGamma
 from bayesnb.families.base import Array, Belief
 from bayesnb.families.family import Family, Seen
-from bayesnb.families.normal import GaussianDensity
+from bayesnb.families.level import NormalMean
 from bayesnb.mcmc.backend import tensors
 from bayesnb.mcmc.ensemble import Given, Same
 from bayesnb.mcmc.names import Say
@@ -39,8 +40,6 @@ class Prior(ABC):
     family: Family
     declared: Belief
     stats: Any
-
-    conjugate: ClassVar[bool] = True  # given its own parameters
 
     @abstractmethod
     def theta(self, pm: Any, say: Say) -> Any:
@@ -92,7 +91,7 @@ class Learned(Prior):
     def given(self, draws: Draws, say: Say) -> Given:
         classes = len(self.stats)
         own = {name: draws[say.hyper(name)["name"]] for name in self.learned}
-        own = {name: array.reshape(len(array), 1, -1) for name, array in own.items()}
+        own = {name: array if array.ndim == 3 else array.reshape(len(array), 1, -1) for name, array in own.items()}
 
         def at(some: Array) -> Belief:
             fields = self.fields({name: array[some] for name, array in own.items()})
@@ -194,46 +193,48 @@ class LearnedNormals(Learned):
 
 
 @dataclass(frozen=True, eq=False)
-class Scaled(Prior):
-    """Gaussians whose standard deviations have a half-normal or a log-normal prior, as wide as the declared one says.
+class Scaled(Learned):
+    """Standard deviations with a half-normal or a log-normal prior, as wide as the declared one says; means as ever.
 
-    With `hierarchy` its parameters are learned, and those of the means.
+    With `hierarchy` the parameters of both are learned.
     """
 
     kind: str = "half-normal"
     hierarchy: bool = False
 
-    conjugate = False
+    @property
+    def learned(self) -> tuple[str, ...]:
+        return ("sigma", "mu_mean", "mu_spread") if self.hierarchy else ("sigma",)
 
-    def theta(self, pm: Any, say: Say) -> GaussianDensity:
+    def parameters(self, pm: Any, say: Say) -> dict[str, Any]:
         own = typical_normal(self.declared)
-        width = np.sqrt(own.scale / own.shape)
-        sigma = self._sigma(pm, say, width)
-        if self.hierarchy:
-            learned = means(pm, say, own)
-            mean, spread = learned["mu_mean"], learned["mu_spread"]
-        else:
-            mean, spread = self.declared.location, self.declared.count**-0.5  # type: ignore[attr-defined]
-        variance = pm.Deterministic(**say("sigma2"), var=sigma**2)
-        return GaussianDensity(pm.Normal(**say("mu"), mu=mean, sigma=spread * sigma), variance)
+        sigma = self._sigma(pm, say, np.sqrt(own.scale / own.shape))
+        return {"sigma": sigma} | (means(pm, say, own) if self.hierarchy else {})
 
     def _sigma(self, pm: Any, say: Say, width: Array) -> Any:
         said = say.hyper("sigma", *say("sigma2")["dims"])
         if self.kind == "half-normal":
-            learned = (
-                pm.LogNormal(**say.hyper("sigma_width"), mu=np.log(width), sigma=WIDE) if self.hierarchy else width
-            )
-            return pm.HalfNormal(**said, sigma=learned)
+            known = not self.hierarchy
+            wide = width if known else pm.LogNormal(**say.hyper("sigma_width"), mu=np.log(width), sigma=WIDE)
+            return pm.HalfNormal(**said, sigma=wide)
         if not self.hierarchy:
             return pm.LogNormal(**said, mu=np.log(width), sigma=1.0)
         typical = pm.Normal(**say.hyper("log_sigma_mean"), mu=np.log(width), sigma=WIDE)
-        return pm.LogNormal(**said, mu=typical, sigma=pm.HalfNormal(**say.hyper("log_sigma_spread"), sigma=1.0))
+        spread = pm.HalfNormal(**say.hyper("log_sigma_spread"), sigma=1.0)
+        apart = pm.Normal(f"{said['name']}_variate", 0.0, 1.0, dims=said["dims"])  # a spread near 0 is no dead end
+        return pm.Deterministic(**said, var=pm.math.exp(typical + spread * apart))
 
-    def evidence(self, pm: Any, say: Say) -> Any:
-        raise AssertionError("asked of conjugate priors")
+    def theta(self, pm: Any, say: Say) -> Any:
+        density = super().theta(pm, say)
+        return replace(density, variance=pm.Deterministic(**say("sigma2"), var=density.variance))
 
-    def given(self, draws: Draws, say: Say) -> Given:
-        raise AssertionError("asked of conjugate priors")
+    def fields(self, values: Mapping[str, Any]) -> tuple[Any, ...]:
+        if self.hierarchy:
+            return values["mu_mean"], values["mu_spread"] ** -2, values["sigma"] ** 2
+        return self.declared.location, self.declared.count, values["sigma"] ** 2  # type: ignore[attr-defined]
+
+    def made(self, *fields: Any) -> Belief:
+        return NormalMean.raw(*fields)
 
 
 def means(pm: Any, say: Say, own: NormalInverseGamma) -> dict[str, Any]:

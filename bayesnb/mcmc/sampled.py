@@ -31,7 +31,19 @@ EXPLAINED = 200  # draws
 
 
 class Sampled(Drawn):
-    """Answers of an ensemble of conjugate models, one for each draw of what is not conjugate."""
+    """An estimator's model, sampled with PyMC: an ensemble of conjugate models, one for each draw of what is not.
+
+    Parameters
+    ----------
+    estimator : NaiveBayes or a preset, whose families and priors are taken
+    others : as in `fit`
+
+    Attributes
+    ----------
+    datatree_ : what was drawn, in ArviZ's groups
+    estimator_ : the estimator in closed form, fitted on the same rows
+    classes_ : the labels, sorted
+    """
 
     estimator_: Judged
     ensemble_: Ensemble
@@ -82,6 +94,11 @@ class Sampled(Drawn):
             )
             self.datatree_ = self._datatree(traces, plan.data.index, plan.data.codes)
         return self
+
+    @classmethod
+    def options(cls) -> tuple[str, ...]:
+        """The names of what may be said beside the estimator."""
+        return tuple(name for name in cls._get_param_names() if name != "estimator")
 
     @property
     def _options(self) -> Options:

@@ -15,6 +15,7 @@ from bayesnb import export
 from bayesnb.mcmc.backend import pymc
 
 SAMPLERS = ("nutpie", "pymc", "numpyro", "blackjax")
+ACCEPT = 0.95  # hierarchies have narrow places
 R_HAT, FEWEST = 1.01, 100  # Vehtari et al. (2021), Rank-normalization, folding, and localization; draws of each chain
 
 
@@ -52,9 +53,11 @@ def sample(model: Any, plan: Plan) -> Any:
     shown = sys.stderr.isatty() if plan.progressbar is None else plan.progressbar
     said = {"nuts_sampler": plan.chosen, "progressbar": shown, "quiet": not shown, "compute_convergence_checks": False}
     said |= {"draws": int(plan.draws), "tune": int(plan.tune), "chains": int(plan.chains)}
+    said |= {"target_accept": ACCEPT} if plan.chosen in ("nutpie", "pymc") else {}
     said["random_seed"] = int(np.random.default_rng(plan.rng).integers(1 << 31))
     with model:
         tree = pymc().sample(**said | dict(plan.more))
+    tree["posterior"] = export.sampled.without(tree["posterior"], "_variate")
     tell_trouble(tree)
     return tree
 
@@ -76,7 +79,7 @@ def tell_trouble(tree: Any) -> None:
     if found.divergences:
         said.append(
             f"{found.divergences} of {found.draws} draws diverged: some region was not reached, so what is learnt may "
-            "be wrong. Try target_accept=0.95 or more, or a prior that says more."
+            "be wrong. Try target_accept=0.99, more `tune`, or a prior that says more."
         )
     if said:
         warnings.warn(" ".join(said), SamplingWarning, skip_file_prefixes=(str(Path(__file__).parent.parent),))
