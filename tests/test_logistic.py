@@ -1,5 +1,6 @@
 """Logistic regression sampled with PyMC: its log-density, its draws, and what they say of rows."""
 
+import pickle
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -338,6 +339,7 @@ def test_loo_is_arvizs_own_and_stands_beside_that_of_naive_bayes(three: Logistic
 def test_decisions_and_scikit_learns_conventions_hold(two: Logistic, line: tuple[Array, Array]) -> None:
     x, y = line
     assert two.n_features_in_ == 1
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(two)).predict_proba(x), two.predict_proba(x))
     assert two.classes_.tolist() == [False, True]
     assert clone(two).get_params() == two.get_params()
     assert two.score(x, y) > 0.6
@@ -355,6 +357,10 @@ def test_what_cannot_be_a_regression_is_an_error_that_says_so(line: tuple[Array,
     x, y = line
     with pytest.raises(ValueError, match="one class"):
         Logistic().build(x, np.zeros(len(x), int))
+    with pytest.raises(ValueError, match="not fitted yet, and sampling takes its time"):
+        compare({"naive Bayes": NaiveBayes(), "logistic": Logistic()}, x, y)
+    with pytest.raises(ValueError, match="draws must be a whole number"):
+        Logistic(draws=0).fit(x, y)
     with pytest.raises(ValueError, match="scale must be a positive number, got 0"):
         Logistic(scale=0).build(x, y)
     with pytest.raises(ValueError, match="intercept_scale must be a positive number, got inf"):
