@@ -8,8 +8,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from bayesnb import export
+from bayesnb.evaluate.leaving import Pointwise
 from bayesnb.families.base import Array, Cells
-from bayesnb.model import normalise
+from bayesnb.model import Rows, normalise
 from bayesnb.table import nested, open_table
 from bayesnb.uncertainty.decision import Losses, checked_abstain, decide
 
@@ -28,6 +29,14 @@ class Answering(ClassifierMixin, BaseEstimator):
     def _refuse_row(self, row: int, cells: Sequence[Cells]) -> NoReturn:
         """Say why a row has no answer."""
         raise AssertionError("a subclass knows why")
+
+    def _learnt_rows(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Array, Rows]:
+        """Rows that were learnt from, and their names; an error for any others."""
+        raise AssertionError("a subclass knows its rows")
+
+    def _left_out(self, rows: Rows, target: str) -> Pointwise:
+        """How well every row is predicted from all other rows."""
+        raise AssertionError("a subclass scores rows")
 
     def _check_fitted(self) -> None:
         """Raise scikit-learn's error where `fit` was not called yet."""

@@ -7,13 +7,13 @@ import numpy as np
 
 from bayesnb import export
 from bayesnb.classifier import Classifier, check_estimator
+from bayesnb.classifier.answering import Answering
 from bayesnb.criticism.trial import trial_of
 from bayesnb.evaluate.leaving import Pointwise
-from bayesnb.mcmc.sampled import Sampled
 
 
 def compare(
-    models: Mapping[str, Classifier | Sampled],
+    models: Mapping[str, Answering],
     X: Any,
     y: Any,
     target: str = "label",
@@ -27,7 +27,7 @@ def compare(
     Parameters
     ----------
     models : mapping of names to estimators
-        One that is not fitted learns the rows first; one that is must have learnt them. Of `mcmc.fit` it is fitted.
+        One that is not fitted learns the rows first; one that is must have learnt them. What `mcmc` samples is fitted.
     X, y, sample_weight : rows, their labels and weights
     target : {"label", "joint"}, as in `NaiveBayes.loo`
         Only scores of the same thing can be compared: "joint" needs the same columns in every model.
@@ -55,7 +55,7 @@ def compare(
     _check_models(models, method)
     found, index = {}, np.empty(0)
     for name, model in models.items():
-        if isinstance(model, Sampled):
+        if _is_sampled(model):
             index, rows = model._learnt_rows(X, y, sample_weight)
             found[name] = model._left_out(rows, target)
         else:
@@ -71,12 +71,17 @@ def _check_models(models: Any, method: Any) -> None:
     for name, model in models.items():
         if isinstance(name, tuple):  # ArviZ's table would take it apart
             raise ValueError(f"models: a name must be text or a number, got {name!r}.")
-        if not isinstance(model, Sampled):
+        if not _is_sampled(model):
             check_estimator(model, f"model {name!r}: ")
-        elif not hasattr(model, "ensemble_"):
+        elif not hasattr(model, "classes_"):
             raise ValueError(f"model {name!r} is not fitted yet, and sampling takes its time: call fit first.")
     if not (method is None or isinstance(method, str)):
         raise ValueError(f"method must be None or the name of one of arviz.compare's methods, got {method!r}.")
+
+
+def _is_sampled(model: Any) -> bool:
+    """Whether it is one that `mcmc` samples, which no algebra gives another model of."""
+    return isinstance(model, Answering) and not isinstance(model, Classifier)
 
 
 def _check_score(name: str, found: Pointwise) -> None:

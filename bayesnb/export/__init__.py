@@ -14,6 +14,7 @@ MODULES = (
     "elpd",
     "explanations",
     "names",
+    "regression",
     "sampled",
     "structure",
     "trees",

@@ -51,11 +51,21 @@ def elpd(found: Pointwise, index: Array, folds: int | None = None) -> ExactLOO |
     return ExactLOO(**said) if folds is None else ExactKFold(**said, n_folds=folds)
 
 
-def sampled_elpd(found: Pointwise, index: Array, k: Array, draws: int) -> SampledLOO:
+@dataclass(kw_only=True, repr=False)
+class WeighedLOO(ELPDDataLOO):
+    """Leave-one-out from draws alone, which have importance weights, and so a Pareto k."""
+
+    def _header(self) -> str:
+        return f"Leave-one-out over {self.n_data_points} rows, by Pareto-smoothed weights of {self.n_samples} draws."
+
+
+def sampled_elpd(
+    found: Pointwise, index: Array, k: Array, draws: int, kind: type[ELPDDataLOO] = SampledLOO
+) -> ELPDDataLOO:
     """The same from so many draws, with the shape of the tail of each row's weights."""
     limit, said = good_k(draws), _said(found, index)
     tails = said["elpd_i"].copy(data=k).rename("pareto_k")
-    return SampledLOO(**said, n_samples=draws, good_k=limit, warning=bool((k > limit).any()), pareto_k=tails)
+    return kind(**said, n_samples=draws, good_k=limit, warning=bool((~(k <= limit)).any()), pareto_k=tails)
 
 
 def _said(found: Pointwise, index: Array) -> dict[str, Any]:

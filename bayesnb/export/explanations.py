@@ -40,7 +40,7 @@ def explained(
     features = [(block, own) for block, _, words in each for own in _features(block, words)]
     order = np.argsort([block.places[own[0]] for block, own in features], kind="stable")
     found = found.ordered(order)
-    said = np.concatenate([_said(block, x, words) for block, x, words in each], axis=1)
+    said = np.concatenate([cell_texts(block, x, words) for block, x, words in each], axis=1)
     table = dataset(rows, classes, {}, {"score": found.score, "score_sd": found.score_sd}, {})
     table = table.assign_coords(feature=np.array([_name(*feature) for feature in features])[order])
     for name in ("evidence", "sd", "predictive"):
@@ -64,7 +64,7 @@ def _name(block: Block, columns: tuple[int, ...]) -> str:
     return ", ".join(str(block.names[j]) for j in columns)
 
 
-def _said(block: Block, x: Cells, words: Array | None) -> Array:
+def cell_texts(block: Block, x: Cells, words: Array | None) -> Array:
     """What the cells of every feature held, as text, `(r, f)`."""
     features = _features(block, words)
     shown = [j for own in features for j in own]

@@ -7,6 +7,7 @@ from bayesnb.mcmc.fitting import build, fit
 from bayesnb.mcmc.judging import ParetoWarning
 from bayesnb.mcmc.sampled import Sampled
 from bayesnb.mcmc.sampling import SamplingWarning
+from bayesnb.mcmc.twin import Logistic, logistic
 from bayesnb.mcmc.weights import DegenerateWarning
 
-__all__ = ["DegenerateWarning", "ParetoWarning", "Sampled", "SamplingWarning", "build", "fit"]
+__all__ = ["DegenerateWarning", "Logistic", "ParetoWarning", "Sampled", "SamplingWarning", "build", "fit", "logistic"]

@@ -97,6 +97,13 @@ class Judge:
         return own + times(rows.counts, log(self.ensemble.class_prob[draw])[rows.codes])
 
 
+def weighed(own: Array, rows: Rows) -> Judgement:
+    """From log p(y | x, draw) of every row's own label, `(s, r)`, under a model in which rows share nothing else."""
+    log_weight, k = export.elpd.smoothed(times(rows.counts, own))
+    score, fitted = _summed(log_weight + own) - _summed(log_weight), _summed(own) - np.log(len(own))
+    return Judgement(Pointwise(score, fitted, rows.weight), k, export.elpd.good_k(len(own)), len(own))
+
+
 def draws_for(rows: int) -> int:
     """How many draws judge so many rows."""
     return int(np.clip(NUMBERS // rows, LEAST, MOST))

@@ -1,0 +1,163 @@
+"""Columns as the numbers that a logistic regression multiplies: centred, on one scale, and 0 where a cell is missing.
+
+    number, count    (x - mean) / sd              and of a number's square, if asked for, (z**2 - mean) / sd of that z
+    yes or no        x - share of ones
+    level            one number for each level, (x is it) - share of that level
+
+On such scales one weak prior fits all coefficients: Gelman, Jakulin, Pittau and Su (2008), Annals of Applied
+Statistics 2. What never varied in the rows learnt says nothing about the classes, and is 0 in every row.
+"""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from scipy import sparse
+
+from bayesnb.families.base import Array, Cells
+from bayesnb.schema import Block
+from bayesnb.special import ratio
+from bayesnb.uncertainty.draws import refuse_large
+from bayesnb.views import EVERY
+
+ULPS = 8  # values that differ by no more are alike
+
+
+@dataclass(frozen=True, eq=False)
+class Scale:
+    """Numbers less their mean, times a factor. All `(k,)`."""
+
+    mean: Array
+    factor: Array  # 1 / sd, or 1; 0 for what never varied
+
+    @classmethod
+    def of(cls, x: Array, weight: Array, by_sd: bool) -> Self:
+        """Of `(r, k)` numbers, NaN where they are missing; rows count by their weight, `(r, 1)`."""
+        counts = weight * ~np.isnan(x)
+        total = counts.sum(axis=0)
+        mean = ratio((counts * np.nan_to_num(x)).sum(axis=0), total)
+        sd = np.sqrt(ratio((counts * np.nan_to_num(x - mean) ** 2).sum(axis=0), total))
+        least, most = np.fmin.reduce(x, axis=0), np.fmax.reduce(x, axis=0)
+        varies = most - least > ULPS * np.spacing(np.fmax(np.abs(least), np.abs(most)))  # False for NaN
+        return cls(mean, ratio(varies.astype(float), np.where(varies, sd, 1.0)) if by_sd else varies.astype(float))
+
+    def __call__(self, x: Array) -> Array:
+        return (x - self.mean) * self.factor
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """The terms of one block: those of its columns one after another, or of their numbers and then of their squares."""
+
+    block: Block
+    plain: Scale
+    square: Scale | None = None
+
+    @classmethod
+    def learn(cls, block: Block, x: Cells, weight: Array, squares: bool) -> Self:
+        numbers, is_number = _numbers(block, x[EVERY]), block.family.cells == "real"
+        plain = Scale.of(numbers, weight, by_sd=is_number or block.family.cells == "count")
+        if not (squares and is_number):
+            return cls(block, plain)
+        return cls(block, plain, Scale.of(plain(numbers) ** 2, weight, by_sd=True))
+
+    def terms(self, x: Cells) -> Array:
+        """Some rows' terms, `(r, k)`."""
+        z = self.plain(_numbers(self.block, x))
+        return np.nan_to_num(z if self.square is None else np.concatenate([z, self.square(z**2)], axis=1), copy=False)
+
+    @property
+    def named(self) -> list[tuple[int, str]]:
+        """The place of every term's column in the table, and what the term is called."""
+        each = list(zip(self.block.places, self.block.names, strict=True))
+        if self.block.family.cells == "level":
+            levels = zip(each, self.block.levels, self.block.sizes, strict=True)
+            return [(place, f"{name}={level}") for (place, name), own, size in levels for level in _levels(own, size)]
+        squares = [] if self.square is None else [(place, f"{name}^2") for place, name in each]
+        return [(place, str(name)) for place, name in each] + squares
+
+    def unscaled(self, coefficient: Array) -> tuple[Array, Array]:
+        """Coefficients of the columns' own numbers and squares, and what the intercept gets, `(n, k) -> (n, k), (n,)`.
+
+        With z = (x - m) f, what a z + b (z**2 - n) g has of x**2 is b g f**2, of x it is a f - 2 b g f**2 m, and the
+        rest is b g (m**2 f**2 - n) - a f m.
+        """
+        width, mean, factor = len(self.plain.mean), self.plain.mean, self.plain.factor
+        first = coefficient[:, :width] * factor
+        if self.square is None:
+            return first, -first @ mean
+        second = coefficient[:, width:] * self.square.factor
+        curved = second * factor**2
+        rest = second @ -self.square.mean + curved @ mean**2 - first @ mean
+        return np.concatenate([first - 2 * curved * mean, curved], axis=1), rest
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """The terms of all blocks in the table's order, `k` of them."""
+
+    parts: tuple[Part, ...]
+
+    @classmethod
+    def learn(cls, blocks: Sequence[Block], cells: Sequence[Cells], weight: Array | None, squares: bool) -> Self:
+        rows = cells[0].shape[0]
+        width = sum(sum(block.sizes) or x.shape[1] * (1 + squares) for block, x in zip(blocks, cells, strict=True))
+        refuse_large(f"{rows} rows of {width} terms", 8.0 * rows * width, "Give fewer rows or columns.")
+        counts = (np.ones(rows) if weight is None else weight)[:, None]
+        pairs = zip(blocks, cells, strict=True)
+        return cls(tuple(Part.learn(block, x, counts, squares) for block, x in pairs))
+
+    @cached_property
+    def _named(self) -> list[tuple[int, str]]:
+        return [named for part in self.parts for named in part.named]
+
+    @cached_property
+    def _order(self) -> Array:
+        return np.argsort([place for place, _ in self._named], kind="stable")
+
+    @cached_property
+    def names(self) -> list[str]:
+        """What the terms are called, such as `weight`, `weight^2` and `colour=red`."""
+        return [self._named[at][1] for at in self._order]
+
+    @cached_property
+    def starts(self) -> Array:
+        """Where the terms of every column begin."""
+        places = np.array([self._named[at][0] for at in self._order])
+        return np.flatnonzero(np.diff(places, prepend=-1))
+
+    def terms(self, cells: Sequence[Cells], rows: slice = EVERY) -> Array:
+        """Some rows' terms, `(r, k)`."""
+        every = [part.terms(x[rows]) for part, x in zip(self.parts, cells, strict=True)]
+        return np.concatenate(every, axis=1)[:, self._order]
+
+    def unscaled(self, coefficient: Array) -> tuple[Array, Array]:
+        """Coefficients of what the columns hold, and what the intercept gets, `(n, k) -> (n, k), (n,)`."""
+        own, rest, start = np.empty_like(coefficient), np.zeros(len(coefficient)), 0
+        for part in self.parts:
+            stop = start + len(part.named)
+            places = np.flatnonzero((self._order >= start) & (self._order < stop))
+            places = places[np.argsort(self._order[places])]
+            own[:, places], more = part.unscaled(coefficient[:, places])
+            rest, start = rest + more, stop
+        return own, rest
+
+
+def _numbers(block: Block, x: Cells) -> Array:
+    """What a block's cells are as numbers, `(r, k)`, NaN where they are missing or a level is unknown."""
+    x = x.toarray() if sparse.issparse(x) else np.asarray(x)
+    if block.family.cells != "level":
+        return x.astype(float)
+    hot = [_one_hot(x[:, j], size) for j, size in enumerate(block.sizes)]
+    return np.concatenate(hot, axis=1)
+
+
+def _one_hot(codes: Array, size: int) -> Array:
+    known = (codes >= 0) & (codes < size)
+    return np.where(known[:, None], codes[:, None] == np.arange(size), np.nan)
+
+
+def _levels(levels: Sequence[Hashable], size: int) -> list[str]:
+    return [*map(str, levels), *["(unseen)"] * (size - len(levels))]
