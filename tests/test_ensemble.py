@@ -146,8 +146,9 @@ def test_draws_of_one_prior_answer_as_the_closed_form(said: dict[str, Any], cons
     assert_allclose(own.predict_log_proba(X), model.predict_log_proba(X), rtol=1e-11, atol=1e-11)
     assert_array_equal(own.predict(X), model.predict(X))
     assert_allclose(own.log_density(X), model.log_density(X), rtol=1e-12)
+    told = own.explain(X)
     for name, values in model.explain(X).drop_vars("cell").items():
-        assert_allclose(own.explain(X)[name], values, rtol=1e-11, atol=1e-9, err_msg=str(name))
+        assert_allclose(told[name], values, rtol=1e-11, atol=1e-9, err_msg=str(name))
 
 
 @pytest.mark.parametrize("target", ["label", "joint"])
@@ -207,9 +208,11 @@ def of_smoothing(smoothing: float, weight: Array | None = None, rows: Any = slic
     return fresh.fit(X[rows], Y[rows], None if weight is None else weight[rows])
 
 
-@pytest.mark.parametrize("said", [{}, {"temper": 0.6}], ids=["plain", "tempered"])
-@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["once", "weighted"])
-@pytest.mark.parametrize("target", ["label", "joint"])
+@pytest.mark.parametrize(
+    ("said", "weight", "target"),
+    [({"temper": 0.6}, WEIGHT, "label"), ({}, WEIGHT, "joint"), ({"temper": 0.6}, None, "label")],
+    ids=["weighted", "weighted joint", "once"],
+)
 def test_two_priors_are_mixed_and_left_out_as_refits_say(
     said: dict[str, Any], weight: Array | None, target: str
 ) -> None:
@@ -222,7 +225,7 @@ def test_two_priors_are_mixed_and_left_out_as_refits_say(
     prior = np.log(share) - [model.log_evidence_ for model in models]  # the prior odds under which it is this share
     found = own.loo(X, Y, target, sample_weight=weight)
     code = (Y == "b").astype(int)
-    for row in (0, 1, 5, 11, 30):
+    for row in (0, 1, 11):
         rest = np.arange(len(X)) != row
         again = [of_smoothing(smoothing, weight, rest, **said) for smoothing in (0.1, 10.0)]
         share_i = softmax(prior + [model.log_evidence_ for model in again])
@@ -237,15 +240,15 @@ def test_two_priors_are_mixed_and_left_out_as_refits_say(
 # Draws of theta: the closed form within the noise ----------------------------------------------------------------
 
 
-def of_parts(ask: Callable[[Answers], Any], model: NaiveBayes, parts: int = 8) -> tuple[Array, Array]:
+def of_parts(ask: Callable[[Answers], Any], model: NaiveBayes, parts: int = 6) -> tuple[Array, Array]:
     """The mean of what independent ensembles say, and its standard error."""
     found = np.stack([np.asarray(ask(answers(model, drawn_theta(model, seed=seed)))) for seed in range(parts)])
     return found.mean(axis=0), found.std(axis=0, ddof=1) / np.sqrt(parts)
 
 
 def near(found: tuple[Array, Array], exact: Any, least: float = 1e-12) -> None:
-    """Within five standard errors, which eight parts know to a quarter."""
-    assert (np.abs(found[0] - np.asarray(exact)) <= 5 * 1.4 * found[1] + least).all()
+    """Within five standard errors, which six parts know to a third."""
+    assert (np.abs(found[0] - np.asarray(exact)) <= 5 * 1.5 * found[1] + least).all()
 
 
 @pytest.mark.parametrize("families", FAMILIES.values(), ids=FAMILIES)
@@ -348,9 +351,9 @@ def test_draws_are_the_same_whatever_is_asked(spread: Answers) -> None:
 
 def test_memory_is_taken_some_rows_and_draws_at_a_time(spread: Answers, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = spread.predict_proba(X), spread.predict_interval(X), spread.draw_proba(X)
-    monkeypatch.setattr("bayesnb.mcmc.scoring.CELLS", 1 << 12)
-    monkeypatch.setattr("bayesnb.uncertainty.draws.CELLS", 1 << 12)
-    monkeypatch.setattr("bayesnb.mcmc.sampled.NUMBERS", 1 << 14)
+    monkeypatch.setattr("bayesnb.mcmc.scoring.CELLS", 1 << 14)
+    monkeypatch.setattr("bayesnb.uncertainty.draws.CELLS", 1 << 14)
+    monkeypatch.setattr("bayesnb.mcmc.sampled.NUMBERS", 1 << 15)
     again = spread.predict_proba(X), spread.predict_interval(X), spread.draw_proba(X)
     for one, two in zip(whole, again, strict=True):
         assert_allclose(*(each.to_dataarray() if isinstance(each, xr.Dataset) else each for each in (one, two)))

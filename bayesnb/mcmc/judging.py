@@ -109,7 +109,7 @@ def draws_for(rows: int) -> int:
     return int(np.clip(NUMBERS // rows, LEAST, MOST))
 
 
-def tell_pareto(judged: Judgement) -> bool:
+def tell_pareto(judged: Judgement) -> None:
     """Warn where the weights of some rows have too long a tail."""
     odd = judged.k > judged.good_k
     if odd.any():
@@ -120,7 +120,6 @@ def tell_pareto(judged: Judgement) -> bool:
             ParetoWarning,
             skip_file_prefixes=(str(Path(__file__).parent.parent),),
         )
-    return bool(odd.any())
 
 
 def _summed(logs: Array, axis: int) -> Array:
