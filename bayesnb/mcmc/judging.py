@@ -100,7 +100,7 @@ class Judge:
 def weighed(own: Array, rows: Rows) -> Judgement:
     """From log p(y | x, draw) of every row's own label, `(s, r)`, under a model in which rows share nothing else."""
     log_weight, k = export.elpd.smoothed(times(rows.counts, own))
-    score, fitted = _summed(log_weight + own) - _summed(log_weight), _summed(own) - np.log(len(own))
+    score, fitted = _summed(log_weight + own, 0) - _summed(log_weight, 0), _summed(own, 0) - np.log(len(own))
     return Judgement(Pointwise(score, fitted, rows.weight), k, export.elpd.good_k(len(own)), len(own))
 
 
