@@ -1,22 +1,30 @@
 """Models in PyMC: those of the closed form, where there is one, and what SciPy and sums say, where there is none."""
 
+import re
+import subprocess
+import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import arviz_stats
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 from numpy.testing import assert_allclose
 from scipy import sparse, stats
 from scipy.special import gammaln, logsumexp
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import cross_val_score
 
 from bayesnb import (
     Bernoulli,
     Beta,
     Categorical,
     Dirichlet,
-    Gamma,
     Gaussian,
     Multinomial,
     NaiveBayes,
@@ -25,6 +33,7 @@ from bayesnb import (
     mcmc,
 )
 from bayesnb.mcmc.names import names_of
+from bayesnb.mcmc.sampling import tell_trouble
 
 pm = pytest.importorskip("pymc")
 
@@ -123,7 +132,9 @@ def variables(fitted: NaiveBayes, rng: np.random.Generator, size: int) -> tuple[
     if hasattr(model.posterior.classes, "log_density") and hasattr(model.posterior.classes, "concentration"):
         (log,) = model.posterior.classes.log_density(die).values()
         total += log
-    for say, prior, seen, posterior in zip(says, model.prior.blocks, model.stats.blocks, model.posterior.blocks, strict=True):
+    for say, prior, seen, posterior in zip(
+        says, model.prior.blocks, model.stats.blocks, model.posterior.blocks, strict=True
+    ):
         theta = prior.update(0.3 * seen).sample(rng, size)
         point |= {say(*key)["name"]: array for key, array in theta.parts().items()}
         total += sum(log.reshape(size, -1).sum(axis=1) for log in posterior.log_density(theta).values())
@@ -233,7 +244,7 @@ def one_hot(column: str | None) -> Array:
 
 def by_class(cells: Array, weight: Array = WEIGHT) -> Array:
     """Weighted sums over the rows of each class, `(r, k) -> (c, k)`."""
-    return np.stack([(weight[:, None] * cells)[CODE == c].sum(axis=0) for c in range(len(CLASSES))])
+    return np.stack([(weight[:, None] * cells)[c == CODE].sum(axis=0) for c in range(len(CLASSES))])
 
 
 @dataclass(frozen=True)
@@ -374,7 +385,9 @@ class Story:
         nests = table[["nests"]].to_numpy(float)
         total = total + np.where(np.isnan(nests), 0.0, stats.poisson.logpmf(nests, at["rate"][:, 0]))
         counts = table[[*WORDS]].to_numpy()
-        return total + np.stack([stats.multinomial.logpmf(counts, counts.sum(axis=1), p) for p in at["multinomial_theta"]], axis=1)
+        return total + np.stack(
+            [stats.multinomial.logpmf(counts, counts.sum(axis=1), p) for p in at["multinomial_theta"]], axis=1
+        )
 
     def log_likelihood(self, weight: Array = WEIGHT) -> float:
         """log p(D | theta), the labels being read with errors, if there is noise."""
@@ -400,7 +413,7 @@ def anywhere(model: Any, seed: int) -> Point:
     for variable in model.free_RVs:
         name, shape = variable.name, shape_of(model, variable.name)
         scale = 500.0 if name in ("height", "sigma_2", "sigma_width_2") else 2.5e5 if name == "sigma2_2" else 1.0
-        if name == "class_prob" or "theta" in name and "bernoulli" not in name:
+        if name == "class_prob" or ("theta" in name and "bernoulli" not in name):
             found[name] = rng.dirichlet(np.ones(shape[-1]), shape[:-1])
         elif "bernoulli_theta" in name or name == "label_noise":
             found[name] = rng.uniform(size=shape)
@@ -466,3 +479,389 @@ def test_rows_without_labels_are_summed_over_the_classes() -> None:
         at = anywhere(model, seed)
         expected = logsumexp(Story(at, hierarchical=True).log_joint(TABLE[40:]), axis=1).sum()
         assert_allclose(own(at) - without(at), expected, rtol=1e-9)
+
+
+# Names that meet, rows that do not count, and what is refused ------------------------------------------------------
+
+
+def test_names_that_would_be_alike_are_not() -> None:
+    rng, y = np.random.default_rng(1), LABEL[:30]
+    level = rng.choice(["a", "b", "c"], (2, 30))
+    table = pd.DataFrame({"feature": level[0], "variate": np.where(level[1] == "c", "b", level[1])})
+    model = mcmc.build(NaiveBayes(Categorical()), table, y, "base")  # both a column's axis and that of all levels
+    assert {name: len(model.coords[name]) for name in ("feature", "feature_level", "feature_levels")} == {
+        "feature": 2,
+        "feature_level": 3,
+        "feature_levels": 5,
+    }
+    flags = np.column_stack([rng.random((30, 2)) < 0.4, rng.integers(0, 3, 30)]).astype(float)
+    model = mcmc.build(NaiveBayes({0: Bernoulli(1.0), 1: Bernoulli(2.0), 2: Categorical()}), flags, y)
+    assert {"theta", "theta_2", "theta_3"} < set(model.named_vars)  # the second is that of column 2
+    assert model.named_vars_to_dims["theta_2"] == ("class", "2_level")
+
+
+def test_a_row_of_weight_zero_is_no_row_and_the_estimate_plays_no_part() -> None:
+    X, y = np.array([[1.0, 5.0], [2.0, 5.0], [1.5, 5.0], [2.5, 5.0]]), ["a", "b", "a", "b"]
+    plain = log_density(mcmc.build(NaiveBayes(Gaussian()), X, y))
+    more = np.vstack([X, [[9.0, 9.0]]])
+    own = mcmc.build(NaiveBayes(Gaussian(), estimate="mle"), more, [*y, "never"], sample_weight=[1, 1, 1, 1, 0])
+    point = {"class_prob": np.array([0.3, 0.7]), "mu": np.ones((2, 2)), "sigma2": np.full((2, 2), 2.0)}
+    assert_allclose(log_density(own)(point), plain(point), rtol=1e-12)
+
+
+HALF = {column: Gaussian() for column in ("girth", "height")}
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "hierarchical": ({"hierarchical": "yes"}, "hierarchical must be True, False or 'base', got 'yes'"),
+    "scale_prior": ({"scale_prior": "cauchy"}, "scale_prior must be None, 'half-normal' or 'log-normal', got 'cauchy'"),
+    "student": ({"student": -1}, "student must be True, False or the degrees of freedom.*got -1"),
+    "student without end": ({"student": np.inf}, "finite number above 0, got inf"),
+    "noise": ({"label_noise": 1.0}, "label_noise must be None.*below 1, or a Beta, got 1.0"),
+    "noises": ({"label_noise": Beta([1.0, 2.0], 9.0)}, "needs one a and one b, both above 0"),
+    "improper noise": ({"label_noise": Beta(0.0, 9.0)}, "needs one a and one b, both above 0"),
+    "likelihood": ({"likelihood": "cells"}, "likelihood must be one of statistics, rows, got 'cells'"),
+    "rows without theta": ({"likelihood": "rows", "collapse": True}, "collapse=True has no theta.*Use 'statistics'"),
+    "rows without classes": ({"likelihood": "rows", "label_noise": 0.1}, "no row's class is certain.*Use 'statistics'"),
+    "base": ({"hierarchical": "base"}, "columns of levels, flags and words, and the model has none. Say True"),
+}
+
+
+@pytest.mark.parametrize(("said", "message"), BAD.values(), ids=BAD)
+def test_a_bad_option_is_an_error_that_says_so(said: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        mcmc.build(NaiveBayes(HALF), TABLE[[*HALF]], LABEL, **said)
+
+
+PLANS: dict[str, tuple[dict[str, Any], str]] = {
+    "draws": ({"draws": 0}, "draws must be a whole number, at least 1, got 0"),
+    "tune": ({"tune": -1}, "tune must be a whole number, at least 0, got -1"),
+    "chains": ({"chains": True}, "chains must be a whole number, at least 1, got True"),
+    "sampler": ({"sampler": "stan"}, "sampler must be None or one of nutpie, pymc, numpyro, blackjax, got 'stan'"),
+}
+
+
+@pytest.mark.parametrize(("said", "message"), PLANS.values(), ids=PLANS)
+def test_bad_chains_are_an_error_before_anything_is_sampled(said: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        mcmc.fit(NaiveBayes(HALF), TABLE[[*HALF]], LABEL, **said)
+    with pytest.raises(TypeError, match=r"fit has no option 'draw'. There are chains, collapse, draws, "):
+        mcmc.fit(NaiveBayes(HALF), TABLE[[*HALF]], LABEL, draw=7)
+
+
+def test_a_model_that_has_no_use_for_an_option_or_no_distribution_is_refused() -> None:
+    soil, girth = TABLE[["soil"]], TABLE[["girth"]]
+    for said in ({"student": True}, {"scale_prior": "half-normal"}):
+        with pytest.raises(ValueError, match="is about Gaussian columns, and the model has none. Leave it out"):
+            mcmc.build(NaiveBayes(Categorical()), soil, LABEL, **said)
+    with pytest.raises(ValueError, match="average_features has no PyMC model. Give an estimator with"):
+        mcmc.build(NaiveBayes(Categorical(), average_features=0.5), soil, LABEL)
+    with pytest.raises(ValueError, match="class_prior: a concentration of 0 is improper"):
+        mcmc.build(NaiveBayes(Categorical(), class_prior=0.0), soil, LABEL)
+    for families, table in ((Categorical(0.0), soil), (Gaussian(NormalInverseGamma(0.0, 0.0, -0.5, 0.0)), girth)):
+        with pytest.raises(ValueError, match=f"column '{table.columns[0]}': its prior is improper.*Give another"):
+            mcmc.build(NaiveBayes(families), table, LABEL)
+    with pytest.raises(TypeError, match=r"expected an estimator of bayesnb such as NaiveBayes\(\), got 'gaussian'"):
+        mcmc.build("gaussian", soil, LABEL)
+    halves = np.arange(len(LABEL))[:, None] + 0.5
+    for families in (Poisson(fractional=True), Multinomial(fractional=True)):
+        with pytest.raises(ValueError, match="column 0 or one beside it holds fractions.*Use likelihood='statistics'"):
+            mcmc.build(NaiveBayes(families), halves, LABEL, likelihood="rows")
+        model = mcmc.build(NaiveBayes(families), np.floor(halves), LABEL, likelihood="rows")
+        assert "x" in model.named_vars
+    with pytest.raises(ValueError, match="X has 2 features, but NaiveBayes is expecting 1"):
+        mcmc.build(NaiveBayes(Poisson()), np.floor(halves), LABEL, unlabelled=np.ones((2, 2)))
+    with pytest.raises(NotFittedError, match="Call 'fit'"):
+        mcmc.Sampled(NaiveBayes(Gaussian())).predict_proba(girth)
+
+
+WITHOUT = """
+import sys
+sys.modules["pymc"] = None
+import bayesnb, bayesnb.mcmc
+from bayesnb import NaiveBayes, mcmc
+X, y = [[1.0], [1.2], [3.0], [3.1]], ["low", "low", "high", "high"]
+for call in (mcmc.build, mcmc.fit, lambda *table: mcmc.logistic(*table[1:])):
+    try:
+        call(NaiveBayes(), X, y)
+    except ImportError as error:
+        assert 'pip install "bayesnb[mcmc]"' in str(error), error
+    else:
+        raise AssertionError("no error")
+print(NaiveBayes().fit(X, y).predict([[1.1]])[0])
+"""
+
+
+def test_pymc_is_asked_for_only_where_something_is_built() -> None:
+    assert run(WITHOUT) == "low"
+    assert run("import sys; from bayesnb import mcmc; mcmc.Sampled; print('pymc' in sys.modules)") == "False"
+
+
+def run(code: str) -> str:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+
+
+# Chains that cannot be trusted ---------------------------------------------------------------------------------------
+
+DRAWS = np.random.default_rng(2).normal(size=(4, 500))
+APART = np.arange(4)[:, None]
+
+
+def tree(diverging: int | None = 0, **variables: Array) -> xr.DataTree:
+    """Draws of some chains, as a sampler would return them."""
+    own = {name: (["chain", "draw", f"{name}_k"][: a.ndim], a) for name, a in variables.items()}
+    groups = {"posterior": xr.Dataset(own)}
+    size = groups["posterior"].sizes["chain"], groups["posterior"].sizes["draw"]
+    if diverging is not None:
+        marks = np.arange(size[0] * size[1]).reshape(size) < diverging
+        groups["sample_stats"] = xr.Dataset({"diverging": (("chain", "draw"), marks)})
+    return xr.DataTree.from_dict(groups)
+
+
+@pytest.mark.parametrize(
+    "good",
+    [
+        tree(alpha=DRAWS),
+        tree(alpha=DRAWS, theta=np.ones((4, 500, 3))),  # a die of one level
+        tree(theta=np.stack([DRAWS, 0 * DRAWS], axis=-1)),
+        tree(theta=np.ones((4, 500))),
+        tree(alpha=DRAWS[:1]),
+        tree(None, alpha=DRAWS),
+    ],
+    ids=["several", "a constant", "a constant entry", "only a constant", "one chain", "no divergences known"],
+)
+def test_good_chains_are_not_told_of(good: xr.DataTree) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tell_trouble(good)
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (tree(alpha=DRAWS + APART), r"r_hat of alpha is 1\.5.*have not met. Sample longer: more `tune` and `draws`"),
+        (tree(ok=DRAWS, alpha=0 * DRAWS + APART), "r_hat of alpha .*have not met"),  # every chain is stuck
+        (tree(ok=DRAWS, theta=np.stack([DRAWS, DRAWS + APART], axis=-1)), "r_hat of theta is 1"),
+        (tree(alpha=DRAWS[:, :30]), r"alpha has \d+ effective draws, fewer than 100 a chain.*Sample more `draws`"),
+        (tree(alpha=DRAWS[:1, :90]), r"alpha has \d+ effective draws, fewer than 100 a chain"),
+        (tree(alpha=DRAWS[:, :3]), "alpha has 0 effective draws"),  # too few for any diagnostic
+        (tree(alpha=DRAWS[:1, :1]), "alpha has 0 effective draws"),
+        (tree(alpha=np.where(DRAWS[1, 7] == DRAWS, np.nan, DRAWS)), "alpha has 0 effective draws"),
+        (tree(3, alpha=DRAWS), "3 of 2000 draws diverged.*Try target_accept=0.99, more `tune`, or a prior"),
+    ],
+    ids=["apart", "stuck", "one entry", "few", "one short chain", "three", "one", "not a number", "divergences"],
+)
+def test_bad_chains_are_told_of_and_what_to_do(bad: xr.DataTree, message: str) -> None:
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        tell_trouble(bad)
+    assert [warning.category for warning in told] == [mcmc.SamplingWarning]  # one for everything, and no other
+    assert re.search(message, str(told[0].message))
+
+
+# What was sampled ----------------------------------------------------------------------------------------------------
+
+ERRORS = 5  # Monte Carlo standard errors
+HOW: dict[str, Any] = {"chains": 2, "rng": 1, "sampler": "pymc", "progressbar": False, "sampling": {"cores": 1}}
+TINY = HOW | {"draws": 20, "tune": 20}
+
+
+def within_errors(found: xr.Dataset, name: str, mean: Array, sd: Array) -> None:
+    """The draws of a variable have this mean and this standard deviation."""
+    for method, own, expected in (("mean", found.mean, mean), ("sd", found.std, sd)):
+        error = arviz_stats.mcse(found[[name]], method=method)[name].values
+        assert (np.abs(own(("chain", "draw"))[name].values - expected) < ERRORS * error).all(), (name, method)
+
+
+@pytest.fixture(scope="module")
+def flowers() -> tuple[Array, Array]:
+    """Two numbers of three kinds, with a missing cell."""
+    rng, code = np.random.default_rng(5), np.arange(45) % 3
+    x = rng.normal(code[:, None] * [0.7, -30.0], [1.0, 40.0])
+    x[4, 1] = np.nan
+    return x, np.array(["setosa", "versicolor", "virginica"])[code]
+
+
+@pytest.fixture(scope="module")
+def conjugate(flowers: tuple[Array, Array]) -> mcmc.Sampled:
+    """A model that has a closed form, sampled all the same."""
+    return mcmc.fit(NaiveBayes(Gaussian(NormalInverseGamma(0.0, 0.5, 3.0, [3.0, 3e3]))), *flowers, **HOW)
+
+
+def test_a_conjugate_model_is_sampled_as_the_closed_form_says(
+    conjugate: mcmc.Sampled, flowers: tuple[Array, Array]
+) -> None:
+    exact, found = conjugate.estimator_, conjugate.datatree_["posterior"].to_dataset()
+    die, own = exact.class_posterior_.concentration, exact.model_.posterior.blocks[0]
+    share, size = die / die.sum(), die.sum()
+    within_errors(found, "class_prob", share, np.sqrt(share * (1 - share) / (size + 1)))
+    variance = own.scale / (own.shape - 1)
+    within_errors(found, "sigma2", variance, variance / np.sqrt(own.shape - 2))
+    within_errors(found, "mu", own.location, np.sqrt(variance / own.count))
+    assert_allclose(conjugate.predict_proba(flowers[0]), exact.predict_proba(flowers[0]), atol=0.02)
+    assert (conjugate.classes_ == exact.classes_).all()
+
+
+def test_the_tree_has_arvizs_groups_and_the_chains_as_they_were_drawn(
+    conjugate: mcmc.Sampled, flowers: tuple[Array, Array]
+) -> None:
+    tree = conjugate.datatree_
+    assert {"posterior", "sample_stats", "observed_data"} <= set(tree.children)
+    assert tree["posterior"]["mu"].dims == ("chain", "draw", "class", "feature")
+    assert [*tree["posterior"]["class"].values] == ["setosa", "versicolor", "virginica"]
+    assert (conjugate.classes_[tree["observed_data"]["y"].values] == flowers[1]).all()
+    assert len(arviz_stats.summary(tree, var_names=["mu", "class_prob"])) == 9
+    model = mcmc.build(conjugate.estimator, *flowers)
+    drawn = tree["posterior"].to_dataset().isel(draw=slice(0, 1000, 97))
+    forward = pm.distributions.transforms.simplex.forward(drawn["class_prob"].values).eval()
+    own = model.compile_logp(mode="FAST_COMPILE")
+    for chain, draw in np.ndindex(2, drawn.sizes["draw"]):
+        one = drawn.isel(chain=chain, draw=draw)
+        point = {"class_prob_simplex__": forward[chain, draw], "mu": one["mu"].values}
+        point |= {"sigma2_log__": np.log(one["sigma2"].values)}
+        expected = tree["sample_stats"]["lp"].isel(draw=slice(0, 1000, 97)).values[chain, draw]
+        assert_allclose(own(point), expected, rtol=1e-9)
+
+
+@pytest.fixture(scope="module")
+def birds() -> tuple[pd.DataFrame, Array, Array]:
+    """One column of three levels, six kinds with few rows each, and how often each kind saw each level."""
+    rng, code = np.random.default_rng(8), np.arange(48) % 6
+    share = rng.dirichlet([2.0, 3.0, 4.0], 6)
+    level = np.array([rng.choice(3, p=share[c]) for c in code])
+    counts = np.zeros((6, 3))
+    np.add.at(counts, (code, level), 1)
+    return pd.DataFrame({"song": np.array(["low", "mid", "shrill"])[level]}), np.array([*"abcdef"])[code], counts
+
+
+@pytest.fixture(scope="module")
+def hierarchy(birds: tuple[pd.DataFrame, Array, Array]) -> mcmc.Sampled:
+    return mcmc.fit(NaiveBayes(Categorical(2.0), temper=0.5), *birds[:2], hierarchical=True, **HOW)
+
+
+def test_a_hierarchy_is_what_a_grid_of_concentrations_says(
+    hierarchy: mcmc.Sampled, birds: tuple[pd.DataFrame, Array, Array]
+) -> None:
+    alpha, counts = np.exp(np.linspace(-9.0, 12.0, 4001)), birds[2]
+    own, total = alpha[:, None, None] + counts, 3 * alpha[:, None] + counts.sum(axis=1)
+    evidence = (gammaln(own) - gammaln(alpha)[:, None, None]).sum(axis=(1, 2))
+    evidence += (gammaln(3 * alpha)[:, None] - gammaln(total)).sum(axis=1)
+    weight = np.exp(evidence - evidence.max()) * stats.norm.pdf(np.log(alpha), np.log(2.0), 1.5)
+    weight /= weight.sum()
+    mean = weight @ alpha
+    found = hierarchy.datatree_["posterior"].to_dataset()
+    within_errors(found, "alpha", mean, np.sqrt(weight @ (alpha - mean) ** 2))
+    theta = np.einsum("g,gck->ck", weight, own / total[:, :, None])
+    spread = np.einsum("g,gck->ck", weight, own * (own + 1) / (total * (total + 1))[:, :, None])
+    within_errors(found, "theta_song", theta, np.sqrt(spread - theta**2))
+
+    die, t = (1 + counts.sum(axis=1)) / (6 + counts.sum()), 0.5
+    levels = pd.DataFrame({"song": ["low", "mid", "shrill"]})
+    assert_allclose(hierarchy.log_density(levels), np.log(die @ theta), atol=0.02)
+    gain = gammaln(own + t) - gammaln(own) - (gammaln(total + t) - gammaln(total))[:, :, None]
+    joint = die[:, None] * np.einsum("g,gck->ck", weight, np.exp(gain))
+    assert hierarchy.temper_ == 0.5
+    assert_allclose(hierarchy.predict_proba(levels), (joint / joint.sum(axis=0)).T, atol=0.01)
+
+
+def test_the_same_seed_draws_the_same_and_another_does_not(birds: tuple[pd.DataFrame, Array, Array]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mcmc.SamplingWarning)
+        one, two, other = (
+            mcmc.fit(NaiveBayes(Categorical()), *birds[:2], True, **TINY | {"rng": rng})
+            for rng in (7, np.random.default_rng(7), 8)
+        )
+    for name in ("alpha", "theta_song", "class_prob"):
+        drawn = [each.datatree_["posterior"][name].values for each in (one, two, other)]
+        assert (drawn[0] == drawn[1]).all()
+        assert (drawn[0] != drawn[2]).any()
+    assert (one.predict_proba(birds[0]) == two.predict_proba(birds[0])).all()
+
+
+def test_a_fit_that_fails_leaves_what_was_fitted(
+    hierarchy: mcmc.Sampled, birds: tuple[pd.DataFrame, Array, Array], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = dict(hierarchy.__dict__)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        hierarchy.fit(birds[0], birds[1][:5])
+    monkeypatch.setattr(pm, "sample", lambda **said: tree(beta=DRAWS))  # what comes back has no alpha
+    with pytest.raises(KeyError, match="alpha"):
+        hierarchy.fit(birds[0], np.roll(birds[1], 1))
+    assert hierarchy.__dict__ == before
+
+
+def test_a_copy_has_the_same_parameters_and_has_learnt_nothing(
+    hierarchy: mcmc.Sampled, birds: tuple[pd.DataFrame, Array, Array]
+) -> None:
+    copy = clone(hierarchy)
+    assert {name: value for name, value in copy.get_params().items() if name != "estimator"}.items() >= HOW.items()
+    assert (copy.get_params()["estimator__temper"], copy.hierarchical, copy.draws) == (0.5, True, 1000)
+    copy.set_params(estimator__temper=None, draws=7)
+    assert (copy.estimator.temper, copy.draws) == (None, 7)
+    with pytest.raises(NotFittedError):
+        copy.predict(birds[0])
+
+
+def test_chains_asked_for_otherwise_are_the_chains_that_there_are(flowers: tuple[Array, Array]) -> None:
+    said = TINY | {"chains": 3, "sampling": {"cores": 1, "chains": 2, "draws": 10}}
+    with pytest.warns(mcmc.SamplingWarning):
+        found = mcmc.fit(NaiveBayes(Gaussian()), *flowers, scale_prior="half-normal", **said)
+    assert (found.chains_, found.draws_) == (2, 10)
+    assert found.datatree_["posterior"]["mu"].shape == (2, 10, 3, 2)
+
+
+STORIES: dict[str, dict[str, Any]] = {
+    "student and noise": {"student": True, "label_noise": Beta(2.0, 20.0)},
+    "scales and theta": {"scale_prior": "log-normal", "hierarchical": True, "collapse": False},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("said", STORIES.values(), ids=STORIES)
+def test_predictions_are_the_mean_of_the_story_over_the_draws_of_theta(said: dict[str, Any]) -> None:
+    """Where theta was drawn, p(x, y | D) is the mean of p(x, y | theta), each draw being scored in SciPy."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        found = mcmc.fit(MIXED, MIXED_X, LABEL, sample_weight=WEIGHT, unlabelled=MIXED_X[:9], **TINY, **said)
+        joint = found.predict_joint_log_proba(MIXED_X)
+    drawn = found.datatree_["posterior"].to_dataset().stack(s=("chain", "draw"))
+    story = {"scale_prior": None, "hierarchical": said.get("hierarchical"), "student": said.get("student")}
+    every = []
+    for s in range(drawn.sizes["s"]):
+        at = {str(name): array.values for name, array in drawn.isel(s=s).data_vars.items()}
+        for name in ("mu", "sigma2", "bernoulli_theta"):
+            at |= {name: at[name][:, :1], f"{name}_2": at[name][:, 1:]}
+        every.append(Story(at, **story).log_joint())
+    assert_allclose(joint, logsumexp(every, axis=0) - np.log(len(every)), rtol=1e-9)
+
+
+@pytest.mark.slow
+def test_rows_are_scored_and_drawn_again_by_pymc() -> None:
+    model = mcmc.build(MIXED, MIXED_X, LABEL, likelihood="rows")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        with model:
+            tree = pm.sample(draws=5, tune=5, chains=1, cores=1, random_seed=1, progressbar=False, quiet=True)
+            pm.compute_log_likelihood(tree, progressbar=False)
+            pm.sample_posterior_predictive(tree, random_seed=1, progressbar=False, extend_inferencedata=True)
+    logs, drawn = tree["log_likelihood"], tree["posterior"].isel(chain=0)
+    assert logs["y"].dims == logs["x_multinomial"].dims == ("chain", "draw", "obs_id")
+    for s in range(5):
+        at = {str(name): array.values for name, array in drawn.isel(draw=s).data_vars.items()}
+        total = sum(array.isel(chain=0, draw=s).sum().item() for array in logs.data_vars.values())
+        assert total == pytest.approx(Story(at).log_likelihood(np.ones(len(LABEL))), rel=1e-10)
+        counts = TABLE[[*WORDS]].to_numpy()
+        expected = stats.multinomial.logpmf(counts, counts.sum(axis=1), at["multinomial_theta"][CODE])
+        assert_allclose(logs["x_multinomial"].isel(chain=0, draw=s), expected, rtol=1e-9, atol=1e-12)
+    again = tree["posterior_predictive"]
+    assert again["y"].dims == ("chain", "draw", "obs_id")
+    assert (again["x_multinomial"].sum("multinomial_feature") == TABLE[[*WORDS]].sum(axis=1).to_numpy()).all()
+    assert again["x_poisson"].sizes == {"chain": 1, "draw": 5, "x_poisson_dim_0": TABLE["nests"].notna().sum()}
+
+
+@pytest.mark.slow
+def test_folds_are_scored_by_scikit_learn(flowers: tuple[Array, Array]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mcmc.SamplingWarning)
+        model = mcmc.Sampled(NaiveBayes(Gaussian()), hierarchical=True, **TINY)
+        found = cross_val_score(model, *flowers, cv=3, scoring="neg_log_loss")
+    exact = cross_val_score(NaiveBayes(Gaussian()), *flowers, cv=3, scoring="neg_log_loss")
+    assert_allclose(found, exact, atol=0.3)
