@@ -93,6 +93,8 @@ EVERY = {
     WORDS: Multinomial(),
 }
 
+COLUMNS = [*[*EVERY][:-1], *WORDS]
+
 
 def words(columns: int) -> sparse.csr_array:
     return sparse.csr_array(np.random.default_rng(columns).poisson(0.7, (len(LABEL), columns)))
@@ -108,8 +110,8 @@ MODELS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "poisson": (Poisson(), ["nests", "rings"], {}),
     "words": (Multinomial(), words(5), {}),
     "many words": (Multinomial(Dirichlet(np.linspace(0.2, 2.0, MANY))), words(MANY), {}),
-    "mixed": (EVERY, [*EVERY][:-1] + [*WORDS], {}),
-    "given": (EVERY, [*EVERY][:-1] + [*WORDS], {"class_prior": dict(zip(CLASSES, (0.5, 0.3, 0.2), strict=True))}),
+    "mixed": (EVERY, COLUMNS, {}),
+    "given": (EVERY, COLUMNS, {"class_prior": dict(zip(CLASSES, (0.5, 0.3, 0.2), strict=True))}),
     "uniform": (Gaussian(), ["girth"], {"class_prior": "uniform"}),
     "empirical": (Gaussian(), ["girth"], {"class_prior": "empirical", "classes": CLASSES[:2]}),
     "one class": (Gaussian(), ["girth"], {"classes": None}),
@@ -125,8 +127,8 @@ def case_of(name: str) -> tuple[NaiveBayes, Any, Array]:
 
 def variables(fitted: NaiveBayes, rng: np.random.Generator, size: int) -> tuple[Point, Array]:
     """Draws of theta from a wider belief than the posterior, and log p(theta | D), `(s, ...)` and `(s,)`."""
-    blocks, model = list(fitted.schema_.blocks), fitted.model_
-    says, _ = names_of(fitted.classes_, blocks, list(model.posterior.blocks))
+    model = fitted.model_
+    says, _ = names_of(fitted.classes_, list(fitted.schema_.blocks), list(model.posterior.blocks))
     die = model.prior.classes.update(0.3 * model.stats.classes).sample(rng, size)
     point, total = {"class_prob": die.probability}, np.zeros(size)
     if hasattr(model.posterior.classes, "log_density") and hasattr(model.posterior.classes, "concentration"):
@@ -550,20 +552,20 @@ def test_bad_chains_are_an_error_before_anything_is_sampled(said: dict[str, Any]
 def test_a_model_that_has_no_use_for_an_option_or_no_distribution_is_refused() -> None:
     soil, girth = TABLE[["soil"]], TABLE[["girth"]]
     for said in ({"student": True}, {"scale_prior": "half-normal"}):
-        with pytest.raises(ValueError, match="is about Gaussian columns, and the model has none. Leave it out"):
+        with pytest.raises(ValueError, match=r"is about Gaussian columns, and the model has none. Leave it out"):
             mcmc.build(NaiveBayes(Categorical()), soil, LABEL, **said)
-    with pytest.raises(ValueError, match="average_features has no PyMC model. Give an estimator with"):
+    with pytest.raises(ValueError, match=r"average_features has no PyMC model. Give an estimator with"):
         mcmc.build(NaiveBayes(Categorical(), average_features=0.5), soil, LABEL)
-    with pytest.raises(ValueError, match="class_prior: a concentration of 0 is improper"):
+    with pytest.raises(ValueError, match=r"class_prior: a concentration of 0 is improper"):
         mcmc.build(NaiveBayes(Categorical(), class_prior=0.0), soil, LABEL)
     for families, table in ((Categorical(0.0), soil), (Gaussian(NormalInverseGamma(0.0, 0.0, -0.5, 0.0)), girth)):
-        with pytest.raises(ValueError, match=f"column '{table.columns[0]}': its prior is improper.*Give another"):
+        with pytest.raises(ValueError, match=rf"column '{table.columns[0]}': its prior is improper.*Give another"):
             mcmc.build(NaiveBayes(families), table, LABEL)
     with pytest.raises(TypeError, match=r"expected an estimator of bayesnb such as NaiveBayes\(\), got 'gaussian'"):
         mcmc.build("gaussian", soil, LABEL)
     halves = np.arange(len(LABEL))[:, None] + 0.5
     for families in (Poisson(fractional=True), Multinomial(fractional=True)):
-        with pytest.raises(ValueError, match="column 0 or one beside it holds fractions.*Use likelihood='statistics'"):
+        with pytest.raises(ValueError, match=r"column 0 or one beside it holds fractions.*Use likelihood='statistics'"):
             mcmc.build(NaiveBayes(families), halves, LABEL, likelihood="rows")
         model = mcmc.build(NaiveBayes(families), np.floor(halves), LABEL, likelihood="rows")
         assert "x" in model.named_vars
@@ -808,53 +810,111 @@ def test_chains_asked_for_otherwise_are_the_chains_that_there_are(flowers: tuple
     assert found.datatree_["posterior"]["mu"].shape == (2, 10, 3, 2)
 
 
-STORIES: dict[str, dict[str, Any]] = {
-    "student and noise": {"student": True, "label_noise": Beta(2.0, 20.0)},
-    "scales and theta": {"scale_prior": "log-normal", "hierarchical": True, "collapse": False},
-}
+# What becomes of draws, whoever drew them: points of the variables that no sampler has moved -------------------------
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("said", STORIES.values(), ids=STORIES)
-def test_predictions_are_the_mean_of_the_story_over_the_draws_of_theta(said: dict[str, Any]) -> None:
-    """Where theta was drawn, p(x, y | D) is the mean of p(x, y | theta), each draw being scored in SciPy."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        found = mcmc.fit(MIXED, MIXED_X, LABEL, sample_weight=WEIGHT, unlabelled=MIXED_X[:9], **TINY, **said)
-        joint = found.predict_joint_log_proba(MIXED_X)
-    drawn = found.datatree_["posterior"].to_dataset().stack(s=("chain", "draw"))
-    story = {"scale_prior": None, "hierarchical": said.get("hierarchical"), "student": said.get("student")}
-    every = []
+def points(draws: int = 3) -> xr.DataTree:
+    """In place of a sampler: points of the model around, each variable on its axes, with what follows from them."""
+    model = pm.modelcontext(None)
+    every = [anywhere(model, seed) for seed in range(2 * draws)]
+    found = {}
+    for name in every[0]:
+        own = np.stack([at[name] for at in every])
+        dims = ("chain", "draw", *model.named_vars_to_dims.get(name, ()))
+        found[name] = dims, own.reshape(2, draws, *own.shape[1:])
+    drawn = xr.Dataset(found, {dim: list(labels) for dim, labels in model.coords.items()})
+    if model.deterministics:
+        said = {"progressbar": False, "compile_kwargs": {"mode": "FAST_COMPILE"}}
+        drawn = pm.compute_deterministics(drawn, model=model, extend_dataset=True, **said)
+    return xr.DataTree.from_dict({"posterior": drawn})
+
+
+def unsampled(monkeypatch: pytest.MonkeyPatch, unlabelled: Any = None, **said: Any) -> mcmc.Sampled:
+    with monkeypatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("ignore", mcmc.SamplingWarning)
+        patch.setattr(pm, "sample", lambda **plan: points())
+        return mcmc.fit(MIXED, MIXED_X, LABEL, sample_weight=WEIGHT, unlabelled=unlabelled, rng=1, **said)
+
+
+def stories(found: mcmc.Sampled, said: dict[str, Any]) -> list[Story]:
+    """The story at every draw, chain after chain."""
+    drawn, every = found.datatree_["posterior"].to_dataset().stack(s=("chain", "draw")), []
     for s in range(drawn.sizes["s"]):
         at = {str(name): array.values for name, array in drawn.isel(s=s).data_vars.items()}
         for name in ("mu", "sigma2", "bernoulli_theta"):
             at |= {name: at[name][:, :1], f"{name}_2": at[name][:, 1:]}
-        every.append(Story(at, **story).log_joint())
+        at |= {f"{name}_variate": own for name, own in at.items() if "_base" in name}  # their scale says nothing
+        every.append(Story(at, **said))
+    return every
+
+
+THETA: dict[str, dict[str, Any]] = {
+    "student and noise": {"student": True, "label_noise": Beta(2.0, 20.0)},
+    "student": {"student": 4, "hierarchical": True, "collapse": False},
+    "scales": {"scale_prior": "log-normal", "hierarchical": True, "collapse": False},
+    "unlabelled": {"unlabelled": MIXED_X[:9]},
+}
+
+
+@pytest.mark.parametrize("said", THETA.values(), ids=THETA)
+def test_predictions_are_the_mean_of_the_story_over_draws_of_theta(
+    said: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where theta was drawn, p(x, y | D) is the mean of p(x, y | theta)."""
+    found = unsampled(monkeypatch, **said)
+    told = {name: value for name, value in said.items() if name in ("hierarchical", "student")}
+    every = [story.log_joint() for story in stories(found, told)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mcmc.DegenerateWarning)
+        joint = found.predict_joint_log_proba(MIXED_X)
     assert_allclose(joint, logsumexp(every, axis=0) - np.log(len(every)), rtol=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize("said", OPTIONS.values(), ids=OPTIONS)
+def test_every_draw_makes_the_prior_that_the_story_has(said: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    found = unsampled(monkeypatch, **said)
+    for s, story in enumerate(stories(found, said)):
+        beliefs = found.ensemble_.posterior(np.array([s]))
+        by_name = {block.names: belief for block, belief in zip(MIXED.schema_.blocks, beliefs, strict=True)}
+        rows = by_class(np.where(np.isnan(TABLE[["nests"]]), 0.0, 1.0))
+        shape, rate = story.rate()
+        events = by_class(np.nan_to_num(TABLE[["nests"]].to_numpy()))
+        assert_allclose(by_name["nests",].shape, shape + events)
+        assert_allclose(by_name["nests",].rate, rate + rows)
+        soil = story.concentration("theta_soil") + by_class(one_hot("soil"))
+        assert_allclose(by_name["soil",].concentration, soil)
+        for name, column in (("bernoulli_theta", "wet"), ("bernoulli_theta_2", "mossy")):
+            own = story.concentration(name) + by_class(one_hot(column))
+            assert_allclose(np.hstack([by_name[column,].b, by_name[column,].a]), own)
+        counts = story.concentration("multinomial_theta") + by_class(one_hot(None))
+        assert_allclose(by_name[WORDS].concentration[:, 0], counts)
+        for number, column in NORMALS.items():
+            _, count, _, _ = story.normal(number)
+            there = by_class(~np.isnan(TABLE[[column]].to_numpy()))
+            assert_allclose(by_name[column,].count, count + there)
+            if story.scale_prior:
+                assert_allclose(by_name[column,].variance, story.at[f"sigma{number}"] ** 2)
+
+
 def test_rows_are_scored_and_drawn_again_by_pymc() -> None:
-    model = mcmc.build(MIXED, MIXED_X, LABEL, likelihood="rows")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        with model:
-            tree = pm.sample(draws=5, tune=5, chains=1, cores=1, random_seed=1, progressbar=False, quiet=True)
-            pm.compute_log_likelihood(tree, progressbar=False)
-            pm.sample_posterior_predictive(tree, random_seed=1, progressbar=False, extend_inferencedata=True)
-    logs, drawn = tree["log_likelihood"], tree["posterior"].isel(chain=0)
+    model, said = mcmc.build(MIXED, MIXED_X, LABEL, likelihood="rows"), {"compile_kwargs": {"mode": "FAST_COMPILE"}}
+    with model:
+        tree = points(2)
+        pm.compute_log_likelihood(tree, progressbar=False, **said)
+        again = pm.sample_posterior_predictive(tree, random_seed=1, progressbar=False, **said)["posterior_predictive"]
+    logs, drawn = tree["log_likelihood"], tree["posterior"]
     assert logs["y"].dims == logs["x_multinomial"].dims == ("chain", "draw", "obs_id")
-    for s in range(5):
-        at = {str(name): array.values for name, array in drawn.isel(draw=s).data_vars.items()}
-        total = sum(array.isel(chain=0, draw=s).sum().item() for array in logs.data_vars.values())
+    counts = TABLE[[*WORDS]].to_numpy()
+    for chain, draw in np.ndindex(2, 2):
+        at = {str(name): array.values[chain, draw] for name, array in drawn.data_vars.items()}
+        total = sum(array.values[chain, draw].sum() for array in logs.data_vars.values())
         assert total == pytest.approx(Story(at).log_likelihood(np.ones(len(LABEL))), rel=1e-10)
-        counts = TABLE[[*WORDS]].to_numpy()
         expected = stats.multinomial.logpmf(counts, counts.sum(axis=1), at["multinomial_theta"][CODE])
-        assert_allclose(logs["x_multinomial"].isel(chain=0, draw=s), expected, rtol=1e-9, atol=1e-12)
-    again = tree["posterior_predictive"]
+        assert_allclose(logs["x_multinomial"].values[chain, draw], expected, rtol=1e-9, atol=1e-12)
     assert again["y"].dims == ("chain", "draw", "obs_id")
-    assert (again["x_multinomial"].sum("multinomial_feature") == TABLE[[*WORDS]].sum(axis=1).to_numpy()).all()
-    assert again["x_poisson"].sizes == {"chain": 1, "draw": 5, "x_poisson_dim_0": TABLE["nests"].notna().sum()}
+    assert [*again["obs_id"].values] == [*TABLE.index]
+    assert (again["x_multinomial"].sum("multinomial_feature") == counts.sum(axis=1)).all()
+    assert again["x_poisson"].shape == (2, 2, TABLE["nests"].notna().sum())
 
 
 @pytest.mark.slow
