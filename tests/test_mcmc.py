@@ -33,6 +33,7 @@ from bayesnb import (
     mcmc,
 )
 from bayesnb.mcmc.names import names_of
+from bayesnb.mcmc.priors import LearnedDice
 from bayesnb.mcmc.sampling import tell_trouble
 
 pm = pytest.importorskip("pymc")
@@ -577,9 +578,11 @@ def test_a_model_that_has_no_use_for_an_option_or_no_distribution_is_refused() -
 
 WITHOUT = """
 import sys
-sys.modules["pymc"] = None
 import bayesnb, bayesnb.mcmc
 from bayesnb import NaiveBayes, mcmc
+mcmc.Sampled(NaiveBayes())
+assert "pymc" not in sys.modules
+sys.modules["pymc"] = None
 X, y = [[1.0], [1.2], [3.0], [3.1]], ["low", "low", "high", "high"]
 for call in (mcmc.build, mcmc.fit, lambda *table: mcmc.logistic(*table[1:])):
     try:
@@ -593,12 +596,8 @@ print(NaiveBayes().fit(X, y).predict([[1.1]])[0])
 
 
 def test_pymc_is_asked_for_only_where_something_is_built() -> None:
-    assert run(WITHOUT) == "low"
-    assert run("import sys; from bayesnb import mcmc; mcmc.Sampled; print('pymc' in sys.modules)") == "False"
-
-
-def run(code: str) -> str:
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    said = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "low"
 
 
 # Chains that cannot be trusted ---------------------------------------------------------------------------------------
@@ -808,6 +807,20 @@ def test_chains_asked_for_otherwise_are_the_chains_that_there_are(flowers: tuple
         found = mcmc.fit(NaiveBayes(Gaussian()), *flowers, scale_prior="half-normal", **said)
     assert (found.chains_, found.draws_) == (2, 10)
     assert found.datatree_["posterior"]["mu"].shape == (2, 10, 3, 2)
+
+
+def test_a_base_is_centred_at_what_was_declared_column_by_column() -> None:
+    rng, declared = np.random.default_rng(3), Beta([1.0, 30.0], [3.0, 10.0])  # worth 4 rows and 40
+    estimator, X, y = NaiveBayes(Bernoulli(declared)), rng.random((20, 2)) < 0.5, np.arange(20) % 2
+    model, fitted = mcmc.build(estimator, X, y, "base"), estimator.fit(X, y)
+    unit, alpha = (
+        variable.owner.op.dist_params(variable.owner)[0].eval() for variable in (model["base_variate"], model["alpha"])
+    )
+    share = unit.reshape(2, 2) / unit.reshape(2, 2).sum(axis=0)  # sides, columns
+    assert_allclose(share, [[0.75, 0.25], [0.25, 0.75]])
+    own = LearnedDice(Bernoulli(declared), fitted.model_.prior.blocks[0], fitted.model_.stats.blocks[0], base=True)
+    (found,) = own.fields({"alpha": np.exp(alpha) * np.ones(2), "base": 2 * share.ravel()})
+    assert_allclose(found, [[3.0, 10.0, 1.0, 30.0]] * 2)
 
 
 # What becomes of draws, whoever drew them: points of the variables that no sampler has moved -------------------------

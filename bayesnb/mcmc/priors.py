@@ -137,15 +137,25 @@ class LearnedDice(Learned):
 
     def _base(self, pm: Any, say: Say) -> Any:
         """Proportions whose mean over a column's levels is 1, of all its classes: a Dirichlet, as Gamma variates."""
-        unit, column = self.seen.unit[0], self.seen.column
-        said, member = say.hyper("base", say.levels), np.eye(column.max() + 1)[column]
+        said, unit = say.hyper("base", say.levels), self.seen.unit.mean(axis=0) / self.strength
         variates = pm.Gamma(f"{said['name']}_variate", alpha=unit, beta=1.0, dims=said["dims"])
-        return pm.Deterministic(**said, var=variates / (variates @ (member / member.sum(axis=0)))[column])
+        return pm.Deterministic(**said, var=variates / self._averaged(variates))
+
+    def _averaged(self, values: Any) -> Any:
+        """The mean over the levels of each level's column, `(k,) -> (k,)`."""
+        column = self.seen.column
+        member = np.eye(column.max() + 1)[column]
+        return (values @ (member / member.sum(axis=0)))[column]
+
+    @cached_property
+    def strength(self) -> Array:
+        """How many times alpha a level is worth on average, `(k,)`: 1, unless columns were declared to differ."""
+        return self._averaged(self.seen.unit.mean(axis=0))
 
     def fields(self, values: Mapping[str, Any]) -> tuple[Any, ...]:
         alpha = values["alpha"] if self.family.whole else values["alpha"][..., self.seen.column]
         every = np.ones((len(self.stats), 1))
-        return (alpha * (every * values["base"] if self.base else self.seen.unit),)
+        return (alpha * (every * self.strength * values["base"] if self.base else self.seen.unit),)
 
     def made(self, *fields: Any) -> Belief:
         (concentration,) = fields
