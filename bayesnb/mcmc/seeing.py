@@ -19,7 +19,7 @@ from bayesnb.model import Observer
 from bayesnb.threads import blocks
 from bayesnb.uncertainty.draws import Theta
 
-STEPS = 8  # at most, of as many draws as are worked on together
+STEPS = 4  # at most, of as many draws as are worked on together
 
 
 @dataclass(frozen=True, eq=False)
