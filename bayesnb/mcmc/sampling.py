@@ -68,7 +68,7 @@ def tell_trouble(tree: Any) -> None:
     said = []
     if found.r_hat > R_HAT:
         said.append(
-            f"r_hat of {found.r_hat_of} is {found.r_hat:.3f}, above {R_HAT}: the chains have not met. "
+            f"r_hat of {found.r_hat_of} is {found.r_hat:.4f}, above {R_HAT}: the chains have not met. "
             "Sample longer: more `tune` and `draws`."
         )
     if found.ess < FEWEST * found.chains:
