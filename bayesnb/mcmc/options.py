@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 from numbers import Real
 from typing import Any
 
@@ -26,10 +27,22 @@ class Options:
             raise ValueError(f"hierarchical must be True, False or 'base', got {self.hierarchical!r}.")
         if self.scale_prior not in SCALES:
             raise ValueError(f"scale_prior must be None, 'half-normal' or 'log-normal', got {self.scale_prior!r}.")
-        if not isinstance(self.student, bool) and not (isinstance(self.student, Real) and float(self.student) > 0):
-            raise ValueError(f"student must be True, False or the degrees of freedom, got {self.student!r}.")
+        self._check_student()
+        self._check_noise()
+
+    def _check_student(self) -> None:
+        said = self.student
+        if not isinstance(said, bool) and not (isinstance(said, Real) and 0 < float(said) < inf):
+            raise ValueError(
+                f"student must be True, False or the degrees of freedom, a finite number above 0, got {said!r}."
+            )
+
+    def _check_noise(self) -> None:
         noise = self.label_noise
-        if not (noise is None or isinstance(noise, Beta) or (isinstance(noise, Real) and 0 <= float(noise) < 1)):
+        if isinstance(noise, Beta):
+            if noise.a.ndim or noise.b.ndim or not noise.strictly_proper:
+                raise ValueError(f"label_noise as a Beta needs one a and one b, both above 0, got {noise!r}.")
+        elif not (noise is None or (isinstance(noise, Real) and 0 <= float(noise) < 1)):
             raise ValueError(
                 f"label_noise must be None, the probability that a label is wrong, below 1, or a Beta, got {noise!r}."
             )

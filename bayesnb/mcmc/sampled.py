@@ -93,7 +93,10 @@ class Sampled(Drawn):
         traces = sample(assemble(plan, theta), chains)
         with unchanged_on_error(self):
             self._answer_by(
-                plan.data.estimator, ensemble_of(traces, plan, theta), chains.chains, int(rng.integers(1 << 31))
+                plan.data.estimator,
+                ensemble_of(traces, plan, theta),
+                traces["posterior"].sizes["chain"],
+                int(rng.integers(1 << 31)),
             )
             self.datatree_ = self._datatree(traces, plan.data.index, plan.data.codes)
         return self
