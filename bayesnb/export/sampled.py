@@ -56,6 +56,8 @@ def tree(traces: Any, thetas: Thetas, temper: float, index: Array | None = None,
     why = thetas.refused()
     own = xr.Dataset(coords=thetas.plan.coords) if why else thetas.dataset()
     said = {**SAID, "sampling": "MCMC", "created_at": datetime.now(UTC).isoformat(), "temper": temper}
+    if "inference_library" in traces["posterior"].attrs:
+        said["sampler"] = traces["posterior"].attrs["inference_library"]
     if why:
         said["omitted"] = why
     groups = {"/": xr.Dataset(attrs=said), "posterior": _beside(traces["posterior"].to_dataset(), own, thetas.names())}

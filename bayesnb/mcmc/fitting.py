@@ -93,7 +93,7 @@ def fit(
         True: parameters of the priors are learned, so that classes borrow from each other. Of dice, coins and words
         the concentration `alpha`, as many times the declared proportions; of Gaussians where the classes' means lie
         and how far apart they are, and how alike their variances are; of rates likewise. "base": the proportions of
-        dice, coins and words are learned too, which pays where there are many classes with few rows.
+        dice, coins and words are learned too, up to 500 levels of a die, which pays where many classes have few rows.
     unlabelled : None or a table
         Rows without labels, which tell of the features, and through them of the classes.
     draws, tune, chains : how many draws of how many chains, after how many steps of tuning

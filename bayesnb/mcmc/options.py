@@ -9,6 +9,7 @@ from typing import Any
 from bayesnb.families import Beta
 from bayesnb.schema import Block
 
+MOST = 500  # levels of a die whose proportions are learned
 SCALES = (None, "half-normal", "log-normal")
 
 
@@ -52,7 +53,19 @@ class Options:
         for name, value in (("scale_prior", self.scale_prior), ("student", self.student)):
             if value and not gaussian:
                 raise ValueError(f"{name}={value!r} is about Gaussian columns, and the model has none. Leave it out.")
-        if self.hierarchical == "base" and not any(block.family.dial == "die" for block in blocks):
-            raise ValueError(
-                "hierarchical='base' is about columns of levels, flags and words, and the model has none. Say True."
-            )
+        if self.hierarchical == "base":
+            _check_dice([block for block in blocks if block.family.dial == "die"])
+
+
+def _check_dice(blocks: Sequence[Block]) -> None:
+    """Raise where there are no proportions to be learned, or more than a sampler can follow."""
+    if not blocks:
+        raise ValueError(
+            "hierarchical='base' is about columns of levels, flags and words, and the model has none. Say True."
+        )
+    most = max(len(block.names) if block.family.whole else max(block.sizes, default=2) for block in blocks)
+    if most > MOST:
+        raise ValueError(
+            f"hierarchical='base' learns the proportions of all levels of a die, and one has {most:,}, more than the "
+            f"{MOST} that a sampler can follow. Say True, which learns the concentration alone."
+        )
