@@ -132,7 +132,22 @@ def assemble(plan: Blueprint, theta: bool, rows: bool = False) -> Any:
         if plan.data.unlabelled is not None:
             joint = _joint(pm, plan, densities, class_prob, plan.data.unlabelled)
             pm.Potential("unlabelled", pm.math.logsumexp(joint, axis=1).sum())
+        if plan.mixed:
+            _start(model, plan)
     return model
+
+
+def _start(model: Any, plan: Blueprint) -> None:
+    """Let chains begin where the closed form of the labelled rows puts theta.
+
+    Rows without a certain class fit as well with the classes interchanged, so a chain may stay where it begins.
+    """
+    free = {variable.name: variable for variable in model.free_RVs}
+    for belief, say in zip(plan.data.estimator.model_.posterior.blocks, plan.says, strict=True):
+        for key, value in belief.estimate("mean").parts().items():
+            variable = free.get(say(*key)["name"])
+            if variable is not None and np.isfinite(value).all():
+                model.set_initval(variable, value)
 
 
 def _coords(plan: Blueprint, rows: bool) -> dict[str, list[Any]]:
