@@ -18,6 +18,7 @@ from bayesnb import (
     Gamma,
     Gaussian,
     Multinomial,
+    MultinomialNB,
     NaiveBayes,
     NormalInverseGamma,
     Poisson,
@@ -96,7 +97,7 @@ def places(draws: Array, classes: int = CLASSES) -> Array:
 def same_prior(model: NaiveBayes, constant: bool, size: int = 12) -> Ensemble:
     """As many draws of priors that are all the declared one."""
     prior = model.model_.prior
-    plain = [lambda draws, own=own: own[np.tile(np.arange(CLASSES), len(draws))] for own in prior.blocks]
+    plain = [lambda draws, own=own: own[np.tile(np.arange(len(own)), len(draws))] for own in prior.blocks]
     return Ensemble(prior.classes, [*map(Same, prior.blocks)] if constant else plain, model.model_.stats, size)
 
 
@@ -509,3 +510,22 @@ def test_new_rows_are_those_of_the_mixture() -> None:
     rows, labels = answers(words, same_prior(words, False)).sample(20, "b", length=7, rng=1)
     assert rows[:, 8:].sum(axis=1).tolist() == [7.0] * 20
     assert labels.tolist() == ["b"] * 20
+
+
+def test_texts_are_seen_before_their_laws_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No draw of p(theta | D) makes a long text probable; one that has seen it does. The closed form is the oracle."""
+    rng = np.random.default_rng(4)
+    theta = rng.dirichlet(np.full(150, 2.0), 2)
+    texts = np.array([rng.multinomial(90, theta[i % 2]) for i in range(12)])
+    model = MultinomialNB(temper=0.7).fit(texts[:4], np.arange(4) % 2)
+    own = answers(model, same_prior(model, constant=False, size=1500), chains=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DegenerateWarning)
+        drawn, sure = own.predict_interval(texts[4:]), own.uncertainty(texts[4:])
+    exact, known = model.predict_interval(texts[4:], method="exact"), model.uncertainty(texts[4:])
+    for name in ("median", "lower", "upper"):
+        assert_allclose(drawn[name], exact[name], atol=0.03)
+    assert_allclose(sure.aleatoric, known.aleatoric, atol=0.02)
+    monkeypatch.setattr("bayesnb.mcmc.sampled.few", lambda worth, draws: np.zeros(len(worth), bool))
+    with pytest.warns(DegenerateWarning, match="8 rows have"):
+        own.predict_interval(texts[4:])

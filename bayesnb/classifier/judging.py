@@ -125,6 +125,15 @@ class Judged(Doubter):
         """An unfitted copy with some parameters changed."""
         return clone(self).set_params(**changes)
 
+    def _counting_rows(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Array, Rows]:
+        """Rows with their labels, and their names; a row of weight zero is no row, whatever its label."""
+        table, cells = self._read(X)
+        labels, weight = checked_labels(self, y, table.rows), weights(sample_weight, table.rows)
+        keep = np.full(table.rows, True) if weight is None else weight > 0
+        codes = np.zeros(table.rows, np.int64)
+        codes[keep] = encode(labels[keep], self.classes_)
+        return table.index[keep], Rows(self.schema_.observers, cells, codes, weight).where(keep)
+
     def _learnt_rows(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Array, Rows]:
         """Rows that were learnt from, and their names; an error for any others."""
         table, cells = self._read(X)

@@ -56,6 +56,8 @@ def tree(traces: Any, thetas: Thetas, temper: float, index: Array | None = None,
     why = thetas.refused()
     own = xr.Dataset(coords=thetas.plan.coords) if why else thetas.dataset()
     said = {**SAID, "sampling": "MCMC", "created_at": datetime.now(UTC).isoformat(), "temper": temper}
+    if "inference_library" in traces["posterior"].attrs:
+        said["sampler"] = traces["posterior"].attrs["inference_library"]
     if why:
         said["omitted"] = why
     groups = {"/": xr.Dataset(attrs=said), "posterior": _beside(traces["posterior"].to_dataset(), own, thetas.names())}
@@ -86,6 +88,6 @@ def _alike(one: xr.Dataset, two: xr.Dataset, dim: str) -> bool:
     return one.sizes[dim] == two.sizes[dim] and (dim not in one.coords or bool((one[dim] == two[dim].values).all()))
 
 
-def without(posterior: Any, ending: str) -> xr.Dataset:
-    """The variables whose names end otherwise: what a sampler moves may be a means to an end."""
-    return posterior.to_dataset().drop_vars([name for name in posterior.data_vars if str(name).endswith(ending)])
+def without(posterior: Any, names: list[str]) -> xr.Dataset:
+    """The other variables: what a sampler moves may be a means to an end."""
+    return posterior.to_dataset().drop_vars(names, errors="ignore")

@@ -40,8 +40,7 @@ class Data:
         """What an estimator learns from these rows."""
         check_estimator(estimator)
         learner = estimator._fresh().fit(X, y, sample_weight)
-        index, rows = learner._learnt_rows(X, y, sample_weight)
-        index, rows = index[rows.counts > 0], rows.where(rows.counts > 0)
+        index, rows = learner._counting_rows(X, y, sample_weight)
         return cls(learner, index, rows.cells, rows.codes, rows.weight, _unlabelled(learner, unlabelled))
 
 

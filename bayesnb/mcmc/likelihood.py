@@ -42,6 +42,11 @@ class Rows:
 def by_rows(pm: Any, block: Block, density: Any, cells: Cells, rows: Rows, say: Say) -> None:
     """Every cell that is there given its row's class."""
     name = say.observed
+    if block.family.fractional and not block.is_whole(cells):
+        raise ValueError(
+            f"likelihood='rows' needs counts, and column {block.names[0]!r} or one beside it holds fractions, which "
+            "have no distribution. Use likelihood='statistics'."
+        )
     if block.family.whole:
         _words(pm, density, cells, rows, {"name": name, "dims": ("obs_id", say.axis)})
     elif block.levels:
@@ -72,8 +77,6 @@ def _levels(pm: Any, block: Block, density: Any, codes: Array, rows: Rows, say: 
 
 def _words(pm: Any, density: Any, cells: Cells, rows: Rows, said: dict[str, Any]) -> None:
     x = dense(cells)
-    if (x != np.floor(x)).any():
-        raise ValueError("likelihood='rows' needs counts: fractions of a word have no distribution. Use 'statistics'.")
     parameters = {"n": x.sum(axis=1).astype(int), "p": density.probability[:, 0][rows.codes]}
     rows.likelihood(pm, said, pm.Multinomial, parameters, x.astype(int), np.arange(len(x)))
 

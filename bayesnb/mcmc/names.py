@@ -40,12 +40,15 @@ def names_of(classes: Array, blocks: list[Block], beliefs: list[Belief]) -> tupl
     every = Layout(classes, blocks).named([belief.estimate("mean").parts() for belief in beliefs])
     kinds, dials = [_kind(block) for block in blocks], [block.family.dial for block in blocks]
     coords, met, said = {"class": coordinate(classes)}, Counter[str](), []
+    taken = {name for names in every for (_, feature), (name, _) in names.items() if feature is not None}
     for block, names, kind in zip(blocks, every, kinds, strict=True):
         met[kind] += 1
+        while met[kind] > 1 and any(f"{name}_{met[kind]}" in taken for name, _ in names.values()):
+            met[kind] += 1  # the number is what a column is called
         number = f"_{met[kind]}" if met[kind] > 1 else ""
         axis = ("feature" if len(set(kinds)) == 1 else f"{kind}_feature") + number
         family = f"{kind}_" if dials.count(block.family.dial) > kinds.count(kind) else ""
-        own = Say(names, axis, f"{axis}_level", number, family, f"x_{kind}{number}" if len(blocks) > 1 else "x")
+        own = Say(names, axis, f"{axis}_levels", number, family, f"x_{kind}{number}" if len(blocks) > 1 else "x")
         coords[axis] = coordinate(block.names)
         coords |= _levels(block, own)
         said.append(own)

@@ -25,7 +25,8 @@ from bayesnb.mcmc.judging import Judge, Judgement, draws_for, tell_pareto
 from bayesnb.mcmc.options import Options
 from bayesnb.mcmc.sampling import Plan, sample
 from bayesnb.mcmc.scoring import Mixed, Reading
-from bayesnb.mcmc.weights import tell_degenerate
+from bayesnb.mcmc.seeing import Seer
+from bayesnb.mcmc.weights import effective, few, tell_degenerate
 from bayesnb.model import Rows
 from bayesnb.threads import blocks
 
@@ -92,7 +93,10 @@ class Sampled(Drawn):
         traces = sample(assemble(plan, theta), chains)
         with unchanged_on_error(self):
             self._answer_by(
-                plan.data.estimator, ensemble_of(traces, plan, theta), chains.chains, int(rng.integers(1 << 31))
+                plan.data.estimator,
+                ensemble_of(traces, plan, theta),
+                traces["posterior"].sizes["chain"],
+                int(rng.integers(1 << 31)),
             )
             self.datatree_ = self._datatree(traces, plan.data.index, plan.data.codes)
         return self
@@ -280,4 +284,12 @@ class Sampled(Drawn):
                     if observed:
                         log_weight[some, part] = np.logaddexp.reduce(joint, axis=-1).T
                     proba[some, part] = theta.proba(joint, self.n_jobs).swapaxes(0, 1)
+            if observed:
+                self._see(own, log_weight, proba)
             yield rows, log_weight, proba
+
+    def _see(self, cells: Sequence[Cells], log_weight: Array, proba: Array) -> None:
+        """Other draws in place of those that know nothing of a row: theta once the row was seen."""
+        seer = Seer(self._reading, self.estimator_.schema_.observers, self.estimator_.temper_)
+        for row in np.flatnonzero(few(effective(log_weight), self.ensemble_.size)):
+            log_weight[:, row], proba[:, row] = seer.law([x[[row]] for x in cells])

@@ -58,7 +58,8 @@ def sample(model: Any, plan: Plan) -> Any:
     said["random_seed"] = int(np.random.default_rng(plan.rng).integers(1 << 31))
     with model:
         tree = pymc().sample(**said | dict(plan.more))
-    tree["posterior"] = export.sampled.without(tree["posterior"], "_variate")
+    means = [f"{variable.name}_variate" for variable in model.deterministics]
+    tree["posterior"] = export.sampled.without(tree["posterior"], means)
     tell_trouble(tree)
     return tree
 
@@ -76,7 +77,7 @@ def tell_trouble(tree: Any) -> None:
     said = []
     if found.r_hat > R_HAT:
         said.append(
-            f"r_hat of {found.r_hat_of} is {found.r_hat:.3f}, above {R_HAT}: the chains have not met. "
+            f"r_hat of {found.r_hat_of} is {found.r_hat:.4g}, above {R_HAT}: the chains have not met. "
             "Sample longer: more `tune` and `draws`."
         )
     if found.ess < FEWEST * found.chains:

@@ -13,11 +13,9 @@ from typing import Any, NoReturn, Self
 import numpy as np
 
 from bayesnb import export
-from bayesnb.classifier.learning import checked_labels
 from bayesnb.estimators import NaiveBayes
 from bayesnb.evaluate.leaving import Pointwise
 from bayesnb.families.base import Array, Cells
-from bayesnb.labels import encode, weights
 from bayesnb.mcmc.design import Design
 from bayesnb.mcmc.drawn import NUMBERS, Drawn, Weighed, thinned
 from bayesnb.mcmc.judging import LEAST, Judgement, tell_pareto, weighed
@@ -230,16 +228,12 @@ class Logistic(Drawn):
     def _learn(self, X: Any, y: Any, sample_weight: Any) -> tuple[NaiveBayes, Problem]:
         """How the columns are read, and the rows as the model has them; a row of weight zero is no row."""
         estimator = NaiveBayes(self.families, n_jobs=self.n_jobs).fit(X, y, sample_weight)
-        classes, (table, cells) = estimator.classes_, estimator._read(X)
+        classes = estimator.classes_
         if len(classes) < 2:
             raise ValueError(f"y has one class, {classes.tolist()[0]!r}: there is nothing to tell apart.")
-        labels, weight = checked_labels(estimator, y, table.rows), weights(sample_weight, table.rows)
-        keep = np.full(table.rows, True) if weight is None else weight > 0
-        codes = np.zeros(table.rows, np.int64)
-        codes[keep] = encode(labels[keep], classes)
-        rows = Rows(estimator.schema_.observers, cells, codes, weight).where(keep)
+        index, rows = estimator._counting_rows(X, y, sample_weight)
         design = Design.learn(estimator.schema_.blocks, rows.cells, rows.weight, bool(self.squares))
-        return estimator, Problem(design, rows, classes, table.index[keep])
+        return estimator, Problem(design, rows, classes, index)
 
     def _prior(self) -> Prior:
         return Prior(self.scale, self.intercept_scale)

@@ -59,13 +59,18 @@ def _interpolated(own: Array, middle: Array, level: float) -> Array:
     return np.minimum(low + np.clip(part, 0.0, 1.0) * (high - low), high)
 
 
+def few(worth: Array, draws: int) -> Array:
+    """The rows whose draws are worth too few, `(r,)`."""
+    return worth < min(FEWEST, draws / SHARE)
+
+
 def tell_degenerate(worth: Array, draws: int) -> None:
     """One warning for all rows whose draws are worth too few, `(r,)`."""
-    few = worth < min(FEWEST, draws / SHARE)
-    if few.any():
-        row = int(few.argmax())
+    odd = few(worth, draws)
+    if odd.any():
+        row = int(odd.argmax())
         warnings.warn(
-            f"{few.sum()} rows have nearly all their weight on few of the {draws} draws, the first being row {row}, "
+            f"{odd.sum()} rows have nearly all their weight on few of the {draws} draws, the first being row {row}, "
             f"which is left with {worth[row]:.3g} effective draws: their numbers are noisy. Sample more draws, and "
             "look at the row, from which much would be learnt; under rows='fixed' no law has weights.",
             DegenerateWarning,
