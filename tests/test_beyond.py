@@ -158,11 +158,3 @@ def test_the_mean_over_theta_of_p_of_y_is_not_the_prediction() -> None:
     weight = joint.sum(axis=-1, keepdims=True)
     error = np.sqrt((weight**2 * (plugged - exact) ** 2).mean(axis=0) / 1000) / weight.mean(axis=0)
     assert (np.abs(found - exact) < 5 * error).all()
-
-
-@pytest.mark.parametrize("said", [{"label_noise": Beta(1, 4)}, {"unlabelled": [[0.5, 10.0]]}])
-def test_a_model_whose_classes_could_be_exchanged_begins_at_the_closed_form(said: dict[str, Any]) -> None:
-    X, y = np.array([[-1.0, 10.0], [1.0, 10.5], [3.0, 7.0], [4.0, 9.0]]), ["a", "a", "b", "b"]
-    mean = GaussianNB(estimate="mean").fit(X, y).posterior_
-    start = mcmc.build(GaussianNB(), X, y, **said).initial_point()["mu"]
-    np.testing.assert_allclose(start, np.stack([own.mean().mean for own in mean.values()], axis=1), rtol=1e-12)

@@ -131,22 +131,22 @@ def assemble(plan: Blueprint, theta: bool, rows: bool = False) -> Any:
         if plan.data.unlabelled is not None:
             joint = _joint(pm, plan, densities, class_prob, plan.data.unlabelled)
             pm.Potential("unlabelled", pm.math.logsumexp(joint, axis=1).sum())
-        if plan.mixed:
-            _start(model, plan)
     return model
 
 
-def _start(model: Any, plan: Blueprint) -> None:
-    """Let chains begin where the closed form of the labelled rows puts theta.
+def start(model: Any, plan: Blueprint) -> dict[str, Array]:
+    """Where chains are to begin: theta where the closed form of the labelled rows puts it, by variable.
 
-    Rows without a certain class fit as well with the classes interchanged, so a chain may stay where it begins.
+    Rows without a certain class fit as well with the classes interchanged, so a chain may stay where it begins. Empty
+    where every row's class is certain.
     """
-    free = {variable.name: variable for variable in model.free_RVs}
+    free, found = {variable.name for variable in model.free_RVs}, {}
     for belief, say in zip(plan.data.estimator.model_.posterior.blocks, plan.says, strict=True):
         for key, value in belief.estimate("mean").parts().items():
-            variable = free.get(say(*key)["name"])
-            if variable is not None and np.isfinite(value).all():
-                model.set_initval(variable, value)
+            name = say(*key)["name"]
+            if name in free and np.isfinite(value).all():
+                found[name] = value
+    return found if plan.mixed else {}
 
 
 def _coords(plan: Blueprint, rows: bool) -> dict[str, list[Any]]:
