@@ -134,6 +134,21 @@ def assemble(plan: Blueprint, theta: bool, rows: bool = False) -> Any:
     return model
 
 
+def start(model: Any, plan: Blueprint) -> dict[str, Array]:
+    """Where chains are to begin: theta where the closed form of the labelled rows puts it, by variable.
+
+    Rows without a certain class fit as well with the classes interchanged, so a chain may stay where it begins. Empty
+    where every row's class is certain.
+    """
+    free, found = {variable.name for variable in model.free_RVs}, {}
+    for belief, say in zip(plan.data.estimator.model_.posterior.blocks, plan.says, strict=True):
+        for key, value in belief.estimate("mean").parts().items():
+            name = say(*key)["name"]
+            if name in free and np.isfinite(value).all():
+                found[name] = value
+    return found if plan.mixed else {}
+
+
 def _coords(plan: Blueprint, rows: bool) -> dict[str, list[Any]]:
     every = dict(plan.coords)
     if rows or any(plan.heavy(b) for b in range(len(plan.priors))):

@@ -94,6 +94,7 @@ def fit(
         the concentration `alpha`, as many times the declared proportions; of Gaussians where the classes' means lie
         and how far apart they are, and how alike their variances are; of rates likewise. "base": the proportions of
         dice, coins and words are learned too, up to 500 levels of a die, which pays where many classes have few rows.
+        Where proportions are far from even, True alone learns too small an `alpha`, to explain that.
     unlabelled : None or a table
         Rows without labels, which tell of the features, and through them of the classes.
     draws, tune, chains : how many draws of how many chains, after how many steps of tuning
@@ -117,6 +118,8 @@ def fit(
     `datatree_`. Where everything has a closed form, theta is sampled, as a check of it. `predict_proba` is p(y | x, D),
     joint densities averaged over draws and then normalised. Chains that have not met, too few effective draws and
     divergences are told by a `SamplingWarning`; rows that few draws speak for by a `DegenerateWarning`.
+
+    Under `unlabelled` and `label_noise` classes could be exchanged, so chains begin where the labelled rows put theta.
 
     `temper` is followed, "loo" by the closed form's exponent; `estimate` plays no part.
     """

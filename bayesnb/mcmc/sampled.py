@@ -15,7 +15,7 @@ from bayesnb.evaluate.leaving import Pointwise
 from bayesnb.families.base import Array, Cells, Rng
 from bayesnb.families.known import KnownDie
 from bayesnb.generate import check_length, draw_codes, filled
-from bayesnb.mcmc.build import Blueprint, Data, assemble
+from bayesnb.mcmc.build import Blueprint, Data, assemble, start
 from bayesnb.mcmc.drawn import NUMBERS, Drawn, Weighed, thinned
 from bayesnb.mcmc.draws import ensemble_of
 from bayesnb.mcmc.ensemble import Ensemble
@@ -90,7 +90,8 @@ class Sampled(Drawn):
         chains = Plan(self.draws, self.tune, self.chains, rng, self.sampler, self.progressbar, self.sampling or {})
         plan = Blueprint.of(Data.of(self.estimator, X, y, sample_weight, unlabelled), self._options)
         theta = plan.nothing_left or not self.collapse
-        traces = sample(assemble(plan, theta), chains)
+        model = assemble(plan, theta)
+        traces = sample(model, chains, start(model, plan))
         with unchanged_on_error(self):
             self._answer_by(
                 plan.data.estimator,
