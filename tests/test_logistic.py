@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,8 +59,23 @@ def two(line: tuple[Array, Array]) -> Logistic:
 
 
 @pytest.fixture(scope="module")
-def three() -> Logistic:
-    return logistic(*dogs(), squares=True, **HOW)
+def three() -> Iterator[Logistic]:
+    """Whatever the coefficients are: draws that no sampler made."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("bayesnb.mcmc.twin.sample", thrown)
+        yield logistic(*dogs(), squares=True, **HOW)
+
+
+def thrown(model: Any, plan: Any) -> xr.DataTree:
+    """Intercepts and coefficients near 0 that sum to 0 over the classes."""
+    rng, coords = np.random.default_rng(2), {name: list(model.coords[name]) for name in ("feature", "class")}
+
+    def values(*dims: str) -> tuple[tuple[str, ...], Array]:
+        own = rng.normal(0.0, 0.4, (2, 200, *(len(coords[dim]) for dim in dims)))
+        return ("chain", "draw", *dims), own - own.mean(axis=-1, keepdims=True)
+
+    found = {"intercept": values("class"), "coefficient": values("feature", "class")}
+    return xr.DataTree.from_dict({"posterior": xr.Dataset(found, coords)})
 
 
 def of_draws(model: Logistic) -> tuple[Array, Array]:
@@ -403,11 +419,12 @@ def test_where_naive_bayes_is_true_its_probabilities_are_approached() -> None:
 
 
 @pytest.mark.slow
-def test_pymc_and_arviz_score_the_draws_alike(three: Logistic) -> None:
+def test_pymc_and_arviz_score_the_draws_alike() -> None:
     import arviz_stats
     import pymc as pm
 
     table, y = dogs()
+    three = logistic(table, y, squares=True, **HOW)
     with three.build(table, y), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         tree = pm.compute_log_likelihood(three.datatree_.copy(), progressbar=False)
