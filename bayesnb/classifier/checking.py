@@ -18,4 +18,6 @@ def check_estimator(estimator: Any, whose: str = "") -> None:
         )
     elif isinstance(getattr(estimator, "best_estimator_", None), Classifier):
         advice = " Give its best_estimator_."
+    elif isinstance(getattr(estimator, "estimator_", None), Classifier):
+        advice = " This needs a closed form: give that of what was sampled, estimator_."
     raise TypeError(f"{whose}expected an estimator of bayesnb such as NaiveBayes(), got {estimator!r}.{advice}")

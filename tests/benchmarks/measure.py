@@ -19,6 +19,7 @@ import numpy as np
 
 PACKAGES = ("bayesnb", "numpy", "scipy", "numba", "scikit-learn", "pandas")
 FEWEST = 3  # rounds
+SHORT = 0.5  # seconds
 PROCESS = Path("/proc/self")
 
 Clock = Callable[[], float]
@@ -29,15 +30,15 @@ def interleaved(
 ) -> list[list[float]]:
     """Seconds of each call, taken in turn: A B A B ..., three rounds at least, until `seconds` in all are spent.
 
-    A call that is timed alone is made once before, untimed: what the other side left in the caches, and a processor
-    that has to be woken, are not what is measured.
+    A short call that is timed alone is made once before, untimed: what the other side left in the caches, and a
+    processor that has to be woken, are not what is measured.
     """
     gc.collect()
     taken: list[list[float]] = [[] for _ in calls]
     end = perf_counter() + seconds
     while len(taken[-1]) < FEWEST or perf_counter() < end:
         for call, own in zip(calls, taken, strict=True):
-            if loops == 1:
+            if loops == 1 and (not own or own[-1] < SHORT):
                 call()
             own.append(timeit(call, timer=clock, number=loops) / loops)  # with the garbage collector off
     return taken
