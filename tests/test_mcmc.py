@@ -546,7 +546,9 @@ PLANS: dict[str, tuple[dict[str, Any], str]] = {
 def test_bad_chains_are_an_error_before_anything_is_sampled(said: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         mcmc.fit(NaiveBayes(HALF), TABLE[[*HALF]], LABEL, **said)
-    with pytest.raises(TypeError, match=r"fit has no option 'draw'. There are chains, collapse, draws, "):
+    with pytest.raises(
+        TypeError, match=r"fit has no option 'draw'. There are chains, collapse, draws, .*sampling={'draw'"
+    ):
         mcmc.fit(NaiveBayes(HALF), TABLE[[*HALF]], LABEL, draw=7)
 
 
@@ -646,7 +648,10 @@ def test_good_chains_are_not_told_of(good: xr.DataTree) -> None:
         (tree(alpha=DRAWS[:, :3]), "alpha has 0 effective draws"),  # too few for any diagnostic
         (tree(alpha=DRAWS[:1, :1]), "alpha has 0 effective draws"),
         (tree(alpha=np.where(DRAWS[1, 7] == DRAWS, np.nan, DRAWS)), "alpha has 0 effective draws"),
-        (tree(3, alpha=DRAWS), "3 of 2000 draws diverged.*Try target_accept=0.99, more `tune`, or a prior"),
+        (
+            tree(3, alpha=DRAWS),
+            "3 of 2000 draws diverged.*Try sampling={'target_accept': 0.99}, more `tune`, or a prior",
+        ),
     ],
     ids=["apart", "stuck", "one entry", "few", "one short chain", "three", "one", "not a number", "divergences"],
 )

@@ -126,5 +126,8 @@ def fit(
     said = {"hierarchical": hierarchical, "draws": draws, "tune": tune, "chains": chains, "rng": rng}
     unknown = set(options) - set(Sampled.options())
     if unknown:
-        raise TypeError(f"fit has no option {min(unknown)!r}. There are {', '.join(Sampled.options())}.")
+        raise TypeError(
+            f"fit has no option {min(unknown)!r}. There are {', '.join(Sampled.options())}. "
+            f"What else pymc.sample takes is said by sampling={{{min(unknown)!r}: ...}}."
+        )
     return Sampled(model, **said, **options).fit(X, y, sample_weight, unlabelled)

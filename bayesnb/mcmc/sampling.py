@@ -85,7 +85,7 @@ def tell_trouble(tree: Any) -> None:
     if found.divergences:
         said.append(
             f"{found.divergences} of {found.draws} draws diverged: some region was not reached, so what is learnt may "
-            "be wrong. Try target_accept=0.99, more `tune`, or a prior that says more."
+            "be wrong. Try sampling={'target_accept': 0.99}, more `tune`, or a prior that says more."
         )
     if said:
         warnings.warn(" ".join(said), SamplingWarning, skip_file_prefixes=(str(Path(__file__).parent.parent),))
