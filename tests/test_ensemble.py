@@ -532,3 +532,8 @@ def test_texts_are_seen_before_their_laws_are_drawn(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("bayesnb.mcmc.sampled.few", lambda worth, draws: np.zeros(len(worth), bool))
     with pytest.warns(DegenerateWarning, match="8 rows have"):
         own.predict_interval(texts[4:])
+
+
+def test_threads_are_those_of_the_estimator_that_was_sampled() -> None:
+    model = fitted(FAMILIES["gaussian"], n_jobs=1)
+    assert answers(model, same_prior(model, False)).n_jobs == 1

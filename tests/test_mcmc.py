@@ -943,3 +943,13 @@ def test_folds_are_scored_by_scikit_learn(flowers: tuple[Array, Array]) -> None:
         found = cross_val_score(model, *flowers, cv=3, scoring="neg_log_loss")
     exact = cross_val_score(NaiveBayes(Gaussian()), *flowers, cv=3, scoring="neg_log_loss")
     assert_allclose(found, exact, atol=0.3)
+
+
+def test_rows_without_labels_that_would_take_too_much_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.random.default_rng(0).poisson(1.0, (20, 6))
+    monkeypatch.setattr("bayesnb.uncertainty.draws.MOST_BYTES", 8 * 10 * 6)
+    mcmc.build(NaiveBayes(Multinomial()), x, np.arange(20) % 2, unlabelled=x[:10])
+    with pytest.raises(
+        ValueError, match=r"11 rows whose class is not certain, by 6 numbers would take .* Give fewer rows"
+    ):
+        mcmc.build(NaiveBayes(Multinomial()), x, np.arange(20) % 2, unlabelled=x[:11])

@@ -47,7 +47,7 @@ class Answering(ClassifierMixin, BaseEstimator):
         return self._normalised(X, proba=False)
 
     def predict_proba(self, X: Any) -> Array:
-        """p(y | x, D), the exact posterior predictive: every parameter is integrated out, jointly with x."""
+        """p(y | x, D): every parameter is integrated out, in closed form or as the mean over what was sampled."""
         return self._normalised(X, proba=True)
 
     def predict(self, X: Any) -> Array:

@@ -15,7 +15,7 @@ from bayesnb.families.heavy import StudentDensity
 from bayesnb.families.known import KnownDie
 from bayesnb.families.simplex import simplex
 from bayesnb.mcmc.backend import pymc, tensors
-from bayesnb.mcmc.likelihood import Rows, by_rows, row_scores
+from bayesnb.mcmc.likelihood import Labelled, by_rows, row_scores
 from bayesnb.mcmc.names import Say, names_of
 from bayesnb.mcmc.options import Options
 from bayesnb.mcmc.priors import Fixed, LearnedDice, LearnedNormals, LearnedRates, Prior, Scaled
@@ -140,13 +140,15 @@ def start(model: Any, plan: Blueprint) -> dict[str, Array]:
     Rows without a certain class fit as well with the classes interchanged, so a chain may stay where it begins. Empty
     where every row's class is certain.
     """
+    if not plan.mixed:
+        return {}
     free, found = {variable.name for variable in model.free_RVs}, {}
     for belief, say in zip(plan.data.estimator.model_.posterior.blocks, plan.says, strict=True):
         for key, value in belief.estimate("mean").parts().items():
             name = say(*key)["name"]
             if name in free and np.isfinite(value).all():
                 found[name] = value
-    return found if plan.mixed else {}
+    return found
 
 
 def _coords(plan: Blueprint, rows: bool) -> dict[str, list[Any]]:
@@ -185,7 +187,7 @@ def _density(pm: Any, plan: Blueprint, b: int) -> Any:
 def _labelled(pm: Any, plan: Blueprint, densities: Sequence[Any], class_prob: Any, rows: bool) -> None:
     """The likelihood of rows whose class is known."""
     data, model = plan.data, plan.data.estimator.model_
-    own = Rows(data.codes, data.weight)
+    own = Labelled(data.codes, data.weight)
     if class_prob is None:
         pm.Potential("y", pm.math.sum(model.prior.classes.log_evidence(model.stats.classes)))
     elif not rows:
@@ -193,7 +195,7 @@ def _labelled(pm: Any, plan: Blueprint, densities: Sequence[Any], class_prob: An
     else:
         every = np.arange(len(data.codes))
         own.likelihood(pm, {"name": "y", "dims": ("obs_id",)}, pm.Categorical, {"p": class_prob}, data.codes, every)
-        own = Rows(pm.modelcontext(None)["y"] if data.weight is None else data.codes, data.weight)
+        own = Labelled(pm.modelcontext(None)["y"] if data.weight is None else data.codes, data.weight)
     for b, density in enumerate(densities):
         if density is None:
             continue

@@ -21,7 +21,7 @@ from bayesnb.uncertainty.draws import refuse_large
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class Labelled:
     """Rows as PyMC reads them: the places of their classes, a number or a variable each, and their weights."""
 
     codes: Any
@@ -39,7 +39,7 @@ class Rows:
             pm.Potential(said["name"], (weight * logs).sum())
 
 
-def by_rows(pm: Any, block: Block, density: Any, cells: Cells, rows: Rows, say: Say) -> None:
+def by_rows(pm: Any, block: Block, density: Any, cells: Cells, rows: Labelled, say: Say) -> None:
     """Every cell that is there given its row's class."""
     name = say.observed
     if block.family.fractional and not block.is_whole(cells):
@@ -63,19 +63,18 @@ def by_rows(pm: Any, block: Block, density: Any, cells: Cells, rows: Rows, say: 
             rows.likelihood(pm, {"name": name}, kind, parameters, x[at, feature], at)
 
 
-def _levels(pm: Any, block: Block, density: Any, codes: Array, rows: Rows, say: Say) -> None:
-    starts = np.concatenate([[0], np.cumsum(block.sizes)])
+def _levels(pm: Any, block: Block, density: Any, codes: Array, rows: Labelled, say: Say) -> None:
     for j in range(len(block.sizes)):
         at = np.flatnonzero(codes[:, j] >= 0)
         said: dict[str, Any] = {"name": f"{say.observed}_{say('theta{}', j)['name'].removeprefix('theta_')}"}
         if len(at) == len(codes):
             said["dims"] = ("obs_id",)
-        theta = density.probability[:, starts[j] : starts[j + 1]]
+        theta = density.probability[:, density.span(j)]
         if len(at):
             rows.likelihood(pm, said, pm.Categorical, {"p": theta[rows.codes[at]]}, codes[at, j], at)
 
 
-def _words(pm: Any, density: Any, cells: Cells, rows: Rows, said: dict[str, Any]) -> None:
+def _words(pm: Any, density: Any, cells: Cells, rows: Labelled, said: dict[str, Any]) -> None:
     x = dense(cells)
     parameters = {"n": x.sum(axis=1).astype(int), "p": density.probability[:, 0][rows.codes]}
     rows.likelihood(pm, said, pm.Multinomial, parameters, x.astype(int), np.arange(len(x)))
@@ -89,6 +88,8 @@ def row_scores(pm: Any, block: Block, density: Any, cells: Cells, xp: Any) -> An
         kind, parameters = density.cell(pm)
         logs = pm.logp(kind.dist(**parameters), np.nan_to_num(x)[:, None])
         return xp.where(np.isnan(x)[:, None], 0.0, logs).sum(axis=-1)
+    width = sum(block.sizes) or cells.shape[1]
+    refuse_large(f"{rows} rows whose class is not certain, by {width} numbers", 8.0 * rows * width, "Give fewer rows.")
     own = block.observe(cells, one_hot(np.arange(rows), rows), 1)
     return density.log_likelihood(own[:, None], xp).sum(axis=-1)
 

@@ -88,7 +88,8 @@ class Sampled(Drawn):
         """Sample what has no closed form, given labelled rows and, beside them, rows without labels."""
         rng = np.random.default_rng(self.rng)
         chains = Plan(self.draws, self.tune, self.chains, rng, self.sampler, self.progressbar, self.sampling or {})
-        plan = Blueprint.of(Data.of(self.estimator, X, y, sample_weight, unlabelled), self._options)
+        options = Options(self.hierarchical, self.scale_prior, self.student, self.label_noise)
+        plan = Blueprint.of(Data.of(self.estimator, X, y, sample_weight, unlabelled), options)
         theta = plan.nothing_left or not self.collapse
         model = assemble(plan, theta)
         traces = sample(model, chains, start(model, plan))
@@ -102,14 +103,15 @@ class Sampled(Drawn):
             self.datatree_ = self._datatree(traces, plan.data.index, plan.data.codes)
         return self
 
+    @property
+    def n_jobs(self) -> int | None:  # type: ignore[override]
+        """The threads of the estimator that was sampled."""
+        return self.estimator_.n_jobs
+
     @classmethod
     def options(cls) -> tuple[str, ...]:
         """The names of what may be said beside the estimator."""
         return tuple(name for name in cls._get_param_names() if name != "estimator")
-
-    @property
-    def _options(self) -> Options:
-        return Options(self.hierarchical, self.scale_prior, self.student, self.label_noise)
 
     def _answer_by(self, estimator: Judged, ensemble: Ensemble, chains: int, seed: int) -> Self:
         """Take an ensemble that was sampled, chain after chain, and the fitted estimator that read its table."""
