@@ -56,6 +56,8 @@ class Facts:
     """A fitted model, its rows, and log p(y | x) of each of them, `(r, c)`, three times."""
 
     model: Classifier
+    X: Any  # the table and the labels, as they were given
+    y: Any
     about: About
     cells: list[Cells]
     codes: Array
@@ -125,7 +127,7 @@ def gather(model: Any, X: Any, y: Any, test: tuple[Any, Any] | None = None, abou
     blind = np.broadcast_to(own.posterior.classes.level_log_moment(1), fitted.shape)
     left_out = held_out(model, Rows(model.schema_.observers, cells, codes))
     held = None if test is None else (predicted(model, *test), labels(model, test[1]))
-    return Facts(model, about, cells, codes, fitted, left_out, blind, held)
+    return Facts(model, X, y, about, cells, codes, fitted, left_out, blind, held)
 
 
 def held_out(model: Classifier, rows: Rows) -> Array:

@@ -14,6 +14,18 @@ MOST_CELLS = 12
 MOST_SAID, LEAST_SAID = 3, np.log(0.005)
 
 
+def unsure(facts: Facts) -> str:
+    """The rows that deserve a second look."""
+    return (
+        paragraph(
+            "Held out again: what the model says of a row when it has learnt from all the others.",
+            "Rows are counted from 0, the first under the header.",
+        )
+        + least_certain(facts)
+        + confident_mistakes(facts)
+    )
+
+
 def least_certain(facts: Facts) -> str:
     """The rows whose most probable label is the least probable."""
     certain = facts.left_out.max(axis=1)
