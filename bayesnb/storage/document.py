@@ -13,7 +13,16 @@ from bayesnb.model import Model, Product, ProductStats
 from bayesnb.schema import Block, Schema
 from bayesnb.storage.archive import Unreadable
 from bayesnb.storage.arrays import Keeper, Shelf
-from bayesnb.storage.saved import Saved, arrays_of, check_stats, own_prior, with_average
+from bayesnb.storage.saved import (
+    Saved,
+    arrays_of,
+    check_classes,
+    check_die,
+    check_stats,
+    check_temper,
+    own_prior,
+    with_average,
+)
 from bayesnb.storage.values import packed, unpacked
 from bayesnb.table import blank_of
 
@@ -45,6 +54,7 @@ def document_of(saved: Saved, keeper: Keeper) -> Json:
 def saved_of(said: Mapping[str, Any], shelf: Shelf) -> Saved:
     """The estimator of which `document_of` said this."""
     classes = _kind(unpacked(said["classes"], shelf), np.ndarray)
+    check_classes(classes)
     columns = _columns_of(said["columns"], shelf)
     if len(set(columns)) < len(columns):
         raise Unreadable("two columns have the same name")
@@ -55,11 +65,13 @@ def saved_of(said: Mapping[str, Any], shelf: Shelf) -> Saved:
         raise Unreadable("a column is in two blocks")
     blank = blank_of(_kind(unpacked(said["table"], shelf), dict), len(columns))
     seen = DirichletStats(*_values(DirichletStats, said["class_stats"], shelf))
-    die = unpacked(said["class_prior"], shelf)
+    die, temper = unpacked(said["class_prior"], shelf), unpacked(said["temper"], shelf)
+    check_die(die, seen, len(classes))
+    check_temper(temper)
     model = Model(Product(die, priors), ProductStats(seen, stats), _kind(said["whole"], bool))
     params = {name: unpacked(value, shelf) for name, value in _kind(said["params"], dict).items()}
-    named, temper = _kind(said["named"], bool), unpacked(said["temper"], shelf)
-    return Saved(said["estimator"], params, classes, Schema(columns, blocks, blank), model, temper, named)
+    schema, named = Schema(columns, blocks, blank), _kind(said["named"], bool)
+    return Saved(said["estimator"], params, classes, schema, model, temper, named)
 
 
 def _columns_said(columns: Sequence[Hashable], keeper: Keeper) -> Any:
@@ -154,7 +166,10 @@ def _levels_of(said: Any, most: int, shelf: Shelf) -> tuple[tuple[Any, ...], ...
 def _check_included(block: Block) -> None:
     share = block.included
     if share is not None and not (
-        isinstance(share, np.ndarray) and share.shape == (len(block.keys),) and ((share > 0) & (share <= 1)).all()
+        isinstance(share, np.ndarray)
+        and share.dtype == float
+        and share.shape == (len(block.keys),)
+        and ((share > 0) & (share <= 1)).all()
     ):
         raise Unreadable("average_features has no probability for each feature")
 

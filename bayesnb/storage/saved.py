@@ -31,7 +31,8 @@ class Saved:
     temper: float
     named: bool  # whether the columns' names are those of a frame
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
+        """Raise for what could not be read again."""
         check_classes(self.classes)
         check_temper(self.temper)
         check_die(self.model.prior.classes, self.model.stats.classes, len(self.classes))
@@ -44,9 +45,9 @@ def check_classes(classes: Array) -> None:
     if classes.ndim != 1 or not len(classes):
         raise ValueError("classes are a list of labels")
     labels = classes.tolist()
-    if not all(type(label) in (str, bytes, int, bool, float) for label in labels):
-        odd = next(label for label in labels if type(label) not in (str, bytes, int, bool, float))
-        raise ValueError(f"the label {odd!r:.50} is no text, integer, boolean or float")
+    odd = [label for label in labels if not np.isscalar(label)]
+    if odd:
+        raise ValueError(f"the label {odd[0]!r:.50} is neither text nor a number")
     if not all(a < b for a, b in pairwise(labels)):
         raise ValueError("classes are different labels, sorted")
     if classes.dtype.kind == "f" and not np.isfinite(classes).all():

@@ -21,6 +21,10 @@ class Newer(Unreadable):
 
 def write(saved: Saved, path: Any) -> None:
     """Write an estimator to a file, in place of what is there."""
+    try:
+        saved.check()
+    except ValueError as error:
+        raise ValueError(f"this model cannot be saved: {error}.") from None
     keeper = Keeper()
     head = {"format": FORMAT, "version": [MAJOR, MINOR], "written_by": f"bayesnb {__version__}"}
     said = head | document_of(saved, keeper) | {"arrays": keeper.said}

@@ -1,12 +1,12 @@
 """Values as JSON, and back. JSON's own kinds stand for themselves; an object is a mapping of texts, unless its one key
 
-    $tuple $set $frozenset $list    of values
-    $mapping                        of pairs, where keys are no texts
-    $range                          first, last + 1, step
-    $float                          "nan", "inf" or "-inf", which JSON lacks
-    $array $scalar                  the number of an array, or of one that holds a NumPy number
-    $objects $strings               shape and values of an array of Python's objects, or of NumPy's variable strings
-    $Gaussian, $Dirichlet ...       a family or a prior, by its fields
+    $tuple $set $frozenset       of values
+    $mapping                     of pairs, where keys are no texts
+    $range                       first, last + 1, step
+    $float                       "nan", "inf" or "-inf", which JSON lacks
+    $array $scalar               the number of an array, or of one that holds a single NumPy value
+    $objects $strings            shape and values of an array of Python's objects, or of NumPy's variable strings
+    $Gaussian, $Dirichlet, ...   a family or a prior, by its fields
 
 says what it is. A name in a file is only ever looked up among the names here.
 """
@@ -25,9 +25,9 @@ from bayesnb.storage.archive import Unreadable
 from bayesnb.storage.arrays import Keeper, Shelf
 
 RECORDS: dict[str, type] = {kind.__name__: kind for kind in (*FAMILIES, *PRIORS, Codes, KnownDie)}
-GROUPS: dict[str, Callable[..., Any]] = {"$tuple": tuple, "$set": set, "$frozenset": frozenset, "$list": list}
-TAGS = {kind: tag for tag, kind in GROUPS.items()}
+GROUPS: dict[str, Callable[..., Any]] = {"$tuple": tuple, "$set": set, "$frozenset": frozenset}
 STRINGS = np.dtypes.StringDType()
+MOST = 1 << 20  # numbers of a range
 
 
 def packed(value: Any, keeper: Keeper, where: str) -> Any:
@@ -35,21 +35,10 @@ def packed(value: Any, keeper: Keeper, where: str) -> Any:
     kind = type(value)
     if kind in (NoneType, bool, str, int):
         return value
-    if kind is float:
-        return value if math.isfinite(value) else {"$float": repr(value)}
-    if kind is list:
-        return [packed(each, keeper, where) for each in value]
-    if kind in TAGS:
-        each = sorted(value, key=repr) if kind in (set, frozenset) else value
-        return {TAGS[kind]: [packed(own, keeper, where) for own in each]}
-    if kind is range:
-        return {"$range": [value.start, value.stop, value.step]}
-    if kind is dict:
-        return _packed_mapping(value, keeper, where)
+    if kind in PACKERS:
+        return PACKERS[kind](value, keeper, where)
     if isinstance(value, np.generic):
         return {"$scalar": keeper.keep(np.asarray(value), where)}
-    if kind is np.ndarray:
-        return _packed_array(value, keeper, where)
     if RECORDS.get(kind.__name__) is kind:
         said = {f.name: packed(getattr(value, f.name), keeper, f"{where}, {f.name}") for f in fields(value)}
         return {f"${kind.__name__}": said}
@@ -69,6 +58,24 @@ def _refusal(value: Any, where: str) -> str:
     )
 
 
+def _packed_list(value: Any, keeper: Keeper, where: str) -> list[Any]:
+    return [packed(each, keeper, where) for each in value]
+
+
+def _packed_set(value: Any, keeper: Keeper, where: str) -> list[Any]:
+    return _packed_list(sorted(value, key=repr), keeper, where)
+
+
+def _packed_float(value: float, keeper: Keeper, where: str) -> Any:
+    return value if math.isfinite(value) else {"$float": repr(value)}
+
+
+def _packed_range(value: range, keeper: Keeper, where: str) -> Any:
+    if len(value) > MOST:
+        raise ValueError(f"{where}: {value} is too long to be saved. Use a NumPy array, numpy.arange(...).")
+    return {"$range": [value.start, value.stop, value.step]}
+
+
 def _packed_mapping(value: dict[Any, Any], keeper: Keeper, where: str) -> Any:
     if all(type(key) is str and not key.startswith("$") for key in value):
         return {key: packed(own, keeper, f"{where}[{key!r}]") for key, own in value.items()}
@@ -82,7 +89,19 @@ def _packed_array(value: np.ndarray, keeper: Keeper, where: str) -> Any:
         return {"$array": keeper.keep(value, where)}
     if tag == "$strings" and value.dtype != STRINGS:
         raise ValueError(f"{where}: an array of {value.dtype!r} cannot be saved. Use StringDType() or objects.")
-    return {tag: [list(value.shape), [packed(own, keeper, where) for own in value.ravel().tolist()]]}
+    return {tag: [list(value.shape), _packed_list(value.ravel().tolist(), keeper, where)]}
+
+
+PACKERS: dict[type, Callable[[Any, Keeper, str], Any]] = {
+    float: _packed_float,
+    list: _packed_list,
+    tuple: lambda value, keeper, where: {"$tuple": _packed_list(value, keeper, where)},
+    set: lambda value, keeper, where: {"$set": _packed_set(value, keeper, where)},
+    frozenset: lambda value, keeper, where: {"$frozenset": _packed_set(value, keeper, where)},
+    range: _packed_range,
+    dict: _packed_mapping,
+    np.ndarray: _packed_array,
+}
 
 
 def unpacked(said: Any, shelf: Shelf) -> Any:
@@ -120,7 +139,10 @@ def _mapping(said: Any, shelf: Shelf) -> dict[Any, Any]:
 
 
 def _range(said: Any, shelf: Shelf) -> range:
-    return range(*_list(said, 3))
+    found = range(*_list(said, 3))
+    if len(found) > MOST:
+        raise Unreadable(f"{found} is longer than any that is saved")
+    return found
 
 
 def _float(said: Any, shelf: Shelf) -> float:
@@ -133,9 +155,7 @@ def _objects(said: Any, shelf: Shelf) -> np.ndarray:
     shape, values = _list(said, 2)
     if math.prod(_list(shape)) != len(_list(values)):
         raise Unreadable("an array of objects is not as large as its shape says")
-    array = np.empty(len(values), object)
-    array[:] = [unpacked(each, shelf) for each in values]
-    return array.reshape(shape)
+    return np.fromiter((unpacked(each, shelf) for each in values), object, len(values)).reshape(shape)
 
 
 def _strings(said: Any, shelf: Shelf) -> np.ndarray:

@@ -23,6 +23,7 @@ WHOLE = tuple(f"{sign}Int{bits}" for sign in ("", "U") for bits in (8, 16, 32, 6
 POLARS = (*WHOLE, "Float32", "Float64", "Boolean", "String", "Categorical", "Object", "Null")
 TEXTS = ("string", "large_string", "string_view")
 ARROW = (*map(str.lower, WHOLE), "halffloat", "float", "double", "bool", *TEXTS, "null")
+STORAGES = ("python", "pyarrow")
 MISSING = {"NA": pd.NA, "nan": np.nan}
 
 
@@ -70,7 +71,8 @@ def _pandas_said(dtype: Any) -> Any:
         said = None if own is None else {"values": own.tolist(), "type": _pandas_said(own.dtype)}
         return {"categories": said, "ordered": bool(dtype.ordered)}
     if isinstance(dtype, pd.StringDtype):
-        return {"string": dtype.storage, "missing": "NA" if dtype.na_value is pd.NA else "nan"}
+        missing = "NA" if dtype.na_value is pd.NA else "nan"
+        return {"string": _among(STORAGES, dtype.storage), "missing": missing}
     if isinstance(dtype, pd.ArrowDtype):
         return {"arrow": _arrow_said(dtype.pyarrow_dtype)}
     return str(dtype) if str(dtype) in MASKED else numpy_said(_only(np.dtype, dtype))
@@ -83,8 +85,8 @@ def _pandas_of(said: Any) -> Any:
         own = said["categories"]
         categories = None if own is None else pd.Index(own["values"], dtype=_pandas_of(own["type"]))
         return pd.CategoricalDtype(categories, _only(bool, said["ordered"]))
-    if set(said) == {"string", "missing"} and said["string"] in ("python", "pyarrow"):
-        return pd.StringDtype(said["string"], MISSING[said["missing"]])
+    if set(said) == {"string", "missing"}:
+        return pd.StringDtype(_among(STORAGES, said["string"]), MISSING[said["missing"]])
     if set(said) == {"arrow"}:
         return pd.ArrowDtype(_arrow_of(said["arrow"]))
     raise UnknownTypeError(f"the type {said!r:.50}")
