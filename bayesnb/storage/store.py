@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from textwrap import shorten
 from typing import Any, NoReturn
 
 from bayesnb import __version__
@@ -12,6 +13,7 @@ from bayesnb.storage.document import FORMAT, MAJOR, MINOR, document_of, saved_of
 from bayesnb.storage.saved import Saved
 
 MODEL = "model.json"
+MOST_LETTERS = 300
 ADVICE = "Get the file again from where it was saved; where that is not possible, fit the model again."
 
 
@@ -57,7 +59,7 @@ def told(path: Any) -> Iterator[None]:
     except Newer as error:
         raise ValueError(f"{str(path)!r} {error}") from None
     except Exception as error:
-        what = str(error).rstrip(".") or type(error).__name__
+        what = shorten(str(error), MOST_LETTERS).rstrip(".") or type(error).__name__
         raise ValueError(f"{str(path)!r} is no model that can be read: {what}. {ADVICE}") from error
 
 
