@@ -16,6 +16,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -353,26 +354,23 @@ def test_types_of_arrays_come_back(dtype: str, tmp_path: Path) -> None:
     same_table(model.sample(5, rng=1)[0], again(model, tmp_path).sample(5, rng=1)[0])
 
 
-def test_a_model_of_a_frame_whose_library_is_gone_predicts_but_draws_no_frame(tmp_path: Path) -> None:
-    model, row = NaiveBayes().fit(pl.DataFrame(REAL, schema=["a", "b", "c"]), Y), REAL[:1].tolist()
+def test_a_model_of_a_frame_whose_library_is_gone_predicts_but_draws_no_frame(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = NaiveBayes().fit(pl.DataFrame(REAL, schema=["a", "b", "c"]), Y)
     model.save(tmp_path / "model.bnb")
-    code = f"""if True:
-        import sys
-        sys.modules["polars"] = None
-        import bayesnb, pandas
-        model = bayesnb.load({str(tmp_path / "model.bnb")!r})
-        print(*model.predict_proba(pandas.DataFrame({row}, columns=["a", "b", "c"]))[0].tolist())
-        model.save({str(tmp_path / "copy.bnb")!r})
-        try:
-            model.sample(2)
-        except ImportError as error:
-            print(error)
-        """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    first, second = done.stdout.splitlines()
-    expected = model.predict_proba(pl.DataFrame(row, schema=["a", "b", "c"], orient="row"))[0]
-    assert [float(each) for each in first.split()] == expected.tolist()
-    assert second.endswith('pip install "polars".')
+
+    def gone(library: Any) -> Any:
+        raise ModuleNotFoundError(f"No module named {library.value!r}")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(nw.Implementation, "to_native_namespace", gone)
+        loaded = load(tmp_path / "model.bnb")
+        with pytest.raises(ImportError, match='pip install "polars"'):
+            loaded.sample(2)
+        loaded.save(tmp_path / "copy.bnb")
+    X = pd.DataFrame(REAL, columns=["a", "b", "c"])
+    assert alike(loaded.predict_proba(X), model.predict_proba(X))
     assert (tmp_path / "copy.bnb").read_bytes() == (tmp_path / "model.bnb").read_bytes()
 
 
@@ -710,25 +708,34 @@ ODD: list[Any] = [
     {"$array": 10**9},
 ]
 ODD += [{"$float": "nan"}, {"$tuple": [[]]}, {"$set": [[]]}, {"$Dirichlet": {"concentration": None}}, {"$object": 1}]
-HOLDING = ["a mixed frame", "some averaged features", "words of a matrix", "codes", "a threshold", "weights"]
+HOLDING = ["some averaged features", "words of a matrix", "codes", "a threshold", "weights"]
+
+
+def tampered(name: str, folder: Path, times: int) -> None:
+    """Change every place of a document, so many times, with checksums that are right: nothing but a ValueError comes
+    of it, when loading or afterwards."""
+    (fitted,) = [fitted for fitted in MODELS if fitted.name == name]
+    whole = bytes_of(fitted.fit(), folder)
+    said, rng, refused, places = json.loads(members_of(whole)["model.json"]), fresh(), 0, 0
+    assert outcome(with_json(whole, said), folder) is not None
+    for place in leaves(said):
+        for odd in rng.choice(len(ODD), times, replace=False):
+            found = outcome(with_json(whole, json.dumps(changed(said, place, ODD[odd]))), folder)
+            refused, places = refused + (found is None), places + 1
+            if found is not None:
+                still_works(found, fitted.X)
+    assert refused > places / 2
 
 
 @pytest.mark.parametrize("name", HOLDING)
 def test_whatever_the_document_says_is_refused_or_makes_a_model_that_works(name: str, tmp_path: Path) -> None:
-    """With checksums that are right: nothing but a ValueError comes of any change, when loading or afterwards."""
-    (fitted,) = [fitted for fitted in MODELS if fitted.name == name]
-    whole = bytes_of(fitted.fit(), tmp_path)
-    said, rng = json.loads(members_of(whole)["model.json"]), fresh()
-    places = list(leaves(said))
-    assert outcome(with_json(whole, said), tmp_path) is not None
-    refused = 0
-    for place in places:
-        for odd in rng.choice(len(ODD), 2, replace=False):
-            found = outcome(with_json(whole, json.dumps(changed(said, place, ODD[odd]))), tmp_path)
-            refused += found is None
-            if found is not None:
-                still_works(found, fitted.X)
-    assert refused > len(places)
+    tampered(name, tmp_path, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [fitted.name for fitted in MODELS])
+def test_whatever_any_document_says_is_refused_or_makes_a_model_that_works(name: str, tmp_path: Path) -> None:
+    tampered(name, tmp_path, len(ODD))
 
 
 def still_works(model: Any, X: Any) -> None:
@@ -910,9 +917,7 @@ def test_names_in_a_file_are_looked_up_only_among_known_ones(tmp_path: Path) -> 
         assert outcome(with_json(whole, odd), tmp_path) is None
 
 
-@settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True
-)
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True)
 @given(st.binary(max_size=200), st.integers(0, 2_000), st.integers(0, 300), st.booleans())
 def test_whatever_bytes_are_put_into_a_file_nothing_but_a_value_error_comes_of_it(
     tmp_path: Path, piece: bytes, place: int, gone: int, within_json: bool
