@@ -142,10 +142,9 @@ def _block_of(said: Any, columns: Sequence[Hashable], classes: int, shelf: Shelf
 
 def _places_of(said: Any, width: int) -> Sequence[int]:
     if isinstance(said, list):
-        first, end = said
-        if not (type(first) is int and type(end) is int and 0 <= first < end <= width):
+        if not (len(said) == 2 and all(type(place) is int for place in said) and 0 <= said[0] < said[1] <= width):
             raise Unreadable("columns of a block are not in the table")
-        return range(first, end)
+        return range(*said)
     places = tuple(_kind(said["each"], list))
     if not (places and all(type(place) is int and 0 <= place < width for place in places)):
         raise Unreadable("columns of a block are not in the table")

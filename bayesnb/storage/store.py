@@ -50,16 +50,19 @@ def read(path: Any) -> Saved:
 def told(path: Any) -> Iterator[None]:
     """Whatever is wrong with a file is one error that says which file, why, and what to do.
 
-    A hostile file may make anything fail anywhere, so this is about every exception but those of the disk.
+    A hostile file may make anything fail anywhere, so this is about every exception but those of the machine, and mistakes of ours.
     """
     try:
         yield
-    except (OSError, MemoryError):
+    except (OSError, MemoryError, NameError):
         raise
     except Newer as error:
         raise ValueError(f"{str(path)!r} {error}") from None
     except Exception as error:
-        what = shorten(str(error), MOST_LETTERS).rstrip(".") or type(error).__name__
+        said = shorten(str(error), MOST_LETTERS).rstrip(".")
+        what = (
+            said if isinstance(error, ValueError) else f"something is missing or odd ({type(error).__name__}: {said})"
+        )
         raise ValueError(f"{str(path)!r} is no model that can be read: {what}. {ADVICE}") from error
 
 
