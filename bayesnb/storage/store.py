@@ -50,7 +50,8 @@ def read(path: Any) -> Saved:
 def told(path: Any) -> Iterator[None]:
     """Whatever is wrong with a file is one error that says which file, why, and what to do.
 
-    A hostile file may make anything fail anywhere, so this is about every exception but those of the machine, and mistakes of ours.
+    A hostile file may make anything fail anywhere: this is about every exception but those of the machine, and those
+    that only a mistake of ours can make.
     """
     try:
         yield
