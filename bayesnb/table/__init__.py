@@ -4,6 +4,7 @@ from bayesnb.table.build import Blank, Part
 from bayesnb.table.containers import SparseTable, Table
 from bayesnb.table.files import read_file, split_labels
 from bayesnb.table.frames import nested, open_table
+from bayesnb.table.recipes import blank_of
 from bayesnb.table.values import factorize_labels, is_missing
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "Part",
     "SparseTable",
     "Table",
+    "blank_of",
     "factorize_labels",
     "is_missing",
     "nested",
