@@ -28,7 +28,7 @@ from PIL import Image
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "notebooks"
 SECONDS = 900  # a cell's, at most
-COLOURS = 128  # of a stored picture: a third of the bytes, and no difference to the eye
+COLOURS = 32  # of a stored picture: a third of the bytes, and hardly a difference to the eye
 CONFIG = """
 c = get_config()
 c.InlineBackend.figure_formats = {"retina"}
@@ -41,6 +41,7 @@ METADATA = {
 }
 SHOWN = ("text/plain", "text/html", "text/markdown", "image/png", "image/svg+xml")
 WARNED = re.compile(r"^\S*:\d+: (\w*Warning: .*)\n(?:  .*\n)?", flags=re.MULTILINE)
+STYLE = re.compile(r"<style scoped>.*?</style>\s*", flags=re.DOTALL)  # of each table of pandas, the same
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
@@ -118,7 +119,7 @@ def _outputs(outputs: Sequence[Any]) -> Iterator[dict[str, Any]]:
 
 def _shown(data: dict[str, str]) -> dict[str, str]:
     """A result's forms that a reader may see; HTML with identifiers made up anew, such as xarray's, is left to text."""
-    kept = {form: text for form, text in data.items() if form in SHOWN}
+    kept = {form: STYLE.sub("", text) for form, text in data.items() if form in SHOWN}
     if "xr-wrap" in kept.get("text/html", ""):
         del kept["text/html"]
     if "image/png" in kept:
