@@ -167,7 +167,7 @@ def run_data(said: argparse.Namespace) -> None:
     if said.name is None:
         sys.stdout.writelines(f"{name}\t{about}\n" for name, about in datasets.EXAMPLES.items())
     elif said.name in datasets.EXAMPLES:
-        sys.stdout.write(datasets.path(said.name).read_text(encoding="utf-8"))
+        sys.stdout.write(datasets.text(said.name))
     else:
         raise UsageError(f"data: there is no example {said.name!r}; there are {', '.join(datasets.EXAMPLES)}.")
     sys.stdout.flush()

@@ -2,7 +2,7 @@
 
 from bayesnb.table.build import Blank, Part
 from bayesnb.table.containers import SparseTable, Table
-from bayesnb.table.files import read_file, split_labels
+from bayesnb.table.files import read_file, read_text, split_labels
 from bayesnb.table.frames import nested, open_table
 from bayesnb.table.recipes import blank_of
 from bayesnb.table.values import factorize_labels, is_missing
@@ -18,5 +18,6 @@ __all__ = [
     "nested",
     "open_table",
     "read_file",
+    "read_text",
     "split_labels",
 ]

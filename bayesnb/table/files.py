@@ -1,5 +1,6 @@
 """Tables in files, and a column of labels beside them."""
 
+from io import StringIO
 from typing import Any
 
 import narwhals as nw
@@ -14,6 +15,11 @@ Array = np.ndarray
 def read_file(path: Any) -> Any:
     """A CSV file, or a TSV by its ending, as a dataframe."""
     return pd.read_csv(path, sep="\t" if str(path).endswith(".tsv") else ",")
+
+
+def read_text(text: str) -> Any:
+    """The text of a CSV file as a dataframe."""
+    return pd.read_csv(StringIO(text))
 
 
 def split_labels(frame: Any, column: str) -> tuple[Any, Array]:
