@@ -9,7 +9,7 @@ from matplotlib.patches import Rectangle
 
 from bayesnb.evaluate.calibration import Plan, share_interval
 from bayesnb.export.datasets import ci_prob as checked_prob
-from bayesnb.figures.style import COLOURS, INK, PERCENT, check_found, check_most, new_axes, short, styled
+from bayesnb.figures.style import COLOURS, INK, PERCENT, WIDTH, check_found, check_most, new_axes, short, styled
 
 Array = np.ndarray
 
@@ -73,7 +73,7 @@ def plot_confusion(
     >>> from bayesnb import plot_confusion
     >>> ax = plot_confusion(["cat", "cat", "cat", "dog", "dog"], ["cat", "cat", "dog", "dog", "dog"])
     >>> [text.get_text() for text in ax.texts][:2]
-    ['67 %\\n31 to 93', '33 %\\n7 to 69']
+    ['67 %\\n25 to 93', '33 %\\n7 to 75']
     """
     check_most(most)
     found = _of_dataset(labels) if predicted is None else _of_arrays(labels, predicted, classes, ci_prob)
@@ -121,7 +121,8 @@ def _square(found: Confusion, ax: Axes | None) -> Axes:
     columns = [short(name, NAME if upright else LONG) for name in found.classes]
     if ax is None:
         room = LETTER * size * max(map(len, rows)), 0.35 if upright else LETTER * size * max(map(len, columns))
-        ax = new_axes(n * side + room[1] + 0.75, n * side + room[0] + 0.75, "compressed")
+        ax = new_axes(n * side + room[1] + 0.75, max(n * side + room[0] + 0.75, WIDTH), "compressed")
+        ax.set_anchor("W")
     _cells(ax, found, size)
     ax.set_xticks(range(n), columns, rotation=0 if upright else 90, fontsize=size)
     ax.set_yticks(range(n), rows, fontsize=size)

@@ -76,10 +76,9 @@ def _bars(ax: Axes, aleatoric: Array, epistemic: Array, most: int) -> None:
     edges = np.linspace(0, len(aleatoric), min(len(aleatoric), most) + 1).round().astype(int)
     wide, start = np.diff(edges), edges[:-1]
     low, high = (np.add.reduceat(part, start) / wide for part in (aleatoric, epistemic))
-    look: dict[str, Any] = {"align": "edge", "linewidth": 0}
-    gap = 0.92 if len(start) <= 30 else 1.0
-    ax.bar(start, low, gap * wide, color=COLOURS[0], alpha=0.85, label="classes overlap (aleatoric)", **look)
-    ax.bar(start, high, gap * wide, low, color=COLOURS[1], alpha=0.85, label="too few rows seen (epistemic)", **look)
+    look: dict[str, Any] = {"fill": True, "alpha": 0.85, "linewidth": 0}
+    ax.stairs(low, edges, color=COLOURS[0], label="classes overlap (aleatoric)", **look)
+    ax.stairs(low + high, edges, baseline=low, color=COLOURS[1], label="too few rows seen (epistemic)", **look)
 
 
 def _said(rows: int, every: int) -> str:

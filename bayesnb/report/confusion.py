@@ -17,8 +17,8 @@ BROAD = 6  # classes, of more the picture is wide
 def confusion(facts: Facts) -> str:
     """Held out, and on the test table."""
     judged = facts.judged
-    if judged.held is None:
-        return paragraph("Not known: no row can be held out.")
+    if not judged.answered.any():
+        return paragraph("Not known: no row has an answer when it is held out.")
     intro = paragraph(
         "For each true class, how many of its rows got each label, and what share of them that is: "
         f"in brackets, the {percent(INTERVAL, 0)} interval of that share on many rows of the same kind.",

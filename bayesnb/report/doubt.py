@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb import figures
+from bayesnb.report.doubted import doubted
 from bayesnb.report.facts import Facts
 from bayesnb.report.markup import paragraph, table
 from bayesnb.report.words import count, number, percent
@@ -15,16 +16,11 @@ NEXT_TO_NONE = 1e-3  # nats
 
 def doubt(facts: Facts) -> str:
     """Verdict, picture, and both parts of the doubt in numbers."""
-    found = facts.judged.doubt
+    found = doubted(facts)
     if found is None:
         return paragraph(
-            "Not known: the prior is improper, and the rows leave some class without a distribution. A proper prior "
-            "mends that."
-        )
-    if not found.sizes["obs_id"]:
-        return paragraph(
-            "Not known: every row is impossible under some class, so no law of its probabilities exists. A smoothing "
-            "of 0 does that; a larger one mends it."
+            "Not known: no row's probabilities have a law, as some class has no distribution, or makes every row "
+            "impossible. An improper prior or a smoothing of 0 does that; a proper prior mends it."
         )
     said = (
         "The doubt about each row's label in nats, the most doubtful first: what stays, and what more rows take away."
@@ -34,10 +30,12 @@ def doubt(facts: Facts) -> str:
         paragraph(
             "A label can be in doubt because the classes overlap there, which no further row changes (<em>aleatoric"
             "</em>), or because too few rows were seen to know the classes (<em>epistemic</em>).",
-            "The two add up to the entropy of the predicted label, exactly. For each row here, it is the doubt about a "
-            "new row with the same cells.",
+            "The two add up to the entropy of the predicted label, exactly.",
+            "Each row is held out: the doubt is that of the model of all other rows."
+            if found.attrs["held_out"]
+            else "The doubt is that about a new row with the same cells.",
         )
-        + paragraph(*verdict(found))
+        + paragraph(*verdict(found), understated(found, facts))
         + f"<figure class='broad'>{picture}</figure>"
         + numbers(found)
         + paragraph(*left_out(found, facts))
@@ -59,6 +57,17 @@ def verdict(found: Any) -> list[str]:
     if share < MUCH:
         return [f"<strong>It is mostly the data:</strong> {said}", "More rows would help some, better columns more."]
     return [f"<strong>It is what the model does not know yet:</strong> {said}", "More rows are what would help most."]
+
+
+def understated(found: Any, facts: Facts) -> str:
+    """Were the model right about its own doubt, that would be its held-out log loss."""
+    held, entropy = facts.judged.held, float(found["entropy"].mean())
+    if held is None or held.log_loss.lower <= entropy:
+        return ""
+    return (
+        f"But the model doubts too little: held out, the true label cost {number(held.log_loss.value, 2)} nats a row. "
+        "What it does not see, such as columns that depend on each other, is in neither part."
+    )
 
 
 def numbers(found: Any) -> str:
@@ -83,9 +92,13 @@ def left_out(found: Any, facts: Facts) -> list[str]:
     """Which rows these are, if not all, and how they were computed."""
     seen, every = found.sizes["obs_id"], len(facts.codes)
     said = []
-    if seen < every:
+    tried = found.attrs["tried"]
+    if tried < every:
+        said.append(f"Computed for {tried:,} of {every:,} rows, evenly spaced in the table.")
+    if seen < tried:
         said.append(
-            f"Computed for {seen:,} of {every:,} rows, evenly spaced in the table, those without a law left out."
+            f"{count(tried - seen, 'row')} of them are impossible under some class, or leave one without distribution. "
+            "They are not counted: their probabilities have no law."
         )
     if not facts.model.model_.posterior.apart:
         said.append("The classes share parameters here, so the parts were drawn; errors of a percent remain.")

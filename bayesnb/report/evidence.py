@@ -48,9 +48,10 @@ def line(explained: Any, j: int, gap: float, sd: float) -> str:
 
 
 def named(explained: Any, j: int) -> str:
-    """A column and its cell."""
-    name, cell = explained["feature"].values[j], explained["cell"].values[j]
-    return f'<span class="cell">{text(cut(str(name)))}&nbsp;<b>{text(cut(str(cell)))}</b></span>'
+    """A column and its cell; a column of an array has only its place."""
+    name, cell = str(explained["feature"].values[j]), explained["cell"].values[j]
+    name = f"column {name}" if name.isdigit() else name
+    return f'<span class="cell">{text(cut(name))}&nbsp;<b>{text(cut(str(cell)))}</b></span>'
 
 
 def rounded(x: float) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
+from scipy.special import xlogy
 
 from bayesnb import export
 from bayesnb.evaluate.calibration import Estimate, Plan, calibrated, share_interval
@@ -16,17 +17,12 @@ from bayesnb.evaluate.temper import temper_by_loo
 from bayesnb.families.base import Array, Cells
 from bayesnb.model import Product, Rows
 from bayesnb.report.words import INTERVAL
-from bayesnb.uncertainty.drawn import drawn_entropies
-from bayesnb.uncertainty.entropies import entropies
-from bayesnb.uncertainty.scores import Scores
 
 if TYPE_CHECKING:
     from bayesnb.report.facts import Facts
 
 BINS = 10
 COSTLY = 3e7  # rows x classes x columns for which no other temper is tried
-DOUBTED = (100, 2000, 3_000_000)  # rows of which the doubt is taken apart: at least, at most; what they may cost
-DRAWN, DRAWS = 40, 1000  # rows, where that takes draws
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,23 +125,27 @@ class Judged:
         return sum(cells_in(x) for x in self.facts.cells)
 
     @cached_property
+    def answered(self) -> Array:
+        """The rows that have an answer when they are held out: they are possible under some class."""
+        return np.isfinite(self.facts.left_out.max(axis=1))
+
+    @cached_property
     def calibration(self) -> Any:
-        """What `bayesnb.calibration` returns, of the rows that can be held out."""
+        """What `bayesnb.calibration` returns, of the rows that have an answer when they are held out."""
         plan, model = Plan(BINS, INTERVAL, np.random.default_rng(0)), self.facts.model
-        found = calibrated(self.log_proba, self.codes, np.ones(len(self.codes)), plan)
+        where = np.flatnonzero(self.answered)
+        codes, weight = self.facts.codes[where], np.ones(len(where))
+        found = calibrated(self.facts.left_out[where], codes, weight, plan)
         said = {"leave_one_out": "exact", "estimate": model.estimate, "temper": model.temper_}
-        said |= {"ci_prob": INTERVAL, "bins": BINS, "impossible": self.held.impossible if self.held else 0}
+        said |= {"ci_prob": INTERVAL, "bins": BINS, "impossible": int(np.isneginf(self.facts.own[where]).sum())}
         labels = np.array(self.facts.classes, object)
-        where = np.flatnonzero(self.defined)
-        return export.calibrations.calibration(found, where, labels, self.codes, np.ones(len(where)), said)
+        return export.calibrations.calibration(found, where, labels, codes, weight, said)
 
     @cached_property
     def entropy(self) -> Array:
         """Of the held-out probabilities of each row, in nats; NaN where there are none, `(r,)`."""
-        log_proba = self.facts.left_out
-        answered = np.isfinite(log_proba.max(axis=1))
-        terms = np.where(np.isneginf(log_proba), 0.0, np.exp(log_proba) * np.where(answered[:, None], log_proba, 0.0))
-        return np.where(answered, -terms.sum(axis=1), np.nan)
+        p = np.exp(self.facts.left_out)
+        return np.where(p.max(axis=1) > 0, -xlogy(p, p).sum(axis=1), np.nan)
 
     @cached_property
     def log_density(self) -> Array:
@@ -156,35 +156,6 @@ class Judged:
         found = np.full(len(joint), np.nan)
         found[known] = np.logaddexp.reduce(joint[known], axis=1)
         return found
-
-    @cached_property
-    def doubt(self) -> Any:
-        """What `model.uncertainty` returns of new rows with the same cells as these, evenly spaced among them.
-
-        None where the posterior is no distribution. Rows without a law are left out.
-        """
-        model, belief = self.facts.model, self.facts.model.model_.posterior
-        if not settled(belief):
-            return None
-        every = np.unique(np.linspace(0, len(self.facts.codes) - 1, self._doubted).round().astype(int))
-        scores = Scores(belief, [x[every] for x in self.facts.cells], model.temper_)
-        if belief.apart:
-            found = entropies(scores, True, model.n_jobs)
-        else:
-            found = drawn_entropies(scores, model.schema_.observers, DRAWS, 0)
-        good = np.isfinite(found.aleatoric)
-        by_row = {name: getattr(found, name)[good] for name in ("entropy", "aleatoric", "epistemic")}
-        by_class = {"probability": found.probability[good]}
-        return export.datasets.dataset(every[good], np.array(self.facts.classes, object), by_row, by_class)
-
-    @property
-    def _doubted(self) -> int:
-        """How many rows' doubt can be taken apart in a second or two."""
-        rows = len(self.facts.codes)
-        if not self.facts.model.model_.posterior.apart:
-            return min(rows, DRAWN)
-        least, most, cost = DOUBTED
-        return min(rows, int(np.clip(cost / (len(self.facts.classes) * (self.width + 100)), least, most)))
 
 
 def settled(belief: Product) -> bool:

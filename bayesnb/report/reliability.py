@@ -7,7 +7,7 @@ import numpy as np
 from bayesnb import figures
 from bayesnb.report.facts import Facts
 from bayesnb.report.markup import paragraph, table
-from bayesnb.report.words import INTERVAL, count, fixed, percent, percent_span
+from bayesnb.report.words import INTERVAL, fixed, percent, percent_span
 
 MOST_PANELS = 8
 
@@ -15,8 +15,8 @@ MOST_PANELS = 8
 def reliability(facts: Facts) -> str:
     """Picture, verdict and bins of the most probable label; of each class in a fold."""
     judged = facts.judged
-    if judged.held is None:
-        return paragraph("Not known: no row can be held out.")
+    if not judged.answered.any():
+        return paragraph("Not known: no row has an answer when it is held out.")
     found = judged.calibration
     said = "Share of held-out rows labelled correctly, against the probability of the label: curve, bins, and a band."
     picture = figures.svg(figures.plot_calibration(found, by="predicted"), said, "reliability")
@@ -67,7 +67,7 @@ def advice(low: float, gap: float, facts: Facts) -> str:
     """What to do about probabilities that are off."""
     if low == 0 or facts.model.temper is not None:
         return ""
-    loss = "What columns say alike is counted as often as they say it." if gap > 0 else ""
+    loss = "Columns that say alike do that: each of them is counted." if gap > 0 else ""
     tried, held = facts.judged.tempered, facts.judged.held
     if tried is None or held is None or tried[1].log_loss.value >= held.log_loss.value:
         return loss
@@ -101,6 +101,6 @@ def by_class(facts: Facts) -> str:
     drawn = figures.plot_calibration(facts.judged.calibration, most=MOST_PANELS)
     ax = drawn if size == 2 else drawn[0]
     said = "How often each class came, against the probability that it was given: one panel a class."
-    shown = min(size, MOST_PANELS)
-    name = f"The same for {'the second class' if size == 2 else count(shown, 'class')}"
+    some = f"for the {MOST_PANELS} most frequent classes" if size > MOST_PANELS else "class by class"
+    name = f"The same {'for the second class' if size == 2 else some}"
     return f"<details><summary>{name}</summary><figure>{figures.svg(ax, said, 'classes')}</figure></details>"

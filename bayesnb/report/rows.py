@@ -17,7 +17,7 @@ from bayesnb.report.words import INTERVAL, NOTHING, count, number, percent, perc
 
 MOST_ROWS = 10
 MOST_SAID, LEAST_SAID = 3, 0.005
-UNLIKELY = 0.01
+PLAIN, UNLIKELY = 0.1, 0.01  # probabilities of a label: above, nothing is odd; below, it would be rare
 Say = Callable[[Look], str]
 
 
@@ -31,8 +31,8 @@ def unsure(facts: Facts) -> str:
     return (
         paragraph(
             "Held out again: what the model says of a row when it has learnt from all the others.",
-            f"In brackets, the {percent(INTERVAL, 0)} interval of the probability: what it may be, the rows seen so far "
-            "leaving the classes uncertain.",
+            f"In brackets, the {percent(INTERVAL, 0)} interval of the probability: what it may be, since so many rows "
+            "leave the classes uncertain.",
             "Evidence is what a cell adds to the log-odds of one label against another, ± one standard deviation: "
             "0.7 doubles the odds, 2.3 makes them ten times as large.",
             "Rows are counted from 0, the first under the header; the same row twice is shown once.",
@@ -46,8 +46,7 @@ def unsure(facts: Facts) -> str:
 def mislabelled(facts: Facts, seen: Callable[[int], Look]) -> str:
     """Rows of whose label the other rows say that it is unlikely."""
     title, own = "<h3>Likely mislabelled</h3>", facts.own
-    answered = np.isfinite(facts.left_out.max(axis=1))
-    wrong = answered & (facts.left_out.argmax(axis=1) != facts.codes)
+    wrong = facts.judged.answered & (facts.left_out.argmax(axis=1) != facts.codes)
     if not wrong.any():
         return title + paragraph("No label is doubted: every held-out row was labelled correctly.")
     order = np.flatnonzero(wrong)[np.argsort(own[wrong], kind="stable")]
@@ -71,14 +70,16 @@ def mislabelled(facts: Facts, seen: Callable[[int], Look]) -> str:
 
 
 def expected(facts: Facts) -> str:
-    """How many labels of a small probability there are, and how many chance alone makes."""
-    judged = facts.judged
-    own = facts.own[judged.defined]
-    p = np.exp(judged.log_proba)
-    few = float(p[p < UNLIKELY].sum())
+    """Whether any label stands out, and how many labels of a small probability chance alone makes."""
+    own = facts.own[facts.judged.answered]
+    p = np.exp(facts.left_out[facts.judged.answered])
+    if own.min() > np.log(PLAIN):
+        return f"None of them stands out: the odds against a label are at most {odds(float(own.min()))}."
+    few = int((own < np.log(UNLIKELY)).sum())
+    chance = number(float(p[p < UNLIKELY].sum()), 2)
     return (
-        f"Of {count(int((own < np.log(UNLIKELY)).sum()), 'row')} the label has a probability under "
-        f"{percent(UNLIKELY, 0)}; were every probability true, chance would make {number(few, 2)}."
+        f"{count(few, 'row')} {'has' if few == 1 else 'have'} a label of a probability under {percent(UNLIKELY, 0)}; "
+        f"were every probability true, chance would make {chance}."
     )
 
 
@@ -89,7 +90,7 @@ def odds(log_proba: float) -> str:
     size = np.log(-np.expm1(log_proba)) - log_proba if log_proba < 0 else -np.inf
     if size > 30:
         return f"10<sup>{size / np.log(10):.0f}</sup> to 1"
-    return f"{number(float(np.exp(size)), 2 if size < np.log(99.5) else 3)} to 1"
+    return f"{number(float(f'{np.exp(size):.2g}'), 2)} to 1"
 
 
 def uncertain(facts: Facts, seen: Callable[[int], Look]) -> str:

@@ -1,13 +1,13 @@
 """How good the predictions are: exact leave-one-out, beside what is easier to get."""
 
 from collections.abc import Iterator
-from math import log
+from math import isfinite, log
 
 from bayesnb.evaluate.calibration import Estimate
 from bayesnb.report.facts import Facts
 from bayesnb.report.judged import Judged, Line
 from bayesnb.report.markup import paragraph, table, text
-from bayesnb.report.words import INTERVAL, NOTHING, count, fixed, percent, percent_span, typical
+from bayesnb.report.words import INTERVAL, count, fixed, percent, percent_span, typical
 
 FEW = 30  # rows, of which no interval is wide enough
 
@@ -23,7 +23,7 @@ def scores(facts: Facts) -> str:
             "but not this one (leave-one-out, computed exactly).",
             "On the rows it learnt from, every model looks a little too good.",
         )
-        + table(f"Scores, with {percent(INTERVAL, 0)} intervals", head, rows, "scores")
+        + table(f"Scores, with {percent(INTERVAL, 0)} intervals", head, rows, "cards scores")
         + gained(judged)
         + glossary(facts)
         + paragraph(*undefined(judged))
@@ -57,7 +57,7 @@ def span(found: Estimate) -> str:
 def gained(judged: Judged) -> str:
     """What the columns are worth, of what there was to gain."""
     held, most = judged.held, judged.constant.log_loss.value
-    if held is None or most == 0:
+    if held is None or most == 0 or not isfinite(held.log_loss.value):
         return ""
     share = 1 - held.log_loss.value / most
     if share < 0:
@@ -73,7 +73,10 @@ def gained(judged: Judged) -> str:
 def glossary(facts: Facts) -> str:
     """What the scores mean, and where their intervals come from."""
     held = facts.judged.held
-    loss = NOTHING if held is None else typical(held.log_loss.value)
+    loss = ""
+    if held is not None and isfinite(held.log_loss.value):
+        typically = typical(held.log_loss.value)
+        loss = f"Held out, it means that the true label typically had a probability of {typically}."
     few = f" Of fewer than {FEW} rows even this is too narrow." if len(facts.codes) < FEW else ""
     terms = (
         ("Accuracy", "the share of rows whose most probable label is the true one. Higher is better."),
@@ -81,8 +84,7 @@ def glossary(facts: Facts) -> str:
             "Log loss",
             "the mean surprise at the true label, in nats. 0 is perfect; "
             f"guessing evenly among the {len(facts.classes)} classes costs {log(len(facts.classes)):.2f}. "
-            "Lower is better, and confident mistakes cost most. "
-            f"Held out, it means that the true label typically had a probability of {loss}.",
+            f"Lower is better, and confident mistakes cost most. {loss}",
         ),
         ("Brier score", "the squared distance between the probabilities and the truth, from 0 to 2. Lower is better."),
         (

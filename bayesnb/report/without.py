@@ -10,12 +10,14 @@ from bayesnb.evaluate.folds import learnt_from
 from bayesnb.families.base import Array
 from bayesnb.model import Product, observe
 from bayesnb.report.facts import Facts
-from bayesnb.report.judged import DRAWS, settled
+from bayesnb.report.judged import settled
 from bayesnb.report.words import INTERVAL
 from bayesnb.uncertainty.drawn import drawn_intervals
 from bayesnb.uncertainty.explanation import explain
 from bayesnb.uncertainty.intervals import Law, intervals
 from bayesnb.uncertainty.scores import Scores
+
+DRAWS = 1000  # of a law, where classes share parameters
 
 
 @dataclass(frozen=True, eq=False)
