@@ -1,19 +1,40 @@
 """Tables in files, and a column of labels beside them."""
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import narwhals as nw
 import numpy as np
-import pandas as pd
 
+from bayesnb.table.records import Reading
+from bayesnb.table.sheets import Sheet, TextSheet
+from bayesnb.table.sources import Source
+from bayesnb.table.typed import ArrowSheet, JsonSheet
 from bayesnb.table.values import is_missing
 
 Array = np.ndarray
+PLAIN = Reading()
 
 
-def read_file(path: Any) -> Any:
-    """A CSV file, or a TSV by its ending, as a dataframe."""
-    return pd.read_csv(path, sep="\t" if str(path).endswith(".tsv") else ",")
+def open_sheet(path: Any, reading: Reading = PLAIN, tell: Callable[[int], Any] | None = None) -> Sheet:
+    """The table in a file, `-` for standard input; `tell` is told how many bytes were read."""
+    source = Source(str(path), reading.format, tell or (lambda count: None))
+    kinds: dict[str, type[Sheet]] = {"parquet": ArrowSheet, "arrow": ArrowSheet, "jsonl": JsonSheet}
+    return kinds.get(source.format, TextSheet)(source, reading)
+
+
+def read_file(path: Any, reading: Reading = PLAIN, kinds: Mapping[str, str] | None = None) -> Any:
+    """A table in a file as a dataframe: CSV, TSV, Parquet, Arrow, Feather, JSON lines.
+
+    Parameters
+    ----------
+    path : a file, or "-" for standard input
+    reading : how, where that is not for the file to say
+    kinds : what some columns hold, "number", "flag" or "text"; by default what all their cells look like
+    """
+    sheet = open_sheet(path, reading)
+    sheet.source.refuse_too_large()
+    return sheet.read({name: look.kind for name, look in sheet.looks.items()} | dict(kinds or {}))
 
 
 def split_labels(frame: Any, column: str) -> tuple[Any, Array]:
