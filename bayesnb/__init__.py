@@ -28,6 +28,7 @@ _HOME = {
     "compare": "criticism.comparison",
     "dependence": "criticism.dependence",
     "relevance": "criticism.relevance",
+    "load": "loading",
     "plot_calibration": "figures",
     "plot_dependence": "figures",
     "BoundaryWarning": "criticism.tuning",
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
     from bayesnb.figures import plot_nomogram as plot_nomogram
     from bayesnb.figures import plot_relevance as plot_relevance
     from bayesnb.figures import plot_waterfall as plot_waterfall
+    from bayesnb.loading import load as load
     from bayesnb.schema import UnseenLevelWarning as UnseenLevelWarning
     from bayesnb.uncertainty.draws import DrawnWarning as DrawnWarning
 

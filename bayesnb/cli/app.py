@@ -10,6 +10,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
+from contextlib import suppress
 from typing import Any, NoReturn
 
 from bayesnb.cli.parser import arguments

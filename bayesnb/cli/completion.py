@@ -109,7 +109,7 @@ def zsh(commands: dict[str, tuple[str, list[Option]]]) -> str:
 
 def zsh_option(option: Option) -> str:
     """An option as `_arguments` takes it."""
-    text = option.help.translate(str.maketrans({"[": "(", "]": ")", ":": " "}))
+    text = option.help.translate(str.maketrans("[]:", "() "))
     values = f"({' '.join(option.choices)})" if option.choices else "_files" if option.takes == "file" else " "
     value = "" if option.takes == "nothing" else f":value:{values}"
     if not option.names:

@@ -77,8 +77,8 @@ def add_model(command: argparse.ArgumentParser) -> None:
         default=[],
         help=f"{', '.join(specs.FAMILIES[:-1])} or drop, for some columns (names or patterns such as 'w_*', between "
         "commas) or, without any, for all that no other --family names; columns that are named together as multinomial "
-        "are one block. A name goes before a pattern; one with a comma or a quote is quoted as in CSV, and what follows "
-        "the last = is the family. Default: flags are bernoulli, levels categorical, numbers gaussian",
+        "are one block. A name goes before a pattern; one with a comma or a quote is quoted as in CSV, and "
+        "what follows the last = is the family. Default: flags are bernoulli, levels categorical, numbers gaussian",
     )
     group.add_argument(
         "--prior",
@@ -112,7 +112,7 @@ def add_estimate(command: argparse.ArgumentParser) -> None:
     )
 
 
-def add_seed(command: argparse.ArgumentParser, what: str) -> None:
+def add_seed(command: argparse._ActionsContainer, what: str) -> None:
     """Whatever is drawn."""
     command.add_argument("--seed", metavar="N", type=specs.whole_number, default=0, help=what)
 

@@ -65,9 +65,12 @@ def whole(goal: str) -> Iterator[BinaryIO]:
         yield held
         held.seek(0)
         if goal == "-":
-            sys.stdout.flush()
-            shutil.copyfileobj(held, sys.stdout.buffer)
-            sys.stdout.buffer.flush()
+            try:
+                sys.stdout.flush()
+                shutil.copyfileobj(held, sys.stdout.buffer)
+                sys.stdout.buffer.flush()
+            except OSError as error:
+                raise named(error, "standard output") from error
         else:
             with open(goal, "wb") as stream:
                 shutil.copyfileobj(held, stream)
@@ -75,9 +78,8 @@ def whole(goal: str) -> Iterator[BinaryIO]:
 
 def named(error: OSError, goal: str) -> OSError:
     """The error, with the name that the user knows."""
-    if error.errno is None or error.filename not in (None, goal) and not str(error.filename).endswith(".part"):
-        return error
-    return type(error)(error.errno, error.strerror, goal)
+    ours = error.filename is None or str(error.filename).endswith(".part")
+    return OSError(error.errno, error.strerror, goal) if error.errno is not None and ours else error
 
 
 def write_text(goal: str, text: str) -> None:

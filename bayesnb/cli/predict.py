@@ -90,8 +90,8 @@ def loaded(said: argparse.Namespace) -> Any:
     model: Any = load(said.model)
     if said.interval and model.estimate != "predictive":
         raise ValueError(
-            f"{said.model}: it predicts by the estimate {model.estimate!r}, and an interval is about the posterior, not "
-            "about that. Fit with --estimate predictive."
+            f"{said.model}: it predicts by the estimate {model.estimate!r}, and an interval is about the posterior, "
+            "not about that. Fit with --estimate predictive."
         )
     return model
 

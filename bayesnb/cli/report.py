@@ -7,6 +7,7 @@ from typing import Any
 from bayesnb.cli import options
 from bayesnb.cli.output import check_goal, write_text
 from bayesnb.cli.problems import UsageError
+from bayesnb.cli.specs import FamilySaid
 
 EXAMPLES = """\
   bayesnb report
@@ -71,7 +72,7 @@ def facts_of(said: argparse.Namespace) -> Any:
     if example:
         table, said.target = str(path("penguins")), said.target or "species"
         if said.target != "year" and not any("year" in (one.names or ()) for one in said.family):
-            said.family, notes = [*said.family, YEAR], (PENGUINS_NOTE,)
+            said.family, notes = [*said.family, FamilySaid(("year",), "drop")], (PENGUINS_NOTE,)
     own = lesson(said, [table], keep_dropped=True)
     about = About(
         label=said.target,

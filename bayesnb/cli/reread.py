@@ -54,8 +54,8 @@ def named_kinds(model: Any, sheet: Any) -> Mapping[str, str]:
         return {str(name): kind for name, kind in kinds.items()}
     if len(sheet.columns) != model.n_features_in_:
         raise ValueError(
-            f"{sheet.name} has {len(sheet.columns)} columns, and the model {model.n_features_in_} without names: it was "
-            "fitted on an array, so that the table needs the same columns in the same order, and no others."
+            f"{sheet.name} has {len(sheet.columns)} columns, and the model {model.n_features_in_} without names: it "
+            "was fitted on an array, so the table needs the same columns in the same order, and no others."
         )
     return {sheet.columns[place]: kind for place, kind in kinds.items()}
 

@@ -67,10 +67,11 @@ def called(value: str) -> tuple[str, dict[str, Any], tuple[Any, ...]]:
     """A belief's name and its parameters, which are numbers or lists of them: read, never run."""
     try:
         call = ast.parse(value, mode="eval").body
-        assert isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
+        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name)):
+            raise ValueError(value)
         values = tuple(map(ast.literal_eval, call.args))
         parameters = {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
-    except (SyntaxError, ValueError, AssertionError, RecursionError, MemoryError):
+    except (SyntaxError, TypeError, ValueError, RecursionError, MemoryError):
         raise argparse.ArgumentTypeError(f"{value!r} is no belief such as Gamma(shape=2, rate=0.5)") from None
     if call.func.id not in BELIEFS:
         raise argparse.ArgumentTypeError(f"there is no belief {call.func.id!r}; there are {', '.join(BELIEFS)}")

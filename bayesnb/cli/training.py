@@ -70,13 +70,14 @@ def labelled(source: str, frame: Any, target: str, kind: str) -> tuple[Any, Any]
     labels = np.unique(y.astype(str) if y.dtype == object else y)
     if kind == "number" and len(labels) > max(len(y) / 2, 2):
         raise ValueError(
-            f"{source}: the labels in column {target!r} are real numbers, {len(labels)} different ones in {len(y)} rows. "
+            f"{source}: the labels in column {target!r} are real numbers, {len(labels)} different ones in {len(y)} "
+            "rows. "
             "Classes are predicted, not amounts: write classes into the column, such as low and high."
         )
     if len(labels) == 1:
         raise ValueError(
-            f"{source}: column {target!r} has one class only, {str(labels[0])!r} in all {len(y)} rows: there is nothing "
-            "to tell apart."
+            f"{source}: column {target!r} has one class only, {str(labels[0])!r} in all {len(y)} rows: there is "
+            "nothing to tell apart."
         )
     return X, y
 

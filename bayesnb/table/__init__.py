@@ -4,6 +4,7 @@ from bayesnb.table.build import Blank, Part
 from bayesnb.table.containers import SparseTable, Table
 from bayesnb.table.files import open_sheet, read_file, split_labels
 from bayesnb.table.frames import nested, open_table
+from bayesnb.table.recipes import blank_of
 from bayesnb.table.records import Reading, looks_numeric
 from bayesnb.table.sheets import stacked
 from bayesnb.table.values import factorize_labels, is_missing
@@ -15,6 +16,7 @@ __all__ = [
     "Reading",
     "SparseTable",
     "Table",
+    "blank_of",
     "aligned",
     "beside",
     "factorize_labels",

@@ -1,6 +1,7 @@
 """Delimited text as records: the encoding, the delimiter, and lines that are not like the header.
 
-Blanks around a cell say nothing and are stripped. A blank line is no row: a row whose only cell is empty is written as "".
+Blanks around a cell say nothing and are stripped.
+A blank line is no row: a row whose only cell is empty is written as "".
 """
 
 import csv

@@ -124,7 +124,7 @@ class Source:
 
     def _raw(self) -> Any:
         if self._kept is None:
-            return open(self.path, "rb", buffering=0)
+            return open(self.path, "rb", buffering=0)  # noqa: SIM115  (whoever reads it closes it)
         self._kept.seek(0)
         return Shared(self._kept)
 
