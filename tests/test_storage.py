@@ -203,9 +203,7 @@ MODELS = [
     Fitted("words of a matrix", MultinomialNB(alpha=np.arange(1, 5)), sparse.csr_matrix(COUNTS)),
     Fitted("weights of words", NaiveBayes(Multinomial(fractional=True)), COUNTS / 7),
     Fitted("rates", PoissonNB(prior=Gamma([0.5, 1, 2, 3], 0.1)), COUNTS),
-    Fitted(
-        "a prior that lies in columns", GaussianNB(prior=NormalInverseGamma(np.asfortranarray(REAL[:3]), 1, 2, 3)), REAL
-    ),
+    Fitted("a prior that lies in columns", GaussianNB(prior=NormalInverseGamma(np.asfortranarray(REAL[:3]), 1, 2, 3)), REAL),
     Fitted("a list of lists", NaiveBayes(), [[1.5, "a"], [2.5, "b"], [1.0, "a"], [9.0, "b"]], list("ppqq")),
 ]
 

@@ -10,7 +10,6 @@ import sys
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
-from contextlib import suppress
 from typing import Any, NoReturn
 
 from bayesnb.cli.parser import arguments

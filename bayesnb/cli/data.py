@@ -5,7 +5,7 @@ import sys
 from typing import Any
 
 from bayesnb.cli.options import new_command
-from bayesnb.cli.output import check_goal, whole
+from bayesnb.cli.output import check_goal, whole, write_text
 from bayesnb.cli.problems import UsageError
 
 EXAMPLES = """\
@@ -46,15 +46,17 @@ def run(said: argparse.Namespace) -> None:
 def write(name: str, goal: str) -> None:
     """An example into a file, as it is where that is CSV."""
     from bayesnb import datasets
+
+    check_goal("data", goal)
+    if goal in ("-", "/dev/stdout") or goal.endswith(".csv"):
+        write_text(goal, datasets.path(name).read_text(encoding="utf-8"))
+        return
+
     from bayesnb.cli.tables import format_for
     from bayesnb.table import open_writer
 
-    check_goal("data", goal)
     kind = format_for("data", goal, None)
     with whole(goal) as stream:
-        if kind == "csv" and not goal.endswith(".gz") and datasets.path(name).suffix == ".csv":
-            stream.write(datasets.path(name).read_bytes())
-        else:
-            writer = open_writer(stream, kind, goal.endswith(".gz"))
-            writer.write(datasets.load(name))
-            writer.close()
+        writer = open_writer(stream, kind, goal.endswith(".gz"))
+        writer.write(datasets.load(name))
+        writer.close()

@@ -64,7 +64,7 @@ class Source:
             return None
         if self.path != "-" and Path(self.path).is_dir():
             raise ValueError(f"{self.name}: it is a folder; give a file in it.")
-        copy = cast(BinaryIO, tempfile.SpooledTemporaryFile(max_size=IN_MEMORY))
+        copy = cast(BinaryIO, tempfile.SpooledTemporaryFile(max_size=IN_MEMORY))  # noqa: SIM115  (kept as long as the source)
         if self.path == "-":
             shutil.copyfileobj(sys.stdin.buffer, copy)
         else:
@@ -124,7 +124,7 @@ class Source:
 
     def _raw(self) -> Any:
         if self._kept is None:
-            return open(self.path, "rb", buffering=0)  # noqa: SIM115  (whoever reads it closes it)
+            return open(self.path, "rb", buffering=0)
         self._kept.seek(0)
         return Shared(self._kept)
 
