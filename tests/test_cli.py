@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bayesnb.cli import main
-from bayesnb.datasets import path
+from bayesnb.datasets import EXAMPLES, path
 
 HEAVY = ("numpy", "pandas", "matplotlib", "sklearn", "numba")
 
@@ -115,7 +115,7 @@ def test_help_is_0_and_has_examples(capsys: pytest.CaptureFixture) -> None:
 
 def test_data_lists_and_writes_the_examples(capsys: pytest.CaptureFixture) -> None:
     assert main(["data"]) == 0
-    assert [line.split("\t")[0] for line in capsys.readouterr().out.splitlines()] == ["penguins", "dogs"]
+    assert [line.split("\t")[0] for line in capsys.readouterr().out.splitlines()] == [*EXAMPLES]
     assert main(["data", "penguins"]) == 0
     assert capsys.readouterr().out == path("penguins").read_text(encoding="utf-8")
 

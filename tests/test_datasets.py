@@ -1,11 +1,16 @@
 """The example tables are what their docstrings say."""
 
+import io
+import lzma
+import re
 import subprocess
 import sys
 
+import numpy as np
+import pandas as pd
 import pytest
 
-from bayesnb import datasets
+from bayesnb import BernoulliNB, Multinomial, MultinomialNB, NaiveBayes, datasets
 
 MISSING = {"bill_length_mm": 2, "bill_depth_mm": 2, "flipper_length_mm": 2, "body_mass_g": 2, "sex": 11}
 
@@ -38,10 +43,59 @@ def test_dogs_are_the_six_of_the_lecture() -> None:
     ]
 
 
-def test_every_example_has_a_loader_that_names_its_licence_or_is_ours() -> None:
-    assert all(callable(getattr(datasets, name)) for name in datasets.EXAMPLES)
-    assert "CC0" in str(datasets.penguins.__doc__)
+def test_spam_has_2000_mails_of_small_counts_and_two_labels() -> None:
+    table = datasets.spam()
+    assert list(table.columns[:4]) == ["label", "the", "to", "and"]
+    assert table["label"].value_counts().to_dict() == {"ham": 1350, "spam": 650}
+    assert table.shape == (2000, 1501)
+    assert {*table.dtypes.iloc[1:]} == {np.dtype("uint8")}
+    assert table.iloc[:, 1:].sum().sum() == 299_507
+    assert table.iloc[:, 1:].sum(axis=1).min() >= 1
+
+
+def test_words_of_spam_are_in_the_order_of_how_many_mails_have_them() -> None:
+    mails = (datasets.spam().iloc[:, 1:] > 0).sum()
+    assert mails.is_monotonic_decreasing
+    assert mails.iloc[-1] == 21
+
+
+def test_words_of_spam_are_words_and_name_nobody() -> None:
+    words = list(datasets.spam().columns[1:])
+    assert len({*words}) == len(words) == 1500
+    assert all(re.fullmatch("[a-z]{2,}(?:'[a-z]+)?", word) for word in words)
+    assert not {*words} & {"kevin", "tom", "justin", "rohit", "craig", "matthias", "david", "john", "label"}
+
+
+def test_spam_goes_into_each_model_of_words_as_it_is() -> None:
+    table = datasets.spam()
+    words, label = table.drop(columns="label"), table["label"]
+    for model in (MultinomialNB(), BernoulliNB(), NaiveBayes(Multinomial())):
+        assert model.fit(words, label).score(words, label) > 0.8  # to say ham always is right for 0.675
+
+
+def test_spam_is_a_small_file_that_unpacks_to_its_text() -> None:
+    assert datasets.path("spam").stat().st_size < 280_000
+    assert lzma.decompress(datasets.path("spam").read_bytes()) == datasets.text("spam").encode()
+
+
+@pytest.mark.parametrize("name", datasets.EXAMPLES)
+def test_every_example_has_a_loader_that_names_its_source_and_licence(name: str) -> None:
+    said = str(getattr(datasets, name).__doc__)
+    assert "Source: " in said
+    assert "Licence" in said
+
+
+@pytest.mark.parametrize("name", datasets.EXAMPLES)
+def test_the_text_of_an_example_is_its_table(name: str) -> None:
+    table, text = getattr(datasets, name)(), datasets.text(name)
+    again = pd.read_csv(io.StringIO(text))
+    pd.testing.assert_frame_equal(again.astype(table.dtypes), table)
+
+
+def test_the_licences_are_those_of_the_sources() -> None:
     assert "Horst" in str(datasets.penguins.__doc__)
+    assert "CC0" in str(datasets.penguins.__doc__)
+    assert "(PDDL 1.0)" in str(datasets.spam.__doc__)
 
 
 def test_an_unknown_example_is_an_error_that_names_those_there_are() -> None:

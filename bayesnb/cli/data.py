@@ -49,7 +49,7 @@ def write(name: str, goal: str) -> None:
 
     check_goal("data", goal)
     if goal in ("-", "/dev/stdout") or goal.endswith(".csv"):
-        write_text(goal, datasets.path(name).read_text(encoding="utf-8"))
+        write_text(goal, datasets.text(name))
         return
 
     from bayesnb.cli.tables import format_for

@@ -2,7 +2,7 @@
 
 from bayesnb.table.build import Blank, Part
 from bayesnb.table.containers import SparseTable, Table
-from bayesnb.table.files import open_sheet, read_file, split_labels
+from bayesnb.table.files import open_sheet, read_file, read_text, split_labels
 from bayesnb.table.frames import nested, open_table
 from bayesnb.table.recipes import blank_of
 from bayesnb.table.records import Reading, looks_numeric
@@ -28,6 +28,7 @@ __all__ = [
     "open_table",
     "open_writer",
     "read_file",
+    "read_text",
     "split_labels",
     "stacked",
 ]

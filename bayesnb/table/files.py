@@ -1,10 +1,12 @@
 """Tables in files, and a column of labels beside them."""
 
 from collections.abc import Callable, Mapping
+from io import StringIO
 from typing import Any
 
 import narwhals as nw
 import numpy as np
+import pandas as pd
 
 from bayesnb.table.records import Reading
 from bayesnb.table.sheets import Sheet, TextSheet
@@ -35,6 +37,11 @@ def read_file(path: Any, reading: Reading = PLAIN, kinds: Mapping[str, str] | No
     sheet = open_sheet(path, reading)
     sheet.source.refuse_too_large()
     return sheet.read({name: look.kind for name, look in sheet.looks.items()} | dict(kinds or {}))
+
+
+def read_text(text: str) -> Any:
+    """The text of a CSV file as a dataframe."""
+    return pd.read_csv(StringIO(text))
 
 
 def split_labels(frame: Any, column: str) -> tuple[Any, Array]:

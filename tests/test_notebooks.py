@@ -1,0 +1,148 @@
+"""The notebooks are stored as they were run, and what runs them notices what changed."""
+
+import base64
+import io
+import re
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from PIL import Image
+
+from tests import notebooks
+
+PATHS = sorted(notebooks.FOLDER.glob("*.ipynb"))
+KILOBYTES, LINES = 250, 25
+PLACES = re.compile(r"(?<![\w.])/(?:home|work|tmp|root|Users|usr|opt|mnt|var)/|[A-Z]:\\\\|localhost|127\.0\.0\.1")
+
+every = pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+
+
+def cells(path: Path, kind: str = "code") -> list[Any]:
+    return [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == kind]
+
+
+def outputs(path: Path) -> list[Any]:
+    return [output for cell in cells(path) for output in cell.outputs]
+
+
+def made(*sources: str) -> Any:
+    return nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
+
+
+def printed(text: str) -> Any:
+    cell = nbformat.v4.new_code_cell("", outputs=[nbformat.v4.new_output("stream", name="stdout", text=text)])
+    return nbformat.v4.new_notebook(cells=[cell])
+
+
+@every
+def test_a_notebook_is_valid_and_is_stored_as_its_runner_leaves_it(path: Path) -> None:
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    assert (notebook.nbformat, notebook.nbformat_minor) == (4, 5)
+    assert notebook.metadata == notebooks.METADATA
+    assert all(cell.metadata == {} for cell in notebook.cells)
+    assert [cell.id for cell in notebook.cells] == [str(place) for place in range(1, len(notebook.cells) + 1)]
+
+
+@every
+def test_a_notebook_was_executed_from_top_to_bottom(path: Path) -> None:
+    assert [cell.execution_count for cell in cells(path)] == [*range(1, len(cells(path)) + 1)]
+
+
+@every
+def test_a_notebook_shows_results_and_pictures_and_no_error(path: Path) -> None:
+    kinds = {output.output_type for output in outputs(path)}
+    assert kinds & {"execute_result", "stream"}
+    assert "error" not in kinds
+    assert any("image/png" in output.get("data", {}) for output in outputs(path))
+
+
+@every
+def test_a_notebook_opens_with_one_title_and_has_no_other(path: Path) -> None:
+    titles = [cell.source for cell in cells(path, "markdown") if cell.source.startswith("# ")]
+    assert titles == [nbformat.read(path, as_version=4).cells[0].source]
+
+
+@every
+def test_a_notebook_tells_more_than_it_computes(path: Path) -> None:
+    assert len(cells(path, "markdown")) >= len(cells(path)) / 2
+    assert max(len(cell.source.splitlines()) for cell in cells(path)) < LINES
+
+
+@every
+def test_a_notebook_is_small_and_names_no_place_on_a_machine(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert len(text.encode()) < KILOBYTES * 1000
+    assert not PLACES.findall(re.sub(r'"image/png": "[^"]*"', "", text))
+
+
+def test_notebooks_are_numbered_and_no_two_alike() -> None:
+    numbers = [int(path.name.split("-")[0]) for path in PATHS]
+    assert len({*numbers}) == len(numbers) > 0
+
+
+def test_a_notebook_that_says_the_same_again_has_no_difference() -> None:
+    assert notebooks.differences(printed("one\n"), printed("one\n")) == []
+
+
+def test_a_notebook_that_says_something_else_is_told_with_the_cell_and_both_texts() -> None:
+    (told,) = notebooks.differences(printed("one\ntwo\n"), printed("one\n2\n"))
+    assert told.startswith("cell 1 says something else")
+    assert {"-two", "+2"} <= set(told.splitlines())
+
+
+def test_tidying_keeps_neither_places_nor_addresses_and_joins_a_stream() -> None:
+    warned = "/place/of/file.py:3: UserWarning: few rows\n  warn('few rows')\nnext\n"
+    pieces = [{"name": "stderr", "text": warned}, {"name": "stdout", "text": "<a at 0x7f12>"}]
+    cell = nbformat.v4.new_code_cell(
+        "x",
+        execution_count=1,
+        metadata={"execution": {"started": "now"}},
+        outputs=[nbformat.v4.new_output("stream", **piece) for piece in [*pieces, {"name": "stdout", "text": "\nb\n"}]],
+    )
+    (tidied,) = notebooks.tidy(nbformat.v4.new_notebook(cells=[cell])).cells
+    assert [output.text for output in tidied.outputs] == ["UserWarning: few rows\nnext\n", "<a>\nb\n"]
+    assert tidied.metadata == {}
+
+
+def test_tidying_makes_pictures_smaller_and_keeps_their_look() -> None:
+    shades = Image.linear_gradient("L").resize((400, 400)).convert("RGB")
+    out = io.BytesIO()
+    shades.save(out, "png")
+    stored = base64.b64encode(out.getvalue()).decode()
+    cell = nbformat.v4.new_code_cell("x", outputs=[nbformat.v4.new_output("display_data", data={"image/png": stored})])
+    (tidied,) = notebooks.tidy(nbformat.v4.new_notebook(cells=[cell])).cells
+    small = base64.b64decode(tidied.outputs[0].data["image/png"])
+    again = Image.open(io.BytesIO(small)).convert("RGB")
+    assert len(small) < len(out.getvalue())
+    gaps = [abs(a - b) for a, b in zip(again.tobytes(), shades.tobytes(), strict=True)]
+    assert max(gaps) <= 256 / notebooks.COLOURS * 2  # a palette of 128 for 256 shades
+
+
+def test_running_a_notebook_stores_what_it_says_and_then_finds_it_unchanged(tmp_path: Path) -> None:
+    path = tmp_path / "1-sum.ipynb"
+    nbformat.write(made("import bayesnb\nprint(1 + 1)", "2 + 2"), path)
+    assert notebooks.run(path, write=True) == []
+    assert [notebooks.said(cell) for cell in cells(path)] == [["2"], ["(text/plain)", "4"]]
+    path.write_text(path.read_text().replace("1 + 1", "1 + 2"))
+    (told,) = notebooks.run(path, write=False)
+    assert "-2\n+3" in told
+
+
+def test_a_notebook_that_fails_is_told_with_its_error_and_is_not_stored(tmp_path: Path) -> None:
+    path = tmp_path / "1-broken.ipynb"
+    nbformat.write(made("{}['no such key']"), path)
+    before = path.read_text()
+    (told,) = notebooks.run(path, write=True)
+    assert path.name in told
+    assert "KeyError" in told
+    assert path.read_text() == before
+
+
+def test_a_notebook_that_is_not_there_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        notebooks.main(["no-such-notebook"])
+    assert stop.value.code == 2
+    assert "no-such-notebook" in capsys.readouterr().err
