@@ -44,7 +44,7 @@ def matching(option: str, columns: Sequence[str], pattern: str) -> list[str]:
 
 def no_column(name: str, columns: Sequence[str]) -> str:
     """What to say of a name that the table does not have."""
-    near = difflib.get_close_matches(name, columns, 1)
+    near = [own for own in columns if own.casefold() == name.casefold()] or difflib.get_close_matches(name, columns, 1)
     shown = ", ".join(map(repr, columns[:20])) + (", ..." if len(columns) > 20 else "")
     what = f"the table has no column {name!r}"
     return f"{what}; did you mean {near[0]!r}?" if near else f"{what}; it has {shown}."
@@ -69,7 +69,7 @@ def beliefs(said: Sequence[PriorSaid]) -> list[Any]:
         try:
             belief = getattr(bayesnb, one.belief)(*one.values, **one.parameters) if one.belief else one.number
         except (TypeError, ValueError) as error:
-            raise UsageError(f"--prior {one.text}: {str(error).replace('__init__() ', '')}") from None
+            raise UsageError(f"--prior {one.text}: {str(error).replace('.__init__()', ':')}") from None
         found.append(belief)
     return found
 
@@ -108,6 +108,7 @@ def families_of(X: Any, chosen: dict[str, tuple[str, int]], prior: Sequence[Prio
     own = beliefs(prior)
     chosen = inferred(X, chosen) if prior else chosen
     by_column = priors({column: family for column, (family, _) in chosen.items()}, prior, own)
+    refuse_lengths(X, chosen, by_column)
     groups: dict[Any, list[str]] = {}
     for column, (family, place) in chosen.items():
         groups.setdefault(("block", place) if family == "multinomial" else column, []).append(column)
@@ -115,6 +116,17 @@ def families_of(X: Any, chosen: dict[str, tuple[str, int]], prior: Sequence[Prio
         tuple(names) if len(names) > 1 else names[0]: made(chosen[names[0]][0], names, by_column)
         for names in groups.values()
     }
+
+
+def refuse_lengths(X: Any, chosen: dict[str, tuple[str, int]], by_column: dict[str, Any]) -> None:
+    """Raise for a list of concentrations that is not as long as its column has levels."""
+    for column, belief in by_column.items():
+        size = getattr(getattr(belief, "concentration", None), "size", 1)
+        if size > 1 and chosen[column][0] == "categorical":
+            levels = sorted(X[column].dropna().unique().tolist())
+            if len(levels) != size:
+                shown = ", ".join(map(repr, levels[:5])) + (", ..." if len(levels) > 5 else "")
+                raise ValueError(f"--prior: {size} concentrations for the {len(levels)} levels of {column!r}: {shown}.")
 
 
 def inferred(X: Any, chosen: dict[str, tuple[str, int]]) -> dict[str, tuple[str, int]]:

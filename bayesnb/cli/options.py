@@ -3,7 +3,7 @@
 import argparse
 import shutil
 import textwrap
-from typing import Any
+from typing import Any, NoReturn
 
 from bayesnb.cli import specs
 from bayesnb.cli.problems import UsageError
@@ -13,7 +13,8 @@ TABLES = """\
 Tables are CSV, TSV, JSON lines (each also packed by gzip), Parquet, Arrow or Feather, told apart by their first bytes
 and then by their names; - is standard input. In CSV and TSV the first line names the columns. A column is numbers if
 every cell looks like one, missing cells apart; digits after a leading zero (007) make it levels, true and false are
-flags, and whatever else there is are levels, dates included.
+flags, and whatever else there is are levels, dates included. Messages count lines from 1, and rows below the header
+from 0.
 
 exit codes: 0 done, 1 the job failed (the table is at fault, say, or lacks a column that an option names), 2 bad usage
 (an unknown option or family), 130 interrupted
@@ -34,6 +35,13 @@ class Layout(argparse.HelpFormatter):
     def _paragraph(text: str, width: int) -> str:
         plain = not any(line.startswith(" ") for line in text.splitlines())
         return textwrap.fill(" ".join(text.split()), width) if plain else text
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: error: {' '.join(message.split())}. See {self.prog} --help\n")
 
 
 def new_command(commands: Any, name: str, examples: str, **words: Any) -> argparse.ArgumentParser:
@@ -62,7 +70,9 @@ def add_reading(command: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--delimiter", metavar="CHAR", type=specs.delimiter, help="default: the likeliest of comma, semicolon, tab, |"
     )
-    group.add_argument("--decimal", choices=(".", ","), default=".", help="the decimal mark (default: .)")
+    group.add_argument(
+        "--decimal", choices=(".", ","), default=".", metavar="MARK", help="of decimals: . (default) or ,"
+    )
     group.add_argument("--encoding", metavar="NAME", help="of text (default: utf-8; utf-16 by its mark)")
 
 

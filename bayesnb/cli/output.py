@@ -44,6 +44,8 @@ def part_of(goal: str) -> Iterator[Path]:
         if path.exists():
             part.chmod(path.stat().st_mode & 0o7777)
         part.replace(path)
+    except OSError as error:
+        raise named(error, goal) from error
     finally:
         part.unlink(missing_ok=True)
 
@@ -52,14 +54,10 @@ def part_of(goal: str) -> Iterator[Path]:
 def whole(goal: str) -> Iterator[BinaryIO]:
     """A stream for a file, or, by `-`, for stdout, on which nothing arrives before all is written."""
     if goal != "-" and not is_special(Path(goal)):
-        with part_of(goal) as part:
-            try:
-                with part.open("xb") as stream:
-                    yield stream
-                    stream.flush()
-                    os.fsync(stream.fileno())
-            except OSError as error:
-                raise named(error, goal) from error
+        with part_of(goal) as part, part.open("xb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
         return
     with cast(BinaryIO, tempfile.SpooledTemporaryFile(max_size=IN_MEMORY)) as held:
         yield held

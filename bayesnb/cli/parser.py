@@ -4,7 +4,7 @@ import argparse
 
 from bayesnb import __version__
 from bayesnb.cli import compare, completion, data, fit, predict, report
-from bayesnb.cli.options import TABLES, Layout
+from bayesnb.cli.options import TABLES, Layout, Parser
 
 EXAMPLES = """\
 examples:
@@ -19,7 +19,7 @@ examples:
 
 def arguments() -> argparse.ArgumentParser:
     """All commands; what each is lies in its own file."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="bayesnb",
         description="Naive Bayes that keeps the whole posterior, from the command line. `bayesnb COMMAND --help` tells "
         "more of each command.",

@@ -26,7 +26,7 @@ def refuse_missing(sheet: Any, names: list[str], whose: str) -> None:
     """Raise for a table that lacks some columns."""
     lacks = [name for name in names if name not in sheet.columns]
     if lacks:
-        what = f"the column {lacks[0]!r}" if len(lacks) == 1 else f"{len(lacks)} columns, {some(lacks)}"
+        what = f"the column {lacks[0]!r}" if len(lacks) == 1 else f"{len(lacks)} columns, {some(lacks)},"
         raise ValueError(f"{sheet.name} lacks {what} of {whose}; it has {some(sheet.columns, 20)}.")
 
 
@@ -48,7 +48,8 @@ def kind_of_levels(levels: tuple[Any, ...]) -> str:
 
 def named_kinds(model: Any, sheet: Any) -> Mapping[str, str]:
     """Column of the table -> as what it is read; by position, if the model's columns have no names."""
-    kinds = kinds_of_model(model)
+    found = kinds_of_model(model)
+    kinds = {name: found[name] for name in model.schema_.columns if name in found}
     if hasattr(model, "feature_names_in_"):
         refuse_missing(sheet, [str(name) for name in kinds], "the model")
         return {str(name): kind for name, kind in kinds.items()}

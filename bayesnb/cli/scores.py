@@ -23,5 +23,5 @@ def held_out(model: Any, X: Any, y: Any) -> str:
     error = "" if not np.isfinite(own).all() else f" ± {np.sqrt(len(own) * own.var(ddof=1)):.2f}"
     return (
         f"Held out one row at a time, exactly: accuracy {100 * right:.1f} %, log score {own.sum():.2f}{error} "
-        f"(log loss {-own.mean():.4f} a row)"
+        f"(log loss {0.0 - own.mean():.4f} a row)"
     )

@@ -20,9 +20,7 @@ def opened(said: Any, paths: Sequence[str], tell: Any = None, *, whole: bool = T
     if paths.count("-") > 1:
         raise UsageError(f"{said.name}: standard input can be read once only.")
     reading = reading_of(said)
-    sheets = [open_sheet(path, reading, tell) for path in paths]
-    for sheet in sheets if whole else ():
-        sheet.source.refuse_too_large()
+    sheets = [open_sheet(path, reading, tell, whole=whole) for path in paths]
     first = sheets[0]
     for sheet in sheets[1:]:
         lacks = [name for name in first.columns if name not in sheet.columns]

@@ -18,9 +18,16 @@ Array = np.ndarray
 PLAIN = Reading()
 
 
-def open_sheet(path: Any, reading: Reading = PLAIN, tell: Callable[[int], Any] | None = None) -> Sheet:
-    """The table in a file, `-` for standard input; `tell` is told how many bytes were read."""
+def open_sheet(
+    path: Any, reading: Reading = PLAIN, tell: Callable[[int], Any] | None = None, *, whole: bool = True
+) -> Sheet:
+    """The table in a file, `-` for standard input; `tell` is told how many bytes were read.
+
+    One that is to be read as a whole has to fit into memory.
+    """
     source = Source(str(path), reading.format, tell or (lambda count: None))
+    if whole:
+        source.refuse_too_large()
     kinds: dict[str, type[Sheet]] = {"parquet": ArrowSheet, "arrow": ArrowSheet, "jsonl": JsonSheet}
     return kinds.get(source.format, TextSheet)(source, reading)
 
@@ -35,7 +42,6 @@ def read_file(path: Any, reading: Reading = PLAIN, kinds: Mapping[str, str] | No
     kinds : what some columns hold, "number", "flag" or "text"; by default what all their cells look like
     """
     sheet = open_sheet(path, reading)
-    sheet.source.refuse_too_large()
     return sheet.read({name: look.kind for name, look in sheet.looks.items()} | dict(kinds or {}))
 
 
