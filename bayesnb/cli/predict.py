@@ -14,7 +14,7 @@ EXAMPLES = """\
   bayesnb predict churn.bnb new.csv --append -o answers.parquet
   bayesnb predict churn.bnb new.parquet --interval --prob 0.9 -o answers.csv.gz
   cat new.csv | bayesnb predict churn.bnb - --missing 'NA,unknown'"""
-ROWS, SLOW = 1 << 16, 1 << 12  # that are predicted at once, without and with intervals
+ROWS, SLOW = 1 << 14, 1 << 12  # that are predicted at once, without and with intervals
 
 
 def add(commands: Any) -> None:

@@ -16,6 +16,7 @@ from bayesnb.table.sources import Source
 
 DELIMITERS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
 MARKED = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+BLANK = re.compile(r"\s")
 SNIFFED = 50  # records by which a delimiter is recognised
 
 
@@ -72,6 +73,7 @@ class Records:
             names = next((row for _, row in self._records(text) if row), None)
         if names is None:
             raise ValueError(f"{self.source.name}: it is empty; a table begins with the names of its columns.")
+        names = [name.strip() for name in names]
         check_names(self.source.name, names)
         return tuple(names)
 
@@ -91,10 +93,10 @@ class Records:
                 lines.append(line)
                 held.append(row)
                 if len(held) == rows:
-                    yield Chunk(start, lines, list(map(list, zip(*held, strict=True))))
+                    yield Chunk(start, lines, turned(held))
                     start, lines, held = start + rows, [], []
         if held or not start:
-            yield Chunk(start, lines, list(map(list, zip(*held, strict=True))) or [[] for _ in self.header])
+            yield Chunk(start, lines, turned(held) or [[] for _ in self.header])
 
     def _ragged(self, line: int, size: int) -> str:
         between = DELIMITERS.get(self.delimiter, repr(self.delimiter))
@@ -110,7 +112,7 @@ class Records:
         line = 1
         try:
             for row in reader:
-                yield line, [cell.strip() for cell in row]
+                yield line, row
                 line = reader.line_num + 1
         except csv.Error as error:
             raise ValueError(f"{self.source.name}, line {line}: {self._advice(str(error))}") from None
@@ -147,6 +149,12 @@ class Records:
                         what = f"byte {bad.start + 1} of the line, 0x{line[bad.start]:02x}, is no UTF-8"
                         return f"{self.source.name}, line {number}: {what}. {advice}"
         return f"{self.source.name}: it is no {error.encoding}: {error.reason}. {advice}"
+
+
+def turned(rows: list[list[str]]) -> list[list[str]]:
+    """Rows as columns, whose cells have no blanks around them."""
+    columns = map(list, zip(*rows, strict=True))
+    return [[cell.strip() for cell in own] if BLANK.search("".join(own)) else own for own in columns]
 
 
 def check_names(name: str, columns: list[str]) -> None:

@@ -12,7 +12,7 @@ from bayesnb.table.kinds import MISSING, Look, Reader, text_of
 from bayesnb.table.records import Chunk, Reading, Records
 from bayesnb.table.sources import Source
 
-MOST_ROWS, MOST_CELLS = 1 << 16, 1 << 22  # that are read at once
+MOST_ROWS, MOST_CELLS = 1 << 12, 1 << 22  # that are read at once: few, which stay near the processor
 MEANT = {"number": "no number", "integer": "no number", "flag": "neither true nor false"}
 NO_ROWS = "it has a header and no rows; a table needs at least one."
 

@@ -119,8 +119,9 @@ class Source:
 
     def open(self) -> BinaryIO:
         """The bytes from their beginning, unpacked."""
+        packed = self.is_packed  # asked first: what can be read only once is shared
         raw = io.BufferedReader(Counted(self._raw(), self.tell), 1 << 18)
-        return cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if self.is_packed else cast(BinaryIO, raw)
+        return cast(BinaryIO, gzip.GzipFile(fileobj=raw) if packed else raw)
 
     def _raw(self) -> Any:
         if self._kept is None:

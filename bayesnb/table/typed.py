@@ -100,7 +100,7 @@ class ArrowSheet(TypedSheet):
         if types.is_duration(own) or types.is_nested(own) or types.is_binary(own) or types.is_large_binary(own):
             raise ValueError(f"{self.name}: column {name!r} holds {own}; make it numbers or text, or leave it out.")
         if types.is_temporal(own):
-            return column.cast(pa.string())
+            return pyarrow("compute").replace_substring_regex(column.cast(pa.string()), r"\.0+$", "")
         if types.is_decimal(own) or types.is_null(own) or types.is_float16(own):
             return column.cast(pa.float64())
         return column
