@@ -268,6 +268,10 @@ def test_types_of_arrow_become_what_text_would() -> None:
         "nothing": [None, None],
     }
     assert isinstance(frame["level"].dtype, pd.CategoricalDtype)
+    looks = open_sheet("t.parquet").looks
+    assert [name for name, look in looks.items() if look.dates] == ["day", "at"]
+    assert looks["flag"].kind == "flag"
+    assert str(frame["flag"].dtype) == "boolean"
     parquet.write_table(pa.table({"a": [[1]], "b": [b"x"]}), "nested.parquet")
     with pytest.raises(ValueError, match=r"nested\.parquet: column 'a' holds list"):
         read_file("nested.parquet")

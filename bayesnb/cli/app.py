@@ -25,7 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is None:
         signal.signal(signal.SIGTERM, _stop)  # what is half written is taken away
     try:
-        said = arguments().parse_args(words)
+        said = parsed(words)
     except SystemExit as stop:  # argparse has said why
         return int(stop.code or 0)
     said.command = shlex.join(["bayesnb", *words])
@@ -37,6 +37,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     except KeyboardInterrupt:
         return 130
+
+
+def parsed(words: Sequence[str]) -> Any:
+    """What was said; tables may also stand behind options."""
+    parser = arguments()
+    said, rest = parser.parse_known_args(words)
+    if any(word.startswith("-") and word != "-" for word in rest) or (rest and not hasattr(said, "tables")):
+        parser.exit(
+            2,
+            f"bayesnb {said.name}: error: unrecognized arguments: {shlex.join(rest)}. See bayesnb {said.name} --help\n",
+        )
+    if rest:
+        said.tables += rest
+    return said
 
 
 def _run(said: Any) -> int:

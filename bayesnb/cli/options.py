@@ -59,7 +59,12 @@ def new_command(commands: Any, name: str, examples: str, **words: Any) -> argpar
 def add_reading(command: argparse.ArgumentParser) -> None:
     """How tables are read."""
     group = command.add_argument_group("how tables are read")
-    group.add_argument("--format", choices=FORMATS, help="what they are, where neither bytes nor names tell it")
+    group.add_argument(
+        "--format",
+        metavar="FORMAT",
+        choices=FORMATS,
+        help=f"{', '.join(FORMATS)}, where neither bytes nor names tell it",
+    )
     group.add_argument(
         "--missing",
         metavar="LIST",

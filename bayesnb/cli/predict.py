@@ -34,7 +34,9 @@ def add(commands: Any) -> None:
     command.add_argument(
         "-o", "--output", metavar="FILE", default="-", help="in the format of its name (default: stdout, as CSV)"
     )
-    command.add_argument("--to", choices=options.FORMATS, help="the format, where the name does not say it")
+    command.add_argument(
+        "--to", metavar="FORMAT", choices=options.FORMATS, help="the format, where the name of FILE does not say it"
+    )
     command.add_argument("--append", action="store_true", help="keep the table's columns, before the new ones")
     add_interval(command)
     options.add_reading(command)

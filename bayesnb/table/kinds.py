@@ -42,8 +42,8 @@ class Look:
     cells: int = 0  # that are not missing
     numbers: int = 0  # that look like numbers
     odd: tuple[int, str] | None = None  # the first that does not, and its line
-    dates: bool = True  # whether all look like dates
-    commas: bool = True  # whether all look like numbers with a decimal comma
+    dates: bool = False  # whether all look like dates
+    commas: bool = False  # whether all look like numbers with a decimal comma
 
     @classmethod
     def at(cls, cells: Sequence[str], lines: Sequence[int], missing: frozenset[str], decimal: str = ".") -> Self:

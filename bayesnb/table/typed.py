@@ -5,6 +5,7 @@ Dates become levels, as text; decimals become floats; lists, records and raw byt
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
 from types import ModuleType
 from typing import Any
@@ -65,6 +66,11 @@ class ArrowSheet(TypedSheet):
         return self._open.schema_arrow if self.source.format == "parquet" else self._open.schema
 
     @cached_property
+    def looks(self) -> dict[str, Look]:
+        temporal = {own.name for own in self._schema if pyarrow().types.is_temporal(own.type)}
+        return {name: replace(look, dates=name in temporal) for name, look in super().looks.items()}
+
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         names = [name for name in self._schema.names if name != HIDDEN]
         check_names(self.name, names)
@@ -91,7 +97,9 @@ class ArrowSheet(TypedSheet):
     def _frame(self, batch: Any) -> pd.DataFrame:
         pa = pyarrow()
         columns = [self._plain(name, batch.column(batch.schema.get_field_index(name))) for name in self.columns]
-        return pa.table(columns, names=list(self.columns)).to_pandas()
+        frame = pa.table(columns, names=list(self.columns)).to_pandas()
+        flags = [name for name, own in zip(self.columns, columns, strict=True) if pa.types.is_boolean(own.type)]
+        return frame.astype({name: "boolean" for name in flags if frame[name].dtype == object})
 
     def _plain(self, name: str, column: Any) -> Any:
         """Arrow's column as one that pandas has a plain type for."""
