@@ -19,6 +19,7 @@ class Option(NamedTuple):
     choices: tuple[str, ...]
     takes: str  # "nothing", "file" or "word"
     help: str
+    many: bool = False  # an argument of which there may be several
 
 
 def add(commands: Any) -> None:
@@ -54,7 +55,7 @@ def option_of(action: argparse.Action) -> Option:
     metavar = action.metavar if isinstance(action.metavar, str) else ""
     takes = "nothing" if action.nargs == 0 else "file" if metavar in ("TABLE", "FILE", "MODEL") else "word"
     text = (action.help or "").split(";")[0].split(" (")[0].replace("%%", "%")
-    return Option(tuple(action.option_strings), choices, takes, " ".join(text.split()))
+    return Option(tuple(action.option_strings), choices, takes, " ".join(text.split()), action.nargs == "+")
 
 
 def bash(commands: dict[str, tuple[str, list[Option]]]) -> str:
@@ -66,16 +67,31 @@ def bash(commands: dict[str, tuple[str, list[Option]]]) -> str:
         cases.append(f'        {name}) words="{" ".join(words)}" ;;')
         for option in options:
             if option.names and option.takes != "nothing":
-                what = (
-                    f'words="{" ".join(option.choices)}"; files='
-                    if option.choices or option.takes == "word"
-                    else "words="
-                )
-                values.append(f"        {'|'.join(f'{name}:{own}' for own in option.names)}) {what} ;;")
+                values.append(f"        {'|'.join(f'{name}:{own}' for own in option.names)}) {bash_values(option)} ;;")
     return BASH.format(commands=" ".join(commands), cases="\n".join(cases), values="\n".join(values))
 
 
+def bash_values(option: Option) -> str:
+    """What may stand behind an option: files, choices, or the columns of a text table that was named."""
+    if option.takes == "file":
+        return "words="
+    if "--target" in option.names:
+        return 'words="$(_bayesnb_columns)"; files='
+    return f'words="{" ".join(option.choices)}"; files='
+
+
 BASH = """\
+_bayesnb_columns() {{
+    local word header
+    for word in "${{COMP_WORDS[@]:2}}"; do
+        if [[ $word =~ \\.(csv|tsv)$ && -f $word ]]; then
+            IFS= read -r header < "$word"
+            header="${{header//[$'\\r\\"']/}}"
+            printf '%s' "${{header//[$',;|\\t']/ }}"
+            return
+        fi
+    done
+}}
 _bayesnb() {{
     local current="${{COMP_WORDS[COMP_CWORD]}}" previous="${{COMP_WORDS[COMP_CWORD-1]}}" command="" words="" files=yes
     [[ $COMP_CWORD -gt 1 ]] && command="${{COMP_WORDS[1]}}"
@@ -101,19 +117,26 @@ def zsh(commands: dict[str, tuple[str, list[Option]]]) -> str:
     """For zsh's own system."""
     listed = "\n".join(f"        {quote(f'{name}:{about}')}" for name, (about, _) in commands.items())
     cases = "\n".join(
-        f"        {name})\n            _arguments -S {' '.join(map(zsh_option, options))} ;;"
+        f"        {name})\n            _arguments -S {' '.join(zsh_options(options))} ;;"
         for name, (_, options) in commands.items()
     )
     return ZSH.format(listed=listed, cases=cases)
 
 
-def zsh_option(option: Option) -> str:
-    """An option as `_arguments` takes it."""
+def zsh_options(options: list[Option]) -> list[str]:
+    """Options and arguments, those by their place, as `_arguments` takes them."""
+    named = [zsh_option(option) for option in options if option.names]
+    places = enumerate((option for option in options if not option.names), 1)
+    return named + [zsh_option(option, "*" if option.many else str(place)) for place, option in places]
+
+
+def zsh_option(option: Option, place: str = "") -> str:
+    """An option, or the argument at a place."""
     text = option.help.translate(str.maketrans("[]:", "() "))
     values = f"({' '.join(option.choices)})" if option.choices else "_files" if option.takes == "file" else " "
     value = "" if option.takes == "nothing" else f":value:{values}"
     if not option.names:
-        return quote(f"*:{text or 'argument'}:{values}")
+        return quote(f"{place}:{text or 'argument'}:{values}")
     return " ".join(quote(f"*{name}[{text}]{value}") for name in option.names)
 
 
