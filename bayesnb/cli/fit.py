@@ -48,6 +48,7 @@ def run(said: argparse.Namespace) -> None:
         raise UsageError("fit: a model is a file: say -o MODEL.bnb.")
     check_goal("fit", said.output, tuple(said.tables))
 
+    from bayesnb.cli.scores import held_out
     from bayesnb.cli.training import lesson
 
     own = lesson(said, said.tables, keep_dropped=False)
@@ -55,7 +56,7 @@ def run(said: argparse.Namespace) -> None:
     for line in described(said.target, model, own):
         said.talk.say(line)
     if not said.quiet:
-        said.talk.say(scored(model, own))
+        said.talk.say(held_out(model, own.X, own.y))
     with part_of(said.output) as part:
         model.save(part)
     said.talk.say(f"Wrote {said.output}")
@@ -74,10 +75,3 @@ def described(target: str, model: Any, own: Any) -> list[str]:
     for family, names in groups.items():
         lines.append(f"  {family:<{width}}  {some(names, NAMES).replace(repr(names[0])[0], '')}")
     return lines
-
-
-def scored(model: Any, own: Any) -> str:
-    """The exact leave-one-out score in one line."""
-    from bayesnb.cli.scores import held_out
-
-    return held_out(model, own.X, own.y)

@@ -40,6 +40,7 @@ def add(commands: Any) -> None:
         "-o", "--output", metavar="FILE", default="report.html", help="default: report.html; - is stdout"
     )
     options.add_model(command)
+    options.add_estimate(command)
     options.add_seed(command, "of whatever is drawn; what the page has today is exact, and nothing is")
     options.add_reading(command)
     command.set_defaults(run=run)
@@ -52,10 +53,12 @@ def run(said: argparse.Namespace) -> None:
     check_goal("report", said.output, (said.table, said.test))
     facts = facts_of(said)
 
+    from bayesnb.cli.scores import held_out
     from bayesnb.report import render
 
     write_text(said.output, render(facts))
-    said.talk.say(headline(facts))
+    if not said.quiet:
+        said.talk.say(held_out(facts.model, facts.X, facts.y))
     said.talk.say(f"Wrote {'the page to stdout' if said.output == '-' else said.output}")
 
 
@@ -94,13 +97,3 @@ def test_of(said: argparse.Namespace, own: Any) -> tuple[Any, Any]:
     from bayesnb.cli.reread import again
 
     return again(said, said.test, own)
-
-
-def headline(facts: Any) -> str:
-    """The held-out scores in one line."""
-    from bayesnb.evaluate.scores import accuracy, log_loss
-    from bayesnb.report.words import points, share
-
-    right, loss = accuracy(facts.left_out, facts.codes), log_loss(facts.left_out, facts.codes)
-    seen = f"{len(facts.codes)} rows, {len(facts.classes)} classes"
-    return f"Held out one row at a time: accuracy {share(right)}, log loss {points(loss)} ({seen})"

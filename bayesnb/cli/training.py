@@ -55,7 +55,7 @@ def estimator(said: Any, X: Any, y: Any, families: Mapping[str, tuple[str, int]]
         families_of(X, chosen, said.prior),
         class_prior=prior,
         temper=said.temper,
-        estimate=getattr(said, "estimate", "predictive"),
+        estimate=getattr(said, "estimate", "predictive"),  # a comparison says its own
     )
 
 
