@@ -30,8 +30,8 @@ def saved_of(estimator: Any) -> Saved:
 
 
 def restored(kind: Any, saved: Saved) -> Any:
-    """The estimator of this class that was saved."""
-    if set(saved.params) != set(kind._get_param_names()):
+    """The estimator of this class that was saved; parameters that an older version did not have take their defaults."""
+    if not set(saved.params) <= set(kind._get_param_names()):
         raise ValueError(f"{kind.__name__} has the parameters {', '.join(kind._get_param_names())}")
     estimator, columns = kind(**saved.params), saved.schema.columns
     _check(estimator)

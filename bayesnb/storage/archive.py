@@ -8,6 +8,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from textwrap import shorten
 from typing import IO, Any
 
 SUMS = "SHA256SUMS"
@@ -139,7 +140,7 @@ def damage_told() -> Iterator[None]:
     except Exception as error:
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise  # the disk's, not the file's
-        raise Unreadable(f"its archive is damaged ({error})") from error
+        raise Unreadable(f"its archive is damaged ({shorten(str(error), 80)})") from error
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from bayesnb.storage.saved import (
     arrays_of,
     check_classes,
     check_die,
+    check_levels,
     check_stats,
     check_temper,
     own_prior,
@@ -128,10 +129,9 @@ def _block_of(said: Any, columns: Sequence[Hashable], classes: int, shelf: Shelf
     stats = family.stats(*_values(family.stats, said["stats"], shelf))
     most = max(array.size for array in arrays_of(stats).values())
     levels = _levels_of(said["levels"], most, shelf)
-    if len(levels) != (len(places) if family.cells == "level" else 0):
-        raise Unreadable("levels are not those of as many columns")
     included = unpacked(said["included"], shelf)
     block = Block(family, tuple(columns[place] for place in places), places, levels, included)
+    check_levels(block)
     check_stats(block, stats, classes)
     _check_included(block)
     with np.errstate(all="ignore"):
@@ -142,10 +142,9 @@ def _block_of(said: Any, columns: Sequence[Hashable], classes: int, shelf: Shelf
 
 def _places_of(said: Any, width: int) -> Sequence[int]:
     if isinstance(said, list):
-        first, end = said
-        if not (type(first) is int and type(end) is int and 0 <= first < end <= width):
+        if not (len(said) == 2 and all(type(place) is int for place in said) and 0 <= said[0] < said[1] <= width):
             raise Unreadable("columns of a block are not in the table")
-        return range(first, end)
+        return range(*said)
     places = tuple(_kind(said["each"], list))
     if not (places and all(type(place) is int and 0 <= place < width for place in places)):
         raise Unreadable("columns of a block are not in the table")
@@ -157,10 +156,7 @@ def _levels_of(said: Any, most: int, shelf: Shelf) -> tuple[tuple[Any, ...], ...
     each = _kind(said, list)
     if sum(own if type(own) is int else len(own) for own in each) > most:
         raise Unreadable("there are more levels than were counted")
-    found = [tuple(range(own) if type(own) is int else (unpacked(one, shelf) for one in own)) for own in each]
-    if any(len(set(levels)) < len(levels) or any(level != level for level in levels) for levels in found):
-        raise Unreadable("a level stands twice, or is none")
-    return tuple(found)
+    return tuple(tuple(range(own) if type(own) is int else (unpacked(one, shelf) for one in own)) for own in each)
 
 
 def _check_included(block: Block) -> None:

@@ -37,6 +37,7 @@ class Saved:
         check_temper(self.temper)
         check_die(self.model.prior.classes, self.model.stats.classes, len(self.classes))
         for block, seen in zip(self.schema.blocks, self.model.stats.blocks, strict=True):
+            check_levels(block)
             check_stats(block, seen, len(self.classes))
 
 
@@ -56,7 +57,7 @@ def check_classes(classes: Array) -> None:
 
 def check_temper(temper: Any) -> None:
     """Raise for what no exponent of the evidence is."""
-    if not (type(temper) is float and 0 < temper < np.inf):
+    if not (isinstance(temper, float) and 0 < temper < np.inf):
         raise ValueError(f"the temper {temper!r:.50} is not positive and finite")
 
 
@@ -72,6 +73,15 @@ def check_die(die: Any, stats: DirichletStats, classes: int) -> None:
         if not (np.isfinite(sides).all() and (sides >= 0).all() and abs(sides.sum() - 1) <= SUM and die.rows > 0):
             raise ValueError("the probabilities of the classes do not add up to 1")
     _check_numbers(stats, "labels")
+
+
+def check_levels(block: Block) -> None:
+    """Raise for levels that are not different ones, or not those of as many columns."""
+    if len(block.levels) != (len(block.names) if block.family.cells == "level" else 0):
+        raise ValueError(f"{_whose(block)}: levels of {len(block.levels)} columns")
+    for name, levels in zip(block.names, block.levels, strict=bool(block.levels)):
+        if len(set(levels)) < len(levels) or any(level is None or level != level for level in levels):
+            raise ValueError(f"column {name!r:.50}: a level is missing, or stands twice")
 
 
 def check_stats(block: Block, stats: Stats, classes: int) -> None:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from textwrap import shorten
 from typing import Any, NoReturn
 
 from bayesnb import __version__
@@ -12,6 +13,7 @@ from bayesnb.storage.document import FORMAT, MAJOR, MINOR, document_of, saved_of
 from bayesnb.storage.saved import Saved
 
 MODEL = "model.json"
+MOST_LETTERS = 300
 ADVICE = "Get the file again from where it was saved; where that is not possible, fit the model again."
 
 
@@ -48,16 +50,20 @@ def read(path: Any) -> Saved:
 def told(path: Any) -> Iterator[None]:
     """Whatever is wrong with a file is one error that says which file, why, and what to do.
 
-    A hostile file may make anything fail anywhere, so this is about every exception but those of the disk.
+    A hostile file may make anything fail anywhere: this is about every exception but those of the machine, and those
+    that only a mistake of ours can make.
     """
     try:
         yield
-    except (OSError, MemoryError):
+    except (OSError, MemoryError, NameError):
         raise
     except Newer as error:
         raise ValueError(f"{str(path)!r} {error}") from None
     except Exception as error:
-        what = str(error).rstrip(".") or type(error).__name__
+        said = shorten(str(error), MOST_LETTERS).rstrip(".")
+        what = (
+            said if isinstance(error, ValueError) else f"something is missing or odd ({type(error).__name__}: {said})"
+        )
         raise ValueError(f"{str(path)!r} is no model that can be read: {what}. {ADVICE}") from error
 
 

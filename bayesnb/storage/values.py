@@ -163,14 +163,17 @@ def _strings(said: Any, shelf: Shelf) -> np.ndarray:
 
 
 def _record(kind: type, said: Any, shelf: Shelf) -> Any:
-    """A family or a prior, made by its constructor, of fields of the kinds that its class declares."""
-    names = [f.name for f in fields(kind)]
-    if not isinstance(said, dict) or set(said) != set(names):
-        raise Unreadable(f"{kind.__name__} has the fields {', '.join(names)}")
-    values = {name: unpacked(said[name], shelf) for name in names}
-    for f in fields(kind):
-        if not _fits(values[f.name], f.type):
-            raise Unreadable(f"{f.name} of {kind.__name__} cannot be {values[f.name]!r:.50}")
+    """A family or a prior, made by its constructor, of fields of the kinds that its class declares.
+
+    Fields that an older version did not have take their defaults.
+    """
+    declared = {f.name: f.type for f in fields(kind)}
+    if not isinstance(said, dict) or not set(said) <= set(declared):
+        raise Unreadable(f"{kind.__name__} has the fields {', '.join(declared)}")
+    values = {name: unpacked(value, shelf) for name, value in said.items()}
+    for name, value in values.items():
+        if not _fits(value, declared[name]):
+            raise Unreadable(f"{name} of {kind.__name__} cannot be {value!r:.50}")
     renamed = getattr(kind, "renamed", {})
     return kind(**{renamed.get(name, name): value for name, value in values.items()})
 
