@@ -104,6 +104,18 @@ def test_report_reads_the_users_table_and_scores_the_test(folder: Path, capsys: 
     write("wrong.csv", "weight,breed,curled_tail\n30,Labradoodle,true\n")
     assert main([*words[:5], "wrong.csv"]) == 1
     assert "wrong.csv lacks the column 'height' of the table that is learnt from" in capsys.readouterr().err
+    write("wrong.csv", "weight,breed,curled_tail,height\n30,Pug,true,1\n")
+    assert main([*words[:5], "wrong.csv"]) == 1
+    assert "wrong.csv: the labels 'Pug' in column 'breed' were never learnt" in capsys.readouterr().err
+
+
+def test_levels_of_the_test_that_were_never_learnt_are_told(capsys: pytest.CaptureFixture) -> None:
+    write("t.csv", SMALL)
+    write("later.csv", SMALL.replace("x", "new"))
+    assert main(["report", "t.csv", "--target", "y", "--test", "later.csv", "-q"]) == 0
+    said = capsys.readouterr().err
+    assert said.count("does not know") == said.count("\n") == 1
+    assert "'new'" in said
 
 
 def test_a_page_may_go_to_stdout(capsys: pytest.CaptureFixture) -> None:
@@ -576,6 +588,14 @@ def test_advice_for_python_becomes_advice_for_the_command_line() -> None:
     assert in_options("Use estimate='predictive', or drop the column: families={...: None}.") == (
         "Use --estimate predictive, or drop the column: --family COLUMN=drop."
     )
+
+
+def test_cells_that_are_missing_can_be_said(capsys: pytest.CaptureFixture) -> None:
+    for said, missing in (("", ("",)), (",NA", ("", "NA")), ('"a,b",c', ("a,b", "c")), ("c", ("c",))):
+        assert arguments().parse_args(["fit", "t", "--target", "y", "-o", "m", "--missing", said]).missing == missing
+    write("t.csv", "a,y\n1,u\nunknown,v\n3,u\n")
+    model = fitted("t.csv", "--missing", "unknown")
+    assert model.stats_.blocks[0].count.ravel().tolist() == [2, 0]
 
 
 def test_debug_shows_the_traceback() -> None:

@@ -61,6 +61,7 @@ def _run(said: Any) -> int:
                 warnings.simplefilter("ignore", category)
             warnings.showwarning = said.talk.show_warning
             said.run(said)
+            said.talk.tell_unseen()
             sys.stdout.flush()
         return 0
     except BrokenPipeError:

@@ -29,6 +29,18 @@ def add(commands: Any) -> None:
     )
     command.add_argument("table", metavar="TABLE", help="a table")
     command.add_argument("--target", metavar="COLUMN", required=True, help="the column of labels")
+    add_settings(command)
+    command.add_argument(
+        "-o", "--output", metavar="FILE", default="-", help="default: stdout, as CSV, or aligned on a terminal"
+    )
+    options.add_model(command)
+    options.add_seed(command, "of whatever is drawn; a comparison draws nothing")
+    options.add_reading(command)
+    command.set_defaults(run=run)
+
+
+def add_settings(command: argparse.ArgumentParser) -> None:
+    """What is compared."""
     command.add_argument(
         "--smoothing",
         metavar="LIST",
@@ -43,13 +55,6 @@ def add(commands: Any) -> None:
         default=specs.estimates(BOTH),
         help=f"some of {', '.join(specs.ESTIMATES)} (default: {BOTH})",
     )
-    command.add_argument(
-        "-o", "--output", metavar="FILE", default="-", help="default: stdout, as CSV, or aligned on a terminal"
-    )
-    options.add_model(command)
-    options.add_seed(command, "of whatever is drawn; a comparison draws nothing")
-    options.add_reading(command)
-    command.set_defaults(run=run)
 
 
 def run(said: argparse.Namespace) -> None:

@@ -104,6 +104,11 @@ def add_model(command: argparse.ArgumentParser) -> None:
         help="a number, the concentration of dice and coins, or Dirichlet(...), Beta(a, b), Gamma(shape, rate), "
         "NormalInverseGamma(mean=..., count=..., shape=..., scale=...); for some columns or for all that it fits",
     )
+    add_weights(group)
+
+
+def add_weights(group: argparse._ActionsContainer) -> None:
+    """How much the classes and the columns count."""
     group.add_argument(
         "--class-prior",
         metavar="PRIOR",

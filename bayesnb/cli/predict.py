@@ -13,7 +13,7 @@ EXAMPLES = """\
   bayesnb predict churn.bnb new.csv > answers.csv
   bayesnb predict churn.bnb new.csv --append -o answers.parquet
   bayesnb predict churn.bnb new.parquet --interval --prob 0.9 -o answers.csv.gz
-  cat new.csv | bayesnb predict churn.bnb - --missing 'NA,unknown'"""
+  cat new.csv | bayesnb predict churn.bnb - --missing ',NA,unknown'"""
 ROWS, SLOW = 1 << 14, 1 << 12  # that are predicted at once, without and with intervals
 
 
@@ -80,7 +80,7 @@ def run(said: argparse.Namespace) -> None:
             writer.write(answer)
             rows += len(answer)
         writer.close()
-    tell_unseen(said)
+    said.talk.tell_unseen()
     if said.output != "-":
         said.talk.say(f"Wrote {said.output}: {rows:,} rows")
 
@@ -146,11 +146,3 @@ def predicted(said: argparse.Namespace, model: Any, X: Any) -> dict[str, Any]:
     for prefix, numbers in {"p": share, **ends}.items():
         columns |= {f"{prefix}_{label}": numbers[:, c] for c, label in enumerate(labels)}
     return columns
-
-
-def tell_unseen(said: argparse.Namespace) -> None:
-    """One warning of all levels that the model does not know."""
-    from bayesnb import UnseenLevelWarning
-
-    if said.talk.unseen:
-        said.talk.warn(str(UnseenLevelWarning.of(said.talk.unseen)))

@@ -17,9 +17,13 @@ def again(said: Any, path: str, own: Any) -> tuple[Any, Any]:
         refuse_missing(sheet, list(kinds), "the table that is learnt from")
         frame = sheet.read(kinds)
     try:
-        return split_labels(frame, said.target)
+        X, y = split_labels(frame, said.target)
     except ValueError as error:
         raise ValueError(f"{sheet.name}: {error}") from None
+    unknown = sorted(set(y.tolist()) - set(own.y.tolist()))
+    if unknown:
+        raise ValueError(f"{sheet.name}: the labels {some(unknown)} in column {said.target!r} were never learnt.")
+    return X, y
 
 
 def refuse_missing(sheet: Any, names: list[str], whose: str) -> None:

@@ -139,7 +139,7 @@ def estimates(text: str) -> tuple[str, ...]:
 def missing(text: str) -> tuple[str, ...]:
     """Texts that say that a cell is missing; one that is empty is the empty cell."""
     try:
-        return tuple(each.strip() for each in next(csv.reader([text], strict=True), [""]))
+        return tuple(each.strip() for each in next(csv.reader([text], strict=True)) or [""])
     except csv.Error as error:
         raise argparse.ArgumentTypeError(f"{text!r}: {error}") from None
 

@@ -2,7 +2,7 @@
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,7 +15,7 @@ class Talk:
     def __init__(self, quiet: bool = False) -> None:
         self.quiet = quiet
         self.warned: set[str] = set()
-        self.unseen: dict[Any, Counter] = {}  # levels that a model does not know, column by column
+        self.unseen: dict[Hashable, Counter] = {}  # levels that a model does not know, column by column
 
     def say(self, line: str) -> None:
         """Something good to know."""
@@ -39,6 +39,14 @@ class Talk:
                 self.unseen.setdefault(name, Counter()).update(times)
             return
         self.warn(in_options(" ".join(str(message).split())))
+
+    def tell_unseen(self) -> None:
+        """One warning of all levels that a model met and does not know."""
+        if self.unseen:
+            from bayesnb import UnseenLevelWarning
+
+            self.warn(str(UnseenLevelWarning.of(self.unseen)))
+            self.unseen = {}
 
     @contextmanager
     def progress(self, what: str, total: int | None = None, unit: str = "B") -> Iterator[Callable[[int], Any]]:
