@@ -34,7 +34,7 @@ class Layout(argparse.HelpFormatter):
     @staticmethod
     def _paragraph(text: str, width: int) -> str:
         plain = not any(line.startswith(" ") for line in text.splitlines())
-        return textwrap.fill(" ".join(text.split()), width) if plain else text
+        return textwrap.fill(" ".join(text.split()), width, break_on_hyphens=False) if plain else text
 
 
 class Parser(argparse.ArgumentParser):
