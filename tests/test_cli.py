@@ -493,7 +493,7 @@ def test_a_table_that_memory_cannot_hold_is_refused(command: str, capsys: pytest
         file.truncate(1 << 40)
     words = ["huge.csv" if word == "TABLE" else word for word in LEARN[command]]
     assert main(words) == 1
-    assert "huge.csv: the file has 1.1 TB, and would need about 1.65 TB of memory" in capsys.readouterr().err
+    assert "huge.csv: the file has 1.1 TB, and would need about 2.2 TB of memory" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ STRANGE = {
 }
 GZIP, WIDE = b"\x1f\x8b", (b"\xff\xfe", b"\xfe\xff")
 IN_MEMORY = 1 << 26  # bytes of a stream that are kept in memory, more of them on disk
-WORTH = {"csv": 1.5, "tsv": 1.5, "jsonl": 1.5, "parquet": 3.0, "arrow": 2.0}  # bytes in memory for one in the file
+WORTH = {"csv": 2.0, "tsv": 2.0, "jsonl": 2.0, "parquet": 3.0, "arrow": 2.0}  # bytes in memory for one in the file
 PACKED = 4.0  # by how much text shrinks, at least as a rule
 
 
