@@ -34,7 +34,7 @@ def odd(name: str, column: Any, look: Any) -> str | None:
     drop, there = f"--family {quoted(name)}=drop", column.dropna()
     distinct = there.nunique()
     if look.kind == "text" and look.dates:
-        return f"holds dates, which are read as {distinct} levels. Leave it out, {drop}, or make numbers of it."
+        return f"holds dates, which are read as {distinct:,} levels. Leave it out, {drop}, or make numbers of it."
     if look.kind == "text" and look.commas:
         return "holds numbers with decimal commas, which are read as levels. If they are numbers: --decimal ,"
     if look.kind == "text" and look.is_almost_numeric:

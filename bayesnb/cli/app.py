@@ -70,8 +70,10 @@ def _run(said: Any) -> int:
         if said.debug:
             raise
         said.talk.fail(readable(error))
-        if isinstance(error, OSError):
-            _forget_stdout()  # which may be what is full
+        try:
+            sys.stdout.flush()
+        except OSError:
+            _forget_stdout()  # it is what is full
         return 2 if isinstance(error, UsageError) else 1
 
 

@@ -14,7 +14,7 @@ import pandas as pd
 
 from bayesnb.table.kinds import Look, text_of
 from bayesnb.table.records import check_names
-from bayesnb.table.sheets import MOST_ROWS, NO_ROWS, Batch, Sheet, cast, framed, kind_of_type, stacked
+from bayesnb.table.sheets import MOST_ROWS, NO_ROWS, Batch, Sheet, cast, framed, kind_of_type
 
 HIDDEN = "__index_level_0__"  # an index without a name, as pandas writes it
 
@@ -191,6 +191,3 @@ def column(values: list[Any]) -> pd.Series:
     if kinds == {bool}:
         return pd.Series(values, dtype=bool if len(there) == len(values) else "boolean")
     return pd.Series([None if value is None else text_of(value) for value in values], dtype=str)
-
-
-__all__ = ["ArrowSheet", "JsonSheet", "stacked"]
