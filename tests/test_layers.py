@@ -42,7 +42,8 @@ HOMES = {
     "arviz_base": {"export"},
     "arviz_stats": {"export"},
     "dask": {"scale"},
-    "pyarrow": {"scale"},
+    "pyarrow": {"scale", "table"},
+    "tqdm": {"cli"},
 }
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 
