@@ -1,10 +1,14 @@
-"""Figures. The only room that knows matplotlib; it leaves pyplot and its state alone."""
+"""Figures. The only room that knows matplotlib.
+
+A function that is given no `ax` makes a figure of its own. pyplot hears of it only where it is loaded already, or where
+a notebook runs, so that a figure appears once, as with other libraries; else pyplot and its state are left alone.
+"""
 
 from bayesnb.figures.beliefs import counts, densities, levels
 from bayesnb.figures.calibration import plot_calibration
 from bayesnb.figures.nomogram import plot_nomogram
 from bayesnb.figures.structure import plot_dependence, plot_relevance
-from bayesnb.figures.style import COLOURS, DASHES, INK, MOST_CLASSES, new_axes, svg
+from bayesnb.figures.style import COLOURS, DASHES, INK, MOST_CLASSES, new_axes, off_screen, svg
 from bayesnb.figures.waterfall import plot_waterfall
 
 __all__ = [
@@ -16,6 +20,7 @@ __all__ = [
     "densities",
     "levels",
     "new_axes",
+    "off_screen",
     "plot_calibration",
     "plot_dependence",
     "plot_nomogram",

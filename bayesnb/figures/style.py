@@ -5,8 +5,11 @@ axes are drawn in INK, which `svg` turns into `currentColor`: an inline figure t
 """
 
 import re
+import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import wraps
 from html import escape
 from io import StringIO
@@ -40,6 +43,7 @@ STYLE: Any = {
     "svg.fonttype": "none",
 }
 
+OFF_SCREEN: ContextVar[bool] = ContextVar("OFF_SCREEN", default=False)
 PERCENT = FuncFormatter(lambda share, _: f"{100 * share:g} %")
 
 
@@ -58,7 +62,32 @@ def styled[**P, Out](draw: Callable[P, Out]) -> Callable[P, Out]:
 @styled
 def new_axes(height: float = 2.3, width: float = WIDTH, layout: Any = "constrained") -> Axes:
     """Axes in a figure of their own."""
-    return Figure(figsize=(width, height), layout=layout).subplots()
+    return new_figure(height, width, layout).subplots()
+
+
+def new_figure(height: float, width: float, layout: Any = "constrained") -> Figure:
+    """A figure that is shown once where figures are: in a notebook, and to whoever has loaded pyplot."""
+    shown = not OFF_SCREEN.get() and ("matplotlib.pyplot" in sys.modules or _in_notebook())
+    if not shown:
+        return Figure(figsize=(width, height), layout=layout)
+    from matplotlib import pyplot
+
+    return pyplot.figure(figsize=(width, height), layout=layout)
+
+
+def _in_notebook() -> bool:
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return hasattr(shell, "kernel")
+
+
+@contextmanager
+def off_screen() -> Iterator[None]:
+    """Figures that are made meanwhile go onto a page, and are not shown besides."""
+    before = OFF_SCREEN.set(True)
+    try:
+        yield
+    finally:
+        OFF_SCREEN.reset(before)
 
 
 def check_found(found: Any, name: str, maker: str) -> None:
@@ -86,7 +115,7 @@ def short(name: str, most: int = 20) -> str:
 
 @styled
 def svg(ax: Axes, said: str, salt: str = "") -> str:
-    """The figure as inline SVG, read aloud as `said`: no header, no fixed size, nothing that differs between runs.
+    """The figure as inline SVG, read aloud as `said`: no header, no style, nothing that differs between runs.
 
     Each figure of a page needs a salt of its own: it goes into the ids.
     """
@@ -94,11 +123,22 @@ def svg(ax: Axes, said: str, salt: str = "") -> str:
     with rc_context({"svg.hashsalt": salt or "bayesnb"}):
         ax.get_figure(root=True).savefig(text, format="svg", transparent=True, metadata={"Date": None})  # type: ignore[union-attr]
     shown = text.getvalue()
-    shown = shown[shown.index("<svg") :]
-    shown = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", shown, flags=re.DOTALL)
+    shown = re.sub(
+        r"<metadata>.*?</metadata>|<!--.*?-->|<style.*?</style>", "", shown[shown.index("<svg") :], flags=re.DOTALL
+    )
     used = set(re.findall(r'(?:url\(|href=")#([^)"]+)', shown))
     shown = re.sub(r'\s+id="([^"]*)"', lambda found: found[0] if found[1] in used else "", shown)
-    shown = re.sub(rf"(fill|stroke): ?{INK}", r"\1: currentColor", shown)
+    shown = re.sub(r'\sstyle="([^"]*)"', _attributes, shown)
     box = re.search(r'viewBox="[^"]*"', shown)
-    head = f'<svg {box[0] if box else ""} role="img" aria-label="{escape(said)}" xmlns:xlink="http://www.w3.org/1999/xlink">'
+    head = (
+        f'<svg {box[0] if box else ""} role="img" aria-label="{escape(said)}" stroke-linejoin="round" '
+        'xmlns:xlink="http://www.w3.org/1999/xlink">'
+    )
     return re.sub(r"\n\s*", "\n", head + shown[shown.index(">") + 1 :]).strip()
+
+
+def _attributes(style: re.Match[str]) -> str:
+    """A style as attributes of SVG, which a page may forbid styles to have; the fonts are the page's."""
+    pairs = dict(part.split(": ", 1) for part in style[1].strip("; ").split("; ") if part)
+    kept = {name: "currentColor" if value == INK else value for name, value in pairs.items() if name != "font-family"}
+    return "".join(f' {name}="{value}"' for name, value in kept.items())
