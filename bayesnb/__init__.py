@@ -39,6 +39,8 @@ _HOME = {
     "plot_waterfall": "figures",
 }
 
+_ROOMS = ("datasets", "mcmc", "report")  # are there without an import of their own
+
 __all__ = list(_HOME)
 
 if TYPE_CHECKING:
@@ -76,6 +78,8 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return import_module(f"bayesnb.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'bayesnb' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(f"bayesnb.{_HOME[name]}"), name)
@@ -83,4 +87,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME})
+    return sorted({*globals(), *_HOME, *_ROOMS})

@@ -16,7 +16,7 @@ from io import StringIO
 from numbers import Integral
 from typing import Any
 
-from matplotlib import rc_context
+from matplotlib import rc_context, rcParams
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
@@ -47,12 +47,23 @@ OFF_SCREEN: ContextVar[bool] = ContextVar("OFF_SCREEN", default=False)
 PERCENT = FuncFormatter(lambda share, _: f"{100 * share:g} %")
 
 
+@contextmanager
+def _style() -> Iterator[None]:
+    """STYLE for a while. Other settings stay as they come to be: with its first figure a notebook makes some."""
+    before = {name: rcParams[name] for name in STYLE}
+    rcParams.update(STYLE)
+    try:
+        yield
+    finally:
+        rcParams.update(before)
+
+
 def styled[**P, Out](draw: Callable[P, Out]) -> Callable[P, Out]:
     """The function, run under STYLE."""
 
     @wraps(draw)
     def run(*args: P.args, **kwargs: P.kwargs) -> Out:
-        with rc_context(STYLE), warnings.catch_warnings():
+        with _style(), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Glyph .* missing")  # the reader's fonts draw the text
             return draw(*args, **kwargs)
 

@@ -1,5 +1,10 @@
-"""One HTML page about a fitted model: what was modelled, how good it is, what it learnt, where it is unsure."""
+"""One HTML page about a fitted model: what was modelled, how good it is, what it learnt, where it is unsure.
 
+The room is called as the one function that most need of it, so it can be called: `bayesnb.report(model, X, y)`.
+"""
+
+import sys
+from types import ModuleType
 from typing import Any
 
 from bayesnb.figures import off_screen
@@ -44,3 +49,15 @@ def render(facts: Facts) -> Page:
     with off_screen():
         parts = [(name, title, write(facts)) for name, title, write in SECTIONS]
         return page(facts.title, headline(facts), parts)
+
+
+class Room(ModuleType):
+    """This module, which can be called (Python's data model: "Customizing module attribute access")."""
+
+    def __call__(
+        self, model: Any, X: Any, y: Any, test: tuple[Any, Any] | None = None, *, about: About | None = None
+    ) -> Page:
+        return report(model, X, y, test, about=about)
+
+
+sys.modules[__name__].__class__ = Room
