@@ -38,7 +38,7 @@ def text(value: Any, most: int = MOST) -> str:
     """
     line = " ".join(str(value).split())
     if len(line) > most:
-        line = f"{line[: most * 2 // 3]}…{line[-(most // 3) + 1 :]}"
+        line = f"{line[: most - most // 3 - 1]}…{line[-(most // 3) :]}"
     shown = escape("".join(letter if letter.isprintable() or letter in JOINERS else "�" for letter in line))
     if len(line) > LONG:
         return f'<bdi class="long">{shown}</bdi>'
