@@ -29,6 +29,7 @@ _HOME = {
     "dependence": "criticism.dependence",
     "relevance": "criticism.relevance",
     "plot_calibration": "figures",
+    "plot_confusion": "figures",
     "plot_dependence": "figures",
     "BoundaryWarning": "criticism.tuning",
     "SmoothingComparison": "criticism.smoothing",
@@ -36,6 +37,7 @@ _HOME = {
     "tune": "criticism.tuning",
     "plot_nomogram": "figures",
     "plot_relevance": "figures",
+    "plot_uncertainty": "figures",
     "plot_waterfall": "figures",
 }
 
@@ -69,9 +71,11 @@ if TYPE_CHECKING:
     from bayesnb.families import NormalInverseGamma as NormalInverseGamma
     from bayesnb.families import Poisson as Poisson
     from bayesnb.figures import plot_calibration as plot_calibration
+    from bayesnb.figures import plot_confusion as plot_confusion
     from bayesnb.figures import plot_dependence as plot_dependence
     from bayesnb.figures import plot_nomogram as plot_nomogram
     from bayesnb.figures import plot_relevance as plot_relevance
+    from bayesnb.figures import plot_uncertainty as plot_uncertainty
     from bayesnb.figures import plot_waterfall as plot_waterfall
     from bayesnb.schema import UnseenLevelWarning as UnseenLevelWarning
     from bayesnb.uncertainty.draws import DrawnWarning as DrawnWarning

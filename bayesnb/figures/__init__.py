@@ -6,6 +6,8 @@ a notebook runs, so that a figure appears once, as with other libraries; else py
 
 from bayesnb.figures.beliefs import counts, densities, levels
 from bayesnb.figures.calibration import plot_calibration
+from bayesnb.figures.confusion import plot_confusion
+from bayesnb.figures.doubt import plot_uncertainty
 from bayesnb.figures.nomogram import plot_nomogram
 from bayesnb.figures.structure import plot_dependence, plot_relevance
 from bayesnb.figures.style import COLOURS, DASHES, INK, MOST_CLASSES, new_axes, off_screen, svg
@@ -22,9 +24,11 @@ __all__ = [
     "new_axes",
     "off_screen",
     "plot_calibration",
+    "plot_confusion",
     "plot_dependence",
     "plot_nomogram",
     "plot_relevance",
+    "plot_uncertainty",
     "plot_waterfall",
     "svg",
 ]

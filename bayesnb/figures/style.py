@@ -140,6 +140,7 @@ def svg(ax: Axes, said: str, salt: str = "") -> str:
     used = set(re.findall(r'(?:url\(|href=")#([^)"]+)', shown))
     shown = re.sub(r'\s+id="([^"]*)"', lambda found: found[0] if found[1] in used else "", shown)
     shown = re.sub(r'\sstyle="([^"]*)"', _attributes, shown)
+    shown = re.sub(r'\bd="[^"]*"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path[0]), shown)  # hundredths of a point
     box = re.search(r'viewBox="[^"]*"', shown)
     head = (
         f'<svg {box[0] if box else ""} role="img" aria-label="{escape(said)}" stroke-linejoin="round" '
