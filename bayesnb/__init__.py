@@ -29,6 +29,7 @@ _HOME = {
     "dependence": "criticism.dependence",
     "relevance": "criticism.relevance",
     "plot_calibration": "figures",
+    "plot_column": "figures",
     "plot_dependence": "figures",
     "BoundaryWarning": "criticism.tuning",
     "SmoothingComparison": "criticism.smoothing",
@@ -37,6 +38,7 @@ _HOME = {
     "plot_nomogram": "figures",
     "plot_relevance": "figures",
     "plot_waterfall": "figures",
+    "plot_words": "figures",
 }
 
 __all__ = list(_HOME)
@@ -67,10 +69,12 @@ if TYPE_CHECKING:
     from bayesnb.families import NormalInverseGamma as NormalInverseGamma
     from bayesnb.families import Poisson as Poisson
     from bayesnb.figures import plot_calibration as plot_calibration
+    from bayesnb.figures import plot_column as plot_column
     from bayesnb.figures import plot_dependence as plot_dependence
     from bayesnb.figures import plot_nomogram as plot_nomogram
     from bayesnb.figures import plot_relevance as plot_relevance
     from bayesnb.figures import plot_waterfall as plot_waterfall
+    from bayesnb.figures import plot_words as plot_words
     from bayesnb.schema import UnseenLevelWarning as UnseenLevelWarning
     from bayesnb.uncertainty.draws import DrawnWarning as DrawnWarning
 

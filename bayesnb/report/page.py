@@ -1,9 +1,11 @@
 """The page around the sections: one file, no scripts, nothing loaded from anywhere."""
 
 from collections.abc import Sequence
+from importlib.resources import files
 
 from bayesnb.report.markup import text
 
+MORE = files("bayesnb.report").joinpath("sections.css").read_text(encoding="utf-8")
 CSS = """
 :root {
   color-scheme: light dark;
@@ -138,7 +140,7 @@ def page(title: str, headline: str, parts: Sequence[tuple[str, str, str]]) -> st
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{text(title)}</title>\n<style>{CSS}</style>\n</head>\n<body>\n"
+        f"<title>{text(title)}</title>\n<style>{CSS}{MORE}</style>\n</head>\n<body>\n"
         f'<header><p class="kicker">Model report</p><h1>{text(title)}</h1>{headline}'
         f'<nav aria-label="Sections"><ul>{links}</ul></nav></header>\n'
         f"<main>\n{body}\n</main>\n"

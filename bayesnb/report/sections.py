@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+from bayesnb.report.checks import warnings
+from bayesnb.report.dependence import dependence
 from bayesnb.report.facts import Facts
 from bayesnb.report.headline import headline
 from bayesnb.report.learnt import learnt
@@ -9,13 +11,19 @@ from bayesnb.report.made import made
 from bayesnb.report.modelled import modelled
 from bayesnb.report.rows import unsure
 from bayesnb.report.scores import scores
+from bayesnb.report.sensitivity import sensitivity
+from bayesnb.report.smoothing import smoothing
 
 __all__ = ["SECTIONS", "headline"]
 
 SECTIONS: tuple[tuple[str, str, Callable[[Facts], str]], ...] = (
-    ("modelled", "What was modelled", modelled),
     ("scores", "How good it is", scores),
-    ("learnt", "What it learnt", learnt),
+    ("checks", "What to check", warnings),
+    ("modelled", "What was modelled", modelled),
+    ("learnt", "What each column says", learnt),
     ("rows", "Where it is unsure", unsure),
+    ("smoothing", "What smoothing does", smoothing),
+    ("dependence", "Where independence fails", dependence),
+    ("sensitivity", "What the priors decide", sensitivity),
     ("made", "How this page was made", made),
 )
