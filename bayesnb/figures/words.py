@@ -36,7 +36,7 @@ class Speaking:
 
     @property
     def wide(self) -> Array:
-        """Those of which little is known."""
+        """Those whose interval spans more than a factor of ten."""
         return self.upper - self.lower > WIDE
 
 
@@ -52,7 +52,7 @@ def plot_words(
     """Draw the words that speak most for each class, and how much more often it uses them than all others together.
 
     Words are in the order of the lower ends of their intervals, so that one seen once does not come first for its
-    rarity. Those of which an interval spans more than a factor of ten are hollow: few were seen.
+    rarity. Where an interval spans more than a factor of ten the dot is hollow.
 
     Parameters
     ----------
@@ -101,16 +101,18 @@ def speaking(model: Any, places: Sequence[int], most: int, prob: float) -> list[
     """The words that speak for each of these classes, of the largest block of counts."""
     b, rivals = rivals_in(model)
     names, counts = model.schema_.blocks[b].names, model.model_.stats.blocks[b].counts[:, 0]
-    cautious = rivals.mean - 2 * rivals.sd
+    known = (counts > 0) & (rivals.rest.a > 0)  # without smoothing, a word that no other class has has no ratio
+    with np.errstate(invalid="ignore"):
+        mean, cautious = rivals.mean, rivals.mean - 2 * rivals.sd
     found = []
     for place in places:
         best = np.argsort(-cautious[place], kind="stable")
-        best = best[(counts[place, best] > 0) & (rivals.mean[place, best] > 0)][:most]
+        best = best[known[place, best] & (mean[place, best] > 0)][:most]
         own, rest = rivals.own[place, best], rivals.rest[place, best]
         lower, upper = ratio_interval(own, rest, prob) if len(best) else (np.empty(0), np.empty(0))
         order = np.argsort(-lower, kind="stable")
         numbers = (
-            rivals.mean[place, best],
+            mean[place, best],
             lower,
             upper,
             counts[place, best],

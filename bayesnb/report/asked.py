@@ -23,7 +23,12 @@ ESTIMATES = ("predictive", "mean", "map")
 MOST_PAIRED = 40  # columns, of which all pairs are compared
 TIMES = (0.5, 2.0)  # that a prior is worth
 DEAR = 2e8  # rows x classes x columns above which fewer settings are compared
-ALONE = (8, 60, 1e7)  # columns whose prior is turned alone: at least, at most; what all of them may cost
+ALONE = (8, 60, 6e6)  # columns whose prior is turned alone: at least, at most; what all of them may cost
+UNDEFINED = (
+    "Some rows have no held-out probability under these priors: without the row its own cells are impossible, or its "
+    "class has no distribution. A smoothing of 0 or an improper prior does that. So what is certain about the priors "
+    "is that they matter: use a proper one, with a smoothing above 0."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,23 +118,32 @@ class Asked:
         return Strengths(model.model_, rows, model._way("label"), model.n_jobs)
 
     @cached_property
+    def _sensitivity(self) -> tuple[Sensitivity | None, str]:
+        if self.facts.model.estimate == "mle":
+            return None, "The model predicts by maximum likelihood, estimate='mle': no prior enters."
+        if not self.strengths.defined:
+            return None, UNDEFINED
+        try:
+            return self._turned(self.strengths), ""
+        except ValueError as error:
+            return None, str(error)
+
+    @property
     def sensitivity(self) -> Sensitivity | None:
-        """None where no prior enters, or some row cannot be left out."""
-        if self.facts.model.estimate == "mle" or not self.strengths.defined:
-            return None
-        own = self.strengths
+        return self._sensitivity[0]
+
+    @property
+    def why_not_sensitive(self) -> str:
+        return self._sensitivity[1]
+
+    def _turned(self, own: Strengths) -> Sensitivity:
         least, most, cost = ALONE
         room = int(np.clip(cost / self.facts.left_out.size, least, most))
-        alone = [
-            (feature, own.column(feature.b, feature.f, TIMES))
-            for feature in self._turned(self.facts.columns.ranked[:room])
-        ]
+        several = len(self.facts.columns.features) > 1  # one that is alone is all of them
+        some = self.facts.columns.ranked[:room] if several else []
+        alone = [(feature, own.column(feature.b, feature.f, TIMES)) for feature in some]
         alone.sort(key=lambda each: -max(change.largest for change in each[1]))
         return Sensitivity([own.everything(t) for t in TIMES], [own.classes(t) for t in TIMES], alone)
-
-    def _turned(self, features: Sequence[Feature]) -> Sequence[Feature]:
-        """The columns whose prior is turned alone; where there is only one, that is all of them."""
-        return features if len(self.facts.columns.features) > 1 else ()
 
     @cached_property
     def tuned(self) -> tuple[Any, str]:

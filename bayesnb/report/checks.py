@@ -157,7 +157,8 @@ def boundary(facts: Facts) -> Check:
     return Check(
         name,
         LOOK,
-        f"By the evidence the best {brief(told.removeprefix('priors at the end of their range: '), 300)}",
+        f"By the evidence, priors should be as strong or as weak as can be: "
+        f"{brief(told.removeprefix('priors at the end of their range: '), 300)}",
         "Nothing is wrong with the predictions; but such columns fit the family badly, or do not depend on the class: "
         "look at their pictures.",
     )

@@ -71,7 +71,8 @@ class Facts:
     @property
     def dropped(self) -> list[str]:
         """The columns that no family models."""
-        return [name_of(name) for name in self.model.schema_.columns if name not in self.model.families_]
+        known = self.model.families_
+        return [name_of(name) for name in self.model.schema_.columns if name not in known]
 
     @cached_property
     def columns(self) -> Columns:

@@ -12,8 +12,10 @@ from bayesnb.report.vocabulary import vocabulary
 from bayesnb.report.words import INTERVAL, NOTHING, brief, count, nats, percent
 
 FIRST, MOST = 12, 36  # portraits that are shown, and drawn at all
+ROOM = 1_000_000  # letters that all of them may take
 MOST_LISTED = 1000
-STRONG, VERY = 3.0, 5.0  # nats (Kass and Raftery 1995)
+STRONG = 3.0  # nats (Kass and Raftery 1995)
+SURE = float(np.nextafter(1.0, 0.0))  # no column is certain
 
 
 def learnt(facts: Facts) -> str:
@@ -58,7 +60,13 @@ def factors(facts: Facts, single: list[Feature]) -> str:
         zip(facts.model.schema_.families, facts.columns.relevance["inclusion"].values.tolist(), strict=False)
     )
     rows = [
-        (text(brief(own.name)), nats(own.log_bayes_factor or 0.0), percent(inclusion[own.key]), kind(own), missing(own))
+        (
+            text(brief(own.name)),
+            nats(own.log_bayes_factor or 0.0),
+            percent(min(inclusion[own.key], SURE)),
+            kind(own),
+            missing(own),
+        )
         for own in shown
     ]
     head = ("Column", "Log Bayes factor", "Depends on the class", "Family", "Missing")
@@ -94,8 +102,20 @@ def portraits(facts: Facts) -> str:
         averaged(facts),
     )
     rest = paragraph(f"The {len(shown)} most frequent classes are drawn, {left} are not.") if left else ""
-    first = "".join(one(own, facts) for own in single[:FIRST])
-    return "<h3>Column by column</h3>" + intro + rest + f"<ul class='key'>{key}</ul>" + first + more(single, facts)
+    drawn = fitting(single, facts)
+    return (
+        f"<h3>Column by column</h3>{intro}{rest}<ul class='key'>{key}</ul>{''.join(drawn[:FIRST])}{more(drawn, facts)}"
+    )
+
+
+def fitting(single: list[Feature], facts: Facts) -> list[str]:
+    """As many portraits as there is room for on the page."""
+    drawn: list[str] = []
+    for own in single:
+        if sum(map(len, drawn)) > ROOM and len(drawn) >= FIRST:
+            break
+        drawn.append(one(own, facts))
+    return drawn
 
 
 def averaged(facts: Facts) -> str:
@@ -104,13 +124,13 @@ def averaged(facts: Facts) -> str:
     return "They show what each class expects if the column depends on the class at all."
 
 
-def more(single: list[Feature], facts: Facts) -> str:
+def more(drawn: list[str], facts: Facts) -> str:
     """The other pictures, folded, and how many columns have none."""
     every = sum(not own.whole for own in facts.columns.features)
-    rest, left = single[FIRST:], every - len(single)
+    rest, left = drawn[FIRST:], every - len(drawn)
     none = paragraph(f"{count(left, 'column')} of less relevance {'has' if left == 1 else 'have'} no picture.")
-    inside = "".join(one(own, facts) for own in rest) + (none if left else "")
-    return details(f"{count(len(rest), 'picture')} more", inside) if rest else ""
+    folded = details(f"{count(len(rest), 'picture')} more", "".join(rest)) if rest else ""
+    return folded + (none if left else "")
 
 
 def one(own: Feature, facts: Facts) -> str:

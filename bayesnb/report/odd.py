@@ -20,7 +20,7 @@ from bayesnb.views import Coded
 if TYPE_CHECKING:
     from bayesnb.report.facts import Facts
 
-MOST = 2000  # columns that are looked at one by one
+MOST = 1000  # columns that are looked at one by one
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,14 +14,14 @@ def sensitivity(facts: Facts) -> str:
     """What halving and doubling the weight of the priors changes."""
     found = facts.asked.sensitivity
     if found is None:
-        return paragraph(why_not(facts))
+        return paragraph(text(facts.asked.why_not_sensitive))
     lines = [("All columns together", found.columns), ("How frequent the classes are", found.classes)]
     return (
         paragraph(
             "How much do the conclusions owe to the priors, and how much to the data? Here every prior is made worth "
-            "half, and then twice, as many rows as it was; it expects the same, more or less firmly. The data are not "
-            "touched, and every row is held out.",
-            "The tables say by how much a row's probabilities move at most, how many predicted classes change, and what "
+            "half, and then twice, as many rows as it was; it expects the same, more or less firmly. The data stay as "
+            "they are, and every row is held out.",
+            "The tables say how far a row's probabilities move at most, how many predicted classes change, and what "
             "the log score of all rows gains.",
         )
         + paragraph(verdict(found.columns, facts))
@@ -39,16 +39,6 @@ HEAD = (
     "Log score, half",
     "Log score, twice",
 )
-
-
-def why_not(facts: Facts) -> str:
-    if facts.model.estimate == "mle":
-        return "The model predicts by maximum likelihood, <code>estimate='mle'</code>: no prior enters."
-    return (
-        "Some rows have no held-out probability under these priors: without the row its own cells are impossible, or "
-        "its class has no distribution. A smoothing of 0 or an improper prior does that. So what is certain about the "
-        "priors is that they matter: use a proper one, with a smoothing above 0."
-    )
 
 
 def verdict(columns: list[Change], facts: Facts) -> str:

@@ -7,7 +7,7 @@ from bayesnb.figures.sight import shown_classes
 from bayesnb.figures.words import Speaking, draw_words, speaking
 from bayesnb.report.facts import Facts
 from bayesnb.report.markup import named, paragraph, table, text
-from bayesnb.report.words import INTERVAL, brief, count, fixed, nats, number, percent
+from bayesnb.report.words import INTERVAL, brief, fixed, nats, number, percent
 
 MOST = 10  # words of a class
 
@@ -27,7 +27,8 @@ def vocabulary(facts: Facts) -> str:
         "For every class the words that it uses more often than all other classes together.",
         f"A dot is how many times as often, its line the {percent(INTERVAL, 0)} interval; words are in the order of "
         "its lower end, so that one seen a few times does not come first by chance.",
-        f"{count(wide, 'word')} of these with an interval over a factor of ten are hollow: little is known of them."
+        f"Where an interval spans more than a factor of ten, as {wide} of these do, the dot is hollow: how many times "
+        "as often is hardly known, as one side shows the word rarely or never."
         if wide
         else "",
     )
@@ -64,7 +65,7 @@ def words_table(found: list[Speaking], facts: Facts) -> str:
     for one in found:
         for j, word in enumerate(one.words):
             ends = [times(float(np.exp(min(end[j], 700.0)))) for end in (one.ratio, one.lower, one.upper)]
-            mark = " <small>(few seen)</small>" if one.wide[j] else ""
+            mark = " <small>(wide)</small>" if one.wide[j] else ""
             said = f"{ends[0]} ({ends[1]} to {ends[2]}){mark}"
             seen = (number(float(one.counts[j]), 6), number(float(one.rest[j]), 6))
             rows.append((text(brief(str(word), 40)), text(brief(facts.classes[one.place], 40)), said, *seen))

@@ -37,6 +37,8 @@ def worth(belief: Belief, times: float) -> Belief:
 
 @worth.register
 def _(belief: NormalInverseGamma, times: float) -> Belief:
+    if np.any(belief.shape < 0):
+        raise ValueError("Gaussian: a prior with a negative shape has no weight that could be halved or doubled.")
     return type(belief)(belief.location, times * belief.count, times * belief.shape, times * belief.scale)
 
 

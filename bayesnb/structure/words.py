@@ -30,7 +30,7 @@ class Rivals(NamedTuple):
 
     @property
     def mean(self) -> Array:
-        """E[log own - log rest], `(c, k)`."""
+        """E[log own - log rest], `(c, k)`; NaN or infinite where a share is certainly 0."""
         return _mean_log(self.own) - _mean_log(self.rest)
 
     @property
