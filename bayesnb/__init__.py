@@ -30,6 +30,7 @@ _HOME = {
     "relevance": "criticism.relevance",
     "plot_calibration": "figures",
     "plot_confusion": "figures",
+    "plot_column": "figures",
     "plot_dependence": "figures",
     "BoundaryWarning": "criticism.tuning",
     "SmoothingComparison": "criticism.smoothing",
@@ -39,6 +40,7 @@ _HOME = {
     "plot_relevance": "figures",
     "plot_uncertainty": "figures",
     "plot_waterfall": "figures",
+    "plot_words": "figures",
 }
 
 _ROOMS = ("datasets", "mcmc", "report")  # are there without an import of their own
@@ -71,12 +73,14 @@ if TYPE_CHECKING:
     from bayesnb.families import NormalInverseGamma as NormalInverseGamma
     from bayesnb.families import Poisson as Poisson
     from bayesnb.figures import plot_calibration as plot_calibration
+    from bayesnb.figures import plot_column as plot_column
     from bayesnb.figures import plot_confusion as plot_confusion
     from bayesnb.figures import plot_dependence as plot_dependence
     from bayesnb.figures import plot_nomogram as plot_nomogram
     from bayesnb.figures import plot_relevance as plot_relevance
     from bayesnb.figures import plot_uncertainty as plot_uncertainty
     from bayesnb.figures import plot_waterfall as plot_waterfall
+    from bayesnb.figures import plot_words as plot_words
     from bayesnb.schema import UnseenLevelWarning as UnseenLevelWarning
     from bayesnb.uncertainty.draws import DrawnWarning as DrawnWarning
 

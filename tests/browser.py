@@ -181,7 +181,8 @@ class Tab:
     def requests(self) -> list[str]:
         """What was asked for besides the page itself."""
         asked = (e for e in self.browser.events if e.get("method") == "Network.requestWillBeSent")
-        return [e["params"]["request"]["url"] for e in asked if e["params"].get("type") != "Document"]
+        urls = [e["params"]["request"]["url"] for e in asked if e["params"].get("type") != "Document"]
+        return [url for url in urls if not url.startswith("data:")]
 
     def picture(self, path: Path, whole: bool = True) -> None:
         """A screenshot."""

@@ -6,12 +6,14 @@ a notebook runs, so that a figure appears once, as with other libraries; else py
 
 from bayesnb.figures.beliefs import counts, densities, levels
 from bayesnb.figures.calibration import plot_calibration
+from bayesnb.figures.column import plot_column
 from bayesnb.figures.confusion import plot_confusion
 from bayesnb.figures.doubt import plot_uncertainty
 from bayesnb.figures.nomogram import plot_nomogram
 from bayesnb.figures.structure import plot_dependence, plot_relevance
 from bayesnb.figures.style import COLOURS, DASHES, INK, MOST_CLASSES, new_axes, off_screen, svg
 from bayesnb.figures.waterfall import plot_waterfall
+from bayesnb.figures.words import plot_words
 
 __all__ = [
     "COLOURS",
@@ -24,11 +26,13 @@ __all__ = [
     "new_axes",
     "off_screen",
     "plot_calibration",
+    "plot_column",
     "plot_confusion",
     "plot_dependence",
     "plot_nomogram",
     "plot_relevance",
     "plot_uncertainty",
     "plot_waterfall",
+    "plot_words",
     "svg",
 ]

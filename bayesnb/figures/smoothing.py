@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator, SymmetricalLogLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 from bayesnb.figures.style import COLOURS, DASHES, INK, new_figure, styled
 
@@ -151,6 +151,7 @@ def _scale_differences(ax: Axes, lowest: Array) -> None:
     if span > LINEAR:
         near = max(1.0, 10.0 ** (np.ceil(np.log10(span)) - 3))
         ax.set_yscale("symlog", linthresh=near, linscale=0.6)
-        ax.yaxis.set_major_locator(SymmetricalLogLocator(base=10, linthresh=near))
+        powers = near * 10.0 ** np.arange(np.floor(np.log10(span / near)) + 1)
+        ax.yaxis.set_major_locator(FixedLocator([*-powers[::-1], 0.0]))
         ax.yaxis.set_minor_locator(NullLocator())
         ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}".replace("-", "\N{MINUS SIGN}")))

@@ -68,6 +68,15 @@ def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], kind
     )
 
 
+def details(summary: str, inside: str) -> str:
+    """Ready HTML that is folded until someone asks for it."""
+    return f"<details><summary>{summary}</summary>{inside}</details>"
+
+
+def side_by_side(picture: str, numbers: str) -> str:
+    return f'<div class="pair"><figure>{picture}</figure>{numbers}</div>'
+
+
 def row_cells(head: Sequence[str], row: Sequence[str]) -> str:
     """One row's cells; each knows its column's name, for screens that show a row as a card."""
     first, *rest = row

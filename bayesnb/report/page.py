@@ -36,7 +36,7 @@ def page(title: str, headline: str, parts: Sequence[tuple[str, str, str]]) -> Pa
 
 def head(title: str) -> str:
     """The head of the document: what may run, how it looks, what it is called."""
-    style, script = shipped("page.css"), shipped("page.js")
+    style, script = shipped("page.css") + shipped("sections.css"), shipped("page.js")
     policy = f"default-src 'none'; {DATA}; style-src {hashed(style)}; script-src {hashed(script)}; form-action 'none'"
     return (
         f'<head>\n<meta charset="utf-8">\n<meta http-equiv="Content-Security-Policy" content="{escape(policy)}">\n'
