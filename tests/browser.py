@@ -120,7 +120,7 @@ class Tab:
     """One file, open at one width."""
 
     def __init__(self, browser: Browser, width: int = 1280, theme: str = "light", script: bool = True) -> None:
-        self.browser = browser
+        self.browser, self.script = browser, script
         self.target = browser.call("Target.createTarget", url="about:blank")["targetId"]
         self.session = browser.call("Target.attachToTarget", targetId=self.target, flatten=True)["sessionId"]
         for method in QUIET:
@@ -171,7 +171,8 @@ class Tab:
 
     def complaints(self) -> list[str]:
         """Exceptions, and what is in the console."""
-        self.ask("new Promise(requestAnimationFrame)")
+        if self.script:
+            self.ask("new Promise(requestAnimationFrame)")
         return [
             json.dumps(event["params"])
             for event in self.browser.events

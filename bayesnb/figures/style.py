@@ -25,6 +25,7 @@ INK = "#010203"
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#B8A800", INK)
 DASHES = ((), (5, 2), (1, 1.5), (6, 2, 1, 2), (3, 1.5), (8, 3), (1, 3), (6, 2, 1, 2, 1, 2))
 MOST_CLASSES = len(COLOURS)
+BROAD = 6.0  # inches; a phone scrolls what is wider
 WIDTH = 4.9  # inches; a page shows it at some 360 to 480 pixels
 STYLE: Any = {
     "font.family": "sans-serif",
@@ -142,8 +143,9 @@ def svg(ax: Axes, said: str, salt: str = "") -> str:
     shown = re.sub(r'\sstyle="([^"]*)"', _attributes, shown)
     shown = re.sub(r'\bd="[^"]*"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path[0]), shown)  # hundredths of a point
     box = re.search(r'viewBox="[^"]*"', shown)
+    broad = ' class="broad"' if ax.get_figure(root=True).get_figwidth() > BROAD else ""  # type: ignore[union-attr]
     head = (
-        f'<svg {box[0] if box else ""} role="img" aria-label="{escape(said)}" stroke-linejoin="round" '
+        f'<svg {box[0] if box else ""}{broad} role="img" aria-label="{escape(said)}" stroke-linejoin="round" '
         'xmlns:xlink="http://www.w3.org/1999/xlink">'
     )
     return re.sub(r"\n\s*", "\n", head + shown[shown.index(">") + 1 :]).strip()

@@ -9,7 +9,7 @@ from unicodedata import bidirectional
 
 from bayesnb.figures import COLOURS, DASHES, INK, MOST_CLASSES
 
-MOST = 160  # letters of a name
+MOST = 600  # letters of a name or a note
 LONG = 28  # letters that stay on one line in a table
 JOINERS = "\u200c\u200d"  # invisible, and parts of emoji and of Persian words
 LEFTWARD = ("R", "AL", "AN")

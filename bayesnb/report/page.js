@@ -63,10 +63,10 @@
     box.append(label, status);
     const fold = (text) => text.normalize("NFKC").toLowerCase();
     field.addEventListener("input", () => {
-      const asked = fold(field.value).split(/\s+/);
-      for (const row of rows) row.hidden = !asked.every((word) => fold(row.textContent).includes(word));
+      const asked = fold(field.value).trim();
+      for (const row of rows) row.hidden = !fold(row.textContent).includes(asked);
       const shown = rows.filter((row) => !row.hidden).length;
-      status.textContent = field.value.trim() ? `${shown} of ${rows.length} rows` : "";
+      status.textContent = asked ? `${shown} of ${rows.length} rows` : "";
     });
     (table.closest(".wide") ?? table).before(box);
   }
