@@ -109,13 +109,15 @@ def test_what_a_user_wrote_is_text(value: object, shown: str) -> None:
 
 
 def test_a_long_name_keeps_both_ends() -> None:
-    name = "start" + 10_000 * "x" + "end"
-    shown = plain(text(name))
-    assert len(shown) == 600
-    assert shown.startswith("startx")
-    assert shown.endswith("xend")
-    assert plain(text(name[:600])) == name[:600]
-    assert plain(text(name, most=20_000)) == name
+    word, sentence = "start" + 10_000 * "x" + "end", "start " + 1_000 * "more " + "end"
+    for name, most in ((word, 60), (sentence, 600)):
+        shown = plain(text(name))
+        assert len(shown) == most
+        assert shown.startswith(name[:30])
+        assert shown.endswith(name[-18:])
+    assert plain(text(sentence[:600])) == sentence[:600].strip()
+    assert plain(text(word[:60])) == word[:60]
+    assert plain(text(sentence, most=6_000)) == sentence
 
 
 def test_a_cell_is_sorted_by_its_value() -> None:

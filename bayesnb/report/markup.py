@@ -36,13 +36,17 @@ def text(value: Any, most: int = MOST) -> str:
 
     What is written from right to left is kept apart from the text around it, and what is long can be broken.
     """
-    line = " ".join(str(value).split())
-    if len(line) > most:
-        line = f"{line[: most - most // 3 - 1]}…{line[-(most // 3) :]}"
+    words = (shortened(word, most // 10) for word in str(value).split())
+    line = shortened(" ".join(words), most)
     shown = escape("".join(letter if letter.isprintable() or letter in JOINERS else "�" for letter in line))
     if len(line) > LONG:
         return f'<bdi class="long">{shown}</bdi>'
     return f"<bdi>{shown}</bdi>" if any(bidirectional(letter) in LEFTWARD for letter in line) else shown
+
+
+def shortened(line: str, most: int) -> str:
+    """Both ends of what is too long."""
+    return line if len(line) <= most else f"{line[: most - most // 3 - 1]}…{line[-(most // 3) :]}"
 
 
 def plain(html: str) -> str:
