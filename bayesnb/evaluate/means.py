@@ -22,7 +22,7 @@ def mean_interval(terms: Array, prob: float, most: float = np.inf) -> Estimate:
 
     >>> found = mean_interval(np.array([0.1, 0.2, 0.1, 0.3, 0.1, 1.4]), 0.89)
     >>> [round(end, 2) for end in found]
-    [0.37, 0.14, 2.05]
+    [0.37, 0.08, 1.95]
     """
     n, mean = len(terms), float(np.mean(terms))
     if not np.isfinite(mean):

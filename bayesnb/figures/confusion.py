@@ -96,9 +96,10 @@ def _of_arrays(labels: Any, predicted: Any, classes: Any, prob: float | None) ->
     if not len(own):
         raise ValueError("there are no rows, so nobody is taken for anybody.")
     names = np.unique(np.concatenate([own, said])) if classes is None else np.asarray(classes)
-    odd = ~np.isin(np.concatenate([own, said]), names)
+    every = np.concatenate([own, said])
+    odd = ~np.isin(every, names)
     if odd.any():
-        raise ValueError(f"{np.concatenate([own, said])[odd][0]!r} is a label, and not among classes={names.tolist()}.")
+        raise ValueError(f"{every[odd].tolist()[0]!r} is a label, and not among classes={names.tolist()}.")
     return Confusion([str(name) for name in names], _counted(own, said, names, np.ones(len(own))), checked_prob(prob))
 
 
@@ -158,7 +159,7 @@ def _percent(share: float) -> str:
 
 
 def _ends(low: float, high: float) -> str:
-    return f"{100 * low:.0f} to {100 * high:.0f}"
+    return f"{_percent(low)} to {_percent(high)}"
 
 
 def _bars(found: Confusion, ax: Axes | None) -> Axes:

@@ -52,24 +52,21 @@ def plot_uncertainty(found: Any, *, most: int = 60, ax: Axes | None = None) -> A
     if rows:
         parts = [np.asarray(found[name])[order[:rows]] for name in ("aleatoric", "epistemic")]
         _bars(ax, parts[0], parts[1], most)
-    top = float(np.log(max(found.sizes["class"], 2)))
-    ax.axhline(top, color=INK, linewidth=0.7, dashes=(4, 3))
-    ax.annotate(
-        f"evenly unsure: {top:.2f}",
-        (1, top),
-        (0, 3),
-        ax.get_yaxis_transform(),
-        "offset points",
-        ha="right",
-        fontsize="small",
-    )
-    ax.set(xlim=(0, max(rows, 1)), ylim=(0, 1.12 * top), ylabel="doubt about the label, nats")
+    _frame(ax, float(np.log(max(found.sizes["class"], 2))), rows)
     ax.set_xlabel(_said(rows, len(entropy)))
+    ax.get_figure(root=True).legend(*_key(ax), loc="outside upper left", frameon=False, ncols=2)  # type: ignore[union-attr]
+    return ax
+
+
+def _frame(ax: Axes, top: float, rows: int) -> None:
+    """Axes, and how much doubt there can be."""
+    ax.axhline(top, color=INK, linewidth=0.7, dashes=(4, 3))
+    place: dict[str, Any] = {"xycoords": ax.get_yaxis_transform(), "textcoords": "offset points", "ha": "right"}
+    ax.annotate(f"evenly unsure: {top:.2f}", (1, top), (0, 3), fontsize="small", **place)
+    ax.set(xlim=(0, max(rows, 1)), ylim=(0, 1.12 * top), ylabel="doubt about the label, nats")
     ax.xaxis.set_major_locator(MaxNLocator(6, integer=True))
     ax.xaxis.set_major_formatter("{x:,.0f}")
     ax.yaxis.set_major_locator(MaxNLocator(4))
-    ax.get_figure(root=True).legend(*_key(ax), loc="outside upper left", frameon=False, ncols=2)  # type: ignore[union-attr]
-    return ax
 
 
 def _bars(ax: Axes, aleatoric: Array, epistemic: Array, most: int) -> None:

@@ -7,6 +7,7 @@ from bayesnb.families.base import Array
 from bayesnb.report.facts import Facts
 from bayesnb.report.judged import share_of
 from bayesnb.report.markup import paragraph, table, text
+from bayesnb.report.shown import cut
 from bayesnb.report.words import INTERVAL, NOTHING, count, percent, percent_span
 
 MOST_CONFUSED = 12  # classes in a square table; of more, there are only a picture and the commonest mistakes
@@ -52,7 +53,7 @@ def tables(seen: Array, facts: Facts, where: str) -> str:
 
 def full(seen: Array, facts: Facts, where: str) -> str:
     """A line for each true class."""
-    labels = [text(label) for label in facts.classes]
+    labels = [text(cut(label)) for label in facts.classes]
     rows = [(labels[c], *(cell(c, j, own) for j in range(len(own))), diagonal(c, own)) for c, own in enumerate(seen)]
     head = ("True label", *(f"as {label}" for label in labels), "Right")
     return table(f"True and predicted labels, {where}", head, rows, "counts")
@@ -71,7 +72,7 @@ def diagonal(c: int, own: Array) -> str:
 def right(seen: Array, facts: Facts, where: str) -> str:
     """Of many classes, how well each is recognised."""
     each = zip(facts.classes, seen, strict=True)
-    rows = [(text(label), f"{own.sum():,}", diagonal(c, own)) for c, (label, own) in enumerate(each)]
+    rows = [(text(cut(label)), f"{own.sum():,}", diagonal(c, own)) for c, (label, own) in enumerate(each)]
     return table(f"Recognised rows of each class, {where}", ("True label", "Rows", "Right"), rows, "counts sortable")
 
 
@@ -80,7 +81,12 @@ def mistakes(seen: Array, facts: Facts, where: str) -> str:
     wrong = seen - np.diag(np.diag(seen))
     most = [divmod(int(k), len(seen)) for k in np.argsort(-wrong, axis=None, kind="stable")[:MOST_PAIRS]]
     rows = [
-        (text(facts.classes[a]), text(facts.classes[b]), f"{wrong[a, b]:,}", percent_span(*of_class(seen, a, b)))
+        (
+            text(cut(facts.classes[a])),
+            text(cut(facts.classes[b])),
+            f"{wrong[a, b]:,}",
+            percent_span(*of_class(seen, a, b)),
+        )
         for a, b in most
         if wrong[a, b]
     ]

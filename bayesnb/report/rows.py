@@ -10,7 +10,7 @@ from bayesnb.families.base import Array
 from bayesnb.report.evidence import surprises, weighed
 from bayesnb.report.facts import Facts
 from bayesnb.report.markup import paragraph, table, text
-from bayesnb.report.shown import cells_of
+from bayesnb.report.shown import cells_of, cut
 from bayesnb.report.twins import Pick, distinct
 from bayesnb.report.without import Look, look
 from bayesnb.report.words import INTERVAL, NOTHING, count, number, percent, percent_span
@@ -174,10 +174,10 @@ def rows_table(
 def labels(one: Look, facts: Facts) -> str:
     """The given label, and the predicted one where it is another."""
     own, best = int(facts.codes[one.row]), int(one.ranked[0])
-    given = text(facts.classes[own])
+    given = text(cut(facts.classes[own]))
     if not np.isfinite(one.log_proba[best]):
         return f"{given}<br><small>no prediction</small>"
-    return given if own == best else f'{given}<br><span class="wrong">predicted {text(facts.classes[best])}</span>'
+    return given if own == best else f'{given}<br><span class="wrong">predicted {text(cut(facts.classes[best]))}</span>'
 
 
 def probabilities(one: Look, facts: Facts) -> str:
@@ -194,7 +194,7 @@ def probability(c: int, p: Array, one: Look, facts: Facts) -> str:
     low, high = float(one.lower[c]), float(one.upper[c])
     plain = np.isnan(low) or percent(low) == percent(high)
     shown = percent(float(p[c])) if plain else percent_span(float(p[c]), low, high)
-    return f"{text(facts.classes[c])}: {shown}"
+    return f"{text(cut(facts.classes[c]))}: {shown}"
 
 
 def picture(one: Look, pair: tuple[int, int], facts: Facts, salt: str) -> str:
@@ -206,6 +206,6 @@ def picture(one: Look, pair: tuple[int, int], facts: Facts, salt: str) -> str:
     if not (np.isfinite(gap).all() and np.isfinite(start).all()):
         return ""
     names = [one.explained["class"].values.tolist()[c] for c in pair]
-    said = f"Row {one.row}: what each column adds to the log-odds of {names[0]} against {names[1]}."
+    said = f"Row {one.row}: what each column adds to the log-odds of {cut(names[0])} against {cut(names[1])}."
     ax = figures.plot_waterfall(one.explained, classes=names)
     return f"<figure class='broad'>{figures.svg(ax, said, salt)}</figure>"
