@@ -100,5 +100,11 @@ def svg(ax: Axes, said: str, salt: str = "") -> str:
     shown = re.sub(r'\s+id="([^"]*)"', lambda found: found[0] if found[1] in used else "", shown)
     shown = re.sub(rf"(fill|stroke): ?{INK}", r"\1: currentColor", shown)
     box = re.search(r'viewBox="[^"]*"', shown)
+    shown = re.sub(r' d="[^"]*"', lambda path: re.sub(r"\d+\.\d{3,}", _hundredth, path[0]), shown)
     head = f'<svg {box[0] if box else ""} role="img" aria-label="{escape(said)}" xmlns:xlink="http://www.w3.org/1999/xlink">'
     return re.sub(r"\n\s*", "\n", head + shown[shown.index(">") + 1 :]).strip()
+
+
+def _hundredth(number: re.Match[str]) -> str:
+    """A length in points, to more than the eye can see."""
+    return f"{float(number[0]):.2f}".rstrip("0").rstrip(".")
