@@ -119,7 +119,7 @@ def plot_dependence(found: Any, ax: Axes | None = None) -> Axes:
     ax.spines[:].set_visible(False)
     bar = ax.get_figure(root=True).colorbar(image, ax=ax, shrink=min(1.0, 2.4 / side), aspect=14)  # type: ignore[union-attr]
     bar.outline.set_visible(False)
-    bar.solids.set_rasterized(False)
+    bar.solids.set_rasterized(False)  # type: ignore[union-attr]
     ticks = [-largest, *(x for x in _ticks(-largest, largest, 4) if 5 * abs(x) <= largest), largest]
     bar.set_ticks(ticks, labels=[_nats(x) for x in ticks])
     bar.ax.minorticks_off()

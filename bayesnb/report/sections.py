@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from bayesnb.report.checks import warnings
+from bayesnb.report.checked import checked
 from bayesnb.report.dependence import dependence
 from bayesnb.report.facts import Facts
 from bayesnb.report.headline import headline
@@ -18,7 +18,7 @@ __all__ = ["SECTIONS", "headline"]
 
 SECTIONS: tuple[tuple[str, str, Callable[[Facts], str]], ...] = (
     ("scores", "How good it is", scores),
-    ("checks", "What to check", warnings),
+    ("checks", "What to check", checked),
     ("modelled", "What was modelled", modelled),
     ("learnt", "What each column says", learnt),
     ("rows", "Where it is unsure", unsure),
