@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from bayesnb.export.datasets import ci_prob as checked_prob
 from bayesnb.families.base import Array
 from bayesnb.figures.sight import shown_classes
-from bayesnb.figures.style import COLOURS, INK, MOST_CLASSES, check_most, short, styled
+from bayesnb.figures.style import COLOURS, INK, MOST_CLASSES, check_most, new_figure, short, styled
 from bayesnb.structure.relevance import own_of
 from bayesnb.structure.words import Rivals, ratio_interval, rivals_of
 
@@ -175,7 +174,7 @@ def _new_axes(found: Sequence[Speaking]) -> list[Axes]:
     columns = min(len(found), PANELS)
     rows = -(-len(found) // columns)
     deep = max(max(len(one.words) for one in found), 2)
-    figure = Figure(figsize=((SIDE + 0.9) * columns, (0.95 + ROW * deep) * rows), layout="constrained")
+    figure = new_figure((0.95 + ROW * deep) * rows, (SIDE + 0.9) * columns)
     axes = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
     for unused in axes[len(found) :]:
         unused.remove()

@@ -14,6 +14,7 @@ from bayesnb.labels import encode
 from bayesnb.model import Model, Rows, normalised, observe
 from bayesnb.report.asked import Asked
 from bayesnb.report.columns import Columns
+from bayesnb.report.judged import Judged
 from bayesnb.report.odd import Odd
 from bayesnb.report.words import name_of
 from bayesnb.table import open_table
@@ -32,7 +33,10 @@ class About:
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """A fitted model, its rows, and log p(y | x) of each of them, `(r, c)`, three times."""
+    """A fitted model, its rows, and log p(y | x) of each of them, `(r, c)`, three times.
+
+    Every label of a row is minus infinity where the row is impossible under every class.
+    """
 
     model: Classifier
     X: Any  # the table and the labels, as they were given
@@ -41,7 +45,7 @@ class Facts:
     cells: list[Cells]
     codes: Array
     fitted: Array  # as the model predicts the rows that it learnt from
-    left_out: Array  # by the posterior predictive of all rows but this one
+    left_out: Array  # by the model of all rows but this one; NaN where those leave no distribution
     blind: Array  # by how frequent the classes are, without a look at the columns
     test: tuple[Array, Array] | None  # log p(y | x) and codes of rows that it never saw
     test_X: Any = None  # those rows
@@ -67,6 +71,11 @@ class Facts:
     def own(self) -> Array:
         """log p(own label) of each row, left out."""
         return self.left_out[np.arange(len(self.codes)), self.codes]
+
+    @cached_property
+    def judged(self) -> Judged:
+        """How good it is, and where it is unsure."""
+        return Judged(self)
 
     @property
     def dropped(self) -> list[str]:

@@ -16,7 +16,7 @@ def made(facts: Facts) -> str:
     """Versions, command, date, code."""
     about = facts.about
     lines = [(part, version(part)) for part in PARTS] + [("Python", platform.python_version())]
-    how = f"<p>Made with:</p><pre><code>{text(about.command)}</code></pre>" if about.command else ""
+    how = f"<p>Made with:</p><pre><code>{text(about.command, 4000)}</code></pre>" if about.command else ""
     return (
         (paragraph(f"Made on {text(about.date)}.") if about.date else "")
         + how
@@ -24,7 +24,7 @@ def made(facts: Facts) -> str:
             "What chance has a part in has a fixed seed: the same table, settings and versions make the same numbers.",
             "The same model in Python, from the table <code>X</code> and its labels <code>y</code>:",
         )
-        + f"<pre><code>{'<br>'.join(text(line) for line in code(facts))}</code></pre>"
+        + f"<pre><code>{'<br>'.join(text(line, 4000) for line in code(facts))}</code></pre>"
         + table("Versions", ("Part", "Version"), [(name, text(number)) for name, number in lines], "narrow")
     )
 

@@ -20,7 +20,7 @@ MOST_LISTED = 1000  # columns in a table at all
 
 def modelled(facts: Facts) -> str:
     """Rows, classes, columns, priors, evidence."""
-    notes = "".join(paragraph(text(note)) for note in facts.about.notes)
+    notes = "".join(paragraph(text(note, 4000)) for note in facts.about.notes)
     columns = count(len(facts.model.families_), "column")
     return (
         paragraph(
@@ -160,7 +160,7 @@ def columns_of(facts: Facts) -> str:
 
 def column_row(feature: Feature) -> tuple[str, ...]:
     said = "" if feature.log_evidence is None else fixed(feature.log_evidence, 1)
-    prior = f"{worth(feature.prior)}<br><small><code>{text(spelled(feature.prior))}</code></small>"
+    prior = f"{worth(feature.prior)}<br><small><code>{text(spelled(feature.prior), 400)}</code></small>"
     missing = NOTHING if feature.whole else f"{feature.missing:,}"
     kind = type(feature.family).__name__
     return text(brief(feature.name)), kind, missing, prior, said or "not defined: the prior is improper"
