@@ -18,7 +18,7 @@ from bayesnb.structure.words import Rivals, ratio_interval, rivals_of
 WIDE = np.log(10.0)  # an interval over more than a factor of ten
 SIDE, ROW = 2.75, 0.2  # inches
 PANELS = 2  # side by side
-WORD, CLASS = 20, 26  # letters
+WORD, CLASS = 20, 20  # letters
 
 
 @dataclass(frozen=True, eq=False)

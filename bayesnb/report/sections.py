@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from bayesnb.report.checks import warnings
+from bayesnb.report.checked import checked
 from bayesnb.report.confusion import confusion
 from bayesnb.report.dependence import dependence
 from bayesnb.report.doubt import doubt
@@ -23,7 +23,7 @@ SECTIONS: tuple[tuple[str, str, Callable[[Facts], str]], ...] = (
     ("scores", "How good it is", scores),
     ("reliability", "Whether its probabilities can be trusted", reliability),
     ("confusion", "What it confuses", confusion),
-    ("checks", "What to check", warnings),
+    ("checks", "What to check", checked),
     ("modelled", "What was modelled", modelled),
     ("learnt", "What each column says", learnt),
     ("doubt", "Where its doubt comes from", doubt),

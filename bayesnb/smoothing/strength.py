@@ -30,25 +30,26 @@ class Change(NamedTuple):
 
 
 @singledispatch
-def worth(belief: Belief, times: float) -> Belief:
-    """The belief that is worth so many times as many rows, and expects the same."""
-    return belief.map(lambda array: times * array)
+def worth(belief: Belief, times: Any) -> Belief:
+    """The belief that is worth so many times as many rows, and expects the same; a number, or one for each feature."""
+    each = belief.expand(times) if np.ndim(times) else times
+    return belief.map(lambda array: each * array)
 
 
 @worth.register
-def _(belief: NormalInverseGamma, times: float) -> Belief:
+def _(belief: NormalInverseGamma, times: Any) -> Belief:
     if np.any(belief.shape < 0):
         raise ValueError("Gaussian: a prior with a negative shape has no weight that could be halved or doubled.")
     return type(belief)(belief.location, times * belief.count, times * belief.shape, times * belief.scale)
 
 
 @worth.register
-def _(belief: Averaged, times: float) -> Belief:
+def _(belief: Averaged, times: Any) -> Belief:
     return type(belief)(worth(belief.own, times), worth(belief.common, times), belief.log_odds)
 
 
 @worth.register
-def _(belief: KnownDie, times: float) -> Belief:
+def _(belief: KnownDie, times: Any) -> Belief:
     return belief
 
 
@@ -98,10 +99,19 @@ class Strengths:
         def score(own: Any) -> Array:
             return self._left_out(Product(self.model.prior.classes, (own,)), seen, rows)
 
-        now, live = score(belief), np.isfinite(self.joint)
+        now, live = score(belief), self.model.posterior.live
+        if not np.isfinite(now[:, live]).all():  # what was impossible may be so no more
+            return [self._compared(self._turned(b, f, times)) for times in several]
         with np.errstate(invalid="ignore"):
-            joints = [np.where(live, self.joint + (score(worth(belief, times)) - now), self.joint) for times in several]
+            joints = [np.where(live, self.joint + (score(worth(belief, times)) - now), -np.inf) for times in several]
         return [self._compared(joint) for joint in joints]
+
+    def _turned(self, b: int, f: int, times: float) -> Array:
+        """log p(x, y | all rows but this one) with one column's prior turned, from all columns."""
+        blocks = list(self.model.prior.blocks)
+        each = np.where(np.arange(np.shape(blocks[b].proper)[-1]) == f, times, 1.0)
+        blocks[b] = worth(blocks[b], each)
+        return self._left_out(Product(self.model.prior.classes, tuple(blocks)), self.model.stats, self.rows)
 
     def _rows_of(self, b: int, f: int, stats: Stats) -> Rows:
         x = self.rows.cells[b]

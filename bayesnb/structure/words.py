@@ -5,7 +5,7 @@
 A word's share of either die is a Beta variate, its log ratio the difference of two independent log-Beta variates: with
 `own` from Beta(a, A - a), E[log] = psi(a) - psi(A) and Var[log] = psi'(a) - psi'(A). The interval is that of the
 difference itself, from the one's distribution function averaged over quantiles of the other: exact but for the
-quadrature's error, some 1e-6.
+quadrature's error, some 1e-6, or 1e-4 where a word may make up all of its die.
 """
 
 from typing import NamedTuple
