@@ -75,6 +75,32 @@ def test_no_text_is_cut_off_or_lies_on_another(page: Path, browser: Browser, wid
         assert tab.ask(UNREADABLE) == []
 
 
+def test_texts_that_cannot_be_read_would_be_found(browser: Browser, folder: Path) -> None:
+    svg = '<figure><svg viewBox="0 0 99 20"><text y="9">one text</text><text x="9" y="9">another</text></svg></figure>'
+    word = 200 * "w"
+    bad = f"<pre><nobr>{word}</nobr></pre><h3><nobr>{word}</nobr></h3>{svg}"
+    with Tab(browser, PHONE) as tab:
+        found = tab.open(written("Bad", "", [("one", "One", bad)]).save(folder / "bad.html")).ask(UNREADABLE)
+        assert tab.ask("document.scrollingElement.scrollWidth") > PHONE
+    assert any("H3 leaves its box" in one for one in found)
+    assert any(one == "figure: another lies on one text" for one in found)
+    fine = written("Fine", "", [("one", "One", f"<p>{word}</p>")])
+    with Tab(browser, PHONE) as tab:
+        assert tab.open(fine.save(folder / "fine.html")).ask(UNREADABLE) == []
+
+
+def test_hostile_markup_that_escaped_would_still_do_nothing(browser: Browser, folder: Path) -> None:
+    hack = "document.title = 'hacked'"
+    bad = f'<script>{hack}</script><img src="https://example.org/x.png" onerror="{hack}">'
+    bad += "<p id='styled' style='color: rgb(1, 2, 3)'>text</p><style>h2 { color: rgb(1, 2, 3) }</style>"
+    with Tab(browser) as tab:
+        tab.open(written("Safe", "", [("one", "One", bad)]).save(folder / "escaped.html"))
+        assert tab.ask("document.title") == "Safe"
+        for part in ("#styled", "h2"):
+            assert tab.ask(f"getComputedStyle(document.querySelector('{part}')).color") != "rgb(1, 2, 3)"
+        assert len(tab.complaints()) >= 4  # the browser says what it refused
+
+
 @pytest.mark.parametrize("paper", PAPER)
 def test_paper_has_all_of_the_page(page: Path, browser: Browser, paper: str) -> None:
     width, height = PAPER[paper]
