@@ -106,11 +106,14 @@ def test_paper_has_all_of_the_page(page: Path, browser: Browser, paper: str) -> 
     width, height = PAPER[paper]
     with Tab(browser) as tab:
         tab.open(page).media("dark", "print")
+        tab.call("Emulation.setScrollbarsHidden", hidden=True)
         tab.resize(round(96 * (width - MARGINS)))
         tab.ask("document.querySelectorAll('details').forEach((part) => (part.open = true))")
         assert tab.ask("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
         parts = "[...document.querySelectorAll('table, svg, pre, p')]"
-        wide = f"{parts}.filter((part) => part.getBoundingClientRect().right > innerWidth + 1)"
+        wide = (
+            f"{parts}.filter((part) => part.getBoundingClientRect().right > document.documentElement.clientWidth + 1)"
+        )
         assert tab.ask(f"{wide}.map((part) => part.textContent.slice(0, 60))") == []
         data = tab.open(page).printed(width, height)
     assert data.startswith(b"%PDF-")
