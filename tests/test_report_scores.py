@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
+from scipy import sparse, stats
 
 import bayesnb as nb
 from bayesnb.datasets import dogs, penguins
@@ -307,6 +307,16 @@ def test_where_one_row_does_not_matter_the_rows_are_those_that_were_learnt() -> 
     rows = found["obs_id"].values
     assert (len(rows), rows[0], rows[-1]) == (2000, 0, 2499)
     np.testing.assert_allclose(found.epistemic.values[:5], model.uncertainty(X[rows[:5]]).epistemic, rtol=1e-9)
+
+
+def test_what_takes_too_long_is_left_out_and_that_is_said() -> None:
+    rng = np.random.default_rng(0)
+    X, y = sparse.csr_array(rng.random((25, 2000)) < 0.001), np.arange(25) % 20
+    facts = gather(nb.BernoulliNB(), X.astype(float), y)
+    assert "Left out: with 20 classes" in Page(doubt(facts)).text
+    said = Page(unsure(facts))
+    assert "Intervals are left out" in said.text
+    assert all(len(rows) > 1 for rows in said.tables.values())
 
 
 def test_a_model_that_doubts_too_little_is_told_so() -> None:

@@ -22,6 +22,11 @@ def doubt(facts: Facts) -> str:
             "Not known: no row's probabilities have a law, as some class has no distribution, or makes every row "
             "impossible. An improper prior or a smoothing of 0 does that; a proper prior mends it."
         )
+    if not found.attrs["tried"]:
+        return paragraph(
+            f"Left out: with {count(len(facts.classes), 'class')} and so many columns it takes too long. "
+            "<code>model.uncertainty(X)</code> computes it for the rows that you name."
+        )
     said = (
         "The doubt about each row's label in nats, the most doubtful first: what stays, and what more rows take away."
     )

@@ -15,9 +15,9 @@ from bayesnb.uncertainty.entropies import Entropies, entropies
 from bayesnb.uncertainty.scores import Scores
 
 SECONDS = 6.0  # that this may take
-COUNTED, ALONE, CLASS, ENTRY = 5e-9, 2e-3, 1e-3, 7e-6  # of them, for a cell to count, a row, its class, a class's cell
+COUNTED, ALONE, CLASS, COLUMN = 5e-9, 2e-3, 1e-3, 1e-5  # of them: to count a cell; for a row, its class, a class's cell
 TOGETHER = 3  # times as fast, where one belief is for all rows
-HELD, LEARNT = 400, 2000  # rows at most, held out or not
+HELD, LEARNT, FEWEST = 400, 2000, 10  # rows at most, held out or not; and at least
 SETTLED = 100  # rows for every class's column, of which one more does not matter
 DRAWN = 40  # rows, where each needs draws
 PARTS = ("entropy", "aleatoric", "epistemic")
@@ -26,10 +26,12 @@ PARTS = ("entropy", "aleatoric", "epistemic")
 def doubted(facts: Facts) -> Any:
     """What `model.uncertainty` returns of each row, by the model of all others; of some rows, evenly spaced.
 
-    Where holding rows out takes long, of new rows with the same cells as these. None where no row has a law; the
-    attribute `tried` counts rows, `held_out` says which it is.
+    Where holding rows out takes long, of new rows with the same cells as these. None where no row has a law; without
+    rows where even that takes too long. The attribute `tried` counts rows, `held_out` says which it is.
     """
     held, rows = chosen(facts)
+    if not len(rows):
+        return export.datasets.dataset(rows, np.array(facts.classes, object), {}, {}, {"tried": 0})
     found = held_out(rows, facts) if held else of_rows(facts.model.model_.posterior, rows, facts)
     good = np.isfinite(found.aleatoric)
     if not good.any():
@@ -40,15 +42,17 @@ def doubted(facts: Facts) -> Any:
 
 
 def chosen(facts: Facts) -> tuple[bool, Array]:
-    """Whether rows are held out, and which are taken: so many as can be had in some seconds."""
-    rows, classes, width = len(facts.codes), len(facts.classes), facts.judged.width
+    """Whether rows are held out, and which are taken: so many as can be had in some seconds; none, if too few."""
+    rows, classes, judged = len(facts.codes), len(facts.classes), facts.judged
     if not facts.model.model_.posterior.apart:
         return True, spaced(rows, DRAWN)
-    one = ALONE + CLASS * classes + ENTRY * classes * width
-    held = max(1, int(min(SECONDS / (one + COUNTED * rows * width), HELD)))
-    if held >= rows or rows < SETTLED * classes * width:
+    alone = ALONE + CLASS * classes
+    held = int(min(SECONDS / (alone + judged.transforms + COUNTED * rows * judged.width), HELD))
+    if held >= rows or (rows < SETTLED * classes * judged.width and held >= FEWEST):
         return True, spaced(rows, held)
-    return False, spaced(rows, max(1, int(min(TOGETHER * SECONDS / one, LEARNT))))
+    one = alone / TOGETHER + COLUMN * classes * judged.width
+    learnt = int(min((2 * SECONDS - judged.transforms) / one, LEARNT))
+    return False, spaced(rows, learnt if learnt >= min(rows, FEWEST) else 0)
 
 
 def spaced(rows: int, most: int) -> Array:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from bayesnb.report.facts import Facts
 
 BINS = 10
+WORDS, VALUES, CELLS = 8e-5, 3.5e-4, {"real": 7e-6}  # seconds for a class's column, by the kind of its cells
 COSTLY = 3e7  # rows x classes x columns for which no other temper is tried
 
 
@@ -120,9 +121,21 @@ class Judged:
         return power, Line.of(f"Held out, with temper='loo' ({power:.2g})", found, facts.codes)
 
     @cached_property
+    def widths(self) -> list[float]:
+        """Cells of a row in every block: of words those that are there."""
+        blocks = self.facts.model.schema_.blocks
+        return [cells_in(x, block.family.whole) for block, x in zip(blocks, self.facts.cells, strict=True)]
+
+    @property
     def width(self) -> float:
-        """Cells of a row that take time."""
-        return sum(cells_in(x) for x in self.facts.cells)
+        return sum(self.widths)
+
+    @cached_property
+    def transforms(self) -> float:
+        """Seconds that it takes to know the law of a row's scores, about: more where cells have a table of values."""
+        blocks = self.facts.model.schema_.blocks
+        each = (WORDS if block.family.whole else CELLS.get(block.family.cells, VALUES) for block in blocks)
+        return len(self.facts.classes) * sum(cost * width for cost, width in zip(each, self.widths, strict=True))
 
     @cached_property
     def answered(self) -> Array:
@@ -163,6 +176,6 @@ def settled(belief: Product) -> bool:
     return bool(np.all([block.proper.all(axis=-1) | ~belief.live for block in belief.blocks]))
 
 
-def cells_in(x: Cells) -> float:
-    """Cells of a row, of a sparse table those that are there."""
-    return x.nnz / max(x.shape[0], 1) if sparse.issparse(x) else x.shape[1]
+def cells_in(x: Cells, words: bool) -> float:
+    """Cells of a row, of words those that are there."""
+    return x.nnz / max(x.shape[0], 1) if words and sparse.issparse(x) else x.shape[1]

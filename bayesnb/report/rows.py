@@ -12,7 +12,7 @@ from bayesnb.report.facts import Facts
 from bayesnb.report.markup import paragraph, table, text
 from bayesnb.report.shown import cells_of, cut
 from bayesnb.report.twins import Pick, distinct
-from bayesnb.report.without import Look, look
+from bayesnb.report.without import Look, hasty, look
 from bayesnb.report.words import INTERVAL, NOTHING, count, number, percent, percent_span
 
 MOST_ROWS = 10
@@ -31,8 +31,10 @@ def unsure(facts: Facts) -> str:
     return (
         paragraph(
             "Held out again: what the model says of a row when it has learnt from all the others.",
-            f"In brackets, the {percent(INTERVAL, 0)} interval of the probability: what it may be, since so many rows "
-            "leave the classes uncertain.",
+            "Intervals are left out: with so many columns and classes they take too long."
+            if hasty(facts)
+            else f"In brackets, the {percent(INTERVAL, 0)} interval of the probability: what it may be, since so many "
+            "rows leave the classes uncertain.",
             "Evidence is what a cell adds to the log-odds of one label against another, ± one standard deviation: "
             "0.7 doubles the odds, 2.3 makes them ten times as large.",
             "Rows are counted from 0, the first under the header; the same row twice is shown once.",

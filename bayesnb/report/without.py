@@ -14,10 +14,11 @@ from bayesnb.report.judged import settled
 from bayesnb.report.words import INTERVAL
 from bayesnb.uncertainty.drawn import drawn_intervals
 from bayesnb.uncertainty.explanation import explain
-from bayesnb.uncertainty.intervals import Law, intervals
+from bayesnb.uncertainty.intervals import intervals
 from bayesnb.uncertainty.scores import Scores
 
 DRAWS = 1000  # of a law, where classes share parameters
+PATIENCE = 1.0  # seconds for a row
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,12 +47,12 @@ def look(row: int, facts: Facts) -> Look:
         nothing = np.full(size, np.nan)
         return Look(row, facts.left_out[row], nothing, nothing, None)
     cells = [x[[row]] for x in facts.cells]
-    found = law(Scores(belief, cells, facts.model.temper_), facts)
+    lower, upper = ends(Scores(belief, cells, facts.model.temper_), facts)
     why = explain(belief, cells, facts.model.temper_)
     named = export.explanations.explained(
         why, np.array([row]), np.array(facts.classes, object), facts.model.schema_.blocks, cells
     )
-    return Look(row, facts.left_out[row], found.lower[0], found.upper[0], named.isel(obs_id=0))
+    return Look(row, facts.left_out[row], lower, upper, named.isel(obs_id=0))
 
 
 def without(row: int, facts: Facts) -> Product | None:
@@ -67,9 +68,19 @@ def without(row: int, facts: Facts) -> Product | None:
     return found if settled(found) else None
 
 
-def law(scores: Scores, facts: Facts) -> Law:
-    """Of p(y | x, theta), theta being what the other rows and the row's own cells leave open."""
+def ends(scores: Scores, facts: Facts) -> tuple[Array, Array]:
+    """Of the interval of p(y | x, theta) under what the other rows and the row's own cells leave open, `(c,)` each."""
     model = facts.model
+    if hasty(facts):
+        nothing = np.full(len(facts.classes), np.nan)
+        return nothing, nothing
     if scores.belief.apart:
-        return intervals(scores, INTERVAL, True, "auto", model.n_jobs)
-    return drawn_intervals(scores, model.schema_.observers, INTERVAL, DRAWS, 0)
+        found = intervals(scores, INTERVAL, True, "auto", model.n_jobs)
+    else:
+        found = drawn_intervals(scores, model.schema_.observers, INTERVAL, DRAWS, 0)
+    return found.lower[0], found.upper[0]
+
+
+def hasty(facts: Facts) -> bool:
+    """Whether intervals take too long, for so many columns and classes."""
+    return facts.judged.transforms > PATIENCE
