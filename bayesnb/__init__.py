@@ -31,6 +31,7 @@ _HOME = {
     "load": "loading",
     "plot_calibration": "figures",
     "plot_confusion": "figures",
+    "plot_column": "figures",
     "plot_dependence": "figures",
     "BoundaryWarning": "criticism.tuning",
     "SmoothingComparison": "criticism.smoothing",
@@ -40,7 +41,10 @@ _HOME = {
     "plot_relevance": "figures",
     "plot_uncertainty": "figures",
     "plot_waterfall": "figures",
+    "plot_words": "figures",
 }
+
+_ROOMS = ("datasets", "mcmc", "report")  # are there without an import of their own
 
 __all__ = list(_HOME)
 
@@ -70,18 +74,22 @@ if TYPE_CHECKING:
     from bayesnb.families import NormalInverseGamma as NormalInverseGamma
     from bayesnb.families import Poisson as Poisson
     from bayesnb.figures import plot_calibration as plot_calibration
+    from bayesnb.figures import plot_column as plot_column
     from bayesnb.figures import plot_confusion as plot_confusion
     from bayesnb.figures import plot_dependence as plot_dependence
     from bayesnb.figures import plot_nomogram as plot_nomogram
     from bayesnb.figures import plot_relevance as plot_relevance
     from bayesnb.figures import plot_uncertainty as plot_uncertainty
     from bayesnb.figures import plot_waterfall as plot_waterfall
+    from bayesnb.figures import plot_words as plot_words
     from bayesnb.loading import load as load
     from bayesnb.schema import UnseenLevelWarning as UnseenLevelWarning
     from bayesnb.uncertainty.draws import DrawnWarning as DrawnWarning
 
 
 def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return import_module(f"bayesnb.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'bayesnb' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(f"bayesnb.{_HOME[name]}"), name)
@@ -89,4 +97,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME})
+    return sorted({*globals(), *_HOME, *_ROOMS})

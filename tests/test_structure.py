@@ -605,7 +605,7 @@ def test_the_factors_are_symmetric_sum_over_classes_and_are_nan_where_there_are_
     without = {("eggs", "long"), ("eggs", "wide")}
     counts = dependence(NaiveBayes(Poisson()), COUNT, Y)
     assert counts.attrs["strongest"] == "No pair of columns can be compared."
-    assert not plot_dependence(counts).images[0].get_array().count()
+    assert not plot_dependence(counts).collections[0].get_array().count()
     assert missing == {(n, n) for n in names} | without | {(j, i) for i, j in without}
 
 
@@ -685,7 +685,7 @@ def test_what_columns_matter_is_drawn_from_the_largest_factor_down() -> None:
 def test_a_map_of_dependences_has_a_scale_that_is_even_about_0() -> None:
     found = dependence(NaiveBayes(MIXED), MIX, Y)
     ax = plot_dependence(found)
-    image = ax.images[0]
+    image = ax.collections[0]
     assert image.norm.vmin == -image.norm.vmax
     assert image.norm.vmax == pytest.approx(float(abs(found.log_bayes_factor).max()))
     assert [label.get_text() for label in ax.get_xticklabels()] == found.feature.values.tolist()

@@ -70,6 +70,9 @@ class Averaged(Belief):
     def column(self, feature: int) -> Self:
         return type(self)(self.own.column(feature), self.common.column(feature), self.log_odds[..., feature])
 
+    def only(self, feature: int) -> Self:
+        return type(self)(self.own.only(feature), self.common.only(feature), self.log_odds[:, [feature]])
+
     def parts(self) -> Parts:
         """Those of each class's own theta."""
         return self.own.parts()

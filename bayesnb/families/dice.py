@@ -1,7 +1,7 @@
 """Dice laid end to end: columns of levels, each with a number of levels of its own, on one axis."""
 
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,6 +26,12 @@ class Row(Levels):
     def bounds(self) -> Array:
         """Where each die starts, and where the last ends."""
         return np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
+
+    def only(self, feature: int) -> Any:
+        """The dice of one column."""
+        span = slice(self.bounds[feature], self.bounds[feature + 1])
+        arrays = [getattr(self, name)[:, span] for name in self.__match_args__ if name != "sizes"]  # type: ignore[attr-defined]
+        return type(self)(*arrays, self.sizes[feature : feature + 1])  # type: ignore[call-arg]
 
     def per_die(self, values: Array) -> Array:
         if isinstance(values, np.ndarray):

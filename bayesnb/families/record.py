@@ -70,6 +70,10 @@ class Record:
         """One feature of a block, `(c, f) -> (c,)`."""
         return self[:, feature]
 
+    def only(self, feature: int) -> Self:
+        """One feature of a block, as a block, `(c, f) -> (c, 1)`."""
+        return self[:, [feature]]
+
     def parts(self) -> Parts:
         """Its arrays by symbol: `(c, f)` with None, or `(c, k)` with the feature whose levels they are."""
         names = [name for name in self.__match_args__ if name not in self.layout]  # type: ignore[attr-defined]

@@ -10,19 +10,21 @@ from bayesnb.figures.style import COLOURS, DASHES, INK, PERCENT, new_axes, short
 
 Array = np.ndarray
 FEW = 15  # cells, which make no histogram
+MANY = 4  # classes, above which a figure is taller, and their histograms are lighter
 
 
 @styled
 def densities(grid: Array, density: Array, data: Sequence[Array], ax: Axes | None = None) -> Axes:
     """A curve for each class, `(n,), (c, n)`, over the histogram of the class's cells; few are ticks."""
-    ax = ax or new_axes()
+    ax = ax or new_axes(2.3 if len(data) <= MANY else 2.9)
+    shade = 0.25 if len(data) <= MANY else 0.12  # of many, each less
     bins = np.linspace(grid[0], grid[-1], 1 + int(np.clip(np.sqrt(sum(map(len, data))), 10, 40))).tolist()
     for c, (curve, x) in enumerate(zip(density, data, strict=True)):
         inside = x[(x >= grid[0]) & (x <= grid[-1])]
         if len(inside) < FEW:
             ax.plot(inside, np.zeros(len(inside)), "|", color=COLOURS[c], markersize=14, clip_on=False)
         else:
-            ax.hist(inside, bins, density=True, histtype="stepfilled", color=COLOURS[c], alpha=0.25, linewidth=0)
+            ax.hist(inside, bins, density=True, histtype="stepfilled", color=COLOURS[c], alpha=shade, linewidth=0)
         ax.plot(grid, curve, color=COLOURS[c], linewidth=1.8, dashes=DASHES[c])
     ax.set_yticks([])
     ax.set_ylim(0, None)

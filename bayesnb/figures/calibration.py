@@ -6,9 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from bayesnb.figures.style import COLOURS, INK, PERCENT, check_found, check_most, short, styled
+from bayesnb.figures.style import COLOURS, INK, PERCENT, check_found, check_most, new_figure, short, styled
 
 Array = np.ndarray
 
@@ -126,7 +125,7 @@ def _own_axes(panels: int) -> list[Axes]:
     columns = min(panels, COLUMNS)
     rows = ceil(panels / columns)
     side = ALONE if panels == 1 else SIDE
-    figure = Figure(figsize=(side * columns + 0.9, (side * 1.3 + 0.35) * rows + 0.9), layout="constrained")
+    figure = new_figure((side * 1.3 + 0.35) * rows + 0.9, side * columns + 0.9)
     figure.get_layout_engine().set(w_pad=0.1, h_pad=0.08)  # type: ignore[union-attr, call-arg]
     axes = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
     for unused in axes[panels:]:

@@ -5,13 +5,12 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 
 from bayesnb.figures.odds import add_probabilities, signed
 from bayesnb.figures.scales import Line, Scale, Scales, scales_of
-from bayesnb.figures.style import COLOURS, INK, MOST_CLASSES, short, styled
+from bayesnb.figures.style import COLOURS, INK, MOST_CLASSES, new_figure, short, styled
 
 Array = np.ndarray
 
@@ -70,7 +69,7 @@ def plot_nomogram(
 
 
 def _new_axes(rows: int) -> Array:
-    figure = Figure(figsize=(WIDE, 1.5 + ROW * rows), layout="constrained")
+    figure = new_figure(1.5 + ROW * rows, WIDE)
     return figure.subplots(2, 1, height_ratios=[ROW * rows, 0.12])
 
 

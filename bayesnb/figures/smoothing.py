@@ -5,10 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator, SymmetricalLogLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
-from bayesnb.figures.style import COLOURS, DASHES, INK, styled
+from bayesnb.figures.style import COLOURS, DASHES, INK, new_figure, styled
 
 Array = np.ndarray
 ORDER = ("predictive", "mean", "map", "mle")  # of estimates: each has a colour, a dash and a marker
@@ -46,7 +45,7 @@ def plot_smoothing(curves: Curves, axes: Any = None, named: str = "smoothing") -
     own_figure = axes is None
     if not own_figure and (np.shape(axes) != (3,) or not all(isinstance(ax, Axes) for ax in axes)):
         raise ValueError(f"axes must be None or three matplotlib axes, as of plt.subplots(1, 3)[1], got {axes!r}.")
-    axes = Figure(figsize=(10.6, 3.9), layout="constrained").subplots(1, 3) if own_figure else np.asarray(axes)
+    axes = new_figure(3.9, 10.6).subplots(1, 3) if own_figure else np.asarray(axes)
     places, ticks = _places(curves.smoothing)
     known = curves.log_evidence[np.isfinite(curves.log_evidence)]
     evidence = curves.log_evidence - (known.max() if known.size else 0.0)
@@ -152,6 +151,7 @@ def _scale_differences(ax: Axes, lowest: Array) -> None:
     if span > LINEAR:
         near = max(1.0, 10.0 ** (np.ceil(np.log10(span)) - 3))
         ax.set_yscale("symlog", linthresh=near, linscale=0.6)
-        ax.yaxis.set_major_locator(SymmetricalLogLocator(base=10, linthresh=near))
+        powers = near * 10.0 ** np.arange(np.floor(np.log10(span / near)) + 1)
+        ax.yaxis.set_major_locator(FixedLocator([*-powers[::-1], 0.0]))
         ax.yaxis.set_minor_locator(NullLocator())
         ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}".replace("-", "\N{MINUS SIGN}")))

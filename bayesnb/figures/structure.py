@@ -18,7 +18,7 @@ LEAST, LONG = 1.6, 2.1  # inches of a map's side: at least, and where its scale 
 LETTER = 0.0085  # inches that a letter takes, of a font of 1 point
 MOST_NAMES = 60  # that a map has room for
 AGAINST, FOR = COLOURS[0], COLOURS[1]
-SHADES = LinearSegmentedColormap.from_list("against and for", [AGAINST, "#F4F4F4", FOR])
+SHADES = LinearSegmentedColormap.from_list("against and for", [AGAINST, "#F4F4F4", FOR], 101)
 
 
 @styled
@@ -104,8 +104,8 @@ def plot_dependence(found: Any, ax: Axes | None = None) -> Axes:
     room = LETTER * size * max(map(len, shown)) if n <= MOST_NAMES else 0.4
     ax = ax or new_axes(side + room + 0.3, side + room + 1.3, "compressed")
     largest = max(float(np.abs(factors[np.isfinite(factors)]).max(initial=0.0)), 1.0)
-    shades = SHADES.with_extremes(bad="#D0D0D0")
-    image = ax.imshow(factors, cmap=shades, norm=SymLogNorm(1.0, vmin=-largest, vmax=largest), interpolation="nearest")
+    shades = SHADES.with_extremes(bad="#BBBBBB")
+    image = _map(ax, factors, {"cmap": shades, "norm": SymLogNorm(1.0, vmin=-largest, vmax=largest)})
     if n <= MOST_NAMES:
         ax.set_xticks(range(n), shown, rotation=90, fontsize=size)
         ax.set_yticks(range(n), shown, fontsize=size)
@@ -119,11 +119,24 @@ def plot_dependence(found: Any, ax: Axes | None = None) -> Axes:
     ax.spines[:].set_visible(False)
     bar = ax.get_figure(root=True).colorbar(image, ax=ax, shrink=min(1.0, 2.4 / side), aspect=14)  # type: ignore[union-attr]
     bar.outline.set_visible(False)
+    bar.solids.set_rasterized(False)  # type: ignore[union-attr]
     ticks = [-largest, *(x for x in _ticks(-largest, largest, 4) if 5 * abs(x) <= largest), largest]
     bar.set_ticks(ticks, labels=[_nats(x) for x in ticks])
     bar.ax.minorticks_off()
     bar.set_label("log Bayes factor in nats" if side > LONG else "log Bayes factor\nin nats")
     return ax
+
+
+def _map(ax: Axes, factors: Array, look: dict[str, Any]) -> Any:
+    """A square for each pair: sharp at any size, as long as there are not too many; then pixels."""
+    n = len(factors)
+    if n > MOST_NAMES:
+        return ax.imshow(factors, interpolation="nearest", **look)
+    edges = np.arange(n + 1) - 0.5
+    ax.set_aspect("equal")
+    drawn = ax.pcolormesh(edges, edges, np.ma.masked_invalid(factors), edgecolors="face", linewidth=0.1, **look)
+    ax.set_ylim(n - 0.5, -0.5)
+    return drawn
 
 
 def _symmetric(ax: Axes, limits: tuple[float, float]) -> None:

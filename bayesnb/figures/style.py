@@ -5,15 +5,18 @@ axes are drawn in INK, which `svg` turns into `currentColor`: an inline figure t
 """
 
 import re
+import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import wraps
 from html import escape
 from io import StringIO
 from numbers import Integral
 from typing import Any
 
-from matplotlib import rc_context
+from matplotlib import rc_context, rcParams
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
@@ -22,6 +25,7 @@ INK = "#010203"
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#B8A800", INK)
 DASHES = ((), (5, 2), (1, 1.5), (6, 2, 1, 2), (3, 1.5), (8, 3), (1, 3), (6, 2, 1, 2, 1, 2))
 MOST_CLASSES = len(COLOURS)
+BROAD = 6.0  # inches; a phone scrolls what is wider
 WIDTH = 4.9  # inches; a page shows it at some 360 to 480 pixels
 STYLE: Any = {
     "font.family": "sans-serif",
@@ -40,7 +44,19 @@ STYLE: Any = {
     "svg.fonttype": "none",
 }
 
+OFF_SCREEN: ContextVar[bool] = ContextVar("OFF_SCREEN", default=False)
 PERCENT = FuncFormatter(lambda share, _: f"{100 * share:g} %")
+
+
+@contextmanager
+def _style() -> Iterator[None]:
+    """STYLE for a while. Other settings stay as they come to be: with its first figure a notebook makes some."""
+    before = {name: rcParams[name] for name in STYLE}
+    rcParams.update(STYLE)
+    try:
+        yield
+    finally:
+        rcParams.update(before)
 
 
 def styled[**P, Out](draw: Callable[P, Out]) -> Callable[P, Out]:
@@ -48,7 +64,7 @@ def styled[**P, Out](draw: Callable[P, Out]) -> Callable[P, Out]:
 
     @wraps(draw)
     def run(*args: P.args, **kwargs: P.kwargs) -> Out:
-        with rc_context(STYLE), warnings.catch_warnings():
+        with _style(), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Glyph .* missing")  # the reader's fonts draw the text
             return draw(*args, **kwargs)
 
@@ -58,7 +74,32 @@ def styled[**P, Out](draw: Callable[P, Out]) -> Callable[P, Out]:
 @styled
 def new_axes(height: float = 2.3, width: float = WIDTH, layout: Any = "constrained") -> Axes:
     """Axes in a figure of their own."""
-    return Figure(figsize=(width, height), layout=layout).subplots()
+    return new_figure(height, width, layout).subplots()
+
+
+def new_figure(height: float, width: float, layout: Any = "constrained") -> Figure:
+    """A figure that is shown once where figures are: in a notebook, and to whoever has loaded pyplot."""
+    shown = not OFF_SCREEN.get() and ("matplotlib.pyplot" in sys.modules or _in_notebook())
+    if not shown:
+        return Figure(figsize=(width, height), layout=layout)
+    from matplotlib import pyplot
+
+    return pyplot.figure(figsize=(width, height), layout=layout)
+
+
+def _in_notebook() -> bool:
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return hasattr(shell, "kernel")
+
+
+@contextmanager
+def off_screen() -> Iterator[None]:
+    """Figures that are made meanwhile go onto a page, and are not shown besides."""
+    before = OFF_SCREEN.set(True)
+    try:
+        yield
+    finally:
+        OFF_SCREEN.reset(before)
 
 
 def check_found(found: Any, name: str, maker: str) -> None:
@@ -86,7 +127,7 @@ def short(name: str, most: int = 20) -> str:
 
 @styled
 def svg(ax: Axes, said: str, salt: str = "") -> str:
-    """The figure as inline SVG, read aloud as `said`: no header, no fixed size, nothing that differs between runs.
+    """The figure as inline SVG, read aloud as `said`: no header, no style, nothing that differs between runs.
 
     Each figure of a page needs a salt of its own: it goes into the ids.
     """
@@ -94,12 +135,24 @@ def svg(ax: Axes, said: str, salt: str = "") -> str:
     with rc_context({"svg.hashsalt": salt or "bayesnb"}):
         ax.get_figure(root=True).savefig(text, format="svg", transparent=True, metadata={"Date": None})  # type: ignore[union-attr]
     shown = text.getvalue()
-    shown = shown[shown.index("<svg") :]
-    shown = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", shown, flags=re.DOTALL)
+    shown = re.sub(
+        r"<metadata>.*?</metadata>|<!--.*?-->|<style.*?</style>", "", shown[shown.index("<svg") :], flags=re.DOTALL
+    )
     used = set(re.findall(r'(?:url\(|href=")#([^)"]+)', shown))
     shown = re.sub(r'\s+id="([^"]*)"', lambda found: found[0] if found[1] in used else "", shown)
-    shown = re.sub(rf"(fill|stroke): ?{INK}", r"\1: currentColor", shown)
+    shown = re.sub(r'\sstyle="([^"]*)"', _attributes, shown)
     shown = re.sub(r'\bd="[^"]*"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path[0]), shown)  # hundredths of a point
     box = re.search(r'viewBox="[^"]*"', shown)
-    head = f'<svg {box[0] if box else ""} role="img" aria-label="{escape(said)}" xmlns:xlink="http://www.w3.org/1999/xlink">'
+    broad = ' class="broad"' if ax.get_figure(root=True).get_figwidth() > BROAD else ""  # type: ignore[union-attr]
+    head = (
+        f'<svg {box[0] if box else ""}{broad} role="img" aria-label="{escape(said)}" stroke-linejoin="round" '
+        'xmlns:xlink="http://www.w3.org/1999/xlink">'
+    )
     return re.sub(r"\n\s*", "\n", head + shown[shown.index(">") + 1 :]).strip()
+
+
+def _attributes(style: re.Match[str]) -> str:
+    """A style as attributes of SVG, which a page may forbid styles to have; the fonts are the page's."""
+    pairs = dict(part.split(": ", 1) for part in style[1].strip("; ").split("; ") if part)
+    kept = {name: "currentColor" if value == INK else value for name, value in pairs.items() if name != "font-family"}
+    return "".join(f' {name}="{value}"' for name, value in kept.items())

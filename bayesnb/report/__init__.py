@@ -1,15 +1,22 @@
-"""One HTML page about a fitted model: what was modelled, how good it is, what it learnt, where it is unsure."""
+"""One HTML page about a fitted model: what was modelled, how good it is, what it learnt, where it is unsure.
 
+The room is called as the one function that most need of it, so it can be called: `bayesnb.report(model, X, y)`.
+"""
+
+import sys
+from types import ModuleType
 from typing import Any
 
+from bayesnb.figures import off_screen
 from bayesnb.report.facts import About, Facts, gather
 from bayesnb.report.page import page
 from bayesnb.report.sections import SECTIONS, headline
+from bayesnb.report.written import Page
 
-__all__ = ["About", "Facts", "gather", "render", "report"]
+__all__ = ["About", "Facts", "Page", "gather", "render", "report"]
 
 
-def report(model: Any, X: Any, y: Any, test: tuple[Any, Any] | None = None, *, about: About | None = None) -> str:
+def report(model: Any, X: Any, y: Any, test: tuple[Any, Any] | None = None, *, about: About | None = None) -> Page:
     """A self-contained HTML page about an estimator and the rows it learns from.
 
     Parameters
@@ -19,19 +26,38 @@ def report(model: Any, X: Any, y: Any, test: tuple[Any, Any] | None = None, *, a
     test : a table and labels that it never saw, scored as well
     about : what only the caller knows, such as the table's name
 
+    Returns
+    -------
+    Page
+        Text that `page.save("report.html")` writes, and that a notebook shows.
+
     Examples
     --------
     >>> from bayesnb import NaiveBayes
     >>> from bayesnb.datasets import dogs
     >>> table = dogs()
-    >>> html = report(NaiveBayes(), table.drop(columns="breed"), table["breed"])
-    >>> html[:15]
+    >>> page = report(NaiveBayes(), table.drop(columns="breed"), table["breed"])
+    >>> page.save("dogs.html")  # doctest: +SKIP
+    >>> page[:15]
     '<!doctype html>'
     """
     return render(gather(model, X, y, test, about))
 
 
-def render(facts: Facts) -> str:
+def render(facts: Facts) -> Page:
     """The page that the facts make."""
-    parts = [(name, title, write(facts)) for name, title, write in SECTIONS]
-    return page(facts.title, headline(facts), parts)
+    with off_screen():
+        parts = [(name, title, write(facts)) for name, title, write in SECTIONS]
+        return page(facts.title, headline(facts), parts)
+
+
+class Room(ModuleType):
+    """This module, which can be called (Python's data model: "Customizing module attribute access")."""
+
+    def __call__(
+        self, model: Any, X: Any, y: Any, test: tuple[Any, Any] | None = None, *, about: About | None = None
+    ) -> Page:
+        return report(model, X, y, test, about=about)
+
+
+sys.modules[__name__].__class__ = Room

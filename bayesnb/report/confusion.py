@@ -93,7 +93,7 @@ def mistakes(seen: Array, facts: Facts, where: str) -> str:
     if not rows:
         return paragraph(f"There are no mistakes, {where}: {count(int(seen.sum()), 'row')} labelled correctly.")
     head = ("True label", "Predicted", "Rows", "Share of the class")
-    return table(f"The commonest mistakes, {where}", head, rows, "counts sortable")
+    return table(f"The commonest mistakes, {where}", head, rows, "mistakes sortable")
 
 
 def of_class(seen: Array, a: int, b: int) -> tuple[float, float, float]:

@@ -1,6 +1,5 @@
 """Everything that the page says, computed once: from here on there is only writing."""
 
-from collections.abc import Hashable
 from copy import copy
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -10,16 +9,15 @@ import numpy as np
 
 from bayesnb.classifier import Classifier
 from bayesnb.evaluate.leaving import leave_one_out
-from bayesnb.families.base import Array, Belief, Cells, Stats
-from bayesnb.families.family import Family
+from bayesnb.families.base import Array, Cells, Stats
 from bayesnb.labels import encode
 from bayesnb.model import Model, Rows, normalised, observe
+from bayesnb.report.asked import Asked
+from bayesnb.report.columns import Columns
 from bayesnb.report.judged import Judged
-from bayesnb.schema import Block
+from bayesnb.report.odd import Odd
+from bayesnb.report.words import name_of
 from bayesnb.table import open_table
-from bayesnb.views import column
-
-MOST_FEATURES = 60  # as many are described and drawn
 
 
 @dataclass(frozen=True)
@@ -31,25 +29,6 @@ class About:
     notes: tuple[str, ...] = ()
     command: str = ""
     date: str = ""
-
-
-@dataclass(frozen=True, eq=False)
-class Feature:
-    """One column, or one block that is modelled as a whole."""
-
-    key: Hashable
-    family: Family
-    levels: tuple[str, ...]
-    prior: Belief
-    posterior: Belief
-    stats: Stats
-    cells: Array  # `(r,)`, or `(r, 0)` of a whole block
-    missing: int
-    log_evidence: float | None  # None under an improper prior
-
-    @property
-    def name(self) -> str:
-        return name_of(self.key)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +48,7 @@ class Facts:
     left_out: Array  # by the model of all rows but this one; NaN where those leave no distribution
     blind: Array  # by how frequent the classes are, without a look at the columns
     test: tuple[Array, Array] | None  # log p(y | x) and codes of rows that it never saw
+    test_X: Any = None  # those rows
 
     @property
     def title(self) -> str:
@@ -100,29 +80,23 @@ class Facts:
     @property
     def dropped(self) -> list[str]:
         """The columns that no family models."""
-        return [name_of(name) for name in self.model.schema_.columns if name not in self.model.families_]
+        known = self.model.families_
+        return [name_of(name) for name in self.model.schema_.columns if name not in known]
 
     @cached_property
-    def features(self) -> list[Feature]:
-        """What is modelled, in the table's order, the first `MOST_FEATURES` of it."""
-        return [self._feature(*place) for place in self.model.schema_.keys[:MOST_FEATURES]]
+    def columns(self) -> Columns:
+        """What was modelled, column by column, and how much each says about the class."""
+        return Columns(self)
 
-    def _feature(self, key: Hashable, b: int, f: int) -> Feature:
-        block, learnt = self.model.schema_.blocks[b], self.model.model_
-        prior, stats = learnt.prior.blocks[b], learnt.stats.blocks[b]
-        defined = bool(np.all(prior.strictly_proper[..., f]))
-        x = np.empty((len(self.codes), 0)) if block.family.whole else column(self.cells[b], f)
-        return Feature(
-            key=key,
-            family=block.family,
-            levels=level_names(block, f),
-            prior=prior.column(f),
-            posterior=learnt.posterior.blocks[b].column(f),
-            stats=stats.column(f),
-            cells=x,
-            missing=int((x < 0).sum() if block.family.cells == "level" else np.isnan(x).sum()),
-            log_evidence=float(prior.log_evidence(stats)[:, f].sum()) if defined else None,
-        )
+    @cached_property
+    def odd(self) -> Odd:
+        """What is odd about the table."""
+        return Odd(self)
+
+    @cached_property
+    def asked(self) -> Asked:
+        """What can be doubted about the model."""
+        return Asked(self)
 
 
 def gather(model: Any, X: Any, y: Any, test: tuple[Any, Any] | None = None, about: About | None = None) -> Facts:
@@ -136,7 +110,7 @@ def gather(model: Any, X: Any, y: Any, test: tuple[Any, Any] | None = None, abou
     blind = np.broadcast_to(own.posterior.classes.level_log_moment(1), fitted.shape)
     left_out = held_out(model, Rows(model.schema_.observers, cells, codes))
     held = None if test is None else (predicted(model, *test), labels(model, test[1]))
-    return Facts(model, X, y, about, cells, codes, fitted, left_out, blind, held)
+    return Facts(model, X, y, about, cells, codes, fitted, left_out, blind, held, test and test[0])
 
 
 def held_out(model: Classifier, rows: Rows) -> Array:
@@ -173,19 +147,3 @@ def same(a: Stats, b: Stats) -> bool:
     names = [field.name for field in fields(a) if field.name not in a.layout]  # type: ignore[arg-type]
     pairs = [(np.asarray(getattr(a, name)), np.asarray(getattr(b, name))) for name in names]
     return all(x.shape == z.shape and np.allclose(x, z, rtol=1e-6, atol=1e-9) for x, z in pairs)
-
-
-def level_names(block: Block, f: int) -> tuple[str, ...]:
-    if block.family.whole:
-        return tuple(map(name_of, block.names))
-    if not block.levels:
-        return ()
-    return tuple(map(str, block.levels[f])) + (("anything new",) if block.family.unseen == "reserve" else ())
-
-
-def name_of(key: Hashable) -> str:
-    """A column as a reader would call it; a column of an array has only its place."""
-    if not isinstance(key, tuple):
-        return f"column {key}" if isinstance(key, (int, np.integer)) else str(key)
-    shown = ", ".join(str(part) for part in key[:3])
-    return f"{len(key)} columns ({shown}{', …' if len(key) > 3 else ''})"

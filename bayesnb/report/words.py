@@ -1,5 +1,6 @@
 """Numbers and priors in words, as plain text: whoever puts it on the page escapes it."""
 
+from collections.abc import Hashable, Sequence
 from dataclasses import fields
 from functools import singledispatch
 from math import ceil, exp, floor, isfinite, isnan, log10
@@ -11,6 +12,7 @@ from bayesnb.evaluate.scores import Score
 from bayesnb.families import Beta, Gamma, NormalInverseGamma
 from bayesnb.families.base import Array
 from bayesnb.families.dirichlet import Die
+from bayesnb.figures.style import short
 
 INTERVAL = 0.89
 MINUS, TIMES = "\u2212", "\u00d7"  # the real signs, not a hyphen and an x
@@ -18,6 +20,32 @@ NOTHING = "\u2013"  # for what has no value
 SPACE = "\u00a0"  # where a line must not break
 RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 FAMILIES = {"real": "numbers, a bell curve per class", "flag": "yes or no", "count": "counts", "level": "levels"}
+
+
+def name_of(key: Hashable) -> str:
+    """A column as a reader would call it; a column of an array has only its place."""
+    if not isinstance(key, tuple):
+        return f"column {key}" if isinstance(key, (int, np.integer)) else str(key)
+    shown = ", ".join(str(part) for part in key[:3])
+    return f"{len(key)} columns ({shown}{', …' if len(key) > 3 else ''})"
+
+
+def brief(name: str, most: int = 80) -> str:
+    """A name that may be endless, on one line."""
+    return short(" ".join(name.split()), most)
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """The first names, and how many more there are."""
+    rest = len(names) - most
+    return ", ".join(names[:most]) + (f" and {rest:,} more" if rest > 0 else "")
+
+
+def nats(x: float) -> str:
+    """A log Bayes factor: signed, one decimal where it is small."""
+    size = abs(x)
+    said = fixed(size, 0 if size >= 99.95 else 1)
+    return (MINUS if x < 0 and said.strip("0.") else "+") + said if isfinite(x) else number(x)
 
 
 def number(x: float, digits: int = 3) -> str:

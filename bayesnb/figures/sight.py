@@ -1,0 +1,149 @@
+"""What is known of one column of a fitted model: what a picture of it is drawn from, and where there is something."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bayesnb.families import NormalInverseGamma
+from bayesnb.families.base import Array, Belief
+from bayesnb.families.family import Family
+from bayesnb.figures.style import MOST_CLASSES, short
+from bayesnb.labels import encode
+from bayesnb.schema import Block
+from bayesnb.structure.relevance import own_of
+from bayesnb.structure.words import coins_of
+from bayesnb.table import open_table
+from bayesnb.views import column
+
+GRID, AROUND = 200, 40  # points of a curve, and more of them around each class's mean
+MOST_BARS = 25
+TAIL = 0.005  # of the cells lie beyond either end, where they lie far out
+
+
+@dataclass(frozen=True, eq=False)
+class Sight:
+    """A column, what is believed of it in every class, `(c,)`, and, where they are given, its cells."""
+
+    name: str
+    family: Family
+    levels: tuple[str, ...]
+    belief: Belief
+    classes: Sequence[Any]
+    counts: Array  # rows of each class
+    cells: Array | None = None  # `(r,)`
+    codes: Array | None = None
+
+    @property
+    def shown(self) -> Array:
+        """The most frequent classes, as many as have a colour, in the order of the classes."""
+        return shown_classes(self.counts)
+
+    @property
+    def parts(self) -> list[Array]:
+        """The cells of each class that is shown, missing ones left out."""
+        if self.cells is None or self.codes is None:
+            return [np.empty(0)] * len(self.shown)
+        seen = np.isfinite(self.cells)
+        return [self.cells[seen & (self.codes == k)] for k in self.shown]
+
+
+def shown_classes(counts: Array) -> Array:
+    return np.sort(np.argsort(-counts, kind="stable")[:MOST_CLASSES])
+
+
+def sight_of(model: Any, name: Hashable, X: Any = None, y: Any = None) -> Sight:
+    """A column of a fitted model, or a word of a block of counts, with the cells of some rows."""
+    if not hasattr(model, "model_"):
+        raise ValueError(f"{type(model).__name__} is not fitted yet: call fit first.")
+    if (X is None) != (y is None):
+        raise ValueError("give X and y together, the rows to draw and their labels, or neither.")
+    b, j = _place(model, name)
+    cells, codes = None, None
+    if X is not None and not model.schema_.blocks[b].family.whole:
+        block, table = model.schema_.blocks[b], open_table(X)
+        cells, codes = column(block.read(table), j), encode(np.asarray(y).ravel(), model.classes_)
+        if len(cells) != len(codes):
+            raise ValueError(f"X has {len(cells)} rows, and y has {len(codes)} labels.")
+    return seen_at(model, b, j, cells, codes)
+
+
+def seen_at(model: Any, b: int, j: int, cells: Array | None = None, codes: Array | None = None) -> Sight:
+    """The column, or word, at a place of a block."""
+    block = model.schema_.blocks[b]
+    belief: Any = own_of(model.model_.posterior.blocks[b])
+    own = coins_of(belief.column(0).concentration)[:, j] if block.family.whole else belief.column(j)
+    counts = model.model_.stats.classes.counts
+    return Sight(
+        str(block.names[j]),
+        block.family,
+        level_names(block, j),
+        own,
+        model.classes_.tolist(),
+        counts,
+        cells,
+        codes,
+    )
+
+
+def _place(model: Any, name: Hashable) -> tuple[int, int]:
+    """The block of a column and its place there."""
+    for b, block in enumerate(model.schema_.blocks):
+        if name in block.names:
+            if block.family.whole and block.family.cells != "count":
+                raise ValueError(f"column {name!r} is modelled jointly with others, and has no picture of its own.")
+            return b, block.names.index(name)
+    known = [own for block in model.schema_.blocks for own in block.names]
+    if isinstance(name, tuple) and set(name) <= set(known):
+        raise ValueError(f"a block of {len(name)} columns has no picture of one column: plot_words(model) draws it.")
+    shown = ", ".join(short(repr(own), 40) for own in known[:20]) + (", ..." if len(known) > 20 else "")
+    raise ValueError(f"{short(repr(name), 60)} is no column of this model; it has {shown}.")
+
+
+def level_names(block: Block, j: int) -> tuple[str, ...]:
+    """What the levels of a column are called; none, where it has no levels."""
+    if not block.levels:
+        return ()
+    return tuple(map(str, block.levels[j])) + (("anything new",) if block.family.unseen == "reserve" else ())
+
+
+def grid_of(x: Array, belief: NormalInverseGamma) -> Array:
+    """Where to draw curves of numbers, `(n,)`: where the data are, or, where they are no two, the predictives.
+
+    Points are dense around the classes' means, so that a narrow peak among far outliers keeps its height.
+    """
+    low, high = middle(x)
+    if not low < high:
+        ends = np.stack(belief.predictive().interval(0.9))
+        ends = ends[np.isfinite(ends)] if np.isfinite(ends).any() else np.array([-1.0, 1.0])
+        low, high = float(ends.min()), float(max(ends.max(), np.nextafter(ends.min(), np.inf)))
+        return np.linspace(low, high, GRID)
+    room = 0.08 * (high - low)
+    even = np.linspace(low - room, high + room, GRID)
+    spread = np.sqrt(np.where(belief.proper, belief.scale / np.where(belief.shape > 0, belief.shape, 1.0), 0.0))
+    near = (belief.location[:, None] + spread[:, None] * np.linspace(-4, 4, AROUND)).ravel()
+    return np.union1d(even, near[(near > even[0]) & (near < even[-1])])
+
+
+def middle(x: Array) -> tuple[float, float]:
+    """Where the cells are; where some lie far out, where nearly all are."""
+    x = x[np.isfinite(x)]
+    if not len(x):
+        return 0.0, 0.0
+    low, high = np.quantile(x, (TAIL, 1 - TAIL))
+    least, most = float(x.min()), float(x.max())
+    if not low < high:
+        return least, most
+    return (
+        least if low - least <= high - low else float(low),
+        most if most - high <= high - low else float(high),
+    )
+
+
+def bins_of(x: Array) -> tuple[Array, int]:
+    """The first count of every bar, and how many counts a bar holds: nearly all of the data in a few bars."""
+    low, high = np.quantile(x, (TAIL, 1 - TAIL)) if len(x) else (0.0, 5.0)
+    low = np.floor(low) if low > high / 3 else 0.0
+    step = max(1, int(np.ceil((high - low) / MOST_BARS)))
+    return np.arange(low, high + 1 + step, step), step

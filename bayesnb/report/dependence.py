@@ -1,0 +1,91 @@
+"""Where independence fails: pairs of columns that depend on each other within the classes."""
+
+from bayesnb import figures
+from bayesnb.report.asked import MOST_PAIRED
+from bayesnb.report.facts import Facts
+from bayesnb.report.markup import paragraph, table, text
+from bayesnb.report.words import NOTHING, brief, count, nats
+
+MOST = 12  # pairs
+STRONG = 3.0  # nats
+
+
+def dependence(facts: Facts) -> str:
+    """The map of all pairs, and the strongest in words."""
+    found = facts.asked.dependence
+    if found is None:
+        why = text(brief(facts.asked.why_no_dependence, 400))
+        return paragraph(
+            "Naive Bayes takes the columns of a class to be independent.", f"Here no pair is judged: {why}"
+        )
+    ax = figures.plot_dependence(found)
+    about = "A map of all pairs of columns: how strongly the data speak for a dependence. The strongest are listed."
+    return (
+        paragraph(
+            "Naive Bayes takes the columns to be independent of each other once the class is known. For every pair "
+            "the log Bayes factor weighs that against a joint distribution of the two: above 0 the data speak for a "
+            "dependence within the classes.",
+            some(facts),
+        )
+        + verdict(facts)
+        + f"<figure class='map'>{figures.svg(ax, about, 'dependence')}</figure>"
+        + strongest(facts)
+    )
+
+
+def some(facts: Facts) -> str:
+    """Whether all columns were paired."""
+    left = sum(not own.whole for own in facts.columns.features) - len(facts.asked.paired)
+    if not left:
+        return ""
+    which = "the most relevant" if facts.columns.relevance is not None else "the first"
+    return f"Compared are {which} {MOST_PAIRED} columns; {left:,} others are not."
+
+
+def verdict(facts: Facts) -> str:
+    """What it does to the probabilities, and what to do."""
+    pairs = facts.asked.pairs
+    strong = sum(value > STRONG for *_, value in pairs)
+    if not pairs:
+        return paragraph("No pair of these columns can be compared.")
+    if not strong:
+        return paragraph(
+            f"<strong>None of {count(len(pairs), 'pair')} has strong evidence for a dependence:</strong> the "
+            "assumption holds as far as these rows can tell."
+        )
+    have = "has" if strong == 1 else "have"
+    said = f"<strong>{strong:,} of {count(len(pairs), 'pair')} {have} strong evidence for a dependence.</strong>"
+    twice = "What such columns say alike is counted twice, which makes probabilities too extreme."
+    return paragraph(said, twice, mend(facts))
+
+
+def mend(facts: Facts) -> str:
+    model = facts.model
+    if model.temper == "loo":
+        return (
+            f"This model was fitted with <code>temper='loo'</code>, which mends it: the columns' evidence is raised to "
+            f"the power {model.temper_:.3g}, which predicts held-out labels best."
+        )
+    return (
+        "Fitting with <code>temper='loo'</code> mends it: the columns' evidence is raised to the power that predicts "
+        "held-out labels best. Which label is the most probable hardly changes; how sure the model is does."
+    )
+
+
+def strongest(facts: Facts) -> str:
+    """The pairs with the most evidence."""
+    rows = [
+        (text(brief(a.name, 40)), text(brief(b.name, 40)), nats(value))
+        for a, b, value in facts.asked.pairs[:MOST]
+        if value > 0
+    ]
+    head = ("Column", "and", "Log Bayes factor")
+    return table("Pairs that depend on each other within the classes", head, rows, "sortable") if rows else ""
+
+
+def strongest_said(facts: Facts) -> str:
+    """The strongest pair in words."""
+    if not facts.asked.pairs:
+        return NOTHING
+    a, b, value = facts.asked.pairs[0]
+    return f"{brief(a.name, 40)} and {brief(b.name, 40)} ({nats(value)} nats)"

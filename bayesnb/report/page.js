@@ -1,0 +1,94 @@
+"use strict";
+// Sorts tables by a column, filters long ones by words, unfolds everything for paper. Without it the page says the same.
+(() => {
+  const LONG = 15;
+  const RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹";
+  const NUMBER = /^(?:under |over |about |[<>≤≥~≈±+])*(-?)(∞|\d[\d,]*(?:\.\d*)?(?:e[+-]?\d+)?)(?: ?× ?10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+))?(?!\p{L}|[-:/.]?\d)/iu;
+  const words = new Intl.Collator(undefined, { numeric: true });
+
+  // What a cell is sorted by; null for an empty one or a dash.
+  function said(cell) {
+    const text = (cell?.dataset.value ?? cell?.textContent ?? "").replace(/\s+/g, " ").replace(/−/g, "-").trim();
+    return /^[-–—]?$/.test(text) ? null : text;
+  }
+
+  function number(text) {
+    if (text === "Infinity" || text === "-Infinity") return Number(text);
+    const found = NUMBER.exec(text);
+    if (!found) return NaN;
+    const [, sign, digits, raised = ""] = found;
+    const power = Number(raised.replace("⁻", "-").replace(/[⁰-⁹¹²³]/g, (digit) => RAISED.indexOf(digit)));
+    const size = digits === "∞" ? Infinity : Number(digits.replace(/,/g, "")) * 10 ** power;
+    return sign ? -size : size;
+  }
+
+  // The rows in the order of a column, those without a value last.
+  function sorted(rows, place, sign, numeric) {
+    const pairs = rows.map((row) => [said(row.cells[place]), row]);
+    const compare = numeric ? (a, b) => Math.sign(number(a) - number(b)) || 0 : words.compare;
+    pairs.sort(([a], [b]) => (a === null || b === null ? (a === null) - (b === null) : sign * compare(a, b)));
+    return pairs.map(([, row]) => row);
+  }
+
+  // A header's first click sorts (numbers from the largest), its second the other way round, its third as it was.
+  function sort(head, rows) {
+    const place = head.cellIndex;
+    const values = rows.map((row) => said(row.cells[place])).filter((text) => text !== null);
+    const numeric = values.every((text) => !Number.isNaN(number(text)));
+    const turns = numeric ? ["descending", "ascending"] : ["ascending", "descending"];
+    const turn = turns[turns.indexOf(head.getAttribute("aria-sort")) + 1];
+    for (const other of head.parentNode.cells) other.removeAttribute("aria-sort");
+    if (turn) head.setAttribute("aria-sort", turn);
+    rows[0].parentNode.append(...(turn ? sorted(rows, place, turn === "ascending" ? 1 : -1, numeric) : rows));
+  }
+
+  function addSorting(table, rows) {
+    for (const head of table.tHead.rows[0].cells) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.append(...head.childNodes);
+      button.addEventListener("click", () => sort(head, rows));
+      head.append(button);
+    }
+  }
+
+  function addFilter(table, rows) {
+    const box = document.createElement("div"), label = document.createElement("label");
+    const field = document.createElement("input"), status = document.createElement("p");
+    box.className = "filter";
+    field.type = "search";
+    label.append("Show rows with", field);
+    status.setAttribute("role", "status");
+    status.setAttribute("aria-live", "polite");
+    box.append(label, status);
+    const fold = (text) => text.normalize("NFKC").toLowerCase();
+    field.addEventListener("input", () => {
+      const asked = fold(field.value).trim();
+      for (const row of rows) row.hidden = !fold(row.textContent).includes(asked);
+      const shown = rows.filter((row) => !row.hidden).length;
+      status.textContent = asked ? `${shown} of ${rows.length} rows` : "";
+    });
+    (table.closest(".wide") ?? table).before(box);
+  }
+
+  for (const table of document.querySelectorAll("table.sortable")) {
+    const rows = [...table.tBodies[0].rows];
+    if (rows.length > 1) addSorting(table, rows);
+    if (rows.length > LONG) addFilter(table, rows);
+  }
+
+  const folded = () => document.querySelectorAll("details:not([open])");
+  let unfolded = [];
+  addEventListener("beforeprint", () => (unfolded = [...folded()]).forEach((part) => (part.open = true)));
+  addEventListener("afterprint", () => unfolded.forEach((part) => (part.open = false)));
+
+  // The link to the section that is being read.
+  const links = [...document.querySelectorAll("nav a")];
+  const read = new Set();
+  const watch = new IntersectionObserver((seen) => {
+    for (const { target, isIntersecting } of seen) read[isIntersecting ? "add" : "delete"](target.getAttribute("aria-labelledby"));
+    const here = links.findLast((link) => read.has(link.hash.slice(1)));
+    for (const link of links) link === here ? link.setAttribute("aria-current", "location") : link.removeAttribute("aria-current");
+  }, { rootMargin: "0px 0px -75% 0px" });
+  document.querySelectorAll("main > section").forEach((section) => watch.observe(section));
+})();

@@ -1,0 +1,85 @@
+"""What the priors decide: predictions of held-out rows, had a prior been worth half, or twice, as many rows."""
+
+from bayesnb.report.columns import Feature
+from bayesnb.report.facts import Facts
+from bayesnb.report.markup import details, paragraph, table, text
+from bayesnb.report.words import MINUS, brief, count, fixed, percent
+from bayesnb.smoothing.strength import Change
+
+SLIGHT, LARGE = 0.01, 0.1  # changes of a probability
+FIRST = 10  # columns in a table that is open
+
+
+def sensitivity(facts: Facts) -> str:
+    """What halving and doubling the weight of the priors changes."""
+    found = facts.asked.sensitivity
+    if found is None:
+        return paragraph(text(facts.asked.why_not_sensitive))
+    lines = [("All columns together", found.columns), ("How frequent the classes are", found.classes)]
+    return (
+        paragraph(
+            "How much do the conclusions owe to the priors, and how much to the data? Here every prior is made worth "
+            "half, and then twice, as many rows as it was; it expects the same, more or less firmly. The data stay as "
+            "they are, and every row is held out.",
+            "The tables say how far a row's probabilities move at most, how many predicted classes change, and what "
+            "the log score of all rows gains.",
+        )
+        + paragraph(verdict(found.columns, facts))
+        + table(
+            "What priors of other weight change", HEAD, [line(text(name), own) for name, own in lines], "counts weights"
+        )
+        + columns(found.alone, facts)
+    )
+
+
+HEAD = (
+    "Prior of",
+    "Probability moves by",
+    "Predictions changed",
+    "Log score, half",
+    "Log score, twice",
+)
+
+
+def verdict(columns: list[Change], facts: Facts) -> str:
+    """In words: how far the probabilities move."""
+    largest, changed = max(own.largest for own in columns), max(own.changed for own in columns)
+    rows = len(facts.codes)
+    flips = "no row's predicted class" if not changed else f"the predicted class of {count(changed, 'row')} of {rows:,}"
+    moved = f"no held-out probability moves by more than {percent(largest)}, and {flips} changes"
+    if largest < SLIGHT:
+        return f"<strong>The priors hardly matter:</strong> with half or twice their weight {moved}."
+    if largest < LARGE:
+        return f"<strong>The priors matter a little:</strong> with half or twice their weight {moved}."
+    row = max(columns, key=lambda own: own.largest).row
+    return (
+        f"<strong>Some predictions lean on the priors:</strong> with half or twice their weight a held-out probability "
+        f"moves by up to {percent(largest)} (row {row:,}), and {flips} changes. More rows, or a prior that one can "
+        "give reasons for, would settle them."
+    )
+
+
+def columns(alone: list[tuple[Feature, list[Change]]], facts: Facts) -> str:
+    """One column's prior at a time."""
+    if not alone:
+        return ""
+    rows = [line(text(brief(own.name, 60)), changes) for own, changes in alone]
+    left = len(facts.columns.features) - len(alone)
+    which = "most relevant" if facts.columns.relevance is not None else "first"
+    more = paragraph(f"The {len(alone)} {which} columns were turned one by one; {left:,} others were not.")
+    found = table("One column's prior at a time", HEAD, rows, "counts weights sortable")
+    found = (
+        details(f"One column's prior at a time, {count(len(rows), 'column')}", found) if len(rows) > FIRST else found
+    )
+    return found + (more if left else "")
+
+
+def line(name: str, changes: list[Change]) -> tuple[str, ...]:
+    half, twice = changes
+    largest, changed = max(half.largest, twice.largest), max(half.changed, twice.changed)
+    return name, percent(largest), f"{changed:,}", signed(half.elpd), signed(twice.elpd)
+
+
+def signed(x: float) -> str:
+    said = fixed(abs(x), 2)
+    return "0" if said == "0.00" else (MINUS if x < 0 else "+") + said

@@ -1,0 +1,112 @@
+"""Settings of the smoothing side by side: what a stronger or a weaker prior does to the scores."""
+
+from typing import Any
+
+import numpy as np
+
+from bayesnb import figures
+from bayesnb.report.asked import DEAR
+from bayesnb.report.facts import Facts
+from bayesnb.report.markup import details, paragraph, table, text
+from bayesnb.report.words import MINUS, brief, count, fixed, number, percent
+
+PANELS = ("log score", "evidence", "calibration error")
+LETTERS = 400  # of a note, which may name a column
+
+
+def smoothing(facts: Facts) -> str:
+    """The comparison, its verdict, and what its numbers mean."""
+    found = facts.asked.smoothing
+    if found is None:
+        return paragraph(f"Settings of the priors cannot be compared here: {text(brief(asked(facts), LETTERS))}")
+    notes = "".join(f"<li>{text(brief(note, LETTERS))}</li>" for note in found.notes)
+    few = " Of so large a table only a few settings are tried." if facts.asked.cost > DEAR else ""
+    return (
+        paragraph(f"{opening(facts)} Every setting is scored on the same held-out rows, without a refit.{few}")
+        + paragraph(
+            f"<strong>{text(brief(found.verdict, LETTERS)).replace('elpd -', f'elpd {MINUS}')}</strong>",
+            own_setting(facts),
+        )
+        + f"<div class='panels'>{pictures(found)}</div>"
+        + settings(found)
+        + f"<ul class='notes'>{notes}</ul>"
+    )
+
+
+def asked(facts: Facts) -> str:
+    return facts.asked.why_no_smoothing
+
+
+def opening(facts: Facts) -> str:
+    """What is turned, in words."""
+    kinds = {own.family.dial for own in facts.columns.features}
+    if "die" in kinds:
+        return (
+            "A level or a word that a class has not shown yet is not impossible, only rare: <em>smoothing</em> says "
+            "how rare. A smoothing of l adds l to every count, which is a Dirichlet(l) prior read by its mean, or a "
+            "Dirichlet(1 + l) prior read by its mode (MAP); <em>predictive</em> plugs neither in and integrates over "
+            "the first."
+        )
+    return (
+        "These columns have no levels to be smoothed. What is turned is how strongly the prior is believed: a "
+        "smoothing of l makes it worth l times as many rows as the usual one, and 0 leaves it out."
+    )
+
+
+def own_setting(facts: Facts) -> str:
+    """How the model itself compares with the best setting."""
+    own, best = float(facts.own.sum()), facts.asked.smoothing.best
+    if best is None or not np.isfinite(own):
+        return ""
+    gap = own - best["elpd_loo"]
+    if abs(gap) < 0.05:
+        return "This model does as well as the best of them."
+    word = "below" if gap < 0 else "above"
+    return f"This model, as it is, has a log score of {fixed(own, 1)}: {fixed(abs(gap), 1)} {word} the best of them."
+
+
+def pictures(found: Any) -> str:
+    """Three pictures, each in a figure of its own, so that they find their places on any screen."""
+    axes = [figures.new_axes(2.9, 3.65) for _ in PANELS]
+    found.plot(np.array(axes))
+    said = "The {} of each setting against the smoothing. The numbers are in the table below."
+    return "".join(
+        f"<figure>{figures.svg(ax, said.format(name), f'smoothing-{n}')}</figure>"
+        for n, (ax, name) in enumerate(zip(axes, PANELS, strict=True))
+    )
+
+
+def settings(found: Any) -> str:
+    """A row for each setting."""
+    rows = [setting(own, own == found.best) for own in found.table.to_dict("records")]
+    head = (
+        "Smoothing",
+        "Estimate",
+        "Log score",
+        "Less the best",
+        "Log evidence",
+        "Accuracy",
+        "Brier",
+        "Calibration error",
+    )
+    found = table("Settings of the smoothing, held out", head, rows, "sortable counts settings")
+    return details(f"All {count(len(rows), 'setting')} in numbers", found)
+
+
+def setting(own: dict[str, Any], best: bool) -> tuple[str, ...]:
+    name = f"<strong>{own['smoothing']:g}</strong> <small>best</small>" if best else f"{own['smoothing']:g}"
+    error = "" if not np.isfinite(own["diff_se"]) or own["diff_se"] == 0 else f" ±&nbsp;{fixed(own['diff_se'], 2)}"
+    return (
+        name,
+        text(own["estimate"]),
+        score(own["elpd_loo"]),
+        ("0" if best else score(own["elpd_diff"], 2)) + error,
+        score(own["log_evidence"]),
+        percent(own["accuracy"]),
+        score(own["brier"], 3),
+        score(own["ece"], 3),
+    )
+
+
+def score(x: float, decimals: int = 1) -> str:
+    return fixed(x, decimals) if np.isfinite(x) else number(x)

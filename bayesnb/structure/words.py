@@ -1,0 +1,111 @@
+"""Which words of a block of counts speak for a class: how much more often it uses them than the other classes do.
+
+    own ~ Dirichlet(prior + counts of the class)      rest ~ Dirichlet(prior + counts of all other classes together)
+
+A word's share of either die is a Beta variate, its log ratio the difference of two independent log-Beta variates: with
+`own` from Beta(a, A - a), E[log] = psi(a) - psi(A) and Var[log] = psi'(a) - psi'(A). The interval is that of the
+difference itself, from the one's distribution function averaged over quantiles of the other: exact but for the
+quadrature's error, some 1e-6, or 1e-4 where a word may make up all of its die.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize.elementwise import find_root
+from scipy.special import betainc, betaincinv, betaln, polygamma, psi
+
+from bayesnb.families.base import Array
+from bayesnb.families.bernoulli import Beta
+from bayesnb.families.multinomial import DirichletMultinomial, MultinomialStats
+
+NODES = 128  # of the average over quantiles
+TINY = -650.0  # logs below which a Beta variate is taken from the first term of its series
+
+
+class Rivals(NamedTuple):
+    """The share of every word in a class, and in all others together: coins, `(c, k)`."""
+
+    own: Beta
+    rest: Beta
+
+    @property
+    def mean(self) -> Array:
+        """E[log own - log rest], `(c, k)`; NaN or infinite where a share is certainly 0."""
+        return _mean_log(self.own) - _mean_log(self.rest)
+
+    @property
+    def sd(self) -> Array:
+        return np.sqrt(_variance_of_log(self.own) + _variance_of_log(self.rest))
+
+
+def rivals_of(prior: DirichletMultinomial, stats: MultinomialStats) -> Rivals:
+    """Every class against the words of all others; the others' prior is their mean."""
+    before, seen = prior.concentration[:, 0], stats.counts[:, 0]
+    others = len(seen) - 1
+    rest = (before.sum(axis=0) - before) / others + seen.sum(axis=0) - seen
+    return Rivals(coins_of(before + seen), coins_of(rest))
+
+
+def coins_of(concentration: Array) -> Beta:
+    """Each word against all others of its die, `(..., k)`."""
+    return Beta(concentration, np.maximum(concentration.sum(axis=-1, keepdims=True) - concentration, 0.0))
+
+
+def ratio_interval(own: Beta, rest: Beta, prob: float) -> tuple[Array, Array]:
+    """The equal-tailed interval of log own - log rest, `(n,)` each.
+
+    Averaged are quantiles of whichever is narrower, over which the other's distribution function bends least.
+    """
+    lower, upper = np.empty(len(own)), np.empty(len(own))
+    turned = _variance_of_log(own) < _variance_of_log(rest)
+    lower[~turned], upper[~turned] = _ends(own[~turned], rest[~turned], prob)
+    low, high = _ends(rest[turned], own[turned], prob)
+    lower[turned], upper[turned] = -high, -low
+    return lower, upper
+
+
+def _ends(wide: Beta, narrow: Beta, prob: float) -> tuple[Array, Array]:
+    """The interval of log wide - log narrow."""
+    share, weights = _nodes()
+    logs = _log_quantile(narrow.a[:, None], narrow.b[:, None], share)
+
+    def gap(t: Array, at: Array, tail: Array) -> Array:
+        places = at.astype(int)
+        return _cdf_at_log(wide.a[places, None], wide.b[places, None], t[..., None] + logs[places]) @ weights - tail
+
+    def end(tail: float) -> Array:
+        far = min(tail, 1 - tail) / 4
+        low = _log_quantile(wide.a, wide.b, far) - _log_quantile(narrow.a, narrow.b, 1 - far)
+        high = _log_quantile(wide.a, wide.b, 1 - far) - _log_quantile(narrow.a, narrow.b, far)
+        each = np.arange(len(low), dtype=float)
+        return find_root(gap, (low - 1, high + 1), args=(each, np.full(len(low), tail))).x if len(low) else low
+
+    return end((1 - prob) / 2), end((1 + prob) / 2)
+
+
+def _nodes() -> tuple[Array, Array]:
+    """Of an average over (0, 1), dense at its ends, where quantiles run away: u = v**3 (10 - 15 v + 6 v**2)."""
+    nodes, weights = np.polynomial.legendre.leggauss(NODES)
+    v = (1 + nodes) / 2
+    return v**3 * (10 - 15 * v + 6 * v**2), weights / 2 * 30 * v**2 * (1 - v) ** 2
+
+
+def _mean_log(coin: Beta) -> Array:
+    return psi(coin.a) - psi(coin.a + coin.b)
+
+
+def _variance_of_log(coin: Beta) -> Array:
+    return polygamma(1, coin.a) - polygamma(1, coin.a + coin.b)
+
+
+def _log_quantile(a: Array, b: Array, share: Array | float) -> Array:
+    """The log of a Beta variate's quantile, which itself may underflow."""
+    series = (np.log(share) + np.log(a) + betaln(a, b)) / a
+    with np.errstate(divide="ignore"):
+        return np.where(series < TINY, series, np.log(betaincinv(a, b, share)))
+
+
+def _cdf_at_log(a: Array, b: Array, x: Array) -> Array:
+    """The distribution function of a Beta variate at exp(x)."""
+    series = np.exp(np.minimum(a * x - np.log(a) - betaln(a, b), 0.0))
+    return np.where(x < TINY, series, betainc(a, b, np.exp(np.minimum(x, 0.0))))

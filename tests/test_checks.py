@@ -1,0 +1,182 @@
+"""Each check of the page finds what it looks for in a table made for it, and nothing in one that is fine."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+import bayesnb as nb
+from bayesnb.report import gather
+from bayesnb.report.checks import CHECKS, Check
+from bayesnb.report.oddities import levels_apart, oddities, ranges_apart, repeated
+
+ROWS = 200
+EVIL = "<b>" + "x" * 10_000
+
+
+def table(**more: Any) -> tuple[pd.DataFrame, np.ndarray]:
+    """Columns that overlap between two classes, independent of each other."""
+    rng, y = np.random.default_rng(2), np.arange(ROWS) % 2
+    X = pd.DataFrame(
+        {
+            "size": rng.normal(y, 1.0 + y),
+            "age": rng.normal(3 - y, 2.0 - y),
+            "colour": np.array(["red", "green", "blue"])[
+                np.minimum(rng.integers(0, 3, ROWS) + y * rng.integers(0, 2, ROWS), 2)
+            ],
+        }
+    )
+    return X.assign(**more), np.array(["no", "yes"])[y]
+
+
+def checked(X: Any, y: Any, model: Any = None, test: Any = None) -> dict[str, Check]:
+    facts = gather(model or nb.NaiveBayes(), X, y, test)
+    return {check.__name__: check(facts) for check in CHECKS}
+
+
+@pytest.fixture(scope="module")
+def fine() -> dict[str, Check]:
+    X, y = table()
+    other, labels = table()
+    rng = np.random.default_rng(8)
+    shuffled = pd.DataFrame({name: other[name].to_numpy() for name in other})
+    return checked(
+        X, y, test=(shuffled.iloc[rng.permutation(ROWS)[:80]], labels[np.random.default_rng(8).permutation(ROWS)[:80]])
+    )
+
+
+@pytest.mark.parametrize("name", [check.__name__ for check in CHECKS])
+def test_a_table_that_is_fine_passes(fine: dict[str, Check], name: str) -> None:
+    assert fine[name].state == "ok", fine[name]
+    assert fine[name].what
+    assert not fine[name].advice
+
+
+def fired(found: dict[str, Check], name: str, state: str, *words: str) -> None:
+    own = found[name]
+    assert own.state == state, own
+    assert own.advice
+    for word in words:
+        assert word in own.what, own.what
+
+
+def test_a_class_of_few_rows_is_told() -> None:
+    X, y = table()
+    y = np.where(np.arange(ROWS) < 3, "rare", y)
+    fired(checked(X, y), "tiny_class", "look", "rare (3)")
+    fired(checked(X, y, nb.NaiveBayes(classes=["no", "none", "rare", "yes"])), "tiny_class", "warning", "none (0)")
+
+
+def test_rows_without_a_held_out_probability_are_told() -> None:
+    X, y = table()
+    X.loc[0, "colour"] = "a colour of its own"
+    fired(checked(X, y, nb.NaiveBayes({"colour": nb.Categorical(0.0)})), "impossible", "warning", "1 row ", "row 0")
+
+
+def test_columns_that_say_the_same_make_overconfident_probabilities() -> None:
+    X, y = table()
+    copies = {f"size {j}": X["size"] + 0.01 * np.random.default_rng(j).normal(size=ROWS) for j in range(8)}
+    found = checked(X.assign(**copies), y)
+    fired(found, "overconfident", "warning")
+    fired(found, "dependent", "look", "size")
+    assert checked(X.assign(**copies), y, nb.NaiveBayes(temper="loo"))["overconfident"].state == "ok"
+
+
+def test_a_column_that_gives_the_class_away_is_told() -> None:
+    X, y = table()
+    fired(checked(X.assign(leak=np.where(y == "yes", 7.0, 1.0)), y), "separated", "warning", "leak")
+    coded = np.where(y == "yes", np.array(["a", "b"])[np.arange(ROWS) % 4 // 2], "c")
+    fired(checked(X.assign(code=coded), y), "separated", "warning", "code")
+
+
+def test_a_column_that_gives_one_of_three_classes_away_is_told_by_the_classs_name() -> None:
+    X, y = table()
+    y = np.where(np.arange(ROWS) % 5 == 0, "third", y)
+    fired(checked(X.assign(leak=np.where(y == "third", 50.0, X["size"])), y), "separated", "look", "leak (third)")
+
+
+def test_a_column_that_numbers_or_names_the_rows_is_told() -> None:
+    X, y = table()
+    fired(checked(X.assign(number=np.arange(ROWS)), y), "identifiers", "warning", "number")
+    fired(checked(X.assign(name=[f"row {i}" for i in range(ROWS)]), y), "identifiers", "warning", "name")
+
+
+def test_a_column_of_rare_levels_will_bring_new_ones() -> None:
+    X, y = table()
+    rare = [f"level {i}" if i % 4 == 0 else "usual" for i in range(ROWS)]
+    fired(checked(X.assign(place=rare), y), "new_levels", "look", "place (25")
+
+
+def test_levels_that_only_a_test_table_has_are_told() -> None:
+    X, y = table()
+    other = X.assign(colour=np.where(np.arange(ROWS) < 30, "mauve", X["colour"]))
+    with pytest.warns(nb.UnseenLevelWarning):
+        found = checked(X, y, test=(other, y))
+    fired(found, "new_levels", "look", "colour (30 cells)")
+
+
+def test_a_test_table_from_elsewhere_is_told() -> None:
+    X, y = table()
+    fired(checked(X, y, test=(X.assign(size=X["size"] + 6), y)), "shifted", "warning", "less usual")
+    facts = gather(nb.NaiveBayes(), X, y, (X, y))
+    own = nb.NaiveBayes().fit(X, y).loo(X, y, target="joint")
+    mean, test, _ = facts.odd.shift
+    assert test == pytest.approx(nb.NaiveBayes().fit(X, y).log_density(X).mean())
+    assert mean > own.elpd / ROWS  # p(x) is more than p(x, y)
+
+
+def test_columns_of_which_nothing_can_be_learnt_are_told() -> None:
+    X, y = table(same=1.0, none=np.nan)
+    fired(checked(X, y), "empty", "look", "same (constant)", "none (all missing)")
+
+
+def test_levels_that_are_the_same_in_all_classes_want_an_endless_prior() -> None:
+    y = np.repeat(["a", "b"], 60)
+    X = pd.DataFrame({"die": np.tile(["x", "y", "z"], 40)})
+    fired(checked(X, y), "boundary", "look", "concentration")
+
+
+def test_copied_rows_are_told_where_they_are_no_chance() -> None:
+    X, y = table()
+    twice = pd.concat([X, X.iloc[:20]], ignore_index=True)
+    fired(checked(twice, np.concatenate([y, y[:20]])), "copies", "look", "20 rows", "row 200")
+    few = pd.DataFrame({"flag": np.arange(ROWS) % 3 == 0})
+    assert checked(few, y)["copies"].state == "ok"
+
+
+def test_a_check_says_shortly_what_has_endless_names() -> None:
+    X, y = table(**{EVIL: 1.0})
+    own = checked(X, y)["empty"]
+    assert len(own.what) < 200
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+def test_repeated_rows_are_those_that_numpy_finds(make: Any) -> None:
+    rng = np.random.default_rng(0)
+    x, codes = rng.integers(0, 3, (300, 4)).astype(float), rng.integers(0, 2, 300)
+    _, first = np.unique(np.column_stack([x, codes]), axis=0, return_index=True)
+    np.testing.assert_array_equal(repeated([make(x)], codes), np.setdiff1d(np.arange(300), first))
+
+
+def test_missing_cells_and_both_zeros_are_the_same_in_repeated_rows() -> None:
+    x = np.array([[np.nan, 0.0], [-np.nan, -0.0], [0.0, np.nan]])
+    assert repeated([x], np.zeros(3, int)).tolist() == [1]
+
+
+@pytest.mark.parametrize("apart", [ranges_apart, levels_apart])
+def test_a_separation_that_chance_could_make_is_none(apart: Any) -> None:
+    few, many = np.array([0, 0, 1, 1]), np.repeat([0, 1], 30)
+    assert apart(few, few, 10) == ()
+    assert apart(many, many, 10) == (0, 1)
+    mixed = many.copy()
+    mixed[0] = 1
+    assert apart(mixed, many, 10) == ()
+
+
+def test_a_class_between_two_others_is_apart_by_its_range() -> None:
+    codes = np.repeat([0, 1, 0], 20)
+    x = np.concatenate([np.arange(20), np.arange(100, 120), np.arange(200, 220)]).astype(float)
+    assert oddities(x, codes, False, 2).apart == (1,)
+    assert oddities(np.where(np.arange(60) == 0, np.nan, x), codes, False, 2).known == 59
