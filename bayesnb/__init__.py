@@ -28,7 +28,9 @@ _HOME = {
     "compare": "criticism.comparison",
     "dependence": "criticism.dependence",
     "relevance": "criticism.relevance",
+    "load": "loading",
     "plot_calibration": "figures",
+    "plot_confusion": "figures",
     "plot_dependence": "figures",
     "BoundaryWarning": "criticism.tuning",
     "SmoothingComparison": "criticism.smoothing",
@@ -36,6 +38,7 @@ _HOME = {
     "tune": "criticism.tuning",
     "plot_nomogram": "figures",
     "plot_relevance": "figures",
+    "plot_uncertainty": "figures",
     "plot_waterfall": "figures",
 }
 
@@ -67,10 +70,13 @@ if TYPE_CHECKING:
     from bayesnb.families import NormalInverseGamma as NormalInverseGamma
     from bayesnb.families import Poisson as Poisson
     from bayesnb.figures import plot_calibration as plot_calibration
+    from bayesnb.figures import plot_confusion as plot_confusion
     from bayesnb.figures import plot_dependence as plot_dependence
     from bayesnb.figures import plot_nomogram as plot_nomogram
     from bayesnb.figures import plot_relevance as plot_relevance
+    from bayesnb.figures import plot_uncertainty as plot_uncertainty
     from bayesnb.figures import plot_waterfall as plot_waterfall
+    from bayesnb.loading import load as load
     from bayesnb.schema import UnseenLevelWarning as UnseenLevelWarning
     from bayesnb.uncertainty.draws import DrawnWarning as DrawnWarning
 

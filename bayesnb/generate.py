@@ -105,7 +105,7 @@ def _lengths(said: Any, words: Array, rows: Array, codes: Array, rng: Generator)
     Words and rows count by their weights, and stay in step when stats are added, taken away or scaled.
     """
     if said is not None:
-        return np.broadcast_to(np.asarray(said), codes.shape)
+        return np.broadcast_to(np.asarray(said).astype(np.int64), codes.shape)
     seen = PoissonStats(rows[:, None], words, np.zeros_like(words))
     belief = Poisson().belief(seen).update(seen)
     return belief[codes].sample(rng).sample(rng)[:, 0].astype(np.int64)

@@ -40,6 +40,15 @@ Unseen = dict[Hashable, Counter]
 class UnseenLevelWarning(UserWarning):
     """Cells hold levels that training never saw; they were left out, for all classes alike."""
 
+    unseen: "Unseen"  # how often each of them occurs, column by column
+
+    @classmethod
+    def of(cls, unseen: "Unseen") -> Self:
+        """The warning that names them all."""
+        warning = cls(f"{_told(unseen)} The cells are left out, for all classes alike.")
+        warning.unseen = unseen
+        return warning
+
 
 @dataclass(frozen=True, eq=False)
 class Block:
@@ -195,8 +204,7 @@ class Schema:
                 raise ValueError(f"{_told(unseen)} {advice}")
             quiet |= unseen
         if quiet:
-            message = f"{_told(quiet)} The cells are left out, for all classes alike."
-            warnings.warn(message, UnseenLevelWarning, skip_file_prefixes=(HERE,))  # it is the caller's line
+            warnings.warn(UnseenLevelWarning.of(quiet), skip_file_prefixes=(HERE,))  # it is the caller's line
 
     def start(self, die: ClassDie, stats: ProductStats) -> Model:
         """A model of the first rows; priors may take their scale from them."""

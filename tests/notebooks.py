@@ -33,6 +33,7 @@ CONFIG = """
 c = get_config()
 c.InlineBackend.figure_formats = {"retina"}
 c.HistoryManager.enabled = False
+c.InteractiveShell.colors = "nocolor"
 c.IPKernelApp.log_level = "ERROR"
 """
 METADATA = {

@@ -1,26 +1,79 @@
-"""The command line: data on stdout, talk on stderr, codes 0, 1 and 2, and whole files only."""
+"""The command line: data on stdout, talk on stderr, codes 0, 1, 2 and 130, and whole files only."""
 
+import argparse
+import json
+import re
+import resource
+import shlex
+import signal
 import subprocess
 import sys
+from io import BytesIO
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
+import pandas as pd
 import pytest
 
+import bayesnb
+from bayesnb import (
+    Bernoulli,
+    Beta,
+    Categorical,
+    Dirichlet,
+    Gaussian,
+    Multinomial,
+    NaiveBayes,
+    NormalInverseGamma,
+    Poisson,
+)
 from bayesnb.cli import main
-from bayesnb.datasets import EXAMPLES, path
+from bayesnb.cli.parser import arguments
+from bayesnb.cli.problems import in_options, quoted
+from bayesnb.datasets import EXAMPLES, dogs, path, penguins
+from bayesnb.table import read_file
 
-HEAVY = ("numpy", "pandas", "matplotlib", "sklearn", "numba")
+HEAVY = ("numpy", "pandas", "matplotlib", "sklearn", "numba", "scipy")
+RUN = [sys.executable, "-m", "bayesnb"]
+COMMANDS = ("report", "fit", "predict", "compare", "data", "completion")
+SMALL = "a,b,y\n1,x,u\n2,z,v\n3,x,u\n4,z,v\n"
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(Path(bayesnb.__file__).parent.parent))  # other processes test the same code
     return tmp_path
 
 
-def write(name: str, text: str) -> str:
-    Path(name).write_text(text, encoding="utf-8")
+@pytest.fixture
+def penguin_file() -> str:
+    return write("penguins.csv", path("penguins").read_text(encoding="utf-8"))
+
+
+def write(name: str, text: str | bytes) -> str:
+    Path(name).write_bytes(text if isinstance(text, bytes) else text.encode())
     return name
+
+
+def ran(*words: str) -> subprocess.CompletedProcess:
+    return subprocess.run([*RUN, *words], capture_output=True, check=False, text=True)
+
+
+def fitted(name: str, *words: str, target: str = "y") -> NaiveBayes:
+    assert main(["fit", name, "--target", target, "-o", "model.bnb", *words]) == 0
+    return bayesnb.load("model.bnb")
+
+
+def answers(capsys: pytest.CaptureFixture, *words: str) -> pd.DataFrame:
+    capsys.readouterr()
+    assert main(["predict", "model.bnb", *words]) == 0
+    out = write("answers.out", capsys.readouterr().out)
+    return read_file(out, kinds={"predicted": "text"})
+
+
+# Reports
 
 
 def test_report_without_a_table_is_about_the_penguins(folder: Path, capsys: pytest.CaptureFixture) -> None:
@@ -29,6 +82,7 @@ def test_report_without_a_table_is_about_the_penguins(folder: Path, capsys: pyte
     assert said.out == ""
     assert said.err.splitlines()[-1] == "Wrote report.html"
     assert "accuracy 98.3" in said.err
+    assert "warning" not in said.err
     html = (folder / "report.html").read_text(encoding="utf-8")
     assert "Predicting species" in html
     assert "The column year says when a penguin was measured" in html
@@ -36,81 +90,320 @@ def test_report_without_a_table_is_about_the_penguins(folder: Path, capsys: pyte
     assert [file.name for file in folder.iterdir()] == ["report.html"]
 
 
-@pytest.mark.parametrize(("name", "mark"), [("dogs.csv", ","), ("dogs.tsv", "\t")])
-def test_report_reads_the_users_table(name: str, mark: str, folder: Path) -> None:
-    write(name, path("dogs").read_text(encoding="utf-8").replace(",", mark))
-    assert main(["report", name, "--target", "breed", "-o", "out.html"]) == 0
+def test_report_reads_the_users_table_and_scores_the_test(folder: Path, capsys: pytest.CaptureFixture) -> None:
+    dogs().to_parquet("dogs.parquet")
+    write(
+        "later.csv", "weight,extra,breed,height,curled_tail\n30,1,Labradoodle,40.5,true\n16,1,English cocker,,false\n"
+    )
+    words = ["report", "dogs.parquet", "--target", "breed", "--test", "later.csv", "-o", "out.html"]
+    assert main(words) == 0
     html = (folder / "out.html").read_text(encoding="utf-8")
     assert "Predicting breed" in html
-    assert name in html
+    assert "dogs.parquet" in html
     assert str(folder) not in html
+    write("wrong.csv", "weight,breed,curled_tail\n30,Labradoodle,true\n")
+    assert main([*words[:5], "wrong.csv"]) == 1
+    assert "wrong.csv lacks the column 'height' of the table that is learnt from" in capsys.readouterr().err
+    write("wrong.csv", "weight,breed,curled_tail,height\n30,Pug,true,1\n")
+    assert main([*words[:5], "wrong.csv"]) == 1
+    assert "wrong.csv: the labels 'Pug' in column 'breed' were never learnt" in capsys.readouterr().err
 
 
-def test_labels_that_are_missing_are_counted(folder: Path, capsys: pytest.CaptureFixture) -> None:
-    assert main(["report", "--target", "sex"]) == 1
+def test_levels_of_the_test_that_were_never_learnt_are_told(capsys: pytest.CaptureFixture) -> None:
+    write("t.csv", SMALL)
+    write("later.csv", SMALL.replace("x", "new"))
+    assert main(["report", "t.csv", "--target", "y", "--test", "later.csv", "-q"]) == 0
     said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert "'sex': 11 of 344 labels are missing, first at row 3. Drop those rows" in said
-    assert not list(folder.iterdir())
+    assert said.count("does not know") == said.count("\n") == 1
+    assert "'new'" in said
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (["report", "none.csv", "--target", "a"], "none.csv: No such file"),
-        (["report", "one.csv", "--target", "nowhere"], "has no column 'nowhere'; it has 'a', 'b'"),
-        (["report", "empty.csv", "--target", "a"], "empty.csv: "),
-        (["report", "odd.csv", "--target", "a"], "odd.csv: "),
-        (["report", "header.csv", "--target", "a"], "0 sample(s)"),
-        (["report", "one.xlsx", "--target", "a"], "only .csv and .tsv"),
-        (["report", "real.csv", "--target", "a"], "Unknown label type"),
-    ],
-)
-def test_a_job_that_fails_says_why_in_one_line(
-    words: list[str], told: str, folder: Path, capsys: pytest.CaptureFixture
-) -> None:
-    write("one.csv", "a,b\nx,1\ny,2\n")
-    write("empty.csv", "")
-    write("odd.csv", 'a,b\nx,1\ny,2,3\n"')
-    write("header.csv", "a,b\n")
-    write("real.csv", "a,b\n0.1,1\n0.2,2\n0.7,3\n")
-    before = set(folder.iterdir())
-    assert main(words) == 1
+def test_a_page_may_go_to_stdout(capsys: pytest.CaptureFixture) -> None:
+    assert main(["report", "-o", "-"]) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith("<!doctype html>")
+    assert "Wrote the page to stdout" in said.err
+
+
+# Models
+
+
+def test_a_model_from_the_command_line_is_that_of_python(penguin_file: str, capsys: pytest.CaptureFixture) -> None:
+    model = fitted(penguin_file, "--family", "year=drop", target="species")
+    table = penguins().drop(columns="year")
+    X, y = table.drop(columns="species"), table["species"]
+    own = NaiveBayes().fit(X, y)
+    assert model.log_evidence_ == own.log_evidence_
+    np.testing.assert_array_equal(model.predict_proba(X), own.predict_proba(X))
     said = capsys.readouterr()
     assert said.out == ""
-    assert said.err.splitlines()[-1].startswith("bayesnb: ")
-    assert told in said.err
-    assert "Traceback" not in said.err
+    assert "344 rows, 3 classes of species: Adelie 152, Chinstrap 68, Gentoo 124" in said.err
+    assert re.search(r"categorical +island, sex\n", said.err)
+    assert re.search(r"gaussian +bill_length_mm, bill_depth_mm, flipper_length_mm, body_mass_g\n", said.err)
+    loo = own.loo(X, y)
+    assert f"log score {loo.elpd:.2f} ± {loo.se:.2f}" in said.err
+
+
+def test_the_score_is_that_of_the_estimate_and_the_temper(capsys: pytest.CaptureFixture) -> None:
+    write("small.csv", SMALL)
+    model = fitted("small.csv", "--estimate", "mean", "--temper", "0.5", "--class-prior", "u=0.3,v=0.7")
+    loo = NaiveBayes(estimate="mean", temper=0.5, class_prior={"u": 0.3, "v": 0.7})
+    frame = read_file("small.csv")
+    loo = loo.fit(frame[["a", "b"]], frame["y"]).loo(frame[["a", "b"]], frame["y"])
+    assert f"log score {loo.elpd:.2f}" in capsys.readouterr().err
+    assert (model.temper_, model.estimate) == (0.5, "mean")
+
+
+@pytest.mark.parametrize("second", ["csv", "parquet"])
+def test_several_tables_are_one(second: str, penguin_file: str) -> None:
+    whole = fitted(penguin_file, target="species")
+    first, rest = penguins().iloc[:200], penguins().iloc[200:, ::-1]
+    first.to_csv("one.csv", index=False)
+    rest.to_csv("two.csv", index=False)
+    rest.to_parquet("two.parquet", index=False)
+    both = fitted("one.csv", f"two.{second}", target="species")
+    assert both.log_evidence_ == pytest.approx(whole.log_evidence_, rel=1e-12)
+    assert [*both.feature_names_in_] == [*whole.feature_names_in_]
+
+
+def test_a_zero_in_one_table_makes_text_of_all(capsys: pytest.CaptureFixture) -> None:
+    write("one.csv", "zip,y\n123,u\n456,v\n")
+    write("two.csv", "y,zip\nu,007\n")
+    model = fitted("one.csv", "two.csv")
+    assert [*model.schema_.blocks[0].levels[0]] == ["007", "123", "456"]
+
+
+def test_tables_with_other_columns_are_told_apart(capsys: pytest.CaptureFixture) -> None:
+    write("one.csv", SMALL)
+    write("two.csv", SMALL.replace("b", "c", 1))
+    assert main(["fit", "one.csv", "two.csv", "--target", "y", "-o", "m.bnb"]) == 1
+    assert "two.csv lacks 'b' and also has 'c', unlike one.csv" in capsys.readouterr().err
+
+
+FAMILIES = [
+    (["a=poisson"], {"a": Poisson(), "b": Categorical()}),
+    (["a=categorical"], {"a": Categorical(), "b": Categorical()}),
+    (["categorical"], {"a": Categorical(), "b": Categorical(), "c": Categorical()}),
+    (["b=drop"], {"b": None}),
+    (["a,c=multinomial", "b=drop"], {("a", "c"): Multinomial(), "b": None}),
+    (["multinomial", "b=drop"], {("a", "c"): Multinomial(), "b": None}),
+    (["?=categorical", "c=poisson"], {"a": Categorical(), "b": Categorical(), "c": Poisson()}),
+    (["[ac]=poisson"], {"a": Poisson(), "c": Poisson()}),
+]
+
+
+def as_text(frame: pd.DataFrame, families: dict) -> pd.DataFrame:
+    """The table as the command line reads it for these families: levels are text."""
+    levels = [name for name, family in families.items() if isinstance(family, Categorical)]
+    return frame.astype(dict.fromkeys(levels, str))
+
+
+@pytest.mark.parametrize(("said", "families"), FAMILIES, ids=lambda own: " ".join(own) if isinstance(own, list) else "")
+def test_families_are_those_of_python(said: list[str], families: dict) -> None:
+    write("t.csv", "a,b,c,y\n1,x,0,u\n2,z,3,v\n3,x,1,u\n4,z,1,v\n")
+    model = fitted("t.csv", *(word for one in said for word in ("--family", one)))
+    frame = as_text(read_file("t.csv"), families)
+    own = NaiveBayes(families).fit(frame[["a", "b", "c"]], frame["y"])
+    assert model.log_evidence_ == pytest.approx(own.log_evidence_, rel=1e-12)
+    assert model.families_.keys() == own.families_.keys()
+
+
+NORMAL = NormalInverseGamma(mean=2, count=1, shape=2, scale=3)
+PRIORS = [
+    (["0.5"], {"a": Gaussian(), "b": Categorical(0.5), "f": Bernoulli(0.5)}),
+    (["b=0.5"], {"b": Categorical(0.5)}),
+    (["Dirichlet(0.2)", "f=Beta(1, 3)"], {"b": Categorical(0.2), "f": Bernoulli(Beta(1, 3))}),
+    (["b=Dirichlet([1, 2])"], {"b": Categorical(Dirichlet([1, 2]))}),
+    (["2", "Beta(a=1, b=3)"], {"b": Categorical(2.0), "f": Bernoulli(Beta(1, 3))}),
+    (["a=NormalInverseGamma(mean=2, count=1, shape=2, scale=3)"], {"a": Gaussian(NORMAL)}),
+    (["NormalInverseGamma(2, 1, 2, 3)"], {"a": Gaussian(NORMAL)}),
+    (
+        ["?=0.1", "a=NormalInverseGamma(2, 1, 2, 3)"],
+        {"a": Gaussian(NORMAL), "b": Categorical(0.1), "f": Bernoulli(0.1)},
+    ),
+]
+
+
+@pytest.mark.parametrize(("said", "families"), PRIORS, ids=lambda own: " ".join(own) if isinstance(own, list) else "")
+def test_priors_are_those_of_python(said: list[str], families: dict) -> None:
+    write("t.csv", "a,b,f,y\n1,x,true,u\n2,z,false,v\n3,x,true,u\n4,z,true,v\n")
+    model, frame = fitted("t.csv", *(word for one in said for word in ("--prior", one))), read_file("t.csv")
+    own = NaiveBayes(families).fit(frame[["a", "b", "f"]], frame["y"])
+    assert model.log_evidence_ == pytest.approx(own.log_evidence_, rel=1e-12)
+
+
+def test_names_with_commas_quotes_and_equals_signs_can_be_said(capsys: pytest.CaptureFixture) -> None:
+    write("t.csv", '"a,b","say ""x""",c=d,y\n1,2,3,u\n2,3,4,v\n0,1,1,u\n')
+    model = fitted("t.csv", "--family", '"a,b","say ""x""",c=d=poisson', "--prior", "c=d=Gamma(2, 1)")
+    assert {type(family) for family in model.families_.values()} == {Poisson}
+    assert model.families_["c=d"].prior.shape == 2
+    for name in ("a,b", 'say "x"', "it's", "plain", "two words"):
+        (word,) = shlex.split(quoted(name))
+        said = arguments().parse_args(["fit", "t", "--target", "y", "-o", "m", "--family", f"{word}=drop"])
+        assert said.family[0].names == (name,)
+
+
+def test_labels_are_text_unless_they_are_integers(capsys: pytest.CaptureFixture) -> None:
+    for labels, classes in ((["1", "2"], [1, 2]), (["01", "2"], ["01", "2"]), (["true", "False"], ["False", "true"])):
+        write("t.csv", "a,y\n" + "".join(f"{n},{labels[n % 2]}\n" for n in range(6)))
+        assert fitted("t.csv").classes_.tolist() == classes
+    model = fitted("t.csv", "--class-prior", "False=0.5,true=0.5")
+    assert model.class_prior_.mean().tolist() == [0.5, 0.5]
+    write("t.csv", "a,y\n1,1\n2,2\n3,1\n")
+    assert fitted("t.csv", "--class-prior", "1=0.25,2=0.75").class_prior_.mean().tolist() == [0.25, 0.75]
+
+
+def test_columns_that_are_most_likely_no_features_are_told(capsys: pytest.CaptureFixture) -> None:
+    rows = [f"{n},n{n},2020-01-{n % 28 + 1:02d},{n if n else 'none'},{'uv'[n % 2]}" for n in range(40)]
+    write("t.csv", "\n".join(["row,name,day,age,y", *rows]))
+    fitted("t.csv")
+    said = capsys.readouterr().err
+    assert "column 'row' counts the rows. Leave it out: --family row=drop" in said
+    assert "column 'name' has another level in each of 40 rows: most likely it names them" in said
+    assert "column 'day' holds dates, which are read as 28 levels" in said
+    assert "as 1 of 40 cells are no numbers; the first is 'none' in line 2" in said
+    assert said.count("warning") == 4
+    fitted("t.csv", "--family", "row,name=drop", "--family", "day=categorical", "--missing", ",NA,NaN,?,none")
+    assert "warning" not in capsys.readouterr().err
+    pd.DataFrame({"day": pd.date_range("2020", periods=4), "a": [1, 2, 3, 4], "y": list("uvuv")}).to_parquet(
+        "t.parquet"
+    )
+    fitted("t.parquet")
+    assert "column 'day' holds dates" in capsys.readouterr().err
+
+
+# Predictions
+
+
+def test_predictions_are_those_of_the_model(penguin_file: str, capsys: pytest.CaptureFixture) -> None:
+    model = fitted(penguin_file, target="species")
+    found = answers(capsys, penguin_file)
+    X = penguins().drop(columns="species")
+    assert [*found] == ["predicted", "p_Adelie", "p_Chinstrap", "p_Gentoo"]
+    np.testing.assert_array_equal(found.drop(columns="predicted"), model.predict_proba(X))
+    assert found["predicted"].tolist() == model.predict(X).tolist()
+
+
+def test_intervals_are_those_of_the_model(penguin_file: str, capsys: pytest.CaptureFixture) -> None:
+    model = fitted(penguin_file, target="species")
+    law = model.predict_interval(penguins().drop(columns="species").iloc[:9], 0.5, "fixed")
+    write("some.csv", "".join(Path(penguin_file).read_text().splitlines(keepends=True)[:10]))
+    found = answers(capsys, "some.csv", "--interval", "--prob", "0.5", "--rows", "fixed")
+    for prefix, name in (("p", "probability"), ("lower", "lower"), ("upper", "upper")):
+        np.testing.assert_array_equal(found[[f"{prefix}_{label}" for label in model.classes_]], law[name].values)
+    one, two = (answers(capsys, "some.csv", "--interval", "--method", "draws", "--seed", seed) for seed in "12")
+    again = answers(capsys, "some.csv", "--interval", "--method", "draws", "--seed", "1")
+    pd.testing.assert_frame_equal(one, again)
+    assert not one.equals(two)
+
+
+def test_columns_are_found_by_name_and_read_as_they_were_learnt(capsys: pytest.CaptureFixture) -> None:
+    write("t.csv", "zip,age,ok,y\n00123,3,true,u\n12345,4,false,v\n12345,5,true,u\n00123,6,false,v\n")
+    model = fitted("t.csv")
+    write("new.csv", "ok,other,age,zip\n1,x,3.5,12345\n0,,?,12345\n")
+    X = pd.DataFrame({"zip": ["12345"] * 2, "age": [3.5, np.nan], "ok": [True, False]})
+    found = answers(capsys, "new.csv")
+    np.testing.assert_array_equal(found[["p_u", "p_v"]], model.predict_proba(X))
+    pd.DataFrame({"zip": [12345] * 2, "ok": [True, False], "age": ["3.5", None]}).to_parquet("new.parquet")
+    pd.testing.assert_frame_equal(answers(capsys, "new.parquet"), found)
+    assert capsys.readouterr().err == ""
+
+
+def test_levels_that_are_numbers_in_the_model_are_looked_up_as_such(capsys: pytest.CaptureFixture) -> None:
+    X = pd.DataFrame({"dose": [1, 2, 1, 3], "gone": [1, 2, 3, 4]})
+    model = NaiveBayes({"dose": Categorical(), "gone": None}).fit(X, [7, 7, 8, 8])
+    model.save("model.bnb")
+    write("new.csv", "dose\n1\n3.0\n\n?\n")
+    found = answers(capsys, "new.csv")
+    new = pd.DataFrame({"dose": [1, 3, np.nan], "gone": np.nan})
+    np.testing.assert_array_equal(found[["p_7", "p_8"]], model.predict_proba(new))
+    assert found["predicted"].tolist() == ["7", "8", "7"]
+
+
+def test_a_model_of_an_array_takes_columns_by_their_place(capsys: pytest.CaptureFixture) -> None:
+    X = np.array([[0.0, 1.0], [1.0, 3.0], [2.0, 2.0], [5.0, 0.0]])
+    model = NaiveBayes().fit(X, list("uvuv"))
+    model.save("model.bnb")
+    write("new.csv", "p,q\n0.5,1\n2,\n")
+    found = answers(capsys, "new.csv")
+    np.testing.assert_array_equal(found[["p_u", "p_v"]], model.predict_proba([[0.5, 1.0], [2.0, np.nan]]))
+    write("new.csv", "p\n0.5\n")
+    assert main(["predict", "model.bnb", "new.csv"]) == 1
+    assert "new.csv has 1 columns, and the model 2 without names" in capsys.readouterr().err
+
+
+def test_new_levels_are_told_once_however_long_the_table(capsys: pytest.CaptureFixture) -> None:
+    write("t.csv", SMALL)
+    fitted("t.csv")
+    write("new.csv", "a,b\n" + "1,x\n2,new\n3,newer\n" * 15_000)
+    capsys.readouterr()
+    assert main(["predict", "model.bnb", "new.csv", "-o", "out.csv"]) == 0
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 2
+    assert "'new' (15000 times), 'newer' (15000 times)" in said[0]
+    assert said[1] == "Wrote out.csv: 45,000 rows"
+    assert len(read_file("out.csv")) == 45_000
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.tsv", "out.csv.gz", "out.jsonl", "out.parquet", "out.feather"])
+def test_answers_beside_the_table_are_the_same_in_every_format(name: str, capsys: pytest.CaptureFixture) -> None:
+    write("t.csv", SMALL)
+    model = fitted("t.csv")
+    write("new.csv", "id,b,a\n007,x,1.50\n008,?,\n")
+    assert main(["predict", "model.bnb", "new.csv", "--append", "-o", name]) == 0
+    found = read_file(name, kinds={"id": "text", "a": "number"})
+    assert [*found] == ["id", "b", "a", "predicted", "p_u", "p_v"]
+    assert found["id"].tolist() == ["007", "008"]
+    assert found["a"].tolist()[0] == 1.5
+    assert found["b"].isna().tolist() == [False, True]
+    X = pd.DataFrame({"a": [1.5, np.nan], "b": ["x", None]})
+    np.testing.assert_array_equal(found[["p_u", "p_v"]], model.predict_proba(X))
+    if name == "out.csv":
+        assert Path(name).read_text().splitlines()[1].startswith("007,x,1.50,u,")
+    assert main(["predict", "model.bnb", name, "--append", "-o", "again.csv"]) == 1
+    assert f"{name} has a column 'predicted' already" in capsys.readouterr().err
+
+
+def test_an_interval_is_not_shown_around_a_point_estimate(capsys: pytest.CaptureFixture) -> None:
+    write("t.csv", SMALL)
+    fitted("t.csv", "--estimate", "mean")
+    assert main(["predict", "model.bnb", "t.csv", "--interval"]) == 1
+    assert "it predicts by the estimate 'mean', and an interval is about the posterior" in capsys.readouterr().err
+
+
+def test_a_row_that_cannot_be_predicted_leaves_no_answers(folder: Path, capsys: pytest.CaptureFixture) -> None:
+    write("t.csv", SMALL)
+    fitted("t.csv")
+    write("new.csv", "a,b\n" + "1,x\n" * 40_000 + "abc,x\n")
+    before = set(folder.iterdir())
+    for goal in ("out.csv", "-"):
+        capsys.readouterr()
+        assert main(["predict", "model.bnb", "new.csv", "-o", goal]) == 1
+        said = capsys.readouterr()
+        assert said.out == ""
+        assert "new.csv, line 40002, column 'a': 'abc' is no number" in said.err
     assert set(folder.iterdir()) == before
 
 
-def test_debug_shows_the_traceback() -> None:
-    with pytest.raises(FileNotFoundError):
-        main(["report", "none.csv", "--target", "a", "--debug"])
+# Comparisons and examples
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        [],
-        ["rapport"],
-        ["report", "--nonsense"],
-        ["report", "table.csv"],
-        ["report", "-o", "."],
-        ["report", "-o", "no/such/folder/report.html"],
-        ["data", "cats"],
-    ],
-)
-def test_bad_usage_is_2(words: list[str], capsys: pytest.CaptureFixture) -> None:
-    assert main(words) == 2
+def test_compare_writes_the_table_of_python(penguin_file: str, capsys: pytest.CaptureFixture) -> None:
+    words = ["compare", penguin_file, "--target", "species", "--smoothing", "0.1,1", "--estimates", "map,predictive"]
+    assert main(words) == 0
     said = capsys.readouterr()
-    assert said.out == ""
-    assert said.err
-
-
-def test_help_is_0_and_has_examples(capsys: pytest.CaptureFixture) -> None:
-    assert main(["--help"]) == 0
-    assert "bayesnb report customers.csv --target churned" in capsys.readouterr().out
+    table = penguins()
+    own = bayesnb.compare_smoothing(
+        NaiveBayes(), table.drop(columns="species"), table["species"], (0.1, 1), ("map", "predictive")
+    )
+    found = read_file(write("found.csv", said.out))
+    assert [*found] == [*own.table]
+    for name in own.table:
+        assert found[name].tolist() == own.table[name].tolist()
+    assert own.verdict in said.err
+    assert main([*words, "-o", "found.parquet", "--quiet"]) == 0
+    assert capsys.readouterr() == ("", "")
+    pd.testing.assert_frame_equal(read_file("found.parquet"), own.table.reset_index(drop=True), check_dtype=False)
 
 
 def test_data_lists_and_writes_the_examples(capsys: pytest.CaptureFixture) -> None:
@@ -118,47 +411,432 @@ def test_data_lists_and_writes_the_examples(capsys: pytest.CaptureFixture) -> No
     assert [line.split("\t")[0] for line in capsys.readouterr().out.splitlines()] == [*EXAMPLES]
     assert main(["data", "penguins"]) == 0
     assert capsys.readouterr().out == path("penguins").read_text(encoding="utf-8")
+    for name in ("p.csv", "p.parquet", "p.csv.gz"):
+        assert main(["data", "penguins", "-o", name]) == 0
+        pd.testing.assert_frame_equal(read_file(name), penguins())
 
 
-def test_a_page_that_cannot_be_finished_leaves_the_old_one(
+# What goes wrong
+
+BAD_TABLES = {
+    "none.csv": (None, "No such file"),
+    "empty.csv": ("", "it is empty"),
+    "header.csv": ("a,b,y\n", "a header and no rows"),
+    "ragged.csv": ("a,b,y\n1,x,u\n2,z\n", "ragged.csv, line 3: it has 2 fields, and the header has 3"),
+    "binary.csv": (bytes(range(256)), "it is no text"),
+    "latin.csv": ("a,b,y\n1,é,u\n".encode("latin-1"), "latin.csv, line 2: byte 3"),
+    "twice.csv": ("a,a,y\n1,x,u\n", "the column 'a' twice"),
+}
+BAD_TO_LEARN = {
+    "other.csv": ("a,b,Y\n1,x,u\n", "the table has no column 'y'; did you mean 'Y'?"),
+    "gaps.csv": ("a,b,y\n1,x,u\n2,z,\n3,x,v\n", "column 'y': 1 of 3 labels are missing, first at row 1. Drop those"),
+    "one.csv": ("a,b,y\n1,x,u\n2,z,u\n", "has one class only, 'u' in all 2 rows"),
+    "blank.csv": ("a,b,y\n,x,u\n?,z,v\n", "column 'a' is empty: all 2 cells are missing"),
+    "alone.csv": ("y\nu\nv\n", "no column is left to learn from"),
+    "real.csv": ("a,y\n1,0.1\n2,0.2\n3,0.7\n", "the labels in column 'y' are real numbers"),
+    "inf.csv": ("a,y\ninf,u\n2,v\n", "column 'a': a number is infinite"),
+}
+BAD_TO_PREDICT = {
+    "lacks.csv": ("y,b\nu,x\n", "lacks.csv lacks the column 'a' of the model"),
+    "text.csv": ("a,b\n1,x\nabc,x\n", "text.csv, line 3, column 'a': 'abc' is no number"),
+}
+LEARN = {
+    "report": ["report", "TABLE", "--target", "y", "-o", "goal"],
+    "fit": ["fit", "TABLE", "--target", "y", "-o", "goal"],
+    "compare": ["compare", "TABLE", "--target", "y", "-o", "goal.csv"],
+}
+PREDICT = {"predict": ["predict", "model.bnb", "TABLE", "-o", "goal.csv"]}
+FAILURES = [
+    (command, name)
+    for commands, tables in (
+        ({**LEARN, **PREDICT}, BAD_TABLES),
+        (LEARN, BAD_TO_LEARN),
+        (PREDICT, BAD_TO_PREDICT),
+    )
+    for command in commands
+    for name in tables
+]
+
+
+@pytest.mark.parametrize(("command", "name"), FAILURES)
+def test_a_bad_table_is_one_line_and_no_file(
+    command: str, name: str, folder: Path, capsys: pytest.CaptureFixture
+) -> None:
+    write("model.bnb", model_of_small())
+    data, told = (BAD_TABLES | BAD_TO_LEARN | BAD_TO_PREDICT)[name]
+    if data is not None:
+        write(name, data)
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+    words = [name if word == "TABLE" else word for word in {**LEARN, **PREDICT}[command]]
+    assert main(words) == 1
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.count("\n") == 1
+    assert said.err.startswith("bayesnb: error: ")
+    assert told in said.err
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
+
+
+def model_of_small(kept: list[bytes] = []) -> bytes:  # noqa: B006  (fitted once for all tests)
+    if not kept:
+        frame = read_file(write("small.csv", SMALL))
+        NaiveBayes().fit(frame[["a", "b"]], frame["y"]).save("small.bnb")
+        kept.append(Path("small.bnb").read_bytes())
+        Path("small.csv").unlink()
+        Path("small.bnb").unlink()
+    return kept[0]
+
+
+@pytest.mark.parametrize("command", ["report", "fit", "compare"])
+def test_a_table_that_memory_cannot_hold_is_refused(command: str, capsys: pytest.CaptureFixture) -> None:
+    with open("huge.csv", "wb") as file:
+        file.truncate(1 << 40)
+    words = ["huge.csv" if word == "TABLE" else word for word in LEARN[command]]
+    assert main(words) == 1
+    assert "huge.csv: the file has 1.1 TB, and would need about 2.2 TB of memory" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--family", "c=drop"], "--family: the table has no column 'c'; it has 'a', 'b'"),
+        (["--family", "A=drop"], "did you mean 'a'?"),
+        (["--family", "x*=drop"], "the table has no column 'x*'"),
+        (["--family", "a,b=drop"], "no column is left"),
+        (["--family", "b=gaussian"], "line 2, column 'b': 'x' is no number"),
+        (["--family", "a=bernoulli"], "Declare another family: --family a=gaussian"),
+        (["--prior", "a=0.5"], "--prior 0.5 does not fit column 'a': it is gaussian, whose prior is a NormalInverse"),
+        (["--prior", "Beta(1, 2)"], "--prior Beta(1, 2): no column is bernoulli"),
+        (["--prior", "b=Dirichlet([1, 2, 3])"], "3 concentrations for the 2 levels of 'b': 'x', 'z'"),
+        (["--prior", "c=1"], "--prior: the table has no column 'c'"),
+        (["--class-prior", "u=0.5,w=0.5"], "names the classes ['u', 'w'], but the model has ['u', 'v']"),
+    ],
+)
+def test_an_option_that_does_not_fit_the_table_is_1(
+    words: list[str], told: str, folder: Path, capsys: pytest.CaptureFixture
+) -> None:
+    write("t.csv", SMALL)
+    for command in LEARN.values():
+        assert main(["t.csv" if word == "TABLE" else word for word in command] + words) == 1
+        said = capsys.readouterr()
+        assert said.err.count("\n") == 1
+        assert told in said.err
+    assert [file.name for file in folder.iterdir()] == ["t.csv"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ([], "the following arguments are required: COMMAND"),
+        (["rapport"], "invalid choice: 'rapport'"),
+        (["report", "--nonsense"], "unrecognized arguments"),
+        (["report", "t.csv"], "Say --target COLUMN"),
+        (["report", "-o", "."], ". is a folder"),
+        (["report", "-o", "no/such/folder/report.html"], "there is no folder"),
+        (["report", "t.csv", "--target", "y", "-o", "t.csv"], "-o t.csv would replace what is read"),
+        (["fit", "t.csv", "--target", "y"], "required: -o/--output"),
+        (["fit", "t.csv", "-o", "m.bnb"], "required: --target"),
+        (["fit", "--target", "y", "-o", "m.bnb"], "required: TABLE"),
+        (["fit", "t.csv", "--target", "y", "-o", "-"], "a model is a file"),
+        (["fit", "-", "-", "--target", "y", "-o", "m"], "standard input can be read once only"),
+        (
+            ["fit", "t.csv", "--target", "y", "-o", "m", "--family", "a=normal"],
+            "there is no family 'normal'; there are",
+        ),
+        (["fit", "t.csv", "--target", "y", "-o", "m", "--family", "=drop"], "a name is empty"),
+        (["fit", "t.csv", "--target", "y", "-o", "m", "--family", "a=drop", "--family", "a=poisson"], "two things"),
+        (["fit", "t.csv", "--target", "y", "-o", "m", "--family", "drop", "--family", "poisson"], "of all columns"),
+        (
+            ["fit", "t.csv", "--target", "y", "-o", "m", "--prior", "b=1", "--prior", "?=2", "--prior", "b=3"],
+            "two things",
+        ),
+        (["fit", "t.csv", "--target", "y", "-o", "m", "--prior", "-1"], "must be finite and not below 0"),
+        (["fit", "t.csv", "--target", "y", "-o", "m", "--prior", "Beta(1)"], "Beta: missing 1 required"),
+        (["fit", "t.csv", "--target", "y", "-o", "m", "--prior", "Gauss(1)"], "there is no belief 'Gauss'"),
+        (["fit", "t.csv", "--target", "y", "-o", "m", "--prior", "Beta(-1, 1)"], "Beta: a must be finite"),
+        (["fit", "t.csv", "--target", "y", "-o", "m", "--prior", "a=Beta(open('x'), 1)"], "is no belief such as"),
+        (["fit", "t.csv", "--target", "y", "-o", "m", "--prior", "a=__import__('os')"], "is not [COLUMNS=]NUMBER"),
+        (["fit", "t.csv", "--target", "y", "-o", "m", "--temper", "0"], "above 0, or loo"),
+        (["fit", "t.csv", "--target", "y", "-o", "m", "--class-prior", "some"], "is no number"),
+        (["fit", "t.csv", "--target", "y", "-o", "m", "--delimiter", "ab"], "is not one character"),
+        (["fit", "t.csv", "--target", "y", "-o", "m", "--decimal", ",", "--delimiter", ","], "are both ','"),
+        (["predict", "m.bnb"], "required: TABLE"),
+        (["predict", "m.bnb", "t.csv", "-o", "out.doc"], "the name out.doc says no format"),
+        (["predict", "m.bnb", "t.csv", "--prob", "0.5"], "say --interval too"),
+        (["predict", "m.bnb", "t.csv", "--interval", "--prob", "1"], "1 is not between 0 and 1"),
+        (["compare", "t.csv", "--target", "y", "--smoothing", "1,x"], "'x' is no number"),
+        (["compare", "t.csv", "--target", "y", "--smoothing", "1,1"], "has a number twice"),
+        (["compare", "t.csv", "--target", "y", "--estimates", "median"], "is not some of predictive"),
+        (["data", "cats"], "there is no example 'cats'; there are penguins"),
+        (["data", "-o", "x.csv"], "-o needs the NAME"),
+        (["completion", "ksh"], "invalid choice: 'ksh'"),
+    ],
+)
+def test_bad_usage_is_2_and_one_line(words: list[str], told: str, folder: Path, capsys: pytest.CaptureFixture) -> None:
+    write("t.csv", SMALL)
+    assert main(words) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.count("\n") == 1
+    assert told in said.err
+    assert [file.name for file in folder.iterdir()] == ["t.csv"]
+
+
+def test_advice_for_python_becomes_advice_for_the_command_line() -> None:
+    assert in_options("Declare it: families={'a b': Categorical()}.") == "Declare it: --family 'a b'=categorical."
+    assert in_options("or drop it: {'a': None}.") == "or drop it: --family a=drop."
+    assert in_options("Use estimate='predictive', or drop the column: families={...: None}.") == (
+        "Use --estimate predictive, or drop the column: --family COLUMN=drop."
+    )
+
+
+def test_cells_that_are_missing_can_be_said(capsys: pytest.CaptureFixture) -> None:
+    for said, missing in (("", ("",)), (",NA", ("", "NA")), ('"a,b",c', ("a,b", "c")), ("c", ("c",))):
+        assert arguments().parse_args(["fit", "t", "--target", "y", "-o", "m", "--missing", said]).missing == missing
+    write("t.csv", "a,y\n1,u\nunknown,v\n3,u\n")
+    model = fitted("t.csv", "--missing", "unknown")
+    assert model.stats_.blocks[0].count.ravel().tolist() == [2, 0]
+
+
+def test_debug_shows_the_traceback() -> None:
+    with pytest.raises(FileNotFoundError):
+        main(["report", "none.csv", "--target", "a", "--debug"])
+
+
+def test_memory_that_runs_out_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
+    def full(*words: object, **more: object) -> None:
+        raise MemoryError("Unable to allocate 9 TiB")
+
+    write("t.csv", SMALL)
+    monkeypatch.setattr(NaiveBayes, "fit", full)
+    assert main(["fit", "t.csv", "--target", "y", "-o", "m.bnb"]) == 1
+    assert capsys.readouterr().err == "bayesnb: error: there is not enough memory for this. Unable to allocate 9 TiB\n"
+
+
+def test_an_interruption_is_130_and_quiet(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
-    def full(self: Path, text: str, **how: str) -> int:
-        with self.open("w") as file:
-            file.write(text[:100])
-        raise OSError(28, "No space left on device", str(self))
+    def stop(*words: object, **more: object) -> None:
+        raise KeyboardInterrupt
 
-    write("report.html", "the old one")
-    monkeypatch.setattr(Path, "write_text", full)
-    assert main(["report"]) == 1
-    assert "No space left" in capsys.readouterr().err
-    assert [file.name for file in folder.iterdir()] == ["report.html"]
-    assert (folder / "report.html").read_text() == "the old one"
+    write("t.csv", SMALL)
+    monkeypatch.setattr(NaiveBayes, "save", stop)
+    assert main(["fit", "t.csv", "--target", "y", "-o", "m.bnb", "--quiet"]) == 130
+    assert capsys.readouterr() == ("", "")
+    assert [file.name for file in folder.iterdir()] == ["t.csv"]
 
 
-def test_help_loads_nothing_heavy() -> None:
+def test_a_job_that_is_told_to_stop_leaves_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(model: NaiveBayes, goal: Path) -> None:
+        goal.write_bytes(b"half of it")
+        signal.raise_signal(signal.SIGTERM)
+
+    write("t.csv", SMALL)
+    monkeypatch.setattr(NaiveBayes, "save", stop)
+    monkeypatch.setattr(sys, "argv", ["bayesnb", "fit", "t.csv", "--target", "y", "-o", "m.bnb"])
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        with pytest.raises(SystemExit) as stopped:
+            main()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert stopped.value.code == 128 + signal.SIGTERM
+    assert [file.name for file in folder.iterdir()] == ["t.csv"]
+
+
+def test_a_full_disk_leaves_the_old_model(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    def full(model: NaiveBayes, goal: Path) -> None:
+        goal.write_bytes(b"half of it")
+        raise OSError(28, "No space left on device", str(goal))
+
+    write("t.csv", SMALL)
+    write("m.bnb", "the old one")
+    monkeypatch.setattr(NaiveBayes, "save", full)
+    assert main(["fit", "t.csv", "--target", "y", "-o", "m.bnb", "--quiet"]) == 1
+    assert capsys.readouterr().err == "bayesnb: error: m.bnb: No space left on device\n"
+    assert {file.name: file.read_text() for file in folder.iterdir()} == {"t.csv": SMALL, "m.bnb": "the old one"}
+
+
+def test_a_full_disk_leaves_the_old_file(folder: Path) -> None:
+    write("goal.csv", "the old one")
+    done = subprocess.run(
+        [*RUN, "data", "spam", "-o", "goal.csv"],
+        capture_output=True,
+        check=False,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000)),
+    )
+    assert done.returncode == 1
+    assert done.stderr == "bayesnb: error: goal.csv: File too large\n"
+    assert [(file.name, file.read_text()) for file in folder.iterdir()] == [("goal.csv", "the old one")]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
+def test_a_stdout_that_is_full_is_an_error() -> None:
+    with open("/dev/full", "wb") as full:
+        for words in (["data"], ["data", "penguins"]):
+            done = subprocess.run([*RUN, *words], stdout=full, stderr=subprocess.PIPE, check=False, text=True)
+            assert done.returncode == 1
+            assert done.stderr.count("\n") == 1
+            assert "No space left on device" in done.stderr
+
+
+def test_a_device_is_written_to_and_not_replaced() -> None:
+    assert main(["data", "penguins", "-o", "/dev/null"]) == 0
+    assert Path("/dev/null").is_char_device()
+
+
+def test_a_link_stays_a_link_and_a_file_keeps_its_mode(folder: Path) -> None:
+    (folder / "real.csv").write_text("old")
+    (folder / "real.csv").chmod(0o600)
+    (folder / "link.csv").symlink_to("real.csv")
+    assert main(["data", "dogs", "-o", "link.csv"]) == 0
+    assert (folder / "link.csv").is_symlink()
+    assert (folder / "real.csv").read_text() == path("dogs").read_text()
+    assert (folder / "real.csv").stat().st_mode & 0o777 == 0o600
+
+
+# Help, completion, streams
+
+
+def commands() -> dict[str, argparse.ArgumentParser]:
+    (found,) = (action for action in arguments()._actions if isinstance(action, argparse._SubParsersAction))
+    return dict(found.choices)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_is_0_fits_the_width_and_has_examples(
+    command: str, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for columns in (60, 120):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        assert main([command, "--help"]) == 0
+        said = capsys.readouterr().out
+        prose = said.split("examples:")[0]
+        assert max(map(len, prose.splitlines())) <= columns
+        assert f"  bayesnb {command}" in said.split("examples:")[1]
+
+
+def examples() -> list[str]:
+    """Every example that a help text gives, as one line."""
+    texts = [str(parser.epilog) for parser in [arguments(), *commands().values()]]
+    lines = re.sub(r"\\\n +", "", "\n".join(texts)).splitlines()
+    found = [re.split(r" {3,}", line.strip())[0] for line in lines if re.match(r"  (cat |bayesnb )", line)]
+    return [line for line in dict.fromkeys(found) if "~/" not in line]
+
+
+def run_examples(found: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run them in a folder that has what they name; pipes and redirections are the shell's."""
+    rows = [f"{30 + n % 11},0{n % 7}123,{'AB'[n % 2]},{n},{['yes', 'no'][n % 3 == 0]}" for n in range(24)]
+    table = "\n".join(["age,zip,plan,id,churned", *rows]) + "\n"
+    for name in ("customers.csv", "new.csv", "later.csv", "january.csv"):
+        write(name, table)
+    for name in ("february.parquet", "new.parquet"):
+        read_file("new.csv").to_parquet(name)
+    write("mail.csv", "w_a,w_b,label\n" + "3,0,spam\n0,2,ham\n1,1,spam\n0,3,ham\n")
+    for line in found:
+        piped = re.match(r"cat (\S+) \| ", line)
+        words = line[piped.end() if piped else 0 :].split(" > ")[0]
+        if piped:
+            monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=BytesIO(Path(piped[1]).read_bytes())))
+        assert main(shlex.split(words)[1:]) == 0, line
+
+
+def test_every_example_of_the_help_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [line for line in examples() if "bayesnb report" not in line]
+    assert len(found) >= 15
+    run_examples(found, monkeypatch)
+    made = {"churn.bnb", "answers.csv", "answers.parquet", "answers.csv.gz", "smoothing.csv", "mail.bnb"}
+    assert made <= set(map(str, Path().iterdir()))
+
+
+@pytest.mark.slow
+def test_every_example_of_report_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [line for line in examples() if "bayesnb report" in line]
+    assert len(found) >= 6
+    run_examples(found, monkeypatch)
+    assert Path("churn.html").stat().st_size > 10_000
+    assert Path("report.html").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("words", [["--help"], ["fit", "--help"], ["data"], ["completion", "bash"], ["fit"]])
+def test_what_needs_no_table_loads_nothing_heavy(words: list[str]) -> None:
     code = (
-        f"import sys; from bayesnb.cli import main; main(['--help']); sys.exit(any(m in sys.modules for m in {HEAVY}))"
+        f"import sys; from bayesnb.cli import main; main({words!r}); sys.exit(any(m in sys.modules for m in {HEAVY}))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
 
 
 def test_the_package_runs_as_a_module_and_returns_the_code() -> None:
-    run = [sys.executable, "-m", "bayesnb"]
-    assert subprocess.run([*run, "data"], capture_output=True, check=False).returncode == 0
-    assert subprocess.run([*run, "data", "cats"], capture_output=True, check=False).returncode == 2
+    assert ran("data").returncode == 0
+    assert ran("data", "cats").returncode == 2
 
 
 def test_a_reader_that_has_seen_enough_is_no_error() -> None:
-    done = subprocess.run(
-        f"{sys.executable} -m bayesnb data penguins | head -1", shell=True, capture_output=True, check=False, text=True
-    )
-    assert done.stdout.startswith("species,island")
+    command = f"{shlex.join(RUN)} data spam | head -1"
+    done = subprocess.run(command, shell=True, capture_output=True, check=False, text=True)
+    assert done.stdout.startswith("label,")
     assert done.stderr == ""
 
 
-def test_a_page_may_go_to_stdout(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["report", "-o", "-"]) == 0
-    said = capsys.readouterr()
-    assert said.out.startswith("<!doctype html>")
-    assert "Wrote the page to stdout" in said.err
+def test_tables_come_from_standard_input(
+    penguin_file: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    data = Path(penguin_file).read_bytes()
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=BytesIO(data)))
+    fitted("-", target="species")
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=BytesIO(data)))
+    found = answers(capsys, "-", "--to", "jsonl")
+    assert len(found) == 344
+
+
+def completed(*words: str) -> list[str]:
+    """What bash offers for the last of the words."""
+    write("bayesnb.sh", subprocess.run([*RUN, "completion", "bash"], capture_output=True, text=True, check=True).stdout)
+    line = f"source ./bayesnb.sh; COMP_WORDS=({shlex.join(words)}); COMP_CWORD={len(words) - 1}; _bayesnb; "
+    done = subprocess.run(
+        ["bash", "-uc", line + 'printf "%s\\n" "${COMPREPLY[@]}"'], capture_output=True, text=True, check=True
+    )
+    assert done.stderr == ""
+    return done.stdout.split("\n")[:-1]
+
+
+def test_bash_completes_commands_options_choices_and_files(folder: Path) -> None:
+    write("my table.csv", SMALL)
+    write("other.csv", SMALL)
+    assert set(completed("bayesnb", "")) == {*COMMANDS, "--help", "--version"}
+    assert completed("bayesnb", "re") == ["report"]
+    assert {"--target", "--family", "--prior", "--test"} <= set(completed("bayesnb", "report", "--"))
+    assert completed("bayesnb", "fit", "--estimate", "m") == ["mean", "map", "mle"]
+    assert completed("bayesnb", "report", "my") == ["my table.csv"]
+    assert completed("bayesnb", "report", "--test", "ot") == ["other.csv"]
+    assert completed("bayesnb", "completion", "b")[0] == "bash"
+    write("semi.csv", '"age";zip;churned\r\n1;2;3\r\n')
+    assert completed("bayesnb", "fit", "semi.csv", "--target", "") == ["age", "zip", "churned"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_completion_script_knows_every_option(shell: str, capsys: pytest.CaptureFixture) -> None:
+    assert main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    for parser in commands().values():
+        for action in parser._actions:
+            for name in action.option_strings:
+                word = name if shell != "fish" else f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}"
+                assert word in script
+
+
+def test_quiet_is_quiet(penguin_file: str, capsys: pytest.CaptureFixture) -> None:
+    fitted(penguin_file, "--quiet", target="species")
+    assert capsys.readouterr() == ("", "")
+
+
+def test_answers_in_json_are_json(capsys: pytest.CaptureFixture) -> None:
+    write("model.bnb", model_of_small())
+    write("new.csv", "a,b\n1,x\n,z\n")
+    assert main(["predict", "model.bnb", "new.csv", "--to", "jsonl", "--append"]) == 0
+    one, two = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (one["a"], one["b"], two["a"]) == (1.0, "x", None)
+    assert one["p_u"] + one["p_v"] == pytest.approx(1, abs=1e-15)

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.benchmarks.page import contests, settings, sureness, trust
+from tests.benchmarks.page import contests, settings, sureness, trust, why
 from tests.benchmarks.records import Results
 
 ROOT = Path(__file__).parent.parent
+BENCHMARKS = ROOT / "tests" / "benchmarks"
 README = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", README, flags=re.DOTALL)
 
@@ -36,6 +37,40 @@ def test_the_readme_gives_the_two_commands() -> None:
 @pytest.mark.parametrize(
     ("name", "table"), [("full", contests), ("intervals", sureness), ("calibrated", trust), ("settings", settings)]
 )
-def test_the_readme_has_the_table_that_the_benchmark_wrote(name: str, table: Callable[[Results], str]) -> None:
-    results = Results.from_json((ROOT / "tests" / "benchmarks" / f"{name}.json").read_text())
-    assert table(results) in README
+def test_the_benchmarks_page_has_the_table_that_was_measured(name: str, table: Callable[[Results], str]) -> None:
+    assert table(measured(name)) in (BENCHMARKS / "README.md").read_text()
+
+
+@pytest.mark.parametrize("size", ["few", "many"])
+def test_the_readme_has_the_log_losses_that_were_measured(size: str) -> None:
+    assert why(measured("calibrated"), size) in README
+
+
+def test_the_readme_quotes_the_times_that_were_measured() -> None:
+    of = {timing.operation: timing for timing in measured("full").timings if timing.workload == "G1"}
+    ours, theirs = (
+        [round(1e3 * getattr(of[name], side)) for name in ("fit", "predict")] for side in ("ours", "theirs")
+    )
+    said = f"in {ours[0]} ms (scikit-learn: {theirs[0]:,}) and predicted in {ours[1]} ({theirs[1]:,})"
+    assert said in " ".join(README.split())
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", BENCHMARKS / "README.md"], ids=["front", "benchmarks"])
+def test_every_link_leads_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\(([^)\s]+)\)", page.read_text())
+    assert links
+    for link in links:
+        place, _, anchor = link.partition("#")
+        goal = page.parent / place if place else page
+        assert goal.exists(), link
+        assert not anchor or anchor in anchors(goal.read_text()), link
+
+
+def anchors(text: str) -> set[str]:
+    """The headings of a page, as a link names them."""
+    titles = re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def measured(name: str) -> Results:
+    return Results.from_json((BENCHMARKS / f"{name}.json").read_text())

@@ -16,10 +16,10 @@ ROOMS = [
     {"report"},
     {"criticism"},
     {"figures", "datasets"},
-    {"mcmc"},
+    {"mcmc", "loading"},
     {"estimators"},
     {"classifier"},
-    {"generate"},
+    {"generate", "storage"},
     {"summary", "schema", "labels", "export"},
     {"declaration", "cells"},
     {"smoothing"},
@@ -42,7 +42,8 @@ HOMES = {
     "arviz_base": {"export"},
     "arviz_stats": {"export"},
     "dask": {"scale"},
-    "pyarrow": {"scale"},
+    "pyarrow": {"scale", "table"},
+    "tqdm": {"cli"},
 }
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 

@@ -3,8 +3,11 @@
 Then the statements about naive Bayes that come with numbers. Expected values are SciPy's or a formula's.
 """
 
+import hashlib
 import math
 import warnings
+import zipfile
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,6 +34,7 @@ from bayesnb import (
     Poisson,
     PoissonNB,
     UnseenLevelWarning,
+    load,
 )
 
 Array = np.ndarray
@@ -524,4 +528,16 @@ def test_statement_copies_of_a_column_count_as_news_and_a_temper_undoes_it(famil
 
 
 # B14: there is no ComplementNB, whose prior has no effect.
-# B43: models are not loaded from files yet; the loader's tests will be in test_storage.py.
+def test_B43_a_file_in_which_a_generator_stands_is_refused(tmp_path: Path) -> None:
+    """With checksums that are right. The rest of what a file may try is in test_storage.py."""
+    GaussianNB().fit([[0.0], [1.0]], [0, 1]).save(tmp_path / "model.bnb")
+    with zipfile.ZipFile(tmp_path / "model.bnb") as archive:
+        members = {name: archive.read(name) for name in archive.namelist() if name != "SHA256SUMS"}
+    state = b'{"$RandomState":{"state":["MT19937",[],-1]}}'
+    members["model.json"] = members["model.json"].replace(b'"prior":null', b'"prior":' + state, 1)
+    sums = "".join(f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in members.items())
+    with zipfile.ZipFile(tmp_path / "odd.bnb", "w") as archive:
+        for name, data in {**members, "SHA256SUMS": sums.encode()}.items():
+            archive.writestr(name, data)
+    with pytest.raises(ValueError, match=r"'\$RandomState' is nothing that a model holds"):
+        load(tmp_path / "odd.bnb")

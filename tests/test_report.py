@@ -104,8 +104,11 @@ def test_the_page_has_its_sections_in_order(page: str) -> None:
     assert titles == [
         "What was modelled",
         "How good it is",
+        "Whether its probabilities can be trusted",
+        "What it confuses",
+        "Where its doubt comes from",
+        "Rows to look at",
         "What it learnt",
-        "Where it is unsure",
         "How this page was made",
     ]
     levels = [int(level) for level in re.findall(r"<h(\d)", page)]
@@ -125,14 +128,14 @@ def test_the_page_loads_nothing_and_runs_nothing(page: str) -> None:
 
 
 def test_the_page_of_the_penguins_is_small_and_the_same_every_time(page: str, birds: tuple) -> None:
-    assert len(page.encode()) < 300_000
+    assert len(page.encode()) < 500_000
     assert report(*birds, about=About(label="species", source="penguins", command="bayesnb report")) == page
 
 
 def test_every_figure_says_what_it_is_and_every_id_is_unique(page: str) -> None:
-    figures = re.findall(r"<figure><svg ([^>]*)>", page)
-    assert len(figures) == 6
-    assert all('role="img"' in figure and 'aria-label="Predictive' in figure for figure in figures)
+    figures = re.findall(r"<figure[^>]*><svg ([^>]*)>", page)
+    assert len(figures) == 12
+    assert all('role="img"' in figure and 'aria-label="' in figure for figure in figures)
     ids = re.findall(r'\bid="([^"]*)"', page)
     assert len(ids) == len(set(ids))
     assert set(re.findall(r'href="#([^"]*)"', page)) <= set(ids)
@@ -159,12 +162,12 @@ def test_names_that_are_markup_stay_text() -> None:
 def test_a_model_of_every_family_has_a_picture_or_a_table_of_each() -> None:
     seen = Page(report(*hostile()))
     figures = [value for tag, name, value in seen.attributes if tag == "svg" and name == "aria-label"]
-    assert len(figures) == 7
+    assert len([said for said in figures if said.startswith("Predictive")]) == 7
     assert seen.tables["The columns that tell each class apart, and their share of the class's counts"]
 
 
 def scores_on(page: str) -> dict[str, list[str]]:
-    return {name: rest for name, *rest in Page(page).tables["Scores, ± one standard error"]}
+    return {name: rest for name, *rest in Page(page).tables["Scores, with 89 % intervals"]}
 
 
 def brute_force(model: nb.NaiveBayes, X: pd.DataFrame, y: pd.Series, row: int) -> np.ndarray:
@@ -190,33 +193,18 @@ def test_held_out_scores_are_those_of_a_refit_without_each_row() -> None:
     right = proba.argmax(axis=1) == codes
     briers = ((proba - np.eye(2)[codes]) ** 2).sum(axis=1)
     shown = scores_on(report(model, X, y))["Held out, one row at a time"]
-    assert shown == [
-        f"{100 * right.mean():.1f} % ± {100 * right.std(ddof=1) / np.sqrt(6):.1f}",
-        f"{losses.mean():.3f} ± {losses.std(ddof=1) / np.sqrt(6):.3f}",
-        f"{briers.mean():.3f} ± {briers.std(ddof=1) / np.sqrt(6):.3f}",
+    assert [cell.split(" (")[0] for cell in shown] == [
+        f"{100 * right.mean():.0f} %",
+        f"{losses.mean():.3f}",
+        f"{briers.mean():.3f}",
     ]
-
-
-def test_the_least_certain_rows_have_the_probabilities_of_a_refit(page: str, birds: tuple) -> None:
-    model, X, y = birds
-    _, *rows = Page(page).tables["Least certain rows, held out"]
-    certain = []
-    for row, label, predicted, probabilities, _ in rows:
-        proba = brute_force(model, X, y, int(row))
-        best = proba.argmax()
-        assert label == y[int(row)]
-        assert predicted.replace(" (wrong)", "") == model.classes_[best]
-        assert ("wrong" in predicted) == (predicted != label)
-        assert f"{model.classes_[best]}: {100 * proba[best]:.1f} %" in probabilities
-        certain.append(proba[best])
-    assert certain == sorted(certain)
 
 
 def test_scores_on_the_rows_it_learnt_from_are_those_of_predict_proba(page: str, birds: tuple) -> None:
     model, X, y = birds
     own = model.predict_proba(X)[np.arange(len(y)), np.searchsorted(model.classes_, y)]
     accuracy, loss, _ = scores_on(page)["On the rows it learnt from"]
-    assert accuracy.startswith(f"{100 * model.score(X, y):.1f} %")
+    assert accuracy.startswith(f"{100 * model.score(X, y):.0f} %")
     assert loss.startswith(f"{-np.log(own).mean():.3f}")
 
 
@@ -240,7 +228,7 @@ def test_a_test_table_is_scored_by_the_model_of_the_other_rows() -> None:
     train = np.arange(len(X)) % 3 > 0
     html = report(nb.NaiveBayes(), X[train], y[train], test=(X[~train], y[~train]))
     right = nb.NaiveBayes().fit(X[train], y[train]).score(X[~train], y[~train])
-    assert scores_on(html)["Test table, 115 rows"][0].startswith(f"{100 * right:.1f} %")
+    assert scores_on(html)["Test table, 115 rows"][0].startswith(f"{100 * right:.0f} %")
     assert "True and predicted labels, test table" in Page(html).tables
 
 
@@ -274,12 +262,6 @@ def test_an_improper_prior_has_no_evidence_and_still_a_page() -> None:
     assert html.count("the prior is improper") == 2
 
 
-def test_a_smoothing_of_zero_that_leaves_a_row_impossible_is_an_error() -> None:
-    X = np.array([["x"], ["y"], ["x"], ["z"]], dtype=object)
-    with pytest.raises(ValueError, match="leave-one-out is undefined for 2 rows, first row 1"):
-        report(nb.NaiveBayes({0: nb.Categorical(0.0)}), X, list("aabb"))
-
-
 @pytest.mark.parametrize("model", [nb.MultinomialNB(), nb.BernoulliNB(), nb.NaiveBayes(nb.Gaussian())])
 def test_sparse_tables_have_a_page(model: nb.NaiveBayes) -> None:
     counts = sparse.csr_array(np.random.default_rng(0).poisson(0.5, (30, 100)))
@@ -291,7 +273,7 @@ def test_many_classes_and_columns_keep_the_page_short() -> None:
     rng = np.random.default_rng(0)
     y = rng.integers(0, 30, 300)
     html = report(nb.GaussianNB(), rng.normal(size=(300, 80)) + y[:, None], y)
-    assert html.count("<figure>") == 60
+    assert html.count('aria-label="Predictive') == 60
     assert "20 more are modelled alike" in html
     assert "The 8 most frequent classes are drawn, 22 are not." in html
     assert len(html) < 3_000_000

@@ -417,10 +417,11 @@ def text(rows: int = 60) -> tuple[sparse.csr_array, np.ndarray]:
 def test_lengths_are_given_by_a_number_or_by_one_for_each_row() -> None:
     model = MultinomialNB().fit(*text())
     assert (model.sample(10, length=7, rng=0)[0].sum(axis=1) == 7).all()
-    lengths = np.array([0, 3, 1, 50, 2])
-    rows, labels = model.sample(5, [1, 0, 1, 0, 0], length=lengths, rng=0)
-    np.testing.assert_array_equal(rows.sum(axis=1), lengths)
-    assert labels.tolist() == [1, 0, 1, 0, 0]
+    for type_ in (int, np.uint8, np.uint64):  # a sum of small unsigned counts is of the last
+        lengths = np.array([0, 3, 1, 50, 2], dtype=type_)
+        rows, labels = model.sample(5, [1, 0, 1, 0, 0], length=lengths, rng=0)
+        np.testing.assert_array_equal(rows.sum(axis=1), lengths)
+        assert labels.tolist() == [1, 0, 1, 0, 0]
 
 
 @pytest.mark.parametrize("label", [0, 1])

@@ -1,15 +1,17 @@
 """What every estimator is: it learns, predicts, and says how sure it is. Each method is one call into a room below."""
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from bayesnb import export
+from bayesnb import export, storage
 from bayesnb.classifier.drawing import sheet_of, subject_of
 from bayesnb.classifier.judging import Judged
+from bayesnb.classifier.saving import restored, saved_of
 from bayesnb.families.base import Array, Rng
 from bayesnb.generate import draw_codes, draw_table
+from bayesnb.storage import Saved
 from bayesnb.uncertainty.explanation import explain
 
 
@@ -211,3 +213,35 @@ class Classifier(Judged):
         self._reader("predictive")  # an error, where the posterior is no distribution
         sheet = None if X is None else sheet_of(self, X, y)
         return export.trees.tree(subject_of(self, features), sheet, export.draws.Plan(draws, chains, rng), groups)
+
+    def save(self, path: Any) -> None:
+        """Write the fitted estimator to a file, from which `bayesnb.load` makes it again.
+
+        Parameters
+        ----------
+        path : str or os.PathLike, such as "model.bnb"
+            A file that is there already is replaced, once the new one is on the disk as a whole.
+
+        Notes
+        -----
+        The file is a zip archive of `model.json`, arrays in NumPy's format, and checksums: `bayesnb.storage` says what
+        is in it. It holds no code, so families and estimators of your own cannot be saved, nor can labels and levels
+        that are neither text nor numbers. Requests of metadata routing are not kept.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> from bayesnb import GaussianNB, load
+        >>> model = GaussianNB().fit([[1.0], [1.2], [3.0], [3.1]], ["low", "low", "high", "high"])
+        >>> path = os.path.join(tempfile.mkdtemp(), "model.bnb")
+        >>> model.save(path)
+        >>> bool((load(path).predict_proba([[2.0]]) == model.predict_proba([[2.0]])).all())
+        True
+        """
+        check_is_fitted(self)
+        storage.write(saved_of(self), path)
+
+    @classmethod
+    def _of_saved(cls, saved: Saved) -> Self:
+        """The fitted estimator that was saved."""
+        return restored(cls, saved)

@@ -9,9 +9,11 @@ from bayesnb.families.multinomial import Multinomial
 from bayesnb.families.poisson import Gamma, Poisson
 
 FAMILIES = (Gaussian, Categorical, Bernoulli, Multinomial, Poisson)
+PRIORS = (NormalInverseGamma, Dirichlet, Beta, Gamma)  # what a user gives to a family
 
 __all__ = [
     "FAMILIES",
+    "PRIORS",
     "Bernoulli",
     "Beta",
     "Categorical",

@@ -2,6 +2,8 @@
 
 from bayesnb.figures.beliefs import counts, densities, levels
 from bayesnb.figures.calibration import plot_calibration
+from bayesnb.figures.confusion import plot_confusion
+from bayesnb.figures.doubt import plot_uncertainty
 from bayesnb.figures.nomogram import plot_nomogram
 from bayesnb.figures.structure import plot_dependence, plot_relevance
 from bayesnb.figures.style import COLOURS, DASHES, INK, MOST_CLASSES, new_axes, svg
@@ -17,9 +19,11 @@ __all__ = [
     "levels",
     "new_axes",
     "plot_calibration",
+    "plot_confusion",
     "plot_dependence",
     "plot_nomogram",
     "plot_relevance",
+    "plot_uncertainty",
     "plot_waterfall",
     "svg",
 ]

@@ -99,6 +99,7 @@ def svg(ax: Axes, said: str, salt: str = "") -> str:
     used = set(re.findall(r'(?:url\(|href=")#([^)"]+)', shown))
     shown = re.sub(r'\s+id="([^"]*)"', lambda found: found[0] if found[1] in used else "", shown)
     shown = re.sub(rf"(fill|stroke): ?{INK}", r"\1: currentColor", shown)
+    shown = re.sub(r'\bd="[^"]*"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path[0]), shown)  # hundredths of a point
     box = re.search(r'viewBox="[^"]*"', shown)
     head = f'<svg {box[0] if box else ""} role="img" aria-label="{escape(said)}" xmlns:xlink="http://www.w3.org/1999/xlink">'
     return re.sub(r"\n\s*", "\n", head + shown[shown.index(">") + 1 :]).strip()

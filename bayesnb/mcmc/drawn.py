@@ -7,7 +7,7 @@ A row that came from the population is evidence about theta, and so weighs the d
 
 from collections.abc import Iterator, Sequence
 from numbers import Integral
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from scipy.special import xlogy
@@ -143,6 +143,13 @@ class Drawn(Answering):
             found[:, some] = proba
         said = {**export.draws.SAID, "sampling": "MCMC"}
         return export.draws.labelled_proba(found, plan, index, self.classes_, said).assign_coords(draw=kept)
+
+    def save(self, path: Any) -> NoReturn:
+        """Raise: what was sampled is no such file."""
+        raise TypeError(
+            f"{type(self).__name__}: a sampled model cannot be saved, only one in closed form. Save the estimator that "
+            "was sampled, fitted on the same rows, and the draws beside it: datatree_.to_netcdf(...)."
+        )
 
     def _mean(self, X: Any) -> tuple[Array, Sequence[Cells]]:
         """p(y | x, D), and the cells that it is of."""

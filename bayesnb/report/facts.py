@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from bayesnb.classifier import Classifier
-from bayesnb.evaluate.leaving import Way, loo_log_proba
+from bayesnb.evaluate.leaving import leave_one_out
 from bayesnb.families.base import Array, Belief, Cells, Stats
 from bayesnb.families.family import Family
 from bayesnb.labels import encode
-from bayesnb.model import Model, Rows, observe
+from bayesnb.model import Model, Rows, normalised, observe
+from bayesnb.report.judged import Judged
 from bayesnb.schema import Block
 from bayesnb.table import open_table
 from bayesnb.views import column
@@ -53,7 +54,10 @@ class Feature:
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """A fitted model, its rows, and log p(y | x) of each of them, `(r, c)`, three times."""
+    """A fitted model, its rows, and log p(y | x) of each of them, `(r, c)`, three times.
+
+    Every label of a row is minus infinity where the row is impossible under every class.
+    """
 
     model: Classifier
     X: Any  # the table and the labels, as they were given
@@ -62,7 +66,7 @@ class Facts:
     cells: list[Cells]
     codes: Array
     fitted: Array  # as the model predicts the rows that it learnt from
-    left_out: Array  # by the posterior predictive of all rows but this one
+    left_out: Array  # by the model of all rows but this one; NaN where those leave no distribution
     blind: Array  # by how frequent the classes are, without a look at the columns
     test: tuple[Array, Array] | None  # log p(y | x) and codes of rows that it never saw
 
@@ -87,6 +91,11 @@ class Facts:
     def own(self) -> Array:
         """log p(own label) of each row, left out."""
         return self.left_out[np.arange(len(self.codes)), self.codes]
+
+    @cached_property
+    def judged(self) -> Judged:
+        """How good it is, and where it is unsure."""
+        return Judged(self)
 
     @property
     def dropped(self) -> list[str]:
@@ -131,15 +140,8 @@ def gather(model: Any, X: Any, y: Any, test: tuple[Any, Any] | None = None, abou
 
 
 def held_out(model: Classifier, rows: Rows) -> Array:
-    """log p(y | x, all rows but this one), `(r, c)`."""
-    found = loo_log_proba(model.model_, rows, Way(power=model.temper_), n_jobs=model.n_jobs)
-    undefined = ~np.isfinite(found.max(axis=1))
-    if undefined.any():
-        raise ValueError(
-            f"leave-one-out is undefined for {undefined.sum()} rows, first row {undefined.argmax()}: without the row, "
-            "its cells are impossible under every class. A smoothing of 0 does that; use a larger one."
-        )
-    return found
+    """log p(y | x, all rows but this one), as the model predicts, `(r, c)`; NaN where the others say nothing."""
+    return normalised(leave_one_out(model.model_, rows, model._way("label"), n_jobs=model.n_jobs))
 
 
 def labels(model: Classifier, y: Any) -> Array:
@@ -148,7 +150,7 @@ def labels(model: Classifier, y: Any) -> Array:
 
 def predicted(model: Classifier, X: Any, y: Any) -> Array:
     """log p(y | x) of labelled rows."""
-    found = model.predict_log_proba(X)
+    found = normalised(model.predict_joint_log_proba(X))
     if len(found) != len(np.asarray(y)):
         raise ValueError(f"the table has {len(found)} rows, and there are {len(np.asarray(y))} labels.")
     return found

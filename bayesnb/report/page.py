@@ -79,6 +79,7 @@ pre { background: var(--wash); padding: 1rem; white-space: pre-wrap; max-width: 
 .pair .wide { margin: 0 0 1rem; }
 .pair table { width: 100%; }
 figure { margin: 0 0 1rem; max-width: 32rem; }
+figure.broad { max-width: 46rem; }
 figure svg { display: block; width: 100%; height: auto; overflow: visible; }
 figure svg text { font-family: inherit !important; }
 .swatch { display: inline-block; width: 1.4rem; height: .65rem; flex: none; }

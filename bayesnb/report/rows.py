@@ -1,104 +1,213 @@
-"""Single rows on the page: what the model said of them when it had not seen them."""
+"""Rows to look at: what the model says of them that has not seen them, how sure it is, and why."""
+
+from collections.abc import Callable, Sequence
+from functools import cache
 
 import numpy as np
-from scipy import sparse
 
+from bayesnb import figures
 from bayesnb.families.base import Array
-from bayesnb.report.facts import Facts, name_of
+from bayesnb.report.evidence import surprises, weighed
+from bayesnb.report.facts import Facts
 from bayesnb.report.markup import paragraph, table, text
-from bayesnb.report.words import number, percent
-from bayesnb.schema import Block
+from bayesnb.report.shown import cells_of, cut
+from bayesnb.report.twins import Pick, distinct
+from bayesnb.report.without import Look, hasty, look
+from bayesnb.report.words import INTERVAL, NOTHING, count, number, percent, percent_span
 
 MOST_ROWS = 10
-MOST_CELLS = 12
-MOST_SAID, LEAST_SAID = 3, np.log(0.005)
+MOST_SAID, LEAST_SAID = 3, 0.005
+PLAIN, UNLIKELY = 0.1, 0.01  # probabilities of a label: above, nothing is odd; below, it would be rare
+Say = Callable[[Look], str]
 
 
 def unsure(facts: Facts) -> str:
     """The rows that deserve a second look."""
+
+    @cache
+    def seen(row: int) -> Look:
+        return look(row, facts)
+
     return (
         paragraph(
             "Held out again: what the model says of a row when it has learnt from all the others.",
-            "Rows are counted from 0, the first under the header.",
+            "Intervals are left out: with so many columns and classes they take too long."
+            if hasty(facts)
+            else f"In brackets, the {percent(INTERVAL, 0)} interval of the probability: what it may be, since so many "
+            "rows leave the classes uncertain.",
+            "Evidence is what a cell adds to the log-odds of one label against another, ± one standard deviation: "
+            "0.7 doubles the odds, 2.3 makes them ten times as large.",
+            "Rows are counted from 0, the first under the header; the same row twice is shown once.",
         )
-        + least_certain(facts)
-        + confident_mistakes(facts)
+        + mislabelled(facts, seen)
+        + uncertain(facts, seen)
+        + surprising(facts, seen)
     )
 
 
-def least_certain(facts: Facts) -> str:
-    """The rows whose most probable label is the least probable."""
-    certain = facts.left_out.max(axis=1)
-    most = np.argsort(certain, kind="stable")[:MOST_ROWS]
-    said = paragraph("The rows about which the model is least certain. An undecided model is not a wrong one.")
-    return "<h3>Least certain rows</h3>" + said + rows_table("Least certain rows, held out", most, facts)
-
-
-def confident_mistakes(facts: Facts) -> str:
-    """The rows whose wrong label is the most probable."""
-    wrong = np.flatnonzero(facts.left_out.argmax(axis=1) != facts.codes)
-    if not len(wrong):
-        return "<h3>Confident mistakes</h3>" + paragraph("There are none: every held-out row was labelled correctly.")
-    most = wrong[np.argsort(-facts.left_out[wrong].max(axis=1), kind="stable")[:MOST_ROWS]]
+def mislabelled(facts: Facts, seen: Callable[[int], Look]) -> str:
+    """Rows of whose label the other rows say that it is unlikely."""
+    title, own = "<h3>Likely mislabelled</h3>", facts.own
+    wrong = facts.judged.answered & (facts.left_out.argmax(axis=1) != facts.codes)
+    if not wrong.any():
+        return title + paragraph("No label is doubted: every held-out row was labelled correctly.")
+    order = np.flatnonzero(wrong)[np.argsort(own[wrong], kind="stable")]
+    picks = distinct(order, facts, MOST_ROWS)
     said = paragraph(
-        "The mistakes of which the model was surest. Check these rows first: the label itself may be wrong."
+        f"Another label than the given one is likelier for {count(int(wrong.sum()), 'row')}. Here are those whose "
+        "label has the odds most against it. Check them first: the label itself may be wrong, or a cell.",
+        expected(facts),
     )
-    return "<h3>Confident mistakes</h3>" + said + rows_table("Most confident mistakes, held out", most, facts)
+
+    def measure(one: Look) -> str:
+        return f"<small>{odds(float(own[one.row]))} against the label</small>"
+
+    def why(one: Look) -> str:
+        return weighed(one, (int(one.ranked[0]), int(facts.codes[one.row])), facts)
+
+    caption = "Rows whose label is the least likely, held out"
+    top = seen(picks[0].row)
+    shown = picture(top, (int(top.ranked[0]), int(facts.codes[top.row])), facts, "mislabelled")
+    return title + said + rows_table(caption, picks, (seen, measure, why), facts) + shown
 
 
-def rows_table(caption: str, rows: Array, facts: Facts) -> str:
-    """Rows with their labels, probabilities and cells."""
-    columns = cells_of(rows, facts)
-    lines = [
-        (f"{row:,}", *verdict(int(row), facts), probabilities(facts.left_out[row], facts), said)
-        for row, said in zip(rows.tolist(), columns, strict=True)
-    ]
-    return table(caption, ("Row", "Label", "Predicted", "Probabilities", "Cells"), lines, "cards rows")
+def expected(facts: Facts) -> str:
+    """Whether any label stands out, and how many labels of a small probability chance alone makes."""
+    own = facts.own[facts.judged.answered]
+    p = np.exp(facts.left_out[facts.judged.answered])
+    if own.min() > np.log(PLAIN):
+        return f"None of them stands out: the odds against a label are at most {odds(float(own.min()))}."
+    few = int((own < np.log(UNLIKELY)).sum())
+    chance = number(float(p[p < UNLIKELY].sum()), 2)
+    return (
+        f"{count(few, 'row')} {'has' if few == 1 else 'have'} a label of a probability under {percent(UNLIKELY, 0)}; "
+        f"were every probability true, chance would make {chance}."
+    )
 
 
-def verdict(row: int, facts: Facts) -> tuple[str, str]:
-    """The true label and the predicted one, which is marked where it is wrong."""
-    own, best = int(facts.codes[row]), int(facts.left_out[row].argmax())
-    guess = text(facts.classes[best])
-    return text(
-        facts.classes[own]
-    ), guess if own == best else f'<span class="wrong">{guess} <small>(wrong)</small></span>'
+def odds(log_proba: float) -> str:
+    """Against a label of this log probability."""
+    if log_proba == -np.inf:
+        return "impossible: the odds are infinite"
+    size = np.log(-np.expm1(log_proba)) - log_proba if log_proba < 0 else -np.inf
+    if size > 30:
+        return f"10<sup>{size / np.log(10):.0f}</sup> to 1"
+    return f"{number(float(f'{np.exp(size):.2g}'), 2)} to 1"
 
 
-def probabilities(log_proba: Array, facts: Facts) -> str:
-    """The two most probable labels, and a third that is not negligible."""
-    best = np.argsort(-log_proba, kind="stable")[:MOST_SAID]
-    best = best[: 2 + int((log_proba[best[2:]] > LEAST_SAID).sum())]
-    return "<br>".join(f"{text(facts.classes[c])}: {percent(float(np.exp(log_proba[c])))}" for c in best)
+def uncertain(facts: Facts, seen: Callable[[int], Look]) -> str:
+    """The rows whose label has the largest entropy."""
+    title, entropy = "<h3>Most uncertain</h3>", facts.judged.entropy
+    doubted = np.flatnonzero(entropy > 0)
+    if not len(doubted):
+        return title + paragraph("There is no doubt about any row.")
+    most = np.log(len(facts.classes))
+    said = paragraph(
+        "The rows about whose label the model is least certain: the entropy of the held-out probabilities, of at most "
+        f"{number(float(most), 3)} nats. An undecided model is not a wrong one."
+    )
+
+    def measure(one: Look) -> str:
+        return f"<small>{number(float(entropy[one.row]), 3)} nats</small>"
+
+    def why(one: Look) -> str:
+        return weighed(one, (int(one.ranked[0]), int(one.ranked[1])), facts)
+
+    picks = distinct(doubted[np.argsort(-entropy[doubted], kind="stable")], facts, MOST_ROWS)
+    top = seen(picks[0].row)
+    shown = picture(top, (int(top.ranked[0]), int(top.ranked[1])), facts, "uncertain")
+    return (
+        title
+        + said
+        + rows_table("Rows with the most uncertain label, held out", picks, (seen, measure, why), facts)
+        + shown
+    )
 
 
-def cells_of(rows: Array, facts: Facts) -> list[str]:
-    """What the model saw of each row, in words, the first `MOST_CELLS` columns in the table's order."""
-    order = {name: place for place, name in enumerate(facts.model.schema_.columns)}
-    found: list[list[tuple[int, str]]] = [[] for _ in rows]
-    for block, x in zip(facts.model.schema_.blocks, facts.cells, strict=True):
-        seen = x[rows]
-        for said, cells in zip(found, seen.toarray() if sparse.issparse(seen) else np.asarray(seen), strict=True):
-            said += [(order[block.names[j]], block_cell(block, j, float(cells[j]))) for j in told(block, cells)]
-    return [" · ".join(cell for _, cell in sorted(said)[:MOST_CELLS]) for said in found]
+def surprising(facts: Facts, seen: Callable[[int], Look]) -> str:
+    """The rows that are least like all others."""
+    title, density = "<h3>Most surprising</h3>", facts.judged.log_density
+    known = np.flatnonzero(~np.isnan(density))
+    if not len(known):
+        return title + paragraph("Not known: the other rows leave no distribution of the cells.")
+    said = paragraph(
+        "The rows that are least like any class: log p(x | all other rows) is the lowest, whatever the label. "
+        "Look for typing errors, other units, or a kind of row that has no class yet. Beside each row, the cells that "
+        "are less expected under its likeliest label than cells of their column usually are, and by how many nats.",
+        "Rows with many cells or words have more to be surprised by than rows with missing cells.",
+    )
+    order = known[np.argsort(density[known], kind="stable")]
+    rank = {int(row): place for place, row in enumerate(order.tolist(), 1)}
+
+    def measure(one: Look) -> str:
+        log = f"log p(x) = {number(float(density[one.row]), 3)}"
+        return f"<small>{ranked(rank[one.row], len(order))}; {log}</small>"
+
+    picks = distinct(order, facts, MOST_ROWS)
+    caption = "Rows least like all others, held out"
+    why = surprises(facts)
+    return title + said + rows_table(caption, picks, (seen, measure, why), facts, "Least expected cells")
 
 
-def told(block: Block, cells: Array) -> Array:
-    """The columns of a block worth saying: the largest counts, or the first ones."""
-    if len(cells) <= MOST_CELLS or not block.family.whole:
-        return np.arange(min(len(cells), MOST_CELLS))
-    most = np.argsort(-cells, kind="stable")[:MOST_CELLS]
-    return most[cells[most] > 0]
+def ranked(place: int, rows: int) -> str:
+    """Its place among all rows."""
+    ending = "th" if place % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th")
+    return f"{'the' if place == 1 else f'the {place:,}{ending}'} least usual of {count(rows, 'row')}"
 
 
-def block_cell(block: Block, j: int, cell: float) -> str:
-    """One cell with its column's name."""
-    return f'<span class="cell">{text(name_of(block.names[j]))}&nbsp;<b>{value(block, j, cell)}</b></span>'
+def rows_table(
+    caption: str,
+    picks: Sequence[Pick],
+    say: tuple[Callable[[int], Look], Say, Say],
+    facts: Facts,
+    why: str = "Evidence",
+) -> str:
+    """Rows with their labels, probabilities, what speaks for them, and cells."""
+    seen, measure, because = say
+    columns = cells_of(np.array([pick.row for pick in picks]), facts)
+    lines = []
+    for pick, cells in zip(picks, columns, strict=True):
+        one = seen(pick.row)
+        named = f"{pick.row:,}{pick.others}"
+        lines.append((named, f"{labels(one, facts)}<br>{measure(one)}", probabilities(one, facts), cells, because(one)))
+    return table(caption, ("Row", "Label", "Probabilities", "Cells", why), lines, "cards rows")
 
 
-def value(block: Block, j: int, cell: float) -> str:
-    if np.isnan(cell) or (block.family.cells == "level" and cell < 0):
-        return "missing"
-    if block.family.cells == "level":
-        return text(block.levels[j][int(cell)]) if cell < len(block.levels[j]) else "new"
-    return ("yes" if cell else "no") if block.family.cells == "flag" else number(cell, 6)
+def labels(one: Look, facts: Facts) -> str:
+    """The given label, and the predicted one where it is another."""
+    own, best = int(facts.codes[one.row]), int(one.ranked[0])
+    given = text(cut(facts.classes[own]))
+    if not np.isfinite(one.log_proba[best]):
+        return f"{given}<br><small>no prediction</small>"
+    return given if own == best else f'{given}<br><span class="wrong">predicted {text(cut(facts.classes[best]))}</span>'
+
+
+def probabilities(one: Look, facts: Facts) -> str:
+    """The two most probable labels, a third that is not negligible, and always the given one, with intervals."""
+    if not np.isfinite(one.log_proba.max()):
+        return NOTHING
+    p = np.exp(one.log_proba)
+    best = one.ranked[: min(MOST_SAID, max(2, int((p > LEAST_SAID).sum())))].tolist()
+    own = int(facts.codes[one.row])
+    return "<br>".join(probability(c, p, one, facts) for c in (best if own in best else [*best, own]))
+
+
+def probability(c: int, p: Array, one: Look, facts: Facts) -> str:
+    low, high = float(one.lower[c]), float(one.upper[c])
+    plain = np.isnan(low) or percent(low) == percent(high)
+    shown = percent(float(p[c])) if plain else percent_span(float(p[c]), low, high)
+    return f"{text(cut(facts.classes[c]))}: {shown}"
+
+
+def picture(one: Look, pair: tuple[int, int], facts: Facts, salt: str) -> str:
+    """The whole account of one row, where there is one."""
+    if one.explained is None or pair[0] == pair[1]:
+        return ""
+    gap = np.asarray(one.explained["evidence"])[list(pair)]
+    start = np.asarray(one.explained["class_term"])[list(pair)]
+    if not (np.isfinite(gap).all() and np.isfinite(start).all()):
+        return ""
+    names = [one.explained["class"].values.tolist()[c] for c in pair]
+    said = f"Row {one.row}: what each column adds to the log-odds of {cut(names[0])} against {cut(names[1])}."
+    ax = figures.plot_waterfall(one.explained, classes=names)
+    return f"<figure class='broad'>{figures.svg(ax, said, salt)}</figure>"

@@ -2,20 +2,33 @@
 
 from bayesnb.table.build import Blank, Part
 from bayesnb.table.containers import SparseTable, Table
-from bayesnb.table.files import read_file, read_text, split_labels
+from bayesnb.table.files import open_sheet, read_file, read_text, split_labels
 from bayesnb.table.frames import nested, open_table
+from bayesnb.table.recipes import blank_of
+from bayesnb.table.records import Reading, looks_numeric
+from bayesnb.table.sheets import stacked
 from bayesnb.table.values import factorize_labels, is_missing
+from bayesnb.table.writing import aligned, beside, format_of_name, open_writer
 
 __all__ = [
     "Blank",
     "Part",
+    "Reading",
     "SparseTable",
     "Table",
+    "aligned",
+    "beside",
+    "blank_of",
     "factorize_labels",
+    "format_of_name",
     "is_missing",
+    "looks_numeric",
     "nested",
+    "open_sheet",
     "open_table",
+    "open_writer",
     "read_file",
     "read_text",
     "split_labels",
+    "stacked",
 ]

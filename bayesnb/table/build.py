@@ -5,7 +5,7 @@ count that is too large for its type makes it wider, and a missing cell among in
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +14,12 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
+from bayesnb.table.types import UnknownTypeError, names_said, numpy_said, type_said
+
 Array = np.ndarray
 MISSING = -1
 OBJECT = np.dtype(object)
+Recipe = dict[str, Any]  # plain values
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,12 +90,19 @@ class Blank(ABC):
     def filled(self, parts: Sequence[Part]) -> Any:
         """The table; columns that no part has are absent."""
 
+    @abstractmethod
+    def recipe(self, places: Collection[int]) -> Recipe:
+        """It as plain values, of which `recipes.blank_of` makes it again, to fill columns at these places."""
+
 
 @dataclass(frozen=True, eq=False)
 class ArrayBlank(Blank):
     """An array has one type for all columns."""
 
     dtype: np.dtype
+
+    def recipe(self, places: Collection[int]) -> Recipe:
+        return {"kind": "array", "type": numpy_said(self.dtype)}
 
     def filled(self, parts: Sequence[Part]) -> Array:
         columns = [column for _, column in in_place(parts)]
@@ -109,6 +119,9 @@ class SparseBlank(Blank):
 
     is_matrix: bool
     dtype: np.dtype
+
+    def recipe(self, places: Collection[int]) -> Recipe:
+        return {"kind": "sparse", "is_matrix": bool(self.is_matrix), "type": numpy_said(self.dtype)}
 
     @staticmethod
     def pack(cells: Array) -> sparse.csr_array:
@@ -140,6 +153,19 @@ class FrameBlank(Blank):
             types = list(native.schema.types if frame.implementation.is_pyarrow() else native.dtypes)
         names = native.columns if frame.implementation.is_pandas_like() else tuple(schema)
         return cls(names, tuple(schema.values()), types, frame.implementation)
+
+    def recipe(self, places: Collection[int]) -> Recipe:
+        types = [self._type_said(place) if place in places else None for place in range(len(self.types))]
+        return {"kind": "frame", "library": self.library.value, "names": names_said(self.names), "types": types}
+
+    def _type_said(self, place: int) -> Any:
+        try:
+            return type_said(self.types[place], self.library)
+        except UnknownTypeError as error:
+            raise ValueError(
+                f"column {self.names[place]!r} has {error}, which cannot be saved. Make it a NumPy type, or one of "
+                "text or categories, and fit again."
+            ) from None
 
     def filled(self, parts: Sequence[Part]) -> Any:
         columns = in_place(parts)

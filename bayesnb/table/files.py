@@ -1,5 +1,6 @@
 """Tables in files, and a column of labels beside them."""
 
+from collections.abc import Callable, Mapping
 from io import StringIO
 from typing import Any
 
@@ -7,14 +8,41 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
+from bayesnb.table.records import Reading
+from bayesnb.table.sheets import Sheet, TextSheet
+from bayesnb.table.sources import Source
+from bayesnb.table.typed import ArrowSheet, JsonSheet
 from bayesnb.table.values import is_missing
 
 Array = np.ndarray
+PLAIN = Reading()
 
 
-def read_file(path: Any) -> Any:
-    """A CSV file, or a TSV by its ending, as a dataframe."""
-    return pd.read_csv(path, sep="\t" if str(path).endswith(".tsv") else ",")
+def open_sheet(
+    path: Any, reading: Reading = PLAIN, tell: Callable[[int], Any] | None = None, *, whole: bool = True
+) -> Sheet:
+    """The table in a file, `-` for standard input; `tell` is told how many bytes were read.
+
+    One that is to be read as a whole has to fit into memory.
+    """
+    source = Source(str(path), reading.format, tell or (lambda count: None))
+    if whole:
+        source.refuse_too_large()
+    kinds: dict[str, type[Sheet]] = {"parquet": ArrowSheet, "arrow": ArrowSheet, "jsonl": JsonSheet}
+    return kinds.get(source.format, TextSheet)(source, reading)
+
+
+def read_file(path: Any, reading: Reading = PLAIN, kinds: Mapping[str, str] | None = None) -> Any:
+    """A table in a file as a dataframe: CSV, TSV, Parquet, Arrow, Feather, JSON lines.
+
+    Parameters
+    ----------
+    path : a file, or "-" for standard input
+    reading : how, where that is not for the file to say
+    kinds : what some columns hold, "number", "flag" or "text"; by default what all their cells look like
+    """
+    sheet = open_sheet(path, reading)
+    return sheet.read({name: look.kind for name, look in sheet.looks.items()} | dict(kinds or {}))
 
 
 def read_text(text: str) -> Any:

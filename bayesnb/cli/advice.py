@@ -1,0 +1,58 @@
+"""Columns that are most likely not what they were read as: a warning for each, with what to do."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from bayesnb.cli.problems import quoted
+
+FEWEST = 10  # rows, for every row's own level to be worth a word
+MANY_CLASSES = 50
+
+
+def advise(talk: Any, X: Any, y: Any, looks: Mapping[str, Any]) -> None:
+    """Warn of columns whose family was inferred, and of labels, where they look odd."""
+    from bayesnb.table import looks_numeric
+
+    if looks_numeric((*X.columns,)):
+        talk.warn("the names of the columns are numbers: does the table lack its first line, with the names?")
+    for name in X.columns:
+        said = None if name not in looks else odd(name, X[name], looks[name])
+        if said is not None:
+            talk.warn(f"column {name!r} {said}")
+    labels, counts = np.unique(y.astype(str) if y.dtype == object else y, return_counts=True)
+    if len(labels) > MANY_CLASSES:
+        single = int((counts == 1).sum())
+        talk.warn(
+            f"there are {len(labels)} classes among {len(y)} rows, {single} of them with one row: is it the label?"
+        )
+
+
+def odd(name: str, column: Any, look: Any) -> str | None:
+    """What is odd about a column, and what to do."""
+    drop, there = f"--family {quoted(name)}=drop", column.dropna()
+    distinct = there.nunique()
+    if look.kind == "text" and look.dates:
+        return f"holds dates, which are read as {distinct:,} levels. Leave it out, {drop}, or make numbers of it."
+    if look.kind == "text" and look.commas:
+        return "holds numbers with decimal commas, which are read as levels. If they are numbers: --decimal ,"
+    if look.kind == "text" and look.is_almost_numeric:
+        line, cell = look.odd
+        return (
+            f"is read as levels, as {look.cells - look.numbers:,} of {look.cells:,} cells are no numbers; the first is "
+            f"{cell!r} in line {line}. If it says that the cell is missing: --missing {quoted(',NA,NaN,?,' + cell)}"
+        )
+    if look.kind == "text" and len(there) >= FEWEST and distinct == len(there):
+        return f"has another level in each of {distinct:,} rows: most likely it names them. Leave it out: {drop}"
+    if look.kind == "text" and len(there) >= 2 * FEWEST and distinct > len(there) / 2:
+        return f"has {distinct:,} levels in {len(there):,} rows, too many to learn from. Leave it out: {drop}"
+    if look.kind == "integer" and len(column) >= FEWEST and counts_rows(column):
+        return f"counts the rows. Leave it out: {drop}"
+    return None
+
+
+def counts_rows(column: Any) -> bool:
+    """Whether a column of whole numbers goes up by one from row to row."""
+    numbers = column.to_numpy()
+    return numbers.dtype.kind == "i" and bool((np.diff(numbers) == 1).all())

@@ -1,0 +1,46 @@
+"""Errors in one line, in the words of the command line."""
+
+import re
+
+
+class UsageError(Exception):
+    """The command cannot be meant as it stands."""
+
+
+# What rooms below say to whoever writes Python, and what does the same here.
+WORDS = (
+    (r"families=\{(['\"])(.*?)\1: (\w+)\([^)]*\)\}", lambda m: f"--family {quoted(m[2])}={m[3].lower()}"),
+    (r"families=\{\.\.\.: None\}", lambda m: "--family COLUMN=drop"),
+    (r"\{(['\"])([^'\"]*)\1: None\}", lambda m: f"--family {quoted(m[2])}=drop"),
+    (r"declare another family: families=\{(.*?): \w+\(\)\}", lambda m: f"declare another family: --family {m[1]}=..."),
+    (r"families names columns", lambda m: "--family names columns"),
+    (r"\bestimate='(\w+)'", lambda m: f"--estimate {m[1]}"),
+    (r"\btemper='loo'", lambda m: "--temper loo"),
+    (r"Give Bernoulli a threshold, or declare", lambda m: "Declare"),
+    (r" For weights such as tf-idf: fractional=True\.", lambda m: ""),
+    (r"^class_prior\b", lambda m: "--class-prior"),
+    (r"\bX has\b", lambda m: "the table has"),
+)
+
+
+def readable(error: BaseException) -> str:
+    """An error in one line."""
+    if isinstance(error, MemoryError):
+        return f"there is not enough memory for this. {error}".strip()
+    if isinstance(error, OSError) and error.strerror is not None:
+        return f"{error.filename}: {error.strerror}" if error.filename is not None else error.strerror
+    said = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+    return in_options(" ".join(said.split())) or type(error).__name__
+
+
+def in_options(said: str) -> str:
+    """The same advice, by options."""
+    for pattern, word in WORDS:
+        said = re.sub(pattern, word, said)
+    return said
+
+
+def quoted(name: str) -> str:
+    """A column's name as `--family` and the shell take it."""
+    name = '"' + name.replace('"', '""') + '"' if re.search(r'[,"]', name) or name != name.strip() else name
+    return name if re.fullmatch(r"[\w.%+:@-]+", name) else "'" + name.replace("'", "'\\''") + "'"

@@ -1,0 +1,112 @@
+"""Whether the data or the model's ignorance make it doubt: how much of the doubt more rows would take away."""
+
+from typing import Any
+
+import numpy as np
+
+from bayesnb import figures
+from bayesnb.report.doubted import doubted
+from bayesnb.report.facts import Facts
+from bayesnb.report.markup import paragraph, table
+from bayesnb.report.words import count, number, percent
+
+LITTLE, MUCH = 0.1, 0.5  # of the doubt, that more rows would take away
+NEXT_TO_NONE = 1e-3  # nats
+
+
+def doubt(facts: Facts) -> str:
+    """Verdict, picture, and both parts of the doubt in numbers."""
+    found = doubted(facts)
+    if found is None:
+        return paragraph(
+            "Not known: no row's probabilities have a law, as some class has no distribution, or makes every row "
+            "impossible. An improper prior or a smoothing of 0 does that; a proper prior mends it."
+        )
+    if not found.attrs["tried"]:
+        return paragraph(
+            f"Left out: with {count(len(facts.classes), 'class')} and so many columns it takes too long. "
+            "<code>model.uncertainty(X)</code> computes it for the rows that you name."
+        )
+    said = (
+        "The doubt about each row's label in nats, the most doubtful first: what stays, and what more rows take away."
+    )
+    picture = figures.svg(figures.plot_uncertainty(found), said, "doubt")
+    return (
+        paragraph(
+            "A label can be in doubt because the classes overlap there, which no further row changes (<em>aleatoric"
+            "</em>), or because too few rows were seen to know the classes (<em>epistemic</em>).",
+            "The two add up to the entropy of the predicted label, exactly.",
+            "Each row is held out: the doubt is that of the model of all other rows."
+            if found.attrs["held_out"]
+            else "The doubt is that about a new row with the same cells.",
+        )
+        + paragraph(*verdict(found), understated(found, facts))
+        + f"<figure class='broad'>{picture}</figure>"
+        + numbers(found)
+        + paragraph(*left_out(found, facts))
+    )
+
+
+def verdict(found: Any) -> list[str]:
+    """What the doubt is made of, in one sentence, and what follows."""
+    entropy, stays, goes = (float(found[name].mean()) for name in ("entropy", "aleatoric", "epistemic"))
+    if entropy < NEXT_TO_NONE:
+        return [f"<strong>There is next to no doubt:</strong> {number(entropy, 2)} nats a row on average."]
+    share = goes / entropy
+    said = (
+        f"Of {number(entropy, 2)} nats of doubt a row, {number(stays, 2)} ({percent(1 - share, 0)}) stay however many "
+        f"rows are seen, and {number(goes, 2)} ({percent(share, 0)}) would go away with more rows."
+    )
+    if share < LITTLE:
+        return [f"<strong>It is the data:</strong> {said}", "Better columns would help; more rows of this kind hardly."]
+    if share < MUCH:
+        return [f"<strong>It is mostly the data:</strong> {said}", "More rows would help some, better columns more."]
+    return [f"<strong>It is what the model does not know yet:</strong> {said}", "More rows are what would help most."]
+
+
+def understated(found: Any, facts: Facts) -> str:
+    """Were the model right about its own doubt, that would be its held-out log loss."""
+    held, entropy = facts.judged.held, float(found["entropy"].mean())
+    if held is None or held.log_loss.lower <= entropy:
+        return ""
+    return (
+        f"But the model doubts too little: held out, the true label cost {number(held.log_loss.value, 2)} nats a row. "
+        "What it does not see, such as columns that depend on each other, is in neither part."
+    )
+
+
+def numbers(found: Any) -> str:
+    """The mean, and the most doubtful rows."""
+    entropy, stays, goes = (np.asarray(found[name]) for name in ("entropy", "aleatoric", "epistemic"))
+    worst = np.argsort(-entropy, kind="stable")[: max(1, len(entropy) // 10)]
+    parts = (("All rows", np.arange(len(entropy))), (f"The most doubtful tenth, {count(len(worst), 'row')}", worst))
+    rows = [
+        (name, *(number(float(part[at].mean()), 3) for part in (entropy, stays, goes)), shared(goes[at], entropy[at]))
+        for name, at in parts
+    ]
+    head = ("Rows", "Doubt", "Classes overlap", "Too few rows", "Would go away")
+    return table("Mean doubt about the label, in nats", head, rows, "counts")
+
+
+def shared(goes: Any, entropy: Any) -> str:
+    total = float(entropy.sum())
+    return percent(float(goes.sum()) / total, 0) if total > 0 else percent(0.0, 0)
+
+
+def left_out(found: Any, facts: Facts) -> list[str]:
+    """Which rows these are, if not all, and how they were computed."""
+    seen, every = found.sizes["obs_id"], len(facts.codes)
+    said = []
+    tried = found.attrs["tried"]
+    if tried < every:
+        said.append(f"Computed for {tried:,} of {every:,} rows, evenly spaced in the table.")
+    if seen < tried:
+        said.append(
+            f"{count(tried - seen, 'row')} of them are impossible under some class, or leave one without distribution. "
+            "They are not counted: their probabilities have no law."
+        )
+    if not facts.model.model_.posterior.apart:
+        said.append("The classes share parameters here, so the parts were drawn; errors of a percent remain.")
+    if facts.model.estimate != "predictive":
+        said.append("The doubt is that of the posterior, whatever estimate the model predicts with.")
+    return said

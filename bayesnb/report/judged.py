@@ -1,0 +1,181 @@
+"""How good a model is, and where it is unsure: computed once, when a section first asks."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+from scipy.special import xlogy
+
+from bayesnb import export
+from bayesnb.evaluate.calibration import Estimate, Plan, calibrated, share_interval
+from bayesnb.evaluate.leaving import Way, leave_one_out, loo_log_proba
+from bayesnb.evaluate.means import mean_interval
+from bayesnb.evaluate.scores import right
+from bayesnb.evaluate.temper import temper_by_loo
+from bayesnb.families.base import Array, Cells
+from bayesnb.model import Product, Rows
+from bayesnb.report.words import INTERVAL
+
+if TYPE_CHECKING:
+    from bayesnb.report.facts import Facts
+
+BINS = 10
+WORDS, VALUES, CELLS = 8e-5, 3.5e-4, {"real": 7e-6}  # seconds for a class's column, by the kind of its cells
+COSTLY = 3e7  # rows x classes x columns for which no other temper is tried
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """What some predictions of some rows are worth. `unanswered` of them are impossible under every class."""
+
+    name: str
+    rows: int
+    accuracy: Estimate
+    log_loss: Estimate
+    brier: Estimate
+    impossible: int = 0
+    unanswered: int = 0
+
+    @classmethod
+    def of(cls, name: str, log_proba: Array, codes: Array) -> "Line":
+        """Of log p(y | x) and labels, `(r, c), (r,)`."""
+        own = log_proba[np.arange(len(codes)), codes]
+        gaps = np.exp(log_proba) - np.eye(log_proba.shape[1])[codes]
+        hits = int(right(log_proba, codes).sum())
+        return cls(
+            name,
+            len(codes),
+            share_of(hits, len(codes) - hits),
+            mean_interval(-own, INTERVAL),
+            mean_interval((gaps**2).sum(axis=1), INTERVAL, 2.0),
+            int(np.isneginf(own).sum()),
+            int(np.isneginf(log_proba.max(axis=1)).sum()),
+        )
+
+
+def share_of(hits: float, misses: float) -> Estimate:
+    """A share with its interval, that of the posterior under Jeffreys' prior, Beta(1/2, 1/2)."""
+    low, high = share_interval(np.asarray(hits), np.asarray(misses), Plan(1, INTERVAL, np.random.default_rng(0)))
+    return Estimate(hits / (hits + misses), float(low), float(high))
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """What the held-out rows say. `left_out` is NaN where the other rows leave no distribution."""
+
+    facts: "Facts"
+
+    @cached_property
+    def rows(self) -> Rows:
+        return Rows(self.facts.model.schema_.observers, self.facts.cells, self.facts.codes)
+
+    @cached_property
+    def defined(self) -> Array:
+        """The rows that can be held out."""
+        return ~np.isnan(self.facts.left_out).any(axis=1)
+
+    @property
+    def log_proba(self) -> Array:
+        return self.facts.left_out[self.defined]
+
+    @property
+    def codes(self) -> Array:
+        return self.facts.codes[self.defined]
+
+    @cached_property
+    def held(self) -> Line | None:
+        """The scores of the rows that can be held out, if any can."""
+        return Line.of("Held out, one row at a time", self.log_proba, self.codes) if self.defined.any() else None
+
+    @cached_property
+    def fitted(self) -> Line:
+        return Line.of("On the rows it learnt from", self.facts.fitted, self.facts.codes)
+
+    @cached_property
+    def tested(self) -> Line | None:
+        test = self.facts.test
+        return None if test is None else Line.of(f"Test table, {len(test[1]):,} rows", *test)
+
+    @cached_property
+    def constant(self) -> Line:
+        """The best that can be said without a look at the columns: the shares of the classes."""
+        with np.errstate(divide="ignore"):
+            share = np.log(self.facts.counts / self.facts.counts.sum())
+        codes = self.facts.codes
+        return Line.of("Best constant guess, no columns", np.broadcast_to(share, (len(codes), len(share))), codes)
+
+    @cached_property
+    def tempered(self) -> tuple[float, Line] | None:
+        """What temper="loo" would give, where the model has none, all can be scored and it is cheap."""
+        model, facts = self.facts.model, self.facts
+        cost = len(facts.codes) * len(facts.classes) * self.width
+        if model.temper is not None or cost > COSTLY or not np.isfinite(facts.own).all() or len(facts.classes) < 2:
+            return None
+        plain = loo_log_proba(model.model_, self.rows, n_jobs=model.n_jobs)  # the temper is chosen for the predictive
+        if not np.isfinite(plain[np.arange(len(facts.codes)), facts.codes]).all():
+            return None
+        power = temper_by_loo(model.model_, self.rows, model.n_jobs)
+        found = loo_log_proba(model.model_, self.rows, Way(model.estimate, power), n_jobs=model.n_jobs)
+        return power, Line.of(f"Held out, with temper='loo' ({power:.2g})", found, facts.codes)
+
+    @cached_property
+    def widths(self) -> list[float]:
+        """Cells of a row in every block: of words those that are there."""
+        blocks = self.facts.model.schema_.blocks
+        return [cells_in(x, block.family.whole) for block, x in zip(blocks, self.facts.cells, strict=True)]
+
+    @property
+    def width(self) -> float:
+        return sum(self.widths)
+
+    @cached_property
+    def transforms(self) -> float:
+        """Seconds that it takes to know the law of a row's scores, about: more where cells have a table of values."""
+        blocks = self.facts.model.schema_.blocks
+        each = (WORDS if block.family.whole else CELLS.get(block.family.cells, VALUES) for block in blocks)
+        return len(self.facts.classes) * sum(cost * width for cost, width in zip(each, self.widths, strict=True))
+
+    @cached_property
+    def answered(self) -> Array:
+        """The rows that have an answer when they are held out: they are possible under some class."""
+        return np.isfinite(self.facts.left_out.max(axis=1))
+
+    @cached_property
+    def calibration(self) -> Any:
+        """What `bayesnb.calibration` returns, of the rows that have an answer when they are held out."""
+        plan, model = Plan(BINS, INTERVAL, np.random.default_rng(0)), self.facts.model
+        where = np.flatnonzero(self.answered)
+        codes, weight = self.facts.codes[where], np.ones(len(where))
+        found = calibrated(self.facts.left_out[where], codes, weight, plan)
+        said = {"leave_one_out": "exact", "estimate": model.estimate, "temper": model.temper_}
+        said |= {"ci_prob": INTERVAL, "bins": BINS, "impossible": int(np.isneginf(self.facts.own[where]).sum())}
+        labels = np.array(self.facts.classes, object)
+        return export.calibrations.calibration(found, where, labels, codes, weight, said)
+
+    @cached_property
+    def entropy(self) -> Array:
+        """Of the held-out probabilities of each row, in nats; NaN where there are none, `(r,)`."""
+        p = np.exp(self.facts.left_out)
+        return np.where(p.max(axis=1) > 0, -xlogy(p, p).sum(axis=1), np.nan)
+
+    @cached_property
+    def log_density(self) -> Array:
+        """log p(x | all other rows) of each row, whatever its class, `(r,)`; no temper enters."""
+        model = self.facts.model
+        joint = leave_one_out(model.model_, self.rows, Way(), n_jobs=model.n_jobs)
+        known = ~np.isnan(joint).any(axis=1)
+        found = np.full(len(joint), np.nan)
+        found[known] = np.logaddexp.reduce(joint[known], axis=1)
+        return found
+
+
+def settled(belief: Product) -> bool:
+    """Whether every class that is possible has a distribution in every column."""
+    return bool(np.all([block.proper.all(axis=-1) | ~belief.live for block in belief.blocks]))
+
+
+def cells_in(x: Cells, words: bool) -> float:
+    """Cells of a row, of words those that are there."""
+    return x.nnz / max(x.shape[0], 1) if words and sparse.issparse(x) else x.shape[1]

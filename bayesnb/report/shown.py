@@ -1,0 +1,51 @@
+"""The cells of single rows, as the model saw them, in words."""
+
+import numpy as np
+from scipy import sparse
+
+from bayesnb.families.base import Array
+from bayesnb.report.facts import Facts, name_of
+from bayesnb.report.markup import text
+from bayesnb.report.words import number
+from bayesnb.schema import Block
+
+MOST_CELLS = 12
+MOST_LETTERS = 80  # of a cell, or of a column's name
+
+
+def cut(name: str) -> str:
+    """A name or a cell that a table has room for."""
+    line = " ".join(name.split())
+    return line if len(line) <= MOST_LETTERS else line[: MOST_LETTERS - 1] + "…"
+
+
+def cells_of(rows: Array, facts: Facts) -> list[str]:
+    """What the model saw of each row, in words, the first `MOST_CELLS` columns in the table's order."""
+    order = {name: place for place, name in enumerate(facts.model.schema_.columns)}
+    found: list[list[tuple[int, str]]] = [[] for _ in rows]
+    for block, x in zip(facts.model.schema_.blocks, facts.cells, strict=True):
+        seen = x[rows]
+        for said, cells in zip(found, seen.toarray() if sparse.issparse(seen) else np.asarray(seen), strict=True):
+            said += [(order[block.names[j]], block_cell(block, j, float(cells[j]))) for j in told(block, cells)]
+    return [" · ".join(cell for _, cell in sorted(said)[:MOST_CELLS]) for said in found]
+
+
+def told(block: Block, cells: Array) -> Array:
+    """The columns of a block worth saying: the largest counts, or the first ones."""
+    if len(cells) <= MOST_CELLS or not block.family.whole:
+        return np.arange(min(len(cells), MOST_CELLS))
+    most = np.argsort(-cells, kind="stable")[:MOST_CELLS]
+    return most[cells[most] > 0]
+
+
+def block_cell(block: Block, j: int, cell: float) -> str:
+    """One cell with its column's name."""
+    return f'<span class="cell">{text(cut(name_of(block.names[j])))}&nbsp;<b>{value(block, j, cell)}</b></span>'
+
+
+def value(block: Block, j: int, cell: float) -> str:
+    if np.isnan(cell) or (block.family.cells == "level" and cell < 0):
+        return "missing"
+    if block.family.cells == "level":
+        return text(cut(str(block.levels[j][int(cell)]))) if cell < len(block.levels[j]) else "new"
+    return ("yes" if cell else "no") if block.family.cells == "flag" else number(cell, 6)

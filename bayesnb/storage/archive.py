@@ -1,0 +1,153 @@
+"""Bytes by name in a zip archive that nothing compresses: what is in it is never longer than the file itself."""
+
+import errno
+import hashlib
+import os
+import stat
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from textwrap import shorten
+from typing import IO, Any
+
+SUMS = "SHA256SUMS"
+MAGIC = b"PK\x03\x04"
+STAMP = (1980, 1, 1, 0, 0, 0)  # the same model makes the same file
+Bytes = Any  # what has the buffer protocol
+
+
+class Unreadable(ValueError):
+    """Why a file is no model."""
+
+
+def replace_file(path: Any, write: Callable[[IO[bytes]], None]) -> None:
+    """Write a file that is there as a whole or not at all: beside the old one, to the disk, then in its place."""
+    target = Path(os.path.realpath(path))
+    if not target.parent.is_dir():
+        raise FileNotFoundError(
+            f"there is no folder {str(target.parent)!r} to write {target.name!r} into; make it first."
+        )
+    if target.is_dir():
+        raise IsADirectoryError(f"{str(target)!r} is a folder: give the name of a file.")
+    beside = target.with_name(f".{target.name}.{os.getpid()}-{os.urandom(4).hex()}.part")
+    try:
+        with open(beside, "xb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        if target.exists():
+            os.chmod(beside, stat.S_IMODE(target.stat().st_mode))
+        os.replace(beside, target)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+    _settle(target.parent)
+
+
+def _settle(folder: Path) -> None:
+    """The new name, too, is on the disk; where folders cannot be opened the system sees to it."""
+    try:
+        opened = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+def write_archive(file: IO[bytes], members: Mapping[str, tuple[Bytes, ...]]) -> None:
+    """Every member from its pieces, and the checksums."""
+    sums = []
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        for name, parts in members.items():
+            sums.append(f"{_add(archive, name, parts)}  {name}\n")
+        _add(archive, SUMS, ("".join(sums).encode(),))
+
+
+def _add(archive: zipfile.ZipFile, name: str, parts: tuple[Bytes, ...]) -> str:
+    """One member; its checksum."""
+    digest, info = hashlib.sha256(), zipfile.ZipInfo(name, STAMP)
+    info.external_attr = (stat.S_IFREG | 0o644) << 16
+    info.file_size = sum(memoryview(part).nbytes for part in parts)
+    with archive.open(info, "w") as member:
+        for part in parts:
+            member.write(part)
+            digest.update(part)
+    return digest.hexdigest()
+
+
+class Archive:
+    """The members of an open file, each read when it is asked for, and compared with its checksum."""
+
+    def __init__(self, file: IO[bytes], size: int) -> None:
+        if file.read(len(MAGIC)) != MAGIC:
+            raise Unreadable("it is no file that `save` wrote")
+        with damage_told():
+            self.zip = zipfile.ZipFile(file)
+            self.infos = {info.filename: info for info in self._checked(size)}
+            self.sums = dict(_summed(self._bytes(SUMS).decode("ascii")))
+        if {*self.sums, SUMS} != set(self.infos):
+            raise Unreadable("its members are not those that its checksums name")
+
+    def _checked(self, size: int) -> list[zipfile.ZipInfo]:
+        infos = self.zip.infolist()
+        if len({info.filename for info in infos}) < len(infos):
+            raise Unreadable("a member is there twice")
+        if any(info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 1 for info in infos):
+            raise Unreadable("a member is compressed or encrypted, which `save` never does")
+        if any(info.file_size != info.compress_size for info in infos) or sum(i.file_size for i in infos) > size:
+            raise Unreadable("its members claim to be longer than the file")
+        return infos
+
+    def _bytes(self, name: str) -> bytes:
+        if name not in self.infos:
+            raise Unreadable(f"{name} is missing")
+        with damage_told():
+            return self.zip.read(self.infos[name])
+
+    def read(self, name: str) -> bytes:
+        """One member's bytes."""
+        data = self._bytes(name)
+        if hashlib.sha256(data).hexdigest() != self.sums[name]:
+            raise Unreadable(f"{name} does not match its checksum")
+        return data
+
+    @property
+    def names(self) -> set[str]:
+        """What its members are called, apart from the checksums."""
+        return set(self.sums)
+
+    def length(self, name: str) -> int:
+        """How long a member is; it need not be there."""
+        return self.infos[name].file_size if name in self.infos else -1
+
+
+def _summed(text: str) -> Iterator[tuple[str, str]]:
+    for line in text.splitlines():
+        digest, _, name = line.partition("  ")
+        yield name, digest
+
+
+@contextmanager
+def damage_told() -> Iterator[None]:
+    """Whatever a damaged archive makes go wrong in the zip reader is one kind of error."""
+    try:
+        yield
+    except Unreadable:
+        raise
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
+            raise  # the disk's, not the file's
+        raise Unreadable(f"its archive is damaged ({shorten(str(error), 80)})") from error
+
+
+@contextmanager
+def opened(path: Any) -> Iterator[Archive]:
+    """The archive in a file."""
+    with open(path, "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise Unreadable("it is no regular file")
+        yield Archive(file, status.st_size)

@@ -1,0 +1,194 @@
+"""What `model.json` says: a saved estimator as JSON and arrays, and back."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from bayesnb.families import FAMILIES
+from bayesnb.families.base import Array, Belief, Stats
+from bayesnb.families.dirichlet import DirichletStats
+from bayesnb.families.record import Record
+from bayesnb.model import Model, Product, ProductStats
+from bayesnb.schema import Block, Schema
+from bayesnb.storage.archive import Unreadable
+from bayesnb.storage.arrays import Keeper, Shelf
+from bayesnb.storage.saved import (
+    Saved,
+    arrays_of,
+    check_classes,
+    check_die,
+    check_levels,
+    check_stats,
+    check_temper,
+    own_prior,
+    with_average,
+)
+from bayesnb.storage.values import packed, unpacked
+from bayesnb.table import blank_of
+
+FORMAT, MAJOR, MINOR = "bayesnb model", 1, 0
+MOST_POSITIONS = 1 << 20  # names that are their positions, and so need not be listed
+Json = dict[str, Any]
+
+
+def document_of(saved: Saved, keeper: Keeper) -> Json:
+    """What is said of an estimator; its arrays are kept apart."""
+    schema, model = saved.schema, saved.model
+    modelled = {place for block in schema.blocks for place in block.places}
+    parts = zip(schema.blocks, model.prior.blocks, model.stats.blocks, strict=True)
+    return {
+        "estimator": saved.estimator,
+        "params": {name: packed(value, keeper, f"parameter {name}") for name, value in saved.params.items()},
+        "classes": packed(saved.classes, keeper, "the labels"),
+        "columns": _columns_said(schema.columns, keeper),
+        "named": saved.named,
+        "table": packed(schema.blank.recipe(modelled), keeper, "the table"),
+        "class_prior": packed(model.prior.classes, keeper, "class_prior"),
+        "class_stats": _record_said(model.stats.classes, keeper, "the labels"),
+        "temper": packed(saved.temper, keeper, "temper_"),
+        "whole": model.whole,
+        "blocks": [_block_said(*part, keeper) for part in parts],
+    }
+
+
+def saved_of(said: Mapping[str, Any], shelf: Shelf) -> Saved:
+    """The estimator of which `document_of` said this."""
+    classes = _kind(unpacked(said["classes"], shelf), np.ndarray)
+    check_classes(classes)
+    columns = _columns_of(said["columns"], shelf)
+    if len(set(columns)) < len(columns):
+        raise Unreadable("two columns have the same name")
+    read = [_block_of(own, columns, len(classes), shelf) for own in _kind(said["blocks"], list)]
+    blocks, priors, stats = (tuple(part) for part in zip(*read, strict=True))
+    places = [place for block in blocks for place in block.places]
+    if len(set(places)) < len(places):
+        raise Unreadable("a column is in two blocks")
+    blank = blank_of(_kind(unpacked(said["table"], shelf), dict), len(columns))
+    seen = DirichletStats(*_values(DirichletStats, said["class_stats"], shelf))
+    die, temper = unpacked(said["class_prior"], shelf), unpacked(said["temper"], shelf)
+    check_die(die, seen, len(classes))
+    check_temper(temper)
+    model = Model(Product(die, priors), ProductStats(seen, stats), _kind(said["whole"], bool))
+    params = {name: unpacked(value, shelf) for name, value in _kind(said["params"], dict).items()}
+    schema, named = Schema(columns, blocks, blank), _kind(said["named"], bool)
+    return Saved(said["estimator"], params, classes, schema, model, temper, named)
+
+
+def _columns_said(columns: Sequence[Hashable], keeper: Keeper) -> Any:
+    if len(columns) <= MOST_POSITIONS and _are_positions(columns):
+        return len(columns)
+    return [packed(name, keeper, f"the name of column {place}") for place, name in enumerate(columns)]
+
+
+def _are_positions(values: Sequence[Any]) -> bool:
+    return all(type(value) is int and value == place for place, value in enumerate(values))
+
+
+def _columns_of(said: Any, shelf: Shelf) -> tuple[Hashable, ...]:
+    if type(said) is int and 0 < said <= MOST_POSITIONS:
+        return tuple(range(said))
+    return tuple(unpacked(name, shelf) for name in _kind(said, list))
+
+
+def _block_said(block: Block, prior: Belief, stats: Stats, keeper: Keeper) -> Json:
+    where = f"column {block.names[0]!r:.50}"
+    together = isinstance(block.places, range)
+    levels = zip(block.names, block.levels, strict=bool(block.levels))
+    return {
+        "family": packed(block.family, keeper, where),
+        "places": [block.places[0], block.places[-1] + 1] if together else {"each": list(block.places)},
+        "levels": [_levels_said(own, keeper, f"levels of column {name!r:.50}") for name, own in levels],
+        "included": packed(block.included, keeper, "average_features"),
+        "prior": _record_said(own_prior(prior), keeper, where),
+        "stats": _record_said(stats, keeper, where),
+    }
+
+
+def _levels_said(levels: Sequence[Any], keeper: Keeper, where: str) -> Any:
+    """Levels, or how many there are if they are 0, 1, ..."""
+    return len(levels) if _are_positions(levels) else [packed(level, keeper, where) for level in levels]
+
+
+def _record_said(record: Record, keeper: Keeper, where: str) -> Json:
+    """A record's fields. What is repeated along an axis without being stored again is not stored here, either."""
+    said: Json = {name: {"$array": keeper.keep(stored(array), where)} for name, array in arrays_of(record).items()}
+    return said | {name: packed(getattr(record, name), keeper, where) for name in record.layout}
+
+
+def stored(array: Array) -> Array:
+    """An array without its repetitions: those that broadcasting made."""
+    once = array[tuple(slice(1) if step == 0 else slice(None) for step in array.strides)]
+    return array if once.shape == array.shape else once
+
+
+def _block_of(said: Any, columns: Sequence[Hashable], classes: int, shelf: Shelf) -> tuple[Block, Belief, Stats]:
+    """A block, what was believed about it, and what was seen."""
+    family = _kind(unpacked(said["family"], shelf), FAMILIES)
+    places = _places_of(said["places"], len(columns))
+    stats = family.stats(*_values(family.stats, said["stats"], shelf))
+    most = max(array.size for array in arrays_of(stats).values())
+    levels = _levels_of(said["levels"], most, shelf)
+    included = unpacked(said["included"], shelf)
+    block = Block(family, tuple(columns[place] for place in places), places, levels, included)
+    check_levels(block)
+    check_stats(block, stats, classes)
+    _check_included(block)
+    with np.errstate(all="ignore"):
+        like = family.belief(stats)
+    prior = type(like)(*_values(type(like), said["prior"], shelf, like))
+    return block, with_average(prior, block), stats
+
+
+def _places_of(said: Any, width: int) -> Sequence[int]:
+    if isinstance(said, list):
+        if not (len(said) == 2 and all(type(place) is int for place in said) and 0 <= said[0] < said[1] <= width):
+            raise Unreadable("columns of a block are not in the table")
+        return range(*said)
+    places = tuple(_kind(said["each"], list))
+    if not (places and all(type(place) is int and 0 <= place < width for place in places)):
+        raise Unreadable("columns of a block are not in the table")
+    return places
+
+
+def _levels_of(said: Any, most: int, shelf: Shelf) -> tuple[tuple[Any, ...], ...]:
+    """Levels of every column, no more of them than numbers were counted."""
+    each = _kind(said, list)
+    if sum(own if type(own) is int else len(own) for own in each) > most:
+        raise Unreadable("there are more levels than were counted")
+    return tuple(tuple(range(own) if type(own) is int else (unpacked(one, shelf) for one in own)) for own in each)
+
+
+def _check_included(block: Block) -> None:
+    share = block.included
+    if share is not None and not (
+        isinstance(share, np.ndarray)
+        and share.dtype == float
+        and share.shape == (len(block.keys),)
+        and ((share > 0) & (share <= 1)).all()
+    ):
+        raise Unreadable("average_features has no probability for each feature")
+
+
+def _values(kind: type, said: Any, shelf: Shelf, like: Any = None) -> list[Any]:
+    """A record's fields in their order; arrays are broadcast to the shapes of one like it, which allocates nothing."""
+    names: tuple[str, ...] = kind.__match_args__  # type: ignore[attr-defined]
+    if not isinstance(said, dict) or set(said) != set(names):
+        raise Unreadable(f"{kind.__name__} has the fields {', '.join(names)}")
+    layout: tuple[str, ...] = kind.layout  # type: ignore[attr-defined]
+    values = {name: unpacked(said[name], shelf) for name in names}
+    for name in set(names) - set(layout):
+        if not (isinstance(values[name], np.ndarray) and values[name].dtype == float):
+            raise Unreadable("numbers of a belief or of stats are floats")
+        if like is not None:
+            values[name] = np.broadcast_to(values[name], getattr(like, name).shape)
+    if like is not None and any(values[name] != getattr(like, name) for name in layout):
+        raise Unreadable(f"{kind.__name__} is not laid out like its stats")
+    return list(values.values())
+
+
+def _kind(value: Any, kind: Any) -> Any:
+    """The value, if it is of this kind."""
+    if not isinstance(value, kind):
+        raise Unreadable(f"{value!r:.50} stands where something else belongs")
+    return value

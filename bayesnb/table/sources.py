@@ -1,0 +1,214 @@
+"""Where a table's bytes come from: a file, packed or not, or a stream such as standard input."""
+
+import gzip
+import io
+import math
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+ENDINGS = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".arrows": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+}
+FORMATS = ("csv", "tsv", "parquet", "arrow", "jsonl")
+TEXT = ("csv", "tsv", "jsonl")
+MARKS = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow"}
+STRANGE = {
+    b"PK\x03\x04": "a zip archive, as Excel's workbooks are: save the sheet as CSV",
+    b"\xd0\xcf\x11\xe0": "an old Excel workbook: save the sheet as CSV",
+    b"%PDF": "a PDF",
+    b"FEA1": "Feather of the first version, which no one writes any more: write it again as Parquet",
+    b"BZh": "packed by bzip2: unpack it, or pack it by gzip",
+    b"\x28\xb5\x2f\xfd": "packed by zstd: unpack it, or pack it by gzip",
+    b"\xfd7zXZ": "packed by xz: unpack it, or pack it by gzip",
+}
+GZIP, WIDE = b"\x1f\x8b", (b"\xff\xfe", b"\xfe\xff")
+IN_MEMORY = 1 << 26  # bytes of a stream that are kept in memory, more of them on disk
+WORTH = {"csv": 2.0, "tsv": 2.0, "jsonl": 2.0, "parquet": 3.0, "arrow": 2.0}  # bytes in memory for one in the file
+PACKED = 4.0  # by how much text shrinks, at least as a rule
+
+
+@dataclass(eq=False)
+class Source:
+    """A table's bytes, which can be read from their beginning as often as is needed."""
+
+    path: str
+    told: str | None = None  # the format, if the user has said it
+    tell: Callable[[int], Any] = field(default=lambda count: None)  # is told how many bytes were read
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return "standard input" if self.path == "-" else self.path
+
+    @cached_property
+    def _kept(self) -> BinaryIO | None:
+        """A copy of what can be read only once."""
+        if self.path != "-" and (Path(self.path).is_file() or not Path(self.path).exists()):
+            return None
+        if self.path != "-" and Path(self.path).is_dir():
+            raise ValueError(f"{self.name}: it is a folder; give a file in it.")
+        copy = cast(BinaryIO, tempfile.SpooledTemporaryFile(max_size=IN_MEMORY))  # noqa: SIM115  (kept as long as the source)
+        if self.path == "-":
+            shutil.copyfileobj(sys.stdin.buffer, copy)
+        else:
+            with open(self.path, "rb") as stream:
+                shutil.copyfileobj(stream, copy)
+        return copy
+
+    @cached_property
+    def size(self) -> int:
+        """Bytes, as they lie."""
+        return os.stat(self.path).st_size if self._kept is None else self._kept.seek(0, io.SEEK_END)
+
+    @cached_property
+    def head(self) -> bytes:
+        """The first bytes, unpacked."""
+        try:
+            with self.open() as stream:
+                return stream.read(1 << 16)
+        except (EOFError, gzip.BadGzipFile, OSError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise
+            raise ValueError(f"{self.name}: it is a damaged gzip file: {error}.") from None
+
+    @cached_property
+    def is_packed(self) -> bool:
+        with self._raw() as stream:
+            return stream.read(2) == GZIP
+
+    @cached_property
+    def format(self) -> str:
+        """What it is: as the user says, as the first bytes show, or as its name ends."""
+        found = next((kind for mark, kind in MARKS.items() if self.head.startswith(mark)), None)
+        if self.told is not None:
+            return self.told
+        if found is not None:
+            return found
+        self._refuse_strange()
+        suffixes = [suffix.lower() for suffix in Path(self.path).suffixes]
+        ending = next((suffix for suffix in reversed(suffixes) if suffix != ".gz"), "")
+        start = self.head.removeprefix(b"\xef\xbb\xbf").lstrip()
+        return ENDINGS.get(ending) or ("jsonl" if start.startswith(b"{") else "csv")
+
+    def _refuse_strange(self) -> None:
+        for mark, what in STRANGE.items():
+            if self.head.startswith(mark):
+                raise ValueError(f"{self.name}: it is {what}.")
+        if b"\0" in self.head and self.head[:2] not in WIDE:
+            raise ValueError(
+                f"{self.name}: it is no text, and neither Parquet nor Arrow: a table is needed as CSV, TSV, JSON "
+                "lines, Parquet or Arrow."
+            )
+
+    def open(self) -> BinaryIO:
+        """The bytes from their beginning, unpacked."""
+        packed = self.is_packed  # asked first: what can be read only once is shared
+        raw = io.BufferedReader(Counted(self._raw(), self.tell), 1 << 18)
+        return cast(BinaryIO, gzip.GzipFile(fileobj=raw) if packed else raw)
+
+    def _raw(self) -> Any:
+        if self._kept is None:
+            return open(self.path, "rb", buffering=0)
+        self._kept.seek(0)
+        return Shared(self._kept)
+
+    def refuse_too_large(self) -> None:
+        """Raise for a table that this machine's memory cannot hold."""
+        self.head  # noqa: B018  (a file that cannot be read says so first)
+        packed = PACKED if self.is_packed else 1.0
+        there = available_memory()
+        ending = next((suffix for suffix in Path(self.path).suffixes if suffix in ENDINGS), ".csv")
+        needed = self.size * packed * WORTH[self.told or ENDINGS[ending]]
+        if there is not None and needed > there:
+            raise ValueError(
+                f"{self.name}: the file has {readable_size(self.size)}, and would need about {readable_size(needed)} "
+                f"of memory, of which {readable_size(there)} are free. Take some of its rows or columns."
+            )
+
+
+class Counted(io.RawIOBase):
+    """A stream that tells how many bytes were read from it."""
+
+    def __init__(self, stream: Any, tell: Callable[[int], Any]) -> None:
+        self.stream, self.told = stream, tell
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return self.stream.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self.stream.tell()
+
+    def readinto(self, buffer: Any) -> int:
+        count = self.stream.readinto(buffer)
+        self.told(count)
+        return count
+
+    def close(self) -> None:
+        self.stream.close()
+        super().close()
+
+
+class Shared(io.RawIOBase):
+    """A stream that stays open when its reader closes it."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return self.stream.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self.stream.tell()
+
+    def readinto(self, buffer: Any) -> int:
+        found = self.stream.read(len(buffer))
+        buffer[: len(found)] = found
+        return len(found)
+
+
+def available_memory() -> int | None:
+    """Bytes that this process can still have, as Linux says; None where no one says it."""
+    found = []
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        found += [int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:")]
+        limit, used = (Path("/sys/fs/cgroup", name).read_text() for name in ("memory.max", "memory.current"))
+        found += [int(limit) - int(used)] if limit.strip() != "max" else []
+    except (OSError, ValueError):
+        pass
+    return min(found, default=None)
+
+
+def readable_size(count: float) -> str:
+    """Bytes as one says them: 1.5 GB."""
+    power = min(int(math.log10(max(count, 1)) // 3), 4)
+    return f"{count / 1000**power:.3g} {('bytes', 'kB', 'MB', 'GB', 'TB')[power]}"
