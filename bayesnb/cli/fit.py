@@ -5,7 +5,7 @@ from collections import Counter
 from typing import Any
 
 from bayesnb.cli import options
-from bayesnb.cli.output import check_goal, part_of
+from bayesnb.cli.output import check_goal
 from bayesnb.cli.problems import UsageError
 from bayesnb.cli.tables import some
 
@@ -57,8 +57,7 @@ def run(said: argparse.Namespace) -> None:
         said.talk.say(line)
     if not said.quiet:
         said.talk.say(held_out(model, own.X, own.y))
-    with part_of(said.output) as part:
-        model.save(part)
+    model.save(said.output)
     said.talk.say(f"Wrote {said.output}")
 
 

@@ -34,8 +34,9 @@ def lesson(said: Any, paths: Sequence[str], *, keep_dropped: bool) -> Lesson:
         families = declared(features, said.family)
         looks = looks_of(sheets)
         kinds = kinds_of(looks, families, said.target)
-        if not keep_dropped:
-            kinds = {name: kind for name, kind in kinds.items() if families.get(name, ("",))[0] != "drop"}
+        dropped = {name for name, (family, _) in families.items() if family == "drop"}
+        kept = {name for name in dropped if keep_dropped and looks[name].is_plain}
+        kinds = {name: kind for name, kind in kinds.items() if name not in dropped - kept}
         frame = stacked([sheet.read(kinds) for sheet in sheets])
     X, y = labelled(sheets[0].name, frame, said.target, looks[said.target].kind)
     check_columns(sheets[0].name, X, families)

@@ -51,6 +51,7 @@ class Source:
     path: str
     told: str | None = None  # the format, if the user has said it
     tell: Callable[[int], Any] = field(default=lambda count: None)  # is told how many bytes were read
+    is_text: bool = False  # if the user has said in which encoding
 
     @property
     def name(self) -> str:
@@ -111,7 +112,7 @@ class Source:
         for mark, what in STRANGE.items():
             if self.head.startswith(mark):
                 raise ValueError(f"{self.name}: it is {what}.")
-        if b"\0" in self.head and self.head[:2] not in WIDE:
+        if b"\0" in self.head and self.head[:2] not in WIDE and not self.is_text:
             raise ValueError(
                 f"{self.name}: it is no text, and neither Parquet nor Arrow: a table is needed as CSV, TSV, JSON "
                 "lines, Parquet or Arrow."

@@ -16,7 +16,8 @@ from bayesnb.table.typed import pyarrow
 
 def format_of_name(name: str) -> str | None:
     """The format that a file's name means, None where it means none."""
-    return ENDINGS.get(Path(name.lower().removesuffix(".gz")).suffix)
+    found = ENDINGS.get(Path(name.lower().removesuffix(".gz")).suffix)
+    return None if name.lower().endswith(".gz") and found not in TEXT else found
 
 
 class Writer(ABC):
