@@ -387,6 +387,8 @@ def test_columns_of_lists_are_in_no_ones_way(name: str, capsys: pytest.CaptureFi
     assert len(answers(capsys, name)) == 4
     assert main(["predict", "model.bnb", name, "--append", "-o", "all.parquet"]) == 0
     assert [*map(len, pd.read_parquet("all.parquet").b.dropna())] == [1, 1, 0]
+    assert main(["predict", "model.bnb", name, "--append", "-o", "all.jsonl"]) == 0
+    assert [json.loads(line)["b"] for line in Path("all.jsonl").read_text().splitlines()] == [[1], [2], None, []]
 
 
 def test_an_interval_is_not_shown_around_a_point_estimate(capsys: pytest.CaptureFixture) -> None:

@@ -183,6 +183,7 @@ def test_another_encoding_can_be_said() -> None:
         (gzip.compress(b"a,b\n1,2\n" * 100)[:-9], "gzip file"),
         (b'{"a": 1}\n{"a": 1\n', "line 2: it is no JSON"),
         (b'{"a": 1}\n[1]\n', "line 2: it is no object"),
+        (b'[\n  {"a": 1}\n]\n', "one JSON array; write JSON lines"),
         (b'{"a": 1}\n{"a": [1]}\n', "column 'a' holds lists or objects"),
         (b"a,b\n1," + b"x" * 200_000 + b"\n", "line 2: a cell has more than 131,072 characters"),
     ],
@@ -331,7 +332,7 @@ def test_typed_columns_are_read_as_what_is_asked_for() -> None:
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\x00\r\ufeff"), max_size=8).map(str.strip)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20, deadline=None)
 @given(
     st.lists(
         st.tuples(TEXTS.filter(lambda text: text not in ("", "NA", "NaN", "?")), st.floats(), st.booleans()),

@@ -48,8 +48,7 @@ def run(said: argparse.Namespace) -> None:
         raise UsageError("fit: a model is a file: say -o MODEL.bnb.")
     check_goal("fit", said.output, tuple(said.tables))
 
-    from bayesnb.cli.scores import held_out
-    from bayesnb.cli.training import lesson
+    from bayesnb.cli.training import held_out, lesson
 
     own = lesson(said, said.tables, keep_dropped=False)
     model = own.model.fit(own.X, own.y)
