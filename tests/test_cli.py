@@ -589,6 +589,7 @@ def test_an_option_that_does_not_fit_the_table_is_1(
         (["fit", "t.csv", "--target", "y", "-o", "m", "--decimal", ",", "--delimiter", ","], "are both ','"),
         (["predict", "m.bnb"], "required: TABLE"),
         (["predict", "m.bnb", "t.csv", "-o", "out.doc"], "the name out.doc says no format"),
+        (["predict", "m.bnb", "t.csv", "-o", "out.parquet.gz"], "the name out.parquet.gz says no format"),
         (["predict", "m.bnb", "t.csv", "--prob", "0.5"], "say --interval too"),
         (["predict", "m.bnb", "t.csv", "--interval", "--prob", "1"], "1 is not between 0 and 1"),
         (["compare", "t.csv", "--target", "y", "--smoothing", "1,x"], "'x' is no number"),
