@@ -4,7 +4,8 @@ Every case has a missing cell (where the family allows one), uneven weights, a c
 of different scales. `twin` is the predictive by SciPy, one feature of one class at a time: an independent oracle.
 """
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -146,3 +147,11 @@ def same(a: Any, b: Any, rtol: float = 1e-12, atol: float = 1e-12) -> None:
     assert type(a) is type(b)
     for name in names(a):
         np.testing.assert_allclose(getattr(a, name), getattr(b, name), rtol=rtol, atol=atol, err_msg=name)
+
+
+@pytest.fixture(autouse=True)
+def figures_are_closed() -> Iterator[None]:
+    """Figures belong to pyplot once it is loaded, which keeps them, and warns from the twenty-first."""
+    yield
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        pyplot.close("all")

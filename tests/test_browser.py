@@ -1,7 +1,8 @@
 """Pages as a browser shows them: wide and narrow, light and dark, with and without their script, and on paper."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import product
 from math import inf
 from pathlib import Path
@@ -35,14 +36,20 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("pages")
 
 
+@pytest.fixture(scope="session")
+def saved(folder: Path) -> Callable[[str], Path]:
+    """A page's file by its name; a page is made once."""
+    return cache(lambda name: PAGES[name]().save(folder / f"{name}.html"))
+
+
 @pytest.fixture(scope="session", params=PAGES)
-def page(request: pytest.FixtureRequest, folder: Path) -> Path:
-    return PAGES[request.param]().save(folder / f"{request.param}.html")
+def page(request: pytest.FixtureRequest, saved: Callable[[str], Path]) -> Path:
+    return saved(request.param)
 
 
 @pytest.fixture(scope="session")
-def birds(folder: Path) -> Path:
-    return PAGES["penguins"]().save(folder / "birds.html")
+def birds(saved: Callable[[str], Path]) -> Path:
+    return saved("penguins")
 
 
 @pytest.fixture(scope="module")
@@ -179,11 +186,11 @@ def test_cells_are_sorted_as_a_reader_would(kind: str, browser: Browser, folder:
     assert found == expected
 
 
-def test_a_long_table_is_filtered_by_words_and_says_how_many_are_left(folder: Path, browser: Browser) -> None:
-    path = folder / "500 columns.html"
-    path = path if path.exists() else PAGES["500 columns"]().save(path)
+def test_a_long_table_is_filtered_by_words_and_says_how_many_are_left(
+    saved: Callable[[str], Path], browser: Browser
+) -> None:
     with Tab(browser) as tab:
-        tab.open(path)
+        tab.open(saved("500 columns"))
         tab.ask("document.querySelectorAll('details').forEach((part) => (part.open = true))")
         field = "document.querySelector('.filter input')"
         rows = f"[...{field}.closest('.filter').nextElementSibling.querySelectorAll('tbody tr')]"

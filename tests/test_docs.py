@@ -1,13 +1,17 @@
-"""README's Python blocks run, and print what README says they print."""
+"""README's blocks run, in Python and in a shell, and print what README says they print."""
 
 import contextlib
 import io
 import re
+import shlex
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from bayesnb.cli import main
+from bayesnb.cli.app import parsed
 from tests.benchmarks.page import contests, settings, sureness, trust, why
 from tests.benchmarks.records import Results
 
@@ -15,6 +19,14 @@ ROOT = Path(__file__).parent.parent
 BENCHMARKS = ROOT / "tests" / "benchmarks"
 README = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", README, flags=re.DOTALL)
+
+SHELL = re.findall(r"```sh\n([^`]*)```\n\n```text\n(.*?)```", README, flags=re.DOTALL)
+COMMANDS = [
+    command.split("#")[0].strip()
+    for block in re.findall(r"```sh\n(.*?)```", README, flags=re.DOTALL)
+    for line in block.splitlines()
+    for command in line.split("&&")
+]
 
 
 @pytest.mark.parametrize(("code", "printed"), BLOCKS, ids=range(len(BLOCKS)))
@@ -27,6 +39,28 @@ def test_a_block_of_the_readme_prints_what_it_says(code: str, printed: str) -> N
 
 def test_every_python_block_of_the_readme_is_run() -> None:
     assert len(BLOCKS) == README.count("```python") >= 5
+
+
+@pytest.mark.parametrize(("block", "printed"), SHELL, ids=range(len(SHELL)))
+def test_commands_of_the_readme_print_what_it_says(
+    block: str, printed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = ""
+    for line in block.splitlines():
+        name, *words = shlex.split(line)
+        code = main(words) if name == "bayesnb" else subprocess.run([name, *words], check=False).returncode
+        out, talk = capfd.readouterr()
+        said += talk + out
+        assert code == 0, said
+    assert said == printed
+
+
+def test_every_command_of_the_readme_is_understood() -> None:
+    ours = [shlex.split(command.removeprefix("uv run "))[1:] for command in COMMANDS if "bayesnb " in command]
+    assert {words[0] for words in ours} == {"data", "fit", "predict", "compare", "report"}
+    for words in ours:
+        parsed(words)  # exits where it does not understand
 
 
 def test_the_readme_gives_the_two_commands() -> None:

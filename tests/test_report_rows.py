@@ -14,7 +14,7 @@ from bayesnb.report import Facts, gather
 from bayesnb.report.rows import odds, ranked, unsure
 from bayesnb.report.twins import distinct
 from bayesnb.report.without import look
-from tests.pages import Page
+from tests.reading import Page
 
 EVIL = '<script>alert("1")</script>'
 MISLABELLED = "Rows whose label is the least likely, held out"
