@@ -66,8 +66,11 @@ def by_chance(found: Any) -> float:
 def conclusion(gap: float, found: Any) -> str:
     """Whether the error is more than chance, and to which side."""
     if not wrong(found) and float(found["ece_upper"]) > COARSE:
-        rows = count(found.sizes["obs_id"], "row")
-        return f"Nothing speaks against the probabilities, but {rows} can hardly tell."
+        rows, most = count(found.sizes["obs_id"], "row"), fixed(100 * float(found["ece_upper"]), 0)
+        return (
+            f"Nothing speaks against the probabilities, but {rows} cannot rule out that they are off by {most} "
+            "percentage points on average."
+        )
     if not wrong(found):
         return "The probabilities can be trusted, as far as so many rows can tell."
     if abs(gap) <= 2 * chance(found):

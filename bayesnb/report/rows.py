@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
 
 import numpy as np
 
 from bayesnb import figures
 from bayesnb.families.base import Array
+from bayesnb.figures.waterfall import height, steps_of
 from bayesnb.report.evidence import surprises, weighed
 from bayesnb.report.facts import Facts
 from bayesnb.report.markup import details, paragraph, table, text
@@ -37,7 +37,7 @@ def unsure(facts: Facts) -> str:
             "Intervals are left out: with so many columns and classes they take too long."
             if hasty(facts)
             else f"In brackets, the {percent(INTERVAL, 0)} interval of the probability: what it may be, since so many "
-            "rows leave the classes uncertain.",
+            "rows leave the classes uncertain. A very lopsided one may not hold the probability, which is its mean.",
             "<em>Evidence</em> is what a cell adds to the log-odds of one label against another, ± one standard "
             "deviation: 0.7 doubles the odds, 2.3 makes them ten times as large.",
             "Rows are counted from 0, the first under the header; the same row twice is shown once.",
@@ -173,9 +173,10 @@ def rows_table(
         named = f"{pick.row:,}{pick.others}"
         lines.append((named, f"{labels(one, facts)}<br>{measure(one)}", probabilities(one, facts), cells, because(one)))
     head = ("Row", "Label", "Probabilities", "Cells", why)
-    rest = table(f"{caption}, continued", head, lines[FIRST:], "cards rows")
-    folded = details(f"{count(len(lines) - FIRST, 'row')} more", rest) if len(lines) > FIRST else ""
-    return table(caption, head, lines[:FIRST], "cards rows") + folded
+    first = FIRST if len(lines) > FIRST + 1 else len(lines)
+    rest = table(f"{caption}, continued", head, lines[first:], "cards rows")
+    folded = details(f"{len(lines) - first} more rows", rest) if lines[first:] else ""
+    return table(caption, head, lines[:first], "cards rows") + folded
 
 
 def labels(one: Look, facts: Facts) -> str:
@@ -215,7 +216,6 @@ def picture(one: Look, pair: tuple[int, int], facts: Facts, salt: str) -> str:
         return ""
     names = [one.explained["class"].values.tolist()[c] for c in pair]
     said = f"Row {one.row}: what each column adds to the log-odds of {cut(names[0])} against {cut(names[1])}."
-    ax = figures.plot_waterfall(one.explained, classes=names)
-    figure: Any = ax.get_figure(root=True)
-    figure.set_size_inches(WIDTH, figure.get_figheight())
+    ax = figures.new_axes(height(steps_of(one.explained, names)), WIDTH)
+    figures.plot_waterfall(one.explained, classes=names, ax=ax)
     return f"<figure>{figures.svg(ax, said, salt)}</figure>"

@@ -110,6 +110,8 @@ def spans(values: Array, lower: Array, upper: Array) -> list[str]:
 def percent_span(value: float, lower: float, upper: float, decimals: int | None = None) -> str:
     """A probability with its interval, to so many decimals: by default those that the interval is worth."""
     decimals = (0 if upper - lower > 0.02 else 1) if decimals is None else decimals
+    if lower == upper:
+        return percent(value, decimals)
     return f"{percent(value, decimals)} ({fixed(100 * lower, decimals)}{SPACE}to{SPACE}{fixed(100 * upper, decimals)})"
 
 
