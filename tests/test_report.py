@@ -1,7 +1,6 @@
 """The page says what is true, is safe to open, and needs nothing else."""
 
 import re
-from html.parser import HTMLParser
 
 import numpy as np
 import pandas as pd
@@ -11,52 +10,9 @@ from scipy import sparse
 import bayesnb as nb
 from bayesnb.datasets import dogs, penguins
 from bayesnb.report import About, gather, render, report
+from tests.parsed import Page
 
-VOID = {"meta", "br", "path", "use"}
 EVIL = '<script>alert("1")</script>'
-
-
-class Page(HTMLParser):
-    """What a browser would see: tags, attributes, text, and tables by their captions."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.tags: list[str] = []
-        self.attributes: list[tuple[str, str, str]] = []
-        self.tables: dict[str, list[list[str]]] = {}
-        self.text = ""
-        self.feed(html)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.attributes += [(tag, name, value or "") for name, value in attrs]
-        if tag not in VOID:
-            self.open.append(tag)
-        if tag == "tr":
-            self.tables[next(reversed(self.tables))].append([])
-        if tag in ("td", "th"):
-            self.tables[next(reversed(self.tables))][-1].append("")
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.handle_starttag(tag, attrs)
-        if tag not in VOID:
-            self.open.pop()
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag not in VOID:
-            assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if "style" in self.open or "script" in self.open:
-            return
-        data = data.replace("\xa0", " ")
-        self.text += data
-        if "caption" in self.open:
-            self.tables[data] = []
-        elif "td" in self.open or "th" in self.open:
-            self.tables[next(reversed(self.tables))][-1][-1] += data
 
 
 def split(table: pd.DataFrame, label: str) -> tuple[pd.DataFrame, pd.Series]:

@@ -19,7 +19,7 @@ from bayesnb.report.judged import Line, share_of
 from bayesnb.report.reliability import reliability
 from bayesnb.report.rows import unsure
 from bayesnb.report.scores import scores
-from tests.reading import Page
+from tests.parsed import Page
 
 SECTIONS = (headline, scores, reliability, confusion, doubt, unsure)
 

@@ -88,4 +88,4 @@ def strongest_said(facts: Facts) -> str:
     if not facts.asked.pairs:
         return NOTHING
     a, b, value = facts.asked.pairs[0]
-    return f"{brief(a.name, 40)} and {brief(b.name, 40)} ({nats(value)} nats)"
+    return f"{brief(a.name, 40)} and {brief(b.name, 40)} ({nats(value)})"
