@@ -129,8 +129,8 @@ def short(name: str, most: int = 20) -> str:
 def svg(ax: Axes, said: str, salt: str = "", wide: float | None = None) -> str:
     """The figure as inline SVG, read aloud as `said`: no header, no style, nothing that differs between runs.
 
-    Each figure of a page needs a salt of its own: it goes into the ids. `wide` is its width in inches, where that is not
-    the one that it was drawn with.
+    Each figure of a page needs a salt of its own: it goes into the ids. `wide` is its width in inches, if that is not
+    the one it was drawn with.
     """
     text, figure = StringIO(), cast(Figure, ax.get_figure(root=True))
     if wide is not None:

@@ -12,7 +12,7 @@ from bayesnb.report.words import count, number, percent
 
 LITTLE, MUCH = 0.1, 0.5  # of the doubt, that more rows would take away
 NEXT_TO_NONE = 1e-3  # nats
-WIDE = 5.0  # inches of the picture, which a phone has room for
+WIDE = 5.5  # inches of the picture, which a phone has room for
 
 
 def doubt(facts: Facts) -> str:
