@@ -14,7 +14,8 @@ from bayesnb.report import About, gather, report
 from bayesnb.report.code import code_of, names_in
 from bayesnb.smoothing.strength import Strengths
 from bayesnb.structure.words import ratio_interval
-from tests.test_report import Page, hostile, split
+from tests.parsed import Page
+from tests.test_report import hostile, split
 
 MINUS = "\u2212"
 
@@ -52,7 +53,7 @@ def test_columns_are_in_the_order_of_their_bayes_factors(page: Page, birds: tupl
 
 def test_families_say_what_was_declared_and_what_was_inferred(page: Page) -> None:
     _, *rows = page.tables["Families of columns"]
-    said = {(kind.split("levels")[0].split("numbers")[0], chosen): names for kind, _, chosen, _, names in rows}
+    said = {(kind.split("\n")[0], chosen): names for kind, _, chosen, _, names in rows}
     assert said["Categorical", "declared"] == "sex"
     assert said["Categorical", "inferred"] == "island"
     assert said["Gaussian", "inferred"].startswith("bill_length_mm, bill_depth_mm")

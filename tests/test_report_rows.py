@@ -134,7 +134,8 @@ def planted() -> tuple[np.ndarray, np.ndarray]:
 def test_a_label_that_was_changed_is_the_first_to_be_doubted() -> None:
     X, y = planted()
     y[77] = 1 - y[77]
-    page = Page(unsure(gather(nb.GaussianNB(), X, y)))
+    facts = gather(nb.GaussianNB(), X, y)
+    page = Page(unsure(facts))
     first = page.tables[MISLABELLED][1]
     assert first[0] == "77"
     assert first[1].startswith(f"{y[77]}\npredicted {1 - y[77]}")

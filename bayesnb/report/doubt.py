@@ -12,6 +12,7 @@ from bayesnb.report.words import count, number, percent
 
 LITTLE, MUCH = 0.1, 0.5  # of the doubt, that more rows would take away
 NEXT_TO_NONE = 1e-3  # nats
+WIDE = 5.5  # inches of the picture, which a phone has room for
 
 
 def doubt(facts: Facts) -> str:
@@ -47,7 +48,7 @@ def drawn(found: Any) -> str:
     said = (
         "The doubt about each row's label in nats, the most doubtful first: what stays, and what more rows take away."
     )
-    return f"<figure class='broad'>{figures.svg(figures.plot_uncertainty(found), said, 'doubt')}</figure>"
+    return f"<figure>{figures.svg(figures.plot_uncertainty(found), said, 'doubt', WIDE)}</figure>"
 
 
 def verdict(found: Any) -> list[str]:

@@ -14,6 +14,7 @@ from bayesnb.report.words import INTERVAL, NOTHING, SURE, brief, count, nats, pe
 FIRST, MOST = 12, 36  # portraits that are shown, and drawn at all
 ROOM = 1_000_000  # letters that all of them may take
 MOST_LISTED = 1000
+WIDE = 5.0  # inches of the bars, which a phone has room for
 STRONG = 3.0  # nats (Kass and Raftery 1995)
 
 
@@ -39,7 +40,7 @@ def relevance(facts: Facts) -> str:
     found = columns.relevance.sel(feature=[own.key for own in single]) if columns.blocks else columns.relevance
     ax = figures.plot_relevance(found)
     about = "Log Bayes factors that each column depends on the class, as bars. All are in the table below."
-    return intro + f"<figure>{figures.svg(ax, about, 'relevance')}</figure>" + factors(facts, single)
+    return intro + f"<figure>{figures.svg(ax, about, 'relevance', WIDE)}</figure>" + factors(facts, single)
 
 
 def said(single: list[Feature]) -> str:

@@ -3,7 +3,7 @@
 from bayesnb.report.columns import Feature
 from bayesnb.report.facts import Facts
 from bayesnb.report.markup import details, paragraph, table, text
-from bayesnb.report.words import MINUS, brief, count, fixed
+from bayesnb.report.words import MINUS, brief, count, fixed, percent
 from bayesnb.smoothing.strength import Change
 
 SLIGHT, LARGE = 0.01, 0.1  # changes of a probability
@@ -77,12 +77,12 @@ def columns(alone: list[tuple[Feature, list[Change]]], facts: Facts) -> str:
 def line(name: str, changes: list[Change]) -> tuple[str, ...]:
     half, twice = changes
     largest, changed = max(half.largest, twice.largest), max(half.changed, twice.changed)
-    return name, points(largest).split(" ")[0], f"{changed:,}", signed(half.elpd), signed(twice.elpd)
+    return name, percent(largest).removesuffix("%").strip(), f"{changed:,}", signed(half.elpd), signed(twice.elpd)
 
 
 def points(change: float) -> str:
     """Percentage points."""
-    return f"{fixed(100 * change, 1)} percentage points"
+    return percent(change).replace("%", "percentage points")
 
 
 def signed(x: float) -> str:
