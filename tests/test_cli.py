@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import re
 import resource
 import shlex
@@ -119,7 +120,8 @@ def test_levels_of_the_test_that_were_never_learnt_are_told(capsys: pytest.Captu
 
 
 def test_a_page_may_go_to_stdout(capsys: pytest.CaptureFixture) -> None:
-    assert main(["report", "-o", "-"]) == 0
+    write("t.csv", SMALL)
+    assert main(["report", "t.csv", "--target", "y", "-o", "-"]) == 0
     said = capsys.readouterr()
     assert said.out.startswith("<!doctype html>")
     assert "Wrote the page to stdout" in said.err
@@ -272,6 +274,16 @@ def test_columns_that_are_most_likely_no_features_are_told(capsys: pytest.Captur
     assert "column 'day' holds dates" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("cell", ["none", "1,000", 'no "x"', "it's"])
+def test_the_advice_about_a_cell_that_is_no_number_can_be_followed(cell: str, capsys: pytest.CaptureFixture) -> None:
+    rows = "".join(f"{n},{'uv'[n % 2]}\n" for n in range(20))
+    write("t.csv", f"a,y\n{rows}" + '"{}",u\n'.format(cell.replace('"', '""')))
+    assert isinstance(fitted("t.csv").families_["a"], Categorical)
+    (advice,) = re.findall("--missing .*", capsys.readouterr().err)
+    assert isinstance(fitted("t.csv", *shlex.split(advice)).families_["a"], Gaussian)
+    assert "warning" not in capsys.readouterr().err
+
+
 # Predictions
 
 
@@ -362,6 +374,21 @@ def test_answers_beside_the_table_are_the_same_in_every_format(name: str, capsys
         assert Path(name).read_text().splitlines()[1].startswith("007,x,1.50,u,")
     assert main(["predict", "model.bnb", name, "--append", "-o", "again.csv"]) == 1
     assert f"{name} has a column 'predicted' already" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.jsonl"])
+def test_columns_of_lists_are_in_no_ones_way(name: str, capsys: pytest.CaptureFixture) -> None:
+    frame = pd.DataFrame({"a": [1.0, 2, 3, 4], "b": [[1], [2], None, []], "y": list("uvuv")})
+    frame.to_parquet("t.parquet")
+    frame.to_json("t.jsonl", orient="records", lines=True)
+    assert main(["fit", name, "--target", "y", "-o", "m.bnb"]) == 1
+    assert f"{name}: column 'b' holds list" in capsys.readouterr().err
+    assert list(fitted(name, "--family", "b=drop").families_) == ["a"]
+    assert len(answers(capsys, name)) == 4
+    assert main(["predict", "model.bnb", name, "--append", "-o", "all.parquet"]) == 0
+    assert [*map(len, pd.read_parquet("all.parquet").b.dropna())] == [1, 1, 0]
+    assert main(["predict", "model.bnb", name, "--append", "-o", "all.jsonl"]) == 0
+    assert [json.loads(line)["b"] for line in Path("all.jsonl").read_text().splitlines()] == [[1], [2], None, []]
 
 
 def test_an_interval_is_not_shown_around_a_point_estimate(capsys: pytest.CaptureFixture) -> None:
@@ -562,6 +589,7 @@ def test_an_option_that_does_not_fit_the_table_is_1(
         (["fit", "t.csv", "--target", "y", "-o", "m", "--decimal", ",", "--delimiter", ","], "are both ','"),
         (["predict", "m.bnb"], "required: TABLE"),
         (["predict", "m.bnb", "t.csv", "-o", "out.doc"], "the name out.doc says no format"),
+        (["predict", "m.bnb", "t.csv", "-o", "out.parquet.gz"], "the name out.parquet.gz says no format"),
         (["predict", "m.bnb", "t.csv", "--prob", "0.5"], "say --interval too"),
         (["predict", "m.bnb", "t.csv", "--interval", "--prob", "1"], "1 is not between 0 and 1"),
         (["compare", "t.csv", "--target", "y", "--smoothing", "1,x"], "'x' is no number"),
@@ -627,12 +655,11 @@ def test_an_interruption_is_130_and_quiet(
 
 
 def test_a_job_that_is_told_to_stop_leaves_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stop(model: NaiveBayes, goal: Path) -> None:
-        goal.write_bytes(b"half of it")
+    def stop(file: int) -> None:
         signal.raise_signal(signal.SIGTERM)
 
     write("t.csv", SMALL)
-    monkeypatch.setattr(NaiveBayes, "save", stop)
+    monkeypatch.setattr(os, "fsync", stop)  # when half of it may be written
     monkeypatch.setattr(sys, "argv", ["bayesnb", "fit", "t.csv", "--target", "y", "-o", "m.bnb"])
     before = signal.getsignal(signal.SIGTERM)
     try:
@@ -647,13 +674,12 @@ def test_a_job_that_is_told_to_stop_leaves_nothing(folder: Path, monkeypatch: py
 def test_a_full_disk_leaves_the_old_model(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
-    def full(model: NaiveBayes, goal: Path) -> None:
-        goal.write_bytes(b"half of it")
-        raise OSError(28, "No space left on device", str(goal))
+    def full(file: int) -> None:
+        raise OSError(28, "No space left on device")
 
     write("t.csv", SMALL)
     write("m.bnb", "the old one")
-    monkeypatch.setattr(NaiveBayes, "save", full)
+    monkeypatch.setattr(os, "fsync", full)
     assert main(["fit", "t.csv", "--target", "y", "-o", "m.bnb", "--quiet"]) == 1
     assert capsys.readouterr().err == "bayesnb: error: m.bnb: No space left on device\n"
     assert {file.name: file.read_text() for file in folder.iterdir()} == {"t.csv": SMALL, "m.bnb": "the old one"}
@@ -683,9 +709,27 @@ def test_a_stdout_that_is_full_is_an_error() -> None:
             assert "No space left on device" in done.stderr
 
 
-def test_a_device_is_written_to_and_not_replaced() -> None:
-    assert main(["data", "penguins", "-o", "/dev/null"]) == 0
-    assert Path("/dev/null").is_char_device()
+def test_a_stream_that_is_closed_is_no_riddle() -> None:
+    shell = shlex.join(RUN)
+    done = subprocess.run(f"{shell} data >&-", shell=True, stderr=subprocess.PIPE, check=False, text=True)
+    assert (done.returncode, done.stderr) == (1, "bayesnb: error: standard output: it is closed\n")
+    done = subprocess.run(f"{shell} data penguin 2>&-", shell=True, stdout=subprocess.PIPE, check=False, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+def test_a_device_or_a_pipe_is_written_to_and_not_replaced() -> None:
+    write("t.csv", SMALL)
+    fitted("t.csv")
+    commands = (["data", "penguins"], ["fit", "t.csv", "--target", "y"], ["predict", "model.bnb", "t.csv"])
+    os.mkfifo("goal")
+    for command in commands:
+        reader = os.open("goal", os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            assert main([*command, "-o", "goal", "--quiet"]) == 0
+            assert len(os.read(reader, 100)) == 100
+        finally:
+            os.close(reader)
+        assert Path("goal").is_fifo()
 
 
 def test_a_link_stays_a_link_and_a_file_keeps_its_mode(folder: Path) -> None:

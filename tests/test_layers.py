@@ -27,7 +27,7 @@ ROOMS = [
     {"model"},
     {"families"},
     {"views"},
-    {"special", "kernels", "threads"},
+    {"special", "kernels", "threads", "replacing"},
 ]
 HEIGHT = {room: len(ROOMS) - level for level, rooms in enumerate(ROOMS) for room in rooms}
 HOMES = {

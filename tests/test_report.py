@@ -11,7 +11,7 @@ import bayesnb as nb
 from bayesnb.datasets import dogs, penguins
 from bayesnb.report import About, gather, render, report
 from bayesnb.report.sections import SECTIONS
-from tests.reading import Page
+from tests.parsed import Page
 
 EVIL = '<script>alert("1")</script>'
 

@@ -9,12 +9,11 @@ from scipy import sparse, stats
 
 import bayesnb as nb
 from bayesnb.datasets import dogs, penguins
-from bayesnb.evaluate.leaving import Way
 from bayesnb.report import About, gather, report
 from bayesnb.report.code import code_of, names_in
-from bayesnb.smoothing.strength import Strengths
 from bayesnb.structure.words import ratio_interval
-from tests.test_report import Page, hostile, split
+from tests.parsed import Page
+from tests.test_report import hostile, split
 
 MINUS = "\u2212"
 
@@ -52,7 +51,7 @@ def test_columns_are_in_the_order_of_their_bayes_factors(page: Page, birds: tupl
 
 def test_families_say_what_was_declared_and_what_was_inferred(page: Page) -> None:
     _, *rows = page.tables["Families of columns"]
-    said = {(kind.split("levels")[0].split("numbers")[0], chosen): names for kind, _, chosen, _, names in rows}
+    said = {(kind.split("\n")[0], chosen): names for kind, _, chosen, _, names in rows}
     assert said["Categorical", "declared"] == "sex"
     assert said["Categorical", "inferred"] == "island"
     assert said["Gaussian", "inferred"].startswith("bill_length_mm, bill_depth_mm")
@@ -168,7 +167,7 @@ def test_an_averaged_model_is_turned_as_a_declared_one() -> None:
 def test_counts_are_turned_as_a_declared_prior() -> None:
     X, y = mails()
     model, other = (nb.MultinomialNB(alpha=a).fit(X, y) for a in (1.0, 0.5))
-    found = Strengths(model.model_, model._learnt_rows(X, y)[1], Way()).everything(0.5)
+    found = gather(model, X, y).asked.strengths.everything(0.5)
     gaps = np.abs(np.exp(gather(other, X, y).left_out) - np.exp(gather(model, X, y).left_out))
     assert found.largest == pytest.approx(gaps.max(), rel=1e-9)
 

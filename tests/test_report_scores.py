@@ -16,10 +16,10 @@ from bayesnb.report.doubt import doubt
 from bayesnb.report.doubted import doubted
 from bayesnb.report.headline import headline
 from bayesnb.report.judged import Line, share_of
-from bayesnb.report.reliability import reliability
+from bayesnb.report.reliability import joined, reliability
 from bayesnb.report.rows import unsure
 from bayesnb.report.scores import scores
-from tests.reading import Page
+from tests.parsed import Page
 
 SECTIONS = (headline, scores, reliability, confusion, doubt, unsure)
 
@@ -333,3 +333,39 @@ def test_the_headline_has_the_intervals_of_the_scores() -> None:
     said = Page(headline(facts)).text
     assert f"(89 % interval: {100 * held.accuracy.lower:.1f} to {100 * held.accuracy.upper:.1f})" in said
     assert f"{100 * np.exp(-held.log_loss.value):.1f} %" in said
+
+
+def test_bins_that_read_the_same_are_one_with_the_rows_and_the_hits_of_all() -> None:
+    bins = np.array([[0.7, 0.5, 10], [0.99991, 1.0, 10], [0.99996, 0.9, 30], [0.5, 0.0, 0]])
+    (low, *first), (high, *last) = joined(bins)
+    assert (low, *first) == (0.7, 5, 10)
+    assert high == pytest.approx((0.99991 * 10 + 0.99996 * 30) / 40)
+    assert last == pytest.approx([37, 40])
+
+
+def test_few_rows_are_no_proof_for_nor_against_their_probabilities() -> None:
+    table = dogs()
+    few = Page(reliability(gather(nb.NaiveBayes(), table.drop(columns="breed"), table["breed"]))).text
+    assert "cannot rule out" in few
+    assert "can be trusted" not in few
+    rng = np.random.default_rng(0)
+    six = Page(reliability(gather(nb.GaussianNB(), rng.normal(size=(6, 1)), np.arange(6) % 2))).text
+    assert "probabilities are off:" not in six
+
+
+@pytest.mark.parametrize(("seed", "word"), [(0, "harmful"), (2, "of no help")])
+def test_columns_that_do_not_help_are_harmful_only_beyond_chance(seed: int, word: str) -> None:
+    X, y = np.random.default_rng(seed).normal(size=(60, 2)), np.arange(60) % 2
+    facts = gather(nb.GaussianNB(), X, y)
+    assert facts.judged.held is not None
+    assert (facts.judged.held.log_loss.lower > np.log(2)) == (word == "harmful")
+    assert facts.judged.held.log_loss.value > np.log(2)
+    assert word in scores(facts)
+
+
+def test_a_perfect_model_has_no_interval_of_nothing() -> None:
+    X, y = np.repeat([[0.0], [100.0]], 40, axis=0) + np.random.default_rng(0).normal(size=(80, 1)), np.arange(80) // 40
+    facts = gather(nb.GaussianNB(), X, y)
+    assert "(100.0 to 100.0)" not in headline(facts) + unsure(facts)
+    assert "0.000 (0.000 to 0.000)" not in scores(facts)
+    assert "next to no doubt about any row" in unsure(facts)

@@ -51,7 +51,10 @@ def test_pyplot_has_a_figure_that_was_made_when_it_was_there() -> None:
         "import matplotlib; matplotlib.use('agg'); import matplotlib.pyplot as plt, bayesnb as nb; "
         "model = nb.GaussianNB().fit([[1.0], [2.0], [3.0]], [0, 0, 1]); found = model.explain([[1.0]]); "
         "ax = nb.plot_waterfall(found); assert plt.get_fignums() == [1]; assert plt.gcf() is ax.get_figure(); "
-        "nb.plot_waterfall(found, ax=ax); assert plt.get_fignums() == [1]; plt.close('all')"
+        "nb.plot_waterfall(found, ax=ax); assert plt.get_fignums() == [1]; plt.close('all'); "
+        "from bayesnb.figures import off_screen\n"
+        "with off_screen(): nb.plot_waterfall(found)\n"
+        "assert not plt.get_fignums()"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 

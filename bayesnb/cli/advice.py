@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.cli.problems import quoted
+from bayesnb.cli.problems import in_list, in_shell, quoted
 
 FEWEST = 10  # rows, for every row's own level to be worth a word
 MANY_CLASSES = 50
@@ -39,9 +39,10 @@ def odd(name: str, column: Any, look: Any) -> str | None:
         return "holds numbers with decimal commas, which are read as levels. If they are numbers: --decimal ,"
     if look.kind == "text" and look.is_almost_numeric:
         line, cell = look.odd
+        also = in_shell(",NA,NaN,?," + in_list(cell))
         return (
             f"is read as levels, as {look.cells - look.numbers:,} of {look.cells:,} cells are no numbers; the first is "
-            f"{cell!r} in line {line}. If it says that the cell is missing: --missing {quoted(',NA,NaN,?,' + cell)}"
+            f"{cell!r} in line {line}. If it says that the cell is missing: --missing {also}"
         )
     if look.kind == "text" and len(there) >= FEWEST and distinct == len(there):
         return f"has another level in each of {distinct:,} rows: most likely it names them. Leave it out: {drop}"

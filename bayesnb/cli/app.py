@@ -22,6 +22,8 @@ HIDDEN = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWa
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
+    if sys.stderr is None:  # it is closed, and talk would go to stdout
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if argv is None:
         signal.signal(signal.SIGTERM, _stop)  # what is half written is taken away
     try:
@@ -62,7 +64,7 @@ def _run(said: Any) -> int:
             warnings.showwarning = said.talk.show_warning
             said.run(said)
             said.talk.tell_unseen()
-            sys.stdout.flush()
+            _flush()
         return 0
     except BrokenPipeError:
         raise
@@ -71,10 +73,15 @@ def _run(said: Any) -> int:
             raise
         said.talk.fail(readable(error))
         try:
-            sys.stdout.flush()
+            _flush()
         except OSError:
             _forget_stdout()  # it is what is full
         return 2 if isinstance(error, UsageError) else 1
+
+
+def _flush() -> None:
+    if sys.stdout is not None:  # it is None if it is closed
+        sys.stdout.flush()
 
 
 def _forget_stdout() -> None:

@@ -1,10 +1,10 @@
 """`bayesnb completion`: a script with which a shell completes commands, options, their values, and files."""
 
 import argparse
-import sys
 from typing import Any, NamedTuple
 
 from bayesnb.cli.options import new_command
+from bayesnb.cli.output import write_text
 
 EXAMPLES = """\
   bayesnb completion bash > ~/.local/share/bash-completion/completions/bayesnb
@@ -39,7 +39,7 @@ def run(said: argparse.Namespace) -> None:
     """Write the script."""
     from bayesnb.cli.parser import arguments
 
-    sys.stdout.write(SHELLS[said.shell](commands_of(arguments())))
+    write_text("-", SHELLS[said.shell](commands_of(arguments())))
 
 
 def commands_of(parser: argparse.ArgumentParser) -> dict[str, tuple[str, list[Option]]]:

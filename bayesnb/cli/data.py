@@ -1,7 +1,6 @@
 """`bayesnb data`: the example tables."""
 
 import argparse
-import sys
 from typing import Any
 
 from bayesnb.cli.options import new_command
@@ -36,7 +35,7 @@ def run(said: argparse.Namespace) -> None:
     if said.example is None:
         if said.output is not None:
             raise UsageError("data: -o needs the NAME of an example.")
-        sys.stdout.writelines(f"{name}\t{about}\n" for name, about in datasets.EXAMPLES.items())
+        write_text("-", "".join(f"{name}\t{about}\n" for name, about in datasets.EXAMPLES.items()))
     elif said.example in datasets.EXAMPLES:
         write(said.example, said.output or "-")
     else:

@@ -5,7 +5,7 @@ from collections import Counter
 from typing import Any
 
 from bayesnb.cli import options
-from bayesnb.cli.output import check_goal, part_of
+from bayesnb.cli.output import check_goal
 from bayesnb.cli.problems import UsageError
 from bayesnb.cli.tables import some
 
@@ -48,8 +48,7 @@ def run(said: argparse.Namespace) -> None:
         raise UsageError("fit: a model is a file: say -o MODEL.bnb.")
     check_goal("fit", said.output, tuple(said.tables))
 
-    from bayesnb.cli.scores import held_out
-    from bayesnb.cli.training import lesson
+    from bayesnb.cli.training import held_out, lesson
 
     own = lesson(said, said.tables, keep_dropped=False)
     model = own.model.fit(own.X, own.y)
@@ -57,8 +56,7 @@ def run(said: argparse.Namespace) -> None:
         said.talk.say(line)
     if not said.quiet:
         said.talk.say(held_out(model, own.X, own.y))
-    with part_of(said.output) as part:
-        model.save(part)
+    model.save(said.output)
     said.talk.say(f"Wrote {said.output}")
 
 

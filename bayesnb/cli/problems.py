@@ -42,5 +42,14 @@ def in_options(said: str) -> str:
 
 def quoted(name: str) -> str:
     """A column's name as `--family` and the shell take it."""
-    name = '"' + name.replace('"', '""') + '"' if re.search(r'[,"]', name) or name != name.strip() else name
-    return name if re.fullmatch(r"[\w.%+:@-]+", name) else "'" + name.replace("'", "'\\''") + "'"
+    return in_shell(in_list(name))
+
+
+def in_list(name: str) -> str:
+    """A text as it stands between commas: quoted as in CSV, where that is needed."""
+    return '"' + name.replace('"', '""') + '"' if re.search(r'[,"]', name) or name != name.strip() else name
+
+
+def in_shell(word: str) -> str:
+    """A word as the shell takes it."""
+    return word if re.fullmatch(r"[\w.%+:@-]+", word) else "'" + word.replace("'", "'\\''") + "'"

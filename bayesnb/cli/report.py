@@ -53,7 +53,7 @@ def run(said: argparse.Namespace) -> None:
     check_goal("report", said.output, (said.table, said.test))
     facts = facts_of(said)
 
-    from bayesnb.cli.scores import held_out
+    from bayesnb.cli.training import held_out
     from bayesnb.report import render
 
     write_text(said.output, render(facts))

@@ -1,4 +1,4 @@
-"""What is learnt from: the columns and labels of one or more tables, and the estimator that the options mean."""
+"""What is learnt from: the columns and labels of one or more tables, the estimator that the options mean, its score."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,8 +34,9 @@ def lesson(said: Any, paths: Sequence[str], *, keep_dropped: bool) -> Lesson:
         families = declared(features, said.family)
         looks = looks_of(sheets)
         kinds = kinds_of(looks, families, said.target)
-        if not keep_dropped:
-            kinds = {name: kind for name, kind in kinds.items() if families.get(name, ("",))[0] != "drop"}
+        dropped = {name for name, (family, _) in families.items() if family == "drop"}
+        kept = {name for name in dropped if keep_dropped and looks[name].is_plain}
+        kinds = {name: kind for name, kind in kinds.items() if name not in dropped - kept}
         frame = stacked([sheet.read(kinds) for sheet in sheets])
     X, y = labelled(sheets[0].name, frame, said.target, looks[said.target].kind)
     check_columns(sheets[0].name, X, families)
@@ -95,3 +96,25 @@ def check_columns(source: str, X: Any, families: Mapping[str, tuple[str, int]]) 
             f"{source}: column {empty[0]!r}{more} is empty: all {len(X)} cells are missing, so nothing can be learnt "
             f"from it. Leave it out: --family '{drop}=drop'."
         )
+
+
+def held_out(model: Any, X: Any, y: Any) -> str:
+    """How well every row is predicted by all others, as `Classifier.loo` scores it."""
+    from bayesnb.evaluate.leaving import Way, loo_log_proba
+    from bayesnb.labels import encode
+    from bayesnb.model import Rows
+    from bayesnb.table import open_table
+
+    codes = encode(np.asarray(y), model.classes_)
+    rows = Rows(model.schema_.observers, model.schema_.read(open_table(X)), codes)
+    found = loo_log_proba(model.model_, rows, Way(model.estimate, model.temper_), n_jobs=model.n_jobs)
+    own = found[np.arange(len(codes)), codes]
+    undefined = int(np.isnan(own).sum())
+    if undefined:
+        return f"Held out one row at a time: no score, as {undefined:,} rows are impossible without themselves."
+    right = float((found.argmax(axis=1) == codes).mean())
+    error = "" if not np.isfinite(own).all() else f" ± {np.sqrt(len(own) * own.var(ddof=1)):.2f}"
+    return (
+        f"Held out one row at a time, exactly: accuracy {100 * right:.1f} %, log score {own.sum():.2f}{error} "
+        f"(log loss {0.0 - own.mean():.4f} a row)"
+    )

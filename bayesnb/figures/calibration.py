@@ -155,7 +155,7 @@ def _histogram(ax: Axes, bars: Array, most: float, named: bool) -> None:
     heights = (CEILING - FLOOR) * np.log1p(bars) / np.log1p(top)
     ax.bar(BARS[:-1], heights, np.diff(BARS) * 0.9, FLOOR, align="edge", color=INK, alpha=0.55, linewidth=0)
     ax.axhline(CEILING + MARGIN, color=INK, linewidth=0.5, alpha=0.5)
-    labels = ["0", f"{top:,.0f} rows", *(f"{100 * share:g} %" for share in HALVES)] if named else []
+    labels = ["0", f"{top:,.0f} rows,\nlog scale", *(f"{100 * share:g} %" for share in HALVES)] if named else []
     ax.set_yticks([FLOOR, CEILING, *HALVES], labels or [""] * 5)
     if named:
         ax.set_ylabel("observed share", y=(0.5 - FLOOR) / (1 + MARGIN - FLOOR))

@@ -1,9 +1,11 @@
 """What the smoothing does: log score, evidence and calibration against it, on a log axis with a place for 0."""
 
 from collections.abc import Sequence
+from math import ceil
 from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib import font_manager, rcParams
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
@@ -20,6 +22,7 @@ TITLES = (
 APART = 0.025  # how far, of the whole axis, markers of different estimates are drawn from each other
 ROOM = 0.115  # of the whole axis, for a tick's label
 FEW, SHORT = 10, 5  # settings with a tick of their own, and letters of one
+LINE, MOST = 1.7, 0.6  # of a legend: a line, in letters; of an axis, at most
 LINEAR = 30.0  # nats, beyond which an axis of differences is logarithmic
 END = "-\N{INFINITY}".replace("-", "\N{MINUS SIGN}")
 
@@ -66,8 +69,20 @@ def plot_smoothing(curves: Curves, axes: Any = None, named: str = "smoothing") -
     if own_figure:
         axes[0].get_figure().legend(marks, names, loc="outside lower center", ncols=len(names), frameon=False)
     else:
-        axes[0].legend(marks, names, frameon=False)
+        _legend_above(axes[0], marks, names)
     return axes
+
+
+def _legend_above(ax: Axes, marks: Sequence[Any], names: Sequence[str]) -> None:
+    """A legend within an axis, in room of its own above the lines."""
+    scale, size = ax.yaxis.get_transform(), font_manager.font_scalings["small"] * rcParams["font.size"]
+    low, high = scale.transform(np.array(ax.get_ylim()))
+    tall = ax.get_window_extent().height * 72 / ax.get_figure(root=True).dpi  # type: ignore[union-attr]
+    share = min(LINE * size * ceil(len(names) / 2) / tall, MOST)
+    ticks = [tick for tick in ax.get_yticks() if ax.get_ylim()[0] <= tick <= 0]
+    ax.set_ylim(*scale.inverted().transform(np.array([low, low + (high - low) / (1 - share)])).tolist())
+    ax.set_yticks(ticks)
+    ax.legend(marks, names, ncols=2, loc="upper left", fontsize="small", frameon=False, columnspacing=1)
 
 
 def _places(smoothing: Array) -> tuple[Array, list[tuple[float, str]]]:

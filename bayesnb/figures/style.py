@@ -14,7 +14,7 @@ from functools import wraps
 from html import escape
 from io import StringIO
 from numbers import Integral
-from typing import Any
+from typing import Any, cast
 
 from matplotlib import rc_context, rcParams
 from matplotlib.axes import Axes
@@ -126,14 +126,17 @@ def short(name: str, most: int = 20) -> str:
 
 
 @styled
-def svg(ax: Axes, said: str, salt: str = "") -> str:
+def svg(ax: Axes, said: str, salt: str = "", wide: float | None = None) -> str:
     """The figure as inline SVG, read aloud as `said`: no header, no style, nothing that differs between runs.
 
-    Each figure of a page needs a salt of its own: it goes into the ids.
+    Each figure of a page needs a salt of its own: it goes into the ids. `wide` is its width in inches, if that is not
+    the one it was drawn with.
     """
-    text = StringIO()
+    text, figure = StringIO(), cast(Figure, ax.get_figure(root=True))
+    if wide is not None:
+        figure.set_size_inches(wide, figure.get_figheight())
     with rc_context({"svg.hashsalt": salt or "bayesnb"}):
-        ax.get_figure(root=True).savefig(text, format="svg", transparent=True, metadata={"Date": None})  # type: ignore[union-attr]
+        figure.savefig(text, format="svg", transparent=True, metadata={"Date": None})
     shown = text.getvalue()
     shown = re.sub(
         r"<metadata>.*?</metadata>|<!--.*?-->|<style.*?</style>", "", shown[shown.index("<svg") :], flags=re.DOTALL
@@ -143,7 +146,7 @@ def svg(ax: Axes, said: str, salt: str = "") -> str:
     shown = re.sub(r'\sstyle="([^"]*)"', _attributes, shown)
     shown = re.sub(r'\bd="[^"]*"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path[0]), shown)  # hundredths of a point
     box = re.search(r'viewBox="[^"]*"', shown)
-    broad = ' class="broad"' if ax.get_figure(root=True).get_figwidth() > BROAD else ""  # type: ignore[union-attr]
+    broad = ' class="broad"' if figure.get_figwidth() > BROAD else ""
     head = (
         f'<svg {box[0] if box else ""}{broad} role="img" aria-label="{escape(said)}" stroke-linejoin="round" '
         'xmlns:xlink="http://www.w3.org/1999/xlink">'

@@ -71,7 +71,7 @@ def plot_waterfall(
     >>> ax.get_figure().savefig("why.png")  # doctest: +SKIP
     """
     steps = steps_of(_one_row(explained, row), classes, by, most)
-    ax = ax or new_axes(1.5 + ROW * (len(steps.sizes) + 1) + 0.18 * steps.title.count("\n"), WIDE)
+    ax = ax or new_axes(height(steps), WIDE)
     ax.use_sticky_edges = False
     ax.margins(x=0.03)
     _bars(ax, steps)
@@ -84,6 +84,11 @@ def plot_waterfall(
     ax.set_xlabel(f"log-odds against {short(steps.named[1], MOST_LETTERS)}{lines}")
     add_probabilities(ax, steps.named[0])
     return ax
+
+
+def height(steps: Steps) -> float:
+    """Inches that a picture of so many steps needs."""
+    return 1.5 + ROW * (len(steps.sizes) + 1) + 0.18 * steps.title.count("\n")
 
 
 def _one_row(explained: Any, row: Any) -> Any:

@@ -28,8 +28,7 @@ def report(model: Any, X: Any, y: Any, test: tuple[Any, Any] | None = None, *, a
 
     Returns
     -------
-    Page
-        Text that `page.save("report.html")` writes, and that a notebook shows.
+    Page, which is text: `page.save("report.html")` writes it, and a notebook shows it
 
     Examples
     --------

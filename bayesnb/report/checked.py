@@ -26,13 +26,15 @@ def summary(odd: list[Check], done: int) -> str:
     if not odd:
         return f"Of {count(done, 'check')} of the table and the model, none found anything."
     serious = sum(one.state == WARNING for one in odd)
-    tail = f", {serious} of them {'a warning' if serious == 1 else 'warnings'}" if serious else ""
-    found = "one found something" if len(odd) == 1 else f"{len(odd)} found something"
+    found, alone = f"{len(odd)} found something", serious == 1
+    tail = f", {serious} of them {'a warning' if alone else 'warnings'}" if serious else ""
+    if len(odd) == 1:
+        found, tail = "one found something", ": a warning" if serious else ""
     return f"Of {count(done, 'check')} of the table and the model, {found}{tail}."
 
 
 def short_list(head: str, some: list[Check]) -> str:
     if not some:
         return ""
-    lines = "".join(f"<li>{text(one.name)}: {text(one.what)}.</li>" for one in some)
+    lines = "".join(f"<li>{text(one.name)}: {text(one.what.rstrip('.'))}.</li>" for one in some)
     return f"<h3>{head}</h3><ul class='notes'>{lines}</ul>"

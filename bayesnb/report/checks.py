@@ -7,7 +7,7 @@ import numpy as np
 
 from bayesnb.report.columns import Feature
 from bayesnb.report.facts import Facts
-from bayesnb.report.words import brief, count, listed, nats, percent
+from bayesnb.report.words import brief, count, listed, percent, stated
 
 OK, LOOK, WARNING, SKIPPED = "ok", "look", "warning", "not done"
 FEW = 10  # rows of a class
@@ -108,7 +108,7 @@ def separated(facts: Facts) -> Check:
         return Check(
             name,
             WARNING,
-            f"Alone, without an error, tell all classes apart: {said}.",
+            f"Without an error, and alone, {them(whole)} all classes apart: {said}.",
             "Ask when and how the column was written down: if after the label, or from it, drop it, for new rows will "
             "not have it.",
         )
@@ -116,9 +116,13 @@ def separated(facts: Facts) -> Check:
     return Check(
         name,
         LOOK,
-        f"Alone, without an error, tell one class from all others: {said}.",
+        f"Without an error, and alone, {them(found)} one class from all others: {said}.",
         "If it was measured before the label was known, be glad; if after it, or from it, drop the column.",
     )
+
+
+def them(found: Sequence[object]) -> str:
+    return "one column tells" if len(found) == 1 else f"each of {len(found)} columns tells"
 
 
 def classes_of(apart: Sequence[int], facts: Facts) -> str:
@@ -139,7 +143,7 @@ def dependent(facts: Facts) -> Check:
         name,
         OK if facts.model.temper == "loo" else LOOK,
         f"{len(strong):,} of {count(len(pairs), 'pair')}, most of all {brief(a.name, 40)} and {brief(b.name, 40)} "
-        f"({nats(value)} nats)" + (f", which the temper of {facts.model.temper_:.3g} is for" if mended else "."),
+        f"({stated(value)})" + (f", which the temper of {facts.model.temper_:.3g} is for" if mended else "."),
         "Fit with temper='loo', or drop one column of each pair: what they say alike is counted twice.",
     )
 
@@ -156,7 +160,7 @@ def boundary(facts: Facts) -> Check:
         name,
         LOOK,
         f"By the evidence, priors should be as strong or as weak as can be: "
-        f"{brief(told.removeprefix('priors at the end of their range: '), 300)}",
+        f"{brief(told.removeprefix('priors at the end of their range: '), 600)}",
         "Nothing is wrong with the predictions; but such columns fit the family badly, or do not depend on the class: "
         "look at their pictures.",
     )
@@ -202,7 +206,13 @@ def overconfident(facts: Facts) -> Check:
     gap, error = float(sure.mean() - right), float(np.sqrt((sure * (1 - sure)).sum()) / len(sure))
     if gap <= 2 * error:
         return Check(
-            name, OK, f"answers had a mean probability of {percent(sure.mean())}, and {percent(right)} are right"
+            name,
+            OK,
+            f"{percent(right)} of held-out answers are right; {percent(sure.mean())}, their mean probability, is above "
+            "that by no more than chance"
+            if gap > 0
+            else f"{percent(right)} of held-out answers are right, which is no less than their mean probability, "
+            f"{percent(sure.mean())}",
         )
     advice = (
         "Fit with temper='loo', which raises the columns' evidence to the power that predicts best."

@@ -12,6 +12,7 @@ from bayesnb.report.words import INTERVAL, NOTHING, count, percent, percent_span
 
 MOST_CONFUSED = 12  # classes in a square table; of more, there are only a picture and the commonest mistakes
 MOST_PAIRS = 20
+FINE = 0.02  # an interval that is worth a decimal
 BROAD = 6  # classes, of more the picture is wide
 
 
@@ -54,7 +55,8 @@ def tables(seen: Array, facts: Facts, where: str) -> str:
 def full(seen: Array, facts: Facts, where: str) -> str:
     """A line for each true class."""
     labels = [text(cut(label)) for label in facts.classes]
-    rows = [(labels[c], *(cell(c, j, own) for j in range(len(own))), diagonal(c, own)) for c, own in enumerate(seen)]
+    both = enumerate(zip(seen, diagonal(seen), strict=True))
+    rows = [(labels[c], *(cell(c, j, own) for j in range(len(own))), last) for c, (own, last) in both]
     head = ("True label", *(f"as {label}" for label in labels), "Right")
     return table(f"True and predicted labels, {where}", head, rows, "counts")
 
@@ -64,15 +66,17 @@ def cell(c: int, j: int, own: Array) -> str:
     return f"<strong>{n:,}</strong>" if j == c else f"{n:,}" if n else '<span class="none">0</span>'
 
 
-def diagonal(c: int, own: Array) -> str:
-    """The share of a class that is recognised."""
-    return percent_span(*share_of(int(own[c]), int(own.sum() - own[c]))) if own.sum() else NOTHING
+def diagonal(seen: Array) -> list[str]:
+    """The share of each class that is recognised, all to the same decimals."""
+    shares = [share_of(int(own[c]), int(own.sum() - own[c])) if own.sum() else None for c, own in enumerate(seen)]
+    wide = max((share.upper - share.lower for share in shares if share is not None), default=1.0) > FINE
+    return [NOTHING if share is None else percent_span(*share, decimals=0 if wide else 1) for share in shares]
 
 
 def right(seen: Array, facts: Facts, where: str) -> str:
     """Of many classes, how well each is recognised."""
-    each = zip(facts.classes, seen, strict=True)
-    rows = [(text(cut(label)), f"{own.sum():,}", diagonal(c, own)) for c, (label, own) in enumerate(each)]
+    each = zip(facts.classes, seen, diagonal(seen), strict=True)
+    rows = [(text(cut(label)), f"{own.sum():,}", share) for label, own, share in each]
     return table(f"Recognised rows of each class, {where}", ("True label", "Rows", "Right"), rows, "counts sortable")
 
 

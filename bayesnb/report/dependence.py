@@ -4,7 +4,7 @@ from bayesnb import figures
 from bayesnb.report.asked import MOST_PAIRED
 from bayesnb.report.facts import Facts
 from bayesnb.report.markup import paragraph, table, text
-from bayesnb.report.words import NOTHING, brief, count, nats
+from bayesnb.report.words import brief, count, nats
 
 MOST = 12  # pairs
 STRONG = 3.0  # nats
@@ -81,11 +81,3 @@ def strongest(facts: Facts) -> str:
     ]
     head = ("Column", "and", "Log Bayes factor")
     return table("Pairs that depend on each other within the classes", head, rows, "sortable") if rows else ""
-
-
-def strongest_said(facts: Facts) -> str:
-    """The strongest pair in words."""
-    if not facts.asked.pairs:
-        return NOTHING
-    a, b, value = facts.asked.pairs[0]
-    return f"{brief(a.name, 40)} and {brief(b.name, 40)} ({nats(value)} nats)"

@@ -12,6 +12,7 @@ from bayesnb.report.words import count, number, percent
 
 LITTLE, MUCH = 0.1, 0.5  # of the doubt, that more rows would take away
 NEXT_TO_NONE = 1e-3  # nats
+WIDE = 5.5  # inches of the picture, which a phone has room for
 
 
 def doubt(facts: Facts) -> str:
@@ -27,24 +28,27 @@ def doubt(facts: Facts) -> str:
             f"Left out: with {count(len(facts.classes), 'class')} and so many columns it takes too long. "
             "<code>model.uncertainty(X)</code> computes it for the rows that you name."
         )
+    return explained(found, facts) + drawn(found) + numbers(found) + paragraph(*left_out(found, facts))
+
+
+def explained(found: Any, facts: Facts) -> str:
+    """What both parts are, and the verdict."""
+    held = "Each row is held out: the doubt is that of the model of all other rows."
+    new = "The doubt is that about a new row with the same cells."
+    return paragraph(
+        "A label can be in doubt because the classes overlap there, which no further row changes (<em>aleatoric"
+        "</em>), or because too few rows were seen to know the classes (<em>epistemic</em>).",
+        "The two add up to the entropy of the predicted label, exactly.",
+        held if found.attrs["held_out"] else new,
+    ) + paragraph(*verdict(found), understated(found, facts))
+
+
+def drawn(found: Any) -> str:
+    """The picture."""
     said = (
         "The doubt about each row's label in nats, the most doubtful first: what stays, and what more rows take away."
     )
-    picture = figures.svg(figures.plot_uncertainty(found), said, "doubt")
-    return (
-        paragraph(
-            "A label can be in doubt because the classes overlap there, which no further row changes (<em>aleatoric"
-            "</em>), or because too few rows were seen to know the classes (<em>epistemic</em>).",
-            "The two add up to the entropy of the predicted label, exactly.",
-            "Each row is held out: the doubt is that of the model of all other rows."
-            if found.attrs["held_out"]
-            else "The doubt is that about a new row with the same cells.",
-        )
-        + paragraph(*verdict(found), understated(found, facts))
-        + f"<figure class='broad'>{picture}</figure>"
-        + numbers(found)
-        + paragraph(*left_out(found, facts))
-    )
+    return f"<figure>{figures.svg(figures.plot_uncertainty(found), said, 'doubt', WIDE)}</figure>"
 
 
 def verdict(found: Any) -> list[str]:

@@ -14,7 +14,7 @@ from bayesnb.uncertainty.drawn import drawn_entropies
 from bayesnb.uncertainty.entropies import Entropies, entropies
 from bayesnb.uncertainty.scores import Scores
 
-SECONDS = 6.0  # that this may take
+SECONDS = 3.0  # that this may take
 COUNTED, ALONE, CLASS, COLUMN = 5e-9, 2e-3, 1e-3, 1e-5  # of them: to count a cell; for a row, its class, a class's cell
 TOGETHER = 3  # times as fast, where one belief is for all rows
 HELD, LEARNT, FEWEST = 400, 2000, 10  # rows at most, held out or not; and at least

@@ -1,5 +1,6 @@
 """What speaks for a row's label and against it, and which of its cells are unexpected: a few lines for a table."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -11,11 +12,12 @@ from bayesnb.report.judged import settled
 from bayesnb.report.markup import text
 from bayesnb.report.shown import cut
 from bayesnb.report.without import Look
-from bayesnb.report.words import NOTHING, fixed
+from bayesnb.report.words import MINUS, NOTHING, fixed
 from bayesnb.uncertainty.explanation import explain
 
 MOST = 3  # features for, and as many against
-LEAST = 0.01  # nats, which are not worth a line
+LEAST, SLIGHT = 0.01, 0.05  # nats, and a share of the most that any cell adds, which are not worth a line
+UNUSUAL = 0.1  # nats less than usual, which are
 USUAL = (2_000_000, 500)  # numbers of the rows by which one knows what is usual; and rows, at most
 
 
@@ -30,7 +32,8 @@ def weighed(one: Look, pair: tuple[int, int], facts: Facts) -> str:
         return "some cell is impossible under one of the two labels"
     gap, sd = terms[0] - terms[1], np.sqrt((spread**2).sum(axis=0))
     order = np.argsort(-np.abs(gap), kind="stable")
-    sides = [[j for j in order.tolist() if way * gap[j] > LEAST][:MOST] for way in (1, -1)]
+    least = max(LEAST, SLIGHT * float(np.abs(gap).max()))
+    sides = [[j for j in order.tolist() if way * gap[j] > least][:MOST] for way in (1, -1)]
     parts = [
         side(facts.classes[c], [line(one.explained, j, abs(gap[j]), sd[j]) for j in own])
         for c, own in zip(pair, sides, strict=True)
@@ -51,7 +54,12 @@ def named(explained: Any, j: int) -> str:
     """A column and its cell; a column of an array has only its place."""
     name, cell = str(explained["feature"].values[j]), explained["cell"].values[j]
     name = f"column {name}" if name.isdigit() else name
-    return f'<span class="cell">{text(cut(name))}&nbsp;<b>{text(cut(str(cell)))}</b></span>'
+    return f'<span class="cell">{text(cut(name))} <b>{text(cut(signed(str(cell))))}</b></span>'
+
+
+def signed(cell: str) -> str:
+    """A number below 0 with a real minus sign."""
+    return MINUS + cell[1:] if re.fullmatch(r"-[\d.]+(e[-+]?\d+)?", cell) else cell
 
 
 def rounded(x: float) -> str:
@@ -68,9 +76,9 @@ def surprises(facts: Facts) -> Callable[[Look], str]:
         found = np.asarray(one.explained["predictive"])[one.ranked[0]]
         names = [str(name) for name in one.explained["feature"].values.tolist()]
         excess = np.array([usual.get(name, 0.0) for name in names]) - found
-        order = [j for j in np.argsort(-excess, kind="stable").tolist() if excess[j] > LEAST][:MOST]
+        order = [j for j in np.argsort(-excess, kind="stable").tolist() if excess[j] > UNUSUAL][:MOST]
         lines = [f"{fixed(excess[j], 1)}\u00a0nats: {named(one.explained, j)}" for j in order]
-        return "<br>".join(lines) or "no cell is unusual; all of them together are"
+        return "<br>".join(lines) or "no cell is unusual"
 
     return said
 

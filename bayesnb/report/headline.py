@@ -53,8 +53,7 @@ def tiles(judged: Judged) -> list[tuple[str, str]]:
 def typical_ends(line: Line) -> str:
     """The interval of the geometric mean of the probabilities given to the true labels."""
     loss: Estimate = line.log_loss
-    if loss.lower == loss.upper:
+    low, high = fixed(100 * exp(-loss.upper), 1), fixed(100 * exp(-loss.lower), 1)
+    if low == high:
         return ""
-    return (
-        f" ({percent(INTERVAL, 0)} interval: {fixed(100 * exp(-loss.upper), 1)} to {fixed(100 * exp(-loss.lower), 1)})"
-    )
+    return f" ({percent(INTERVAL, 0)} interval: {low} to {high})"

@@ -9,13 +9,13 @@ from bayesnb.report.facts import Facts
 from bayesnb.report.markup import details, named, paragraph, table, text
 from bayesnb.report.pictures import portrait
 from bayesnb.report.vocabulary import vocabulary
-from bayesnb.report.words import INTERVAL, NOTHING, brief, count, nats, percent
+from bayesnb.report.words import INTERVAL, NOTHING, SURE, brief, count, nats, percent
 
 FIRST, MOST = 12, 36  # portraits that are shown, and drawn at all
 ROOM = 1_000_000  # letters that all of them may take
 MOST_LISTED = 1000
+WIDE = 5.0  # inches of the bars, which a phone has room for
 STRONG = 3.0  # nats (Kass and Raftery 1995)
-SURE = float(np.nextafter(1.0, 0.0))  # no column is certain
 
 
 def learnt(facts: Facts) -> str:
@@ -40,17 +40,19 @@ def relevance(facts: Facts) -> str:
     found = columns.relevance.sel(feature=[own.key for own in single]) if columns.blocks else columns.relevance
     ax = figures.plot_relevance(found)
     about = "Log Bayes factors that each column depends on the class, as bars. All are in the table below."
-    return intro + f"<figure>{figures.svg(ax, about, 'relevance')}</figure>" + factors(facts, single)
+    return intro + f"<figure>{figures.svg(ax, about, 'relevance', WIDE)}</figure>" + factors(facts, single)
 
 
 def said(single: list[Feature]) -> str:
     """How many columns matter, in words."""
     factors = np.array([own.log_bayes_factor for own in single], float)
     strong, against = int((factors > STRONG).sum()), int((factors < 0).sum())
-    return (
-        f"Of {count(len(factors), 'column')}, {strong:,} {'has' if strong == 1 else 'have'} strong evidence for it, "
-        f"and {against:,} evidence against it."
-    )
+    if len(factors) == 1:
+        weak = "evidence against it" if against else "no strong evidence for it"
+        return f"Of the only column there is {'strong evidence for it' if strong else weak}."
+    most = "all" if strong == len(factors) else "none" if not strong else f"{strong:,}"
+    rest = f", against it for {against:,}" if against else ""
+    return f"There is strong evidence for it for {most} of the {len(factors):,} columns{rest}."
 
 
 def factors(facts: Facts, single: list[Feature]) -> str:

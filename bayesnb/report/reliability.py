@@ -5,11 +5,16 @@ from typing import Any
 import numpy as np
 
 from bayesnb import figures
+from bayesnb.families.base import Array
 from bayesnb.report.facts import Facts
+from bayesnb.report.judged import share_of
 from bayesnb.report.markup import paragraph, table
-from bayesnb.report.words import INTERVAL, fixed, percent, percent_span
+from bayesnb.report.words import INTERVAL, count, fixed, percent, percent_span
 
 MOST_PANELS = 8
+COARSE = 0.1  # a calibration error that is possible, above which nothing is known
+DRAWS = 2000
+STRONG = 3.0  # nats
 
 
 def reliability(facts: Facts) -> str:
@@ -24,7 +29,8 @@ def reliability(facts: Facts) -> str:
         verdict(found, facts)
         + paragraph(
             "Were every probability true, points and curve would lie on the diagonal, but for chance: within the grey "
-            "band. Below it, labels were right less often than was said. The bars count rows."
+            "band. Below the diagonal, labels were right less often than was said. The bars count rows, on a "
+            "logarithmic scale."
         )
         + f'<div class="pair"><figure>{picture}</figure>{bins_table(found)}</div>'
         + by_class(facts)
@@ -39,14 +45,33 @@ def verdict(found: Any, facts: Facts) -> str:
     sure += f"{percent(float(found['accuracy']))} of the time."
     off = (
         f"Bin by bin, the two are {points(error)} percentage points apart (between {points(low)} and {points(high)}); "
-        f"chance alone would make it {points(noise)}."
+        f"were every probability right, chance alone would make that about {points(noise)}."
     )
-    return paragraph(f"<strong>{conclusion(low, gap, found)}</strong>", sure, off, advice(low, gap, facts))
+    return paragraph(f"<strong>{conclusion(gap, found)}</strong>", sure, off, advice(gap, facts))
 
 
-def conclusion(low: float, gap: float, found: Any) -> str:
+def wrong(found: Any) -> bool:
+    """Whether the error is more than chance: its interval does not reach 0, nor what true probabilities would make."""
+    return float(found["ece_lower"]) > 0 and float(found["ece"]) > by_chance(found)
+
+
+def by_chance(found: Any) -> float:
+    """An upper end of the calibration error, were each bin's probability true."""
+    p, rows = np.asarray(found["top_predicted"]), np.round(np.asarray(found["top_count"])).astype(int)
+    p, rows = np.clip(p[rows > 0], 0, 1), rows[rows > 0]
+    shares = np.random.default_rng(0).binomial(rows, p, (DRAWS, len(rows))) / rows
+    return float(np.quantile(np.abs(shares - p) @ rows / rows.sum(), (1 + INTERVAL) / 2))
+
+
+def conclusion(gap: float, found: Any) -> str:
     """Whether the error is more than chance, and to which side."""
-    if low == 0:
+    if not wrong(found) and float(found["ece_upper"]) > COARSE:
+        rows, most = count(found.sizes["obs_id"], "row"), fixed(100 * float(found["ece_upper"]), 0)
+        return (
+            f"Nothing speaks against the probabilities, but {rows} cannot rule out that they are off by {most} "
+            "percentage points on average."
+        )
+    if not wrong(found):
         return "The probabilities can be trusted, as far as so many rows can tell."
     if abs(gap) <= 2 * chance(found):
         return "The probabilities are off: too high for some rows, too low for others."
@@ -63,16 +88,17 @@ def chance(found: Any) -> float:
     return float(np.sqrt((p * (1 - p)).sum()) / len(p))
 
 
-def advice(low: float, gap: float, facts: Facts) -> str:
+def advice(gap: float, facts: Facts) -> str:
     """What to do about probabilities that are off."""
-    if low == 0 or facts.model.temper is not None:
+    if not wrong(facts.judged.calibration) or facts.model.temper is not None:
         return ""
-    loss = "Columns that say alike do that: each of them is counted." if gap > 0 else ""
+    twice = bool(facts.columns.blocks) or any(value > STRONG for *_, value in facts.asked.pairs)
+    loss = "Columns that say alike do that: each of them is counted." if gap > 0 and twice else ""
     tried, held = facts.judged.tempered, facts.judged.held
     if tried is None or held is None or tried[1].log_loss.value >= held.log_loss.value:
         return loss
     better = f"{fixed(held.log_loss.value, 3)} to {fixed(tried[1].log_loss.value, 3)}"
-    return f"{loss} <code>temper='loo'</code> mends some of it: the held-out log loss goes from {better}."
+    return f"{loss}{loss and ' '}<code>temper='loo'</code> mends some of it: the held-out log loss goes from {better}."
 
 
 def points(share: float) -> str:
@@ -82,15 +108,22 @@ def points(share: float) -> str:
 
 def bins_table(found: Any) -> str:
     """What each bin said, and what came."""
-    names = ("predicted", "observed", "lower", "upper", "count")
-    bins = np.stack([np.asarray(found[f"top_{name}"]) for name in names], axis=1)
-    rows = [
-        (percent(p), percent_span(share, low, high), f"{rows:,.0f}")
-        for p, share, low, high, rows in bins.tolist()
-        if rows
-    ]
+    bins = np.stack([np.asarray(found[f"top_{name}"]) for name in ("predicted", "observed", "count")], axis=1)
+    rows = [(percent(p), percent_span(*share_of(hits, n - hits)), f"{n:,.0f}") for p, hits, n in joined(bins)]
     caption = f"Probability of the chosen label, and how often it was right ({percent(INTERVAL, 0)} intervals)"
     return table(caption, ("Said", "Right", "Rows"), rows[::-1])
+
+
+def joined(bins: Array) -> list[tuple[float, float, float]]:
+    """What was predicted, how many were right, and rows, `(b, 3) -> `; bins that read the same are one."""
+    own: list[tuple[float, float, float]] = []
+    for p, share, rows in bins[bins[:, 2] > 0].tolist():
+        if own and percent(own[-1][0]) == percent(p):
+            last, hits, before = own.pop()
+            own.append(((last * before + p * rows) / (before + rows), hits + share * rows, before + rows))
+        else:
+            own.append((p, share * rows, rows))
+    return own
 
 
 def by_class(facts: Facts) -> str:

@@ -7,17 +7,20 @@ import numpy as np
 
 from bayesnb import figures
 from bayesnb.families.base import Array
+from bayesnb.figures.waterfall import height, steps_of
 from bayesnb.report.evidence import surprises, weighed
 from bayesnb.report.facts import Facts
-from bayesnb.report.markup import paragraph, table, text
+from bayesnb.report.markup import details, paragraph, table, text
 from bayesnb.report.shown import cells_of, cut
 from bayesnb.report.twins import Pick, distinct
 from bayesnb.report.without import Look, hasty, look
-from bayesnb.report.words import INTERVAL, NOTHING, count, number, percent, percent_span
+from bayesnb.report.words import INTERVAL, NOTHING, SURE, count, fixed, number, percent, percent_span
 
-MOST_ROWS = 10
+MOST_ROWS, FIRST = 10, 5  # of each kind; those of them that are not folded
 MOST_SAID, LEAST_SAID = 3, 0.005
+CERTAIN = 1e-3  # nats of doubt about a row, which are next to none
 PLAIN, UNLIKELY = 0.1, 0.01  # probabilities of a label: above, nothing is odd; below, it would be rare
+WIDTH = 5.0  # inches of a picture, which a phone has room for
 Say = Callable[[Look], str]
 
 
@@ -34,9 +37,9 @@ def unsure(facts: Facts) -> str:
             "Intervals are left out: with so many columns and classes they take too long."
             if hasty(facts)
             else f"In brackets, the {percent(INTERVAL, 0)} interval of the probability: what it may be, since so many "
-            "rows leave the classes uncertain.",
-            "Evidence is what a cell adds to the log-odds of one label against another, ± one standard deviation: "
-            "0.7 doubles the odds, 2.3 makes them ten times as large.",
+            "rows leave the classes uncertain. A very lopsided one may not hold the probability, which is its mean.",
+            "<em>Evidence</em> is what a cell adds to the log-odds of one label against another, ± one standard "
+            "deviation: 0.7 doubles the odds, 2.3 makes them ten times as large.",
             "Rows are counted from 0, the first under the header; the same row twice is shown once.",
         )
         + mislabelled(facts, seen)
@@ -74,15 +77,14 @@ def mislabelled(facts: Facts, seen: Callable[[int], Look]) -> str:
 def expected(facts: Facts) -> str:
     """Whether any label stands out, and how many labels of a small probability chance alone makes."""
     own = facts.own[facts.judged.answered]
-    p = np.exp(facts.left_out[facts.judged.answered])
+    p, every = np.exp(facts.left_out[facts.judged.answered]), count(len(own), "held-out row")
     if own.min() > np.log(PLAIN):
         return f"None of them stands out: the odds against a label are at most {odds(float(own.min()))}."
     few = int((own < np.log(UNLIKELY)).sum())
     chance = number(float(p[p < UNLIKELY].sum()), 2)
-    return (
-        f"{count(few, 'row')} {'has' if few == 1 else 'have'} a label of a probability under {percent(UNLIKELY, 0)}; "
-        f"were every probability true, chance would make {chance}."
-    )
+    many = f"{few:,} of {every}" if few else f"None of {every}"
+    gave = f"{many} had a label that was given under {percent(UNLIKELY, 0)}."
+    return gave if not few else f"{gave} If all probabilities were right, about {chance} such rows would be expected."
 
 
 def odds(log_proba: float) -> str:
@@ -98,9 +100,9 @@ def odds(log_proba: float) -> str:
 def uncertain(facts: Facts, seen: Callable[[int], Look]) -> str:
     """The rows whose label has the largest entropy."""
     title, entropy = "<h3>Most uncertain</h3>", facts.judged.entropy
-    doubted = np.flatnonzero(entropy > 0)
+    doubted = np.flatnonzero(entropy > CERTAIN)
     if not len(doubted):
-        return title + paragraph("There is no doubt about any row.")
+        return title + paragraph("There is next to no doubt about any row.")
     most = np.log(len(facts.classes))
     said = paragraph(
         "The rows about whose label the model is least certain: the entropy of the held-out probabilities, of at most "
@@ -170,7 +172,11 @@ def rows_table(
         one = seen(pick.row)
         named = f"{pick.row:,}{pick.others}"
         lines.append((named, f"{labels(one, facts)}<br>{measure(one)}", probabilities(one, facts), cells, because(one)))
-    return table(caption, ("Row", "Label", "Probabilities", "Cells", why), lines, "cards rows")
+    head = ("Row", "Label", "Probabilities", "Cells", why)
+    first = FIRST if len(lines) > FIRST + 1 else len(lines)
+    rest = table(f"{caption}, continued", head, lines[first:], "cards rows")
+    folded = details(f"{len(lines) - first} more rows", rest) if lines[first:] else ""
+    return table(caption, head, lines[:first], "cards rows") + folded
 
 
 def labels(one: Look, facts: Facts) -> str:
@@ -194,8 +200,9 @@ def probabilities(one: Look, facts: Facts) -> str:
 
 def probability(c: int, p: Array, one: Look, facts: Facts) -> str:
     low, high = float(one.lower[c]), float(one.upper[c])
-    plain = np.isnan(low) or percent(low) == percent(high)
-    shown = percent(float(p[c])) if plain else percent_span(float(p[c]), low, high)
+    plain = np.isnan(low) or fixed(100 * low, 1) == fixed(100 * high, 1)
+    own = min(float(p[c]), SURE) if (one.log_proba > -np.inf).sum() > 1 else float(p[c])
+    shown = percent(own) if plain else percent_span(own, low, high)
     return f"{text(cut(facts.classes[c]))}: {shown}"
 
 
@@ -209,5 +216,6 @@ def picture(one: Look, pair: tuple[int, int], facts: Facts, salt: str) -> str:
         return ""
     names = [one.explained["class"].values.tolist()[c] for c in pair]
     said = f"Row {one.row}: what each column adds to the log-odds of {cut(names[0])} against {cut(names[1])}."
-    ax = figures.plot_waterfall(one.explained, classes=names)
-    return f"<figure class='broad'>{figures.svg(ax, said, salt)}</figure>"
+    ax = figures.new_axes(height(steps_of(one.explained, names)), WIDTH)
+    figures.plot_waterfall(one.explained, classes=names, ax=ax)
+    return f"<figure>{figures.svg(ax, said, salt)}</figure>"

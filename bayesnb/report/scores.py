@@ -9,6 +9,7 @@ from bayesnb.report.judged import Judged, Line
 from bayesnb.report.markup import paragraph, table, text
 from bayesnb.report.words import INTERVAL, count, fixed, percent, percent_span, typical
 
+LEAST = 1e-3  # of a loss, that is shown
 FEW = 30  # rows, of which no interval is wide enough
 
 
@@ -49,6 +50,8 @@ def cells(line: Line) -> tuple[str, str, str]:
 
 def span(found: Estimate) -> str:
     """A loss with its interval, if it has one."""
+    if 0 < found.upper < LEAST:
+        return f"under {fixed(LEAST, 3)}"
     if found.lower == found.upper:
         return fixed(found.value, 3)
     return f"{fixed(found.value, 3)} ({fixed(found.lower, 3)}\u00a0to\u00a0{fixed(found.upper, 3)})"
@@ -60,6 +63,11 @@ def gained(judged: Judged) -> str:
     if held is None or most == 0 or not isfinite(held.log_loss.value):
         return ""
     share = 1 - held.log_loss.value / most
+    if share < 0 and held.log_loss.lower <= most:
+        return paragraph(
+            "Held out, the log loss is no better than that of the best constant guess: as far as so many rows can "
+            "tell, the columns are of no help."
+        )
     if share < 0:
         return paragraph(
             "Held out, the log loss is worse than that of the best constant guess: these probabilities are harmful as "
@@ -82,7 +90,8 @@ def glossary(facts: Facts) -> str:
         ("Accuracy", "the share of rows whose most probable label is the true one. Higher is better."),
         (
             "Log loss",
-            "the mean surprise at the true label, in nats. 0 is perfect; "
+            "the mean surprise at the true label: minus the natural logarithm of the probability that it was given, in "
+            "units called <em>nats</em> (0.7 for 50 %, 2.3 for 10 %). 0 is perfect; "
             f"guessing evenly among the {len(facts.classes)} classes costs {log(len(facts.classes)):.2f}. "
             f"Lower is better, and confident mistakes cost most. {loss}",
         ),

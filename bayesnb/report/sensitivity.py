@@ -34,7 +34,7 @@ def sensitivity(facts: Facts) -> str:
 
 HEAD = (
     "Prior of",
-    "Probability moves by",
+    "Probability moves by (points)",
     "Predictions changed",
     "Log score, half",
     "Log score, twice",
@@ -46,7 +46,7 @@ def verdict(columns: list[Change], facts: Facts) -> str:
     largest, changed = max(own.largest for own in columns), max(own.changed for own in columns)
     rows = len(facts.codes)
     flips = "no row's predicted class" if not changed else f"the predicted class of {count(changed, 'row')} of {rows:,}"
-    moved = f"no held-out probability moves by more than {percent(largest)}, and {flips} changes"
+    moved = f"no held-out probability moves by more than {points(largest)}, and {flips} changes"
     if largest < SLIGHT:
         return f"<strong>The priors hardly matter:</strong> with half or twice their weight {moved}."
     if largest < LARGE:
@@ -54,7 +54,7 @@ def verdict(columns: list[Change], facts: Facts) -> str:
     row = max(columns, key=lambda own: own.largest).row
     return (
         f"<strong>Some predictions lean on the priors:</strong> with half or twice their weight a held-out probability "
-        f"moves by up to {percent(largest)} (row {row:,}), and {flips} changes. More rows, or a prior that one can "
+        f"moves by up to {points(largest)} (row {row:,}), and {flips} changes. More rows, or a prior that one can "
         "give reasons for, would settle them."
     )
 
@@ -77,7 +77,12 @@ def columns(alone: list[tuple[Feature, list[Change]]], facts: Facts) -> str:
 def line(name: str, changes: list[Change]) -> tuple[str, ...]:
     half, twice = changes
     largest, changed = max(half.largest, twice.largest), max(half.changed, twice.changed)
-    return name, percent(largest), f"{changed:,}", signed(half.elpd), signed(twice.elpd)
+    return name, percent(largest).removesuffix("%").strip(), f"{changed:,}", signed(half.elpd), signed(twice.elpd)
+
+
+def points(change: float) -> str:
+    """Percentage points."""
+    return percent(change).replace("%", "percentage points")
 
 
 def signed(x: float) -> str:

@@ -40,7 +40,7 @@ def told(block: Block, cells: Array) -> Array:
 
 def block_cell(block: Block, j: int, cell: float) -> str:
     """One cell with its column's name."""
-    return f'<span class="cell">{text(cut(name_of(block.names[j])))}&nbsp;<b>{value(block, j, cell)}</b></span>'
+    return f'<span class="cell">{text(cut(name_of(block.names[j])))} <b>{value(block, j, cell)}</b></span>'
 
 
 def value(block: Block, j: int, cell: float) -> str:
@@ -48,4 +48,4 @@ def value(block: Block, j: int, cell: float) -> str:
         return "missing"
     if block.family.cells == "level":
         return text(cut(str(block.levels[j][int(cell)]))) if cell < len(block.levels[j]) else "new"
-    return ("yes" if cell else "no") if block.family.cells == "flag" else number(cell, 6)
+    return ("yes" if cell else "no") if block.family.cells == "flag" else number(cell, 6).replace(",", "")

@@ -21,12 +21,13 @@ def smoothing(facts: Facts) -> str:
         return paragraph(f"Settings of the priors cannot be compared here: {text(brief(asked(facts), LETTERS))}")
     notes = "".join(f"<li>{text(brief(note, LETTERS))}</li>" for note in found.notes)
     few = " Of so large a table only a few settings are tried." if facts.asked.cost > DEAR else ""
+    verdict = brief(found.verdict, LETTERS).replace("elpd -", f"elpd {MINUS}").replace("(elpd", "(log score")
     return (
-        paragraph(f"{opening(facts)} Every setting is scored on the same held-out rows, without a refit.{few}")
-        + paragraph(
-            f"<strong>{text(brief(found.verdict, LETTERS)).replace('elpd -', f'elpd {MINUS}')}</strong>",
-            own_setting(facts),
+        paragraph(
+            f"{opening(facts)} Every setting is scored on the same held-out rows, without a refit. The <em>log score"
+            f"</em> adds up the log probabilities that their labels were given: 0 is perfect.{few}"
         )
+        + paragraph(f"<strong>{text(verdict)}</strong>", own_setting(facts))
         + f"<div class='panels'>{pictures(found)}</div>"
         + settings(found)
         + f"<ul class='notes'>{notes}</ul>"

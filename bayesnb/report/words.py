@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Sequence
 from dataclasses import fields
 from functools import singledispatch
-from math import ceil, exp, floor, isfinite, isnan, log10
+from math import ceil, exp, floor, isfinite, isnan, log, log10
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from bayesnb.figures.style import short
 
 INTERVAL = 0.89
 MINUS, TIMES = "\u2212", "\u00d7"  # the real signs, not a hyphen and an x
+SURE = float(np.nextafter(1.0, 0.0))  # the largest probability that is not certain
 NOTHING = "\u2013"  # for what has no value
 SPACE = "\u00a0"  # where a line must not break
 RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
@@ -27,7 +28,7 @@ def name_of(key: Hashable) -> str:
     if not isinstance(key, tuple):
         return f"column {key}" if isinstance(key, (int, np.integer)) else str(key)
     shown = ", ".join(str(part) for part in key[:3])
-    return f"{len(key)} columns ({shown}{', …' if len(key) > 3 else ''})"
+    return f"{len(key):,} columns ({shown}{', …' if len(key) > 3 else ''})"
 
 
 def brief(name: str, most: int = 80) -> str:
@@ -46,6 +47,14 @@ def nats(x: float) -> str:
     size = abs(x)
     said = fixed(size, 0 if size >= 99.95 else 1)
     return (MINUS if x < 0 and said.strip("0.") else "+") + said if isfinite(x) else number(x)
+
+
+def stated(log_bayes_factor: float) -> str:
+    """A log Bayes factor as odds, for whoever has not met one yet."""
+    tens = log_bayes_factor / log(10)
+    if tens < 4:
+        return f"the data are {number(exp(log_bayes_factor), 2)} times as probable if they do"
+    return f"the data are 10{str(round(tens)).translate(RAISED)} times as probable if they do"
 
 
 def number(x: float, digits: int = 3) -> str:
@@ -98,9 +107,11 @@ def spans(values: Array, lower: Array, upper: Array) -> list[str]:
     return [f"{said(x)} ({said(low)}{SPACE}to{SPACE}{said(high)})" for x, low, high in each]
 
 
-def percent_span(value: float, lower: float, upper: float) -> str:
-    """A probability with its interval."""
-    decimals = 0 if upper - lower > 0.02 else 1
+def percent_span(value: float, lower: float, upper: float, decimals: int | None = None) -> str:
+    """A probability with its interval, to so many decimals: by default those that the interval is worth."""
+    decimals = (0 if upper - lower > 0.02 else 1) if decimals is None else decimals
+    if lower == upper:
+        return percent(value, decimals)
     return f"{percent(value, decimals)} ({fixed(100 * lower, decimals)}{SPACE}to{SPACE}{fixed(100 * upper, decimals)})"
 
 

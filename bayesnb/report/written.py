@@ -4,6 +4,8 @@ import os
 from html import escape
 from pathlib import Path
 
+from bayesnb.replacing import replacing
+
 FRAME = "width: 100%; height: 45rem; border: 1px solid rgba(128, 128, 128, .4)"
 
 
@@ -26,21 +28,9 @@ class Page(str):
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the page to a file, all of it or none, and return where it is."""
-        goal = Path(path).absolute()
-        if goal.is_dir():
-            raise IsADirectoryError(f"{goal} is a folder: name a file in it, {str(goal / 'report.html')!r}.")
-        if not goal.parent.is_dir():
-            raise FileNotFoundError(f"there is no folder {goal.parent} to write {goal.name} into: make it first.")
-        part = goal.with_name(f".{goal.name[:200]}.{os.getpid()}.part")
-        try:
-            part.write_text(self, encoding="utf-8", newline="\n")
-            part.replace(goal)
-        except OSError as error:
-            said = f"{goal} could not be written ({error.strerror}); there is no part of it. Choose another place."
-            raise type(error)(error.errno, said) from error
-        finally:
-            part.unlink(missing_ok=True)
-        return goal
+        with replacing(path) as stream:
+            stream.write(self.encode())
+        return Path(path).absolute()
 
     def __repr__(self) -> str:
         return f"<Page of {len(self.encode()):,} bytes: .save('report.html') writes it, a notebook shows it>"

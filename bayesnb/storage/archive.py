@@ -5,9 +5,8 @@ import hashlib
 import os
 import stat
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from textwrap import shorten
 from typing import IO, Any
 
@@ -19,42 +18,6 @@ Bytes = Any  # what has the buffer protocol
 
 class Unreadable(ValueError):
     """Why a file is no model."""
-
-
-def replace_file(path: Any, write: Callable[[IO[bytes]], None]) -> None:
-    """Write a file that is there as a whole or not at all: beside the old one, to the disk, then in its place."""
-    target = Path(os.path.realpath(path))
-    if not target.parent.is_dir():
-        raise FileNotFoundError(
-            f"there is no folder {str(target.parent)!r} to write {target.name!r} into; make it first."
-        )
-    if target.is_dir():
-        raise IsADirectoryError(f"{str(target)!r} is a folder: give the name of a file.")
-    beside = target.with_name(f".{target.name}.{os.getpid()}-{os.urandom(4).hex()}.part")
-    try:
-        with open(beside, "xb") as file:
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        if target.exists():
-            os.chmod(beside, stat.S_IMODE(target.stat().st_mode))
-        os.replace(beside, target)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
-    _settle(target.parent)
-
-
-def _settle(folder: Path) -> None:
-    """The new name, too, is on the disk; where folders cannot be opened the system sees to it."""
-    try:
-        opened = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
 
 
 def write_archive(file: IO[bytes], members: Mapping[str, tuple[Bytes, ...]]) -> None:

@@ -7,7 +7,8 @@ from textwrap import shorten
 from typing import Any, NoReturn
 
 from bayesnb import __version__
-from bayesnb.storage.archive import Unreadable, opened, replace_file, write_archive
+from bayesnb.replacing import replacing
+from bayesnb.storage.archive import Unreadable, opened, write_archive
 from bayesnb.storage.arrays import Keeper, Shelf, name_of
 from bayesnb.storage.document import FORMAT, MAJOR, MINOR, document_of, saved_of
 from bayesnb.storage.saved import Saved
@@ -32,7 +33,8 @@ def write(saved: Saved, path: Any) -> None:
     said = head | document_of(saved, keeper) | {"arrays": keeper.said}
     text = json.dumps(said, allow_nan=False, separators=(",", ":")).encode("ascii")
     members = {MODEL: (text,)} | keeper.members()
-    replace_file(path, lambda file: write_archive(file, members))
+    with replacing(path) as file:
+        write_archive(file, members)
 
 
 def read(path: Any) -> Saved:

@@ -25,7 +25,7 @@ def open_sheet(
 
     One that is to be read as a whole has to fit into memory.
     """
-    source = Source(str(path), reading.format, tell or (lambda count: None))
+    source = Source(str(path), reading.format, tell or (lambda count: None), reading.encoding is not None)
     if whole:
         source.refuse_too_large()
     kinds: dict[str, type[Sheet]] = {"parquet": ArrowSheet, "arrow": ArrowSheet, "jsonl": JsonSheet}

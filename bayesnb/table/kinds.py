@@ -44,6 +44,7 @@ class Look:
     odd: tuple[int, str] | None = None  # the first that does not, and its line
     dates: bool = False  # whether all look like dates
     commas: bool = False  # whether all look like numbers with a decimal comma
+    is_plain: bool = True  # whether a cell is one value, and no list or record
 
     @classmethod
     def at(cls, cells: Sequence[str], lines: Sequence[int], missing: frozenset[str], decimal: str = ".") -> Self:
@@ -70,6 +71,7 @@ class Look:
             odd=self.odd or other.odd,
             dates=self.dates and other.dates,
             commas=self.commas and other.commas,
+            is_plain=self.is_plain and other.is_plain,
         )
 
     @property
@@ -115,13 +117,15 @@ class Reader:
             flags = [None if cell in self.missing else flag_of(cell) for cell in cells]
             return pd.Series(flags, dtype="boolean" if None in flags else bool)
         if kind == "integer" and self.missing.isdisjoint(cells):
-            return pd.Series(np.array([int(cell) for cell in cells], np.int64))
+            return pd.Series(np.array(list(map(int, cells)), np.int64))
         return pd.Series(np.array(self._numbers(cells), float))
 
     def _numbers(self, cells: Sequence[str]) -> list[float]:
         missing, every = self.missing, "".join(cells)
         if self.decimal == "." and every.isascii() and "_" not in every and "NAN" not in every.upper():
             try:
+                if missing.isdisjoint(cells):
+                    return list(map(float, cells))
                 return [np.nan if cell in missing else float(cell) for cell in cells]
             except ValueError:
                 pass  # there are others that are meant as numbers

@@ -125,7 +125,12 @@ class Records:
 
     @staticmethod
     def _advice(said: str) -> str:
-        if "unexpected end" in said or "field larger" in said:
+        if "field larger" in said:
+            return (
+                f'a cell has more than {csv.field_size_limit():,} characters. Most likely a quote (") opens here or '
+                "below and is never closed: close it, or double it if it is part of a cell."
+            )
+        if "unexpected end" in said:
             return (
                 'a quote (") opens here or below and is never closed. Close it, or double it if it is part of a cell.'
             )

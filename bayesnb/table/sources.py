@@ -4,6 +4,7 @@ import gzip
 import io
 import math
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -26,7 +27,6 @@ ENDINGS = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
 }
-FORMATS = ("csv", "tsv", "parquet", "arrow", "jsonl")
 TEXT = ("csv", "tsv", "jsonl")
 MARKS = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow"}
 STRANGE = {
@@ -38,6 +38,7 @@ STRANGE = {
     b"\x28\xb5\x2f\xfd": "packed by zstd: unpack it, or pack it by gzip",
     b"\xfd7zXZ": "packed by xz: unpack it, or pack it by gzip",
 }
+ARRAY = re.compile(rb"(?:\xef\xbb\xbf)?\s*\[\s*[\[{]")
 GZIP, WIDE = b"\x1f\x8b", (b"\xff\xfe", b"\xfe\xff")
 IN_MEMORY = 1 << 26  # bytes of a stream that are kept in memory, more of them on disk
 WORTH = {"csv": 2.0, "tsv": 2.0, "jsonl": 2.0, "parquet": 3.0, "arrow": 2.0}  # bytes in memory for one in the file
@@ -51,6 +52,7 @@ class Source:
     path: str
     told: str | None = None  # the format, if the user has said it
     tell: Callable[[int], Any] = field(default=lambda count: None)  # is told how many bytes were read
+    is_text: bool = False  # if the user has said in which encoding
 
     @property
     def name(self) -> str:
@@ -111,7 +113,11 @@ class Source:
         for mark, what in STRANGE.items():
             if self.head.startswith(mark):
                 raise ValueError(f"{self.name}: it is {what}.")
-        if b"\0" in self.head and self.head[:2] not in WIDE:
+        if ARRAY.match(self.head):
+            raise ValueError(
+                f"{self.name}: it is one JSON array; write JSON lines, each with one object, as in .jsonl."
+            )
+        if b"\0" in self.head and self.head[:2] not in WIDE and not self.is_text:
             raise ValueError(
                 f"{self.name}: it is no text, and neither Parquet nor Arrow: a table is needed as CSV, TSV, JSON "
                 "lines, Parquet or Arrow."
@@ -143,38 +149,10 @@ class Source:
             )
 
 
-class Counted(io.RawIOBase):
-    """A stream that tells how many bytes were read from it."""
-
-    def __init__(self, stream: Any, tell: Callable[[int], Any]) -> None:
-        self.stream, self.told = stream, tell
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        return self.stream.seek(offset, whence)
-
-    def tell(self) -> int:
-        return self.stream.tell()
-
-    def readinto(self, buffer: Any) -> int:
-        count = self.stream.readinto(buffer)
-        self.told(count)
-        return count
-
-    def close(self) -> None:
-        self.stream.close()
-        super().close()
-
-
 class Shared(io.RawIOBase):
     """A stream that stays open when its reader closes it."""
 
-    def __init__(self, stream: BinaryIO) -> None:
+    def __init__(self, stream: Any) -> None:
         self.stream = stream
 
     def readable(self) -> bool:
@@ -186,13 +164,27 @@ class Shared(io.RawIOBase):
     def seek(self, offset: int, whence: int = 0) -> int:
         return self.stream.seek(offset, whence)
 
-    def tell(self) -> int:
-        return self.stream.tell()
-
     def readinto(self, buffer: Any) -> int:
         found = self.stream.read(len(buffer))
         buffer[: len(found)] = found
         return len(found)
+
+
+class Counted(Shared):
+    """A stream that tells how many bytes were read from it, and is closed with its reader."""
+
+    def __init__(self, stream: Any, tell: Callable[[int], Any]) -> None:
+        super().__init__(stream)
+        self.told = tell
+
+    def readinto(self, buffer: Any) -> int:
+        count = self.stream.readinto(buffer)
+        self.told(count)
+        return count
+
+    def close(self) -> None:
+        self.stream.close()
+        super().close()
 
 
 def available_memory() -> int | None:

@@ -1,9 +1,10 @@
 """Tables whose columns have types of their own: Parquet, Arrow and Feather, JSON lines.
 
-Dates become levels, as text; decimals become floats; lists, records and raw bytes are refused.
+Dates become levels, as text; decimals become floats; lists, records and raw bytes are refused where they are asked for.
 """
 
 import json
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -17,21 +18,28 @@ from bayesnb.table.records import check_names
 from bayesnb.table.sheets import MOST_ROWS, NO_ROWS, Batch, Sheet, cast, framed, kind_of_type
 
 HIDDEN = "__index_level_0__"  # an index without a name, as pandas writes it
+BITS = (8, 16, 32, 64)
+NULLABLE = {"bool": "boolean"} | {f"{sign}int{bits}": f"{sign.upper()}Int{bits}" for sign in ("", "u") for bits in BITS}
 
 
 class TypedSheet(Sheet):
     """A table of which each batch has types."""
 
+    @abstractmethod
     def frames(self, rows: int) -> Iterator[pd.DataFrame]:
         """The rows, at most so many at a time, as they are."""
-        raise NotImplementedError
+
+    @cached_property
+    @abstractmethod
+    def refused(self) -> dict[str, str]:
+        """Columns whose cells are no plain values, and what they hold."""
 
     @cached_property
     def looks(self) -> dict[str, Look]:
         empty = next(iter(self.frames(1)), None)
         if empty is None:
             raise ValueError(f"{self.name}: {NO_ROWS}")
-        return {name: Look(kind_of_type(empty[name]), 1) for name in self.columns}
+        return {name: Look(kind_of_type(empty[name]), 1, is_plain=name not in self.refused) for name in self.columns}
 
     def batches(self, kinds: Mapping[str, str], rows: int = MOST_ROWS) -> Iterator[Batch]:
         start = 0
@@ -43,6 +51,10 @@ class TypedSheet(Sheet):
             raise ValueError(f"{self.name}: {NO_ROWS}")
 
     def _cast(self, name: str, series: pd.Series, kind: str) -> pd.Series:
+        if name in self.refused:
+            raise ValueError(
+                f"{self.name}: column {name!r} holds {self.refused[name]}; make it numbers or text, or leave it out."
+            )
         return cast(f"{self.name}, column {name!r}", series, kind, self.reader)
 
 
@@ -76,6 +88,12 @@ class ArrowSheet(TypedSheet):
         check_names(self.name, names)
         return tuple(names)
 
+    @cached_property
+    def refused(self) -> dict[str, str]:
+        types = pyarrow().types
+        odd = (types.is_duration, types.is_nested, types.is_binary, types.is_large_binary, types.is_fixed_size_binary)
+        return {own.name: str(own.type) for own in self._schema if any(is_such(own.type) for is_such in odd)}
+
     def _told(self) -> "Telling":
         return Telling(self.name)
 
@@ -97,18 +115,19 @@ class ArrowSheet(TypedSheet):
     def _frame(self, batch: Any) -> pd.DataFrame:
         pa = pyarrow()
         columns = [self._plain(name, batch.column(batch.schema.get_field_index(name))) for name in self.columns]
-        frame = pa.table(columns, names=list(self.columns)).to_pandas()
-        flags = [name for name, own in zip(self.columns, columns, strict=True) if pa.types.is_boolean(own.type)]
-        return frame.astype({name: "boolean" for name in flags if frame[name].dtype == object})
+        frame = pa.table(columns, names=list(self.columns)).to_pandas(integer_object_nulls=True)
+        own = {name: str(column.type) for name, column in zip(self.columns, columns, strict=True)}
+        holes = {name: NULLABLE[own[name]] for name in self.columns if own[name] in NULLABLE}
+        return frame.astype({name: kind for name, kind in holes.items() if frame[name].dtype == object})
 
     def _plain(self, name: str, column: Any) -> Any:
         """Arrow's column as one that pandas has a plain type for."""
         pa = pyarrow()
         types, own = pa.types, column.type
-        if types.is_duration(own) or types.is_nested(own) or types.is_binary(own) or types.is_large_binary(own):
-            raise ValueError(f"{self.name}: column {name!r} holds {own}; make it numbers or text, or leave it out.")
+        if name in self.refused:
+            return column
         if types.is_temporal(own):
-            return pyarrow("compute").replace_substring_regex(column.cast(pa.string()), r"\.0+$", "")
+            return pyarrow("compute").replace_substring_regex(column.cast(pa.string()), r"\.0+([+-].*|Z)?$", r"\1")
         if types.is_decimal(own) or types.is_null(own) or types.is_float16(own):
             return column.cast(pa.float64())
         return column
@@ -148,7 +167,15 @@ class JsonSheet(TypedSheet):
 
     @cached_property
     def looks(self) -> dict[str, Look]:
-        return {name: Look(kind_of_type(series), 1) for name, series in self._whole.items()}
+        return {
+            str(name): Look(kind_of_type(series), 1, is_plain=name not in self.refused)
+            for name, series in self._whole.items()
+        }
+
+    @cached_property
+    def refused(self) -> dict[str, str]:
+        objects = {str(name): series for name, series in self._whole.items() if series.dtype == object}
+        return dict.fromkeys(objects, "lists or objects")
 
     @cached_property
     def _whole(self) -> pd.DataFrame:
@@ -171,9 +198,6 @@ class JsonSheet(TypedSheet):
                     raise ValueError(f"{self.name}, line {line}: it is no JSON: {error}.") from None
                 if not isinstance(row, dict):
                     raise ValueError(f'{self.name}, line {line}: it is no object, such as {{"age": 3}}, one a line.')
-                odd = next((name for name, value in row.items() if isinstance(value, dict | list)), None)
-                if odd is not None:
-                    raise ValueError(f"{self.name}, line {line}: {odd!r} holds a list or an object, not one value.")
                 yield row
 
     def frames(self, rows: int) -> Iterator[pd.DataFrame]:
@@ -185,9 +209,12 @@ def column(values: list[Any]) -> pd.Series:
     """Values of JSON as a column of one type: of several types, as text."""
     there = [value for value in values if value is not None]
     kinds = {type(value) for value in there}
-    if kinds <= {int, float}:
-        whole = kinds == {int} and len(there) == len(values) and all(abs(value) < 1 << 63 for value in there)
-        return pd.Series(values, dtype="int64" if whole else float)
+    if kinds & {dict, list}:
+        return pd.Series(values, dtype=object)
+    if kinds == {int} and all(abs(value) < 1 << 63 for value in there):
+        return pd.Series(values, dtype="int64" if len(there) == len(values) else "Int64")
+    if kinds <= {int, float} and kinds != {int}:
+        return pd.Series(values, dtype=float)
     if kinds == {bool}:
         return pd.Series(values, dtype=bool if len(there) == len(values) else "boolean")
     return pd.Series([None if value is None else text_of(value) for value in values], dtype=str)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+import numpy as np
 import pandas as pd
 
 from bayesnb.table.sources import ENDINGS, TEXT
@@ -16,7 +17,8 @@ from bayesnb.table.typed import pyarrow
 
 def format_of_name(name: str) -> str | None:
     """The format that a file's name means, None where it means none."""
-    return ENDINGS.get(Path(name.lower().removesuffix(".gz")).suffix)
+    found = ENDINGS.get(Path(name.lower().removesuffix(".gz")).suffix)
+    return None if name.lower().endswith(".gz") and found not in TEXT else found
 
 
 class Writer(ABC):
@@ -57,7 +59,13 @@ def json_lines(frame: pd.DataFrame) -> list[str]:
     """An object for each row; a missing cell is null."""
     columns = [frame[name].astype(object).where(frame[name].notna(), None).tolist() for name in frame.columns]
     rows = zip(*columns, strict=True)
-    return [json.dumps(dict(zip(frame.columns, row, strict=True)), ensure_ascii=False) + "\n" for row in rows]
+    objects = (dict(zip(frame.columns, row, strict=True)) for row in rows)
+    return [json.dumps(one, ensure_ascii=False, default=plain) + "\n" for one in objects]
+
+
+def plain(value: Any) -> Any:
+    """What JSON has no word for: a list of an array, else text."""
+    return value.tolist() if isinstance(value, np.ndarray) else str(value)
 
 
 class ArrowWriter(Writer):

@@ -38,6 +38,10 @@ class Page(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         if tag not in VOID:
             assert self.open.pop() == tag
+        if tag == "thead":
+            rows = self.tables[next(reversed(self.tables))]
+            if len(rows) > 1:  # a head that was there before
+                rows.pop()
 
     def handle_data(self, data: str) -> None:
         if "style" in self.open or "script" in self.open:
@@ -45,6 +49,6 @@ class Page(HTMLParser):
         data = data.replace("\xa0", " ")
         self.text += data
         if "caption" in self.open:
-            self.tables[data] = []
+            self.tables.setdefault(data.removesuffix(", continued"), [])  # what is folded follows what is not
         elif "td" in self.open or "th" in self.open:
             self.tables[next(reversed(self.tables))][-1][-1] += data

@@ -1,0 +1,68 @@
+"""Files that are there as a whole or not at all: written beside the old one, to the disk, then put in its place."""
+
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+IN_MEMORY = 1 << 26  # bytes that wait in memory until all are there, more of them on disk
+
+
+@contextmanager
+def replacing(path: Any) -> Iterator[BinaryIO]:
+    """A stream whose bytes take the place of a file; of a device or a pipe, which stays, they go into it."""
+    target = Path(os.path.realpath(path))  # a link stays a link
+    if not target.parent.is_dir():
+        raise FileNotFoundError(
+            f"there is no folder {str(target.parent)!r} to write {target.name!r} into; make it first."
+        )
+    if target.is_dir():
+        raise IsADirectoryError(f"{str(target)!r} is a folder: give the name of a file.")
+    try:
+        with _device(target) if target.exists() and not target.is_file() else _beside(target) as stream:
+            yield stream
+    except OSError as error:
+        if error.errno is None or not (error.filename is None or str(error.filename).endswith(".part")):
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error  # the name that the user knows
+
+
+@contextmanager
+def _device(target: Path) -> Iterator[BinaryIO]:
+    with cast(BinaryIO, tempfile.SpooledTemporaryFile(max_size=IN_MEMORY)) as held:
+        yield held
+        held.seek(0)
+        with open(target, "wb") as stream:
+            shutil.copyfileobj(held, stream)
+
+
+@contextmanager
+def _beside(target: Path) -> Iterator[BinaryIO]:
+    part = target.with_name(f".{target.name[:100]}.{os.getpid()}-{os.urandom(4).hex()}.part")
+    try:
+        with open(part, "xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if target.exists():
+            part.chmod(stat.S_IMODE(target.stat().st_mode))
+        os.replace(part, target)
+    finally:
+        part.unlink(missing_ok=True)
+    _settle(target.parent)
+
+
+def _settle(folder: Path) -> None:
+    """The new name, too, is on the disk; where folders cannot be opened the system sees to it."""
+    try:
+        opened = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
