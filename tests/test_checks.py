@@ -9,8 +9,8 @@ from scipy import sparse
 
 import bayesnb as nb
 from bayesnb.report import gather
-from bayesnb.report.checks import CHECKS, Check
-from bayesnb.report.oddities import levels_apart, oddities, ranges_apart, repeated
+from bayesnb.report.facts.oddities import levels_apart, oddities, ranges_apart, repeated
+from bayesnb.report.sections.checks import CHECKS, Check
 
 ROWS = 200
 EVIL = "<b>" + "x" * 10_000

@@ -10,7 +10,7 @@ from scipy import sparse, stats
 import bayesnb as nb
 from bayesnb.datasets import dogs, penguins
 from bayesnb.report import About, gather, report
-from bayesnb.report.code import code_of, names_in
+from bayesnb.report.sections.code import code_of, names_in
 from bayesnb.structure.words import ratio_interval
 from tests.parsed import Page
 from tests.test_report import hostile, split

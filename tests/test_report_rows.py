@@ -11,9 +11,9 @@ from scipy import sparse
 import bayesnb as nb
 from bayesnb.datasets import penguins
 from bayesnb.report import Facts, gather
-from bayesnb.report.rows import odds, ranked, unsure
-from bayesnb.report.twins import distinct
-from bayesnb.report.without import look
+from bayesnb.report.facts.twins import distinct
+from bayesnb.report.facts.without import look
+from bayesnb.report.sections.rows import odds, ranked, unsure
 from tests.parsed import Page
 
 EVIL = '<script>alert("1")</script>'

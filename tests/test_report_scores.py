@@ -11,14 +11,14 @@ import bayesnb as nb
 from bayesnb.datasets import dogs, penguins
 from bayesnb.evaluate.means import mean_interval, skewness
 from bayesnb.report import Facts, gather
-from bayesnb.report.confusion import confusion, counted
-from bayesnb.report.doubt import doubt
-from bayesnb.report.doubted import doubted
-from bayesnb.report.headline import headline
-from bayesnb.report.judged import Line, share_of
-from bayesnb.report.reliability import joined, reliability
-from bayesnb.report.rows import unsure
-from bayesnb.report.scores import scores
+from bayesnb.report.facts.doubted import doubted
+from bayesnb.report.facts.judged import Line, share_of
+from bayesnb.report.sections.confusion import confusion, counted
+from bayesnb.report.sections.doubt import doubt
+from bayesnb.report.sections.headline import headline
+from bayesnb.report.sections.reliability import joined, reliability
+from bayesnb.report.sections.rows import unsure
+from bayesnb.report.sections.scores import scores
 from tests.parsed import Page
 
 SECTIONS = (headline, scores, reliability, confusion, doubt, unsure)

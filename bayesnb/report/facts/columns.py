@@ -17,7 +17,7 @@ from bayesnb.structure.relevance import own_of
 from bayesnb.views import column, pieces_of
 
 if TYPE_CHECKING:
-    from bayesnb.report.facts import Facts
+    from bayesnb.report.facts.gathered import Facts
 
 
 @dataclass(frozen=True, eq=False)

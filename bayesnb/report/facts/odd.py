@@ -11,14 +11,14 @@ import numpy as np
 from bayesnb.evaluate.leaving import leave_one_out
 from bayesnb.families.base import Array
 from bayesnb.model import Rows
-from bayesnb.report.columns import Feature
-from bayesnb.report.oddities import Oddities, oddities, repeated
+from bayesnb.report.facts.columns import Feature
+from bayesnb.report.facts.oddities import Oddities, oddities, repeated
 from bayesnb.schema import UnseenLevelWarning
 from bayesnb.table import open_table
 from bayesnb.views import Coded
 
 if TYPE_CHECKING:
-    from bayesnb.report.facts import Facts
+    from bayesnb.report.facts.gathered import Facts
 
 MOST = 1000  # columns that are looked at one by one
 

@@ -4,11 +4,11 @@ import numpy as np
 
 from bayesnb import figures
 from bayesnb.figures.sight import shown_classes
-from bayesnb.report.columns import Feature
 from bayesnb.report.facts import Facts
+from bayesnb.report.facts.columns import Feature
 from bayesnb.report.markup import details, named, paragraph, table, text
-from bayesnb.report.pictures import portrait
-from bayesnb.report.vocabulary import vocabulary
+from bayesnb.report.sections.pictures import portrait
+from bayesnb.report.sections.vocabulary import vocabulary
 from bayesnb.report.words import INTERVAL, NOTHING, SURE, brief, count, nats, percent
 
 FIRST, MOST = 12, 36  # portraits that are shown, and drawn at all

@@ -1,7 +1,7 @@
 """What the priors decide: predictions of held-out rows, had a prior been worth half, or twice, as many rows."""
 
-from bayesnb.report.columns import Feature
 from bayesnb.report.facts import Facts
+from bayesnb.report.facts.columns import Feature
 from bayesnb.report.markup import details, paragraph, table, text
 from bayesnb.report.words import MINUS, brief, count, fixed, percent
 from bayesnb.smoothing.strength import Change

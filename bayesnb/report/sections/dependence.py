@@ -1,8 +1,8 @@
 """Where independence fails: pairs of columns that depend on each other within the classes."""
 
 from bayesnb import figures
-from bayesnb.report.asked import MOST_PAIRED
 from bayesnb.report.facts import Facts
+from bayesnb.report.facts.asked import MOST_PAIRED
 from bayesnb.report.markup import paragraph, table, text
 from bayesnb.report.words import brief, count, nats
 

@@ -4,7 +4,7 @@ from math import exp
 
 from bayesnb.evaluate.calibration import Estimate
 from bayesnb.report.facts import Facts
-from bayesnb.report.judged import Judged, Line
+from bayesnb.report.facts.judged import Judged, Line
 from bayesnb.report.markup import paragraph, text
 from bayesnb.report.words import INTERVAL, count, fixed, percent
 

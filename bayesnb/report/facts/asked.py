@@ -12,11 +12,11 @@ from bayesnb.criticism.dependence import dependence
 from bayesnb.criticism.smoothing import compare_smoothing
 from bayesnb.criticism.tuning import BoundaryWarning, tune
 from bayesnb.model import Rows
-from bayesnb.report.columns import Feature
+from bayesnb.report.facts.columns import Feature
 from bayesnb.smoothing.strength import Change, Strengths
 
 if TYPE_CHECKING:
-    from bayesnb.report.facts import Facts
+    from bayesnb.report.facts.gathered import Facts
 
 SMOOTHING = (0, 0.01, 0.1, 0.5, 1, 2, 10)
 ESTIMATES = ("predictive", "mean", "map")

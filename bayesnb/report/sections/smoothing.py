@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from bayesnb import figures
-from bayesnb.report.asked import DEAR
 from bayesnb.report.facts import Facts
+from bayesnb.report.facts.asked import DEAR
 from bayesnb.report.markup import details, paragraph, table, text
 from bayesnb.report.words import MINUS, brief, count, fixed, number, percent
 

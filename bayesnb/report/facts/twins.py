@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from bayesnb.families.base import Array
-from bayesnb.report.facts import Facts
+from bayesnb.report.facts.gathered import Facts
 from bayesnb.report.words import count
 from bayesnb.threads import blocks
 

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from bayesnb import figures
-from bayesnb.report.doubted import doubted
 from bayesnb.report.facts import Facts
+from bayesnb.report.facts.doubted import doubted
 from bayesnb.report.markup import paragraph, table
 from bayesnb.report.words import count, number, percent
 

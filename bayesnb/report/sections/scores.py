@@ -5,7 +5,7 @@ from math import isfinite, log
 
 from bayesnb.evaluate.calibration import Estimate
 from bayesnb.report.facts import Facts
-from bayesnb.report.judged import Judged, Line
+from bayesnb.report.facts.judged import Judged, Line
 from bayesnb.report.markup import paragraph, table, text
 from bayesnb.report.words import INTERVAL, count, fixed, percent, percent_span, typical
 

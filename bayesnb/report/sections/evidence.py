@@ -8,10 +8,10 @@ import numpy as np
 
 from bayesnb.families.base import Array
 from bayesnb.report.facts import Facts
-from bayesnb.report.judged import settled
+from bayesnb.report.facts.judged import settled
+from bayesnb.report.facts.without import Look
 from bayesnb.report.markup import text
-from bayesnb.report.shown import cut
-from bayesnb.report.without import Look
+from bayesnb.report.sections.shown import cut
 from bayesnb.report.words import MINUS, NOTHING, fixed
 from bayesnb.uncertainty.explanation import explain
 

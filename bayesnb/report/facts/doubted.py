@@ -7,9 +7,9 @@ import numpy as np
 from bayesnb import export
 from bayesnb.families.base import Array
 from bayesnb.model import Product
-from bayesnb.report.facts import Facts
-from bayesnb.report.judged import settled
-from bayesnb.report.without import DRAWS, without
+from bayesnb.report.facts.gathered import Facts
+from bayesnb.report.facts.judged import settled
+from bayesnb.report.facts.without import DRAWS, without
 from bayesnb.uncertainty.drawn import drawn_entropies
 from bayesnb.uncertainty.entropies import Entropies, entropies
 from bayesnb.uncertainty.scores import Scores

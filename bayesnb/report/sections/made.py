@@ -3,9 +3,9 @@
 import platform
 from importlib.metadata import version
 
-from bayesnb.report.code import code_of, names_in
 from bayesnb.report.facts import Facts
 from bayesnb.report.markup import paragraph, table, text
+from bayesnb.report.sections.code import code_of, names_in
 from bayesnb.report.words import brief
 
 PARTS = ("bayesnb", "numpy", "scipy", "numba", "scikit-learn", "pandas", "matplotlib")

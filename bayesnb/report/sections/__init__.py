@@ -2,20 +2,20 @@
 
 from collections.abc import Callable
 
-from bayesnb.report.checked import checked
-from bayesnb.report.confusion import confusion
-from bayesnb.report.dependence import dependence
-from bayesnb.report.doubt import doubt
 from bayesnb.report.facts import Facts
-from bayesnb.report.headline import headline
-from bayesnb.report.learnt import learnt
-from bayesnb.report.made import made
-from bayesnb.report.modelled import modelled
-from bayesnb.report.reliability import reliability
-from bayesnb.report.rows import unsure
-from bayesnb.report.scores import scores
-from bayesnb.report.sensitivity import sensitivity
-from bayesnb.report.smoothing import smoothing
+from bayesnb.report.sections.checked import checked
+from bayesnb.report.sections.confusion import confusion
+from bayesnb.report.sections.dependence import dependence
+from bayesnb.report.sections.doubt import doubt
+from bayesnb.report.sections.headline import headline
+from bayesnb.report.sections.learnt import learnt
+from bayesnb.report.sections.made import made
+from bayesnb.report.sections.modelled import modelled
+from bayesnb.report.sections.reliability import reliability
+from bayesnb.report.sections.rows import unsure
+from bayesnb.report.sections.scores import scores
+from bayesnb.report.sections.sensitivity import sensitivity
+from bayesnb.report.sections.smoothing import smoothing
 
 __all__ = ["SECTIONS", "headline"]
 

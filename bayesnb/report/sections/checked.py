@@ -1,8 +1,8 @@
 """What the checks found, and, shortly, what they did not."""
 
-from bayesnb.report.checks import CHECKS, LOOK, OK, SKIPPED, WARNING, Check
 from bayesnb.report.facts import Facts
 from bayesnb.report.markup import paragraph, table, text
+from bayesnb.report.sections.checks import CHECKS, LOOK, OK, SKIPPED, WARNING, Check
 from bayesnb.report.words import count
 
 SAID = {LOOK: "Look at it", WARNING: "Warning"}

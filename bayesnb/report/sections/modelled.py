@@ -7,8 +7,8 @@ import numpy as np
 
 from bayesnb.families import Dirichlet
 from bayesnb.families.family import Family
-from bayesnb.report.columns import Feature
 from bayesnb.report.facts import Facts
+from bayesnb.report.facts.columns import Feature
 from bayesnb.report.markup import details, paragraph, table, text
 from bayesnb.report.words import FAMILIES, NOTHING, brief, count, fixed, listed, percent, spelled, times, worth
 

@@ -4,9 +4,9 @@ import numpy as np
 from scipy import sparse
 
 from bayesnb.families.base import Array
-from bayesnb.report.facts import Facts, name_of
+from bayesnb.report.facts import Facts
 from bayesnb.report.markup import text
-from bayesnb.report.words import number
+from bayesnb.report.words import name_of, number
 from bayesnb.schema import Block
 
 MOST_CELLS = 12

@@ -12,10 +12,10 @@ from bayesnb.evaluate.leaving import leave_one_out
 from bayesnb.families.base import Array, Cells, Stats
 from bayesnb.labels import encode
 from bayesnb.model import Model, Rows, normalised, observe
-from bayesnb.report.asked import Asked
-from bayesnb.report.columns import Columns
-from bayesnb.report.judged import Judged
-from bayesnb.report.odd import Odd
+from bayesnb.report.facts.asked import Asked
+from bayesnb.report.facts.columns import Columns
+from bayesnb.report.facts.judged import Judged
+from bayesnb.report.facts.odd import Odd
 from bayesnb.report.words import name_of
 from bayesnb.table import open_table
 

@@ -8,12 +8,12 @@ import numpy as np
 from bayesnb import figures
 from bayesnb.families.base import Array
 from bayesnb.figures.waterfall import height, steps_of
-from bayesnb.report.evidence import surprises, weighed
 from bayesnb.report.facts import Facts
+from bayesnb.report.facts.twins import Pick, distinct
+from bayesnb.report.facts.without import Look, hasty, look
 from bayesnb.report.markup import details, paragraph, table, text
-from bayesnb.report.shown import cells_of, cut
-from bayesnb.report.twins import Pick, distinct
-from bayesnb.report.without import Look, hasty, look
+from bayesnb.report.sections.evidence import surprises, weighed
+from bayesnb.report.sections.shown import cells_of, cut
 from bayesnb.report.words import INTERVAL, NOTHING, SURE, count, fixed, number, percent, percent_span
 
 MOST_ROWS, FIRST = 10, 5  # of each kind; those of them that are not folded

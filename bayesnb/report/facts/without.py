@@ -9,8 +9,8 @@ from bayesnb import export
 from bayesnb.evaluate.folds import learnt_from
 from bayesnb.families.base import Array
 from bayesnb.model import Product, observe
-from bayesnb.report.facts import Facts
-from bayesnb.report.judged import settled
+from bayesnb.report.facts.gathered import Facts
+from bayesnb.report.facts.judged import settled
 from bayesnb.report.words import INTERVAL
 from bayesnb.uncertainty.drawn import drawn_intervals
 from bayesnb.uncertainty.explanation import explain

@@ -5,9 +5,9 @@ import numpy as np
 from bayesnb import figures
 from bayesnb.families.base import Array
 from bayesnb.report.facts import Facts
-from bayesnb.report.judged import share_of
+from bayesnb.report.facts.judged import share_of
 from bayesnb.report.markup import paragraph, table, text
-from bayesnb.report.shown import cut
+from bayesnb.report.sections.shown import cut
 from bayesnb.report.words import INTERVAL, NOTHING, count, percent, percent_span
 
 MOST_CONFUSED = 12  # classes in a square table; of more, there are only a picture and the commonest mistakes

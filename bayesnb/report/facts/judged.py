@@ -19,7 +19,7 @@ from bayesnb.model import Product, Rows
 from bayesnb.report.words import INTERVAL
 
 if TYPE_CHECKING:
-    from bayesnb.report.facts import Facts
+    from bayesnb.report.facts.gathered import Facts
 
 BINS = 10
 WORDS, VALUES, CELLS = 8e-5, 3.5e-4, {"real": 7e-6}  # seconds for a class's column, by the kind of its cells

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bayesnb.report.columns import Feature
 from bayesnb.report.facts import Facts
+from bayesnb.report.facts.columns import Feature
 from bayesnb.report.words import brief, count, listed, percent, stated
 
 OK, LOOK, WARNING, SKIPPED = "ok", "look", "warning", "not done"

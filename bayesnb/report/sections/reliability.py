@@ -7,7 +7,7 @@ import numpy as np
 from bayesnb import figures
 from bayesnb.families.base import Array
 from bayesnb.report.facts import Facts
-from bayesnb.report.judged import share_of
+from bayesnb.report.facts.judged import share_of
 from bayesnb.report.markup import paragraph, table
 from bayesnb.report.words import INTERVAL, count, fixed, percent, percent_span
 
