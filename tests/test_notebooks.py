@@ -121,6 +121,7 @@ def test_tidying_makes_pictures_smaller_and_keeps_their_look() -> None:
     assert max(gaps) <= 256 / notebooks.COLOURS * 2  # a palette of 128 for 256 shades
 
 
+@pytest.mark.slow  # two kernels
 def test_running_a_notebook_stores_what_it_says_and_then_finds_it_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "1-sum.ipynb"
     nbformat.write(made("import bayesnb\nprint(1 + 1)", "2 + 2"), path)
@@ -131,6 +132,7 @@ def test_running_a_notebook_stores_what_it_says_and_then_finds_it_unchanged(tmp_
     assert "-2\n+3" in told
 
 
+@pytest.mark.slow  # a kernel
 def test_a_notebook_that_fails_is_told_with_its_error_and_is_not_stored(tmp_path: Path) -> None:
     path = tmp_path / "1-broken.ipynb"
     nbformat.write(made("{}['no such key']"), path)

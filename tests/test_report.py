@@ -250,6 +250,7 @@ def test_sparse_tables_have_a_page(model: nb.NaiveBayes) -> None:
     assert not seen.open
 
 
+@pytest.mark.slow
 def test_many_classes_and_columns_keep_the_page_short() -> None:
     rng = np.random.default_rng(0)
     y = rng.integers(0, 10, 120)

@@ -32,6 +32,7 @@ CELLS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow  # a kernel
 def test_a_notebook_shows_each_figure_once_and_a_page_in_a_frame() -> None:
     codes = [START, *(code for code, _ in CELLS.values())]
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code) for code in codes])
