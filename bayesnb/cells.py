@@ -131,7 +131,7 @@ def _span(levels: Levels) -> float:
 def _places(levels: Levels) -> Array:
     """Where each integer, from the least level on, stands among the levels; -2 for one that is none."""
     least = int(min(levels, default=0))
-    places = np.full(int(_span(levels)) if levels else 0, -2, np.int64)
+    places = np.full(int(max(levels)) - least + 1 if levels else 0, -2, np.int64)
     for code, level in enumerate(levels):
         if float(level).is_integer():
             places[int(level) - least] = code

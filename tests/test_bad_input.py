@@ -506,3 +506,11 @@ def test_levels_declared_by_a_dtype_are_known_before_they_are_seen() -> None:
     model = NaiveBayes({"colour": Categorical(unseen="error")}).fit(frame, CLASSES)
     green = pl.DataFrame({"size": [None], "flag": [None], "colour": ["green"]}, schema=frame.schema)
     assert_allclose(np.exp(model.predict_joint_log_proba(green)), [[1 / 6 / 2, 1 / 7 / 2]], rtol=1e-13)
+
+
+@pytest.mark.parametrize("levels", [(0.5, 1.0), (-1.5, -1.0, 0.25), (True, 0.5)])
+def test_levels_that_are_partly_fractions_are_found_among_integers(levels: tuple) -> None:
+    model = NaiveBayes(Categorical(levels=levels)).fit(np.array(levels)[:, None], [0, 1, 1][: len(levels)])
+    whole = [int(level) for level in levels if float(level).is_integer()]
+    found = model.predict_proba(np.array(whole)[:, None])
+    assert_array_equal(found, model.predict_proba(np.array(whole, float)[:, None]))

@@ -738,7 +738,7 @@ def test_whatever_the_document_says_is_refused_or_makes_a_model_that_works(name:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [fitted.name for fitted in MODELS])
 def test_whatever_any_document_says_is_refused_or_makes_a_model_that_works(name: str, tmp_path: Path) -> None:
-    tampered(name, tmp_path, len(ODD))
+    tampered(name, tmp_path, 6)
 
 
 def still_works(model: Any, X: Any) -> None:
@@ -746,6 +746,7 @@ def still_works(model: Any, X: Any) -> None:
     clone(model)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", bayesnb.UnseenLevelWarning)
+        warnings.simplefilter("ignore", RuntimeWarning)  # numbers of 1e308 overflow
         try:
             proba = model.predict_proba(X[:4])
         except ValueError:

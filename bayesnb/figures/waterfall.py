@@ -14,7 +14,7 @@ from bayesnb.figures.style import COLOURS, INK, MOST_CLASSES, new_axes, short, s
 Array = np.ndarray
 
 WIDE, ROW = 7.2, 0.27  # inches
-NAME, CELL, MOST_TITLE = 26, 14, 50  # letters
+NAME, CELL, MOST_TITLE = 20, 12, 50  # letters
 
 
 @dataclass(frozen=True, eq=False)
