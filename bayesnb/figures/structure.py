@@ -67,7 +67,7 @@ def plot_relevance(found: Any, most: int = 30, ax: Axes | None = None) -> Axes:
     ax.set_yticks(range(len(own)), [short(names[at], NAMES) for at in order])
     ax.set_ylim(len(own) - 0.4, -0.6)
     shown = "" if len(own) == len(factors) else f"\nthe first {len(own)} of {len(factors):,} features"
-    ax.set_xlabel(f"log Bayes factor in nats: depends on the class{shown}")
+    ax.set_xlabel(f"log Bayes factor, nats:\ndepends on the class{shown}")
     return ax
 
 

@@ -8,13 +8,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from bayesnb.figures.odds import MOST_LETTERS, add_probabilities, pair_of, percent, signed
+from bayesnb.figures.odds import add_probabilities, pair_of, percent, signed
 from bayesnb.figures.style import COLOURS, INK, MOST_CLASSES, new_axes, short, styled
 
 Array = np.ndarray
 
 WIDE, ROW = 7.2, 0.27  # inches
-NAME, CELL, MOST_TITLE = 20, 12, 50  # letters
+NAME, CELL, CLASS, MOST_TITLE = 20, 12, 16, 36  # letters
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ def plot_waterfall(
     ax.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
     ax.set_title(steps.title, loc="left", fontsize="medium")
     lines = "\nlines: \u00b1 1 sd   \u25c6 prediction" if by == "evidence" else ""
-    ax.set_xlabel(f"log-odds against {short(steps.named[1], MOST_LETTERS)}{lines}")
+    ax.set_xlabel(f"log-odds against {short(steps.named[1], CLASS)}{lines}")
     add_probabilities(ax, steps.named[0])
     return ax
 
@@ -138,7 +138,7 @@ def _title(one: Any, pair: tuple[int, int], log_joint: Array) -> str:
     """The row and the probabilities of both classes, on one line or several."""
     share = np.exp(log_joint - np.logaddexp.reduce(log_joint))
     labels = one["class"].values.tolist()
-    said = [f"{short(str(labels[c]), MOST_LETTERS)}: {percent(float(share[c]))}" for c in pair]
+    said = [f"{short(str(labels[c]), CLASS)}: {percent(float(share[c]))}" for c in pair]
     parts = [part for part in (_called(one), *said) if part]
     return (" \u00b7 " if sum(map(len, parts)) < MOST_TITLE else "\n").join(parts)
 
