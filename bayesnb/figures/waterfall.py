@@ -14,7 +14,7 @@ from bayesnb.figures.style import COLOURS, INK, MOST_CLASSES, new_axes, short, s
 Array = np.ndarray
 
 WIDE, ROW = 7.2, 0.27  # inches
-NAME, CELL, CLASS, MOST_TITLE = 20, 12, 16, 36  # letters
+NAME, CELL, CLASS, MOST_TITLE = 20, 12, 16, 46  # letters
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,16 +79,21 @@ def plot_waterfall(
     ax.set_ylim(len(steps.sizes) + 0.6, -0.6)
     ax.set_yticks(range(len(steps.labels)), steps.labels)
     ax.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
-    ax.set_title(steps.title, loc="left", fontsize="medium")
+    ax.set_title(_titled(steps, ax.get_figure(root=True).get_figwidth()), loc="left", fontsize="medium")  # type: ignore[union-attr]
     lines = "\nlines: \u00b1 1 sd   \u25c6 prediction" if by == "evidence" else ""
     ax.set_xlabel(f"log-odds against {short(steps.named[1], CLASS)}{lines}")
     add_probabilities(ax, steps.named[0])
     return ax
 
 
-def height(steps: Steps) -> float:
+def height(steps: Steps, width: float = WIDE) -> float:
     """Inches that a picture of so many steps needs."""
-    return 1.5 + ROW * (len(steps.sizes) + 1) + 0.18 * steps.title.count("\n")
+    return 1.5 + ROW * (len(steps.sizes) + 1) + 0.18 * _titled(steps, width).count("\n")
+
+
+def _titled(steps: Steps, width: float) -> str:
+    """The title, each part of it on its own line where the picture is narrow."""
+    return steps.title if width >= WIDE else steps.title.replace(" \u00b7 ", "\n")
 
 
 def _one_row(explained: Any, row: Any) -> Any:

@@ -216,6 +216,6 @@ def picture(one: Look, pair: tuple[int, int], facts: Facts, salt: str) -> str:
         return ""
     names = [one.explained["class"].values.tolist()[c] for c in pair]
     said = f"Row {one.row}: what each column adds to the log-odds of {cut(names[0])} against {cut(names[1])}."
-    ax = figures.new_axes(height(steps_of(one.explained, names)), WIDTH)
+    ax = figures.new_axes(height(steps_of(one.explained, names), WIDTH), WIDTH)
     figures.plot_waterfall(one.explained, classes=names, ax=ax)
     return f"<figure>{figures.svg(ax, said, salt)}</figure>"
