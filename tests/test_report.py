@@ -12,6 +12,7 @@ from bayesnb.datasets import dogs, penguins
 from bayesnb.report import About, gather, render, report
 from bayesnb.report.sections import SECTIONS
 from tests.parsed import Page
+from tests.test_report_rows import without
 
 EVIL = '<script>alert("1")</script>'
 
@@ -145,16 +146,7 @@ def scores_on(page: str) -> dict[str, list[str]]:
 
 def brute_force(model: nb.NaiveBayes, X: pd.DataFrame, y: pd.Series, row: int) -> np.ndarray:
     """p(y | x, all other rows), by a fit without the row under the very priors of the whole table."""
-    families: dict = {}
-    for column, belief in model.prior_.items():
-        if isinstance(belief, nb.NormalInverseGamma):
-            own = belief[0]
-            families[column] = nb.Gaussian(nb.NormalInverseGamma(own.location, own.count, own.shape, own.scale))
-        elif isinstance(belief, nb.Dirichlet):
-            families[column] = nb.Categorical(1.0, levels=sorted(X[column].dropna().unique()))
-    rest = np.arange(len(X)) != row
-    other = nb.NaiveBayes(families, classes=model.classes_).fit(X[rest], y[rest])
-    return other.predict_proba(X[~rest])[0]
+    return without(model, X, y, row).predict_proba(X.iloc[[row]])[0]
 
 
 def test_held_out_scores_are_those_of_a_refit_without_each_row() -> None:

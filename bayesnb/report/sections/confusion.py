@@ -7,8 +7,7 @@ from bayesnb.families.base import Array
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.judged import share_of
 from bayesnb.report.markup import paragraph, table, text
-from bayesnb.report.sections.shown import cut
-from bayesnb.report.words import INTERVAL, NOTHING, count, percent, percent_span
+from bayesnb.report.words import INTERVAL, NOTHING, brief, count, percent, percent_span
 
 MOST_CONFUSED = 12  # classes in a square table; of more, there are only a picture and the commonest mistakes
 MOST_PAIRS = 20
@@ -54,7 +53,7 @@ def tables(seen: Array, facts: Facts, where: str) -> str:
 
 def full(seen: Array, facts: Facts, where: str) -> str:
     """A line for each true class."""
-    labels = [text(cut(label)) for label in facts.classes]
+    labels = [text(brief(label)) for label in facts.classes]
     both = enumerate(zip(seen, diagonal(seen), strict=True))
     rows = [(labels[c], *(cell(c, j, own) for j in range(len(own))), last) for c, (own, last) in both]
     head = ("True label", *(f"as {label}" for label in labels), "Right")
@@ -76,7 +75,7 @@ def diagonal(seen: Array) -> list[str]:
 def right(seen: Array, facts: Facts, where: str) -> str:
     """Of many classes, how well each is recognised."""
     each = zip(facts.classes, seen, diagonal(seen), strict=True)
-    rows = [(text(cut(label)), f"{own.sum():,}", share) for label, own, share in each]
+    rows = [(text(brief(label)), f"{own.sum():,}", share) for label, own, share in each]
     return table(f"Recognised rows of each class, {where}", ("True label", "Rows", "Right"), rows, "counts sortable")
 
 
@@ -86,8 +85,8 @@ def mistakes(seen: Array, facts: Facts, where: str) -> str:
     most = [divmod(int(k), len(seen)) for k in np.argsort(-wrong, axis=None, kind="stable")[:MOST_PAIRS]]
     rows = [
         (
-            text(cut(facts.classes[a])),
-            text(cut(facts.classes[b])),
+            text(brief(facts.classes[a])),
+            text(brief(facts.classes[b])),
             f"{wrong[a, b]:,}",
             percent_span(*of_class(seen, a, b)),
         )

@@ -11,8 +11,7 @@ from bayesnb.report.facts import Facts
 from bayesnb.report.facts.judged import settled
 from bayesnb.report.facts.without import Look
 from bayesnb.report.markup import text
-from bayesnb.report.sections.shown import cut
-from bayesnb.report.words import MINUS, NOTHING, fixed
+from bayesnb.report.words import MINUS, NOTHING, brief, fixed
 from bayesnb.uncertainty.explanation import explain
 
 MOST = 3  # features for, and as many against
@@ -42,7 +41,7 @@ def weighed(one: Look, pair: tuple[int, int], facts: Facts) -> str:
 
 
 def side(label: str, lines: list[str]) -> str:
-    return f"<small>for</small> {text(cut(label))}:<br>{'<br>'.join(lines)}<br>" if lines else ""
+    return f"<small>for</small> {text(brief(label))}:<br>{'<br>'.join(lines)}<br>" if lines else ""
 
 
 def line(explained: Any, j: int, gap: float, sd: float) -> str:
@@ -54,7 +53,7 @@ def named(explained: Any, j: int) -> str:
     """A column and its cell; a column of an array has only its place."""
     name, cell = str(explained["feature"].values[j]), explained["cell"].values[j]
     name = f"column {name}" if name.isdigit() else name
-    return f'<span class="cell">{text(cut(name))} <b>{text(cut(signed(str(cell))))}</b></span>'
+    return f'<span class="cell">{text(brief(name))} <b>{text(brief(signed(str(cell))))}</b></span>'
 
 
 def signed(cell: str) -> str:

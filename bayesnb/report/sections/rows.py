@@ -13,8 +13,8 @@ from bayesnb.report.facts.twins import Pick, distinct
 from bayesnb.report.facts.without import Look, hasty, look
 from bayesnb.report.markup import details, paragraph, table, text
 from bayesnb.report.sections.evidence import surprises, weighed
-from bayesnb.report.sections.shown import cells_of, cut
-from bayesnb.report.words import INTERVAL, NOTHING, SURE, count, fixed, number, percent, percent_span
+from bayesnb.report.sections.shown import cells_of
+from bayesnb.report.words import INTERVAL, NOTHING, SURE, brief, count, fixed, number, percent, percent_span
 
 MOST_ROWS, FIRST = 10, 5  # of each kind; those of them that are not folded
 MOST_SAID, LEAST_SAID = 3, 0.005
@@ -182,10 +182,12 @@ def rows_table(
 def labels(one: Look, facts: Facts) -> str:
     """The given label, and the predicted one where it is another."""
     own, best = int(facts.codes[one.row]), int(one.ranked[0])
-    given = text(cut(facts.classes[own]))
+    given = text(brief(facts.classes[own]))
     if not np.isfinite(one.log_proba[best]):
         return f"{given}<br><small>no prediction</small>"
-    return given if own == best else f'{given}<br><span class="wrong">predicted {text(cut(facts.classes[best]))}</span>'
+    return (
+        given if own == best else f'{given}<br><span class="wrong">predicted {text(brief(facts.classes[best]))}</span>'
+    )
 
 
 def probabilities(one: Look, facts: Facts) -> str:
@@ -203,7 +205,7 @@ def probability(c: int, p: Array, one: Look, facts: Facts) -> str:
     plain = np.isnan(low) or fixed(100 * low, 1) == fixed(100 * high, 1)
     own = min(float(p[c]), SURE) if (one.log_proba > -np.inf).sum() > 1 else float(p[c])
     shown = percent(own) if plain else percent_span(own, low, high)
-    return f"{text(cut(facts.classes[c]))}: {shown}"
+    return f"{text(brief(facts.classes[c]))}: {shown}"
 
 
 def picture(one: Look, pair: tuple[int, int], facts: Facts, salt: str) -> str:
@@ -215,7 +217,7 @@ def picture(one: Look, pair: tuple[int, int], facts: Facts, salt: str) -> str:
     if not (np.isfinite(gap).all() and np.isfinite(start).all()):
         return ""
     names = [one.explained["class"].values.tolist()[c] for c in pair]
-    said = f"Row {one.row}: what each column adds to the log-odds of {cut(names[0])} against {cut(names[1])}."
+    said = f"Row {one.row}: what each column adds to the log-odds of {brief(names[0])} against {brief(names[1])}."
     ax = figures.new_axes(height(steps_of(one.explained, names), WIDTH), WIDTH)
     figures.plot_waterfall(one.explained, classes=names, ax=ax)
     return f"<figure>{figures.svg(ax, said, salt)}</figure>"

@@ -6,17 +6,10 @@ from scipy import sparse
 from bayesnb.families.base import Array
 from bayesnb.report.facts import Facts
 from bayesnb.report.markup import text
-from bayesnb.report.words import name_of, number
+from bayesnb.report.words import brief, name_of, number
 from bayesnb.schema import Block
 
 MOST_CELLS = 12
-MOST_LETTERS = 80  # of a cell, or of a column's name
-
-
-def cut(name: str) -> str:
-    """A name or a cell that a table has room for."""
-    line = " ".join(name.split())
-    return line if len(line) <= MOST_LETTERS else line[: MOST_LETTERS - 1] + "…"
 
 
 def cells_of(rows: Array, facts: Facts) -> list[str]:
@@ -40,12 +33,12 @@ def told(block: Block, cells: Array) -> Array:
 
 def block_cell(block: Block, j: int, cell: float) -> str:
     """One cell with its column's name."""
-    return f'<span class="cell">{text(cut(name_of(block.names[j])))} <b>{value(block, j, cell)}</b></span>'
+    return f'<span class="cell">{text(brief(name_of(block.names[j])))} <b>{value(block, j, cell)}</b></span>'
 
 
 def value(block: Block, j: int, cell: float) -> str:
     if np.isnan(cell) or (block.family.cells == "level" and cell < 0):
         return "missing"
     if block.family.cells == "level":
-        return text(cut(str(block.levels[j][int(cell)]))) if cell < len(block.levels[j]) else "new"
+        return text(brief(str(block.levels[j][int(cell)]))) if cell < len(block.levels[j]) else "new"
     return ("yes" if cell else "no") if block.family.cells == "flag" else number(cell, 6).replace(",", "")
