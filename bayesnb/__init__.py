@@ -44,7 +44,7 @@ _HOME = {
     "plot_words": "figures",
 }
 
-_ROOMS = ("datasets", "mcmc", "report")  # are there without an import of their own
+_ROOMS = ("datasets", "mcmc", "report", "scale")  # are there without an import of their own
 
 __all__ = list(_HOME)
 

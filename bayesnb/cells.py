@@ -15,6 +15,7 @@ from bayesnb import kernels
 from bayesnb.families.base import Array, Cells
 from bayesnb.families.family import Family
 from bayesnb.families.gaussian import GaussianStats
+from bayesnb.levels import Levels
 from bayesnb.table import Table
 from bayesnb.threads import in_order, pieces
 from bayesnb.views import COUNTS, Coded, Columns, Dense, Flags, Lookup, entries, pieces_of, readable
@@ -22,7 +23,6 @@ from bayesnb.views import COUNTS, Coded, Columns, Dense, Flags, Lookup, entries,
 ROWS_AT_ONCE = 1 << 14
 MOST_LEVELS = 1 << 20  # integers that a column's table of codes may span
 Names = Sequence[Hashable]
-Levels = tuple[Any, ...]
 
 
 def read_numbers(family: Family, names: Names, x: Any, n_jobs: int | None) -> Cells:

@@ -28,6 +28,30 @@ def distinct(labels: Any) -> Array:
         raise ValueError("Unknown label type: labels of several types; make them one, say strings.") from None
 
 
+def united_labels(a: Array, b: Array) -> Array:
+    """The classes of both, sorted."""
+    if a is b or np.array_equal(a, b):
+        return a
+    kinds = {_kind(labels) for labels in (a, b)}
+    if len(kinds) > 1:
+        raise ValueError(
+            f"labels are {' in one part and '.join(sorted(kinds))} in another: {_few(a)} and {_few(b)}. Make them one "
+            "type."
+        )
+    return distinct(np.concatenate([a, b]))
+
+
+def _kind(labels: Array) -> str:
+    if labels.dtype.kind == "O":
+        return "text" if isinstance(labels[0], str) else f"of the type {type(labels[0]).__name__}"
+    return {"b": "booleans", "U": "text", "S": "bytes", "T": "text"}.get(labels.dtype.kind, "numbers")
+
+
+def _few(labels: Array) -> str:
+    shown = ", ".join(map(repr, labels[:3].tolist()))
+    return f"{shown}, ..." if len(labels) > 3 else shown
+
+
 def encode(y: Array, classes: Array) -> Array:
     """The place of each label among the classes."""
     if y.dtype.kind in "iu" and classes.dtype.kind in "iu" and y.dtype != np.uint64:

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import is_
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,7 +13,6 @@ import numpy as np
 
 from bayesnb.averaging import averaging, included_of
 from bayesnb.cells import (
-    Levels,
     are_whole,
     check,
     coded,
@@ -27,12 +27,12 @@ from bayesnb.families import Codes
 from bayesnb.families.base import Array, Belief, Cells, Stats
 from bayesnb.families.family import Family
 from bayesnb.families.weight import Weight
+from bayesnb.levels import Levels, codes_up_to, is_number, places_among, united_levels
 from bayesnb.model import Model, Observer, Product, ProductStats
 from bayesnb.priors import ClassDie
 from bayesnb.table import Blank, Table
 from bayesnb.views import Coded, Lookup
 
-MOST_CODES = 1 << 24
 HERE = str(Path(__file__).parent)
 Unseen = dict[Hashable, Counter]
 
@@ -110,12 +110,24 @@ class Block:
         codes = isinstance(self.family.levels, Codes) and table.extent(self.places[0]) is not None
         found = [table.extent(place) for place in self.places] if codes else table.found(self.places)
         levels = (self._levels(table, j, known, seen) for j, (known, seen) in enumerate(zip(old, found, strict=True)))
-        return replace(self, levels=tuple(levels))
+        return self.with_levels(tuple(levels))
+
+    def united(self, other: Self) -> Self:
+        """The block with the levels of both."""
+        return self.with_levels(tuple(map(united_levels, self.names, self.levels, other.levels)))
+
+    def with_levels(self, levels: tuple[Levels, ...]) -> Self:
+        """The block with these levels; itself, where they are its own."""
+        return self if levels == self.levels else replace(self, levels=levels)
+
+    def places_in(self, other: Self) -> Array:
+        """Where its levels, the dice end to end, stand among those of a block that has them too."""
+        return places_among(self.levels, other.levels, other.sizes, self.family.unseen == "reserve")
 
     def _levels(self, table: Table, j: int, known: Levels, found: Any) -> Levels:
         said, declared = self.family.levels, table.declared(self.places[j])
-        if isinstance(said, Codes) and declared is None and any(map(_is_number, found)):
-            return _codes(self.names[j], known, found, int(np.broadcast_to(said.least, len(self.names))[j]))
+        if isinstance(said, Codes) and declared is None and any(map(is_number, found)):
+            return codes_up_to(self.names[j], known, found, int(np.broadcast_to(said.least, len(self.names))[j]))
         old = set(known)
         new = [level for level in declared or () if level not in old]
         return known + tuple(new) + tuple(sorted(set(found) - old - set(new)))
@@ -160,7 +172,11 @@ class Schema:
         """The schema that also knows this table's levels."""
         if not any(block.levels for block in self.blocks):
             return self
-        return replace(self, blocks=tuple(block.learn(table) for block in self.blocks))
+        return self.with_blocks([block.learn(table) for block in self.blocks])
+
+    def with_blocks(self, blocks: Sequence[Block]) -> Self:
+        """The schema with these blocks; itself, where they are its own."""
+        return self if all(map(is_, blocks, self.blocks)) else replace(self, blocks=tuple(blocks))
 
     def read(self, table: Table) -> list[Cells]:
         """The cells of every block."""
@@ -206,20 +222,10 @@ class Schema:
         if quiet:
             warnings.warn(UnseenLevelWarning.of(quiet), skip_file_prefixes=(HERE,))  # it is the caller's line
 
-    def start(self, die: ClassDie, stats: ProductStats) -> Model:
+    def start(self, die: ClassDie, stats: ProductStats, whole: bool = True) -> Model:
         """A model of the first rows; priors may take their scale from them."""
         beliefs = (block.belief(seen) for block, seen in zip(self.blocks, stats.blocks, strict=True))
-        return Model(Product(die(stats.classes), tuple(beliefs)), stats)
-
-    def extend(self, model: Model, die: ClassDie, new: ProductStats) -> Model:
-        """The model with more rows; where columns have new levels, its stats and prior get room for them."""
-        prior, old = list(model.prior.blocks), list(model.stats.blocks)
-        for b, block in enumerate(self.blocks):
-            if block.sizes and block.sizes != old[b].sizes:  # type: ignore[attr-defined]
-                old[b] = old[b].grown(block.sizes)  # type: ignore[attr-defined]
-                prior[b] = block.belief(old[b])
-        stats = ProductStats(model.stats.classes, tuple(old)) + new
-        return Model(Product(die(stats.classes), tuple(prior)), stats, model.whole)
+        return Model(Product(die(stats.classes), tuple(beliefs)), stats, whole)
 
     @property
     def keys(self) -> list[tuple[Hashable, int, int]]:
@@ -232,38 +238,6 @@ class Schema:
         """Column -> family, in the table's order."""
         family = {name: block.family for block in self.blocks for name in block.names}
         return {name: family[name] for name in self.columns if name in family}
-
-
-def _codes(name: Hashable, known: Levels, found: Levels, least: int) -> Levels:
-    """0, 1, ... up to the largest code, as scikit-learn counts; a column without any whole number has plain levels."""
-    every = known + tuple(sorted(set(found) - set(known)))
-    whole = [value for value in every if _is_whole(value)]
-    if min(every) < 0 or max(every) == np.inf:
-        odd = min(every) if min(every) < 0 else max(every)
-        raise ValueError(f"Negative values in data passed as codes, or infinite ones: column {name!r} holds {odd}.")
-    if not whole:
-        return every
-    if len(whole) < len(every):
-        odd = next(value for value in every if not _is_whole(value))
-        raise ValueError(
-            f"column {name!r} holds {odd}: codes of categories are 0, 1, 2, ... "
-            "For other levels: NaiveBayes(Categorical())."
-        )
-    size = max(int(max(whole)) + 1, least)
-    if size > MOST_CODES:
-        raise ValueError(
-            f"column {name!r} holds the code {size - 1}, which would make {size} levels. "
-            "NaiveBayes(Categorical()) takes any values as levels, and only those that occur."
-        )
-    return tuple(range(size))
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float))
-
-
-def _is_whole(value: Any) -> bool:
-    return _is_number(value) and float(value).is_integer()
 
 
 def _told(unseen: Unseen) -> str:

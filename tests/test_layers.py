@@ -19,7 +19,9 @@ ROOMS = [
     {"mcmc", "loading"},
     {"estimators"},
     {"classifier"},
+    {"scale"},
     {"generate", "storage"},
+    {"shards"},
     {"summary", "schema", "labels", "export"},
     {"declaration", "cells"},
     {"smoothing"},
@@ -27,7 +29,7 @@ ROOMS = [
     {"model"},
     {"families"},
     {"views"},
-    {"special", "kernels", "threads", "replacing"},
+    {"special", "kernels", "threads", "replacing", "levels"},
 ]
 HEIGHT = {room: len(ROOMS) - level for level, rooms in enumerate(ROOMS) for room in rooms}
 HOMES = {
@@ -43,7 +45,7 @@ HOMES = {
     "arviz_stats": {"export"},
     "dask": {"scale"},
     "pyarrow": {"scale", "table"},
-    "tqdm": {"cli"},
+    "tqdm": {"cli", "scale"},
 }
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 

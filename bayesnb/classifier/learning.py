@@ -3,11 +3,10 @@
 Frames whose columns are reordered raise scikit-learn's error.
 """
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.utils import Tags, assert_all_finite, check_consistent_length, column_or_1d
@@ -19,13 +18,24 @@ from bayesnb.classifier.answering import Answering
 from bayesnb.evaluate.temper import temper_by_loo
 from bayesnb.families.base import Array
 from bayesnb.families.family import Family
-from bayesnb.labels import distinct, encode, weights
+from bayesnb.labels import distinct, encode, united_labels, weights
 from bayesnb.model import Model, Rows, observe
 from bayesnb.priors import ClassDie, class_die
 from bayesnb.schema import Schema
+from bayesnb.shards import Shard, continued
 from bayesnb.table import Table, is_missing, open_table
 
 ESTIMATES = ("predictive", "mean", "map", "mle")
+
+
+class Lesson(NamedTuple):
+    """Labelled rows, and what is known of their labels and columns."""
+
+    table: Table
+    y: Array
+    weight: Array | None
+    classes: Array
+    schema: Schema
 
 
 class Learner(Answering):
@@ -57,61 +67,112 @@ class Learner(Answering):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from a table and its labels; what was learnt before is forgotten."""
         with unchanged_on_error(self):
-            for name in ("model_", "schema_", "classes_"):
-                self.__dict__.pop(name, None)
-            return self._learn(X, y, self.classes, sample_weight)
+            return self._learn(X, y, sample_weight, None, self.classes)
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from some more rows. The first call needs all `classes`, here or in the constructor."""
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, grow_classes: bool = False
+    ) -> Self:
+        """Learn from some more rows. The first call needs all `classes`, here or in the constructor.
+
+        With `grow_classes` it does not: labels that are new become classes, of which nothing was seen before.
+        """
         with unchanged_on_error(self):
+            before = self._seen if hasattr(self, "model_") else None
             declared = self.classes if classes is None else classes
-            if not hasattr(self, "model_") and declared is None:
+            if before is None and declared is None and not grow_classes:
                 raise ValueError("classes must be passed on the first call to partial_fit.")
-            if (
-                hasattr(self, "model_")
-                and classes is not None
-                and not np.array_equal(np.unique(classes), self.classes_)
-            ):
-                raise ValueError(
-                    f"`classes={classes}` is not the same as on the last call to partial_fit: {self.classes_.tolist()}."
-                )
-            return self._learn(X, y, declared, sample_weight)
+            if before is not None and classes is not None and not grow_classes:
+                self._check_same(classes)
+            return self._learn(X, y, sample_weight, before, declared, grow_classes)
 
-    def _learn(self, X: Any, y: Any, declared: Any, sample_weight: Any) -> Self:
+    def _check_same(self, classes: Any) -> None:
+        if not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(
+                f"`classes={classes}` is not the same as on the last call to partial_fit: {self.classes_.tolist()}. "
+                "With grow_classes=True new ones are added."
+            )
+
+    def _learn(
+        self, X: Any, y: Any, sample_weight: Any, before: Shard | None, declared: Any, grow: bool = False
+    ) -> Self:
         self._check_arguments()
-        first = not hasattr(self, "model_")
-        table = self._open(X, reset=first)
-        y, weight = checked_labels(self, y, table.rows), weights(sample_weight, table.rows)
-        if weight is not None and not weight.all():  # a row of weight zero is no row
-            keep = weight > 0
-            table, y, weight = table.take(keep), y[keep], weight[keep]
-        classes = self.classes_ if not first else distinct(y if declared is None else declared)
-        codes = encode(y, classes)
-        schema = Schema.learn(table, self._families(), self.average_features) if first else self.schema_.grown(table)
-        rows = Rows(schema.observers, schema.read(table), codes, weight)
-        new = observe(rows, len(classes), self.n_jobs)
-        schema.check_stats(rows.cells, new)
-        schema.tell_unseen(rows.cells)
-        die = self._class_die(classes)
-        model = schema.start(die, new) if first else schema.extend(self.model_, die, new)
-        model = self._counted(model, schema, rows)
-        self.temper_ = self._temper(model, rows)
-        self.classes_, self.schema_, self.model_ = classes, schema, model
-        return self
+        table = self._open(X, reset=before is None)
+        table, y, weight = self._counting(table, y, sample_weight)
+        classes = known_classes(y, before, declared, grow)
+        schema = before.schema.grown(table) if before else self._schema(table)
+        shard, rows = self._observed(Lesson(table, y, weight, classes, schema))
+        return self._hold(shard if before is None else before + shard, before, rows)
 
-    def _counted(self, model: Model, schema: Schema, rows: Rows) -> Model:
-        """The model, which remembers that these rows held or counted by fractions; an error where that may not be."""
-        if schema.are_whole(rows.cells, rows.weight):
-            return model
-        if not model.prior.apart:
+    @property
+    def _seen(self) -> Shard:
+        """What was learnt from, under its names."""
+        return Shard(self.classes_, self.schema_, self.model_.stats, self.model_.whole)
+
+    def _shard(self, X: Any, y: Any, sample_weight: Any = None, declared: Any = None) -> Shard | None:
+        """What some rows say, which are learnt later, with those of other shards; None for no row. Nothing changes."""
+        self._check_arguments()
+        if not np.shape(X)[0] or (sample_weight is not None and not np.any(sample_weight)):
+            return None
+        table, y, weight = self._counting(open_table(X, self.n_jobs), y, sample_weight)
+        classes = known_classes(y, None, self.classes if declared is None else declared, grow=False)
+        return self._observed(Lesson(table, y, weight, classes, self._schema(table)))[0]
+
+    def _adopt(self, shard: Shard, *, more: bool = False) -> Self:
+        """Learn what a shard says: in place of what was learnt before, or besides it."""
+        with unchanged_on_error(self):
+            self._check_arguments()
+            before = self._seen if more else None
+            if before is None:
+                if self.temper == "loo":
+                    raise ValueError(
+                        "temper='loo' scores every row with all others known, so it needs the rows at once. Find it on "
+                        "some of them, fit(some rows).temper_, and give that number as temper."
+                    )
+                name_features(self, shard.schema.columns)
+            return self._hold(shard if before is None else before + shard, before, None)
+
+    def _schema(self, table: Table) -> Schema:
+        return Schema.learn(table, self._families(), self.average_features)
+
+    def _counting(self, table: Table, y: Any, sample_weight: Any) -> tuple[Table, Array, Array | None]:
+        """The rows that count, with their labels and weights: a row of weight zero is no row."""
+        y, weight = checked_labels(self, y, table.rows), weights(sample_weight, table.rows)
+        if weight is None or weight.all():
+            return table, y, weight
+        keep = weight > 0
+        return table.take(keep), y[keep], weight[keep]
+
+    def _observed(self, lesson: Lesson) -> tuple[Shard, Rows]:
+        """What rows say, and the rows as they were read."""
+        schema, classes = lesson.schema, lesson.classes
+        codes = encode(lesson.y, classes)
+        rows = Rows(schema.observers, schema.read(lesson.table), codes, lesson.weight)
+        stats = observe(rows, len(classes), self.n_jobs)
+        schema.check_stats(rows.cells, stats)
+        schema.tell_unseen(rows.cells)
+        return Shard(classes, schema, stats, schema.are_whole(rows.cells, lesson.weight)), rows
+
+    def _hold(self, shard: Shard, before: Shard | None, rows: Rows | None) -> Self:
+        """Know what the shard says, all at once; the prior that was there before stays."""
+        die = self._class_die(shard.classes)
+        if before is None:
+            model = shard.schema.start(die, shard.stats, shard.whole)
+        else:
+            model = continued(self.model_, before, shard, die)
+        if not (model.whole or model.prior.apart):
             raise ValueError(
                 "average_features weighs hypotheses by their evidence, which needs whole numbers: a weight says how "
                 "many rows a row is, and counts are counts. Give such, or average_features=None."
             )
-        return replace(model, whole=False)
+        temper = self._temper(model, rows)
+        self.__dict__.update(temper_=temper, classes_=shard.classes, schema_=shard.schema, model_=model)
+        return self
 
-    def _temper(self, model: Model, rows: Rows) -> float:
+    def _temper(self, model: Model, rows: Rows | None) -> float:
+        """The exponent in use; that which was found stays, where there are no rows to find another by."""
         if self.temper == "loo":
+            if rows is None:
+                return self.temper_
             return temper_by_loo(model, rows, self.n_jobs)
         return 1.0 if self.temper is None else float(self.temper)
 
@@ -157,9 +218,26 @@ def unchanged_on_error(estimator: Answering) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        estimator.__dict__.clear()
         estimator.__dict__.update(before)
+        for name in set(estimator.__dict__) - set(before):
+            del estimator.__dict__[name]
         raise
+
+
+def name_features(estimator: Learner, columns: Sequence[Hashable]) -> None:
+    """As scikit-learn has them: names, if all are text, and their number."""
+    estimator.__dict__.pop("feature_names_in_", None)
+    if all(isinstance(name, str) for name in columns):
+        estimator.feature_names_in_ = np.asarray(columns, dtype=object)
+    estimator.n_features_in_ = len(columns)
+
+
+def known_classes(y: Array, before: Shard | None, declared: Any, grow: bool) -> Array:
+    """The classes once these labels have been seen."""
+    known = before.classes if before else None if declared is None else distinct(declared)
+    if known is None:
+        return distinct(y)
+    return united_labels(known, distinct(y)) if grow else known
 
 
 def checked_labels(estimator: Learner, y: Any, rows: int) -> Array:

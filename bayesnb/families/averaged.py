@@ -73,6 +73,9 @@ class Averaged(Belief):
     def only(self, feature: int) -> Self:
         return type(self)(self.own.only(feature), self.common.only(feature), self.log_odds[:, [feature]])
 
+    def for_classes(self, classes: int) -> Self:
+        return type(self)(self.own.for_classes(classes), self.common, self.log_odds)
+
     def parts(self) -> Parts:
         """Those of each class's own theta."""
         return self.own.parts()

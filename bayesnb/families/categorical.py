@@ -77,13 +77,11 @@ class CategoricalStats(Row, LevelStats):
     def alone(self, x: Array, weight: Weight) -> Self:
         return self.defined(x, weight, self.sizes)
 
-    def grown(self, sizes: tuple[int, ...]) -> Self:
-        """The same counts where columns have new levels, appended to their old ones."""
-        larger = type(self)(np.zeros((len(self.counts), sum(sizes))), sizes)
-        for feature in range(len(sizes)):
-            start = larger.starts[feature]
-            larger.counts[:, start : start + self.sizes[feature]] = self.counts[:, self.span(feature)]
-        return larger
+    def relevelled(self, sizes: tuple[int, ...], places: Array) -> Self:
+        """The same counts where columns have more levels, each old one at its new place."""
+        counts = np.zeros((len(self.counts), sum(sizes)))
+        counts[:, places] = self.counts
+        return type(self)(counts, sizes)
 
     def column(self, feature: int) -> DirichletStats:  # type: ignore[override]
         return DirichletStats(self.counts[..., self.span(feature)])

@@ -62,6 +62,26 @@ class Record:
     def __len__(self) -> int:
         return len(getattr(self, self.__match_args__[0]))  # type: ignore[attr-defined]
 
+    def among(self, places: Array, classes: int) -> Self:
+        """The same among more classes, each at its place there; zeros for the others."""
+
+        def placed(own: Array) -> Array:
+            every = np.zeros((classes, *own.shape[1:]))
+            every[places] = own
+            return every
+
+        return self.map(placed)
+
+    def for_classes(self, classes: int) -> Self:
+        """The same for another number of classes; an error where it is not the same for all."""
+
+        def repeated(own: Array) -> Array:
+            if (own != own[:1]).any():
+                raise ValueError("its prior is not the same for all classes, so it says nothing about a new one.")
+            return np.broadcast_to(own[:1], (classes, *own.shape[1:]))
+
+        return self.map(repeated)
+
     def expand(self, values: Array) -> Array:
         """Numbers of features, `(..., f)`, so that they meet its arrays."""
         return values

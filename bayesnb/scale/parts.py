@@ -1,0 +1,39 @@
+"""Parts of a table, counted anywhere, and the model of all of them."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from bayesnb.shards import Shard, added
+
+
+def shard(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Shard | None:
+    """Count some rows, which `model` is to learn together with others; it need not be fitted, and does not change.
+
+    Parameters
+    ----------
+    model : an estimator, which says the families
+    X, y, sample_weight : rows of a table, with their labels and weights
+
+    Returns
+    -------
+    Shard or None
+        What the rows say: it has their labels and levels, and no row. Shards add up, `a + b`. None for no row.
+    """
+    return model._shard(X, y, sample_weight)
+
+
+def fit_shards(model: Any, shards: Iterable[Shard | None]) -> Any:
+    """Fit an estimator on all rows that the shards are of, as `fit` would on the whole table.
+
+    Examples
+    --------
+    >>> from bayesnb import GaussianNB, scale
+    >>> x, y = [[1.0], [1.2], [3.0], [3.1]], ["low", "low", "high", "high"]
+    >>> shards = [scale.shard(GaussianNB(), x[:2], y[:2]), scale.shard(GaussianNB(), x[2:], y[2:])]
+    >>> scale.fit_shards(GaussianNB(), shards).predict([[1.1]]).tolist()
+    ['low']
+    """
+    total = added(shards)
+    if total is None:
+        raise ValueError("there is no row to learn from: all shards are empty.")
+    return model._adopt(total)
