@@ -18,7 +18,7 @@ from bayesnb.classifier.answering import Answering
 from bayesnb.evaluate.temper import temper_by_loo
 from bayesnb.families.base import Array
 from bayesnb.families.family import Family
-from bayesnb.labels import distinct, encode, united_labels, weights
+from bayesnb.labels import Labels, Named, distinct, encode, united_labels, weights
 from bayesnb.model import Model, Rows, observe
 from bayesnb.priors import ClassDie, class_die
 from bayesnb.schema import Schema
@@ -32,7 +32,7 @@ class Lesson(NamedTuple):
     """Labelled rows, and what is known of their labels and columns."""
 
     table: Table
-    y: Array
+    y: Labels
     weight: Array | None
     classes: Array
     schema: Schema
@@ -134,7 +134,7 @@ class Learner(Answering):
     def _schema(self, table: Table) -> Schema:
         return Schema.learn(table, self._families(), self.average_features)
 
-    def _counting(self, table: Table, y: Any, sample_weight: Any) -> tuple[Table, Array, Array | None]:
+    def _counting(self, table: Table, y: Any, sample_weight: Any) -> tuple[Table, Labels, Array | None]:
         """The rows that count, with their labels and weights: a row of weight zero is no row."""
         y, weight = checked_labels(self, y, table.rows), weights(sample_weight, table.rows)
         if weight is None or weight.all():
@@ -232,7 +232,7 @@ def name_features(estimator: Learner, columns: Sequence[Hashable]) -> None:
     estimator.n_features_in_ = len(columns)
 
 
-def known_classes(y: Array, before: Shard | None, declared: Any, grow: bool) -> Array:
+def known_classes(y: Labels, before: Shard | None, declared: Any, grow: bool) -> Array:
     """The classes once these labels have been seen."""
     known = before.classes if before else None if declared is None else distinct(declared)
     if known is None:
@@ -240,25 +240,38 @@ def known_classes(y: Array, before: Shard | None, declared: Any, grow: bool) -> 
     return united_labels(known, distinct(y)) if grow else known
 
 
-def checked_labels(estimator: Learner, y: Any, rows: int) -> Array:
+def checked_labels(estimator: Learner, y: Any, rows: int) -> Labels:
     """One label for each row, none missing."""
     if y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
     if np.ma.is_masked(y):
         raise ValueError("Input y contains NaN: some labels are masked, missing. Drop those rows.")
-    y = y if type(y) is np.ndarray and y.ndim == 1 else column_or_1d(np.asarray(y), warn=True)
+    named = Named.of_text(y)
+    if named is None:
+        y = y if type(y) is np.ndarray and y.ndim == 1 else column_or_1d(np.asarray(y), warn=True)
     if len(y) != rows:
         check_consistent_length(range(rows), y)
-    if y.dtype.kind in "iub":
-        return y
-    missing = is_missing(y)
+    if named is not None or y.dtype.kind in "OUST":
+        return checked_names(Named.of(y) if named is None else named)
+    if y.dtype.kind not in "iub":
+        refuse_missing(is_missing(y))
+        assert_all_finite(y, input_name="y")
+        check_classification_targets(y)
+    return y
+
+
+def checked_names(y: Named) -> Named:
+    """scikit-learn's checks, which would sort all labels, of the distinct ones; of all, where most are distinct."""
+    refuse_missing(y.missing)
+    distinct(y)
+    few = 2 * len(y.values) <= len(y)
+    check_classification_targets(y.values.repeat(2) if few else y.values[y.codes])
+    return y
+
+
+def refuse_missing(missing: Array) -> None:
     if missing.any():
         raise ValueError(
             f"Input y contains NaN: {missing.sum()} labels are missing, first at row {missing.argmax()}. "
             "Drop those rows."
         )
-    assert_all_finite(y, input_name="y")
-    if y.dtype.kind == "O":
-        distinct(y)
-    check_classification_targets(y)
-    return y

@@ -7,6 +7,7 @@ from bayesnb.table.frames import nested, open_table
 from bayesnb.table.recipes import blank_of
 from bayesnb.table.records import Reading, looks_numeric
 from bayesnb.table.sheets import stacked
+from bayesnb.table.texts import coded_text
 from bayesnb.table.values import factorize_labels, is_missing
 from bayesnb.table.writing import aligned, beside, format_of_name, open_writer
 
@@ -19,6 +20,7 @@ __all__ = [
     "aligned",
     "beside",
     "blank_of",
+    "coded_text",
     "factorize_labels",
     "format_of_name",
     "is_missing",
