@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -45,7 +46,7 @@ class Named:
     def missing(self) -> Array:
         return self.codes < 0
 
-    @property
+    @cached_property
     def occurring(self) -> Array:
         """The distinct labels of these rows."""
         seen = np.zeros(len(self.values), bool)
