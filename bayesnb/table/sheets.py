@@ -43,6 +43,7 @@ class Sheet(ABC):
 
     source: Source
     reading: Reading = field(default_factory=Reading)
+    use_threads: bool = True
     said_missing: ClassVar[tuple[str, ...]] = ()  # texts that say that a cell is missing, if the user does not
 
     @property
@@ -59,9 +60,18 @@ class Sheet(ABC):
     def looks(self) -> dict[str, Look]:
         """What each column looks like."""
 
-    @abstractmethod
     def batches(self, kinds: Mapping[str, str], rows: int = MOST_ROWS) -> Iterator[Batch]:
-        """The rows, at most so many at a time, with the columns of `kinds`, in that order."""
+        """The rows, at most so many at a time, with the columns of `kinds`, in that order; there has to be one."""
+        batches = self.parts(kinds, rows, self.columns)
+        first = next(batches, None)
+        if first is None:
+            raise ValueError(f"{self.name}: {NO_ROWS}")
+        yield first
+        yield from batches
+
+    @abstractmethod
+    def parts(self, kinds: Mapping[str, str], rows: int, kept: Sequence[str], skip: int = 0) -> Iterator[Batch]:
+        """The same of any number of rows, without the first ones, of as many as are said; some columns are kept."""
 
     @cached_property
     def reader(self) -> Reader:
@@ -99,14 +109,14 @@ class TextSheet(Sheet):
             found = [old + new for old, new in zip(found, seen, strict=True)]
         return dict(zip(self.columns, found, strict=True))
 
-    def batches(self, kinds: Mapping[str, str], rows: int = MOST_ROWS) -> Iterator[Batch]:
+    def parts(self, kinds: Mapping[str, str], rows: int, kept: Sequence[str], skip: int = 0) -> Iterator[Batch]:
         at = {name: place for place, name in enumerate(self.columns)}
         for chunk in self.records.chunks(self.most(rows)):
-            if not chunk.lines and not chunk.start:
-                raise ValueError(f"{self.name}: {NO_ROWS}")
+            if chunk.start + len(chunk.lines) <= skip:
+                continue
             series = {name: self._series(chunk, at[name], kind) for name, kind in kinds.items()}
-            kept = pd.DataFrame(dict(zip(self.columns, chunk.columns, strict=True)), dtype=object)
-            yield Batch(chunk.start, framed(series, len(chunk.lines)), kept, self.reader.missing)
+            texts = pd.DataFrame({name: chunk.columns[at[name]] for name in kept}, dtype=object)
+            yield Batch(chunk.start, framed(series, len(chunk.lines)), texts, self.reader.missing)
 
     def _series(self, chunk: Chunk, place: int, kind: str) -> pd.Series:
         cells = chunk.columns[place]
@@ -154,7 +164,7 @@ def kind_of_type(series: pd.Series) -> str:
 
 def framed(series: Mapping[str, pd.Series], rows: int) -> pd.DataFrame:
     """Columns side by side."""
-    return pd.DataFrame(dict(series), index=pd.RangeIndex(rows))
+    return pd.DataFrame(dict(series), index=pd.RangeIndex(rows), copy=False)
 
 
 def stacked(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:

@@ -1,0 +1,126 @@
+"""Tables in several files, read as one: their columns, what those hold, and batches of rows."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from bayesnb.scale.listing import File, files_of
+from bayesnb.table import Reading, Sheet, cell_kind, joined, open_stream, read_cells
+
+BYTES = 1 << 23  # of a batch, as a rule
+LEAST, MOST = 1 << 8, 1 << 16  # rows of a batch
+HEAD, FEW = 1 << 12, 1 << 6  # rows by which columns of text are known: of one file, and of each of many
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Some rows of a file."""
+
+    file: int  # its place among the files
+    name: str
+    start: int  # rows of the file before these
+    frame: Any
+    kept: Any
+
+    @property
+    def stop(self) -> int:
+        return self.start + len(self.frame)
+
+    @property
+    def where(self) -> str:
+        """As messages say it; those of the rooms below count rows within a batch."""
+        return f"{self.name}: rows {self.start} to {self.stop - 1}, counted from there" if self.start else self.name
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """Files with the same columns. Those that are empty are none."""
+
+    files: Sequence[File]
+    sheets: Sequence[Sheet]
+
+    @classmethod
+    def open(cls, paths: Any, reading: Reading, tell: Any, *, use_threads: bool) -> "Tables":
+        files = files_of(paths)
+        head = max(HEAD // len(files), FEW)
+        sheets = [open_stream(file.path, reading, tell, head) for file in files]
+        some = [place for place, sheet in enumerate(sheets) if sheet is not None]
+        if not some:
+            raise ValueError(f"{str(files[0].path)!r}: there is no row to read: every file is empty.")
+        own = cls([files[place] for place in some], [sheets[place] for place in some])
+        for sheet in own.sheets:
+            sheet.use_threads = use_threads
+        own._check_columns()
+        return own
+
+    @property
+    def inside(self) -> tuple[str, ...]:
+        """The columns that are in the files, in the order of the first."""
+        return self.sheets[0].columns
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All of them: those that the names of folders hold are the last."""
+        return (*self.inside, *self.files[0].cells)
+
+    def _check_columns(self) -> None:
+        first = self.sheets[0]
+        for sheet in self.sheets:
+            lacks = [name for name in first.columns if name not in sheet.columns]
+            extra = [name for name in sheet.columns if name not in first.columns]
+            if lacks or extra:
+                what = [f"lacks {_some(lacks)}"] * bool(lacks) + [f"also has {_some(extra)}"] * bool(extra)
+                raise ValueError(f"{sheet.name} {' and '.join(what)}, unlike {first.name}: files need the same columns.")
+        twice = [name for name in self.files[0].cells if name in first.columns]
+        if twice:
+            raise ValueError(f"the column {twice[0]!r} is both in {first.name} and in the name of its folder.")
+
+    def check_there(self, names: Sequence[str], whose: str) -> None:
+        """Raise for columns that are not there."""
+        lacks = [name for name in names if name not in self.columns]
+        if lacks:
+            raise ValueError(f"{whose}: {self.sheets[0].name} has no column {lacks[0]!r}; it has {_some(self.columns, 20)}.")
+
+    @cached_property
+    def kinds(self) -> dict[str, str]:
+        """What each column looks like, in all files."""
+        found: dict[str, str] = {}
+        for name in self.inside:
+            found[name] = "empty"
+            for sheet in self.sheets:
+                found[name] = joined(found[name], sheet.looks[name].kind)
+        for name in self.files[0].cells:
+            found[name] = cell_kind([file.cells[name] for file in self.files])
+        return found
+
+    def check_kinds(self, kinds: Mapping[str, str]) -> None:
+        """Raise for a file whose columns have other types than those of the others."""
+        for name, kind in kinds.items():
+            for sheet in self.sheets if name in self.inside else ():
+                own = sheet.looks[name].kind
+                if not sheet.is_text and own != kind and joined(own, kind) == "text":
+                    other = next(one for one in self.sheets if joined(one.looks[name].kind, own) != own)
+                    raise ValueError(
+                        f"{sheet.name}: column {name!r} holds {MEANT[own]}, and in {other.name} "
+                        f"{MEANT[other.looks[name].kind]}. Say what it is, kinds={{{name!r}: {kind!r}}}, or leave it out."
+                    )
+
+    def batches(self, kinds: Mapping[str, str], rows: int, kept: Sequence[str] = (), skip: tuple[int, int] = (0, 0)) -> Iterator[Batch]:
+        """All rows of all files, in their order, after some files and some rows of the next."""
+        own = {name: kind for name, kind in kinds.items() if name in self.inside}
+        keep = [name for name in kept if name in self.inside]
+        for place in range(skip[0], len(self.files)):
+            sheet, cells = self.sheets[place], self.files[place].cells
+            for part in sheet.parts(own, rows, keep, skip[1] if place == skip[0] else 0):
+                folder = {name: read_cells([cell] * len(part), kinds.get(name, "text")) for name, cell in cells.items()}
+                frame = part.frame.assign(**{name: folder[name] for name in kinds if name in cells})[list(kinds)]
+                also = part.kept.assign(**{name: folder[name] for name in kept if name in cells})[list(kept)]
+                yield Batch(place, sheet.name, part.start, frame, also)
+
+    def rows_at_once(self, kinds: Mapping[str, str]) -> int:
+        """So many rows that a batch has a few megabytes, by the first rows there are."""
+        for batch in self.batches(kinds, LEAST):
+            each = batch.frame.memory_usage(index=False).sum() / len(batch.frame)
+            return int(min(max(BYTES / max(each, 1), LEAST), MOST))
+        return LEAST
