@@ -16,7 +16,8 @@ def ahead[Item](items: Iterator[Item]) -> Iterator[Item]:
     def put(what: str, item: Any) -> None:
         while not stopped.is_set():
             try:
-                return ready.put((what, item), timeout=PATIENCE)
+                ready.put((what, item), timeout=PATIENCE)
+                return
             except Full:
                 continue
 

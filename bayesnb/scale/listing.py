@@ -33,7 +33,7 @@ class File:
 
 
 def files_of(paths: Any) -> list[File]:
-    """The files of a name, a folder, a pattern, or several of those; an error for none, and for one that comes twice."""
+    """The files of a name, a folder, a pattern, or several of those; an error for none, and for one named twice."""
     several = paths if isinstance(paths, Iterable) and not isinstance(paths, (str, bytes)) else [paths]
     found = [file for path in several for file in _files(Path(path))]
     if not found:
@@ -46,7 +46,8 @@ def files_of(paths: Any) -> list[File]:
     if len(keys) > 1:
         raise ValueError(
             "the names of folders say different columns for different files: "
-            + " and ".join(", ".join(map(repr, key)) or "none" for key in sorted(keys)) + "."
+            + " and ".join(", ".join(map(repr, key)) or "none" for key in sorted(keys))
+            + "."
         )
     return found
 

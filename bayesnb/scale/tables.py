@@ -1,7 +1,7 @@
 """Tables in several files, read as one: their columns, what those hold, and batches of rows."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -9,6 +9,7 @@ from bayesnb.scale.listing import File, files_of
 from bayesnb.table import Reading, Sheet, cell_kind, joined, open_stream, read_cells
 
 BYTES = 1 << 23  # of a batch, as a rule
+HOLDS = {"text": "text", "flag": "true and false", "integer": "numbers", "number": "numbers", "empty": "nothing"}
 LEAST, MOST = 1 << 8, 1 << 16  # rows of a batch
 HEAD, FEW = 1 << 12, 1 << 6  # rows by which columns of text are known: of one file, and of each of many
 
@@ -45,14 +46,28 @@ class Tables:
         files = files_of(paths)
         head = max(HEAD // len(files), FEW)
         sheets = [open_stream(file.path, reading, tell, head) for file in files]
-        some = [place for place, sheet in enumerate(sheets) if sheet is not None]
-        if not some:
+        there = [(file, sheet) for file, sheet in zip(files, sheets, strict=True) if sheet is not None]
+        if not there:
             raise ValueError(f"{str(files[0].path)!r}: there is no row to read: every file is empty.")
-        own = cls([files[place] for place in some], [sheets[place] for place in some])
+        own = cls([file for file, _ in there], [sheet for _, sheet in there])
         for sheet in own.sheets:
             sheet.use_threads = use_threads
         own._check_columns()
         return own
+
+    @property
+    def name(self) -> str:
+        """The first of them, by which messages call the table."""
+        return self.sheets[0].name
+
+    def is_text(self, name: str) -> bool:
+        """Whether it is by its cells that one knows what a column holds, somewhere."""
+        return name not in self.inside or any(sheet.is_text for sheet in self.sheets)
+
+    @property
+    def size(self) -> int:
+        """Bytes, as they lie."""
+        return sum(sheet.source.size for sheet in self.sheets)
 
     @property
     def inside(self) -> tuple[str, ...]:
@@ -70,8 +85,10 @@ class Tables:
             lacks = [name for name in first.columns if name not in sheet.columns]
             extra = [name for name in sheet.columns if name not in first.columns]
             if lacks or extra:
-                what = [f"lacks {_some(lacks)}"] * bool(lacks) + [f"also has {_some(extra)}"] * bool(extra)
-                raise ValueError(f"{sheet.name} {' and '.join(what)}, unlike {first.name}: files need the same columns.")
+                what = [f"lacks {listed(lacks)}"] * bool(lacks) + [f"also has {listed(extra)}"] * bool(extra)
+                raise ValueError(
+                    f"{sheet.name} {' and '.join(what)}, unlike {first.name}: files need the same columns."
+                )
         twice = [name for name in self.files[0].cells if name in first.columns]
         if twice:
             raise ValueError(f"the column {twice[0]!r} is both in {first.name} and in the name of its folder.")
@@ -80,7 +97,7 @@ class Tables:
         """Raise for columns that are not there."""
         lacks = [name for name in names if name not in self.columns]
         if lacks:
-            raise ValueError(f"{whose}: {self.sheets[0].name} has no column {lacks[0]!r}; it has {_some(self.columns, 20)}.")
+            raise ValueError(f"{whose}: {self.name} has no column {lacks[0]!r}; it has {listed(self.columns, 20)}.")
 
     @cached_property
     def kinds(self) -> dict[str, str]:
@@ -102,20 +119,29 @@ class Tables:
                 if not sheet.is_text and own != kind and joined(own, kind) == "text":
                     other = next(one for one in self.sheets if joined(one.looks[name].kind, own) != own)
                     raise ValueError(
-                        f"{sheet.name}: column {name!r} holds {MEANT[own]}, and in {other.name} "
-                        f"{MEANT[other.looks[name].kind]}. Say what it is, kinds={{{name!r}: {kind!r}}}, or leave it out."
+                        f"{sheet.name}: column {name!r} holds {HOLDS[own]}, and in {other.name} "
+                        f"{HOLDS[other.looks[name].kind]}. Say what it is: kinds={{{name!r}: {kind!r}}}."
                     )
 
-    def batches(self, kinds: Mapping[str, str], rows: int, kept: Sequence[str] = (), skip: tuple[int, int] = (0, 0)) -> Iterator[Batch]:
+    def guess(self, names: Collection[str]) -> None:
+        """These columns hold in all rows what the first rows of text look like."""
+        for sheet in self.sheets:
+            sheet.guessed = names
+
+    def batches(
+        self, kinds: Mapping[str, str], rows: int, kept: Sequence[str] = (), after: tuple[int, int] = (0, 0)
+    ) -> Iterator[Batch]:
         """All rows of all files, in their order, after some files and some rows of the next."""
-        own = {name: kind for name, kind in kinds.items() if name in self.inside}
+        inside = {name: kind for name, kind in kinds.items() if name in self.inside}
         keep = [name for name in kept if name in self.inside]
-        for place in range(skip[0], len(self.files)):
+        for place in range(after[0], len(self.files)):
             sheet, cells = self.sheets[place], self.files[place].cells
-            for part in sheet.parts(own, rows, keep, skip[1] if place == skip[0] else 0):
+            for part in sheet.parts(inside, rows, keep, after[1] if place == after[0] else 0):
                 folder = {name: read_cells([cell] * len(part), kinds.get(name, "text")) for name, cell in cells.items()}
-                frame = part.frame.assign(**{name: folder[name] for name in kinds if name in cells})[list(kinds)]
-                also = part.kept.assign(**{name: folder[name] for name in kept if name in cells})[list(kept)]
+                frame, also = (
+                    own.assign(**{name: folder[name] for name in names if name in cells})[list(names)]
+                    for own, names in ((part.frame, kinds), (part.kept_for("parquet"), kept))
+                )
                 yield Batch(place, sheet.name, part.start, frame, also)
 
     def rows_at_once(self, kinds: Mapping[str, str]) -> int:
@@ -124,3 +150,9 @@ class Tables:
             each = batch.frame.memory_usage(index=False).sum() / len(batch.frame)
             return int(min(max(BYTES / max(each, 1), LEAST), MOST))
         return LEAST
+
+
+def listed(names: Sequence[str], most: int = 5) -> str:
+    """Some names, and how many there are more."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(map(repr, names[:most])) + more

@@ -1,13 +1,13 @@
 """Delimited text past a machine's memory: split by Arrow, once, some megabytes at a time.
 
-What columns hold is decided by the first rows, and each later cell has to look like that. Arrow turns cells into numbers
-where that cannot differ from what `kinds` makes of them; all others are read by `kinds` itself.
+What columns hold is decided by the first rows, and each later cell has to look like that. Arrow turns cells into
+numbers where that cannot differ from what `kinds` makes of them; all others are read by `kinds` itself.
 
 It differs from `sheets.TextSheet` in this: a quote after a blank does not quote, and is an error; text after a closing
 quote is taken, and belongs to the cell; a cell, and a row, are shorter than `BLOCK`.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -26,10 +26,9 @@ QUOTE = "A field with a separator in it needs quotes, and each quote is to be cl
 
 @dataclass(eq=False)
 class StreamedText(TextSheet):
-    """CSV and TSV, read once. The first rows, `head`, decide what columns hold, and in `guessed` ones all others obey."""
+    """CSV and TSV, read once. The first rows, of as many as `head`, decide what columns hold."""
 
     head: int = 1 << 12
-    guessed: Collection[str] = ()
 
     @cached_property
     def looks(self) -> dict[str, Look]:
@@ -168,7 +167,9 @@ class Cells:
         reader = self.sheet.reader
 
         def is_unlike(some: list[str]) -> bool:
-            return joined(kind, kind_of([cell for cell in some if cell not in reader.missing], reader.decimal)) == "text"
+            return (
+                joined(kind, kind_of([cell for cell in some if cell not in reader.missing], reader.decimal)) == "text"
+            )
 
         if is_unlike(cells):
             row = next(row for row, cell in enumerate(cells) if is_unlike([cell]))

@@ -1,7 +1,7 @@
 """A table in a file: its columns, what they look like, and its rows, all at once or some at a time."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -31,7 +31,7 @@ class Batch:
         if self.missing is None or kind in ("csv", "tsv"):
             return self.kept
         text = self.kept.where(~self.kept.isin(self.missing), None).astype(str)
-        return text.assign(**{name: self.frame[name] for name in self.frame.columns})
+        return text.assign(**{name: self.frame[name] for name in self.frame.columns if name in self.kept})
 
     def __len__(self) -> int:
         return len(self.kept)
@@ -44,6 +44,8 @@ class Sheet(ABC):
     source: Source
     reading: Reading = field(default_factory=Reading)
     use_threads: bool = True
+    guessed: Collection[str] = ()  # columns whose kind is known by the first rows, which all others are to be like
+    is_text: ClassVar[bool] = False  # whether its cells are text, which may be read as anything
     said_missing: ClassVar[tuple[str, ...]] = ()  # texts that say that a cell is missing, if the user does not
 
     @property
@@ -90,6 +92,7 @@ class Sheet(ABC):
 class TextSheet(Sheet):
     """CSV and TSV. It is read twice: what a column holds is known only when all of it was seen."""
 
+    is_text = True
     said_missing = MISSING
 
     @cached_property
