@@ -17,6 +17,7 @@ from bayesnb import kernels
 from bayesnb.families.base import SLACK, Array, Belief, Cells, Density, Stats
 from bayesnb.families.dirichlet import Dirichlet, DirichletDensity, DirichletStats
 from bayesnb.families.known import KnownDie
+from bayesnb.families.record import fields_alone
 from bayesnb.families.weight import Weight, one_hot
 from bayesnb.threads import MOST, in_order, pieces
 
@@ -76,6 +77,9 @@ class Joint:
 
     classes: Any
     blocks: tuple[Any, ...]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return fields_alone(self)
 
     @cached_property
     def log_class(self) -> Array:
@@ -173,19 +177,16 @@ class Model:
         return self.prior.update(self.stats)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"prior": self.prior, "stats": self.stats, "whole": self.whole}
+        return fields_alone(self)
 
     @cached_property
     def readers(self) -> dict[str, Joint]:
-        """What predicts, by kind of estimate, made when it is first asked for."""
+        """What predicts, by kind of estimate, once it is known to be a distribution."""
         return {}
 
     def read(self, estimate: str) -> Joint:
         """What predicts: the posterior itself, or its parameters plugged in."""
-        if estimate not in self.readers:
-            own = self.posterior if estimate == "predictive" else self.posterior.estimate(estimate, self.stats)
-            self.readers[estimate] = own
-        return self.readers[estimate]
+        return self.posterior if estimate == "predictive" else self.posterior.estimate(estimate, self.stats)
 
 
 def observe(rows: Rows, classes: int, n_jobs: int | None = None) -> ProductStats:

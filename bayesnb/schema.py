@@ -26,6 +26,7 @@ from bayesnb.declaration import families_of
 from bayesnb.families import Codes
 from bayesnb.families.base import Array, Belief, Cells, Stats
 from bayesnb.families.family import Family
+from bayesnb.families.record import fields_alone
 from bayesnb.families.weight import Weight
 from bayesnb.levels import Levels, codes_up_to, is_number, places_among, united_levels
 from bayesnb.model import Model, Observer, Product, ProductStats
@@ -87,6 +88,9 @@ class Block:
     @cached_property
     def _whole(self) -> Lookup | None:
         return of_integers(self.levels, self._unknown)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return fields_alone(self)
 
     def observe(self, x: Cells, weight: Weight, n_jobs: int | None) -> Stats:
         return self.family.observe(x, weight, self.sizes, n_jobs)

@@ -51,7 +51,7 @@ from bayesnb import (
 )
 from tests.conftest import CASES, Case
 
-GOLDEN = Path(__file__).parent / "data" / "model-1.0.bnb"
+DATA = Path(__file__).parent / "data"
 ROWS = 24
 Y = np.arange(ROWS) % 3
 
@@ -452,9 +452,10 @@ GOLDEN_PROBA = [
 GOLDEN_EVIDENCE = -246.2357509719548
 
 
-def test_a_file_of_the_first_version_still_predicts_what_it_did() -> None:
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+def test_a_file_of_any_version_still_predicts_what_it_did(version: str) -> None:
     model, X = golden()
-    loaded = load(GOLDEN)
+    loaded = load(DATA / f"model-{version}.bnb")
     np.testing.assert_allclose(loaded.predict_proba(X[:3]), GOLDEN_PROBA, rtol=1e-12)
     assert loaded.log_evidence_ == pytest.approx(GOLDEN_EVIDENCE, rel=1e-12)
     assert loaded.predict(X).tolist() == model.predict(X).tolist()
@@ -464,7 +465,7 @@ def test_a_file_of_the_first_version_still_predicts_what_it_did() -> None:
 def test_the_format_does_not_change_unless_its_version_does(tmp_path: Path) -> None:
     golden()[0].save(tmp_path / "model.bnb")
     said = []
-    for path in (GOLDEN, tmp_path / "model.bnb"):
+    for path in (DATA / "model-1.1.bnb", tmp_path / "model.bnb"):
         with zipfile.ZipFile(path) as archive:
             said.append(json.loads(archive.read("model.json")) | {"written_by": "someone"})
     assert said[0] == said[1]

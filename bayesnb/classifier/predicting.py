@@ -51,20 +51,20 @@ class Predictor(Learner):
 
     def _reader(self, estimate: str | None = None) -> Joint:
         """What predicts, by the estimator's own estimate or the one asked for; an error where it is no distribution."""
-        estimate = estimate or self.estimate
-        if estimate in self.model_.readers:
-            return self.model_.readers[estimate]
-        reader = self.model_.read(estimate)
+        estimate, model = estimate or self.estimate, self.model_
+        if estimate in model.readers:
+            return model.readers[estimate]
+        reader = model.read(estimate)
         for block, own in zip(self.schema_.blocks, reader.blocks, strict=True):
             bad = ~own.proper & reader.live[:, None]
             if bad.any():
-                del self.model_.readers[estimate]
                 c, f = np.argwhere(bad)[0]
                 raise ValueError(
                     f"column {short(block.keys[f])}, class {self.classes_.tolist()[c]!r}: the data do not settle a "
                     f"distribution for estimate={estimate!r} (no rows, or no spread, and a prior that adds none). "
                     + ADVICE.get(estimate, "Use a proper prior, or estimate='predictive'.")
                 )
+        model.readers[estimate] = reader  # only now, as other threads take what is there
         return reader
 
 

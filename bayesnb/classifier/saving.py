@@ -7,6 +7,7 @@ import numpy as np
 
 from bayesnb.families.base import Array
 from bayesnb.families.family import Family
+from bayesnb.model import Model
 from bayesnb.storage import Saved
 
 HOME = "bayesnb.estimators"
@@ -24,22 +25,21 @@ def saved_of(estimator: Any) -> Saved:
     names, known = kind._get_param_names(), estimator.__dict__
     params = {name: getattr(estimator, name) for name in names}
     named = "feature_names_in_" in known
-    return Saved(
-        kind.__name__, params, estimator.classes_, estimator.schema_, estimator.model_, estimator.temper_, named
-    )
+    return Saved(kind.__name__, params, estimator._seen, estimator.model_.prior, estimator.temper_, named)
 
 
 def restored(kind: Any, saved: Saved) -> Any:
     """The estimator of this class that was saved; parameters that an older version did not have take their defaults."""
     if not set(saved.params) <= set(kind._get_param_names()):
         raise ValueError(f"{kind.__name__} has the parameters {', '.join(kind._get_param_names())}")
-    estimator, columns = kind(**saved.params), saved.schema.columns
+    estimator, seen = kind(**saved.params), saved.shard
+    columns = seen.schema.columns
     _check(estimator)
     if saved.named:
         estimator.feature_names_in_ = _names(columns)
     estimator.n_features_in_ = len(columns)
-    estimator.temper_, estimator.classes_ = saved.temper, saved.classes
-    estimator.schema_, estimator.model_ = saved.schema, saved.model
+    estimator.temper_, estimator.classes_, estimator.schema_ = saved.temper, seen.classes, seen.schema
+    estimator.model_ = Model(saved.prior, seen.stats, seen.whole)
     return estimator
 
 

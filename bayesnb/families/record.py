@@ -51,6 +51,10 @@ class Record:
         pairs = zip(names, values, strict=True)
         return type(self)(*(own[0] if name in self.layout else change(*own) for name, own in pairs))
 
+    def __getstate__(self) -> dict[str, Any]:
+        logs = getattr(self, "kept", "")  # of a density, more exact than what would be derived again
+        return fields_alone(self) | ({logs: getattr(self, logs)} if logs else {})
+
     def __repr__(self) -> str:
         names = self.__match_args__  # type: ignore[attr-defined]
         shown = (f"{self.renamed.get(name, name)}={getattr(self, name)}" for name in names)
@@ -98,6 +102,11 @@ class Record:
         """Its arrays by symbol: `(c, f)` with None, or `(c, k)` with the feature whose levels they are."""
         names = [name for name in self.__match_args__ if name not in self.layout]  # type: ignore[attr-defined]
         return {(self.symbols.get(name, name), None): getattr(self, name) for name in names}
+
+
+def fields_alone(value: Any) -> dict[str, Any]:
+    """What is copied and pickled of an immutable value: its fields. What it derives, another thread may be keeping."""
+    return {name: getattr(value, name) for name in value.__match_args__}
 
 
 def lead(size: Any) -> tuple[int, ...]:

@@ -1,6 +1,8 @@
 """Tables past one machine's memory: parts are counted where they are, and only what they say is brought together."""
 
-from bayesnb.scale.parts import fit_shards, shard
+from bayesnb.scale.files import fit_files
+from bayesnb.scale.parts import dumps, fit_shards, loads, shard
 from bayesnb.shards import Shard
+from bayesnb.table import Reading
 
-__all__ = ["Shard", "fit_shards", "shard"]
+__all__ = ["Reading", "Shard", "dumps", "fit_files", "fit_shards", "loads", "shard"]

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from bayesnb import storage
 from bayesnb.shards import Shard, added
 
 
@@ -37,3 +38,23 @@ def fit_shards(model: Any, shards: Iterable[Shard | None]) -> Any:
     if total is None:
         raise ValueError("there is no row to learn from: all shards are empty.")
     return model._adopt(total)
+
+
+def dumps(shard: Shard) -> bytes:
+    """A shard as bytes, to be sent to another machine or kept: those of a file without code, with checksums.
+
+    Examples
+    --------
+    >>> from bayesnb import GaussianNB, scale
+    >>> sent = scale.dumps(scale.shard(GaussianNB(), [[1.0], [1.2], [3.0]], ["low", "low", "high"]))
+    >>> scale.fit_shards(GaussianNB(), [scale.loads(sent)]).predict([[1.1]]).tolist()
+    ['low']
+    """
+    return storage.shard_bytes(shard)
+
+
+def loads(data: bytes) -> Shard:
+    """The shard of which `dumps` made the bytes; safe for bytes of strangers, and a ValueError for any others."""
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise TypeError(f"expected bytes, as `dumps` makes them, got {type(data).__name__}.")
+    return storage.read_shard(bytes(data))[0]

@@ -1,12 +1,13 @@
-"""A fitted estimator as one file, which holds no code: nothing in it is ever run, and no pickle is read or written.
+"""A fitted estimator, or a shard of rows, as one file without code: nothing in it is ever run, and there is no pickle.
 
 The file is a zip archive whose members are not compressed:
 
     model.json     the estimator, its parameters, classes, columns and blocks: everything that is no array
+                   (shard.json: a shard's classes, columns and blocks, and a note)
     arrays/N.npy   its arrays, in NumPy's format
     SHA256SUMS     checksums of both, as `sha256sum -c` reads them
 
-`model.json` says `format` and `version`, `[major, minor]`; a reader refuses a newer major one. What the data said
+The document says `format` and `version`, `[major, minor]`; a reader refuses a newer major one. What the data said
 (`stats`), what was believed before (`prior`) and what the user asked for (`params`) are stored; the rest is derived.
 `{"$array": N}` stands for an array, whose type and shape are `arrays[N]`; other names that begin with `$` are what
 JSON has no word for: see `values`.
@@ -18,6 +19,6 @@ their family would make of their columns.
 
 from bayesnb.storage.archive import Unreadable
 from bayesnb.storage.saved import Saved
-from bayesnb.storage.store import read, told, write
+from bayesnb.storage.store import read, read_shard, shard_bytes, told, write, write_shard
 
-__all__ = ["Saved", "Unreadable", "read", "told", "write"]
+__all__ = ["Saved", "Unreadable", "read", "read_shard", "shard_bytes", "told", "write", "write_shard"]

@@ -2,6 +2,7 @@
 
 import errno
 import hashlib
+import io
 import os
 import stat
 import zipfile
@@ -17,7 +18,7 @@ Bytes = Any  # what has the buffer protocol
 
 
 class Unreadable(ValueError):
-    """Why a file is no model."""
+    """Why a file is none of ours."""
 
 
 def write_archive(file: IO[bytes], members: Mapping[str, tuple[Bytes, ...]]) -> None:
@@ -46,7 +47,7 @@ class Archive:
 
     def __init__(self, file: IO[bytes], size: int) -> None:
         if file.read(len(MAGIC)) != MAGIC:
-            raise Unreadable("it is no file that `save` wrote")
+            raise Unreadable("it is no archive")
         with damage_told():
             self.zip = zipfile.ZipFile(file)
             self.infos = {info.filename: info for info in self._checked(size)}
@@ -59,7 +60,7 @@ class Archive:
         if len({info.filename for info in infos}) < len(infos):
             raise Unreadable("a member is there twice")
         if any(info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 1 for info in infos):
-            raise Unreadable("a member is compressed or encrypted, which `save` never does")
+            raise Unreadable("a member is compressed or encrypted, which those that we write never are")
         if any(info.file_size != info.compress_size for info in infos) or sum(i.file_size for i in infos) > size:
             raise Unreadable("its members claim to be longer than the file")
         return infos
@@ -107,9 +108,12 @@ def damage_told() -> Iterator[None]:
 
 
 @contextmanager
-def opened(path: Any) -> Iterator[Archive]:
-    """The archive in a file."""
-    with open(path, "rb") as file:
+def opened(source: Any) -> Iterator[Archive]:
+    """The archive in a file, or in bytes."""
+    if isinstance(source, bytes):
+        yield Archive(io.BytesIO(source), len(source))
+        return
+    with open(source, "rb") as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
             raise Unreadable("it is no regular file")

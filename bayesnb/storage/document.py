@@ -1,4 +1,4 @@
-"""What `model.json` says: a saved estimator as JSON and arrays, and back."""
+"""What a document says: an estimator, or a shard of rows, as JSON and arrays, and back."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
@@ -9,8 +9,9 @@ from bayesnb.families import FAMILIES
 from bayesnb.families.base import Array, Belief, Stats
 from bayesnb.families.dirichlet import DirichletStats
 from bayesnb.families.record import Record
-from bayesnb.model import Model, Product, ProductStats
+from bayesnb.model import Product, ProductStats
 from bayesnb.schema import Block, Schema
+from bayesnb.shards import Shard
 from bayesnb.storage.archive import Unreadable
 from bayesnb.storage.arrays import Keeper, Shelf
 from bayesnb.storage.saved import (
@@ -18,6 +19,7 @@ from bayesnb.storage.saved import (
     arrays_of,
     check_classes,
     check_die,
+    check_labels,
     check_levels,
     check_stats,
     check_temper,
@@ -27,52 +29,69 @@ from bayesnb.storage.saved import (
 from bayesnb.storage.values import packed, unpacked
 from bayesnb.table import blank_of
 
-FORMAT, MAJOR, MINOR = "bayesnb model", 1, 0
 MOST_POSITIONS = 1 << 20  # names that are their positions, and so need not be listed
 Json = dict[str, Any]
 
 
 def document_of(saved: Saved, keeper: Keeper) -> Json:
     """What is said of an estimator; its arrays are kept apart."""
-    schema, model = saved.schema, saved.model
-    modelled = {place for block in schema.blocks for place in block.places}
-    parts = zip(schema.blocks, model.prior.blocks, model.stats.blocks, strict=True)
-    return {
+    params = {name: packed(value, keeper, f"parameter {name}") for name, value in saved.params.items()}
+    seen = shard_said(saved.shard, keeper)
+    blocks = zip(seen["blocks"], saved.shard.schema.blocks, saved.prior.blocks, strict=True)
+    return seen | {
         "estimator": saved.estimator,
-        "params": {name: packed(value, keeper, f"parameter {name}") for name, value in saved.params.items()},
-        "classes": packed(saved.classes, keeper, "the labels"),
-        "columns": _columns_said(schema.columns, keeper),
+        "params": params,
         "named": saved.named,
-        "table": packed(schema.blank.recipe(modelled), keeper, "the table"),
-        "class_prior": packed(model.prior.classes, keeper, "class_prior"),
-        "class_stats": _record_said(model.stats.classes, keeper, "the labels"),
+        "class_prior": packed(saved.prior.classes, keeper, "class_prior"),
         "temper": packed(saved.temper, keeper, "temper_"),
-        "whole": model.whole,
-        "blocks": [_block_said(*part, keeper) for part in parts],
+        "note": packed(saved.note, keeper, "the note"),
+        "blocks": [own | {"prior": _prior_said(block, prior, keeper)} for own, block, prior in blocks],
     }
 
 
 def saved_of(said: Mapping[str, Any], shelf: Shelf) -> Saved:
     """The estimator of which `document_of` said this."""
+    shard = shard_of(said, shelf)
+    blocks = zip(said["blocks"], shard.schema.blocks, shard.stats.blocks, strict=True)
+    priors = tuple(_prior_of(own["prior"], block, seen, shelf) for own, block, seen in blocks)
+    die, temper = unpacked(said["class_prior"], shelf), unpacked(said["temper"], shelf)
+    check_die(die, len(shard.classes))
+    check_temper(temper)
+    params = {name: unpacked(value, shelf) for name, value in _kind(said["params"], dict).items()}
+    note = unpacked(said.get("note"), shelf)  # files of version 1.0 have none
+    return Saved(said["estimator"], params, shard, Product(die, priors), temper, _kind(said["named"], bool), note)
+
+
+def shard_said(shard: Shard, keeper: Keeper) -> Json:
+    """What is said of rows; the arrays are kept apart."""
+    schema, stats = shard.schema, shard.stats
+    modelled = {place for block in schema.blocks for place in block.places}
+    return {
+        "classes": packed(shard.classes, keeper, "the labels"),
+        "columns": _columns_said(schema.columns, keeper),
+        "table": packed(schema.blank.recipe(modelled), keeper, "the table"),
+        "class_stats": _record_said(stats.classes, keeper, "the labels"),
+        "whole": shard.whole,
+        "blocks": [_block_said(*pair, keeper) for pair in zip(schema.blocks, stats.blocks, strict=True)],
+    }
+
+
+def shard_of(said: Mapping[str, Any], shelf: Shelf) -> Shard:
+    """The shard of which `shard_said` said this."""
     classes = _kind(unpacked(said["classes"], shelf), np.ndarray)
     check_classes(classes)
     columns = _columns_of(said["columns"], shelf)
     if len(set(columns)) < len(columns):
         raise Unreadable("two columns have the same name")
     read = [_block_of(own, columns, len(classes), shelf) for own in _kind(said["blocks"], list)]
-    blocks, priors, stats = (tuple(part) for part in zip(*read, strict=True))
+    blocks, stats = (tuple(part) for part in zip(*read, strict=True))
     places = [place for block in blocks for place in block.places]
     if len(set(places)) < len(places):
         raise Unreadable("a column is in two blocks")
     blank = blank_of(_kind(unpacked(said["table"], shelf), dict), len(columns))
     seen = DirichletStats(*_values(DirichletStats, said["class_stats"], shelf))
-    die, temper = unpacked(said["class_prior"], shelf), unpacked(said["temper"], shelf)
-    check_die(die, seen, len(classes))
-    check_temper(temper)
-    model = Model(Product(die, priors), ProductStats(seen, stats), _kind(said["whole"], bool))
-    params = {name: unpacked(value, shelf) for name, value in _kind(said["params"], dict).items()}
-    schema, named = Schema(columns, blocks, blank), _kind(said["named"], bool)
-    return Saved(said["estimator"], params, classes, schema, model, temper, named)
+    check_labels(seen, len(classes))
+    return Shard(classes, Schema(columns, blocks, blank), ProductStats(seen, stats), _kind(said["whole"], bool))
 
 
 def _columns_said(columns: Sequence[Hashable], keeper: Keeper) -> Any:
@@ -91,7 +110,7 @@ def _columns_of(said: Any, shelf: Shelf) -> tuple[Hashable, ...]:
     return tuple(unpacked(name, shelf) for name in _kind(said, list))
 
 
-def _block_said(block: Block, prior: Belief, stats: Stats, keeper: Keeper) -> Json:
+def _block_said(block: Block, stats: Stats, keeper: Keeper) -> Json:
     where = f"column {block.names[0]!r:.50}"
     together = isinstance(block.places, range)
     levels = zip(block.names, block.levels, strict=bool(block.levels))
@@ -100,9 +119,12 @@ def _block_said(block: Block, prior: Belief, stats: Stats, keeper: Keeper) -> Js
         "places": [block.places[0], block.places[-1] + 1] if together else {"each": list(block.places)},
         "levels": [_levels_said(own, keeper, f"levels of column {name!r:.50}") for name, own in levels],
         "included": packed(block.included, keeper, "average_features"),
-        "prior": _record_said(own_prior(prior), keeper, where),
         "stats": _record_said(stats, keeper, where),
     }
+
+
+def _prior_said(block: Block, prior: Belief, keeper: Keeper) -> Json:
+    return _record_said(own_prior(prior), keeper, f"column {block.names[0]!r:.50}")
 
 
 def _levels_said(levels: Sequence[Any], keeper: Keeper, where: str) -> Any:
@@ -122,8 +144,8 @@ def stored(array: Array) -> Array:
     return array if once.shape == array.shape else once
 
 
-def _block_of(said: Any, columns: Sequence[Hashable], classes: int, shelf: Shelf) -> tuple[Block, Belief, Stats]:
-    """A block, what was believed about it, and what was seen."""
+def _block_of(said: Any, columns: Sequence[Hashable], classes: int, shelf: Shelf) -> tuple[Block, Stats]:
+    """A block, and what was seen of it."""
     family = _kind(unpacked(said["family"], shelf), FAMILIES)
     places = _places_of(said["places"], len(columns))
     stats = family.stats(*_values(family.stats, said["stats"], shelf))
@@ -134,10 +156,14 @@ def _block_of(said: Any, columns: Sequence[Hashable], classes: int, shelf: Shelf
     check_levels(block)
     check_stats(block, stats, classes)
     _check_included(block)
+    return block, stats
+
+
+def _prior_of(said: Any, block: Block, stats: Stats, shelf: Shelf) -> Belief:
+    """What was believed about a block: a belief such as its family makes."""
     with np.errstate(all="ignore"):
-        like = family.belief(stats)
-    prior = type(like)(*_values(type(like), said["prior"], shelf, like))
-    return block, with_average(prior, block), stats
+        like = block.family.belief(stats)
+    return with_average(type(like)(*_values(type(like), said, shelf, like)), block)
 
 
 def _places_of(said: Any, width: int) -> Sequence[int]:

@@ -13,32 +13,39 @@ from bayesnb.families.dirichlet import Dirichlet, DirichletStats
 from bayesnb.families.known import KnownDie
 from bayesnb.families.record import Record
 from bayesnb.families.weight import one_hot
-from bayesnb.model import Model
-from bayesnb.schema import Block, Schema
+from bayesnb.model import Product
+from bayesnb.schema import Block
+from bayesnb.shards import Shard
 
 SUM = 1e-8  # how far probabilities may be from adding up to 1
 
 
 @dataclass(frozen=True, eq=False)
 class Saved:
-    """A fitted estimator: its class and parameters, the labels, the columns, and what is believed and was seen."""
+    """A fitted estimator: its class and parameters, what it has seen, what was believed before, and a note."""
 
     estimator: str
     params: dict[str, Any]
-    classes: Array
-    schema: Schema
-    model: Model
+    shard: Shard
+    prior: Product
     temper: float
     named: bool  # whether the columns' names are those of a frame
+    note: Any = None
 
     def check(self) -> None:
         """Raise for what could not be read again."""
-        check_classes(self.classes)
+        check_shard(self.shard)
         check_temper(self.temper)
-        check_die(self.model.prior.classes, self.model.stats.classes, len(self.classes))
-        for block, seen in zip(self.schema.blocks, self.model.stats.blocks, strict=True):
-            check_levels(block)
-            check_stats(block, seen, len(self.classes))
+        check_die(self.prior.classes, len(self.shard.classes))
+
+
+def check_shard(shard: Shard) -> None:
+    """Raise for a shard that could not be read again."""
+    check_classes(shard.classes)
+    check_labels(shard.stats.classes, len(shard.classes))
+    for block, seen in zip(shard.schema.blocks, shard.stats.blocks, strict=True):
+        check_levels(block)
+        check_stats(block, seen, len(shard.classes))
 
 
 def check_classes(classes: Array) -> None:
@@ -61,18 +68,24 @@ def check_temper(temper: Any) -> None:
         raise ValueError(f"the temper {temper!r:.50} is not positive and finite")
 
 
-def check_die(die: Any, stats: DirichletStats, classes: int) -> None:
-    """Raise for a die of the classes, or counts of labels, that are not those of so many classes."""
+def check_labels(stats: DirichletStats, classes: int) -> None:
+    """Raise for counts of labels that are not those of so many classes."""
+    if stats.counts.shape != (classes,):
+        raise ValueError(f"there are not counts of {classes} labels")
+    _check_numbers(stats, "labels")
+
+
+def check_die(die: Any, classes: int) -> None:
+    """Raise for what is no die of so many classes."""
     if not isinstance(die, (Dirichlet, KnownDie)):
         raise ValueError("the die of the classes is neither learnt nor given")
-    for array in (getattr(die, "concentration", None), getattr(die, "probability", None), stats.counts):
+    for array in (getattr(die, "concentration", None), getattr(die, "probability", None)):
         if array is not None and array.shape != (classes,):
             raise ValueError(f"the die of the classes does not have {classes} sides")
     if isinstance(die, KnownDie):
         sides = die.probability
         if not (np.isfinite(sides).all() and (sides >= 0).all() and abs(sides.sum() - 1) <= SUM and die.rows > 0):
             raise ValueError("the probabilities of the classes do not add up to 1")
-    _check_numbers(stats, "labels")
 
 
 def check_levels(block: Block) -> None:

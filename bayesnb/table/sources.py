@@ -129,6 +129,11 @@ class Source:
         raw = io.BufferedReader(Counted(self._raw(), self.tell), 1 << 18)
         return cast(BinaryIO, gzip.GzipFile(fileobj=raw) if packed else raw)
 
+    @property
+    def place(self) -> Any:
+        """The name of the file that has the bytes as they are, else a stream of them."""
+        return self.open() if self.is_packed or self._kept is not None else self.path
+
     def _raw(self) -> Any:
         if self._kept is None:
             return open(self.path, "rb", buffering=0)
