@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb import kernels
-from bayesnb.table import factorize_labels
+from bayesnb.table import factorize_labels, refuse_lazy
 from bayesnb.views import EVERY, integers
 
 Array = np.ndarray
@@ -76,6 +76,7 @@ def weights(sample_weight: Any, rows: int) -> Array | None:
     """One finite, non-negative number for each row; a single number is everyone's."""
     if sample_weight is None:
         return None
+    refuse_lazy(sample_weight, "sample_weight")
     if np.ma.is_masked(sample_weight):
         raise ValueError("sample_weight has masked entries: give a row that is not to count the weight 0.")
     try:

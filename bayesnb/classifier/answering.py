@@ -5,12 +5,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayesnb import export
 from bayesnb.evaluate.leaving import Pointwise
 from bayesnb.families.base import Array, Cells
 from bayesnb.model import Rows, normalise
+from bayesnb.scale.lazy import by_partition
 from bayesnb.table import nested, open_table
 from bayesnb.uncertainty.decision import Losses, checked_abstain, decide
 
@@ -42,14 +43,22 @@ class Answering(ClassifierMixin, BaseEstimator):
         """Raise scikit-learn's error where `fit` was not called yet."""
         check_is_fitted(self)
 
+    def _check_columns(self, heading: Any) -> None:
+        """Raise scikit-learn's errors for columns that are not those of `fit`, before any row is read."""
+        self._check_fitted()
+        validate_data(self, heading, reset=False, skip_check_array=True)
+
+    @by_partition
     def predict_log_proba(self, X: Any) -> Array:
         """log p(y | x)."""
         return self._normalised(X, proba=False)
 
+    @by_partition
     def predict_proba(self, X: Any) -> Array:
         """p(y | x, D): every parameter is integrated out, in closed form or as the mean over what was sampled."""
         return self._normalised(X, proba=True)
 
+    @by_partition
     def predict(self, X: Any) -> Array:
         """The most probable label of each row."""
         joint, cells = self._joint(X)
