@@ -73,6 +73,18 @@ def encode(y: Array, classes: Array) -> Array:
 
 
 def weights(sample_weight: Any, rows: int) -> Array | None:
+    """The same, of which at least one is not zero."""
+    weight = row_weights(sample_weight, rows)
+    refuse_weightless(weight)
+    return weight
+
+
+def refuse_weightless(weight: Array | None) -> None:
+    if weight is not None and not weight.any():
+        raise ValueError("sample_weight is zero for all rows: nothing is left to learn from.")
+
+
+def row_weights(sample_weight: Any, rows: int) -> Array | None:
     """One finite, non-negative number for each row; a single number is everyone's."""
     if sample_weight is None:
         return None
@@ -96,6 +108,4 @@ def weights(sample_weight: Any, rows: int) -> Array | None:
     with np.errstate(over="ignore"):
         if np.isinf(weight.sum()):
             raise ValueError("sample_weight sums to more than a float holds; rescale it.")
-    if not weight.any():
-        raise ValueError("sample_weight is zero for all rows: nothing is left to learn from.")
     return weight

@@ -5,14 +5,16 @@ from typing import Any, NoReturn
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayesnb import export
 from bayesnb.evaluate.leaving import Pointwise
 from bayesnb.families.base import Array, Cells
 from bayesnb.model import Rows, normalise
+from bayesnb.scale import lazy
 from bayesnb.scale.lazy import by_partition
-from bayesnb.table import nested, open_table
+from bayesnb.table import is_lazy, nested, open_table
 from bayesnb.uncertainty.decision import Losses, checked_abstain, decide
 
 
@@ -67,6 +69,20 @@ class Answering(ClassifierMixin, BaseEstimator):
         if odd.any():
             self._refuse_row(int(odd.argmax()), cells)
         return self.classes_[best]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of rows, by their weights, whose most probable label is their own."""
+        if is_lazy(X):
+            return lazy.accuracy(self, X, y, sample_weight)
+        return super().score(X, y, sample_weight)
+
+    def _right(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[float, float]:
+        """The weight of rows that are labelled right, and of all."""
+        weight = np.ones(len(y)) if sample_weight is None else np.broadcast_to(sample_weight, len(y))
+        if not weight.any():
+            return 0.0, 0.0
+        right = accuracy_score(y, self.predict(X), normalize=False, sample_weight=weight)
+        return float(right), float(weight.sum())
 
     def _normalised(self, X: Any, *, proba: bool) -> Array:
         joint, cells = self._joint(X)

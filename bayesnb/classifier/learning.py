@@ -106,7 +106,7 @@ class Learner(Answering):
         shard, rows = self._observed(Lesson(table, y, weight, classes, schema))
         return self._hold(shard if before is None else before + shard, before, rows)
 
-    def _learn_lazily(self, rows: Sequence[Any], before: Shard | None, declared: Any, grow: bool) -> Self:
+    def _learn_lazily(self, rows: tuple[Any, Any, Any], before: Shard | None, declared: Any, grow: bool) -> Self:
         """The same of a lazy table, in one pass over its partitions, none of which comes here."""
         if before is None:
             self._refuse_loo()

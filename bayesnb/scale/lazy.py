@@ -79,19 +79,35 @@ def alone(model: Any) -> Any:
 
 def shard(model: Any, X: Any, y: Any, sample_weight: Any = None, declared: Any = None) -> Shard | None:
     """What the rows of all partitions say; None for no row. The model need not be fitted, and does not change."""
+    rows = together(X, y, sample_weight)
+    return tree(on_each(model._fresh(n_jobs=1), "_shard", rows, declared)).compute()
+
+
+def accuracy(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+    """The share of rows that are labelled right, by their weights."""
+    from dask import compute
+
+    model._check_columns(heading(X))
+    counts = compute(*on_each(alone(model), "_right", together(X, y, sample_weight)))
+    right, every = np.sum([(0.0, 0.0), *(own for own in counts if own is not None)], axis=0)
+    if not every:
+        raise ValueError("there is no row to score: all partitions are empty, or all weights zero.")
+    return float(right / every)
+
+
+def on_each(model: Any, method: str, rows: Sequence[Any], *more: Any) -> list[Any]:
+    """What a method of the model says of every partition, not asked yet; the model travels once."""
     from dask import delayed
 
-    rows = together(X, y, sample_weight)
-    own = delayed(model._fresh(n_jobs=1), pure=False, traverse=False)
-    see = delayed(counted, pure=False)
-    return tree([see(own, declared, number, part) for number, part in enumerate(rows)]).compute()
+    own, ask = delayed(model, pure=False, traverse=False), delayed(said, pure=False)
+    return [ask(own, method, number, part, more) for number, part in enumerate(rows)]
 
 
-def counted(model: Any, declared: Any, number: int, rows: tuple[Any, Any, Any]) -> Shard | None:
-    """What the rows of one partition say; an error names it."""
+def said(model: Any, method: str, number: int, rows: tuple[Any, Any, Any], more: Sequence[Any]) -> Any:
+    """What the method says of one partition, which errors name; None, if it is empty."""
     with naming(number):
         refuse_odd_lengths(*rows)
-        return model._shard(*rows, declared) if rows[0].shape[0] else None
+        return getattr(model, method)(*rows, *more) if rows[0].shape[0] else None
 
 
 def tree(shards: Sequence[Any]) -> Any:
