@@ -3,7 +3,7 @@
 from bayesnb.table.build import Blank, Part
 from bayesnb.table.containers import SparseTable, Table
 from bayesnb.table.files import cell_kind, open_sheet, open_stream, read_cells, read_file, read_text, split_labels
-from bayesnb.table.frames import nested, open_table
+from bayesnb.table.frames import is_lazy, nested, open_table, refuse_lazy
 from bayesnb.table.kinds import joined
 from bayesnb.table.recipes import blank_of
 from bayesnb.table.records import Reading, looks_numeric
@@ -26,6 +26,7 @@ __all__ = [
     "coded_text",
     "factorize_labels",
     "format_of_name",
+    "is_lazy",
     "is_missing",
     "joined",
     "looks_numeric",
@@ -37,6 +38,7 @@ __all__ = [
     "read_cells",
     "read_file",
     "read_text",
+    "refuse_lazy",
     "split_labels",
     "stacked",
 ]
