@@ -17,8 +17,7 @@ from bayesnb.threads import in_order, pieces
 from bayesnb.views import numbers
 
 LOG_2PI = log(2 * pi)
-EPSILON = float(np.finfo(float).eps)
-SUMMED = 8  # roundings that a sum of squares carries, in EPSILON of it
+ROUNDED = 8 * float(np.finfo(float).eps)
 
 
 class Moments(NamedTuple):
@@ -115,16 +114,19 @@ class GaussianStats(Stats):
 
             mean that stays = a - d k / (n - k)        ssd that stays = ssd - ssd of those - n d**2 k / (n - k)
 
-        A mean is rounded to a part EPSILON of itself, and the ssd's terms are added up with some such errors each.
+        A mean is rounded to a part ROUNDED of its size and of the rows' spread, an ssd to one of itself, as often as
+        batches that are added up need.
         """
-        gap = part.mean - self.mean
-        rounded = EPSILON * (np.abs(self.mean) + np.abs(part.mean))
+        gap, size = part.mean - self.mean, self._size() + part._size()
         changed = (part.count > 0) & (rest.count > 0) & (self.ssd > 0)
         with np.errstate(over="ignore"):
             step = np.where(changed, ratio(part.count, rest.count), 0.0)
-            square = 2 * np.abs(gap) * rounded + rounded**2 + 4 * EPSILON * gap**2
-            summed = np.where(changed, SUMMED * EPSILON * (self.ssd + part.ssd), 0.0)
-            return Slip(step * (rounded + EPSILON * np.abs(gap)), summed + self.count * step * square)
+            summed = np.where(changed, ROUNDED * (self.ssd + part.ssd), 0.0)
+            square = (2 * np.abs(gap) + ROUNDED * size) * ROUNDED * size
+            return Slip(step * ROUNDED * size, summed + self.count * step * square)
+
+    def _size(self) -> Array:
+        return np.abs(self.mean) + np.sqrt(ratio(self.ssd, self.count))
 
     def pooled(self) -> Self:
         """All classes as one, `(c, f) -> (f,)`."""
