@@ -95,7 +95,8 @@ def united_labels(a: Array, b: Array) -> Array:
             f"labels are {' in one part and '.join(sorted(kinds))} in another: {_few(a)} and {_few(b)}. Make them one "
             "type."
         )
-    return distinct(np.concatenate([a, b]))
+    known = set(a.tolist())
+    return a if known.issuperset(b.tolist()) else distinct(np.concatenate([a, b]))
 
 
 def _kind(labels: Array) -> str:
@@ -109,10 +110,10 @@ def _few(labels: Array) -> str:
     return f"{shown}, ..." if len(labels) > 3 else shown
 
 
-def encode(y: Labels, classes: Array) -> Array:
-    """The place of each label among the classes."""
+def encode(y: Labels, classes: Array, advice: str = "Declare all of them as `classes`.") -> Array:
+    """The place of each label among the classes; an error with advice for labels that are not there."""
     if isinstance(y, Named):
-        return _encode(y, classes)
+        return _encode(y, classes, advice)
     if y.dtype.kind in "iu" and classes.dtype.kind in "iu" and y.dtype != np.uint64:
         least, most = int(classes[0]), int(classes[-1])
         if most - least < MOST_CANDIDATES:
@@ -120,16 +121,15 @@ def encode(y: Labels, classes: Array) -> Array:
             table[classes.astype(np.int64) - least] = np.arange(len(classes))
             if kernels.rows.look_up(integers(y, EVERY), least, table, codes) < 0:
                 return codes
-    return _encode(Named.of(y), classes)
+    return _encode(Named.of(y), classes, advice)
 
 
-def _encode(y: Named, classes: Array) -> Array:
+def _encode(y: Named, classes: Array, advice: str) -> Array:
     places = {label: place for place, label in enumerate(classes.tolist())}
     unknown = [label for label in y.occurring.tolist() if label not in places]
     if unknown:
         raise ValueError(
-            f"y contains labels {sorted(unknown)} that are not among the classes {classes.tolist()}; "
-            "declare all of them as `classes`."
+            f"y contains labels {sorted(unknown)} that are not among the classes {classes.tolist()}. {advice}"
         )
     return np.array([places.get(label, -1) for label in y.values.tolist()], np.int64)[y.codes]
 
