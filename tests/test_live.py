@@ -1,0 +1,465 @@
+"""A model that learns while it answers: no reader sees half a change, and no kill loses a row or learns one twice."""
+
+import copy
+import json
+import pickle
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Barrier, Event, Thread
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from bayesnb import GaussianNB, Live, MultinomialNB, NaiveBayes, load, storage
+from bayesnb.scale import shard
+from tests.service import Service, batches
+from tests.test_storage import DATA, MODELS, REAL, Fitted, Y, alike, golden, same_state
+
+pytestmark = pytest.mark.filterwarnings("ignore::bayesnb.UnseenLevelWarning", "ignore::bayesnb.DrawnWarning")
+LINES, ROWS = 40, 5
+
+
+@pytest.fixture(autouse=True)
+def threads_take_turns_often() -> Iterator[None]:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(before)
+
+
+def at_once(*works: Callable[[], Any]) -> None:
+    """Each on a thread of its own, all starting together; the first error is raised."""
+    barrier, errors = Barrier(len(works)), []
+
+    def run(work: Callable[[], Any]) -> None:
+        barrier.wait()
+        try:
+            work()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [Thread(target=run, args=(work,), daemon=True) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+
+
+def batch(number: int, rows: int = ROWS) -> tuple[pd.DataFrame, list[str]]:
+    """Rows of a stream in which levels and classes appear that were not there before."""
+    rng = np.random.default_rng(number)
+    frame = pd.DataFrame(
+        {
+            "size": rng.normal(number, 3.0, rows),
+            "colour": rng.choice([f"c{k}" for k in range(2 + number // 4)], rows),
+            "seen": rng.random(rows) < 0.3,
+            "rate": rng.random(rows),
+        }
+    )
+    return frame, [f"k{k}" for k in rng.integers(0, 2 + number // 10, rows)]
+
+
+def stream(folder: Path, lines: int = LINES, rows: int = ROWS) -> Path:
+    path = folder / "stream.jsonl"
+    with path.open("w") as file:
+        for number in range(lines):
+            frame, labels = batch(number, rows)
+            file.write(json.dumps({"rows": frame.to_dict("records"), "labels": labels}) + "\n")
+    return path
+
+
+# ---- one object, many threads
+
+
+def test_no_answer_is_of_half_a_change() -> None:
+    """Every answer is, to the last bit, that of a model that learnt some beginning of the stream, one by one."""
+    questions = pd.concat([batch(number)[0].head(1) for number in (0, 15, 35)], ignore_index=True)
+    live, given, done = Live(NaiveBayes(), at=0), [], Event()
+    live.learn(*batch(0), grow_classes=True, at=1)
+
+    def write() -> None:
+        try:
+            for number in range(1, LINES):
+                live.learn(*batch(number), grow_classes=True, at=number + 1)
+                heard = len(given)
+                while len(given) < heard + 2:
+                    time.sleep(0)
+        finally:
+            done.set()
+
+    def ask() -> None:
+        own = []
+        while not done.is_set():
+            model, at = live.now
+            answer = model.predict_proba(questions), model.classes_, model.predict_interval(questions, 0.9)
+            own.append((at, *answer))
+            given.append(at)
+        seen.append(own)
+
+    seen: list[list[tuple[Any, ...]]] = []
+    at_once(write, ask, ask, ask)
+    expected, model = {}, NaiveBayes()
+    for number in range(LINES):
+        model.partial_fit(*batch(number), grow_classes=True)
+        expected[number + 1] = model.predict_proba(questions), model.classes_, model.predict_interval(questions, 0.9)
+    for own in seen:
+        places = [at for at, *_ in own]
+        assert places == sorted(places)
+        for at, proba, classes, interval in own:
+            assert alike(proba, expected[at][0])
+            assert alike(classes, expected[at][1])
+            assert interval.identical(expected[at][2])
+    assert len({at for own in seen for at, *_ in own}) > LINES / 3
+
+
+def test_changes_of_several_threads_are_all_there() -> None:
+    counts = np.random.default_rng(1).integers(0, 9, (4, 20, 3, 5))
+    live = Live(MultinomialNB(classes=[0, 1, 2]))
+
+    def write(own: np.ndarray) -> None:
+        for part in own:
+            live.learn(part, [0, 1, 2])
+
+    at_once(*(lambda own=own: write(own) for own in counts))
+    every = MultinomialNB().fit(counts.reshape(-1, 5), np.tile([0, 1, 2], 80))
+    assert alike(live.model.stats_.blocks[0].counts, every.stats_.blocks[0].counts)
+
+
+def test_nobody_waits_for_a_change() -> None:
+    live, begun, go_on = Live(GaussianNB().fit(REAL, Y), at=1), Event(), Event()
+
+    def slow(model: Any) -> Any:
+        begun.set()
+        assert go_on.wait(20)
+        return model.partial_fit(REAL, Y)
+
+    writer = Thread(target=live.update, args=(slow, 2), daemon=True)
+    writer.start()
+    assert begun.wait(20)
+    assert live.at == 1
+    same_state(live.model, GaussianNB().fit(REAL, Y))
+    go_on.set()
+    writer.join()
+    assert live.at == 2
+    same_state(live.model, GaussianNB().fit(REAL, Y).partial_fit(REAL, Y))
+
+
+def questions_of(fitted: Fitted) -> dict[str, Callable[[Any], Any]]:
+    X, y = fitted.X, fitted.labels
+    few = X[:3]
+    return {
+        "predict_proba": lambda model: model.predict_proba(X),
+        "predict": lambda model: model.predict(X),
+        "interval": lambda model: model.predict_interval(few, 0.9),
+        "fixed": lambda model: model.predict_interval(few, 0.9, rows="fixed", method="draws", draws=20, rng=1),
+        "uncertainty": lambda model: model.uncertainty(few),
+        "explain": lambda model: model.explain(X),
+        "loo": lambda model: model.loo(X, y, sample_weight=fitted.weight).elpd_i,
+        "evidence": lambda model: model.log_evidence_by_feature(),
+        "sample": lambda model: model.sample(4, rng=1)[1],
+        "density": lambda model: model.log_density(X),
+    }
+
+
+ASKED = [fitted for fitted in MODELS if fitted.name != "tempered by loo"]
+
+
+@pytest.mark.parametrize("fitted", ASKED, ids=lambda fitted: fitted.name)
+def test_many_threads_get_the_answers_that_one_gets(fitted: Fitted) -> None:
+    """Of a model that nobody asked before, so that all that it derives is derived by several threads at once."""
+    questions, model = questions_of(fitted), fitted.fit()
+    alone = {name: asked(question, copy.deepcopy(model)) for name, question in questions.items()}
+    for turn in range(3):
+        cold = copy.deepcopy(model)
+        order = np.random.default_rng(turn).permutation(list(questions)).tolist()
+
+        def ask(first: int, cold: Any = cold, order: list[str] = order) -> None:
+            for name in order[first:] + order[:first]:
+                assert alike(asked(questions[name], cold), alone[name]), name
+
+        at_once(*(lambda first=first: ask(first) for first in (0, 0, 3, 6)))
+
+
+def asked(question: Callable[[Any], Any], model: Any) -> Any:
+    """The answer as arrays, or why there is none."""
+    try:
+        found = question(model)
+    except ValueError as error:
+        return str(error)
+    if hasattr(found, "data_vars"):
+        return {name: own.values for name, own in found.variables.items()}
+    return found.values if hasattr(found, "variable") else found
+
+
+def test_a_model_that_settles_no_distribution_tells_every_thread_so() -> None:
+    for _ in range(40):
+        model = GaussianNB(estimate="mle").fit([[1.0] * 50, [1.0] * 50, [2.0] * 50], ["a", "a", "b"])
+        told = []
+
+        def ask(model: Any = model, told: list[str] = told) -> None:
+            with pytest.raises(ValueError, match="the data do not settle a distribution"):
+                model.predict_proba(np.ones((1, 50)))
+            told.append("so")
+
+        at_once(ask, ask, ask, ask)
+        assert len(told) == 4
+
+
+def test_a_model_can_be_copied_and_pickled_while_it_answers() -> None:
+    fitted = next(fitted for fitted in MODELS if fitted.name == "codes")
+    for _ in range(15):
+        model, over = fitted.fit(), Event()
+
+        def ask(model: Any = model, over: Event = over) -> None:
+            for name in ("predict_proba", "uncertainty", "explain"):
+                getattr(model, name)(fitted.X)
+            _ = model.log_evidence_
+            over.set()
+
+        def send(model: Any = model, over: Event = over) -> None:
+            while True:
+                last = over.is_set()
+                same_state(model, pickle.loads(pickle.dumps(model)))
+                same_state(model, copy.deepcopy(model))
+                if last:
+                    return
+
+        at_once(ask, ask, send)
+
+
+def test_what_a_model_derives_is_not_pickled() -> None:
+    for fitted in ASKED:
+        model = fitted.fit()
+        before = pickle.dumps(model)
+        for question in questions_of(fitted).values():
+            asked(question, model)
+        assert len(pickle.dumps(model)) == len(before), fitted.name
+        pickle.loads(pickle.dumps(model.model_.posterior))
+
+
+@pytest.mark.parametrize("fitted", MODELS, ids=lambda fitted: fitted.name)
+def test_what_a_copy_learns_the_original_does_not(fitted: Fitted) -> None:
+    model = fitted.fit()
+    before, twin = pickle.dumps(model), fitted.fit()
+    for change in ("partial_fit", "fit"):
+        other = copy.copy(model)
+        getattr(other, change)(fitted.X[::-1], fitted.labels[::-1], sample_weight=fitted.weight)
+        assert other.model_ is not model.model_
+        assert pickle.dumps(model) == before
+        same_state(model, twin)
+
+
+# ---- one object
+
+
+def test_a_change_that_fails_changes_nothing() -> None:
+    live = Live(GaussianNB().fit(REAL, Y), at={"part": 1})
+    before = pickle.dumps(live.model)
+
+    def half(model: Any) -> Any:
+        model.partial_fit(REAL, Y).set_params(n_jobs=1)
+        raise RuntimeError("the other half")
+
+    with pytest.raises(ValueError, match="not among the classes"):
+        live.learn(REAL, Y + 1, at={"part": 2})
+    with pytest.raises(RuntimeError, match="the other half"):
+        live.update(half, at={"part": 2})
+    for odd in (lambda model: None, lambda model: GaussianNB, lambda model: model.predict(REAL)):
+        with pytest.raises(TypeError, match="the function that changes a model has to return it: expected"):
+            live.update(odd, at={"part": 2})
+    assert pickle.dumps(live.model) == before
+    assert live.at == {"part": 1}
+    live.learn(REAL, Y, at={"part": 2})  # the turn was given back
+    assert live.at == {"part": 2}
+
+
+def test_what_is_done_to_a_model_that_was_given_or_taken_does_not_reach_it() -> None:
+    given, at = GaussianNB().fit(REAL, Y), {0: 17}
+    live = Live(given, at)
+    before = pickle.dumps(live.model)
+    given.partial_fit(REAL, Y)
+    live.model.set_params(estimate="mle").fit(REAL[:6], Y[:6])
+    at[0] = 18
+    live.at[0] = 19
+    assert pickle.dumps(live.model) == before
+    assert live.now.at == {0: 17}
+    live.learn(REAL, Y, at=at)
+    at[0] = 20
+    assert live.at == {0: 18}
+
+
+def test_a_position_stays_where_none_is_said() -> None:
+    live = Live(GaussianNB(classes=[0, 1, 2]), at=3)
+    live.learn(REAL, Y, sample_weight=Y + 1.0)
+    assert live.at == 3
+    live.update(lambda model: model.partial_fit(REAL, Y), at=0)
+    assert live.at == 0
+    once = GaussianNB().fit(REAL, Y, sample_weight=Y + 1.0).partial_fit(REAL, Y)
+    same_state(live.model.set_params(classes=None), once)
+
+
+def test_it_holds_an_estimator_of_ours_fitted_or_not(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match=r"expected an estimator of bayesnb such as NaiveBayes\(\), got 'model.bnb'"):
+        Live("model.bnb")
+    live = Live(GaussianNB(classes=[0, 1, 2]))
+    assert live.at is None
+    with pytest.raises(NotFittedError):
+        live.model.predict(REAL)
+    with pytest.raises(NotFittedError):
+        live.save(tmp_path / "live.bnb")
+    assert not list(tmp_path.iterdir())
+
+
+# ---- files
+
+
+POSITIONS = [0, -1, 2**63, "2026-11-22T03:31", {"topic": {0: 17, 1: 2**40}}, ("a.jsonl", 17), [1.5, None, True]]
+
+
+@pytest.mark.parametrize("at", POSITIONS, ids=repr)
+def test_a_position_of_any_kind_is_saved_with_the_model(at: Any, tmp_path: Path) -> None:
+    live, path = Live(GaussianNB().fit(REAL, Y), at), tmp_path / "live.bnb"
+    live.save(path)
+    again = Live.open(path)
+    assert alike(again.at, at)
+    same_state(again.model, live.model)
+    same_state(load(path), live.model)
+    again.save(tmp_path / "again.bnb")
+    assert path.read_bytes() == (tmp_path / "again.bnb").read_bytes()
+
+
+def test_a_position_that_is_no_plain_value_cannot_be_saved_and_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "live.bnb"
+    Live(GaussianNB().fit(REAL, Y), 1).save(path)
+    with pytest.raises(ValueError, match=r"the note\['at'\]: Timestamp.* cannot be saved"):
+        Live(GaussianNB().fit(REAL, Y), pd.Timestamp("2026-11-22")).save(path)
+    assert Live.open(path).at == 1
+
+
+def test_a_file_of_a_model_is_opened_at_no_position(tmp_path: Path) -> None:
+    assert Live.open(DATA / "model-1.0.bnb").at is None
+    live = Live.open(DATA / "model-1.1.bnb")
+    assert live.at == {"stream.jsonl": 17}
+    assert alike(live.model.classes_, golden()[0].classes_)
+    live.model.save(tmp_path / "model.bnb")
+    assert Live.open(tmp_path / "model.bnb").at is None
+    storage.write_shard(shard(GaussianNB(), REAL, Y), tmp_path / "shard.bnb")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="holds a shard, not a model"):
+        Live.open(tmp_path / "shard.bnb")
+
+
+def test_every_file_that_is_written_while_it_learns_is_of_one_moment(tmp_path: Path) -> None:
+    live, path, done, found = Live(GaussianNB(), at=0), tmp_path / "live.bnb", Event(), []
+    live.learn(REAL[:1], Y[:1], grow_classes=True, at=1)
+    live.save(path)
+
+    def write() -> None:
+        for number in range(1, 300):
+            live.learn(REAL[:1], [number % 7], grow_classes=True, at=number + 1)
+        done.set()
+
+    def save() -> None:
+        while not done.is_set():
+            live.save(path)
+
+    def read() -> None:
+        while not done.is_set():
+            again = Live.open(path)
+            found.append((again.at, again.model.stats_.classes.counts.sum(), len(again.model.classes_)))
+
+    at_once(write, save, save, read)
+    assert all(rows == at and classes == min(at, 7) for at, rows, classes in found)
+    assert [at for at, *_ in found] == sorted(at for at, *_ in found)
+    assert len({at for at, *_ in found}) > 3
+
+
+# ---- the service
+
+
+def learnt_alone(path: Path, keep: float = 1.0) -> Any:
+    """The stream's model, by a loop without any of this."""
+    model = NaiveBayes({"rate": None}, class_prior=0.5)
+    for number, (rows, labels, _) in enumerate(batches(path, 0)):
+        if number and keep < 1:
+            model = model.decay(keep)
+        model.partial_fit(rows, labels, grow_classes=True)
+    return model
+
+
+def served(path: Path, model: Path, every: int) -> subprocess.Popen:
+    command = [sys.executable, "-m", "tests.service", path, model, "--every", str(every), "--readers", "1"]
+    return subprocess.Popen(
+        list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=DATA.parent.parent
+    )
+
+
+def killed_and_restarted(folder: Path, kills: int, every: int, seed: int) -> None:
+    path, model, rng, starts = stream(folder, 60), folder / "model.bnb", np.random.default_rng(seed), []
+    for _ in range(kills):
+        with served(path, model, every) as child:
+            assert child.stdout is not None
+            for _ in range(int(rng.integers(1, 8))):
+                starts.append(int(child.stdout.readline()))
+            time.sleep(rng.random() * 0.01)
+            child.kill()
+        assert child.returncode == -9
+        assert not model.exists() or Live.open(model).at < path.stat().st_size
+    with served(path, model, every) as child:
+        _, talk = child.communicate(timeout=60)
+    assert child.returncode == 0, talk
+    assert Live.open(model).at == path.stat().st_size
+    same_state(load(model), learnt_alone(path))
+    left = {each.name for each in folder.iterdir()} - {"stream.jsonl", "model.bnb"}
+    assert all(name.startswith(".model.bnb.") and name.endswith(".part") for name in left)
+
+
+def test_a_service_that_is_killed_again_and_again_learns_every_row_once(tmp_path: Path) -> None:
+    killed_and_restarted(tmp_path, kills=2, every=1, seed=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("every", [1, 3, 10])
+def test_a_service_that_is_killed_very_often_learns_every_row_once(every: int, tmp_path: Path) -> None:
+    killed_and_restarted(tmp_path, kills=7, every=every, seed=every)
+
+
+def test_a_service_answers_while_it_learns(tmp_path: Path) -> None:
+    path = stream(tmp_path)
+    service, given = Service.started(path, tmp_path / "model.bnb", every=7), []
+    rows, labels, first = next(batches(path, 0))
+    service.live.update(lambda model: service.learn(model, rows, labels), at=first)
+
+    def ask() -> None:
+        while not service.over.is_set():
+            given.append(service.answer(rows.head(2)))
+
+    at_once(service.consume, ask, ask)
+    same_state(service.live.model, learnt_alone(path))
+    assert Live.open(tmp_path / "model.bnb").at == path.stat().st_size
+    ends = {end for _, _, end in batches(path, 0)}
+    assert {at for at, _ in given} <= ends
+    assert len({at for at, _ in given}) > 3
+    for _, found in given:
+        np.testing.assert_allclose(found.probability.sum("class"), 1, rtol=1e-9)
+        assert (found.lower <= found.upper).all()
+
+
+def test_a_batch_that_is_not_written_to_its_end_is_read_later(tmp_path: Path) -> None:
+    path = stream(tmp_path, 4)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-9])
+    service = Service.started(path, tmp_path / "model.bnb")
+    service.consume()
+    assert service.live.at == whole.rindex(b"\n", 0, -1) + 1
+    path.write_bytes(whole)
+    again = Service.started(path, tmp_path / "model.bnb")
+    again.consume()
+    same_state(again.live.model, learnt_alone(path))
