@@ -11,7 +11,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Thread
@@ -55,15 +55,14 @@ class Service:
             model = model.decay(self.keep)
         return model.partial_fit(rows, labels, grow_classes=True)
 
-    def consume(self, say: Any = None) -> None:
+    def consume(self, say: Callable[[int], Any] = lambda end: None) -> None:
         """Learn what there is, and write it down every so often; decay, rows and position are one change."""
         try:
             for number, (rows, labels, end) in enumerate(batches(self.stream, self.live.at), 1):
                 self.live.update(lambda model: self.learn(model, rows, labels), at=end)  # noqa: B023
                 if number % self.every == 0:
                     self.live.save(self.path)
-                if say is not None:
-                    print(end, file=say, flush=True)
+                say(end)
             self.live.save(self.path)
         finally:
             self.over.set()
@@ -72,6 +71,11 @@ class Service:
         """How probable each class is, how sure that is, and after how much of the stream."""
         model, at = self.live.now
         return at, model.predict_interval(rows, ci_prob=0.9)
+
+
+def consuming(stream: Path, path: Path, every: int, said: Any) -> None:
+    """A process of its own, which sends how far it is."""
+    Service.started(stream, path, every=every).consume(said.send)
 
 
 def asked(service: Service, questions: pd.DataFrame, seconds: list[float], seed: int) -> None:
@@ -104,11 +108,11 @@ def main(said: list[str]) -> None:
     for reader in readers:
         reader.start()
     start = time.perf_counter()
-    service.consume(sys.stdout)
+    service.consume(lambda end: print(end, flush=True))
     spent = time.perf_counter() - start
     for reader in readers:
         reader.join()
-    every = np.concatenate([np.asarray(own) for own in seconds]) * 1e3
+    every = np.array([1e3 * own for each in seconds for own in each])
     told_ms = np.quantile(every, [0.5, 0.99, 1]).round(1).tolist() if every.size else []
     print(f"{spent:.2f} s of learning, {every.size} answers, ms (median, 99 %, most): {told_ms}", file=sys.stderr)
 
