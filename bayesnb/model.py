@@ -14,8 +14,9 @@ from typing import Any, Self
 import numpy as np
 
 from bayesnb import kernels
-from bayesnb.families.base import SLACK, Array, Belief, Cells, Density, Stats
+from bayesnb.families.base import Array, Belief, Cells, Density, Stats
 from bayesnb.families.dirichlet import Dirichlet, DirichletDensity, DirichletStats
+from bayesnb.families.forgetting import SLACK
 from bayesnb.families.known import KnownDie
 from bayesnb.families.record import fields_alone
 from bayesnb.families.weight import Weight, one_hot
@@ -64,6 +65,13 @@ class ProductStats:
 
     def __sub__(self, other: Self) -> Self:
         return self + -1 * other
+
+    def remains(self, part: Self, whole: bool) -> Self:
+        """What stays once the rows behind `part` have left."""
+        most = self.classes.counts
+        pairs = zip(self.blocks, part.blocks, strict=True)
+        blocks = tuple(own.remains(its, most, whole) for own, its in pairs)
+        return type(self)(self.classes.remains(part.classes, most, whole), blocks)
 
     def covers(self, part: Self) -> bool:
         """Whether the rows behind `part` can be among those behind these."""

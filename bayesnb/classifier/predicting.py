@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from bayesnb.classifier.learning import Learner
+from bayesnb.classifier.revising import Reviser
 from bayesnb.families.base import Array, Cells
 from bayesnb.model import Joint
 from bayesnb.table import Table
@@ -17,7 +17,7 @@ ADVICE = {
 }
 
 
-class Predictor(Learner):
+class Predictor(Reviser):
     """Predictions of one model: every parameter integrated out, or plugged in."""
 
     def predict_joint_log_proba(self, X: Any) -> Array:

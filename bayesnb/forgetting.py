@@ -1,0 +1,82 @@
+"""What stays of a shard once rows that it has learnt have left: its stats less theirs.
+
+Rows that were never learnt are noticed where something would fall below zero, or where what stays is of no rows that
+there can be.
+"""
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+from bayesnb.families.base import Array, Stats
+from bayesnb.families.forgetting import slack
+from bayesnb.model import ProductStats
+from bayesnb.schema import Block
+from bayesnb.shards import Shard
+
+ADVICE = (
+    "So these rows are not among those that were learnt, or no more. Give rows with the labels and weights with which "
+    "they were learnt. Nothing was forgotten."
+)
+
+
+def without(shard: Shard, gone: Shard) -> Shard:
+    """What stays once some rows have left, which know the shard's classes and levels; an error if they cannot."""
+    whole = shard.whole and gone.whole
+    check_labels(shard, gone, whole)
+    rest = shard.stats.remains(gone.stats, whole)
+    for b in range(len(rest.blocks)):
+        check_block(shard, gone, rest, b)
+    return Shard(shard.classes, shard.schema, rest, whole)
+
+
+def check_labels(shard: Shard, gone: Shard, whole: bool) -> None:
+    """Raise if more rows of a class would leave than it has."""
+    own, its = shard.stats.classes, gone.stats.classes
+    odd = own.faults(its, np.zeros(len(own), bool), whole)[:, 0]
+    if odd.any():
+        c = int(odd.argmax())
+        raise ValueError(
+            f"class {shard.classes.tolist()[c]!r}: {its.counts[c]:.12g} rows, by weight, would go, and it has "
+            f"{own.counts[c]:.12g}. {ADVICE}"
+        )
+
+
+def check_block(shard: Shard, gone: Shard, rest: ProductStats, b: int) -> None:
+    """Raise for the first column of a block whose cells cannot leave it."""
+    whole, stay = shard.whole and gone.whole, rest.classes.counts
+    block, own, its = shard.schema.blocks[b], shard.stats.blocks[b], gone.stats.blocks[b]
+    odd, cells = own.faults(its, stay == 0, whole), rest.blocks[b].cells
+    if odd.any():
+        c, k = (int(place) for place in np.argwhere(odd)[0])
+        name, what = told(block, own, its, c, k)
+    elif cells is not None and (crowded := _crowded(cells, stay, shard.stats.classes.counts, whole)).any():
+        c, f = (int(place) for place in np.argwhere(crowded)[0])
+        name, what = block.names[f], f"{cells[c, f]:.12g} cells would stay, of {stay[c]:.12g} rows"
+    else:
+        return
+    raise ValueError(f"column {name!r}, class {shard.classes.tolist()[c]!r}: {what}. {ADVICE}")
+
+
+def _crowded(cells: Array, stay: Array, counts: Array, whole: bool) -> Array:
+    """Where more cells would stay than rows, `(c, f)`."""
+    return cells > (stay + slack(counts, whole))[:, None]
+
+
+def told(block: Block, own: Stats, its: Stats, c: int, k: int) -> tuple[Hashable, str]:
+    """Whose entry of some stats cannot be taken back, and why."""
+    name, what = block.names[k], ""
+    if block.levels:
+        column = int(own.columns[k])  # type: ignore[attr-defined]
+        name, levels, at = block.names[column], block.levels[column], k - int(own.starts[column])  # type: ignore[attr-defined]
+        what = f" of level {levels[at]!r}" if at < len(levels) else " of levels that are not declared"
+    for field in own.counted_fields:
+        before, part = (float(_flat(getattr(stats, field))[c, k]) for stats in (own, its))
+        if part > before:
+            return name, f"{part:.12g} {field}{what} would go, of {before:.12g}"
+    return name, f"what would stay{what} is of no rows that there can be"
+
+
+def _flat(array: Any) -> Array:
+    return array.reshape(len(array), -1)
