@@ -52,7 +52,7 @@ class Service:
     def learn(self, model: Any, rows: pd.DataFrame, labels: list[Any]) -> Any:
         """One batch more; levels and classes may be new."""
         if self.keep < 1 and hasattr(model, "model_"):
-            model = model.decay(self.keep)
+            model.decay(self.keep)
         return model.partial_fit(rows, labels, grow_classes=True)
 
     def consume(self, say: Callable[[int], Any] = lambda end: None) -> None:
@@ -73,9 +73,9 @@ class Service:
         return at, model.predict_interval(rows, ci_prob=0.9)
 
 
-def consuming(stream: Path, path: Path, every: int, said: Any) -> None:
+def consuming(stream: Path, path: Path, said: Any, **how: Any) -> None:
     """A process of its own, which sends how far it is."""
-    Service.started(stream, path, every=every).consume(said.send)
+    Service.started(stream, path, **how).consume(said.send)
 
 
 def asked(service: Service, questions: pd.DataFrame, seconds: list[float], seed: int) -> None:

@@ -394,12 +394,15 @@ def test_every_file_that_is_written_while_it_learns_is_of_one_moment(tmp_path: P
 # ---- the service
 
 
-def learnt_alone(path: Path, keep: float = 1.0) -> Any:
+KEEP = 0.97
+
+
+def learnt_alone(path: Path) -> Any:
     """The stream's model, by a loop without any of this."""
     model = NaiveBayes({"rate": None}, class_prior=0.5)
     for number, (rows, labels, _) in enumerate(batches(path, 0)):
-        if number and keep < 1:
-            model = model.decay(keep)
+        if number:
+            model.decay(KEEP)
         model.partial_fit(rows, labels, grow_classes=True)
     return model
 
@@ -415,9 +418,10 @@ def forks() -> Any:
 def killed_and_restarted(folder: Path, forks: Any, kills: int, every: int, seed: int) -> list[int]:
     """How far the file was whenever the service was killed, until it was let go on to the end."""
     path, model, rng, known = stream(folder, 60), folder / "model.bnb", np.random.default_rng(seed), [0]
+    how = {"every": every, "keep": KEEP}
     for kill in range(kills + 1):
         heard, said = forks.Pipe(duplex=False)
-        child = forks.Process(target=consuming, args=(path, model, every, said), daemon=True)
+        child = forks.Process(target=consuming, args=(path, model, said), kwargs=how, daemon=True)
         child.start()
         said.close()
         if kill < kills:
@@ -449,7 +453,7 @@ def test_a_service_that_is_killed_very_often_learns_every_row_once(every: int, t
 @pytest.mark.slow
 def test_the_example_runs_as_it_says_and_goes_on_where_it_was_killed(tmp_path: Path) -> None:
     path, model = stream(tmp_path, 200), tmp_path / "model.bnb"
-    command = [sys.executable, "-m", "tests.service", str(path), str(model), "--every", "3", "--readers", "2"]
+    command = [sys.executable, "-m", "tests.service", str(path), str(model), "--every", "3", "--keep", str(KEEP)]
     asked: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "cwd": DATA.parent.parent}
     with subprocess.Popen(command, **asked) as child:
         assert child.stdout is not None
@@ -466,7 +470,7 @@ def test_the_example_runs_as_it_says_and_goes_on_where_it_was_killed(tmp_path: P
 
 def test_a_service_answers_while_it_learns(tmp_path: Path) -> None:
     path = stream(tmp_path)
-    service, given = Service.started(path, tmp_path / "model.bnb", every=7), []
+    service, given = Service.started(path, tmp_path / "model.bnb", every=7, keep=KEEP), []
     rows, labels, first = next(batches(path, 0))
     service.live.update(lambda model: service.learn(model, rows, labels), at=first)
 
@@ -489,10 +493,10 @@ def test_a_batch_that_is_not_written_to_its_end_is_read_later(tmp_path: Path) ->
     path = stream(tmp_path, 4)
     whole = path.read_bytes()
     path.write_bytes(whole[:-9])
-    service = Service.started(path, tmp_path / "model.bnb")
+    service = Service.started(path, tmp_path / "model.bnb", keep=KEEP)
     service.consume()
     assert service.live.at == whole.rindex(b"\n", 0, -1) + 1
     path.write_bytes(whole)
-    again = Service.started(path, tmp_path / "model.bnb")
+    again = Service.started(path, tmp_path / "model.bnb", keep=KEEP)
     again.consume()
     same_state(again.live.model, learnt_alone(path))
