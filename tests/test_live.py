@@ -391,6 +391,29 @@ def test_every_file_that_is_written_while_it_learns_is_of_one_moment(tmp_path: P
     assert len({at for at, *_ in found}) > 3
 
 
+def test_an_older_moment_never_replaces_a_newer_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    live, path = Live(GaussianNB().fit(REAL, Y), at=1), tmp_path / "live.bnb"
+    begun, go_on, write = Event(), Event(), storage.write
+
+    def slow(saved: Any, path: Any) -> None:
+        if saved.note["at"] == 1:
+            begun.set()
+            go_on.wait(20)
+        write(saved, path)
+
+    monkeypatch.setattr(storage, "write", slow)
+    first, second = (Thread(target=live.save, args=(path,), daemon=True) for _ in range(2))
+    first.start()
+    assert begun.wait(20)
+    live.learn(REAL, Y, at=2)
+    second.start()
+    second.join(0.1)
+    go_on.set()
+    first.join()
+    second.join()
+    assert Live.open(path).at == 2
+
+
 # ---- the service
 
 
