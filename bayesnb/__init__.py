@@ -29,6 +29,7 @@ _HOME = {
     "dependence": "criticism.dependence",
     "relevance": "criticism.relevance",
     "load": "loading",
+    "Live": "live",
     "plot_calibration": "figures",
     "plot_confusion": "figures",
     "plot_column": "figures",
@@ -82,6 +83,7 @@ if TYPE_CHECKING:
     from bayesnb.figures import plot_uncertainty as plot_uncertainty
     from bayesnb.figures import plot_waterfall as plot_waterfall
     from bayesnb.figures import plot_words as plot_words
+    from bayesnb.live import Live as Live
     from bayesnb.loading import load as load
     from bayesnb.schema import UnseenLevelWarning as UnseenLevelWarning
     from bayesnb.uncertainty.draws import DrawnWarning as DrawnWarning

@@ -43,8 +43,13 @@ def load(path: Any) -> Classifier:
     >>> load(path).predict([[1.1]]).tolist()
     ['low']
     """
+    return opened(path)[0]
+
+
+def opened(path: Any) -> tuple[Classifier, Any]:
+    """A fitted estimator from its file, and the note that is there."""
     saved = storage.read(path)
     with storage.told(path):
         if saved.estimator not in ESTIMATORS:
             raise storage.Unreadable(f"there is no estimator {saved.estimator!r:.50}")
-        return ESTIMATORS[saved.estimator]._of_saved(saved)
+        return ESTIMATORS[saved.estimator]._of_saved(saved), saved.note

@@ -15,7 +15,7 @@ ROOMS = [
     {"cli"},
     {"report"},
     {"criticism"},
-    {"figures", "datasets"},
+    {"figures", "datasets", "live"},
     {"mcmc", "loading"},
     {"estimators"},
     {"classifier"},

@@ -41,6 +41,7 @@ from bayesnb import (
     Gamma,
     Gaussian,
     GaussianNB,
+    Live,
     Multinomial,
     MultinomialNB,
     NaiveBayes,
@@ -463,7 +464,7 @@ def test_a_file_of_any_version_still_predicts_what_it_did(version: str) -> None:
 
 
 def test_the_format_does_not_change_unless_its_version_does(tmp_path: Path) -> None:
-    golden()[0].save(tmp_path / "model.bnb")
+    Live(golden()[0], {"stream.jsonl": 17}).save(tmp_path / "model.bnb")
     said = []
     for path in (DATA / "model-1.1.bnb", tmp_path / "model.bnb"):
         with zipfile.ZipFile(path) as archive:
