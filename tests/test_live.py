@@ -327,6 +327,15 @@ def test_what_is_done_to_a_model_that_was_given_or_taken_does_not_reach_it() -> 
     assert live.at == {0: 18}
 
 
+def test_a_small_batch_of_many_classes_is_no_regression() -> None:
+    labels = [f"k{k}" for k in range(30)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        live = Live(GaussianNB())
+        live.learn(np.arange(30.0)[:, None], labels, grow_classes=True)
+    assert live.model.classes_.tolist() == sorted(labels)
+
+
 def test_a_position_stays_where_none_is_said() -> None:
     live = Live(GaussianNB(classes=[0, 1, 2]), at=3)
     live.learn(REAL, Y, sample_weight=Y + 1.0)
@@ -496,7 +505,7 @@ def test_a_service_that_is_killed_very_often_learns_every_row_once(every: int, t
 
 @pytest.mark.slow
 def test_the_example_runs_as_it_says_and_goes_on_where_it_was_killed(tmp_path: Path) -> None:
-    path, model = stream(tmp_path, 200), tmp_path / "model.bnb"
+    path, model = stream(tmp_path, 100), tmp_path / "model.bnb"
     command = [sys.executable, "-m", "tests.service", str(path), str(model), "--every", "3", "--keep", str(KEEP)]
     asked: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "cwd": DATA.parent.parent}
     with subprocess.Popen(command, **asked) as child:

@@ -55,7 +55,7 @@ def checked_labels(estimator: Any, y: Any, rows: int) -> Array:
     y = y if type(y) is np.ndarray and y.ndim == 1 else column_or_1d(np.asarray(y), warn=True)
     if len(y) != rows:
         check_consistent_length(range(rows), y)
-    if y.dtype.kind in "iub":
+    if y.dtype.kind in "iubUS":  # neither missing nor a number with a fraction
         return y
     missing = is_missing(y)
     if missing.any():
