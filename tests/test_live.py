@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Barrier, Event, Thread
