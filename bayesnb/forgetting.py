@@ -49,7 +49,7 @@ def check_block(shard: Shard, gone: Shard, rest: ProductStats, b: int) -> None:
     block, own, its = shard.schema.blocks[b], shard.stats.blocks[b], gone.stats.blocks[b]
     odd, cells = own.faults(its, stay == 0, whole), rest.blocks[b].cells
     if odd.any():
-        c, k = (int(place) for place in np.argwhere(odd)[0])
+        c, k = first_odd(own, its, odd)
         name, what = told(block, own, its, c, k)
     elif cells is not None and (crowded := _crowded(cells, stay, shard.stats.classes.counts, whole)).any():
         c, f = (int(place) for place in np.argwhere(crowded)[0])
@@ -64,13 +64,22 @@ def _crowded(cells: Array, stay: Array, counts: Array, whole: bool) -> Array:
     return cells > (stay + slack(counts, whole))[:, None]
 
 
+def first_odd(own: Stats, its: Stats, odd: Array) -> tuple[int, int]:
+    """The entry to be told of: one of which more would go than there is, if there is such a one."""
+    over = [_flat(getattr(its, field)) > _flat(getattr(own, field)) for field in own.counted_fields]
+    worst = odd & np.any(over, axis=0)
+    c, k = np.argwhere(worst if worst.any() else odd)[0]
+    return int(c), int(k)
+
+
 def told(block: Block, own: Stats, its: Stats, c: int, k: int) -> tuple[Hashable, str]:
     """Whose entry of some stats cannot be taken back, and why."""
-    name, what = block.names[k], ""
+    at, what = k, ""
     if block.levels:
-        column = int(own.columns[k])  # type: ignore[attr-defined]
-        name, levels, at = block.names[column], block.levels[column], k - int(own.starts[column])  # type: ignore[attr-defined]
-        what = f" of level {levels[at]!r}" if at < len(levels) else " of levels that are not declared"
+        at = int(own.columns[k])  # type: ignore[attr-defined]
+        levels, place = block.levels[at], k - int(own.starts[at])  # type: ignore[attr-defined]
+        what = f" of level {levels[place]!r}" if place < len(levels) else " of levels that are not declared"
+    name = block.names[at]
     for field in own.counted_fields:
         before, part = (float(_flat(getattr(stats, field))[c, k]) for stats in (own, its))
         if part > before:
