@@ -38,6 +38,8 @@ class Shard:
 
     def laid_out(self, classes: Array, schema: Schema) -> ProductStats:
         """Its stats among more classes and levels."""
+        if classes is self.classes and schema is self.schema:
+            return self.stats
         seen = [self._relevelled(b, block) for b, block in enumerate(schema.blocks)]
         if len(classes) == len(self.classes):
             return ProductStats(self.stats.classes, tuple(seen))
@@ -111,9 +113,10 @@ def alike(a: Any, b: Any) -> bool:
 
 def continued(model: Model, before: Shard, after: Shard, die: ClassDie) -> Model:
     """The model whose shard was `before`, with the stats of `after`: there its prior gets room for what is new."""
-    blocks = zip(before.schema.blocks, after.schema.blocks, model.prior.blocks, after.stats.blocks, strict=True)
-    classes = len(after.classes)
-    priors = tuple(_prior(old, block, belief, stats, classes) for old, block, belief, stats in blocks)
+    priors, classes = model.prior.blocks, len(after.classes)
+    if before.schema is not after.schema or before.classes is not after.classes:
+        blocks = zip(before.schema.blocks, after.schema.blocks, priors, after.stats.blocks, strict=True)
+        priors = tuple(_prior(old, block, belief, stats, classes) for old, block, belief, stats in blocks)
     return Model(Product(die(after.stats.classes), priors), after.stats, after.whole)
 
 
@@ -121,12 +124,11 @@ def _prior(old: Block, block: Block, belief: Belief, stats: Stats, classes: int)
     """A prior that took its scale from the first rows keeps it; one of levels is the declared one for all of them."""
     if old.levels == block.levels and len(belief) == classes:
         return belief
-    if block.levels:
-        return block.belief(stats)
     try:
-        return belief.for_classes(classes)
+        wider = belief.for_classes(classes)
     except ValueError as error:
         raise ValueError(f"column {block.names[0]!r}: {error}") from None
+    return block.belief(stats) if block.levels else wider
 
 
 def _shown(columns: Sequence[Any]) -> str:

@@ -17,8 +17,7 @@ from bayesnb.threads import in_order, pieces
 from bayesnb.views import numbers
 
 LOG_2PI = log(2 * pi)
-EPSILON = float(np.finfo(float).eps)
-SUMMED = 8  # roundings that a sum of squares carries, in EPSILON of it
+ROUNDED = 8 * float(np.finfo(float).eps)
 
 
 class Moments(NamedTuple):
@@ -90,23 +89,24 @@ class GaussianStats(Stats):
     def counted_fields(self) -> list[str]:
         return ["count", "ssd"]
 
-    def faults(self, part: Self, every: Array, whole: bool = False) -> Array:
+    def faults(self, part: Self, every: Array, rounding: float = SLACK) -> Array:
         """Nothing that stays has a spread below zero, nor a single row one at all; all rows have the mean of all."""
         rest = self - part
-        about = slack(self.count, whole)
-        none, one = np.abs(rest.count) <= about, whole & (rest.count == 1)
+        about = slack(self.count, rounding)
+        none, one = np.abs(rest.count) <= about, (rounding == 0) & (rest.count == 1)
         apart = np.abs(part.mean - self.mean) > SLACK * (np.abs(self.mean) + np.sqrt(ratio(self.ssd, self.count)))
-        least = SLACK * (self.ssd + self.count * (SLACK * self.mean) ** 2) + self.slip(part, rest).ssd
+        before = np.where(part.count > 0, ROUNDED * self.count * self._size() ** 2, 0.0)  # by rows that left earlier
+        least = SLACK * (self.ssd + self.count * (SLACK * self.mean) ** 2) + before + self.slip(part, rest).ssd
         wide = np.abs(rest.ssd) > least
         odd = (rest.count < -about) | (every[:, None] & ~none) | (wide & (rest.ssd < 0))
         return odd | ((none | one) & wide) | (none & apart)
 
-    def remains(self, part: Self, most: Array, whole: bool = False) -> Self:
+    def remains(self, part: Self, rounding: float) -> Self:
         """A spread that may be rounding only is none; where all rows had one value, those that stay have it."""
         rest = self - part
-        count, still = left_of(self.count, rest.count, most, whole), self.ssd == 0
+        count, still = left_of(self.count, rest.count, rounding), self.ssd == 0
         none = count == 0
-        same = none | still | (whole & (count == 1)) | (rest.ssd <= self.slip(part, rest).ssd)
+        same = none | still | ((rounding == 0) & (count == 1)) | (rest.ssd <= self.slip(part, rest).ssd)
         mean = np.where(none, 0.0, np.where(still, self.mean, rest.mean))
         return type(self)(count, mean, np.where(same, 0.0, rest.ssd))
 
@@ -115,16 +115,19 @@ class GaussianStats(Stats):
 
             mean that stays = a - d k / (n - k)        ssd that stays = ssd - ssd of those - n d**2 k / (n - k)
 
-        A mean is rounded to a part EPSILON of itself, and the ssd's terms are added up with some such errors each.
+        A mean is rounded to a part ROUNDED of its size and of the rows' spread, an ssd to one of itself, as often as
+        batches that are added up need.
         """
-        gap = part.mean - self.mean
-        rounded = EPSILON * (np.abs(self.mean) + np.abs(part.mean))
+        gap, size = part.mean - self.mean, self._size() + part._size()
         changed = (part.count > 0) & (rest.count > 0) & (self.ssd > 0)
         with np.errstate(over="ignore"):
             step = np.where(changed, ratio(part.count, rest.count), 0.0)
-            square = 2 * np.abs(gap) * rounded + rounded**2 + 4 * EPSILON * gap**2
-            summed = np.where(changed, SUMMED * EPSILON * (self.ssd + part.ssd), 0.0)
-            return Slip(step * (rounded + EPSILON * np.abs(gap)), summed + self.count * step * square)
+            summed = np.where(changed, ROUNDED * (self.ssd + part.ssd), 0.0)
+            square = (2 * np.abs(gap) + ROUNDED * size) * ROUNDED * size
+            return Slip(step * ROUNDED * size, summed + self.count * step * square)
+
+    def _size(self) -> Array:
+        return np.abs(self.mean) + np.sqrt(np.maximum(ratio(self.ssd, self.count), 0.0))
 
     def pooled(self) -> Self:
         """All classes as one, `(c, f) -> (f,)`."""
