@@ -121,6 +121,7 @@ class Answering(ClassifierMixin, BaseEstimator):
         ['well', 'well']
         """
         self._check_fitted()
+        index = open_table(X).index
         losses, cost = Losses.of(nested(loss), self.classes_.tolist()), checked_abstain(abstain)
         made = decide(self.predict_proba(X), losses.loss, cost)
-        return export.datasets.decisions(open_table(X).index, losses.actions, made, cost)
+        return export.datasets.decisions(index, losses.actions, made, cost)

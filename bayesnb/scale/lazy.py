@@ -22,6 +22,10 @@ from bayesnb.table import is_lazy
 
 Array = np.ndarray
 FAN_IN = 8
+ADVICE = (
+    "Take X, y and sample_weight from one dataframe, so that they are cut alike, or of arrays with unknown chunks "
+    "call compute_chunk_sizes()."
+)
 
 
 def by_partition[Method: Callable[..., Any]](method: Method) -> Method:
@@ -133,6 +137,8 @@ def naming(number: int) -> Iterator[None]:
 def together(X: Any, y: Any, sample_weight: Any) -> list[Any]:
     """Every partition's rows, labels and weights, which are not there yet; what they are made of is made once."""
     X = checked(X)
+    if y is None:
+        raise ValueError("y is None: to be learnt from, or scored, every row needs its label.")
     parts = (X, beside(X, y, "y"), beside(X, sample_weight, "sample_weight"))
     lazy = [own for own in parts if is_lazy(own)]
     if all(map(is_array, lazy)):
@@ -168,16 +174,15 @@ def only(chunk: Any) -> Any:
 
 def checked(X: Any) -> Any:
     """A dataframe, or an array of which every chunk has all columns; an error for other collections."""
-    if is_frame(X):
-        return X
-    if not is_array(X):
+    if not (is_array(X) or is_frame(X)):
         raise TypeError(
             f"X is a {type(X).__name__}, and of Dask's collections only arrays and dataframes have rows and columns. "
             "Make it one (of xarray: X.data), or give X.compute()."
         )
     if X.ndim != 2:
-        raise ValueError(f"Expected 2D array, got {X.ndim}D array instead: X.reshape(-1, 1) if it is one feature.")
-    return X.rechunk({1: -1}) if len(X.chunks[1]) > 1 else X
+        advice = "X.reshape(-1, 1)" if is_array(X) else "X.to_frame()"
+        raise ValueError(f"Expected 2D array, got {X.ndim}D array instead: {advice} if it is one feature.")
+    return X.rechunk({1: -1}) if is_array(X) and len(X.chunks[1]) > 1 else X
 
 
 def beside(X: Any, own: Any, name: str) -> Any:
@@ -197,8 +202,7 @@ def beside(X: Any, own: Any, name: str) -> Any:
     if partitions(own) != partitions(X):
         raise ValueError(
             f"X has {partitions(X)} partitions and {name} {partitions(own)}, whose lengths are not all known, so it "
-            f"cannot be said which rows go together. Make both of one dataframe, or give arrays with known chunks: "
-            "X.to_dask_array(lengths=True), or X.compute_chunk_sizes() of an array."
+            f"cannot be said which rows go together. {ADVICE}"
         )
     return own
 
@@ -210,7 +214,7 @@ def split(own: Array, rows: Sequence[int] | None, name: str) -> Any:
     if rows is None:
         raise ValueError(
             f"{name} is in memory, and how long the partitions of X are is not known, so {name} cannot be cut as they "
-            f"are. Give it from the dataframe that X is from, or give X.to_dask_array(lengths=True)."
+            f"are. {ADVICE}"
         )
     if len(own) != sum(rows):
         raise ValueError(f"X has {sum(rows)} rows, and {name} {len(own)}.")
