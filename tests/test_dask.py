@@ -487,6 +487,10 @@ def misfits() -> dict[str, tuple[Callable[[], tuple[Any, ...]], str]]:
             (X, da.from_array(np.column_stack([y, y]), chunks=(60, 1))),
             "y should be a 1d array",
         ),
+        "two columns of labels in unknown chunks": (
+            (unknown, da.from_array(np.column_stack([y, y]), chunks=(100, 1))[X[:, 3] > -1e9]),
+            "y should be a 1d array",
+        ),
         "a missing label": (
             (X, np.where(np.arange(ROWS) == 205, None, y)),
             "partition 2.*labels are missing, first at row 5",
@@ -525,7 +529,7 @@ def test_what_does_not_go_together_is_told_and_the_model_stays_as_it_was(what: s
     assert model.__dict__ == before
 
 
-@pytest.mark.parametrize("what", ["bag", "delayed", "several columns of labels"])
+@pytest.mark.parametrize("what", ["bag", "delayed", "labels or weights"])
 def test_other_collections_of_dask_are_refused(what: str) -> None:
     y = da.from_array(labels(), chunks=100)
     wrong = {"bag": db.from_sequence([1, 2]), "delayed": dask.delayed(numbers)()}
@@ -533,8 +537,11 @@ def test_other_collections_of_dask_are_refused(what: str) -> None:
         with pytest.raises(TypeError, match="only arrays and dataframes"):
             GaussianNB().fit(wrong[what], y)
     else:
+        X = da.from_array(numbers(), chunks=(100, 4))
         with pytest.raises(TypeError, match="y is a Bag"):
-            GaussianNB().fit(da.from_array(numbers(), chunks=(100, 4)), db.from_sequence([1, 2]))
+            GaussianNB().fit(X, db.from_sequence([1, 2]))
+        with pytest.raises(TypeError, match=r"sample_weight is .*: give an array or a series"):
+            GaussianNB().fit(X, y, da.ones(ROWS).sum())
 
 
 def test_labels_and_weights_are_lazy_only_beside_lazy_rows() -> None:
