@@ -10,7 +10,6 @@ lost on the way changes a digit. The workers are the cores: each of them counts 
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from copy import copy
 from functools import partial, wraps
 from itertools import batched
 from typing import Any
@@ -43,7 +42,7 @@ def answers(model: Any, X: Any, method: str) -> Any:
     X = checked(X)
     model._check_columns(heading(X))
     none = nothing(model, method)
-    own = delayed(alone(model), pure=False, traverse=False)
+    own = delayed(model._on_one_thread(), pure=False, traverse=False)
     if is_frame(X):
         return X.map_partitions(answered_frame, own, method, meta=none, align_dataframes=False)
     chunks = (X.chunks[0], *((size,) for size in none.shape[1:]))
@@ -72,13 +71,6 @@ def nothing(model: Any, method: str) -> Array:
     return model.classes_[:0] if method == "predict" else np.empty((0, len(model.classes_)))
 
 
-def alone(model: Any) -> Any:
-    """A copy of the estimator that counts on one thread, and stays as it is when the other learns more."""
-    own = copy(model)
-    own.n_jobs = 1
-    return own
-
-
 def shard(model: Any, X: Any, y: Any, sample_weight: Any = None, declared: Any = None) -> Shard | None:
     """What the rows of all partitions say; None for no row. The model need not be fitted, and does not change."""
     rows = together(X, y, sample_weight)
@@ -90,7 +82,7 @@ def accuracy(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
     from dask import compute
 
     model._check_columns(heading(X))
-    counts = compute(*on_each(alone(model), "_right", together(X, y, sample_weight)))
+    counts = compute(*on_each(model._on_one_thread(), "_right", together(X, y, sample_weight)))
     right, every = np.sum([(0.0, 0.0), *(own for own in counts if own is not None)], axis=0)
     if not every:
         raise ValueError("there is no row to score: all partitions are empty, or all weights zero.")

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayesnb.evaluate.leaving import Pointwise
-from bayesnb.scale.lazy import FAN_IN, alone, levels, on_each, planned, said
+from bayesnb.scale.lazy import FAN_IN, levels, on_each, planned, said
 from bayesnb.scale.partitions import heading, together
 from bayesnb.shards import added
 
@@ -30,7 +30,7 @@ def lazy_loo(model: Any, rows: tuple[Any, Any, Any], target: str) -> tuple[Array
     """The rows' names, their scores, and which have none for want of rows that are not there."""
     model._check_columns(heading(rows[0]))
     model._way(target)
-    own, every = alone(model), together(*rows)
+    own, every = model._on_one_thread(), together(*rows)
     parts, seen = scored(own, every, target)
     if seen is None:
         raise ValueError("there is no row to score: all partitions are empty.")
