@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb import kernels
-from bayesnb.table import factorize_labels
+from bayesnb.table import factorize_labels, refuse_lazy
 from bayesnb.views import EVERY, integers
 
 Array = np.ndarray
@@ -73,9 +73,22 @@ def encode(y: Array, classes: Array, advice: str = "Declare all of them as `clas
 
 
 def weights(sample_weight: Any, rows: int) -> Array | None:
+    """The same, of which at least one is not zero."""
+    weight = row_weights(sample_weight, rows)
+    refuse_weightless(weight)
+    return weight
+
+
+def refuse_weightless(weight: Array | None) -> None:
+    if weight is not None and not weight.any():
+        raise ValueError("sample_weight is zero for all rows: nothing is left to learn from.")
+
+
+def row_weights(sample_weight: Any, rows: int) -> Array | None:
     """One finite, non-negative number for each row; a single number is everyone's."""
     if sample_weight is None:
         return None
+    refuse_lazy(sample_weight, "sample_weight")
     if np.ma.is_masked(sample_weight):
         raise ValueError("sample_weight has masked entries: give a row that is not to count the weight 0.")
     try:
@@ -95,6 +108,4 @@ def weights(sample_weight: Any, rows: int) -> Array | None:
     with np.errstate(over="ignore"):
         if np.isinf(weight.sum()):
             raise ValueError("sample_weight sums to more than a float holds; rescale it.")
-    if not weight.any():
-        raise ValueError("sample_weight is zero for all rows: nothing is left to learn from.")
     return weight

@@ -7,7 +7,7 @@ and the number of threads changes no digit.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -33,6 +33,7 @@ class Rows:
     cells: Sequence[Cells]
     codes: Array
     weight: Array | None = None
+    elsewhere: "ProductStats | None" = None  # what was learnt from other rows, which are not here
 
     def where(self, keep: Array) -> Self:
         """Some of the rows."""
@@ -40,7 +41,7 @@ class Rows:
             return self
         weight = None if self.weight is None else self.weight[keep]
         places = np.flatnonzero(keep)
-        return type(self)(self.observers, [x[places] for x in self.cells], self.codes[keep], weight)
+        return replace(self, cells=[x[places] for x in self.cells], codes=self.codes[keep], weight=weight)
 
     @property
     def counts(self) -> Array:

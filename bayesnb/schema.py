@@ -120,6 +120,11 @@ class Block:
         """The block with the levels of both."""
         return self.with_levels(tuple(map(united_levels, self.names, self.levels, other.levels)))
 
+    def beginning(self, known: Self) -> Self:
+        """The block with the levels of another in their places, and its own others after them."""
+        pairs = zip(known.levels, self.levels, strict=True)
+        return self.with_levels(tuple(old + tuple(new for new in own if new not in set(old)) for old, own in pairs))
+
     def with_levels(self, levels: tuple[Levels, ...]) -> Self:
         """The block with these levels; itself, where they are its own."""
         return self if levels == self.levels else replace(self, levels=levels)

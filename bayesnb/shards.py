@@ -7,7 +7,7 @@ at once; where one part's are the beginning of the other's, as declared levels a
 """
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -35,6 +35,16 @@ class Shard:
         classes, schema = united_labels(self.classes, other.classes), united(self.schema, other.schema)
         stats = self.laid_out(classes, schema) + other.laid_out(classes, schema)
         return type(self)(classes, schema, stats, self.whole and other.whole)
+
+    def among(self, classes: Array) -> Self:
+        """It, of more classes."""
+        return replace(self, classes=classes, stats=self.laid_out(classes, self.schema))
+
+    def followed_by(self, later: Self) -> Self:
+        """The sum in which levels that are known keep their places, and those that `later` adds come after them."""
+        blocks = zip(self.schema.blocks, united(self.schema, later.schema).blocks, strict=True)
+        grown = later.schema.with_blocks([every.beginning(own) for own, every in blocks])
+        return self + replace(later, schema=grown, stats=later.laid_out(later.classes, grown))
 
     def laid_out(self, classes: Array, schema: Schema) -> ProductStats:
         """Its stats among more classes and levels."""

@@ -1,17 +1,21 @@
 """What answers: labels, probabilities and decisions, all from one number for each row and class."""
 
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from copy import copy
+from typing import Any, NoReturn, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.metrics import accuracy_score
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayesnb import export
 from bayesnb.evaluate.leaving import Pointwise
 from bayesnb.families.base import Array, Cells
 from bayesnb.model import Rows, normalise
-from bayesnb.table import nested, open_table
+from bayesnb.scale import lazy
+from bayesnb.scale.lazy import by_partition
+from bayesnb.table import is_lazy, nested, open_table
 from bayesnb.uncertainty.decision import Losses, checked_abstain, decide
 
 
@@ -42,14 +46,28 @@ class Answering(ClassifierMixin, BaseEstimator):
         """Raise scikit-learn's error where `fit` was not called yet."""
         check_is_fitted(self)
 
+    def _on_one_thread(self) -> Self:
+        """A copy for one worker of many, which stays as it is when this one learns more."""
+        own = copy(self)
+        own.n_jobs = 1
+        return own
+
+    def _check_columns(self, heading: Any) -> None:
+        """Raise scikit-learn's errors for columns that are not those of `fit`, before any row is read."""
+        self._check_fitted()
+        validate_data(self, heading, reset=False, skip_check_array=True)
+
+    @by_partition
     def predict_log_proba(self, X: Any) -> Array:
         """log p(y | x)."""
         return self._normalised(X, proba=False)
 
+    @by_partition
     def predict_proba(self, X: Any) -> Array:
         """p(y | x, D): every parameter is integrated out, in closed form or as the mean over what was sampled."""
         return self._normalised(X, proba=True)
 
+    @by_partition
     def predict(self, X: Any) -> Array:
         """The most probable label of each row."""
         joint, cells = self._joint(X)
@@ -58,6 +76,20 @@ class Answering(ClassifierMixin, BaseEstimator):
         if odd.any():
             self._refuse_row(int(odd.argmax()), cells)
         return self.classes_[best]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of rows, by their weights, whose most probable label is their own."""
+        if is_lazy(X):
+            return lazy.accuracy(self, X, y, sample_weight)
+        return super().score(X, y, sample_weight)
+
+    def _right(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[float, float]:
+        """The weight of rows that are labelled right, and of all."""
+        weight = np.ones(len(y)) if sample_weight is None else np.broadcast_to(sample_weight, len(y))
+        if not weight.any():
+            return 0.0, 0.0
+        right = accuracy_score(y, self.predict(X), normalize=False, sample_weight=weight)
+        return float(right), float(weight.sum())
 
     def _normalised(self, X: Any, *, proba: bool) -> Array:
         joint, cells = self._joint(X)
@@ -96,6 +128,7 @@ class Answering(ClassifierMixin, BaseEstimator):
         ['well', 'well']
         """
         self._check_fitted()
+        index = open_table(X).index
         losses, cost = Losses.of(nested(loss), self.classes_.tolist()), checked_abstain(abstain)
         made = decide(self.predict_proba(X), losses.loss, cost)
-        return export.datasets.decisions(open_table(X).index, losses.actions, made, cost)
+        return export.datasets.decisions(index, losses.actions, made, cost)

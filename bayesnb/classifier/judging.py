@@ -1,5 +1,6 @@
 """What says how well an estimator predicts rows that it has not seen: exact, without a refit."""
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -9,10 +10,12 @@ from bayesnb import export
 from bayesnb.classifier.doubting import Doubter
 from bayesnb.classifier.labelled import checked_labels
 from bayesnb.evaluate.folds import assigned, k_fold
-from bayesnb.evaluate.leaving import Pointwise, Way, are_there, leave_one_out, own_entries, tell_undefined
+from bayesnb.evaluate.leaving import Pointwise, Way, are_there, leave_one_out, own_entries, stuck, tell_undefined
 from bayesnb.families.base import Array, Rng
-from bayesnb.labels import encode, weights
-from bayesnb.model import Rows, observe
+from bayesnb.labels import encode, refuse_weightless, row_weights, weights
+from bayesnb.model import ProductStats, Rows, observe
+from bayesnb.scale.lazy_loo import Part, lazy_loo
+from bayesnb.table import Table, is_lazy
 
 TARGETS = ("label", "joint")
 NEVER = "Give rows that the model has learnt from, or an estimator that is not fitted."
@@ -27,6 +30,7 @@ class Judged(Doubter):
         Parameters
         ----------
         X, y, sample_weight : the rows that were learnt, or some of them, with their labels and weights
+            Dask's are scored where they are, and only the scores come here.
         target : {"label", "joint"}
             "label": log p(y_i | x_i, all other rows), by which classifiers are compared. "joint": log p(x_i, y_i | all
             other rows), which the evidence is made of; no temper enters it.
@@ -53,6 +57,11 @@ class Judged(Doubter):
         >>> round(found.elpd, 3), round(found.se, 3), found.elpd_i.values.round(2).tolist()
         (-0.709, 0.086, [-0.08, -0.11, -0.16, -0.16, -0.11, -0.08])
         """
+        if is_lazy(X):
+            index, found, odd = lazy_loo(self, (X, y, sample_weight), target)
+            refuse_stuck(odd)
+            tell_undefined(found.score)
+            return export.elpd.elpd(found, index)
         index, rows = self._learnt_rows(X, y, sample_weight)
         return export.elpd.elpd(self._left_out(rows, target), index)
 
@@ -98,13 +107,20 @@ class Judged(Doubter):
     def _joint_left_out(self, rows: Rows, target: str = "label") -> Array:
         """log p(x, y | all rows but this one), `(r, c)`; NaN where the others leave no distribution."""
         joint = leave_one_out(self.model_, rows, self._way(target), n_jobs=self.n_jobs)
-        odd = np.isnan(joint[np.arange(len(joint)), rows.codes]) & ~are_there(self.model_, rows)[rows.codes]
-        if odd.any():
-            raise ValueError(
-                f"row {odd.argmax()} cannot be taken back from its class by arithmetic: it carries so much of it that "
-                "too little would stay. The class's other rows must be counted again: give all rows that were learnt."
-            )
+        refuse_stuck(stuck(self.model_, rows, joint))
         return joint
+
+    def _part_left_out(
+        self, X: Any, y: Any, sample_weight: Any, target: str, elsewhere: ProductStats | None = None
+    ) -> tuple[Part, ProductStats]:
+        """The scores of `loo` of some of the rows, and what these said: `elsewhere` is what all others did."""
+        table, rows, seen = self._observed_again(X, y, sample_weight)
+        rows = replace(rows, elsewhere=elsewhere)
+        joint = leave_one_out(self.model_, rows, self._way(target), n_jobs=self.n_jobs)
+        fitted = self._reader().log_joint(rows.cells, self._way(target).power, self.n_jobs)
+        score, own = (own_entries(of, rows.codes, target) for of in (joint, fitted))
+        names = None if table.unnamed else table.index
+        return Part(names, Pointwise(score, own, rows.weight), stuck(self.model_, rows, joint)), seen
 
     def _held_out(self, rows: Rows, joint: Array, target: str) -> Pointwise:
         """Scores of rows that were held out, beside those of the model that has seen them."""
@@ -137,16 +153,38 @@ class Judged(Doubter):
 
     def _learnt_rows(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Array, Rows]:
         """Rows that were learnt from, and their names; an error for any others."""
+        table, rows, _ = self._observed_again(X, y, sample_weight)
+        refuse_weightless(rows.weight)
+        return table.index, rows
+
+    def _said_again(self, X: Any, y: Any, sample_weight: Any) -> ProductStats:
+        """What rows that were learnt from say."""
+        return self._observed_again(X, y, sample_weight)[2]
+
+    def _observed_again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Rows, ProductStats]:
+        """Rows that were learnt from, and what they say."""
         table, cells = self._read(X)
-        labels, weight = checked_labels(self, y, table.rows), weights(sample_weight, table.rows)
+        labels, weight = checked_labels(self, y, table.rows), row_weights(sample_weight, table.rows)
         self._reader()  # an error, where what predicts is no distribution
         rows = Rows(self.schema_.observers, cells, encode(labels, self.classes_, NEVER), weight)
         seen = observe(rows.where(rows.counts > 0), len(self.classes_), self.n_jobs)
         self.schema_.check_stats(cells, seen)
         self.schema_.tell_unseen(cells)
+        self._check_covers(seen)
+        return table, rows, seen
+
+    def _check_covers(self, seen: ProductStats) -> None:
         if not self.stats_.covers(seen):
             raise ValueError(
                 "these rows are not among those that the model has learnt from, so they cannot be left out of it. "
                 "Give the rows, labels and sample_weight that it was fitted on, or an estimator that is not fitted."
             )
-        return table.index, rows
+
+
+def refuse_stuck(odd: Array) -> None:
+    """Raise for rows that cannot be left out by what is there."""
+    if odd.any():
+        raise ValueError(
+            f"row {odd.argmax()} cannot be taken back from its class by arithmetic: it carries so much of it that "
+            "too little would stay. The class's other rows must be counted again: give all rows that were learnt."
+        )

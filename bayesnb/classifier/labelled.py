@@ -12,7 +12,7 @@ from bayesnb.families.base import Array
 from bayesnb.labels import distinct, united_labels
 from bayesnb.schema import Schema
 from bayesnb.shards import Shard
-from bayesnb.table import Table, is_missing
+from bayesnb.table import Table, is_missing, refuse_lazy
 
 DECLARE = "Declare all of them as `classes`."
 GROW = "Fit with all of them declared as `classes`, or let partial_fit add them: grow_classes=True."
@@ -50,6 +50,7 @@ def checked_labels(estimator: Any, y: Any, rows: int) -> Array:
     """One label for each row, none missing."""
     if y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
+    refuse_lazy(y, "y")
     if np.ma.is_masked(y):
         raise ValueError("Input y contains NaN: some labels are masked, missing. Drop those rows.")
     y = y if type(y) is np.ndarray and y.ndim == 1 else column_or_1d(np.asarray(y), warn=True)

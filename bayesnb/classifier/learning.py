@@ -21,9 +21,10 @@ from bayesnb.families.family import Family
 from bayesnb.labels import encode, weights
 from bayesnb.model import Model, Rows, observe
 from bayesnb.priors import ClassDie, class_die
+from bayesnb.scale import lazy, partitions
 from bayesnb.schema import Schema
 from bayesnb.shards import Shard, continued
-from bayesnb.table import Table, open_table
+from bayesnb.table import Table, is_lazy, open_table
 
 ESTIMATES = ("predictive", "mean", "map", "mle")
 
@@ -86,6 +87,8 @@ class Learner(Answering):
         self, X: Any, y: Any, sample_weight: Any, before: Shard | None, declared: Any, grow: bool = False
     ) -> Self:
         self._check_arguments()
+        if is_lazy(X):
+            return self._learn_lazily((X, y, sample_weight), before, declared, grow)
         table = self._open(X, reset=before is None)
         table, y, weight = self._counting(table, y, sample_weight)
         classes = known_classes(y, before, declared, grow)
@@ -93,6 +96,18 @@ class Learner(Answering):
         shard, rows = self._observe(Lesson(table, y, weight, classes, schema, GROW if before else DECLARE))
         schema.tell_unseen(rows.cells)
         return self._hold(shard if before is None else before + shard, before, rows)
+
+    def _learn_lazily(self, rows: tuple[Any, Any, Any], before: Shard | None, declared: Any, grow: bool) -> Self:
+        """The same of a lazy table, in one pass over its partitions, none of which comes here."""
+        if before is None:
+            self._refuse_loo()
+        else:
+            self._check_columns(partitions.heading(rows[0]))
+        known = None if grow else declared if before is None else before.classes
+        shard = lazy.shard(self._fresh(classes=None) if grow else self, *rows, known)
+        if shard is None:
+            raise ValueError("there is no row to learn from: all partitions are empty, or all weights zero.")
+        return self._adopt(shard.among(known_classes(shard.classes, before, declared, grow)), more=before is not None)
 
     @property
     def _seen(self) -> Shard:
@@ -102,6 +117,8 @@ class Learner(Answering):
     def _shard(self, X: Any, y: Any, sample_weight: Any = None, declared: Any = None) -> Shard | None:
         """What some rows say, which are learnt later, with those of other shards; None for no row. Nothing changes."""
         self._check_arguments()
+        if is_lazy(X):
+            return lazy.shard(self, X, y, sample_weight, declared)
         if not np.shape(X)[0] or (sample_weight is not None and not np.any(sample_weight)):
             return None
         table, y, weight = self._counting(open_table(X, self.n_jobs), y, sample_weight)
@@ -116,13 +133,17 @@ class Learner(Answering):
             self._check_arguments()
             before = self._seen if more else None
             if before is None:
-                if self.temper == "loo":
-                    raise ValueError(
-                        "temper='loo' scores every row with all others known, so it needs the rows at once. Find it on "
-                        "some of them, fit(some rows).temper_, and give that number as temper."
-                    )
+                self._refuse_loo()
                 name_features(self, shard.schema.columns)
-            return self._hold(shard if before is None else before + shard, before, None)
+            return self._hold(shard if before is None else before.followed_by(shard), before, None)
+
+    def _refuse_loo(self) -> None:
+        """Raise where the exponent is to be found by rows that are not there at once."""
+        if self.temper == "loo":
+            raise ValueError(
+                "temper='loo' scores every row with all others known, so it needs the rows at once. Find it on some of "
+                "them, fit(some rows).temper_, and give that number as temper."
+            )
 
     def _schema(self, table: Table) -> Schema:
         return Schema.learn(table, self._families(), self.average_features)

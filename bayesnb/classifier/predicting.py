@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from bayesnb.classifier.revising import Reviser
 from bayesnb.families.base import Array, Cells
 from bayesnb.model import Joint
+from bayesnb.scale.lazy import by_partition
 from bayesnb.table import Table
 
 ADVICE = {
@@ -20,6 +21,7 @@ ADVICE = {
 class Predictor(Reviser):
     """Predictions of one model: every parameter integrated out, or plugged in."""
 
+    @by_partition
     def predict_joint_log_proba(self, X: Any) -> Array:
         """log p(x, y), one column a class: every parameter integrated out, or plugged in as `estimate` says."""
         joint, cells = self._joint(X)

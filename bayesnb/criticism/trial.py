@@ -6,6 +6,7 @@ from typing import Any
 from bayesnb.classifier import Classifier, check_estimator
 from bayesnb.families.base import Array
 from bayesnb.model import Model, Rows
+from bayesnb.table import refuse_lazy
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +33,7 @@ def checked_fitted(estimator: Any) -> Classifier:
 def trial_of(estimator: Classifier, X: Any, y: Any, sample_weight: Any = None) -> Trial:
     """An estimator that is not fitted yet learns the rows first; one that is must have learnt them."""
     check_estimator(estimator)
+    refuse_lazy(X, "X")
     fitted = estimator if hasattr(estimator, "model_") else estimator._fresh().fit(X, y, sample_weight)
     index, rows = fitted._learnt_rows(X, y, sample_weight)
     return Trial(fitted, index, rows)

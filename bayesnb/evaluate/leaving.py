@@ -134,6 +134,8 @@ def counted_again(model: Model, rows: Rows, b: int, row: int, gone: Array, way: 
     keep = np.flatnonzero((weight > 0) & (rows.codes == c if prior.apart else True))
     classes, every = len(model.stats.classes), slice(c, c + 1) if prior.apart else slice(None)
     rest = rows.observers[b](rows.cells[b][keep], one_hot(rows.codes[keep], classes, weight[keep]), 1)
+    if rows.elsewhere is not None:
+        rest = rest + rows.elsewhere.blocks[b]
     x, score = rows.cells[b][[row]], np.full(classes, np.nan)
     own = reader_of(prior[every], rest[every], way.kind)
     good = (own.proper | missing(x, prior.whole)).all(axis=1)
@@ -143,7 +145,13 @@ def counted_again(model: Model, rows: Rows, b: int, row: int, gone: Array, way: 
 
 
 def are_there(model: Model, rows: Rows) -> Array:
-    """The classes of which these are all rows that the model has learnt, `(c,)`."""
+    """The classes of which these, with what is known of others, are all rows that the model has learnt, `(c,)`."""
     learnt = model.stats.classes.counts
-    there = np.abs(np.bincount(rows.codes, rows.counts, len(learnt)) - learnt) <= SLACK * learnt
+    known = 0.0 if rows.elsewhere is None else rows.elsewhere.classes.counts
+    there = np.abs(np.bincount(rows.codes, rows.counts, len(learnt)) + known - learnt) <= SLACK * learnt
     return there if model.prior.apart else np.broadcast_to(there.all(), there.shape)
+
+
+def stuck(model: Model, rows: Rows, joint: Array) -> Array:
+    """Rows without a score of their own class for want of other rows that must be counted again, `(r,)`."""
+    return np.isnan(joint[np.arange(len(joint)), rows.codes]) & ~are_there(model, rows)[rows.codes]

@@ -28,6 +28,7 @@ from bayesnb.mcmc.scoring import Mixed, Reading
 from bayesnb.mcmc.seeing import Seer
 from bayesnb.mcmc.weights import effective, few, tell_degenerate
 from bayesnb.model import Rows
+from bayesnb.scale.lazy import by_partition
 from bayesnb.threads import blocks
 
 EXPLAINED = 200  # draws
@@ -125,6 +126,7 @@ class Sampled(Drawn):
                 setattr(self, name, getattr(estimator, name))
         return self
 
+    @by_partition
     def predict_joint_log_proba(self, X: Any) -> Array:
         """log p(x, y | D), one column a class: the log of the mean over the draws."""
         joint, cells = self._joint(X)

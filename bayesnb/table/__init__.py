@@ -3,7 +3,7 @@
 from bayesnb.table.build import Blank, Part
 from bayesnb.table.containers import SparseTable, Table
 from bayesnb.table.files import open_sheet, read_file, read_text, split_labels
-from bayesnb.table.frames import nested, open_table
+from bayesnb.table.frames import is_lazy, nested, open_table, refuse_lazy
 from bayesnb.table.recipes import blank_of
 from bayesnb.table.records import Reading, looks_numeric
 from bayesnb.table.sheets import stacked
@@ -21,6 +21,7 @@ __all__ = [
     "blank_of",
     "factorize_labels",
     "format_of_name",
+    "is_lazy",
     "is_missing",
     "looks_numeric",
     "nested",
@@ -29,6 +30,7 @@ __all__ = [
     "open_writer",
     "read_file",
     "read_text",
+    "refuse_lazy",
     "split_labels",
     "stacked",
 ]

@@ -32,9 +32,26 @@ def _table_of(x: Any) -> Table:
         return SparseTable(x)
     if nw.dependencies.is_into_dataframe(x):
         return FrameTable(x)
+    refuse_lazy(x, "X")
     if hasattr(x, "collect"):
         raise TypeError("X is a lazy frame: give X.collect().")
     return ArrayTable(x)
+
+
+def is_lazy(x: Any) -> bool:
+    """Whether it is a collection of Dask, whose rows are not there yet."""
+    kind = type(x)
+    return hasattr(kind, "__dask_graph__") and (kind.__module__.startswith("dask.") or x.__dask_graph__() is not None)
+
+
+def refuse_lazy(x: Any, name: str) -> None:
+    """Raise for a collection of Dask where rows are needed."""
+    if is_lazy(x):
+        raise TypeError(
+            f"{name} is a lazy collection of Dask. An estimator's fit, partial_fit, predict, predict_proba, "
+            "predict_log_proba, predict_joint_log_proba, score and loo, and scale.shard, take such an X as it is, with "
+            f"y and sample_weight lazy or not. Else rows are needed: give {name}.compute(), or that of some rows."
+        )
 
 
 def nested(x: Any) -> Any:
