@@ -258,7 +258,5 @@ def checked_labels(estimator: Learner, y: Any, rows: int) -> Array:
             "Drop those rows."
         )
     assert_all_finite(y, input_name="y")
-    if y.dtype.kind == "O":
-        distinct(y)
-    check_classification_targets(y)
+    check_classification_targets(distinct(y) if y.dtype.kind == "O" else y)  # which sorts what it is given
     return y

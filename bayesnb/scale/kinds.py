@@ -19,13 +19,12 @@ class Reads:
 
 
 def decide(tables: Tables, wanted: Mapping[str, Reads], said: Mapping[str, str] | None) -> dict[str, str]:
-    """What each column is read as: as someone has said, else as wanted, which all files have to agree on."""
+    """What each column is read as: as someone has said, else as wanted."""
     said = said or {}
     tables.check_there(list(said), "kinds")
     odd = [(name, kind) for name, kind in said.items() if kind not in KINDS]
     if odd:
         raise ValueError(f"kinds: column {odd[0][0]!r} cannot be {odd[0][1]!r}; it is one of {', '.join(KINDS)}.")
-    tables.check_kinds({name: own.kind for name, own in wanted.items() if name not in said})
     tables.guess({name for name, own in wanted.items() if own.guessed and name not in said})
     return {name: said.get(name, own.kind) for name, own in wanted.items()}
 

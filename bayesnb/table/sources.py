@@ -150,7 +150,8 @@ class Source:
         if there is not None and needed > there:
             raise ValueError(
                 f"{self.name}: the file has {readable_size(self.size)}, and would need about {readable_size(needed)} "
-                f"of memory, of which {readable_size(there)} are free. Take some of its rows or columns."
+                f"of memory, of which {readable_size(there)} are free. Take some of its rows or columns, or fit it in "
+                "Python some megabytes at a time: bayesnb.scale.fit_files."
             )
 
 

@@ -37,9 +37,18 @@ class TypedSheet(Sheet):
     def parts(self, kinds: Mapping[str, str], rows: int, kept: Sequence[str], skip: int = 0) -> Iterator[Batch]:
         start = skip
         for frame in self.frames(self.most(rows), list(dict.fromkeys([*kinds, *kept])), skip):
-            series = {name: self._cast(name, frame[name], kind) for name, kind in kinds.items()}
-            yield Batch(start, framed(series, len(frame)), frame[list(kept)])
+            other = {
+                name: self._cast(name, frame[name], kind) for name, kind in kinds.items() if not self._is(name, kind)
+            }
+            own = frame[list(kinds)]
+            yield Batch(start, own.assign(**other) if other else own, frame[list(kept)])
             start += len(frame)
+
+    def _is(self, name: str, kind: str) -> bool:
+        """Whether a column is of a kind already, whatever its cells are."""
+        look = self.looks[name]
+        stays = (look.kind == kind and not self.reader.missing) if kind == "text" else look.kind in ("number", "flag")
+        return stays and look.is_plain
 
     def _cast(self, name: str, series: pd.Series, kind: str) -> pd.Series:
         if name in self.refused:
