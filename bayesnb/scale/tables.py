@@ -61,8 +61,8 @@ class Tables:
         return self.sheets[0].name
 
     def is_text(self, name: str) -> bool:
-        """Whether it is by its cells that one knows what a column holds, somewhere."""
-        return name not in self.inside or any(sheet.is_text for sheet in self.sheets)
+        """Whether a column has no type anywhere."""
+        return name not in self.inside or all(sheet.is_text for sheet in self.sheets)
 
     @property
     def size(self) -> int:
@@ -117,7 +117,7 @@ class Tables:
             for sheet in self.sheets if name in self.inside else ():
                 own = sheet.looks[name].kind
                 if not sheet.is_text and own != kind and joined(own, kind) == "text":
-                    other = next(one for one in self.sheets if joined(one.looks[name].kind, own) != own)
+                    other = next(one for one in self.sheets if joined(one.looks[name].kind, own) == "text")
                     raise ValueError(
                         f"{sheet.name}: column {name!r} holds {HOLDS[own]}, and in {other.name} "
                         f"{HOLDS[other.looks[name].kind]}. Say what it is: kinds={{{name!r}: {kind!r}}}."

@@ -17,7 +17,7 @@ import pandas as pd
 
 from bayesnb.table.kinds import Look, joined, kind_of
 from bayesnb.table.sheets import MEANT, Batch, TextSheet, framed
-from bayesnb.table.typed import Telling, pyarrow
+from bayesnb.table.typed import Telling, is_of_arrow, pyarrow
 
 BLOCK = 1 << 22  # bytes that are split at once
 CODE = r"^[+-]?(?:0[0-9]|[0-9]{19,}$)"  # digits that are no number
@@ -78,7 +78,7 @@ class Splitting(Telling):
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         if isinstance(error, (EOFError, ZlibError)) or (isinstance(error, OSError) and error.errno is None):
             raise ValueError(f"{self.name}: the gzip file is damaged or cut off: {error}.") from error
-        if error is not None and kind.__module__.startswith("pyarrow") and not isinstance(error, MemoryError):
+        if is_of_arrow(error):
             raise ValueError(f"{self.name}: it cannot be read: {str(error).strip():.300}. {QUOTE}") from error
 
 

@@ -182,9 +182,15 @@ class Telling:
         return None
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if error is not None and kind.__module__.startswith("pyarrow") and not isinstance(error, MemoryError):
+        if is_of_arrow(error):
             said = str(error).strip().splitlines()
             raise ValueError(f"{self.name}: it cannot be read: {said[0] if said else kind.__name__}") from error
+
+
+def is_of_arrow(error: Any) -> bool:
+    """Whether Arrow says that a file is at fault."""
+    own = type(error).__module__.startswith("pyarrow") or (isinstance(error, OSError) and error.errno is None)
+    return own and not isinstance(error, MemoryError)
 
 
 def pyarrow(part: str = "") -> ModuleType:
