@@ -109,13 +109,17 @@ def _refuse_families(a: Schema, b: Schema) -> NoReturn:
 
 
 def alike(a: Any, b: Any) -> bool:
-    """Whether two values say the same: families, priors, arrays."""
+    """Whether two values say the same: families, priors, arrays, and what is made of those."""
     if a is b:
         return True
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return np.shape(a) == np.shape(b) and bool(np.all(np.asarray(a) == np.asarray(b)))
     if type(a) is not type(b):
         return False
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(alike(value, b[key]) for key, value in a.items())
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all(map(alike, a, b))
     if is_dataclass(a):
         return all(alike(getattr(a, field.name), getattr(b, field.name)) for field in fields(a))
     return bool(a == b)

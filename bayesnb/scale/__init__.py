@@ -23,7 +23,10 @@ Warnings are given where a partition is read, so that another process has them i
 never saw must not pass unnoticed, say `Categorical(unseen="error")`: that is an error here as there.
 """
 
+from bayesnb.scale.files import fit_files
 from bayesnb.scale.parts import dumps, fit_shards, loads, shard
+from bayesnb.scale.predicting import predict_files
 from bayesnb.shards import Shard
+from bayesnb.table import Reading
 
-__all__ = ["Shard", "dumps", "fit_shards", "loads", "shard"]
+__all__ = ["Reading", "Shard", "dumps", "fit_files", "fit_shards", "loads", "predict_files", "shard"]

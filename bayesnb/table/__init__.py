@@ -2,11 +2,12 @@
 
 from bayesnb.table.build import Blank, Part
 from bayesnb.table.containers import SparseTable, Table
-from bayesnb.table.files import open_sheet, read_file, read_text, split_labels
+from bayesnb.table.files import cell_kind, open_sheet, open_stream, read_cells, read_file, read_text, split_labels
 from bayesnb.table.frames import is_lazy, nested, open_table, refuse_lazy
+from bayesnb.table.kinds import joined
 from bayesnb.table.recipes import blank_of
 from bayesnb.table.records import Reading, looks_numeric
-from bayesnb.table.sheets import stacked
+from bayesnb.table.sheets import Sheet, stacked
 from bayesnb.table.values import factorize_labels, is_missing
 from bayesnb.table.writing import aligned, beside, format_of_name, open_writer
 
@@ -14,20 +15,25 @@ __all__ = [
     "Blank",
     "Part",
     "Reading",
+    "Sheet",
     "SparseTable",
     "Table",
     "aligned",
     "beside",
     "blank_of",
+    "cell_kind",
     "factorize_labels",
     "format_of_name",
     "is_lazy",
     "is_missing",
+    "joined",
     "looks_numeric",
     "nested",
     "open_sheet",
+    "open_stream",
     "open_table",
     "open_writer",
+    "read_cells",
     "read_file",
     "read_text",
     "refuse_lazy",

@@ -1,6 +1,6 @@
 """Tables in files, and a column of labels beside them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from io import StringIO
 from typing import Any
 
@@ -8,6 +8,8 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
+from bayesnb.table.delimited import StreamedText
+from bayesnb.table.kinds import Reader, kind_of
 from bayesnb.table.records import Reading
 from bayesnb.table.sheets import Sheet, TextSheet
 from bayesnb.table.sources import Source
@@ -30,6 +32,26 @@ def open_sheet(
         source.refuse_too_large()
     kinds: dict[str, type[Sheet]] = {"parquet": ArrowSheet, "arrow": ArrowSheet, "jsonl": JsonSheet}
     return kinds.get(source.format, TextSheet)(source, reading)
+
+
+def open_stream(path: Any, reading: Reading, tell: Callable[[int], Any], head: int) -> Sheet | None:
+    """The same of any size, read once; of text so many rows say what columns hold. None for a text of no bytes."""
+    source = Source(str(path), reading.format, tell, reading.encoding is not None)
+    if source.format == "jsonl":
+        raise ValueError(f"{source.name}: JSON lines are read as a whole only: write the table as Parquet or CSV.")
+    if source.format in ("parquet", "arrow"):
+        return ArrowSheet(source, reading)
+    return StreamedText(source, reading, head=head) if source.head else None
+
+
+def cell_kind(cells: Sequence[str]) -> str:
+    """What some cells of text look like; the empty one is missing."""
+    return kind_of([cell for cell in cells if cell])
+
+
+def read_cells(cells: Sequence[str], kind: str) -> Any:
+    """The cells as a column of this kind."""
+    return Reader(frozenset([""])).series(cells, kind)
 
 
 def read_file(path: Any, reading: Reading = PLAIN, kinds: Mapping[str, str] | None = None) -> Any:

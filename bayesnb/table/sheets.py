@@ -1,7 +1,7 @@
 """A table in a file: its columns, what they look like, and its rows, all at once or some at a time."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -31,7 +31,7 @@ class Batch:
         if self.missing is None or kind in ("csv", "tsv"):
             return self.kept
         text = self.kept.where(~self.kept.isin(self.missing), None).astype(str)
-        return text.assign(**{name: self.frame[name] for name in self.frame.columns})
+        return text.assign(**{name: self.frame[name] for name in self.frame.columns if name in self.kept})
 
     def __len__(self) -> int:
         return len(self.kept)
@@ -43,6 +43,9 @@ class Sheet(ABC):
 
     source: Source
     reading: Reading = field(default_factory=Reading)
+    use_threads: bool = True
+    guessed: Collection[str] = ()  # columns whose kind is known by the first rows, which all others are to be like
+    is_text: ClassVar[bool] = False  # whether its cells are text, which may be read as anything
     said_missing: ClassVar[tuple[str, ...]] = ()  # texts that say that a cell is missing, if the user does not
 
     @property
@@ -59,9 +62,18 @@ class Sheet(ABC):
     def looks(self) -> dict[str, Look]:
         """What each column looks like."""
 
-    @abstractmethod
     def batches(self, kinds: Mapping[str, str], rows: int = MOST_ROWS) -> Iterator[Batch]:
-        """The rows, at most so many at a time, with the columns of `kinds`, in that order."""
+        """The rows, at most so many at a time, with the columns of `kinds`, in that order; there has to be one."""
+        batches = self.parts(kinds, rows, self.columns)
+        first = next(batches, None)
+        if first is None:
+            raise ValueError(f"{self.name}: {NO_ROWS}")
+        yield first
+        yield from batches
+
+    @abstractmethod
+    def parts(self, kinds: Mapping[str, str], rows: int, kept: Sequence[str], skip: int = 0) -> Iterator[Batch]:
+        """The same of any number of rows, without the first ones, of as many as are said; some columns are kept."""
 
     @cached_property
     def reader(self) -> Reader:
@@ -80,6 +92,7 @@ class Sheet(ABC):
 class TextSheet(Sheet):
     """CSV and TSV. It is read twice: what a column holds is known only when all of it was seen."""
 
+    is_text = True
     said_missing = MISSING
 
     @cached_property
@@ -99,14 +112,14 @@ class TextSheet(Sheet):
             found = [old + new for old, new in zip(found, seen, strict=True)]
         return dict(zip(self.columns, found, strict=True))
 
-    def batches(self, kinds: Mapping[str, str], rows: int = MOST_ROWS) -> Iterator[Batch]:
+    def parts(self, kinds: Mapping[str, str], rows: int, kept: Sequence[str], skip: int = 0) -> Iterator[Batch]:
         at = {name: place for place, name in enumerate(self.columns)}
         for chunk in self.records.chunks(self.most(rows)):
-            if not chunk.lines and not chunk.start:
-                raise ValueError(f"{self.name}: {NO_ROWS}")
+            if chunk.start + len(chunk.lines) <= skip:
+                continue
             series = {name: self._series(chunk, at[name], kind) for name, kind in kinds.items()}
-            kept = pd.DataFrame(dict(zip(self.columns, chunk.columns, strict=True)), dtype=object)
-            yield Batch(chunk.start, framed(series, len(chunk.lines)), kept, self.reader.missing)
+            texts = pd.DataFrame({name: chunk.columns[at[name]] for name in kept}, dtype=object)
+            yield Batch(chunk.start, framed(series, len(chunk.lines)), texts, self.reader.missing)
 
     def _series(self, chunk: Chunk, place: int, kind: str) -> pd.Series:
         cells = chunk.columns[place]
@@ -122,7 +135,10 @@ class TextSheet(Sheet):
 
 def cast(name: str, series: pd.Series, kind: str, reader: Reader) -> pd.Series:
     """A column of a typed table as one of this kind."""
-    own, missing = kind_of_type(series), series.isna()
+    own = kind_of_type(series)
+    if kind != "text" and own in ("number", "flag"):
+        return series
+    missing = series.isna()
     if own == "text" and reader.missing:
         missing |= series.isin(reader.missing)
         series = series.where(~missing, None)
@@ -154,7 +170,7 @@ def kind_of_type(series: pd.Series) -> str:
 
 def framed(series: Mapping[str, pd.Series], rows: int) -> pd.DataFrame:
     """Columns side by side."""
-    return pd.DataFrame(dict(series), index=pd.RangeIndex(rows))
+    return pd.DataFrame(dict(series), index=pd.RangeIndex(rows), copy=False)
 
 
 def stacked(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:

@@ -129,6 +129,11 @@ class Source:
         raw = io.BufferedReader(Counted(self._raw(), self.tell), 1 << 18)
         return cast(BinaryIO, gzip.GzipFile(fileobj=raw) if packed else raw)
 
+    @property
+    def place(self) -> Any:
+        """The name of the file that has the bytes as they are, else a stream of them."""
+        return self.open() if self.is_packed or self._kept is not None else self.path
+
     def _raw(self) -> Any:
         if self._kept is None:
             return open(self.path, "rb", buffering=0)
@@ -145,7 +150,8 @@ class Source:
         if there is not None and needed > there:
             raise ValueError(
                 f"{self.name}: the file has {readable_size(self.size)}, and would need about {readable_size(needed)} "
-                f"of memory, of which {readable_size(there)} are free. Take some of its rows or columns."
+                f"of memory, of which {readable_size(there)} are free. Take some of its rows or columns, or fit it in "
+                "Python some megabytes at a time: bayesnb.scale.fit_files."
             )
 
 

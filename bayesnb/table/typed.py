@@ -5,8 +5,7 @@ Dates become levels, as text; decimals become floats; lists, records and raw byt
 
 import json
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from types import ModuleType
 from typing import Any
@@ -15,9 +14,10 @@ import pandas as pd
 
 from bayesnb.table.kinds import Look, text_of
 from bayesnb.table.records import check_names
-from bayesnb.table.sheets import MOST_ROWS, NO_ROWS, Batch, Sheet, cast, framed, kind_of_type
+from bayesnb.table.sheets import NO_ROWS, Batch, Sheet, cast, framed, kind_of_type
 
 HIDDEN = "__index_level_0__"  # an index without a name, as pandas writes it
+BUFFER = 1 << 16  # bytes of every column of a Parquet file that are read at once
 BITS = (8, 16, 32, 64)
 NULLABLE = {"bool": "boolean"} | {f"{sign}int{bits}": f"{sign.upper()}Int{bits}" for sign in ("", "u") for bits in BITS}
 
@@ -26,29 +26,29 @@ class TypedSheet(Sheet):
     """A table of which each batch has types."""
 
     @abstractmethod
-    def frames(self, rows: int) -> Iterator[pd.DataFrame]:
-        """The rows, at most so many at a time, as they are."""
+    def frames(self, rows: int, names: Sequence[str], skip: int = 0) -> Iterator[pd.DataFrame]:
+        """Some columns, at most so many rows at a time, as they are; without the first ones, of as many as are said."""
 
     @cached_property
     @abstractmethod
     def refused(self) -> dict[str, str]:
         """Columns whose cells are no plain values, and what they hold."""
 
-    @cached_property
-    def looks(self) -> dict[str, Look]:
-        empty = next(iter(self.frames(1)), None)
-        if empty is None:
-            raise ValueError(f"{self.name}: {NO_ROWS}")
-        return {name: Look(kind_of_type(empty[name]), 1, is_plain=name not in self.refused) for name in self.columns}
-
-    def batches(self, kinds: Mapping[str, str], rows: int = MOST_ROWS) -> Iterator[Batch]:
-        start = 0
-        for frame in self.frames(self.most(rows)):
-            series = {name: self._cast(name, frame[name], kind) for name, kind in kinds.items()}
-            yield Batch(start, framed(series, len(frame)), frame)
+    def parts(self, kinds: Mapping[str, str], rows: int, kept: Sequence[str], skip: int = 0) -> Iterator[Batch]:
+        start = skip
+        for frame in self.frames(self.most(rows), list(dict.fromkeys([*kinds, *kept])), skip):
+            other = {
+                name: self._cast(name, frame[name], kind) for name, kind in kinds.items() if not self._is(name, kind)
+            }
+            own = frame[list(kinds)]
+            yield Batch(start, own.assign(**other) if other else own, frame[list(kept)])
             start += len(frame)
-        if not start:
-            raise ValueError(f"{self.name}: {NO_ROWS}")
+
+    def _is(self, name: str, kind: str) -> bool:
+        """Whether a column is of a kind already, whatever its cells are."""
+        look = self.looks[name]
+        stays = (look.kind == kind and not self.reader.missing) if kind == "text" else look.kind in ("number", "flag")
+        return stays and look.is_plain
 
     def _cast(self, name: str, series: pd.Series, kind: str) -> pd.Series:
         if name in self.refused:
@@ -67,9 +67,9 @@ class ArrowSheet(TypedSheet):
             return self._opened()
 
     def _opened(self) -> Any:
-        stream = self.source.open()
         if self.source.format == "parquet":
-            return pyarrow("parquet").ParquetFile(stream)
+            return pyarrow("parquet").ParquetFile(self.source.place, buffer_size=BUFFER, pre_buffer=False)
+        stream = self.source.open()
         ipc = pyarrow("ipc")
         return ipc.open_file(stream) if self.source.head.startswith(b"ARROW1") else ipc.open_stream(stream)
 
@@ -79,8 +79,12 @@ class ArrowSheet(TypedSheet):
 
     @cached_property
     def looks(self) -> dict[str, Look]:
-        temporal = {own.name for own in self._schema if pyarrow().types.is_temporal(own.type)}
-        return {name: replace(look, dates=name in temporal) for name, look in super().looks.items()}
+        none = self._frame(self._schema.empty_table(), self.columns)
+        return {name: self._look(name, none[name]) for name in self.columns}
+
+    def _look(self, name: str, series: pd.Series) -> Look:
+        is_temporal = pyarrow().types.is_temporal(self._schema.field(name).type)
+        return Look(kind_of_type(series), 1, dates=is_temporal, is_plain=name not in self.refused)
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -97,28 +101,44 @@ class ArrowSheet(TypedSheet):
     def _told(self) -> "Telling":
         return Telling(self.name)
 
-    def _batches(self, rows: int) -> Iterator[Any]:
+    def _batches(self, rows: int, names: Sequence[str], skip: int) -> Iterator[Any]:
+        """Rows as they lie in the file, after those that are skipped."""
         file = self._opened()  # a stream is read from its beginning
         if self.source.format == "parquet":
-            yield from file.iter_batches(batch_size=rows)
+            some: Iterator[Any] = self._of_parquet(file, rows, names, skip)
         elif hasattr(file, "num_record_batches"):
-            yield from (file.get_batch(place) for place in range(file.num_record_batches))
+            some = after(skip, (file.get_batch(place) for place in range(file.num_record_batches)))
         else:
-            yield from file
+            some = after(skip, iter(file))
+        for batch in some:
+            for start in range(0, len(batch), rows):
+                yield batch.slice(start, rows)
 
-    def frames(self, rows: int) -> Iterator[pd.DataFrame]:
+    def _of_parquet(self, file: Any, rows: int, names: Sequence[str], skip: int) -> Iterator[Any]:
+        """Some columns, by groups of rows, of which those that are skipped are not read."""
+        size = self.source.size / max(file.metadata.num_rows, 1) if self.source.place == self.source.path else 0.0
+        for groups, count in stretches([file.metadata.row_group(g).num_rows for g in range(file.num_row_groups)], rows):
+            if count > skip:
+                own = file.iter_batches(rows, groups, list(names), use_threads=self.use_threads)
+                for batch in after(skip, own):
+                    yield batch
+                    self.source.tell(round(size * len(batch)))
+            skip = max(skip - count, 0)
+
+    def frames(self, rows: int, names: Sequence[str], skip: int = 0) -> Iterator[pd.DataFrame]:
         with self._told():
-            for batch in self._batches(rows):
-                for start in range(0, len(batch), rows):
-                    yield self._frame(batch.slice(start, rows))
+            for batch in self._batches(rows, names, skip):
+                yield self._frame(batch, names)
 
-    def _frame(self, batch: Any) -> pd.DataFrame:
-        pa = pyarrow()
-        columns = [self._plain(name, batch.column(batch.schema.get_field_index(name))) for name in self.columns]
-        frame = pa.table(columns, names=list(self.columns)).to_pandas(integer_object_nulls=True)
-        own = {name: str(column.type) for name, column in zip(self.columns, columns, strict=True)}
-        holes = {name: NULLABLE[own[name]] for name in self.columns if own[name] in NULLABLE}
-        return frame.astype({name: kind for name, kind in holes.items() if frame[name].dtype == object})
+    def _frame(self, batch: Any, names: Sequence[str]) -> pd.DataFrame:
+        columns = {name: self._plain(name, batch.column(batch.schema.get_field_index(name))) for name in names}
+        holes = {name: NULLABLE.get(str(own.type)) for name, own in columns.items() if own.null_count}
+        whole = {name: own for name, own in columns.items() if holes.get(name) is None}
+        frame = pyarrow().table(whole).to_pandas(split_blocks=True)
+        own = {
+            name: pd.api.types.pandas_dtype(kind).__from_arrow__(columns[name]) for name, kind in holes.items() if kind
+        }
+        return frame.assign(**own)[list(names)] if own else frame
 
     def _plain(self, name: str, column: Any) -> Any:
         """Arrow's column as one that pandas has a plain type for."""
@@ -133,6 +153,25 @@ class ArrowSheet(TypedSheet):
         return column
 
 
+def after(skip: int, batches: Iterator[Any]) -> Iterator[Any]:
+    """Batches without the first rows, of as many as are said."""
+    for batch in batches:
+        if skip < len(batch):
+            yield batch.slice(skip)
+        skip = max(skip - len(batch), 0)
+
+
+def stretches(sizes: Sequence[int], least: int) -> Iterator[tuple[list[int], int]]:
+    """Groups of rows that lie together, so many of them that they have as many rows as are said, and how many."""
+    groups: list[int] = []
+    count = 0
+    for place, size in enumerate(sizes):
+        groups, count = [*groups, place], count + size
+        if count >= least or place == len(sizes) - 1:
+            yield groups, count
+            groups, count = [], 0
+
+
 class Telling:
     """Names the file in Arrow's errors."""
 
@@ -143,9 +182,15 @@ class Telling:
         return None
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if error is not None and kind.__module__.startswith("pyarrow") and not isinstance(error, MemoryError):
+        if is_of_arrow(error):
             said = str(error).strip().splitlines()
             raise ValueError(f"{self.name}: it cannot be read: {said[0] if said else kind.__name__}") from error
+
+
+def is_of_arrow(error: Any) -> bool:
+    """Whether Arrow says that a file is at fault."""
+    own = type(error).__module__.startswith("pyarrow") or (isinstance(error, OSError) and error.errno is None)
+    return own and not isinstance(error, MemoryError)
 
 
 def pyarrow(part: str = "") -> ModuleType:
@@ -200,9 +245,9 @@ class JsonSheet(TypedSheet):
                     raise ValueError(f'{self.name}, line {line}: it is no object, such as {{"age": 3}}, one a line.')
                 yield row
 
-    def frames(self, rows: int) -> Iterator[pd.DataFrame]:
-        for start in range(0, len(self._whole), rows):
-            yield self._whole.iloc[start : start + rows].reset_index(drop=True)
+    def frames(self, rows: int, names: Sequence[str], skip: int = 0) -> Iterator[pd.DataFrame]:
+        for start in range(skip, len(self._whole), rows):
+            yield self._whole[list(names)].iloc[start : start + rows].reset_index(drop=True)
 
 
 def column(values: list[Any]) -> pd.Series:

@@ -1,0 +1,49 @@
+"""The next batch is read while the last one is counted."""
+
+from collections.abc import Iterator
+from queue import Empty, Queue
+from threading import Event, Semaphore, Thread
+from typing import Any
+
+PATIENCE = 0.1  # seconds until one looks whether the other is still there
+
+
+def ahead[Item](items: Iterator[Item]) -> Iterator[Item]:
+    """The same items in their order; while one is looked at, a thread of its own makes the next, and no more."""
+    ready: Queue[tuple[str, Any]] = Queue()
+    room, stopped = Semaphore(0), Event()
+
+    def work() -> None:
+        try:
+            for item in items:
+                ready.put(("item", item))
+                del item
+                room.acquire()
+                if stopped.is_set():
+                    return
+            ready.put(("end", None))
+        except BaseException as error:
+            ready.put(("error", error))
+
+    reader = Thread(target=work, daemon=True)
+    reader.start()
+    try:
+        while (found := _next(ready))[0] == "item":
+            room.release()
+            yield found[1]
+            del found
+        if found[0] == "error":
+            raise found[1]
+    finally:
+        stopped.set()
+        room.release()
+        reader.join()
+
+
+def _next(ready: Queue) -> tuple[str, Any]:
+    """What is ready; a signal such as Ctrl-C is heard meanwhile."""
+    while True:
+        try:
+            return ready.get(timeout=PATIENCE)
+        except Empty:
+            continue

@@ -1,0 +1,72 @@
+"""Where a long fit has come to, in a file, from which it goes on after the machine has failed."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from bayesnb.scale.unseen import Unheard
+from bayesnb.shards import Shard, alike
+from bayesnb.storage import read_shard, write_shard
+
+
+@dataclass(eq=False)
+class Checkpoint:
+    """A file that holds the shard of all rows so far, which files and which fit it is of, and the place reached."""
+
+    path: Path
+    asked: dict[str, Any]  # what has to be the same for the fit to go on
+    seconds: float
+    written: float = field(default=float("-inf"))
+
+    def resumed(self, unheard: Unheard) -> tuple[Shard | None, tuple[int, int]]:
+        """What was counted, and the file and row to go on from."""
+        if not self.path.exists():
+            return None, (0, 0)
+        total, note = read_shard(self.path)
+        self._check(note)
+        unheard.recall(note["unseen"])
+        file, row = note["place"]
+        return total, (file, row)
+
+    def _check(self, note: Any) -> None:
+        asked = note.get("asked", {}) if isinstance(note, dict) else {}
+        differ = [name for name, own in self.asked.items() if not alike(own, asked.get(name))]
+        if differ:
+            raise ValueError(
+                f"{str(self.path)!r} is the checkpoint of another fit: {self._difference(differ[0], asked)}. Go on "
+                "with what that fit had, give another name, or delete the file to begin anew."
+            )
+
+    def _difference(self, name: str, asked: dict[str, Any]) -> str:
+        if name != "files":
+            return f"`{name}` differs"
+        before, now = ({file[0]: file for file in files} for files in (asked.get("files", []), self.asked["files"]))
+        odd = [path for path in {**before, **now} if before.get(path) != now.get(path)]
+        return (
+            f"its files are others, or have changed since, {odd[0]!r} first" if odd else "its files had another order"
+        )
+
+    def keep(self, total: Shard | None, place: tuple[int, int], unheard: Unheard) -> None:
+        """Write down what was counted up to a place, if it is time to."""
+        if total is None or monotonic() - self.written < self.seconds:
+            return
+        write_shard(total, self.path, {"asked": self.asked, "place": list(place), "unseen": unheard.note})
+        self.written = monotonic()
+
+    def remove(self) -> None:
+        """It is not needed any more."""
+        self.path.unlink(missing_ok=True)
+
+
+class NoCheckpoint:
+    """A fit that begins anew each time."""
+
+    def resumed(self, unheard: Unheard) -> tuple[Shard | None, tuple[int, int]]:
+        return None, (0, 0)
+
+    def keep(self, total: Shard | None, place: tuple[int, int], unheard: Unheard) -> None:
+        """Nothing is kept."""
+
+    def remove(self) -> None:
+        """There is nothing."""

@@ -1,0 +1,120 @@
+"""Tables in files of any size: a model is fitted to them, and predicts them, some megabytes at a time."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from bayesnb.scale.ahead import ahead
+from bayesnb.scale.checkpoint import Checkpoint, NoCheckpoint
+from bayesnb.scale.fitting import UNTOLD, Asked, Lesson
+from bayesnb.scale.progress import Bar, bar
+from bayesnb.scale.tables import Batch, Tables
+from bayesnb.scale.unseen import Unheard
+from bayesnb.shards import Shard, added
+from bayesnb.table import Reading
+from bayesnb.threads import threads_of
+
+
+def fit_files(
+    model: Any,
+    paths: Any,
+    target: str,
+    *,
+    sample_weight: str | None = None,
+    columns: Sequence[str] | None = None,
+    kinds: Mapping[str, str] | None = None,
+    reading: Reading = UNTOLD,
+    batch_rows: int | None = None,
+    checkpoint: Any = None,
+    checkpoint_seconds: float = 10.0,
+    progress: bool | None = None,
+) -> Any:
+    """Fit an estimator to all rows of some files, as `fit` would on the whole table, in one pass and bounded memory.
+
+    Parameters
+    ----------
+    model : an estimator, such as NaiveBayes(); its `n_jobs` is the number of threads
+    paths : a file, a folder, a pattern such as "2026/*.parquet", or a list of those
+        Parquet, Arrow (Feather) and CSV or TSV, which may be packed by gzip. Of a folder all files with such names are
+        read, also in folders below, whose names may hold columns, `year=2026/`. All files have the same columns.
+    target : the column of labels
+    sample_weight : the column of weights, if there is one
+    columns : the columns to learn from; None: all but those two
+    kinds : {column: "number", "integer", "flag" or "text"}, where a column is not to be read as it looks
+    reading : how text is read, `scale.Reading(delimiter=..., decimal=..., encoding=..., missing=(...))`
+    batch_rows : rows that are read at once; None: as many as have some megabytes
+    checkpoint : a file that keeps what was counted so far
+        A call that finds it goes on from there, and gives the same model as one that was never interrupted, to the
+        last bit. Files, model and options have to be the same. It is removed at the end.
+    checkpoint_seconds : how often it is written, at most
+    progress : whether a bar is shown on stderr; None: if that is a terminal
+
+    Returns
+    -------
+    The estimator, fitted. If the call fails, it is as it was.
+
+    Notes
+    -----
+    Typed columns stay what they are: integers among levels are integers. A column of text, in CSV or the name of a
+    folder, is what its first rows look like, by the rules of the command line: numbers, unless digits follow a leading
+    zero; `true` and `false`; else levels. A later cell that does not look so is an error that says what to do, as
+    nothing is read twice. Columns that the model declares as levels are text. Only "", "NA", "NaN" and "?" are missing.
+    A quote after a blank does not quote, and is an error; text after a closing quote belongs to the cell.
+
+    Memory is that of a few batches. A Parquet file's groups of rows may be of any size; of an Arrow file, its batches
+    are held one at a time.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from bayesnb import NaiveBayes, scale
+    >>> from bayesnb.datasets import path
+    >>> scale.fit_files(NaiveBayes(), path("penguins"), "species", columns=["island", "body_mass_g"]).classes_.tolist()
+    ['Adelie', 'Chinstrap', 'Gentoo']
+    """
+    check_model(model)
+    model._refuse_loo()
+    asked = Asked(target, sample_weight, columns, kinds, reading, batch_rows)
+    with bar("fitting", progress) as shown:
+        lesson = Lesson(model, opened(model, paths, reading, shown), asked)
+        kept = (
+            NoCheckpoint() if checkpoint is None else Checkpoint(Path(checkpoint), lesson.identity, checkpoint_seconds)
+        )
+        total, unheard = counted(lesson, kept, shown)
+    if total is None:
+        raise ValueError(f"{lesson.tables.name}: there is no row to learn from.")
+    model._adopt(total)
+    kept.remove()
+    unheard.tell()
+    return model
+
+
+def counted(lesson: Lesson, kept: Checkpoint | NoCheckpoint, shown: Bar) -> tuple[Shard | None, Unheard]:
+    """What all rows say, and levels that are not among the declared ones."""
+    unheard = Unheard()
+    total, (file, row) = kept.resumed(unheard)
+    tables = lesson.tables
+    shown.start(tables.size, sum(sheet.source.size for sheet in tables.sheets[:file]))
+    with closing(read(lesson.model, tables.batches(lesson.kinds, lesson.rows, after=(file, row)))) as batches:
+        for batch in batches:
+            with unheard.kept():
+                total = added((total, lesson.shard(batch)))
+            kept.keep(total, (batch.file, batch.stop), unheard)
+    return total, unheard
+
+
+def opened(model: Any, paths: Any, reading: Reading, shown: Bar) -> Tables:
+    """The tables, which several threads read if the model may use them."""
+    return Tables.open(paths, reading, shown.more, use_threads=threads_of(model.n_jobs) > 1)
+
+
+def read(model: Any, batches: Iterator[Batch]) -> Any:
+    """Batches, of which a thread reads the next one if the model may use several."""
+    return ahead(batches) if threads_of(model.n_jobs) > 1 else batches
+
+
+def check_model(model: Any) -> None:
+    """Raise for what is no estimator of ours."""
+    if not hasattr(model, "_shard"):
+        raise TypeError(f"model: an estimator of bayesnb is needed, such as NaiveBayes(), got {model!r}.")

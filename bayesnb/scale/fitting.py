@@ -1,0 +1,114 @@
+"""A model is fitted to tables in files: batch by batch, in one pass, whatever their size."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import version
+from typing import Any
+
+from bayesnb import __version__
+from bayesnb.scale.kinds import Reads, decide, of_columns, of_labels
+from bayesnb.scale.tables import Batch, Tables, listed
+from bayesnb.shards import Shard
+from bayesnb.table import Reading, is_missing
+
+UNTOLD = Reading()
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What someone wants of the tables."""
+
+    target: str
+    sample_weight: str | None = None
+    columns: Sequence[str] | None = None
+    kinds: Mapping[str, str] | None = None
+    reading: Reading = UNTOLD
+    batch_rows: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Lesson:
+    """Tables that a model is to learn from."""
+
+    model: Any
+    tables: Tables
+    asked: Asked
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The columns that are learnt from."""
+        asked, there = self.asked, self.tables.columns
+        others = [name for name in (asked.target, asked.sample_weight) if name is not None]
+        self.tables.check_there(others[:1], "target")
+        self.tables.check_there(others[1:], "sample_weight")
+        if asked.columns is None:
+            names = [name for name in there if name not in others]
+        else:
+            names = list(asked.columns)
+            self.tables.check_there(names, "columns")
+        odd = [name for name in names if name in others or names.count(name) > 1]
+        if odd:
+            raise ValueError(f"columns: {odd[0]!r} is named twice, or holds the labels or the weights.")
+        if not names:
+            raise ValueError(f"{self.tables.name}: no column is left to learn from; it has {listed(there)}.")
+        return names
+
+    @cached_property
+    def kinds(self) -> dict[str, str]:
+        """As what all columns are read that are needed."""
+        asked, names = self.asked, self.names
+        wanted = of_columns(self.tables, names, self.model._families())
+        wanted[asked.target] = of_labels(self.tables, asked.target)
+        if asked.sample_weight is not None:
+            wanted[asked.sample_weight] = Reads("number")
+        self.tables.check_kinds({name: own.kind for name, own in wanted.items() if name not in (asked.kinds or {})})
+        return decide(self.tables, wanted, asked.kinds)
+
+    @cached_property
+    def rows(self) -> int:
+        """Of a batch."""
+        return self.asked.batch_rows or self.tables.rows_at_once(self.kinds)
+
+    def shard(self, batch: Batch) -> Shard | None:
+        """What some rows say."""
+        weight = self.asked.sample_weight
+        y = self._labels(batch)
+        try:
+            return self.model._shard(batch.frame[self.names], y, None if weight is None else batch.frame[weight])
+        except ValueError as error:
+            raise ValueError(f"{batch.where}: {error}") from error
+
+    def _labels(self, batch: Batch) -> Any:
+        target = self.asked.target
+        labels = batch.frame[target].to_numpy()
+        missing = is_missing(labels)
+        if missing.any():
+            raise ValueError(
+                f"{batch.name}: column {target!r}: {missing.sum()} of the labels of rows {batch.start} to "
+                f"{batch.stop - 1} are missing, first at row {batch.start + missing.argmax()}. Drop those rows from "
+                "the table, or write a label of their own into them."
+            )
+        if self.kinds[target] == "integer" and labels.dtype.kind == "f":
+            raise ValueError(
+                f"{batch.where}: column {target!r}: a label is no whole number, unlike those of the first rows. If "
+                f"labels are names: kinds={{{target!r}: 'text'}}."
+            )
+        return labels
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What has to be the same for another run to give the same, to the last bit."""
+        params = self.model.get_params(deep=False)
+        reading = self.asked.reading
+        return {
+            "versions": [__version__, version("pyarrow")],
+            "files": [file.stamp for file in self.tables.files],
+            "model": type(self.model).__name__,
+            "params": {name: value for name, value in params.items() if name != "n_jobs"},
+            "target": self.asked.target,
+            "sample_weight": self.asked.sample_weight,
+            "kinds": [list(pair) for pair in self.kinds.items()],
+            "reading": [reading.format, reading.delimiter, reading.encoding, reading.decimal, reading.missing],
+            "batch_rows": self.rows,
+        }
