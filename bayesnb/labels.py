@@ -1,20 +1,80 @@
 """Labels and weights of rows, as codes and numbers."""
 
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 
 from bayesnb import kernels
-from bayesnb.table import factorize_labels, refuse_lazy
+from bayesnb.table import coded_text, factorize_labels, refuse_lazy
 from bayesnb.views import EVERY, integers
 
 Array = np.ndarray
 MOST_CANDIDATES = 1 << 20  # integers that labels may span, to be counted in a table
 
 
+@dataclass(frozen=True, eq=False)
+class Named:
+    """Labels that are no plain numbers: the distinct ones, and where each row's stands; -1 if it is missing."""
+
+    values: Array
+    codes: Array
+
+    @classmethod
+    def of(cls, y: Array) -> Self:
+        """The labels of an array."""
+        with one_type():
+            codes, values = factorize_labels(y)
+        return cls(values, codes)
+
+    @classmethod
+    def of_text(cls, y: Any) -> Self | None:
+        """The labels of a dataframe's column of text; None for anything else."""
+        found = coded_text(y)
+        return found and cls(np.array(found[1], object), found[0])
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, keep: Array) -> Self:
+        return type(self)(self.values, self.codes[keep])
+
+    @property
+    def missing(self) -> Array:
+        return self.codes < 0
+
+    @cached_property
+    def occurring(self) -> Array:
+        """The distinct labels of these rows."""
+        seen = np.zeros(len(self.values), bool)
+        seen[self.codes] = True
+        return self.values[seen]
+
+
+Labels = Array | Named
+
+
+@contextmanager
+def one_type() -> Iterator[None]:
+    """Labels that cannot be told apart, or be sorted, are of several types."""
+    try:
+        yield
+    except TypeError:
+        raise ValueError("Unknown label type: labels of several types; make them one, say strings.") from None
+
+
 def distinct(labels: Any) -> Array:
     """The classes, sorted."""
-    labels = np.asarray(list(labels) if isinstance(labels, set | frozenset) else labels)
+    with one_type():
+        if isinstance(labels, Named):
+            return np.unique(labels.occurring)
+        return _distinct(np.asarray(list(labels) if isinstance(labels, set | frozenset) else labels))
+
+
+def _distinct(labels: Array) -> Array:
     if labels.dtype.kind in "iu" and labels.dtype != np.uint64 and labels.size:
         whole = integers(labels.reshape(-1), EVERY)
         least, most = kernels.rows.code_range(whole)
@@ -22,10 +82,7 @@ def distinct(labels: Any) -> Array:
             seen = np.zeros(most - least + 1, bool)
             kernels.rows.mark(whole, least, seen)
             return (np.flatnonzero(seen) + least).astype(labels.dtype)
-    try:
-        return np.unique(factorize_labels(labels)[1])
-    except TypeError:
-        raise ValueError("Unknown label type: labels of several types; make them one, say strings.") from None
+    return np.unique(factorize_labels(labels)[1])
 
 
 def united_labels(a: Array, b: Array) -> Array:
@@ -53,8 +110,10 @@ def _few(labels: Array) -> str:
     return f"{shown}, ..." if len(labels) > 3 else shown
 
 
-def encode(y: Array, classes: Array, advice: str = "Declare all of them as `classes`.") -> Array:
+def encode(y: Labels, classes: Array, advice: str = "Declare all of them as `classes`.") -> Array:
     """The place of each label among the classes; an error with advice for labels that are not there."""
+    if isinstance(y, Named):
+        return _encode(y, classes, advice)
     if y.dtype.kind in "iu" and classes.dtype.kind in "iu" and y.dtype != np.uint64:
         least, most = int(classes[0]), int(classes[-1])
         if most - least < MOST_CANDIDATES:
@@ -62,14 +121,17 @@ def encode(y: Array, classes: Array, advice: str = "Declare all of them as `clas
             table[classes.astype(np.int64) - least] = np.arange(len(classes))
             if kernels.rows.look_up(integers(y, EVERY), least, table, codes) < 0:
                 return codes
+    return _encode(Named.of(y), classes, advice)
+
+
+def _encode(y: Named, classes: Array, advice: str) -> Array:
     places = {label: place for place, label in enumerate(classes.tolist())}
-    codes, labels = factorize_labels(y)
-    unknown = [label for label in labels.tolist() if label not in places]
+    unknown = [label for label in y.occurring.tolist() if label not in places]
     if unknown:
         raise ValueError(
             f"y contains labels {sorted(unknown)} that are not among the classes {classes.tolist()}. {advice}"
         )
-    return np.array([places[label] for label in labels.tolist()], np.int64)[codes]
+    return np.array([places.get(label, -1) for label in y.values.tolist()], np.int64)[y.codes]
 
 
 def weights(sample_weight: Any, rows: int) -> Array | None:

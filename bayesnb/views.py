@@ -25,6 +25,7 @@ EVERY = slice(None)
 LANES = 8  # numbers in a line of a cache
 MOST_LANES = 64
 SWEEP = 1 << 24  # cells
+STRIP, FEWEST = 1 << 16, 512  # cells that a core's cache holds while they are turned around, and rows
 TABLE = 1 << 21  # entries of a table for some classes
 
 
@@ -59,11 +60,15 @@ class Columns:
 
     def __getitem__(self, index: Any) -> Array:
         parts = [column[index] for column in self.columns]
-        lying = np.empty((len(parts), len(parts[0])), self.dtype)
-        for row, part in zip(lying, parts, strict=True):
-            row[:] = part
-        standing = np.empty(lying.shape[::-1], self.dtype)
-        kernels.rows.transpose(lying, standing)
+        standing = np.empty((len(parts[0]), len(parts)), self.dtype)
+        some = blocks(len(standing), max(STRIP // len(parts), FEWEST))
+        spare = np.empty((some[0].stop - some[0].start) * len(parts), self.dtype)
+        for rows in some:
+            few = standing[rows]
+            lying = spare[: few.size].reshape(few.shape[::-1])
+            for row, part in zip(lying, parts, strict=True):
+                row[:] = part[rows]
+            kernels.rows.transpose(lying, few)
         return standing
 
 

@@ -9,7 +9,7 @@ from sklearn.utils import assert_all_finite, check_consistent_length, column_or_
 from sklearn.utils.multiclass import check_classification_targets
 
 from bayesnb.families.base import Array
-from bayesnb.labels import distinct, united_labels
+from bayesnb.labels import Labels, Named, distinct, united_labels
 from bayesnb.schema import Schema
 from bayesnb.shards import Shard
 from bayesnb.table import Table, is_missing, refuse_lazy
@@ -22,7 +22,7 @@ class Lesson(NamedTuple):
     """Labelled rows, and what is known of their labels and columns."""
 
     table: Table
-    y: Array
+    y: Labels
     weight: Array | None
     classes: Array
     schema: Schema
@@ -37,7 +37,7 @@ def name_features(estimator: Any, columns: Sequence[Hashable]) -> None:
     estimator.n_features_in_ = len(columns)
 
 
-def known_classes(y: Array, before: Shard | None, declared: Any, grow: bool) -> Array:
+def known_classes(y: Labels, before: Shard | None, declared: Any, grow: bool) -> Array:
     """The classes once these labels have been seen: those known before, those declared, and where they `grow`, all."""
     if before and not grow:
         return before.classes
@@ -46,26 +46,43 @@ def known_classes(y: Array, before: Shard | None, declared: Any, grow: bool) -> 
     return reduce(united_labels, [*known, found] if grow or not known else known)
 
 
-def checked_labels(estimator: Any, y: Any, rows: int) -> Array:
+def checked_labels(estimator: Any, y: Any, rows: int) -> Labels:
     """One label for each row, none missing."""
     if y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
     refuse_lazy(y, "y")
     if np.ma.is_masked(y):
         raise ValueError("Input y contains NaN: some labels are masked, missing. Drop those rows.")
-    y = y if type(y) is np.ndarray and y.ndim == 1 else column_or_1d(np.asarray(y), warn=True)
+    named = Named.of_text(y)
+    if named is None:
+        y = y if type(y) is np.ndarray and y.ndim == 1 else column_or_1d(np.asarray(y), warn=True)
     if len(y) != rows:
         check_consistent_length(range(rows), y)
-    if y.dtype.kind in "iubUS":  # neither missing nor a number with a fraction
-        return y
-    missing = is_missing(y)
+    if named is not None or y.dtype.kind in "OUST":
+        return checked_names(Named.of(y) if named is None else named)
+    if y.dtype.kind not in "iub":
+        refuse_missing(is_missing(y))
+        assert_all_finite(y, input_name="y")
+        check_classification_targets(y)
+    return y
+
+
+def checked_names(y: Named) -> Named:
+    """scikit-learn's checks of labels that are no text, of the distinct ones where they are few: it sorts them all.
+
+    Text it would take for a regression's where most labels are different, as those of a small batch may be.
+    """
+    refuse_missing(y.missing)
+    classes = distinct(y)
+    if not isinstance(classes[0], str):
+        few = 2 * len(classes) <= len(y)
+        check_classification_targets(classes.repeat(2) if few else y.values[y.codes])
+    return y
+
+
+def refuse_missing(missing: Array) -> None:
     if missing.any():
         raise ValueError(
             f"Input y contains NaN: {missing.sum()} labels are missing, first at row {missing.argmax()}. "
             "Drop those rows."
         )
-    assert_all_finite(y, input_name="y")
-    if y.dtype.kind == "O":
-        distinct(y)
-    check_classification_targets(y)
-    return y

@@ -18,7 +18,7 @@ from bayesnb.classifier.labelled import DECLARE, GROW, Lesson, checked_labels, k
 from bayesnb.evaluate.temper import temper_by_loo
 from bayesnb.families.base import Array
 from bayesnb.families.family import Family
-from bayesnb.labels import encode, weights
+from bayesnb.labels import Labels, encode, weights
 from bayesnb.model import Model, Rows, observe
 from bayesnb.priors import ClassDie, class_die
 from bayesnb.scale import lazy, partitions
@@ -148,7 +148,7 @@ class Learner(Answering):
     def _schema(self, table: Table) -> Schema:
         return Schema.learn(table, self._families(), self.average_features)
 
-    def _counting(self, table: Table, y: Any, sample_weight: Any) -> tuple[Table, Array, Array | None]:
+    def _counting(self, table: Table, y: Any, sample_weight: Any) -> tuple[Table, Labels, Array | None]:
         """The rows that count, with their labels and weights: a row of weight zero is no row."""
         y, weight = checked_labels(self, y, table.rows), weights(sample_weight, table.rows)
         if weight is None or weight.all():

@@ -8,6 +8,7 @@ from bayesnb.table.kinds import joined
 from bayesnb.table.recipes import blank_of
 from bayesnb.table.records import Reading, looks_numeric
 from bayesnb.table.sheets import Sheet, stacked
+from bayesnb.table.texts import coded_text
 from bayesnb.table.values import factorize_labels, is_missing
 from bayesnb.table.writing import aligned, beside, format_of_name, open_writer
 
@@ -22,6 +23,7 @@ __all__ = [
     "beside",
     "blank_of",
     "cell_kind",
+    "coded_text",
     "factorize_labels",
     "format_of_name",
     "is_lazy",

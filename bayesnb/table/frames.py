@@ -11,6 +11,7 @@ from scipy import sparse
 
 from bayesnb.table.build import FrameBlank
 from bayesnb.table.containers import ArrayTable, SparseTable, Table, refuse_odd_shape
+from bayesnb.table.texts import coded_text
 from bayesnb.table.values import Distinct, distinct, floats
 from bayesnb.views import Columns
 
@@ -137,13 +138,10 @@ class FrameTable(Table):
 
     def _factorized(self, column: int) -> Distinct:
         native = self._series(column).to_native()
-        if not isinstance(native, pd.Series):
-            return super()._factorized(column)
-        if isinstance(native.dtype, pd.CategoricalDtype):
+        if isinstance(getattr(native, "dtype", None), pd.CategoricalDtype):
             return distinct(self.columns[column], native.cat.codes.to_numpy(), native.cat.categories)
-        if isinstance(native.dtype, pd.StringDtype):
-            return distinct(self.columns[column], *native.factorize())
-        return super()._factorized(column)
+        text = coded_text(native)
+        return super()._factorized(column) if text is None else Distinct(tuple(text[1]), text[0])
 
     def values(self, column: int) -> Array:
         series = self._series(column)

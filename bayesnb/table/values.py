@@ -35,12 +35,12 @@ def factorize(name: Hashable, values: Array) -> Distinct:
 
 
 def factorize_labels(labels: Array) -> tuple[Array, Array]:
-    """Where each label stands among the distinct ones, and those, in no order."""
+    """Where each label stands among the distinct ones, and those, in no order; one that is missing is at -1."""
     if labels.dtype.kind not in "OUST":
         distinct, codes = np.unique(labels, return_inverse=True)
         return codes, distinct
     codes, found = pd.factorize(labels.astype(object))
-    return codes, np.array(found.tolist(), labels.dtype)
+    return codes, np.fromiter(found, object, len(found)).astype(labels.dtype)
 
 
 def distinct(name: Hashable, codes: Array, found: Any) -> Distinct:

@@ -14,6 +14,7 @@ from .page import markdown
 from .picture import draw
 from .records import KINDS, Results
 from .refits import REFITS, Refits
+from .scaling import GROWING, Growing
 from .show import report
 from .slopes import slopes
 from .sureness import SURENESS, Sureness
@@ -26,10 +27,12 @@ EXAMPLES = """examples:
   python -m tests.benchmarks --only U --no-slopes --no-starts   intervals and uncertainty, ours against ours
   python -m tests.benchmarks --only Q --no-slopes --no-starts   what the probabilities are worth, against scikit-learn
   python -m tests.benchmarks --only L --no-slopes --no-starts   settings of the smoothing, against ten-fold refits
+  python -m tests.benchmarks --only N --no-slopes --no-starts   rows a second and memory, by rows and processes
   python -m tests.benchmarks --read full.json --markdown   the table for a page, from an earlier run
   python -m tests.benchmarks --check                       exit status 1 if a target is missed by a factor of two
 """
-EVERY: list[Workload | Sureness | Trust | Refits] = [*WORKLOADS, *SURENESS, *TRUST, *REFITS]
+type Work = Workload | Sureness | Trust | Refits | Growing
+EVERY: list[Work] = [*WORKLOADS, *SURENESS, *TRUST, *REFITS, *GROWING]
 SCALES = {"quick": None, "full": 1.0}
 SECONDS = {"quick": 0.2, "full": 3.0}
 
@@ -77,7 +80,7 @@ def say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def chosen(names: str) -> list[Workload | Sureness | Trust | Refits]:
+def chosen(names: str) -> list[Work]:
     """The workloads of these names; G1 stands for G1-holes too, and U for all that begin with it."""
     known = {work.name: work for work in EVERY}
     groups = {name: name.split("-")[0] for name in known}

@@ -5,12 +5,13 @@ from itertools import groupby
 
 from .records import Cost, Memory, Quality, Results, Timing
 from .refits import AGAINST, SETTINGS
-from .show import megabytes, number, shape
+from .show import megabytes, number, on, shape
 
 
 def markdown(results: Results) -> str:
     """The tables that have rows, one below the other."""
-    return "\n\n".join(filter(None, (contests(results), sureness(results), trust(results), settings(results))))
+    tables = (contests, sureness, trust, settings, scalings)
+    return "\n\n".join(filter(None, (table(results) for table in tables)))
 
 
 def contests(results: Results) -> str:
@@ -108,6 +109,21 @@ def trust(results: Results) -> str:
         least = min((own.log_loss for own in each if not own.impossible), default=None)
         lines.append(f"| {name}: {about} | {rows:,} | {' | '.join(loss(own, least) for own in each)} |")
     return "\n".join((*head, *lines)) if lines else ""
+
+
+def scalings(results: Results) -> str:
+    """A line for each way to learn, and number of threads or processes: rows a second, their slope, memory."""
+    if not results.scalings:
+        return ""
+    sizes = [f"{rows:,} rows" for rows in results.scalings[0].rows]
+    head = ("rows a second", "on", *sizes, "slope of time", "memory at the peak, MB", "at most")
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    for own in results.scalings:
+        rates = (f"{rate:,.0f}" for rate in own.rates)
+        most = "" if own.most is None else megabytes(own.most)
+        cells = (own.way, on(own), *rates, f"{own.slope:.2f}", ", ".join(map(megabytes, own.bytes)), most)
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 WHY = {

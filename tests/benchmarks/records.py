@@ -210,6 +210,41 @@ class Quality:
         return f"{self.workload} {self.method}, {self.rows} rows: log loss {self.log_loss:.3f}, at most {self.most}"
 
 
+@dataclass(frozen=True)
+class Scaling:
+    """How our time and memory grow with rows, in one way to learn them, on so many threads or processes.
+
+    Of each number of rows the seconds, and the bytes of all processes at their peaks; `slope` is that of log time.
+    """
+
+    workload: str
+    way: str
+    unit: str
+    workers: int
+    rows: list[int]
+    seconds: list[float]
+    bytes: list[int]
+    slope: float
+    most: int | None = None  # bytes
+
+    @property
+    def rates(self) -> list[float]:
+        """Rows a second."""
+        return [rows / seconds for rows, seconds in zip(self.rows, self.seconds, strict=True)]
+
+    @property
+    def ok(self) -> bool:
+        return self.slope <= SLOPE and (self.most is None or max(self.bytes) <= self.most)
+
+    @property
+    def failed(self) -> bool:
+        return self.slope > SLOPE_SLACK or (self.most is not None and max(self.bytes) > SLACK * self.most)
+
+    def __str__(self) -> str:
+        memory = f"{max(self.bytes) / 1e6:.0f} MB, at most {'any' if self.most is None else f'{self.most / 1e6:.0f}'}"
+        return f"{self.workload} {self.way}, {self.workers}: slope {self.slope:.2f}, at most {SLOPE}; {memory}"
+
+
 KINDS: dict[str, type] = {
     "timings": Timing,
     "agreements": Agreement,
@@ -218,9 +253,10 @@ KINDS: dict[str, type] = {
     "slopes": Slope,
     "starts": Start,
     "qualities": Quality,
+    "scalings": Scaling,
 }
 
-type Record = Timing | Agreement | Memory | Cost | Slope | Start | Quality
+type Record = Timing | Agreement | Memory | Cost | Slope | Start | Quality | Scaling
 
 
 @dataclass(frozen=True)
@@ -235,6 +271,7 @@ class Results:
     slopes: list[Slope] = field(default_factory=list)
     starts: list[Start] = field(default_factory=list)
     qualities: list[Quality] = field(default_factory=list)
+    scalings: list[Scaling] = field(default_factory=list)
 
     @property
     def failures(self) -> list[str]:

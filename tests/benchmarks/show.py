@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from .records import SLOPE, Cost, Results, Slope, Timing
+from .records import SLOPE, Cost, Results, Scaling, Slope, Timing
 
 Rows = Sequence[Sequence[str]]
 
@@ -12,7 +12,7 @@ def report(results: Results) -> str:
     """All tables that have rows, one below the other."""
     where = results.machine
     versions = ", ".join(f"{name} {number}" for name, number in where["versions"].items())
-    tables = (times, agreement, memory, costs, slopes, starts, qualities)
+    tables = (times, agreement, memory, costs, slopes, starts, qualities, scalings)
     about = f"rows: {where['scale']}; {where['cores']} cores; {versions}"
     return "\n\n".join([about, *filter(None, (table(results) for table in tables))])
 
@@ -145,6 +145,22 @@ def qualities(results: Results) -> str:
         for q in results.qualities
     ]
     return aligned(header, rows, left=(0, 1, 9))
+
+
+def scalings(results: Results) -> str:
+    """How time and memory grow with rows, in every way to learn them; a line for each number of rows."""
+    header = ("learning", "on", "rows", "seconds", "rows/s", "MB at the peak", f"slope, at most {SLOPE}", "ok")
+    rows = [
+        (s.way, on(s), f"{n:,}", number(took), f"{rate:,.0f}", megabytes(peak), f"{s.slope:.2f}", mark(s.ok))
+        for s in results.scalings
+        for n, took, rate, peak in zip(s.rows, s.seconds, s.rates, s.bytes, strict=True)
+    ]
+    return aligned(header, rows, left=(0, 1, 7))
+
+
+def on(record: Scaling) -> str:
+    """So many threads or processes."""
+    return f"{record.workers} {record.unit}{'' if record.workers == 1 else 'es' if record.unit[-1] == 's' else 's'}"
 
 
 def aligned(header: Sequence[str], rows: Rows, left: Sequence[int]) -> str:
