@@ -38,7 +38,8 @@ def united_labels(a: Array, b: Array) -> Array:
             f"labels are {' in one part and '.join(sorted(kinds))} in another: {_few(a)} and {_few(b)}. Make them one "
             "type."
         )
-    return distinct(np.concatenate([a, b]))
+    known = set(a.tolist())
+    return a if known.issuperset(b.tolist()) else distinct(np.concatenate([a, b]))
 
 
 def _kind(labels: Array) -> str:
@@ -52,8 +53,8 @@ def _few(labels: Array) -> str:
     return f"{shown}, ..." if len(labels) > 3 else shown
 
 
-def encode(y: Array, classes: Array) -> Array:
-    """The place of each label among the classes."""
+def encode(y: Array, classes: Array, advice: str = "Declare all of them as `classes`.") -> Array:
+    """The place of each label among the classes; an error with advice for labels that are not there."""
     if y.dtype.kind in "iu" and classes.dtype.kind in "iu" and y.dtype != np.uint64:
         least, most = int(classes[0]), int(classes[-1])
         if most - least < MOST_CANDIDATES:
@@ -66,8 +67,7 @@ def encode(y: Array, classes: Array) -> Array:
     unknown = [label for label in labels.tolist() if label not in places]
     if unknown:
         raise ValueError(
-            f"y contains labels {sorted(unknown)} that are not among the classes {classes.tolist()}; "
-            "declare all of them as `classes`."
+            f"y contains labels {sorted(unknown)} that are not among the classes {classes.tolist()}. {advice}"
         )
     return np.array([places[label] for label in labels.tolist()], np.int64)[codes]
 

@@ -14,8 +14,9 @@ from typing import Any, Self
 import numpy as np
 
 from bayesnb import kernels
-from bayesnb.families.base import SLACK, Array, Belief, Cells, Density, Stats
+from bayesnb.families.base import Array, Belief, Cells, Density, Stats
 from bayesnb.families.dirichlet import Dirichlet, DirichletDensity, DirichletStats
+from bayesnb.families.forgetting import SLACK
 from bayesnb.families.known import KnownDie
 from bayesnb.families.weight import Weight, one_hot
 from bayesnb.threads import MOST, in_order, pieces
@@ -64,6 +65,26 @@ class ProductStats:
 
     def __sub__(self, other: Self) -> Self:
         return self + -1 * other
+
+    def remains(self, part: Self, rounding: float) -> Self:
+        """What stays once the rows behind `part` have left, unless it is no more than rounding."""
+        pairs = zip(self.blocks, part.blocks, strict=True)
+        return type(self)(self.classes.remains(part.classes, rounding), tuple(a.remains(b, rounding) for a, b in pairs))
+
+    def __getitem__(self, classes: Any) -> Self:
+        """Of some classes."""
+        return type(self)(self.classes[classes], tuple(block[classes] for block in self.blocks))
+
+    def replaced(self, classes: Array, other: Self) -> Self:
+        """With those of others in place of its own of some classes."""
+
+        def put(own: Array, its: Array) -> Array:
+            own = own.copy()
+            own[classes] = its
+            return own
+
+        pairs = zip(self.blocks, other.blocks, strict=True)
+        return type(self)(self.classes.map(put, other.classes), tuple(a.map(put, b) for a, b in pairs))
 
     def covers(self, part: Self) -> bool:
         """Whether the rows behind `part` can be among those behind these."""

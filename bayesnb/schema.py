@@ -2,7 +2,7 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import is_
@@ -143,6 +143,10 @@ class Block:
             return coded(table, self.places, self.levels, self._unknown, self._whole)
         return read_numbers(self.family, self.names, table.numbers(self.places), table.n_jobs)
 
+    def unseen(self, x: Coded) -> Unseen:
+        """The levels in cells that are not known, and how often each occurs, column by column."""
+        return {name: times for name, times in zip(self.names, x.unknown_levels(), strict=True) if times}
+
     def write(self, drawn: Array) -> Array:
         """Cells that `read` would read as those drawn, `(r, f)`; a level that has no name becomes a missing cell."""
         if self.family.cells == "level":
@@ -216,16 +220,25 @@ class Schema:
     def tell_unseen(self, cells: Sequence[Cells]) -> None:
         """Levels that the model does not know, once they were read: one warning names them all, or one error."""
         quiet: Unseen = {}
-        for block, x in zip(self.blocks, cells, strict=True):
-            if not isinstance(x, Coded) or not x.met or block.family.unseen == "reserve":
-                continue
-            unseen = {name: times for name, times in zip(block.names, x.unknown_levels(), strict=True) if times}
+        for block, x in self._met(cells):
             if block.family.unseen == "error":
                 advice = "Fit on rows that have them, declare `levels`, or choose unseen='ignore' or 'reserve'."
-                raise ValueError(f"{_told(unseen)} {advice}")
-            quiet |= unseen
+                raise ValueError(f"{_told(block.unseen(x))} {advice}")
+            quiet |= block.unseen(x) if block.family.unseen == "ignore" else {}
         if quiet:
             warnings.warn(UnseenLevelWarning.of(quiet), skip_file_prefixes=(HERE,))  # it is the caller's line
+
+    def refuse_unseen(self, cells: Sequence[Cells]) -> None:
+        """Raise for levels that cannot have been learnt; where they are declared, others were left out or reserved."""
+        for block, x in self._met(cells):
+            if not isinstance(block.family.levels, tuple) or block.family.unseen == "error":
+                raise ValueError(f"{_told(block.unseen(x))} They were never learnt, so they cannot be forgotten.")
+
+    def _met(self, cells: Sequence[Cells]) -> Iterator[tuple[Block, Coded]]:
+        """The blocks some of whose cells, once they were read, had levels that are not known."""
+        for block, x in zip(self.blocks, cells, strict=True):
+            if isinstance(x, Coded) and x.met:
+                yield block, x
 
     def start(self, die: ClassDie, stats: ProductStats, whole: bool = True) -> Model:
         """A model of the first rows; priors may take their scale from them."""

@@ -6,9 +6,9 @@ Every part may know classes and levels of its own. Their sum knows those of both
 at once; where one part's are the beginning of the other's, as declared levels are, their order stays.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 
@@ -48,6 +48,8 @@ class Shard:
 
     def laid_out(self, classes: Array, schema: Schema) -> ProductStats:
         """Its stats among more classes and levels."""
+        if classes is self.classes and schema is self.schema:
+            return self.stats
         seen = [self._relevelled(b, block) for b, block in enumerate(schema.blocks)]
         if len(classes) == len(self.classes):
             return ProductStats(self.stats.classes, tuple(seen))
@@ -75,17 +77,35 @@ def united(a: Schema, b: Schema) -> Schema:
     if a is b:
         return a
     if a.columns != b.columns:
-        raise ValueError(f"the columns of one part are {_shown(a.columns)}, and those of another {_shown(b.columns)}.")
+        raise ValueError(_unlike(a.columns, b.columns))
+    together = [
+        own.names == its.names and alike(own.family, its.family) for own, its in zip(a.blocks, b.blocks, strict=False)
+    ]
+    if not all(together) or len(a.blocks) != len(b.blocks):
+        _refuse_families(a, b)
+    return a.with_blocks([own.united(its) for own, its in zip(a.blocks, b.blocks, strict=True)])
+
+
+def _unlike(a: Sequence[Hashable], b: Sequence[Hashable]) -> str:
+    """Which columns only one of two parts has."""
+    both, lacking = set(a) & set(b), []
+    for own, where in ((a, "one part"), (b, "another")):
+        only = [name for name in own if name not in both]
+        lacking += [f"only {where} has {_shown(only)}"] if only else []
+    told = "; ".join(lacking) or f"their order is {_shown(a)} in one part and {_shown(b)} in another"
+    return f"the columns of two parts differ: {told}. Give both the same columns, in one order."
+
+
+def _refuse_families(a: Schema, b: Schema) -> NoReturn:
+    """Say which column is not of one kind in both parts."""
     mine, others = a.families, b.families
     for name in a.columns:
         if not alike(mine.get(name), others.get(name)):
             raise ValueError(
                 f"column {name!r} is {mine.get(name, 'dropped')} in one part and {others.get(name, 'dropped')} in "
-                "another: say its family, families={column: family}."
+                "another: say its family, families={column: family}, with the same prior in both."
             )
-    if [block.names for block in a.blocks] != [block.names for block in b.blocks]:
-        raise ValueError("the blocks of columns of one part are not those of another: say `families` for both alike.")
-    return a.with_blocks([own.united(its) for own, its in zip(a.blocks, b.blocks, strict=True)])
+    raise ValueError("the blocks of columns of one part are not those of another: say `families` for both alike.")
 
 
 def alike(a: Any, b: Any) -> bool:
@@ -103,9 +123,10 @@ def alike(a: Any, b: Any) -> bool:
 
 def continued(model: Model, before: Shard, after: Shard, die: ClassDie) -> Model:
     """The model whose shard was `before`, with the stats of `after`: there its prior gets room for what is new."""
-    blocks = zip(before.schema.blocks, after.schema.blocks, model.prior.blocks, after.stats.blocks, strict=True)
-    classes = len(after.classes)
-    priors = tuple(_prior(old, block, belief, stats, classes) for old, block, belief, stats in blocks)
+    priors, classes = model.prior.blocks, len(after.classes)
+    if before.schema is not after.schema or before.classes is not after.classes:
+        blocks = zip(before.schema.blocks, after.schema.blocks, priors, after.stats.blocks, strict=True)
+        priors = tuple(_prior(old, block, belief, stats, classes) for old, block, belief, stats in blocks)
     return Model(Product(die(after.stats.classes), priors), after.stats, after.whole)
 
 
@@ -113,12 +134,11 @@ def _prior(old: Block, block: Block, belief: Belief, stats: Stats, classes: int)
     """A prior that took its scale from the first rows keeps it; one of levels is the declared one for all of them."""
     if old.levels == block.levels and len(belief) == classes:
         return belief
-    if block.levels:
-        return block.belief(stats)
     try:
-        return belief.for_classes(classes)
+        wider = belief.for_classes(classes)
     except ValueError as error:
         raise ValueError(f"column {block.names[0]!r}: {error}") from None
+    return block.belief(stats) if block.levels else wider
 
 
 def _shown(columns: Sequence[Any]) -> str:

@@ -20,7 +20,7 @@ ROOMS = [
     {"estimators"},
     {"classifier"},
     {"scale"},
-    {"generate", "storage"},
+    {"generate", "storage", "forgetting"},
     {"shards"},
     {"summary", "schema", "labels", "export"},
     {"declaration", "cells"},

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from bayesnb import export
-from bayesnb.classifier.learning import checked_labels
+from bayesnb.classifier.labelled import checked_labels
 from bayesnb.classifier.predicting import Predictor
 from bayesnb.labels import encode
 from bayesnb.model import normalise

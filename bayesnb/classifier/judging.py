@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from bayesnb import export
 from bayesnb.classifier.doubting import Doubter
-from bayesnb.classifier.learning import checked_labels
+from bayesnb.classifier.labelled import checked_labels
 from bayesnb.evaluate.folds import assigned, k_fold
 from bayesnb.evaluate.leaving import Pointwise, Way, are_there, leave_one_out, own_entries, stuck, tell_undefined
 from bayesnb.families.base import Array, Rng
@@ -18,6 +18,7 @@ from bayesnb.scale.lazy_loo import Part, lazy_loo
 from bayesnb.table import Table, is_lazy
 
 TARGETS = ("label", "joint")
+NEVER = "Give rows that the model has learnt from, or an estimator that is not fitted."
 
 
 class Judged(Doubter):
@@ -147,7 +148,7 @@ class Judged(Doubter):
         labels, weight = checked_labels(self, y, table.rows), weights(sample_weight, table.rows)
         keep = np.full(table.rows, True) if weight is None else weight > 0
         codes = np.zeros(table.rows, np.int64)
-        codes[keep] = encode(labels[keep], self.classes_)
+        codes[keep] = encode(labels[keep], self.classes_, NEVER)
         return table.index[keep], Rows(self.schema_.observers, cells, codes, weight).where(keep)
 
     def _learnt_rows(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Array, Rows]:
@@ -165,7 +166,7 @@ class Judged(Doubter):
         table, cells = self._read(X)
         labels, weight = checked_labels(self, y, table.rows), row_weights(sample_weight, table.rows)
         self._reader()  # an error, where what predicts is no distribution
-        rows = Rows(self.schema_.observers, cells, encode(labels, self.classes_), weight)
+        rows = Rows(self.schema_.observers, cells, encode(labels, self.classes_, NEVER), weight)
         seen = observe(rows.where(rows.counts > 0), len(self.classes_), self.n_jobs)
         self.schema_.check_stats(cells, seen)
         self.schema_.tell_unseen(cells)

@@ -3,40 +3,30 @@
 Frames whose columns are reordered raise scikit-learn's error.
 """
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from numbers import Integral, Real
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import Tags, assert_all_finite, check_consistent_length, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
 from bayesnb.averaging import check_averaging
 from bayesnb.classifier.answering import Answering
+from bayesnb.classifier.labelled import DECLARE, GROW, Lesson, checked_labels, known_classes, name_features
 from bayesnb.evaluate.temper import temper_by_loo
 from bayesnb.families.base import Array
 from bayesnb.families.family import Family
-from bayesnb.labels import distinct, encode, united_labels, weights
+from bayesnb.labels import encode, weights
 from bayesnb.model import Model, Rows, observe
 from bayesnb.priors import ClassDie, class_die
 from bayesnb.scale import lazy, partitions
 from bayesnb.schema import Schema
 from bayesnb.shards import Shard, continued
-from bayesnb.table import Table, is_lazy, is_missing, open_table, refuse_lazy
+from bayesnb.table import Table, is_lazy, open_table
 
 ESTIMATES = ("predictive", "mean", "map", "mle")
-
-
-class Lesson(NamedTuple):
-    """Labelled rows, and what is known of their labels and columns."""
-
-    table: Table
-    y: Array
-    weight: Array | None
-    classes: Array
-    schema: Schema
 
 
 class Learner(Answering):
@@ -103,7 +93,8 @@ class Learner(Answering):
         table, y, weight = self._counting(table, y, sample_weight)
         classes = known_classes(y, before, declared, grow)
         schema = before.schema.grown(table) if before else self._schema(table)
-        shard, rows = self._observed(Lesson(table, y, weight, classes, schema))
+        shard, rows = self._observe(Lesson(table, y, weight, classes, schema, GROW if before else DECLARE))
+        schema.tell_unseen(rows.cells)
         return self._hold(shard if before is None else before + shard, before, rows)
 
     def _learn_lazily(self, rows: tuple[Any, Any, Any], before: Shard | None, declared: Any, grow: bool) -> Self:
@@ -132,7 +123,9 @@ class Learner(Answering):
             return None
         table, y, weight = self._counting(open_table(X, self.n_jobs), y, sample_weight)
         classes = known_classes(y, None, self.classes if declared is None else declared, grow=False)
-        return self._observed(Lesson(table, y, weight, classes, self._schema(table)))[0]
+        shard, rows = self._observe(Lesson(table, y, weight, classes, self._schema(table)))
+        shard.schema.tell_unseen(rows.cells)
+        return shard
 
     def _adopt(self, shard: Shard, *, more: bool = False) -> Self:
         """Learn what a shard says: in place of what was learnt before, or besides it."""
@@ -163,14 +156,13 @@ class Learner(Answering):
         keep = weight > 0
         return table.take(keep), y[keep], weight[keep]
 
-    def _observed(self, lesson: Lesson) -> tuple[Shard, Rows]:
+    def _observe(self, lesson: Lesson) -> tuple[Shard, Rows]:
         """What rows say, and the rows as they were read."""
         schema, classes = lesson.schema, lesson.classes
-        codes = encode(lesson.y, classes)
+        codes = encode(lesson.y, classes, lesson.advice)
         rows = Rows(schema.observers, schema.read(lesson.table), codes, lesson.weight)
         stats = observe(rows, len(classes), self.n_jobs)
         schema.check_stats(rows.cells, stats)
-        schema.tell_unseen(rows.cells)
         return Shard(classes, schema, stats, schema.are_whole(rows.cells, lesson.weight)), rows
 
     def _hold(self, shard: Shard, before: Shard | None, rows: Rows | None) -> Self:
@@ -243,44 +235,3 @@ def unchanged_on_error(estimator: Answering) -> Iterator[None]:
         for name in set(estimator.__dict__) - set(before):
             del estimator.__dict__[name]
         raise
-
-
-def name_features(estimator: Learner, columns: Sequence[Hashable]) -> None:
-    """As scikit-learn has them: names, if all are text, and their number."""
-    estimator.__dict__.pop("feature_names_in_", None)
-    if all(isinstance(name, str) for name in columns):
-        estimator.feature_names_in_ = np.asarray(columns, dtype=object)
-    estimator.n_features_in_ = len(columns)
-
-
-def known_classes(y: Array, before: Shard | None, declared: Any, grow: bool) -> Array:
-    """The classes once these labels have been seen."""
-    known = before.classes if before else None if declared is None else distinct(declared)
-    if known is None:
-        return distinct(y)
-    return united_labels(known, distinct(y)) if grow else known
-
-
-def checked_labels(estimator: Learner, y: Any, rows: int) -> Array:
-    """One label for each row, none missing."""
-    if y is None:
-        raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
-    refuse_lazy(y, "y")
-    if np.ma.is_masked(y):
-        raise ValueError("Input y contains NaN: some labels are masked, missing. Drop those rows.")
-    y = y if type(y) is np.ndarray and y.ndim == 1 else column_or_1d(np.asarray(y), warn=True)
-    if len(y) != rows:
-        check_consistent_length(range(rows), y)
-    if y.dtype.kind in "iub":
-        return y
-    missing = is_missing(y)
-    if missing.any():
-        raise ValueError(
-            f"Input y contains NaN: {missing.sum()} labels are missing, first at row {missing.argmax()}. "
-            "Drop those rows."
-        )
-    assert_all_finite(y, input_name="y")
-    if y.dtype.kind == "O":
-        distinct(y)
-    check_classification_targets(y)
-    return y

@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from bayesnb.classifier.learning import Learner
+from bayesnb.classifier.revising import Reviser
 from bayesnb.families.base import Array, Cells
 from bayesnb.model import Joint
 from bayesnb.scale.lazy import by_partition
@@ -18,7 +18,7 @@ ADVICE = {
 }
 
 
-class Predictor(Learner):
+class Predictor(Reviser):
     """Predictions of one model: every parameter integrated out, or plugged in."""
 
     @by_partition

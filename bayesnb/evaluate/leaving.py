@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bayesnb.families.base import SLACK, Array
+from bayesnb.families.base import Array
+from bayesnb.families.forgetting import SLACK
 from bayesnb.families.leaving import PREDICTIVE, Leaving, missing, reader_of
 from bayesnb.families.weight import one_hot
 from bayesnb.model import Model, Rows, normalised

@@ -85,6 +85,10 @@ class Averaged(Belief):
         gain = self.own.log_evidence(stats).sum(axis=0) - self.common.log_evidence(every)
         return type(self)(self.own.update(stats), self.common.update(every), self.log_odds + gain)
 
+    def shaken(self, stats: Any, slip: Any) -> Array:
+        """As each class's own theta is, which has fewer rows."""
+        return self.own.shaken(stats, slip)
+
     def log_evidence(self, stats: Any, xp: Any = special) -> Array:
         """Of all classes together, `(1, f)`."""
         own = self.own.log_evidence(stats).sum(axis=0)

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from bayesnb import special
+from bayesnb.families.forgetting import Forgetting
 from bayesnb.families.leaving import Leaving
 from bayesnb.families.leaving import defined as left_out_defined
 from bayesnb.families.record import Array, Contributions, Parts, Record
@@ -25,16 +26,13 @@ from bayesnb.families.scores import by_rows, summed
 from bayesnb.families.weight import Weight, hard
 
 Rng = Any  # a seed, or numpy.random.Generator
-SLACK = 1e-9  # what rounding may leave of numbers that are the same
 ORDER = 4  # cumulants are summed up to this one
 Say = Callable[..., dict[str, Any]]  # symbol, feature -> `name` and `dims` of a PyMC variable
 Cells = Any  # an `(r, f)` array or view, or SciPy's CSR where the family can read it
 
 
-class Stats(Record):
+class Stats(Forgetting):
     """What the data said: a commutative group that can be scaled."""
-
-    constants: ClassVar[tuple[str, ...]] = ()  # fields that no parameter meets, and which may have any sign
 
     def __add__(self, other: Self) -> Self:
         return self.map(np.add, other)
@@ -68,18 +66,6 @@ class Stats(Record):
     @abstractmethod
     def defined(cls, x: Array, weight: Weight) -> Self:
         """What `of` means, spelled in NumPy."""
-
-    def covers(self, part: Self, every: Array) -> bool:
-        """Whether the rows behind `part` can be among the rows behind these: nothing would fall below zero.
-
-        Of some classes, `every` of `(c,)`, they are all rows: nothing would stay.
-        """
-        names = [name for name in self.__match_args__ if name not in (*self.layout, *self.constants)]  # type: ignore[attr-defined]
-        for own, its in ((getattr(self, name), getattr(part, name)) for name in names):
-            rest, none = own - its, SLACK * np.abs(own)
-            if (rest < -none).any() or (rest > none)[every].any():
-                return False
-        return True
 
     @abstractmethod
     def mle(self) -> "Density":
@@ -235,6 +221,10 @@ class Belief(Record, ABC):
     def strictly_proper(self) -> Array:
         """Where it has an evidence: `proper`, and not only as a limit."""
         return self.proper
+
+    def shaken(self, stats: Any, slip: Any) -> Array:
+        """How far off the update is, in its own scale, if the stats are off by a `Stats.slip`, `(c, f)`."""
+        raise AssertionError("asked of families whose stats can slip")
 
     def left_out(self, stats: Any, reader: Any, leaving: Leaving) -> Array:
         """Scores of rows once each has left its class, this being the prior: `(r, f) -> (r, c)`.

@@ -45,6 +45,14 @@ class BernoulliStats(Stats):
         seen = grouped_sum(weight, ones)
         return cls(seen, weight.rest(seen if missing is None else seen + grouped_sum(weight, missing)))
 
+    @property
+    def cells(self) -> Array:
+        return self.ones + self.zeros
+
+    def about(self, name: str) -> Array:
+        """Zeros are what ones leave of all."""
+        return self.cells
+
     def mle(self) -> "BernoulliDensity":
         total = self.ones + self.zeros
         never = np.where(total > 0, 0.0, np.nan)

@@ -86,6 +86,10 @@ class CategoricalStats(Row, LevelStats):
     def column(self, feature: int) -> DirichletStats:  # type: ignore[override]
         return DirichletStats(self.counts[..., self.span(feature)])
 
+    @property
+    def cells(self) -> Array:
+        return self.per_die(self.counts)
+
     def mle(self) -> "CategoricalDensity":
         return CategoricalDensity(self.mle_share(), self.sizes)
 

@@ -9,7 +9,7 @@ analysis of the Gaussian distribution, section 3; the predictive is Student's t.
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import factorial
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import gammaln, polygamma, psi
@@ -19,20 +19,13 @@ from bayesnb.families import student
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Parts, Rng, Say, Stats
 from bayesnb.families.family import Family, shaped
 from bayesnb.families.leaving import Leaving
-from bayesnb.families.normal import LOG_2PI, GaussianDensity, GaussianStats
+from bayesnb.families.normal import LOG_2PI, GaussianDensity, GaussianStats, Moments, Slip
 from bayesnb.families.record import checked, lead, silent
 from bayesnb.families.scores import by_rows, mended
 from bayesnb.special import accurate_log1p, log, log1p_square, log_gamma_ratio, ratio
 from bayesnb.views import EVERY, numbers
 
 LOG_PI = float(np.log(np.pi))
-
-
-class Moments(NamedTuple):
-    """A Gaussian's two parameters, as a mean, a mode or the end of an interval."""
-
-    mean: Array
-    variance: Array
 
 
 class _Parameter(np.ndarray):
@@ -111,6 +104,9 @@ class NormalInverseGamma(Belief):
         """What the data add to the scale: half their spread about themselves and about the location."""
         share = xp.ratio(stats.count, self.count + stats.count)
         return (stats.ssd + self.count * share * (stats.mean - self.location) ** 2) / 2
+
+    def shaken(self, stats: GaussianStats, slip: Slip) -> Array:
+        return student.shaken(self, stats, slip)
 
     def log_evidence(self, stats: GaussianStats, xp: Any = special) -> Array:
         """Ratios of normalizers, written so that a row keeps its digits after 1e12 others."""

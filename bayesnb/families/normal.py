@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 from math import log, pi
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from bayesnb import kernels
-from bayesnb.families.base import SLACK, Array, Cells, Density, Rng, Stats
+from bayesnb.families.base import Array, Cells, Density, Rng, Stats
+from bayesnb.families.forgetting import SLACK, left_of, slack
 from bayesnb.families.record import silent
 from bayesnb.families.scores import by_rows, mended
 from bayesnb.families.weight import Weight, by_class
@@ -16,6 +17,21 @@ from bayesnb.threads import in_order, pieces
 from bayesnb.views import numbers
 
 LOG_2PI = log(2 * pi)
+ROUNDED = 8 * float(np.finfo(float).eps)
+
+
+class Moments(NamedTuple):
+    """A Gaussian's two parameters, as a mean, a mode or the end of an interval."""
+
+    mean: Array
+    variance: Array
+
+
+class Slip(NamedTuple):
+    """How far a mean and an ssd may be off."""
+
+    mean: Array
+    ssd: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,18 +81,53 @@ class GaussianStats(Stats):
 
     __rmul__ = __mul__
 
-    def covers(self, part: Self, every: Array) -> bool:
+    @property
+    def cells(self) -> Array:
+        return self.count
+
+    @property
+    def counted_fields(self) -> list[str]:
+        return ["count", "ssd"]
+
+    def faults(self, part: Self, every: Array, rounding: float = SLACK) -> Array:
+        """Nothing that stays has a spread below zero, nor a single row one at all; all rows have the mean of all."""
         rest = self - part
-        none = np.abs(rest.count) <= SLACK * self.count
+        about = slack(self.count, rounding)
+        none, one = np.abs(rest.count) <= about, (rounding == 0) & (rest.count == 1)
         apart = np.abs(part.mean - self.mean) > SLACK * (np.abs(self.mean) + np.sqrt(ratio(self.ssd, self.count)))
-        least = -SLACK * (self.ssd + self.count * (SLACK * self.mean) ** 2)
-        odd = (
-            (rest.count < -SLACK * self.count)
-            | (every[:, None] & ~none)
-            | (rest.ssd < least)
-            | (none & ((rest.ssd > -least) | apart))
-        )
-        return not odd.any()
+        before = np.where(part.count > 0, ROUNDED * self.count * self._size() ** 2, 0.0)  # by rows that left earlier
+        least = SLACK * (self.ssd + self.count * (SLACK * self.mean) ** 2) + before + self.slip(part, rest).ssd
+        wide = np.abs(rest.ssd) > least
+        odd = (rest.count < -about) | (every[:, None] & ~none) | (wide & (rest.ssd < 0))
+        return odd | ((none | one) & wide) | (none & apart)
+
+    def remains(self, part: Self, rounding: float) -> Self:
+        """A spread that may be rounding only is none; where all rows had one value, those that stay have it."""
+        rest = self - part
+        count, still = left_of(self.count, rest.count, rounding), self.ssd == 0
+        none = count == 0
+        same = none | still | ((rounding == 0) & (count == 1)) | (rest.ssd <= self.slip(part, rest).ssd)
+        mean = np.where(none, 0.0, np.where(still, self.mean, rest.mean))
+        return type(self)(count, mean, np.where(same, 0.0, rest.ssd))
+
+    def slip(self, part: Self, rest: Self) -> Slip:
+        """With a and b the means of all n rows and of the k that go, and d = b - a,
+
+            mean that stays = a - d k / (n - k)        ssd that stays = ssd - ssd of those - n d**2 k / (n - k)
+
+        A mean is rounded to a part ROUNDED of its size and of the rows' spread, an ssd to one of itself, as often as
+        batches that are added up need.
+        """
+        gap, size = part.mean - self.mean, self._size() + part._size()
+        changed = (part.count > 0) & (rest.count > 0) & (self.ssd > 0)
+        with np.errstate(over="ignore"):
+            step = np.where(changed, ratio(part.count, rest.count), 0.0)
+            summed = np.where(changed, ROUNDED * (self.ssd + part.ssd), 0.0)
+            square = (2 * np.abs(gap) + ROUNDED * size) * ROUNDED * size
+            return Slip(step * ROUNDED * size, summed + self.count * step * square)
+
+    def _size(self) -> Array:
+        return np.abs(self.mean) + np.sqrt(np.maximum(ratio(self.ssd, self.count), 0.0))
 
     def pooled(self) -> Self:
         """All classes as one, `(c, f) -> (f,)`."""

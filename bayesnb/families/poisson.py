@@ -18,6 +18,7 @@ from scipy.special import gammaln, polygamma, psi
 from bayesnb import kernels, special
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Say, Stats
 from bayesnb.families.family import Family, Seen, shaped
+from bayesnb.families.forgetting import SLACK, slack
 from bayesnb.families.leaving import PREDICTIVE, Leaving, extra_of
 from bayesnb.families.record import Parameter, checked, silent
 from bayesnb.families.sums import Distinct, nodes
@@ -53,6 +54,16 @@ class PoissonStats(Stats):
         x = np.where(seen, x, 0.0)
         parts = (seen.astype(float), x, gammaln(x + 1))
         return cls(*(grouped_sum(weight, part) for part in parts))
+
+    @property
+    def cells(self) -> Array:
+        return self.count
+
+    def faults(self, part: Self, every: Array, rounding: float = SLACK) -> Array:
+        """No events stay where no row does."""
+        count, events = self.count - part.count, self.events - part.events
+        gone = (count <= slack(self.count, rounding)) & (events > slack(self.events, rounding))
+        return super().faults(part, every, rounding) | gone
 
     def mle(self) -> "PoissonDensity":
         return PoissonDensity(np.where(self.count > 0, ratio(self.events, self.count), np.nan))

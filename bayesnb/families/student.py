@@ -15,7 +15,7 @@ import numpy as np
 
 from bayesnb import kernels
 from bayesnb.families.leaving import PREDICTIVE, Leaving
-from bayesnb.special import accurate_log1p, log_gamma_ratio
+from bayesnb.special import accurate_log1p, log_gamma_ratio, ratio
 from bayesnb.views import EVERY, numbers
 
 Array = np.ndarray
@@ -62,3 +62,16 @@ def left_out_terms(belief: Any, w: Any, kind: str, power: float) -> tuple[Array,
             a, k = np.full_like(g, -power / 2), power / 2 * worth * (belief.count / count) ** 2 / scale
             b = c = np.zeros_like(g)
     return belief.location, np.where(fine, height, np.nan), a, g, b, c, k
+
+
+def shaken(belief: Any, stats: Any, slip: Any) -> Array:
+    """How far off a belief that learns these stats is, if they are off by so much, `(c, f)`.
+
+    That of its location is told in standard deviations of a row, and that of its scale as a part of it.
+    """
+    share, own = ratio(stats.count, belief.count + stats.count), belief.update(stats)
+    pull = belief.count * share * (2 * np.abs(stats.mean - belief.location) + slip.mean) * slip.mean
+    off = np.stack([share * slip.mean, (slip.ssd + pull) / 2])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        unit = np.stack([np.sqrt(ratio(own.scale, np.maximum(own.shape, 0.0))), own.scale])
+        return np.where(off == 0, 0.0, off / unit).max(axis=0)

@@ -22,7 +22,7 @@ def class_die(said: Any, classes: Array, order: Any = None) -> ClassDie:
         if said == "uniform":
             return lambda stats: KnownDie(np.full(size, 1 / size))
         if said == "empirical":
-            return lambda stats: KnownDie(stats.counts / stats.counts.sum(), float(stats.counts.sum()))
+            return _counted
         raise ValueError(f"class_prior must be 'uniform' or 'empirical' if it is a string, got {said!r}.")
     if isinstance(said, Mapping):
         return _known(_from_mapping(said, classes))
@@ -33,6 +33,15 @@ def class_die(said: Any, classes: Array, order: Any = None) -> ClassDie:
         place = np.arange(size) if order is None else np.argsort(np.asarray(order))
         return lambda stats: Dirichlet(concentration[place])
     return _known(np.array(said, float))
+
+
+def _counted(stats: DirichletStats) -> KnownDie:
+    rows = float(stats.counts.sum())
+    if rows == 0:
+        raise ValueError(
+            "class_prior='empirical' is the classes' shares of the rows, and no row is left. Give another class_prior."
+        )
+    return KnownDie(stats.counts / rows, rows)
 
 
 def _from_mapping(said: Mapping[Any, float], classes: Array) -> Array:

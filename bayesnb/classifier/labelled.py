@@ -1,0 +1,71 @@
+"""Labelled rows as they come in: labels that are checked, and the classes that they make."""
+
+from collections.abc import Hashable, Sequence
+from functools import reduce
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+
+from bayesnb.families.base import Array
+from bayesnb.labels import distinct, united_labels
+from bayesnb.schema import Schema
+from bayesnb.shards import Shard
+from bayesnb.table import Table, is_missing, refuse_lazy
+
+DECLARE = "Declare all of them as `classes`."
+GROW = "Fit with all of them declared as `classes`, or let partial_fit add them: grow_classes=True."
+
+
+class Lesson(NamedTuple):
+    """Labelled rows, and what is known of their labels and columns."""
+
+    table: Table
+    y: Array
+    weight: Array | None
+    classes: Array
+    schema: Schema
+    advice: str = DECLARE  # where a label is none of the classes
+
+
+def name_features(estimator: Any, columns: Sequence[Hashable]) -> None:
+    """As scikit-learn has them: names, if all are text, and their number."""
+    estimator.__dict__.pop("feature_names_in_", None)
+    if all(isinstance(name, str) for name in columns):
+        estimator.feature_names_in_ = np.asarray(columns, dtype=object)
+    estimator.n_features_in_ = len(columns)
+
+
+def known_classes(y: Array, before: Shard | None, declared: Any, grow: bool) -> Array:
+    """The classes once these labels have been seen: those known before, those declared, and where they `grow`, all."""
+    if before and not grow:
+        return before.classes
+    known, found = [before.classes] if before else [], distinct(y)
+    known += [] if declared is None else [distinct(declared)]
+    return reduce(united_labels, [*known, found] if grow or not known else known)
+
+
+def checked_labels(estimator: Any, y: Any, rows: int) -> Array:
+    """One label for each row, none missing."""
+    if y is None:
+        raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
+    refuse_lazy(y, "y")
+    if np.ma.is_masked(y):
+        raise ValueError("Input y contains NaN: some labels are masked, missing. Drop those rows.")
+    y = y if type(y) is np.ndarray and y.ndim == 1 else column_or_1d(np.asarray(y), warn=True)
+    if len(y) != rows:
+        check_consistent_length(range(rows), y)
+    if y.dtype.kind in "iub":
+        return y
+    missing = is_missing(y)
+    if missing.any():
+        raise ValueError(
+            f"Input y contains NaN: {missing.sum()} labels are missing, first at row {missing.argmax()}. "
+            "Drop those rows."
+        )
+    assert_all_finite(y, input_name="y")
+    if y.dtype.kind == "O":
+        distinct(y)
+    check_classification_targets(y)
+    return y
