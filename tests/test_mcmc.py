@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import arviz_stats
+import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
@@ -725,6 +726,19 @@ def test_the_tree_has_arvizs_groups_and_the_chains_as_they_were_drawn(
         point |= {"sigma2_log__": np.log(one["sigma2"].values)}
         expected = tree["sample_stats"]["lp"].isel(draw=slice(0, 1000, 97)).values[chain, draw]
         assert_allclose(own(point), expected, rtol=1e-9)
+
+
+def test_what_was_sampled_predicts_lazily_what_it_predicts_of_rows_in_memory(
+    conjugate: mcmc.Sampled, flowers: tuple[Array, Array]
+) -> None:
+    x, y = flowers
+    lazy = da.from_array(x, chunks=(20, 1))
+    for method in ("predict", "predict_proba", "predict_log_proba", "predict_joint_log_proba"):
+        answers = getattr(conjugate, method)(lazy)
+        assert answers.chunks[0] == (20, 20, 5)
+        np.testing.assert_array_equal(answers.compute(scheduler="synchronous"), getattr(conjugate, method)(x))
+    with pytest.raises(TypeError, match="X is a lazy collection of Dask"):
+        conjugate.loo(lazy, y)
 
 
 @pytest.fixture(scope="module")
