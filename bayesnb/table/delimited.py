@@ -18,6 +18,7 @@ import pandas as pd
 from bayesnb.table.kinds import Look, joined, kind_of
 from bayesnb.table.sheets import MEANT, Batch, TextSheet, framed
 from bayesnb.table.typed import Telling, is_of_arrow, pyarrow
+from bayesnb.threads import in_order
 
 BLOCK = 1 << 22  # bytes that are split at once
 CODE = r"^[+-]?(?:0[0-9]|[0-9]{19,}$)"  # digits that are no number
@@ -48,7 +49,8 @@ class StreamedText(TextSheet):
 
     def _batch(self, start: int, part: Any, kinds: Mapping[str, str], kept: Sequence[str]) -> Batch:
         cells = {name: Cells(self, name, start, part.column(name)) for name in part.schema.names}
-        series = {name: cells[name].read(kind) for name, kind in kinds.items()}
+        columns = in_order(lambda name: cells[name].read(kinds[name]), list(kinds), None if self.use_threads else 1)
+        series = dict(zip(kinds, columns, strict=True))
         texts = {name: cells[name].text.to_pandas().astype(object) for name in kept}
         return Batch(start, framed(series, len(part)), framed(texts, len(part)), self.reader.missing)
 
