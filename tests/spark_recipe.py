@@ -1,0 +1,190 @@
+"""Spark: every partition is counted where it is, and answered where it is. Copy `fit` and `predict` from here.
+
+    partition ──▶ record batches ──▶ one shard, some kilobytes ──▶ the driver, which adds them up
+
+A task that fails, or that Spark runs twice, is counted once: only the shards that `collect` returns are added, one for
+each partition, in the partitions' order. So a retry does not change a digit either.
+
+It was run with PySpark 4.3.0, pyarrow 26.0.1, Java 17 and Python 3.12, on `local[2]`, and with failing and speculative
+tasks on a cluster of two processes, by
+
+    uv run --with pyspark==4.3.0 python tests/spark_recipe.py
+
+which compares all that with a fit in memory. The workers need bayesnb and pyarrow; the tests know `counting` and
+`predicting` without Spark.
+"""
+
+from collections.abc import Iterator
+from copy import copy
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+from sklearn.base import clone
+
+from bayesnb import scale
+
+Batches = Iterator[pa.RecordBatch]
+TYPES = {"O": "string", "U": "string", "i": "bigint", "b": "boolean", "f": "double"}  # of labels
+
+
+def fit(model: Any, frame: Any, label: str) -> Any:
+    """Fit an estimator to all rows of a Spark dataframe, in one pass; all columns but the label are learnt from."""
+    count = partial(counting, clone(model).set_params(n_jobs=1), label)
+    rows = frame.mapInArrow(count, "shard binary").collect()
+    return scale.fit_shards(model, [scale.loads(bytes(row.shard)) for row in rows])
+
+
+def counting(model: Any, label: str, batches: Batches) -> Batches:
+    """What Spark runs on a partition: its batches become one row, the bytes of their shard; none for no row."""
+    total = None
+    for batch in batches:
+        table = pa.Table.from_batches([batch])
+        shard = scale.shard(model, table.drop_columns([label]), table[label])
+        total = shard if total is None else total if shard is None else total + shard
+    if total is not None:
+        yield pa.record_batch({"shard": pa.array([scale.dumps(total)], pa.binary())})
+
+
+def predict(model: Any, frame: Any) -> Any:
+    """The dataframe with the predicted label, and the probability of each, beside its columns; Spark is lazy."""
+    from pyspark.sql.types import StructType
+
+    schema = StructType(list(frame.schema.fields))
+    for name, kind in answers(model):
+        schema.add(name, kind)
+    own = copy(model).set_params(n_jobs=1)
+    return frame.mapInArrow(partial(predicting, own), schema)
+
+
+def answers(model: Any) -> list[tuple[str, str]]:
+    """The columns that `predict` adds, and their types."""
+    return [("predicted", TYPES[model.classes_.dtype.kind]), *((f"p_{label}", "double") for label in model.classes_)]
+
+
+def predicting(model: Any, batches: Batches) -> Batches:
+    """What Spark runs on a partition: answers beside the columns of each batch, of which those learnt from are read."""
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        table = pa.Table.from_batches([batch])
+        proba = model.predict_proba(table.select(list(model.feature_names_in_)))
+        best = model.classes_[proba.argmax(axis=1)]
+        columns = [*batch.columns, pa.array(best), *map(pa.array, proba.T)]
+        yield pa.record_batch(columns, names=[*batch.schema.names, *(name for name, _ in answers(model))])
+
+
+def main() -> None:
+    """Both, on two threads; then on a cluster, whose tasks fail and are run twice: all of it as in memory."""
+    from tempfile import TemporaryDirectory
+
+    import pyarrow.parquet as pq
+
+    from bayesnb import NaiveBayes
+
+    table = made()
+    model = NaiveBayes().fit(table.drop_columns(["label"]), table["label"])
+    with TemporaryDirectory() as folder:
+        pq.write_table(table, f"{folder}/rows.parquet", row_group_size=5_000)
+        for master, how in MASTERS.items():
+            spark = session(master, how)
+            frame = spark.read.parquet(folder).repartition(8)
+            same(fit(NaiveBayes(), frame, "label"), model, table, f"{master}: fit")
+            unsteady = frame.mapInArrow(failing, frame.schema)
+            same(fit(NaiveBayes(), unsteady, "label"), model, table, f"{master}: fit, tasks fail or are slow")
+            found = predict(model, unsteady.drop("label")).orderBy("id").toArrow()
+            check(found, model, table, f"{master}: predict")
+            spark.stop()
+
+
+MASTERS = {
+    "local[2, 4]": {},
+    "local-cluster[2, 1, 1024]": {
+        "spark.speculation": "true",
+        "spark.speculation.quantile": "0.5",
+        "spark.speculation.multiplier": "1.1",
+        "spark.speculation.minTaskRuntime": "100ms",
+        "spark.speculation.interval": "100ms",
+    },
+}
+
+
+def session(master: str, how: dict[str, str]) -> Any:
+    import os
+    import sys
+
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers on the driver's Python
+    small = {"spark.sql.shuffle.partitions": "4", "spark.sql.execution.arrow.maxRecordsPerBatch": "3000"}
+    builder = SparkSession.builder.master(master)
+    for name, value in (small | how | {"spark.ui.enabled": "false", "spark.log.level": "ERROR"}).items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+def failing(batches: Batches) -> Batches:
+    """Rows as they are; but the first attempt at partition 1 fails half way, and that at partition 2 is very slow."""
+    from time import sleep
+
+    from pyspark import TaskContext
+
+    task = TaskContext.get()
+    first = task.attemptNumber() == 0
+    for place, batch in enumerate(batches):
+        yield batch
+        if first and task.partitionId() == 1 and place == 0:
+            raise RuntimeError("this attempt was to fail")
+        if first and task.partitionId() == 2 and place == 0:
+            sleep(5)
+
+
+def made(rows: int = 60_000) -> pa.Table:
+    """Numbers, whole ones, flags and text, with holes."""
+    import numpy as np
+
+    rng = np.random.default_rng(4)
+    y = rng.integers(0, 3, rows)
+
+    def holed(values: Any) -> pa.Array:
+        return pa.array(values, mask=rng.random(rows) < 0.05)
+
+    return pa.table(
+        {
+            "id": np.arange(rows),
+            "size": holed(rng.normal(size=rows) + 0.5 * y),
+            "rooms": holed(rng.poisson(3 + y)),
+            "owned": holed(rng.random(rows) < 0.3 + 0.1 * y),
+            "town": holed(
+                np.array(["Ayr", "Bo", "Cork", "Dee"], object)[(4 * rng.random(rows) ** (1 + y)).astype(int)]
+            ),
+            "label": np.array(["maybe", "no", "yes"], object)[y],
+        }
+    )
+
+
+def same(found: Any, expected: Any, table: pa.Table, what: str) -> None:
+    """The same counts, and probabilities to twelve digits."""
+    import numpy as np
+
+    x = table.drop_columns(["label"])
+    np.testing.assert_array_equal(found.classes_, expected.classes_)
+    np.testing.assert_array_equal(found.stats_.classes.counts, expected.stats_.classes.counts)
+    np.testing.assert_allclose(found.predict_proba(x), expected.predict_proba(x), rtol=1e-9)
+    print(f"{what}: as in memory, {table.num_rows:,} rows", flush=True)
+
+
+def check(found: pa.Table, model: Any, table: pa.Table, what: str) -> None:
+    """Every row's answers, once."""
+    import numpy as np
+
+    x = table.drop_columns(["label"])
+    assert found["id"].equals(table["id"])
+    np.testing.assert_array_equal(found["predicted"].to_numpy(), model.predict(x))
+    proba = np.column_stack([found[f"p_{label}"].to_numpy() for label in model.classes_])
+    np.testing.assert_allclose(proba, model.predict_proba(x), rtol=1e-12)
+    print(f"{what}: as in memory, {found.num_rows:,} rows", flush=True)
+
+
+if __name__ == "__main__":
+    main()
