@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks import scaled
 from benchmarks.__main__ import main
 from benchmarks.calibrated import METHODS, SPLITS, TRUST
-from benchmarks.records import Results
+from benchmarks.records import Results, Scaling
+from benchmarks.scaling import GROWING
 from benchmarks.sureness import AUTO, EXACT, SURENESS, UNCERTAINTY
 from benchmarks.workloads import WORKLOADS
 
@@ -140,6 +142,72 @@ def test_check_tells_what_missed(run: Path, capsys: pytest.CaptureFixture[str]) 
     assert "C1 predict" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("way", [way for way in scaled.WAYS if way != "dask"])
+def test_every_way_to_learn_from_files_learns_all_rows(way: str, tmp_path: Path) -> None:
+    """Dask's is a `fit` of partitions, which has tests of its own; here it would take processes."""
+    scaled.write(tmp_path, 3_001)
+    found = scaled.timed(scaled.WAYS[way], tmp_path, 1)
+    assert found["rows"] == 3_001
+    assert found["seconds"] > 0
+
+
+def test_files_of_a_benchmark_hold_the_same_table_however_often_they_are_written(tmp_path: Path) -> None:
+    folders = [tmp_path / name for name in ("a", "b")]
+    for folder in folders:
+        folder.mkdir()
+        scaled.write(folder, 3_001)
+    files = [sorted(folder.iterdir()) for folder in folders]
+    assert [[file.name for file in own] for own in files] == [["0000.parquet", "0001.parquet"]] * 2
+    assert [file.read_bytes() for file in files[0]] == [file.read_bytes() for file in files[1]]
+    assert {str(column.type) for column in scaled.table(0, 5).columns} == {"double", "string"}
+    assert set(scaled.table(0, 500)[scaled.LABEL].to_pylist()) == {f"class {c}" for c in range(5)}
+
+
+@pytest.mark.parametrize(
+    ("change", "ok", "failed"),
+    [
+        ({}, True, False),
+        ({"slope": 1.2}, False, False),
+        ({"slope": 1.3}, False, True),
+        ({"most": 350}, False, False),
+        ({"most": 150}, False, True),
+    ],
+    ids=str,
+)
+def test_learning_more_rows_may_take_more_time_in_proportion_and_no_more_memory(
+    change: dict[str, Any], ok: bool, failed: bool
+) -> None:
+    own = Scaling(**{**SCALED, **change})
+    assert (own.ok, own.failed) == (ok, failed)
+    assert own.rates == [50.0, 100.0]
+
+
+def test_the_table_of_scaling_has_a_line_for_every_way_and_number(
+    capsys: pytest.CaptureFixture[str], run: Path
+) -> None:
+    path = run / "scaled.json"
+    every = [SCALED, SCALED | {"workers": 2}, SCALED | {"way": "another", "unit": "process", "workers": 2}]
+    path.write_text(json.dumps({"machine": json.loads((run / "run.json").read_text())["machine"], "scalings": every}))
+    main(["--read", str(path), "--markdown"])
+    lines = capsys.readouterr().out.strip().splitlines()
+    assert lines[0].startswith("| rows a second | on | 100 rows | 1,000 rows |")
+    assert [line.split(" | ")[1] for line in lines[2:]] == ["1 thread", "2 threads", "2 processes"]
+    assert len({line.count("|") for line in lines}) == 1
+
+
+SCALED: dict[str, Any] = {
+    "workload": "N",
+    "way": "`fit`",
+    "unit": "thread",
+    "workers": 1,
+    "rows": [100, 1_000],
+    "seconds": [2.0, 10.0],
+    "bytes": [300, 400],
+    "slope": 0.7,
+    "most": 400,
+}
+
+
 def test_an_unknown_workload_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(["--only", "G1,Z9"])
@@ -147,5 +215,5 @@ def test_an_unknown_workload_is_bad_usage(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_a_workload_has_its_own_name() -> None:
-    names = [work.name for work in (*WORKLOADS, *SURENESS, *TRUST)]
+    names = [work.name for work in (*WORKLOADS, *SURENESS, *TRUST, *GROWING)]
     assert len(set(names)) == len(names)
