@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -617,3 +618,16 @@ def test_memory_does_not_grow_with_the_file(name: str) -> None:
     done = python(PEAK, name)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) < 190  # megabytes: buffers of every column, and some batches
+
+
+def test_many_files_wait_closed() -> None:
+    Path("many").mkdir()
+    for at in range(40):
+        write(mixed(rows=20, seed=at)[["age", "label"]], f"many/{at}.{('parquet', 'csv', 'feather')[at % 3]}")
+    fit_files(NaiveBayes(), "many", "label")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 15, hard))
+    try:
+        fit_files(NaiveBayes(), "many", "label")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

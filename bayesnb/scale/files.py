@@ -62,8 +62,9 @@ def fit_files(
     nothing is read twice. Columns that the model declares as levels are text. Only "", "NA", "NaN" and "?" are missing.
     A quote after a blank does not quote, and is an error; text after a closing quote belongs to the cell.
 
-    Memory is that of a few batches. A Parquet file's groups of rows may be of any size; of an Arrow file, its batches
-    are held one at a time.
+    Memory is that of a few batches. A Parquet file's groups of rows may be of any size, but each of its columns takes
+    some megabytes, two or three as a rule; of an Arrow file, its batches are held one at a time. A line of text is
+    shorter than 2 MB.
 
     Examples
     --------

@@ -90,6 +90,10 @@ class Source:
                 raise
             raise ValueError(f"{self.name}: it is a damaged gzip file: {error}.") from None
 
+    def forget_head(self) -> None:
+        """Many sources may wait to be read; the first bytes are read again where they are needed."""
+        self.__dict__.pop("head", None)
+
     @cached_property
     def is_packed(self) -> bool:
         with self._raw() as stream:

@@ -62,9 +62,10 @@ class ArrowSheet(TypedSheet):
     """Parquet, and Arrow's own two formats, of which one is Feather."""
 
     @cached_property
-    def _open(self) -> Any:
+    def _schema(self) -> Any:
         with self._told():
-            return self._opened()
+            file = self._opened()
+            return file.schema_arrow if self.source.format == "parquet" else file.schema
 
     def _opened(self) -> Any:
         if self.source.format == "parquet":
@@ -72,10 +73,6 @@ class ArrowSheet(TypedSheet):
         stream = self.source.open()
         ipc = pyarrow("ipc")
         return ipc.open_file(stream) if self.source.head.startswith(b"ARROW1") else ipc.open_stream(stream)
-
-    @property
-    def _schema(self) -> Any:
-        return self._open.schema_arrow if self.source.format == "parquet" else self._open.schema
 
     @cached_property
     def looks(self) -> dict[str, Look]:
@@ -128,6 +125,7 @@ class ArrowSheet(TypedSheet):
     def frames(self, rows: int, names: Sequence[str], skip: int = 0) -> Iterator[pd.DataFrame]:
         with self._told():
             for batch in self._batches(rows, names, skip):
+                release()
                 yield self._frame(batch, names)
 
     def _frame(self, batch: Any, names: Sequence[str]) -> pd.DataFrame:
@@ -185,6 +183,11 @@ class Telling:
         if is_of_arrow(error):
             said = str(error).strip().splitlines()
             raise ValueError(f"{self.name}: it cannot be read: {said[0] if said else kind.__name__}") from error
+
+
+def release() -> None:
+    """Give back what Arrow keeps for later: batches come for hours."""
+    pyarrow().default_memory_pool().release_unused()
 
 
 def is_of_arrow(error: Any) -> bool:
