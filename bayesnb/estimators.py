@@ -72,6 +72,9 @@ class NaiveBayes(Classifier):
     are scikit-learn's error. `partial_fit` in any batches equals `fit`, new levels included; only priors that
     take their scale from the data, such as `Gaussian()`, are those of the first batch, and "loo" looks at the last.
 
+    Dask's arrays and dataframes are learnt from in one pass over their partitions, and predicted lazily: see
+    `bayesnb.scale`.
+
     Examples
     --------
     >>> from bayesnb import NaiveBayes

@@ -5,12 +5,12 @@ there can be.
 """
 
 from collections.abc import Hashable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bayesnb.families.base import Array, Stats
-from bayesnb.families.forgetting import slack
+from bayesnb.families.forgetting import rounding_of, slack
 from bayesnb.model import ProductStats
 from bayesnb.schema import Block
 from bayesnb.shards import Shard
@@ -21,20 +21,30 @@ ADVICE = (
 )
 
 
-def without(shard: Shard, gone: Shard) -> Shard:
-    """What stays once some rows have left, which know the shard's classes and levels; an error if they cannot."""
+def without(shard: Shard, gone: Shard, rows: int) -> Shard:
+    """What stays once so many rows have left, which know the shard's classes and levels; an error if they cannot."""
+    touched = np.flatnonzero(gone.stats.classes.counts)
+    own, its = (Shard(part.classes[touched], part.schema, part.stats[touched], part.whole) for part in (shard, gone))
     whole = shard.whole and gone.whole
-    check_labels(shard, gone, whole)
-    rest = shard.stats.remains(gone.stats, whole)
+    rounding = 0.0 if whole else rounding_of(rows)
+    check_labels(own, its, rounding)
+    rest = own.stats.remains(its.stats, rounding)
     for b in range(len(rest.blocks)):
-        check_block(shard, gone, rest, b)
-    return Shard(shard.classes, shard.schema, rest, whole)
+        check_block(own, its, Rest(rest, rounding), b)
+    return Shard(shard.classes, shard.schema, shard.stats.replaced(touched, rest), whole)
 
 
-def check_labels(shard: Shard, gone: Shard, whole: bool) -> None:
+class Rest(NamedTuple):
+    """What stays, and the rounding with which it was found, as a part of what was there."""
+
+    stats: ProductStats
+    rounding: float
+
+
+def check_labels(shard: Shard, gone: Shard, rounding: float) -> None:
     """Raise if more rows of a class would leave than it has."""
     own, its = shard.stats.classes, gone.stats.classes
-    odd = own.faults(its, np.zeros(len(own), bool), whole)[:, 0]
+    odd = own.faults(its, np.zeros(len(own), bool), rounding)[:, 0]
     if odd.any():
         c = int(odd.argmax())
         raise ValueError(
@@ -43,15 +53,15 @@ def check_labels(shard: Shard, gone: Shard, whole: bool) -> None:
         )
 
 
-def check_block(shard: Shard, gone: Shard, rest: ProductStats, b: int) -> None:
+def check_block(shard: Shard, gone: Shard, rest: Rest, b: int) -> None:
     """Raise for the first column of a block whose cells cannot leave it."""
-    whole, stay = shard.whole and gone.whole, rest.classes.counts
+    stay, counts = rest.stats.classes.counts, shard.stats.classes.counts
     block, own, its = shard.schema.blocks[b], shard.stats.blocks[b], gone.stats.blocks[b]
-    odd, cells = own.faults(its, stay == 0, whole), rest.blocks[b].cells
+    odd, cells = own.faults(its, stay == 0, rest.rounding), rest.stats.blocks[b].cells
     if odd.any():
-        c, k = (int(place) for place in np.argwhere(odd)[0])
+        c, k = first_odd(own, its, odd)
         name, what = told(block, own, its, c, k)
-    elif cells is not None and (crowded := _crowded(cells, stay, shard.stats.classes.counts, whole)).any():
+    elif cells is not None and (crowded := _crowded(cells, stay, slack(counts, rest.rounding))).any():
         c, f = (int(place) for place in np.argwhere(crowded)[0])
         name, what = block.names[f], f"{cells[c, f]:.12g} cells would stay, of {stay[c]:.12g} rows"
     else:
@@ -59,18 +69,27 @@ def check_block(shard: Shard, gone: Shard, rest: ProductStats, b: int) -> None:
     raise ValueError(f"column {name!r}, class {shard.classes.tolist()[c]!r}: {what}. {ADVICE}")
 
 
-def _crowded(cells: Array, stay: Array, counts: Array, whole: bool) -> Array:
-    """Where more cells would stay than rows, `(c, f)`."""
-    return cells > (stay + slack(counts, whole))[:, None]
+def _crowded(cells: Array, stay: Array, off: Array) -> Array:
+    """Where more cells would stay than rows, `(c, f)`, which may be off by so much."""
+    return cells > (stay + off)[:, None]
+
+
+def first_odd(own: Stats, its: Stats, odd: Array) -> tuple[int, int]:
+    """The entry to be told of: one of which more would go than there is, if there is such a one."""
+    over = [_flat(getattr(its, field)) > _flat(getattr(own, field)) for field in own.counted_fields]
+    worst = odd & np.any(over, axis=0)
+    c, k = np.argwhere(worst if worst.any() else odd)[0]
+    return int(c), int(k)
 
 
 def told(block: Block, own: Stats, its: Stats, c: int, k: int) -> tuple[Hashable, str]:
     """Whose entry of some stats cannot be taken back, and why."""
-    name, what = block.names[k], ""
+    at, what = k, ""
     if block.levels:
-        column = int(own.columns[k])  # type: ignore[attr-defined]
-        name, levels, at = block.names[column], block.levels[column], k - int(own.starts[column])  # type: ignore[attr-defined]
-        what = f" of level {levels[at]!r}" if at < len(levels) else " of levels that are not declared"
+        at = int(own.columns[k])  # type: ignore[attr-defined]
+        levels, place = block.levels[at], k - int(own.starts[at])  # type: ignore[attr-defined]
+        what = f" of level {levels[place]!r}" if place < len(levels) else " of levels that are not declared"
+    name = block.names[at]
     for field in own.counted_fields:
         before, part = (float(_flat(getattr(stats, field))[c, k]) for stats in (own, its))
         if part > before:

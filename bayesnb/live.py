@@ -30,6 +30,9 @@ class Live:
     ----------
     model : an estimator, fitted or not; a copy of it is held
     at : how far in a stream of rows it has read: None, or plain values such as a number, or offsets by partition
+    ready : None, or a function of a changed model, called before that takes the old one's place
+        It may ask what readers will ask: what a model derives to answer at all, such as tables of 50,000 words, is then
+        there, and no reader waits for it. Or it may raise, on a check of its own, and so refuse the change.
 
     Attributes
     ----------
@@ -39,9 +42,10 @@ class Live:
 
     Notes
     -----
-    Any number of threads may read and change it. A change is made to a copy, and is there as a whole or, where it
-    fails, not at all; changes wait for each other, readers for nobody. A model that was taken stays what it was, so
-    several questions about one row are best asked of one `model`.
+    Any number of threads may read and change it. (An estimator itself may be asked by many, but not while it learns.)
+    A change is made to a copy, and is there as a whole or, where it fails, not at all; changes wait for each other,
+    readers for nobody. A model that was taken stays what it was, so several questions about one row are best asked of
+    one `model`.
 
     `save` writes the model and its position into one file, as a whole or not at all. A service that is killed goes on
     from there: `open` the file, and learn what comes after `at`. So no row is lost, and none is learnt twice, as long
@@ -67,16 +71,17 @@ class Live:
     (3, ['high', 'low', 'top'], ['high', 'low'])
     """
 
-    def __init__(self, model: Any, at: Any = None) -> None:
+    def __init__(self, model: Any, at: Any = None, *, ready: Callable[[Any], Any] | None = None) -> None:
         check_estimator(model)
+        self.ready = ready
         self._now = Moment(copy.copy(model), copy.deepcopy(at))
         self._turn, self._saving = Lock(), Lock()
 
     @classmethod
-    def open(cls, path: Any) -> Self:
+    def open(cls, path: Any, *, ready: Callable[[Any], Any] | None = None) -> Self:
         """The model in a file, and how far it had read: None in a file that an estimator's own `save` wrote."""
         model, note = opened(path)
-        return cls(model, note.get("at") if isinstance(note, dict) else None)
+        return cls(model, note.get("at") if isinstance(note, dict) else None, ready=ready)
 
     @property
     def now(self) -> Moment:
@@ -112,6 +117,8 @@ class Live:
             before = self._now
             model = change(copy.copy(before.model))
             check_estimator(model, "the function that changes a model has to return it: ")
+            if self.ready is not None:
+                self.ready(model)
             self._now = Moment(model, before.at if at is None else copy.deepcopy(at))
 
     def save(self, path: Any) -> None:

@@ -67,12 +67,25 @@ class ProductStats:
     def __sub__(self, other: Self) -> Self:
         return self + -1 * other
 
-    def remains(self, part: Self, whole: bool) -> Self:
-        """What stays once the rows behind `part` have left."""
-        most = self.classes.counts
+    def remains(self, part: Self, rounding: float) -> Self:
+        """What stays once the rows behind `part` have left, unless it is no more than rounding."""
         pairs = zip(self.blocks, part.blocks, strict=True)
-        blocks = tuple(own.remains(its, most, whole) for own, its in pairs)
-        return type(self)(self.classes.remains(part.classes, most, whole), blocks)
+        return type(self)(self.classes.remains(part.classes, rounding), tuple(a.remains(b, rounding) for a, b in pairs))
+
+    def __getitem__(self, classes: Any) -> Self:
+        """Of some classes."""
+        return type(self)(self.classes[classes], tuple(block[classes] for block in self.blocks))
+
+    def replaced(self, classes: Array, other: Self) -> Self:
+        """With those of others in place of its own of some classes."""
+
+        def put(own: Array, its: Array) -> Array:
+            own = own.copy()
+            own[classes] = its
+            return own
+
+        pairs = zip(self.blocks, other.blocks, strict=True)
+        return type(self)(self.classes.map(put, other.classes), tuple(a.map(put, b) for a, b in pairs))
 
     def covers(self, part: Self) -> bool:
         """Whether the rows behind `part` can be among those behind these."""

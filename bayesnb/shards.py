@@ -138,12 +138,11 @@ def _prior(old: Block, block: Block, belief: Belief, stats: Stats, classes: int)
     """A prior that took its scale from the first rows keeps it; one of levels is the declared one for all of them."""
     if old.levels == block.levels and len(belief) == classes:
         return belief
-    if block.levels:
-        return block.belief(stats)
     try:
-        return belief.for_classes(classes)
+        wider = belief.for_classes(classes)
     except ValueError as error:
         raise ValueError(f"column {block.names[0]!r}: {error}") from None
+    return block.belief(stats) if block.levels else wider
 
 
 def _shown(columns: Sequence[Any]) -> str:

@@ -4,6 +4,7 @@ Every case has a missing cell (where the family allows one), uneven weights, a c
 of different scales. `twin` is the predictive by SciPy, one feature of one class at a time: an independent oracle.
 """
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
@@ -24,6 +25,17 @@ from bayesnb.families.weight import one_hot
 
 Array = np.ndarray
 CLASSES, ROWS = 3, 40
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """What pytest's workers, and the processes that tests start, find in their environment.
+
+    Every core has a worker: threads of BLAS would wait for each other. And where Python writes no bytecode beside its
+    sources, each process would compile NumPy, pandas and all else anew: a folder of pytest's holds the bytecode then.
+    """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if hasattr(config, "cache") and os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
+        os.environ["PYTHONPYCACHEPREFIX"] = str(config.cache.mkdir("bytecode"))
 
 
 @dataclass(frozen=True)

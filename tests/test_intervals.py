@@ -234,6 +234,18 @@ def every_scene() -> list[Scene]:
     return [two_classes(name) for name in TWO_CLASSES] + [many_classes(name) for name in MANY_CLASSES]
 
 
+@cache
+def intervals_of(own: Scene, rows: str, method: str) -> Any:
+    """A scene's intervals: several tests look at the same ones."""
+    return own.model.predict_interval(own.table, PROB, rows=rows, method=method)
+
+
+@cache
+def parts_of(own: Scene, rows: str) -> Any:
+    """A scene's entropies, for several tests too."""
+    return own.model.uncertainty(own.table, rows=rows)
+
+
 # The oracles agree with each other, and with integrals done otherwise --------------------------------------------
 
 
@@ -326,7 +338,7 @@ def test_the_oracles_mixture_has_the_mean_that_bayes_rule_gives() -> None:
 @pytest.mark.parametrize("name", TWO_CLASSES)
 def test_exact_intervals_of_two_classes_are_right_to_six_digits(name: str, rows: str) -> None:
     own = two_classes(name)
-    found = quantiles(own.model.predict_interval(own.table, PROB, rows=rows, method="exact"))
+    found = quantiles(intervals_of(own, rows, "exact"))
     miss = [exact_law(name, row, rows).shortfall(found[row], LEVELS).max() for row in range(len(own))]
     assert max(miss) < 1e-6, f"by row: {np.array(miss)}"
 
@@ -357,7 +369,7 @@ def test_narrow_and_wide_intervals_are_as_right(prob: float, method: str) -> Non
 def test_fast_intervals_of_ordinary_rows_are_right_to_two_digits(name: str) -> None:
     """Cornish-Fisher with four cumulants: 2e-4 where the law is nearly Gaussian, as for most of these rows."""
     own = two_classes(name)
-    found = quantiles(own.model.predict_interval(own.table, PROB, rows="fixed", method="fast"))
+    found = quantiles(intervals_of(own, "fixed", "fast"))
     miss = [exact_law(name, row, "fixed").shortfall(found[row], LEVELS).max() for row in range(3)]
     assert max(miss) < 5e-3
     assert np.median(miss) < 5e-4
@@ -379,7 +391,7 @@ def test_intervals_by_draws_are_right_to_the_error_of_a_thousand_draws(rows: str
 @pytest.mark.parametrize("name", TWO_CLASSES)
 def test_probability_and_mean_entropy_of_two_classes_are_those_of_the_law(name: str, rows: str) -> None:
     own = two_classes(name)
-    found = own.model.uncertainty(own.table, rows=rows)
+    found = parts_of(own, rows)
     law = exact_law(name, 0, rows)
     assert found["probability"].sel({"class": own.model.classes_[1]}).values[0] == pytest.approx(law.mean(), abs=1e-6)
     assert found["aleatoric"].values[0] == pytest.approx(law.mean_entropy(), abs=1e-6)
@@ -436,13 +448,13 @@ def test_exact_intervals_and_entropies_of_random_models_are_right(seeds: Sequenc
 def test_two_classes_agree_with_a_million_draws(rows: str) -> None:
     for name in ("iris", "bernoulli"):
         own, sample = two_classes(name), drawn(row_law(name, 1), rows, 1_000_000, seed=5)
-        found = own.model.predict_interval(own.table, PROB, rows=rows, method="exact")
+        found = intervals_of(own, rows, "exact")
         for c in range(2):
             assert np.all(sample.shortfall(c, quantiles(found)[1][:, c], LEVELS) < 1e-6)
         mean, error = sample.mean()
         assert np.all(np.abs(found["probability"].values[1] - mean) < 5 * error)
         entropy, error = sample.mean_entropy()
-        assert abs(own.model.uncertainty(own.table, rows=rows)["aleatoric"].values[1] - entropy) < 5 * error
+        assert abs(parts_of(own, rows)["aleatoric"].values[1] - entropy) < 5 * error
 
 
 # More classes ----------------------------------------------------------------------------------------------------
@@ -451,7 +463,7 @@ def test_two_classes_agree_with_a_million_draws(rows: str) -> None:
 def misses(name: str, rows: str, method: str, least: float) -> Array:
     """How wrong the intervals are beyond five standard errors of the draws, `(r, c)`."""
     own = many_classes(name)
-    found = quantiles(own.model.predict_interval(own.table, PROB, rows=rows, method=method))
+    found = quantiles(intervals_of(own, rows, method))
     some = range(min(len(own), 2))
     shortfalls = [
         [sample_of(name, row, rows).shortfall(c, ends, LEVELS, least).max() for c, ends in enumerate(found[row].T)]
@@ -482,7 +494,7 @@ def test_intervals_of_hopeless_classes_agree_with_draws(name: str, rows: str, me
 @pytest.mark.parametrize("name", QUICK)
 def test_probability_and_mean_entropy_of_many_classes_agree_with_draws(name: str, rows: str) -> None:
     own = many_classes(name)
-    found = own.model.uncertainty(own.table, rows=rows)
+    found = parts_of(own, rows)
     for row in range(min(len(own), 2)):
         sample = sample_of(name, row, rows)
         mean, error = sample.mean()
@@ -586,9 +598,9 @@ def test_the_probability_of_an_observed_row_is_predict_proba() -> None:
     for own in every_scene():
         proba = own.model.predict_proba(own.table)
         for method in ("auto", "exact", "fast"):
-            found = own.model.predict_interval(own.table, PROB, method=method)
+            found = intervals_of(own, "observed", method)
             np.testing.assert_allclose(found["probability"].transpose("obs_id", "class"), proba, rtol=0, atol=1e-10)
-        found = own.model.uncertainty(own.table)
+        found = parts_of(own, "observed")
         np.testing.assert_allclose(found["probability"].transpose("obs_id", "class"), proba, rtol=0, atol=1e-10)
 
 
@@ -596,7 +608,7 @@ def test_the_probability_of_an_observed_row_is_predict_proba() -> None:
 def test_intervals_lie_in_order_between_zero_and_one(rows: str) -> None:
     for own in every_scene():
         for method in ("auto", "exact", "fast"):
-            found = own.model.predict_interval(own.table, PROB, rows=rows, method=method)
+            found = intervals_of(own, rows, method)
             lower, median, upper = quantiles(found).swapaxes(0, 1)
             assert np.all((lower >= 0) & (lower <= median) & (median <= upper) & (upper <= 1)), method
             np.testing.assert_allclose(found["probability"].sum("class"), 1.0, rtol=0, atol=1e-9)
@@ -606,16 +618,16 @@ def test_intervals_lie_in_order_between_zero_and_one(rows: str) -> None:
 @pytest.mark.parametrize("rows", LAWS)
 def test_intervals_and_uncertainty_show_the_same_probability(rows: str) -> None:
     for own in every_scene():
-        b = own.model.uncertainty(own.table, rows=rows)["probability"].transpose("obs_id", "class")
+        b = parts_of(own, rows)["probability"].transpose("obs_id", "class")
         for method, digits in (("exact", 1e-6), ("auto", 1e-3)):
-            a = own.model.predict_interval(own.table, PROB, rows=rows, method=method)["probability"]
+            a = intervals_of(own, rows, method)["probability"]
             np.testing.assert_allclose(a.transpose("obs_id", "class"), b, rtol=0, atol=digits)
 
 
 @pytest.mark.parametrize("rows", LAWS)
 def test_entropy_is_that_of_the_probability_and_the_sum_of_its_two_parts(rows: str) -> None:
     for own in every_scene():
-        found = own.model.uncertainty(own.table, rows=rows)
+        found = parts_of(own, rows)
         p = found["probability"].transpose("obs_id", "class").values
         np.testing.assert_allclose(found["entropy"], -xlogy(p, p).sum(axis=1), rtol=0, atol=1e-9)
         gap = found["entropy"] - found["aleatoric"] - found["epistemic"]
@@ -661,7 +673,7 @@ def test_of_two_classes_one_is_one_minus_the_other() -> None:
     for name in TWO_CLASSES:
         own = two_classes(name)
         for method in ("auto", "exact", "fast"):
-            lower, median, upper = quantiles(own.model.predict_interval(own.table, PROB, method=method)).swapaxes(0, 1)
+            lower, median, upper = quantiles(intervals_of(own, "observed", method)).swapaxes(0, 1)
             np.testing.assert_allclose(lower[:, 0], 1 - upper[:, 1], rtol=0, atol=1e-9)
             np.testing.assert_allclose(median[:, 0], 1 - median[:, 1], rtol=0, atol=1e-9)
 
@@ -768,6 +780,15 @@ def test_the_default_probability_is_what_arviz_says_at_the_time() -> None:
         narrow = own.model.predict_interval(own.table)
     np.testing.assert_array_equal(quantiles(narrow), quantiles(own.model.predict_interval(own.table, 0.5)))
     assert not np.array_equal(quantiles(narrow), quantiles(usual))
+
+
+def test_rows_are_from_the_population_unless_they_are_said_to_be_chosen() -> None:
+    own = two_classes("iris")
+    usual, parts = own.model.predict_interval(own.table, PROB), own.model.uncertainty(own.table)
+    assert usual.identical(intervals_of(own, "observed", "auto"))
+    assert parts.identical(parts_of(own, "observed"))
+    assert not usual.equals(intervals_of(own, "fixed", "auto"))
+    assert not parts.equals(parts_of(own, "fixed"))
 
 
 def test_results_are_labelled_by_the_index_of_the_frame_and_the_classes() -> None:
@@ -1001,8 +1022,7 @@ def test_the_law_of_rows_from_the_population_is_wrong_for_a_row_chosen_far_out()
 @pytest.mark.parametrize("name", [name for name in MANY_CLASSES if name != "fifty dice"])
 def test_intervals_of_many_classes_agree_with_a_million_draws(name: str, rows: str) -> None:
     own = many_classes(name)
-    found = quantiles(own.model.predict_interval(own.table, PROB, rows=rows))
-    parts = own.model.uncertainty(own.table, rows=rows)
+    found, parts = quantiles(intervals_of(own, rows, "auto")), parts_of(own, rows)
     for row in range(min(len(own), 2)):
         sample = tabulated(own.law(row), rows, 1_000_000, seed=10 + row)
         miss = [sample.shortfall(c, ends, LEVELS, 1e-12).max() for c, ends in enumerate(found[row].T)]

@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Barrier, Event, Thread
@@ -23,7 +24,7 @@ from tests.service import Service, batches, consuming
 from tests.test_storage import DATA, MODELS, REAL, Fitted, Y, alike, golden, same_state
 
 pytestmark = pytest.mark.filterwarnings("ignore::bayesnb.UnseenLevelWarning", "ignore::bayesnb.DrawnWarning")
-LINES, ROWS = 40, 5
+LINES, ROWS, CHANGES = 40, 5, 24
 FEW = ("a mixed frame", "codes", "words", "the law's gaussian", "a threshold", "reserved levels")
 
 
@@ -83,13 +84,13 @@ def stream(folder: Path, lines: int = LINES, rows: int = ROWS) -> Path:
 
 def test_no_answer_is_of_half_a_change() -> None:
     """Every answer is, to the last bit, that of a model that learnt some beginning of the stream, one by one."""
-    questions = pd.concat([batch(number)[0].head(1) for number in (0, 15, 35)], ignore_index=True)
+    questions = pd.concat([batch(number)[0].head(1) for number in (0, 9, 20)], ignore_index=True)
     live, given, done, seen = Live(NaiveBayes(), at=0), [], Event(), []
     live.learn(*batch(0), grow_classes=True, at=1)
 
     def write() -> None:
         try:
-            for number in range(1, LINES):
+            for number in range(1, CHANGES):
                 live.learn(*batch(number), grow_classes=True, at=number + 1)
                 heard = len(given)
                 while len(given) < heard + 2:
@@ -113,7 +114,7 @@ def test_no_answer_is_of_half_a_change() -> None:
 
     at_once(write, *(lambda question=question: ask(question) for question in (probabilities, probabilities, intervals)))
     expected, model = {}, NaiveBayes()
-    for number in range(LINES):
+    for number in range(CHANGES):
         model.partial_fit(*batch(number), grow_classes=True)
         expected[number + 1] = {probabilities: probabilities(model), intervals: intervals(model)}
     for own in seen:
@@ -122,7 +123,7 @@ def test_no_answer_is_of_half_a_change() -> None:
         for at, question, answer in own:
             right = expected[at][question]
             assert alike(answer, right) if question is probabilities else answer.identical(right)
-    assert len({at for own in seen for at, *_ in own}) > LINES / 3
+    assert len({at for own in seen for at, *_ in own}) > CHANGES / 3
 
 
 def test_changes_of_several_threads_are_all_there() -> None:
@@ -291,6 +292,27 @@ def test_a_change_that_fails_changes_nothing() -> None:
     assert live.at == {"part": 2}
 
 
+def test_a_model_is_made_ready_before_anybody_sees_it_or_is_refused() -> None:
+    asked_of = []
+
+    def ready(model: Any) -> None:
+        asked_of.append((live.at, model.stats_.classes.counts.sum()))
+        model.predict_proba(REAL[:1])
+        if model.stats_.classes.counts[0] > 100:
+            raise ValueError("too many of one class")
+
+    live = Live(GaussianNB().fit(REAL, Y), at=1, ready=ready)
+    live.learn(REAL, Y, at=2)
+    reader = live.model.model_.readers["predictive"]
+    live.model.predict_proba(REAL)
+    assert live.model.model_.readers["predictive"] is reader
+    with pytest.raises(ValueError, match="too many of one class"):
+        live.learn(np.repeat(REAL[:1], 500, axis=0), [0] * 500, at=3)
+    assert asked_of == [(1, 2 * len(REAL)), (2, 2 * len(REAL) + 500)]
+    assert live.at == 2
+    assert live.model.stats_.classes.counts.sum() == 2 * len(REAL)
+
+
 def test_what_is_done_to_a_model_that_was_given_or_taken_does_not_reach_it() -> None:
     given, at = GaussianNB().fit(REAL, Y), {0: 17}
     live = Live(given, at)
@@ -304,6 +326,15 @@ def test_what_is_done_to_a_model_that_was_given_or_taken_does_not_reach_it() -> 
     live.learn(REAL, Y, at=at)
     at[0] = 20
     assert live.at == {0: 18}
+
+
+def test_a_small_batch_of_many_classes_is_no_regression() -> None:
+    labels = [f"k{k}" for k in range(30)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        live = Live(GaussianNB())
+        live.learn(np.arange(30.0)[:, None], labels, grow_classes=True)
+    assert live.model.classes_.tolist() == sorted(labels)
 
 
 def test_a_position_stays_where_none_is_said() -> None:
@@ -475,7 +506,7 @@ def test_a_service_that_is_killed_very_often_learns_every_row_once(every: int, t
 
 @pytest.mark.slow
 def test_the_example_runs_as_it_says_and_goes_on_where_it_was_killed(tmp_path: Path) -> None:
-    path, model = stream(tmp_path, 200), tmp_path / "model.bnb"
+    path, model = stream(tmp_path, 100), tmp_path / "model.bnb"
     command = [sys.executable, "-m", "tests.service", str(path), str(model), "--every", "3", "--keep", str(KEEP)]
     asked: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "cwd": DATA.parent.parent}
     with subprocess.Popen(command, **asked) as child:

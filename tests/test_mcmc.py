@@ -6,9 +6,11 @@ import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import arviz_stats
+import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
@@ -448,10 +450,16 @@ MORE: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("said", [*OPTIONS.values(), *MORE.values()], ids=[*OPTIONS, *MORE])
-def test_the_log_density_is_the_story_told_in_scipy(said: dict[str, Any]) -> None:
-    model = mcmc.build(MIXED, MIXED_X, LABEL, sample_weight=WEIGHT, **said)
-    own = log_density(model)
+@cache
+def whole(name: str) -> tuple[Any, Callable[[Point], float]]:
+    """The model of all variables that an entry's options make, and its log density: two tests look at some."""
+    model = mcmc.build(MIXED, MIXED_X, LABEL, sample_weight=WEIGHT, **(OPTIONS | MORE)[name])
+    return model, log_density(model)
+
+
+@pytest.mark.parametrize("name", OPTIONS | MORE)
+def test_the_log_density_is_the_story_told_in_scipy(name: str) -> None:
+    (model, own), said = whole(name), (OPTIONS | MORE)[name]
     for seed in range(5):
         at = anywhere(model, seed)
         story = Story(at, **said)
@@ -459,11 +467,12 @@ def test_the_log_density_is_the_story_told_in_scipy(said: dict[str, Any]) -> Non
         assert_allclose(own(at), story.log_hyper() + story.log_theta() + story.log_likelihood() + noise, rtol=1e-10)
 
 
-@pytest.mark.parametrize("said", OPTIONS.values(), ids=OPTIONS)
-def test_theta_is_integrated_out_whatever_it_is(said: dict[str, Any]) -> None:
+@pytest.mark.parametrize("name", OPTIONS)
+def test_theta_is_integrated_out_whatever_it_is(name: str) -> None:
     """log p(phi, theta, D) - log p(theta | phi, D) is log p(phi, D)."""
-    full, own = (mcmc.build(MIXED, MIXED_X, LABEL, sample_weight=WEIGHT, collapse=c, **said) for c in (False, True))
-    of_both, of_phi, phi = log_density(full), log_density(own), [v.name for v in own.free_RVs]
+    (full, of_both), said = whole(name), OPTIONS[name]
+    own = mcmc.build(MIXED, MIXED_X, LABEL, sample_weight=WEIGHT, collapse=True, **said)
+    of_phi, phi = log_density(own), [v.name for v in own.free_RVs]
     assert set(phi) < {v.name for v in full.free_RVs}
     for seed in range(3):
         at = anywhere(full, seed)
@@ -725,6 +734,19 @@ def test_the_tree_has_arvizs_groups_and_the_chains_as_they_were_drawn(
         point |= {"sigma2_log__": np.log(one["sigma2"].values)}
         expected = tree["sample_stats"]["lp"].isel(draw=slice(0, 1000, 97)).values[chain, draw]
         assert_allclose(own(point), expected, rtol=1e-9)
+
+
+def test_what_was_sampled_predicts_lazily_what_it_predicts_of_rows_in_memory(
+    conjugate: mcmc.Sampled, flowers: tuple[Array, Array]
+) -> None:
+    x, y = flowers
+    lazy = da.from_array(x, chunks=(20, 1))
+    for method in ("predict", "predict_proba", "predict_log_proba", "predict_joint_log_proba"):
+        answers = getattr(conjugate, method)(lazy)
+        assert answers.chunks[0] == (20, 20, 5)
+        np.testing.assert_array_equal(answers.compute(scheduler="synchronous"), getattr(conjugate, method)(x))
+    with pytest.raises(TypeError, match="X is a lazy collection of Dask"):
+        conjugate.loo(lazy, y)
 
 
 @pytest.fixture(scope="module")

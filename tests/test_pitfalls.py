@@ -541,3 +541,52 @@ def test_B43_a_file_in_which_a_generator_stands_is_refused(tmp_path: Path) -> No
             archive.writestr(name, data)
     with pytest.raises(ValueError, match=r"'\$RandomState' is nothing that a model holds"):
         load(tmp_path / "odd.bnb")
+
+
+def test_ask15_parts_learnt_apart_merge_into_the_whole() -> None:
+    x, y = np.random.default_rng(1).poisson(2.0, (90, 4)), np.arange(90) % 3
+    parts = [MultinomialNB().fit(x[rows], y[rows]) for rows in np.array_split(np.arange(90), 4)]
+    streamed, whole = MultinomialNB(), MultinomialNB().fit(x, y)
+    for rows in np.array_split(np.arange(90), 7):
+        streamed.partial_fit(x[rows], y[rows], classes=[0, 1, 2])
+    a, b, c, d = parts
+    for model in (streamed, a.merge(b).merge(c).merge(d), a.merge(b).merge(d.merge(c)), d.merge(b.merge(c.merge(a)))):
+        assert_array_equal(model.stats_.blocks[0].counts, whole.stats_.blocks[0].counts)
+        assert_allclose(model.predict_proba(x), whole.predict_proba(x), rtol=1e-13)
+        assert_allclose(model.log_evidence_, whole.log_evidence_, rtol=1e-13)
+
+
+def test_ask16_a_mail_that_was_marked_by_mistake_is_unlearnt() -> None:
+    x, y = [[3, 0, 1], [0, 2, 2], [5, 1, 0]], ["spam", "ham", "ham"]
+    model, fresh = MultinomialNB().fit(x, y), MultinomialNB().fit(x[:2], y[:2])
+    assert_array_equal(model.forget(x[2:], y[2:]).predict_proba(x), fresh.predict_proba(x))
+    for what in ((x[2:], ["ham"]), (x[2:], ["spam"]), (x[2:], ["eggs"])):
+        before = arrays(model)
+        with pytest.raises(ValueError, match=r"would go|never learnt"):
+            model.forget(*what)
+        for was, now in zip(before, arrays(model), strict=True):
+            assert_array_equal(now, was)
+
+
+def test_ask16_old_rows_fade_so_that_a_drift_is_followed() -> None:
+    rng = np.random.default_rng(3)
+    kept, fading = BernoulliNB(), BernoulliNB()
+    for day in range(60):
+        side = rng.integers(0, 2, 40)
+        x = np.where(rng.random(40) < 0.9, side, 1 - side)[:, None] ^ (day >= 40)  # the sign turns on day 40
+        for model in (kept, fading):
+            model.partial_fit(x, side, classes=[0, 1])
+        fading.decay(0.8)
+    assert kept.predict([[0], [1]]).tolist() == [0, 1]  # as it was
+    assert fading.predict([[0], [1]]).tolist() == [1, 0]  # as it is
+
+
+@pytest.mark.parametrize("label", [2, 7])
+def test_ask17_a_new_class_is_an_error_or_asked_for_and_never_silent(label: int) -> None:
+    model = MultinomialNB().partial_fit([[1, 0], [0, 1]], [1, 3], classes=[1, 3])
+    with pytest.raises(ValueError, match=rf"labels \[{label}\] .*grow_classes=True"):
+        model.partial_fit([[4, 4]], [label])
+    model.partial_fit([[4, 4]], [label], grow_classes=True)
+    whole = MultinomialNB().fit([[1, 0], [0, 1], [4, 4]], [1, 3, label])
+    assert_array_equal(model.classes_, whole.classes_)
+    assert_array_equal(model.predict_proba([[2, 2]]), whole.predict_proba([[2, 2]]))

@@ -1,7 +1,8 @@
 """What answers: labels, probabilities and decisions, all from one number for each row and class."""
 
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from copy import copy
+from typing import Any, NoReturn, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -44,6 +45,12 @@ class Answering(ClassifierMixin, BaseEstimator):
     def _check_fitted(self) -> None:
         """Raise scikit-learn's error where `fit` was not called yet."""
         check_is_fitted(self)
+
+    def _on_one_thread(self) -> Self:
+        """A copy for one worker of many, which stays as it is when this one learns more."""
+        own = copy(self)
+        own.n_jobs = 1
+        return own
 
     def _check_columns(self, heading: Any) -> None:
         """Raise scikit-learn's errors for columns that are not those of `fit`, before any row is read."""
@@ -121,6 +128,7 @@ class Answering(ClassifierMixin, BaseEstimator):
         ['well', 'well']
         """
         self._check_fitted()
+        index = open_table(X).index
         losses, cost = Losses.of(nested(loss), self.classes_.tolist()), checked_abstain(abstain)
         made = decide(self.predict_proba(X), losses.loss, cost)
-        return export.datasets.decisions(open_table(X).index, losses.actions, made, cost)
+        return export.datasets.decisions(index, losses.actions, made, cost)

@@ -30,6 +30,7 @@ class Judged(Doubter):
         Parameters
         ----------
         X, y, sample_weight : the rows that were learnt, or some of them, with their labels and weights
+            Dask's are scored where they are, and only the scores come here.
         target : {"label", "joint"}
             "label": log p(y_i | x_i, all other rows), by which classifiers are compared. "joint": log p(x_i, y_i | all
             other rows), which the evidence is made of; no temper enters it.

@@ -68,11 +68,15 @@ def checked_labels(estimator: Any, y: Any, rows: int) -> Labels:
 
 
 def checked_names(y: Named) -> Named:
-    """scikit-learn's checks, which would sort all labels, of the distinct ones; of all, where most are distinct."""
+    """scikit-learn's checks of labels that are no text, of the distinct ones where they are few: it sorts them all.
+
+    Text it would take for a regression's where most labels are different, as those of a small batch may be.
+    """
     refuse_missing(y.missing)
-    distinct(y)
-    few = 2 * len(y.values) <= len(y)
-    check_classification_targets(y.values.repeat(2) if few else y.values[y.codes])
+    classes = distinct(y)
+    if not isinstance(classes[0], str):
+        few = 2 * len(classes) <= len(y)
+        check_classification_targets(classes.repeat(2) if few else y.values[y.codes])
     return y
 
 

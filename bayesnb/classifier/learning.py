@@ -21,7 +21,7 @@ from bayesnb.families.family import Family
 from bayesnb.labels import Labels, encode, weights
 from bayesnb.model import Model, Rows, observe
 from bayesnb.priors import ClassDie, class_die
-from bayesnb.scale import lazy
+from bayesnb.scale import lazy, partitions
 from bayesnb.schema import Schema
 from bayesnb.shards import Shard, continued
 from bayesnb.table import Table, is_lazy, open_table
@@ -102,7 +102,7 @@ class Learner(Answering):
         if before is None:
             self._refuse_loo()
         else:
-            self._check_columns(lazy.heading(rows[0]))
+            self._check_columns(partitions.heading(rows[0]))
         known = None if grow else declared if before is None else before.classes
         shard = lazy.shard(self._fresh(classes=None) if grow else self, *rows, known)
         if shard is None:

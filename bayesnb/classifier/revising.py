@@ -108,7 +108,7 @@ class Reviser(Learner):
             table, y, weight = self._counting(self._open(X, reset=False), y, sample_weight)
             gone, rows = self._observe(Lesson(table, y, weight, self.classes_, self.schema_, NEVER))
             self.schema_.refuse_unseen(rows.cells)
-            rest = without(self._seen, gone)
+            rest = without(self._seen, gone, len(rows.codes))
             self._check_digits(gone, rest)
             return self._hold(rest, self._seen, None)
 

@@ -106,7 +106,7 @@ def size_of(table: str) -> int | None:
 
 def answers(said: argparse.Namespace, model: Any, kind: str, tell: Any) -> Iterator[Any]:
     """What is written about the rows, batch by batch."""
-    from bayesnb.cli.reread import as_learnt, named_kinds
+    from bayesnb.scale.answers import as_learnt, named_kinds, refuse_taken
     from bayesnb.table import beside
 
     (sheet,) = opened(said, [said.table], tell, whole=False)
@@ -118,31 +118,15 @@ def answers(said: argparse.Namespace, model: Any, kind: str, tell: Any) -> Itera
             where = f"rows {batch.start} to {batch.start + len(batch) - 1}, counted from there: " if batch.start else ""
             raise ValueError(f"{sheet.name}: {where}{readable(error)}") from error
         if said.append:
-            refuse_taken(sheet, found)
+            refuse_taken(sheet, found, sheet.columns, "leave out --append")
         yield beside(found, batch.kept_for(kind) if said.append else None)
-
-
-def refuse_taken(sheet: Any, found: dict[str, Any]) -> None:
-    """Raise where a column of the answer has the name of one that is kept."""
-    taken = [name for name in found if name in sheet.columns]
-    if taken:
-        raise ValueError(f"{sheet.name} has a column {taken[0]!r} already: rename it, or leave out --append.")
 
 
 def predicted(said: argparse.Namespace, model: Any, X: Any) -> dict[str, Any]:
     """The columns of the answer."""
-    import numpy as np
+    from bayesnb.scale.answers import answered
 
-    labels = [str(label) for label in model.classes_.tolist()]
-    ends: dict[str, Any] = {}
-    if said.interval:
-        rng = said.seed if said.method == "draws" else None
-        law = model.predict_interval(X, said.prob, said.rows, said.method, rng=rng)
-        share = law["probability"].values
-        ends = {name: law[name].values for name in ("lower", "upper")}
-    else:
-        share = model.predict_proba(X)
-    columns = {"predicted": model.classes_[np.argmax(share, axis=1)]}
-    for prefix, numbers in {"p": share, **ends}.items():
-        columns |= {f"{prefix}_{label}": numbers[:, c] for c, label in enumerate(labels)}
-    return columns
+    if not said.interval:
+        return answered(model, X)
+    rng = said.seed if said.method == "draws" else None
+    return answered(model, X, {"ci_prob": said.prob, "rows": said.rows, "method": said.method, "rng": rng})

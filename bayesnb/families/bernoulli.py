@@ -49,6 +49,10 @@ class BernoulliStats(Stats):
     def cells(self) -> Array:
         return self.ones + self.zeros
 
+    def about(self, name: str) -> Array:
+        """Zeros are what ones leave of all."""
+        return self.cells
+
     def mle(self) -> "BernoulliDensity":
         total = self.ones + self.zeros
         never = np.where(total > 0, 0.0, np.nan)

@@ -8,10 +8,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb.families.leaving import staying
+from bayesnb.families.leaving import ROUNDING, staying
 from bayesnb.families.record import Array, Record
 
 SLACK = 1e-9  # what rounding may leave of numbers that are the same
+EPSILON = float(np.finfo(float).eps)
 EXACT = 2.0**53  # whole numbers below are floats
 
 
@@ -29,30 +30,34 @@ class Forgetting(Record):
         """Whether the rows behind `part` can be among the rows behind these."""
         return not self.faults(part, every).any()
 
-    def faults(self, part: Self, every: Array, whole: bool = False) -> Array:
+    def faults(self, part: Self, every: Array, rounding: float = SLACK) -> Array:
         """Where they cannot, as something would fall below zero, `(c, k)`.
 
-        Of some classes, `every` of `(c,)`, they are all rows: nothing would stay. `whole` numbers are exact.
+        Of some classes, `every` of `(c,)`, they are all rows: nothing would stay. Without `rounding` it is exact.
         """
         odd: Any = False
         for name in self.counted_fields:
             count, its = getattr(self, name), getattr(part, name)
-            rest, none = count - its, slack(count, whole)
+            rest, none = count - its, slack(self.about(name), rounding)
             odd = odd | (rest < -none) | along(every, rest) & (rest > none)
         return odd.reshape(len(odd), -1)
 
-    def remains(self, part: Self, most: Array, whole: bool = False) -> Self:
-        """What stays once the rows behind `part` have left; `most`, `(c,)`, is what each class has of rows now.
+    def remains(self, part: Self, rounding: float) -> Self:
+        """What stays once the rows behind `part` have left, unless it is no more than `rounding` of what was there.
 
         Where nothing was counted any more, what no parameter meets is nothing too.
         """
         rest = self.map(np.subtract, part)
-        left = {name: left_of(getattr(self, name), getattr(rest, name), most, whole) for name in self.counted_fields}
+        left = {name: left_of(self.about(name), getattr(rest, name), rounding) for name in self.counted_fields}
         there = np.any([array != 0 for array in left.values()], axis=0)
         for name in self.constants:
             own = getattr(rest, name)
             left[name] = np.where(there.any(axis=tuple(range(own.ndim, there.ndim))), own, 0.0)
         return type(self)(*(left.get(name, getattr(self, name)) for name in self.__match_args__))  # type: ignore[attr-defined]
+
+    def about(self, name: str) -> Array:
+        """The numbers whose rounding a field carries: its own, if it was added up by itself."""
+        return getattr(self, name)
 
     def slip(self, part: Self, rest: Self) -> Any:
         """How far off may be what stays, for a belief to judge; None where subtraction loses no digits."""
@@ -64,16 +69,22 @@ class Forgetting(Record):
         return [name for name in self.__match_args__ if name not in (*self.layout, *self.constants)]  # type: ignore[attr-defined]
 
 
-def slack(own: Array, whole: bool) -> Array:
+def rounding_of(rows: int) -> float:
+    """The part of a sum of weights that its rounding may be, if it is of so many rows, or of some more."""
+    return max(ROUNDING, 8 * EPSILON * rows)
+
+
+def slack(about: Array, rounding: float) -> Array:
     """How far two sums of the same weights may be apart."""
-    most = SLACK * np.abs(own)
-    return np.where(own < EXACT, 0.0, most) if whole else most
+    most = max(SLACK, rounding) * np.abs(about)
+    return most if rounding else np.where(about < EXACT, 0.0, most)
 
 
-def left_of(own: Array, rest: Array, most: Array, whole: bool) -> Array:
-    """What is left of sums of weights, where a class has so much of it in all."""
-    rounded = staying(rest, np.maximum(own, along(most, own)))
-    return np.where(own < EXACT, np.maximum(rest, 0.0), rounded) if whole else rounded
+def left_of(about: Array, rest: Array, rounding: float) -> Array:
+    """What is left of sums of weights, which are of such a size."""
+    if not rounding:
+        return np.where(about < EXACT, np.maximum(rest, 0.0), left_of(about, rest, ROUNDING))
+    return staying(rest, about, rounding)
 
 
 def along(classes: Array, like: Array) -> Array:

@@ -72,9 +72,9 @@ def extra_of(prior: Array, kind: str) -> Array:
     return prior - 1 if kind == "map" else np.zeros_like(prior) if kind == "mle" else prior
 
 
-def staying(left: Array, whole: Array) -> Array:
+def staying(left: Array, whole: Array, rounding: float = ROUNDING) -> Array:
     """What is left of a part of the whole: sums of weights are rounded, and none of them may be left of nothing."""
-    return np.where(left > ROUNDING * whole, left, 0.0)
+    return np.where(left > rounding * whole, left, 0.0)
 
 
 class Pile(NamedTuple):

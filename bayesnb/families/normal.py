@@ -89,23 +89,24 @@ class GaussianStats(Stats):
     def counted_fields(self) -> list[str]:
         return ["count", "ssd"]
 
-    def faults(self, part: Self, every: Array, whole: bool = False) -> Array:
+    def faults(self, part: Self, every: Array, rounding: float = SLACK) -> Array:
         """Nothing that stays has a spread below zero, nor a single row one at all; all rows have the mean of all."""
         rest = self - part
-        about = slack(self.count, whole)
-        none, one = np.abs(rest.count) <= about, whole & (rest.count == 1)
+        about = slack(self.count, rounding)
+        none, one = np.abs(rest.count) <= about, (rounding == 0) & (rest.count == 1)
         apart = np.abs(part.mean - self.mean) > SLACK * (np.abs(self.mean) + np.sqrt(ratio(self.ssd, self.count)))
-        least = SLACK * (self.ssd + self.count * (SLACK * self.mean) ** 2) + self.slip(part, rest).ssd
+        before = np.where(part.count > 0, ROUNDED * self.count * self._size() ** 2, 0.0)  # by rows that left earlier
+        least = SLACK * (self.ssd + self.count * (SLACK * self.mean) ** 2) + before + self.slip(part, rest).ssd
         wide = np.abs(rest.ssd) > least
         odd = (rest.count < -about) | (every[:, None] & ~none) | (wide & (rest.ssd < 0))
         return odd | ((none | one) & wide) | (none & apart)
 
-    def remains(self, part: Self, most: Array, whole: bool = False) -> Self:
+    def remains(self, part: Self, rounding: float) -> Self:
         """A spread that may be rounding only is none; where all rows had one value, those that stay have it."""
         rest = self - part
-        count, still = left_of(self.count, rest.count, most, whole), self.ssd == 0
+        count, still = left_of(self.count, rest.count, rounding), self.ssd == 0
         none = count == 0
-        same = none | still | (whole & (count == 1)) | (rest.ssd <= self.slip(part, rest).ssd)
+        same = none | still | ((rounding == 0) & (count == 1)) | (rest.ssd <= self.slip(part, rest).ssd)
         mean = np.where(none, 0.0, np.where(still, self.mean, rest.mean))
         return type(self)(count, mean, np.where(same, 0.0, rest.ssd))
 
@@ -126,7 +127,7 @@ class GaussianStats(Stats):
             return Slip(step * ROUNDED * size, summed + self.count * step * square)
 
     def _size(self) -> Array:
-        return np.abs(self.mean) + np.sqrt(ratio(self.ssd, self.count))
+        return np.abs(self.mean) + np.sqrt(np.maximum(ratio(self.ssd, self.count), 0.0))
 
     def pooled(self) -> Self:
         """All classes as one, `(c, f) -> (f,)`."""

@@ -18,7 +18,7 @@ from scipy.special import gammaln, polygamma, psi
 from bayesnb import kernels, special
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Say, Stats
 from bayesnb.families.family import Family, Seen, shaped
-from bayesnb.families.forgetting import slack
+from bayesnb.families.forgetting import SLACK, slack
 from bayesnb.families.leaving import PREDICTIVE, Leaving, extra_of
 from bayesnb.families.record import Parameter, checked, silent
 from bayesnb.families.sums import Distinct, nodes
@@ -59,11 +59,11 @@ class PoissonStats(Stats):
     def cells(self) -> Array:
         return self.count
 
-    def faults(self, part: Self, every: Array, whole: bool = False) -> Array:
+    def faults(self, part: Self, every: Array, rounding: float = SLACK) -> Array:
         """No events stay where no row does."""
         count, events = self.count - part.count, self.events - part.events
-        gone = (count <= slack(self.count, whole)) & (events > slack(self.events, whole))
-        return super().faults(part, every, whole) | gone
+        gone = (count <= slack(self.count, rounding)) & (events > slack(self.events, rounding))
+        return super().faults(part, every, rounding) | gone
 
     def mle(self) -> "PoissonDensity":
         return PoissonDensity(np.where(self.count > 0, ratio(self.events, self.count), np.nan))

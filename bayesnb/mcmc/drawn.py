@@ -6,8 +6,9 @@ A row that came from the population is evidence about theta, and so weighs the d
 """
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from numbers import Integral
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 import numpy as np
 from scipy.special import xlogy
@@ -32,6 +33,7 @@ class Drawn(Answering):
     `_refuse_row` and `_weighed`, and `_log_density` where rows have one.
     """
 
+    estimator_: Answering  # which knows the columns
     n_jobs: int | None = None
     chains_: int
     draws_: int  # of each chain
@@ -42,6 +44,12 @@ class Drawn(Answering):
         Log weights are zeros unless rows were observed. At most `NUMBERS` probabilities at once.
         """
         raise AssertionError("a subclass has the draws")
+
+    def _on_one_thread(self) -> Self:
+        """Its tables are read by an estimator, which has its own number of threads."""
+        own = copy(self)
+        own.estimator_ = self.estimator_._on_one_thread()
+        return own
 
     def _log_density(self, cells: Sequence[Cells]) -> Array | None:
         """log p(x | D), `(r,)`, or None where the model says nothing about x."""

@@ -1,46 +1,42 @@
 """The next batch is read while the last one is counted."""
 
 from collections.abc import Iterator
-from queue import Empty, Full, Queue
-from threading import Event, Thread
+from queue import Empty, Queue
+from threading import Event, Semaphore, Thread
 from typing import Any
 
 PATIENCE = 0.1  # seconds until one looks whether the other is still there
 
 
 def ahead[Item](items: Iterator[Item]) -> Iterator[Item]:
-    """The same items in their order, of which a thread of their own has the next one ready."""
-    ready: Queue[tuple[str, Any]] = Queue(maxsize=1)
-    stopped = Event()
-
-    def put(what: str, item: Any) -> None:
-        while not stopped.is_set():
-            try:
-                ready.put((what, item), timeout=PATIENCE)
-                return
-            except Full:
-                continue
+    """The same items in their order; while one is looked at, a thread of its own makes the next, and no more."""
+    ready: Queue[tuple[str, Any]] = Queue()
+    room, stopped = Semaphore(0), Event()
 
     def work() -> None:
         try:
             for item in items:
-                put("item", item)
+                ready.put(("item", item))
+                del item
+                room.acquire()
                 if stopped.is_set():
                     return
-            put("end", None)
+            ready.put(("end", None))
         except BaseException as error:
-            put("error", error)
+            ready.put(("error", error))
 
     reader = Thread(target=work, daemon=True)
     reader.start()
     try:
         while (found := _next(ready))[0] == "item":
+            room.release()
             yield found[1]
             del found
         if found[0] == "error":
             raise found[1]
     finally:
         stopped.set()
+        room.release()
         reader.join()
 
 

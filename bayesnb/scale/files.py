@@ -62,8 +62,9 @@ def fit_files(
     nothing is read twice. Columns that the model declares as levels are text. Only "", "NA", "NaN" and "?" are missing.
     A quote after a blank does not quote, and is an error; text after a closing quote belongs to the cell.
 
-    Memory is that of a few batches. A Parquet file's groups of rows may be of any size; of an Arrow file, its batches
-    are held one at a time.
+    Memory is that of a few batches. A Parquet file's groups of rows may be of any size, but each of its columns takes
+    some megabytes, two or three as a rule; of an Arrow file, its batches are held one at a time. A line of text is
+    shorter than 2 MB.
 
     Examples
     --------
@@ -74,7 +75,7 @@ def fit_files(
     ['Adelie', 'Chinstrap', 'Gentoo']
     """
     check_model(model)
-    refuse_loo(model)
+    model._refuse_loo()
     asked = Asked(target, sample_weight, columns, kinds, reading, batch_rows)
     with bar("fitting", progress) as shown:
         lesson = Lesson(model, opened(model, paths, reading, shown), asked)
@@ -118,12 +119,3 @@ def check_model(model: Any) -> None:
     """Raise for what is no estimator of ours."""
     if not hasattr(model, "_shard"):
         raise TypeError(f"model: an estimator of bayesnb is needed, such as NaiveBayes(), got {model!r}.")
-
-
-def refuse_loo(model: Any) -> None:
-    """Raise before the work for what needs all rows at once."""
-    if model.temper == "loo":
-        raise ValueError(
-            "temper='loo' scores every row with all others known, so it needs the rows at once. Find it on some of "
-            "them, fit(some rows).temper_, and give that number as temper."
-        )

@@ -62,6 +62,7 @@ class Lesson:
         wanted[asked.target] = of_labels(self.tables, asked.target)
         if asked.sample_weight is not None:
             wanted[asked.sample_weight] = Reads("number")
+        self.tables.check_kinds({name: own.kind for name, own in wanted.items() if name not in (asked.kinds or {})})
         return decide(self.tables, wanted, asked.kinds)
 
     @cached_property

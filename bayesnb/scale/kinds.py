@@ -19,13 +19,12 @@ class Reads:
 
 
 def decide(tables: Tables, wanted: Mapping[str, Reads], said: Mapping[str, str] | None) -> dict[str, str]:
-    """What each column is read as: as someone has said, else as wanted, which all files have to agree on."""
+    """What each column is read as: as someone has said, else as wanted."""
     said = said or {}
     tables.check_there(list(said), "kinds")
     odd = [(name, kind) for name, kind in said.items() if kind not in KINDS]
     if odd:
         raise ValueError(f"kinds: column {odd[0][0]!r} cannot be {odd[0][1]!r}; it is one of {', '.join(KINDS)}.")
-    tables.check_kinds({name: own.kind for name, own in wanted.items() if name not in said})
     tables.guess({name for name, own in wanted.items() if own.guessed and name not in said})
     return {name: said.get(name, own.kind) for name, own in wanted.items()}
 
@@ -34,7 +33,7 @@ def of_columns(tables: Tables, names: Sequence[str], families: Any) -> dict[str,
     """Columns to learn from: text as its family needs it, else as its first rows look; others as their types say."""
     declared = declared_families(families, names)
     looks = {name: tables.kinds[name] for name in names}
-    guesses = {name: Reads("number" if look == "empty" else look, tables.is_text(name)) for name, look in looks.items()}
+    guesses = {name: Reads("number" if look == "empty" else look, guessed=True) for name, look in looks.items()}
     of_families = {name: of_text(looks[name], family) for name, family in declared.items() if tables.is_text(name)}
     return guesses | {name: own for name, own in of_families.items() if own is not None}
 
@@ -55,9 +54,7 @@ def of_text(look: str, family: Any) -> Reads | None:
 def of_labels(tables: Tables, target: str) -> Reads:
     """Labels in text: whole numbers where all are, else text."""
     look = tables.kinds[target]
-    if not tables.is_text(target):
-        return Reads(look)
-    return Reads("integer", guessed=True) if look == "integer" else Reads("text")
+    return Reads(look if look == "integer" or not tables.is_text(target) else "text", guessed=True)
 
 
 def kind_of_levels(levels: Sequence[Any]) -> str:

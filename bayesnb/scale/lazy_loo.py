@@ -5,13 +5,14 @@ may be anywhere. Where there is one, a second pass brings its partition the stat
 """
 
 from collections.abc import Sequence
-from itertools import accumulate
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from bayesnb.evaluate.leaving import Pointwise
-from bayesnb.scale.lazy import alone, heading, on_each, said, together, tree
+from bayesnb.scale.lazy import FAN_IN, levels, on_each, planned, said
+from bayesnb.scale.partitions import heading, together
 from bayesnb.shards import added
 
 Array = np.ndarray
@@ -29,7 +30,7 @@ def lazy_loo(model: Any, rows: tuple[Any, Any, Any], target: str) -> tuple[Array
     """The rows' names, their scores, and which have none for want of rows that are not there."""
     model._check_columns(heading(rows[0]))
     model._way(target)
-    own, every = alone(model), together(*rows)
+    own, every = model._on_one_thread(), together(*rows)
     parts, seen = scored(own, every, target)
     if seen is None:
         raise ValueError("there is no row to score: all partitions are empty.")
@@ -42,43 +43,44 @@ def lazy_loo(model: Any, rows: tuple[Any, Any, Any], target: str) -> tuple[Array
 
 def scored(model: Any, rows: Sequence[Any], target: str) -> tuple[list[Part | None], Any]:
     """Scores of all partitions, as far as each can be scored alone, and what all rows say together."""
-    from dask import compute, delayed
+    from dask import compute
 
     answers = on_each(model, "_part_left_out", rows, target)
-    first, second = delayed(scores_of, pure=False), delayed(stats_of, pure=False)
-    return compute([first(own) for own in answers], tree([second(own) for own in answers]))
+    parts, seen = (planned("part", [(take, own, place) for own in answers]) for place in (0, 1))
+    return compute(parts, levels(seen)[-1][0])
 
 
-def scores_of(answer: Any) -> Part | None:
-    return answer and answer[0]
+def take(answer: Any, place: int) -> Any:
+    return answer and answer[place]
 
 
-def stats_of(answer: Any) -> Any:
-    return answer and answer[1]
-
-
-def scored_again(model: Any, rows: Sequence[Any], target: str, numbers: Sequence[int]) -> list[Part]:
-    """Some partitions, each scored with what all others say at hand: the sum of those before it and those after."""
+def scored_again(model: Any, rows: Sequence[Any], target: str, numbers: Sequence[int]) -> Sequence[Part]:
+    """Some partitions, each scored with what all others say at hand."""
     from dask import compute, delayed
 
     if not numbers:
         return []
-    add, score = delayed(both, pure=False), delayed(scored_with, pure=False)
-    seen = on_each(model, "_said_again", rows)
-    before, after = [None, *accumulate(seen, add)], [None, *accumulate(reversed(seen), add)][::-1]
-    own = delayed(model, pure=False, traverse=False)
-    others = [(number, add(before[number], after[number + 1])) for number in numbers]
-    return list(compute(*[score(own, number, rows[number], target, its) for number, its in others]))
+    seen, own = levels(on_each(model, "_said_again", rows)), delayed(model, pure=False, traverse=False)
+    others = planned("others", [(added, all_but(number, seen)) for number in numbers])
+    ask = (partial(scored_with, number=number, target=target) for number in numbers)
+    return compute(
+        *planned("again", list(zip(ask, [own] * len(numbers), [rows[n] for n in numbers], others, strict=True)))
+    )
 
 
-def scored_with(model: Any, number: int, rows: tuple[Any, Any, Any], target: str, elsewhere: Any) -> Part:
+def all_but(number: int, every: Sequence[Sequence[Any]]) -> list[Any]:
+    """What adds up to all but one: those beside it, and the sums beside those that it is in."""
+    others = []
+    for level in every[:-1]:
+        first = number - number % FAN_IN
+        others += [own for at, own in enumerate(level[first : first + FAN_IN], first) if at != number]
+        number //= FAN_IN
+    return others
+
+
+def scored_with(model: Any, rows: Any, elsewhere: Any, *, number: int, target: str) -> Part:
     """One partition, where it is known what all others say."""
-    return said(model, "_part_left_out", number, rows, (target, elsewhere))[0]
-
-
-def both(a: Any, b: Any) -> Any:
-    """The sum of stats, of which there may be none."""
-    return added([a, b])
+    return said(model, rows, method="_part_left_out", number=number, more=(target, elsewhere))[0]
 
 
 def joined(parts: Sequence[Part]) -> tuple[Array, Pointwise, Array]:

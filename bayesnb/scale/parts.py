@@ -13,7 +13,7 @@ def shard(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Shard | None
     Parameters
     ----------
     model : an estimator, which says the families
-    X, y, sample_weight : rows of a table, with their labels and weights
+    X, y, sample_weight : rows of a table, with their labels and weights, in memory or of Dask
 
     Returns
     -------

@@ -8,7 +8,7 @@ from typing import Any
 from bayesnb.scale.listing import File, files_of
 from bayesnb.table import Reading, Sheet, cell_kind, joined, open_stream, read_cells
 
-BYTES = 1 << 23  # of a batch, as a rule
+BYTES = 1 << 22  # of a batch, as a rule
 HOLDS = {"text": "text", "flag": "true and false", "integer": "numbers", "number": "numbers", "empty": "nothing"}
 LEAST, MOST = 1 << 8, 1 << 16  # rows of a batch
 HEAD, FEW = 1 << 12, 1 << 6  # rows by which columns of text are known: of one file, and of each of many
@@ -61,8 +61,8 @@ class Tables:
         return self.sheets[0].name
 
     def is_text(self, name: str) -> bool:
-        """Whether it is by its cells that one knows what a column holds, somewhere."""
-        return name not in self.inside or any(sheet.is_text for sheet in self.sheets)
+        """Whether a column has no type anywhere."""
+        return name not in self.inside or all(sheet.is_text for sheet in self.sheets)
 
     @property
     def size(self) -> int:
@@ -117,7 +117,7 @@ class Tables:
             for sheet in self.sheets if name in self.inside else ():
                 own = sheet.looks[name].kind
                 if not sheet.is_text and own != kind and joined(own, kind) == "text":
-                    other = next(one for one in self.sheets if joined(one.looks[name].kind, own) != own)
+                    other = next(one for one in self.sheets if joined(one.looks[name].kind, own) == "text")
                     raise ValueError(
                         f"{sheet.name}: column {name!r} holds {HOLDS[own]}, and in {other.name} "
                         f"{HOLDS[other.looks[name].kind]}. Say what it is: kinds={{{name!r}: {kind!r}}}."
@@ -138,10 +138,8 @@ class Tables:
             sheet, cells = self.sheets[place], self.files[place].cells
             for part in sheet.parts(inside, rows, keep, after[1] if place == after[0] else 0):
                 folder = {name: read_cells([cell] * len(part), kinds.get(name, "text")) for name, cell in cells.items()}
-                frame, also = (
-                    own.assign(**{name: folder[name] for name in names if name in cells})[list(names)]
-                    for own, names in ((part.frame, kinds), (part.kept_for("parquet"), kept))
-                )
+                frame = beside_folder(part.frame, folder, list(kinds))
+                also = beside_folder(part.kept_for("parquet"), folder, kept) if kept else None
                 yield Batch(place, sheet.name, part.start, frame, also)
 
     def rows_at_once(self, kinds: Mapping[str, str]) -> int:
@@ -150,6 +148,12 @@ class Tables:
             each = batch.frame.memory_usage(index=False).sum() / len(batch.frame)
             return int(min(max(BYTES / max(each, 1), LEAST), MOST))
         return LEAST
+
+
+def beside_folder(frame: Any, folder: Mapping[str, Any], names: Sequence[str]) -> Any:
+    """Columns of a file, and those that the names of its folders hold, in an order."""
+    own = {name: folder[name] for name in names if name in folder}
+    return frame.assign(**own)[list(names)] if own else frame
 
 
 def listed(names: Sequence[str], most: int = 5) -> str:

@@ -17,9 +17,10 @@ import pandas as pd
 
 from bayesnb.table.kinds import Look, joined, kind_of
 from bayesnb.table.sheets import MEANT, Batch, TextSheet, framed
-from bayesnb.table.typed import Telling, pyarrow
+from bayesnb.table.typed import Telling, is_of_arrow, pyarrow, release
+from bayesnb.threads import in_order
 
-BLOCK = 1 << 22  # bytes that are split at once
+BLOCK = 1 << 21  # bytes that are split at once
 CODE = r"^[+-]?(?:0[0-9]|[0-9]{19,}$)"  # digits that are no number
 QUOTE = "A field with a separator in it needs quotes, and each quote is to be closed, and doubled within a cell."
 
@@ -47,9 +48,13 @@ class StreamedText(TextSheet):
                 start += len(part)
 
     def _batch(self, start: int, part: Any, kinds: Mapping[str, str], kept: Sequence[str]) -> Batch:
-        cells = {name: Cells(self, name, start, part.column(name)) for name in part.schema.names}
-        series = {name: cells[name].read(kind) for name, kind in kinds.items()}
-        texts = {name: cells[name].text.to_pandas().astype(object) for name in kept}
+        def cells(name: str) -> Cells:
+            return Cells(self, name, start, part.column(name))
+
+        columns = in_order(lambda name: cells(name).read(kinds[name]), list(kinds), None if self.use_threads else 1)
+        series = dict(zip(kinds, columns, strict=True))
+        texts = {name: cells(name).text.to_pandas().astype(object) for name in kept}
+        release()
         return Batch(start, framed(series, len(part)), framed(texts, len(part)), self.reader.missing)
 
     def _blocks(self, names: Sequence[str]) -> Iterator[Any]:
@@ -64,9 +69,7 @@ class StreamedText(TextSheet):
         csv, text = pyarrow("csv"), pyarrow().string()
         encoding = self.records.encoding.removesuffix("-sig")
         return (
-            csv.ReadOptions(
-                use_threads=self.use_threads, block_size=BLOCK, encoding=encoding, autogenerate_column_names=True
-            ),
+            csv.ReadOptions(use_threads=False, block_size=BLOCK, encoding=encoding, autogenerate_column_names=True),
             csv.ParseOptions(delimiter=self.records.delimiter, newlines_in_values=True),
             csv.ConvertOptions(column_types=dict.fromkeys(places, text), include_columns=list(places)),
         )
@@ -78,7 +81,7 @@ class Splitting(Telling):
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         if isinstance(error, (EOFError, ZlibError)) or (isinstance(error, OSError) and error.errno is None):
             raise ValueError(f"{self.name}: the gzip file is damaged or cut off: {error}.") from error
-        if error is not None and kind.__module__.startswith("pyarrow") and not isinstance(error, MemoryError):
+        if is_of_arrow(error):
             raise ValueError(f"{self.name}: it cannot be read: {str(error).strip():.300}. {QUOTE}") from error
 
 

@@ -12,7 +12,7 @@ from bayesnb.table.delimited import StreamedText
 from bayesnb.table.kinds import Reader, kind_of
 from bayesnb.table.records import Reading
 from bayesnb.table.sheets import Sheet, TextSheet
-from bayesnb.table.sources import Source
+from bayesnb.table.sources import TEXT, Source
 from bayesnb.table.typed import ArrowSheet, JsonSheet
 from bayesnb.table.values import is_missing
 
@@ -39,9 +39,13 @@ def open_stream(path: Any, reading: Reading, tell: Callable[[int], Any], head: i
     source = Source(str(path), reading.format, tell, reading.encoding is not None)
     if source.format == "jsonl":
         raise ValueError(f"{source.name}: JSON lines are read as a whole only: write the table as Parquet or CSV.")
-    if source.format in ("parquet", "arrow"):
-        return ArrowSheet(source, reading)
-    return StreamedText(source, reading, head=head) if source.head else None
+    if not source.head and source.format in TEXT:
+        return None
+    is_typed = source.format in ("parquet", "arrow")
+    sheet: Sheet = ArrowSheet(source, reading) if is_typed else StreamedText(source, reading, head=head)
+    sheet.looks  # noqa: B018  (while the first bytes are there)
+    source.forget_head()
+    return sheet
 
 
 def cell_kind(cells: Sequence[str]) -> str:

@@ -49,9 +49,9 @@ def refuse_lazy(x: Any, name: str) -> None:
     """Raise for a collection of Dask where rows are needed."""
     if is_lazy(x):
         raise TypeError(
-            f"{name} is a lazy collection of Dask. fit, partial_fit, predict, predict_proba, predict_log_proba, "
-            "predict_joint_log_proba, score, loo and scale.shard take X as it is, with y and sample_weight lazy or "
-            f"not; anything else needs rows in memory: give {name}.compute(), or that of some rows."
+            f"{name} is a lazy collection of Dask. An estimator's fit, partial_fit, predict, predict_proba, "
+            "predict_log_proba, predict_joint_log_proba, score and loo, and scale.shard, take such an X as it is, with "
+            f"y and sample_weight lazy or not. Else rows are needed: give {name}.compute(), or that of some rows."
         )
 
 

@@ -135,7 +135,10 @@ class TextSheet(Sheet):
 
 def cast(name: str, series: pd.Series, kind: str, reader: Reader) -> pd.Series:
     """A column of a typed table as one of this kind."""
-    own, missing = kind_of_type(series), series.isna()
+    own = kind_of_type(series)
+    if kind != "text" and own in ("number", "flag"):
+        return series
+    missing = series.isna()
     if own == "text" and reader.missing:
         missing |= series.isin(reader.missing)
         series = series.where(~missing, None)

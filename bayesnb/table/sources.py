@@ -90,6 +90,10 @@ class Source:
                 raise
             raise ValueError(f"{self.name}: it is a damaged gzip file: {error}.") from None
 
+    def forget_head(self) -> None:
+        """Many sources may wait to be read; the first bytes are read again where they are needed."""
+        self.__dict__.pop("head", None)
+
     @cached_property
     def is_packed(self) -> bool:
         with self._raw() as stream:
@@ -150,7 +154,8 @@ class Source:
         if there is not None and needed > there:
             raise ValueError(
                 f"{self.name}: the file has {readable_size(self.size)}, and would need about {readable_size(needed)} "
-                f"of memory, of which {readable_size(there)} are free. Take some of its rows or columns."
+                f"of memory, of which {readable_size(there)} are free. Take some of its rows or columns, or fit it in "
+                "Python some megabytes at a time: bayesnb.scale.fit_files."
             )
 
 

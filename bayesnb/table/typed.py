@@ -37,9 +37,18 @@ class TypedSheet(Sheet):
     def parts(self, kinds: Mapping[str, str], rows: int, kept: Sequence[str], skip: int = 0) -> Iterator[Batch]:
         start = skip
         for frame in self.frames(self.most(rows), list(dict.fromkeys([*kinds, *kept])), skip):
-            series = {name: self._cast(name, frame[name], kind) for name, kind in kinds.items()}
-            yield Batch(start, framed(series, len(frame)), frame[list(kept)])
+            other = {
+                name: self._cast(name, frame[name], kind) for name, kind in kinds.items() if not self._is(name, kind)
+            }
+            own = frame[list(kinds)]
+            yield Batch(start, own.assign(**other) if other else own, frame[list(kept)])
             start += len(frame)
+
+    def _is(self, name: str, kind: str) -> bool:
+        """Whether a column is of a kind already, whatever its cells are."""
+        look = self.looks[name]
+        stays = (look.kind == kind and not self.reader.missing) if kind == "text" else look.kind in ("number", "flag")
+        return stays and look.is_plain
 
     def _cast(self, name: str, series: pd.Series, kind: str) -> pd.Series:
         if name in self.refused:
@@ -53,9 +62,10 @@ class ArrowSheet(TypedSheet):
     """Parquet, and Arrow's own two formats, of which one is Feather."""
 
     @cached_property
-    def _open(self) -> Any:
+    def _schema(self) -> Any:
         with self._told():
-            return self._opened()
+            file = self._opened()
+            return file.schema_arrow if self.source.format == "parquet" else file.schema
 
     def _opened(self) -> Any:
         if self.source.format == "parquet":
@@ -63,10 +73,6 @@ class ArrowSheet(TypedSheet):
         stream = self.source.open()
         ipc = pyarrow("ipc")
         return ipc.open_file(stream) if self.source.head.startswith(b"ARROW1") else ipc.open_stream(stream)
-
-    @property
-    def _schema(self) -> Any:
-        return self._open.schema_arrow if self.source.format == "parquet" else self._open.schema
 
     @cached_property
     def looks(self) -> dict[str, Look]:
@@ -119,6 +125,7 @@ class ArrowSheet(TypedSheet):
     def frames(self, rows: int, names: Sequence[str], skip: int = 0) -> Iterator[pd.DataFrame]:
         with self._told():
             for batch in self._batches(rows, names, skip):
+                release()
                 yield self._frame(batch, names)
 
     def _frame(self, batch: Any, names: Sequence[str]) -> pd.DataFrame:
@@ -173,9 +180,20 @@ class Telling:
         return None
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if error is not None and kind.__module__.startswith("pyarrow") and not isinstance(error, MemoryError):
+        if is_of_arrow(error):
             said = str(error).strip().splitlines()
             raise ValueError(f"{self.name}: it cannot be read: {said[0] if said else kind.__name__}") from error
+
+
+def release() -> None:
+    """Give back what Arrow keeps for later: batches come for hours."""
+    pyarrow().default_memory_pool().release_unused()
+
+
+def is_of_arrow(error: Any) -> bool:
+    """Whether Arrow says that a file is at fault."""
+    own = type(error).__module__.startswith("pyarrow") or (isinstance(error, OSError) and error.errno is None)
+    return own and not isinstance(error, MemoryError)
 
 
 def pyarrow(part: str = "") -> ModuleType:
