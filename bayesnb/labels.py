@@ -33,7 +33,7 @@ class Named:
     @classmethod
     def of_text(cls, y: Any) -> Self | None:
         """The labels of a dataframe's column of text; None for anything else."""
-        found = coded_text(y)
+        found = None if isinstance(y, np.ndarray) else coded_text(y)
         return found and cls(np.array(found[1], object), found[0])
 
     def __len__(self) -> int:
@@ -89,11 +89,10 @@ def united_labels(a: Array, b: Array) -> Array:
     """The classes of both, sorted."""
     if a is b or np.array_equal(a, b):
         return a
-    kinds = {_kind(labels) for labels in (a, b)}
-    if len(kinds) > 1:
+    kinds = [_kind(labels) for labels in (a, b)]
+    if kinds[0] != kinds[1]:
         raise ValueError(
-            f"labels are {' in one part and '.join(sorted(kinds))} in another: {_few(a)} and {_few(b)}. Make them one "
-            "type."
+            f"labels are {' in one part and '.join(kinds)} in another: {_few(a)} and {_few(b)}. Make them one type."
         )
     known = set(a.tolist())
     return a if known.issuperset(b.tolist()) else distinct(np.concatenate([a, b]))

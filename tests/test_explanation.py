@@ -194,6 +194,19 @@ def test_a_words_log_predictive_is_what_it_adds_averaged_over_all_orders_of_read
     np.testing.assert_allclose(found.predictive.diff("class")[0], np.diff(added, axis=0)[0], atol=1e-12)
 
 
+def test_rows_without_a_word_have_nothing_but_the_class_to_be_explained_by() -> None:
+    words = np.array([[1, 0], [0, 2], [1, 1]])
+    model = nb.MultinomialNB().fit(words, ["a", "b", "b"])
+    why = model.explain(np.zeros((2, 2), int))
+    assert dict(why.sizes) == {"obs_id": 2, "class": 2, "feature": 0}
+    assert why.feature.dtype.kind == "U"
+    np.testing.assert_array_equal(why.score, np.tile(why.class_term, (2, 1)))
+    mixed = nb.NaiveBayes({(1, 2): nb.Multinomial(), 0: nb.Gaussian()}).fit(
+        np.c_[[3.0, 1.0, 2.0], words], ["a", "b", "b"]
+    )
+    np.testing.assert_array_equal(mixed.explain([[1.5, 0, 0]]).feature, ["0"])
+
+
 def test_a_large_vocabulary_is_told_by_the_words_that_occur() -> None:
     rng = np.random.default_rng(0)
     x = sparse.random_array((30, 50_000), density=1e-4, rng=rng, format="csr", data_sampler=lambda size: np.ones(size))

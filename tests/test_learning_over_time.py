@@ -236,6 +236,12 @@ def test_merging_commutes_and_associates(task: str) -> None:
     agree(c.merge(a).merge(b), fitted(task, np.full(ROWS, True)), TASKS[task][1], rtol=1e-12)
 
 
+def test_merging_checks_parameters_that_were_set_since_as_learning_does() -> None:
+    model = BernoulliNB().fit(FLAGS, Y).set_params(temper=-1)
+    with pytest.raises(ValueError, match="temper must be"):
+        model.merge(BernoulliNB().fit(FLAGS, Y))
+
+
 def test_merging_leaves_both_models_as_they_were() -> None:
     a, b = fitted("mixed", FIRST), fitted("mixed", LAST)
     before = state(a), state(b), dict(vars(a)), dict(vars(b))
@@ -328,7 +334,7 @@ WRONG_MERGES: dict[str, tuple[Any, Any, type[Exception], str]] = {
         BernoulliNB().fit(FLAGS, Y),
         BernoulliNB().fit(FLAGS, CODES[:, 0]),
         ValueError,
-        "labels are numbers in one part and text in another",
+        "labels are text in one part and numbers in another: 'alder', 'birch', 'oak' and 0, 1",
     ),
     "other types of levels": (
         NaiveBayes(Categorical()).fit(CODES, Y),

@@ -55,6 +55,7 @@ class Reviser(Learner):
         (['ham', 'news', 'spam'], [1.0, 1.0, 2.0])
         """
         check_is_fitted(self)
+        self._check_arguments()
         check_estimator(other, "merge: ")
         if type(other) is not type(self):
             raise TypeError(

@@ -24,6 +24,8 @@ def saved_of(estimator: Any) -> Saved:
     _check(estimator)
     names, known = kind._get_param_names(), estimator.__dict__
     params = {name: getattr(estimator, name) for name in names}
+    if hasattr(params["classes"], "__array__"):  # a series or an index of a frame's library too
+        params["classes"] = np.asarray(params["classes"])
     named = "feature_names_in_" in known
     return Saved(kind.__name__, params, estimator._seen, estimator.model_.prior, estimator.temper_, named)
 

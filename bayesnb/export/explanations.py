@@ -42,7 +42,7 @@ def explained(
     found = found.ordered(order)
     said = np.concatenate([cell_texts(block, x, words) for block, x, words in each], axis=1)
     table = dataset(rows, classes, {}, {"score": found.score, "score_sd": found.score_sd}, {})
-    table = table.assign_coords(feature=np.array([_name(*feature) for feature in features])[order])
+    table = table.assign_coords(feature=np.array([_name(*feature) for feature in features], str)[order])
     for name in ("evidence", "sd", "predictive"):
         table[name] = (("obs_id", "class", "feature"), getattr(found, name))
     for name in ("class_term", "class_term_sd", "predictive_class_term"):
@@ -70,7 +70,9 @@ def cell_texts(block: Block, x: Cells, words: Array | None) -> Array:
     shown = [j for own in features for j in own]
     part = x[EVERY]
     numbers = (part[:, shown].toarray() if sparse.issparse(part) else np.asarray(part)[:, shown]).astype(float)
-    texts = np.stack([_texts(block, j, numbers[:, at]) for at, j in enumerate(shown)], axis=1)
+    texts = np.empty(numbers.shape, object)
+    for at, j in enumerate(shown):
+        texts[:, at] = _texts(block, j, numbers[:, at])
     if len(features) == len(shown):
         return texts
     return np.array([[", ".join(row)] for row in texts], object)
