@@ -34,7 +34,7 @@ def fit_shards(model: Any, shards: Iterable[Shard | None]) -> Any:
     >>> scale.fit_shards(GaussianNB(), shards).predict([[1.1]]).tolist()
     ['low']
     """
-    total = added(shards)
+    total = added(one if one is None else checked(one) for one in shards)
     if total is None:
         raise ValueError("there is no row to learn from: all shards are empty.")
     return model._adopt(total)
@@ -50,7 +50,14 @@ def dumps(shard: Shard) -> bytes:
     >>> scale.fit_shards(GaussianNB(), [scale.loads(sent)]).predict([[1.1]]).tolist()
     ['low']
     """
-    return storage.shard_bytes(shard)
+    return storage.shard_bytes(checked(shard))
+
+
+def checked(shard: Any) -> Shard:
+    """It, or an error for what is no shard."""
+    if not isinstance(shard, Shard):
+        raise TypeError(f"expected what `shard` or `loads` returns, got {type(shard).__name__}.")
+    return shard
 
 
 def loads(data: bytes) -> Shard:
