@@ -75,7 +75,7 @@ def kind_of_levels(levels: Sequence[Any]) -> str:
     return "text" if any(isinstance(level, str) for level in levels) else "number"
 
 
-def declared_families(said: Any, names: Sequence[str]) -> dict[str, Any]:
+def declared_families(said: Any, names: Sequence[Any]) -> dict[Any, Any]:
     """Column -> the family that someone gave it."""
     if not isinstance(said, Mapping):
         return {} if isinstance(said, str) else dict.fromkeys(names, said)
