@@ -347,6 +347,7 @@ def test_what_is_not_there_is_said() -> None:
         ("*.csv", "no Parquet"),
         ("none", "no Parquet"),
         ([], "empty"),
+        ("", "empty"),
     ):
         with pytest.raises((FileNotFoundError, ValueError), match=said):
             fit_files(NaiveBayes(), paths, "label")
@@ -354,7 +355,11 @@ def test_what_is_not_there_is_said() -> None:
         ({"target": "labels"}, "target: t.parquet has no column 'labels'; it has 'age'"),
         ({"target": "label", "sample_weight": "w"}, "sample_weight: .* 'w'"),
         ({"target": "label", "columns": ["a"]}, "columns: .* 'a'"),
-        ({"target": "label", "columns": ["age", "label"]}, "'label' is named twice, or holds the labels"),
+        ({"target": None}, "target: .* None"),
+        ({"target": "label", "columns": ["age", "age"]}, "'age' is named twice"),
+        ({"target": "label", "batch_rows": 0}, "batch_rows must be at least 1, got 0"),
+        ({"target": "label", "sample_weight": "town"}, "'town' holds text, and numbers are needed"),
+        ({"target": "label", "columns": ["age", "label"]}, "'label' holds the labels"),
         ({"target": "label", "kinds": {"b": "text"}}, "kinds: .* 'b'"),
         ({"target": "label", "kinds": {"age": "real"}}, "'real'; it is one of number"),
     ):
@@ -364,6 +369,10 @@ def test_what_is_not_there_is_said() -> None:
         fit_files(NaiveBayes(), ["t.parquet", Path("t.parquet").resolve()], "label")
     with pytest.raises(TypeError, match="an estimator of bayesnb is needed"):
         fit_files(object(), "t.parquet", "label")
+    with pytest.raises(TypeError, match="an estimator of bayesnb is needed"):
+        fit_files(NaiveBayes, "t.parquet", "label")
+    with pytest.raises(TypeError, match="batch_rows must be a whole number"):
+        fit_files(NaiveBayes(), "t.parquet", "label", batch_rows=1.5)
     with pytest.raises(ValueError, match="temper='loo'"):
         fit_files(NaiveBayes(temper="loo"), "missing.parquet", "label")
 
@@ -375,6 +384,89 @@ def test_types_that_differ_are_an_error_that_names_the_file() -> None:
         fit_files(NaiveBayes(), ["one.parquet", "two.parquet"], "label")
     model = fit_files(NaiveBayes(), ["one.parquet", "two.parquet"], "label", kinds={"a": "text"})
     assert model.schema_.blocks[0].levels == (("1", "2", "x"),)
+
+
+@pytest.mark.parametrize("column", ["age", "town", "count", "sent"])
+@pytest.mark.parametrize("empty", [0, 1])
+def test_a_column_of_nothing_in_one_file_is_what_it_is_in_others(column: str, empty: int) -> None:
+    halves = np.array_split(np.arange(ROWS), 2)
+    frame = mixed()
+    frame.loc[halves[empty], column] = None
+    for place, rows in enumerate(halves):
+        part = frame.iloc[rows]
+        write(part.assign(**{column: None}) if place == empty else part, f"{place}.parquet")
+    assert pa.types.is_null(parquet.read_schema(f"{empty}.parquet").field(column).type)
+    X, y = rows_of(frame)
+    model = fit_files(NaiveBayes(), ["0.parquet", "1.parquet"], "label", batch_rows=50)
+    same(model, NaiveBayes().fit(X, y), X)
+    assert predict_files(model, ["0.parquet", "1.parquet"], "out.parquet", columns=[column]) == ROWS
+    found = pd.read_parquet("out.parquet")
+    np.testing.assert_array_equal(found["p_yes"], model.predict_proba(X)[:, 2])
+    assert found[column].isna().tolist() == frame[column].isna().tolist()
+    there = frame[column].notna().to_numpy()
+    assert found[column][there].tolist() == frame[column][there].tolist()
+
+
+def test_columns_that_are_dropped_hold_anything() -> None:
+    frame = mixed()
+    X, y = rows_of(frame)
+    odd = {"days": pa.array(pd.date_range("2020", periods=ROWS)), "lists": pa.array([[1, 2]] * ROWS)}
+    odd |= {"bytes": pa.array([b"x"] * ROWS)}
+    cells = pa.Table.from_pandas(frame, preserve_index=False)
+    for place, (name, column) in enumerate(odd.items()):
+        cells = cells.add_column(place, name, column)
+    parquet.write_table(cells, "t.parquet")
+    families = dict.fromkeys(odd, None)
+    rows = cells.drop_columns(["label"])
+    model = fit_files(NaiveBayes(families), "t.parquet", "label")
+    same(model, NaiveBayes(families).fit(rows, y), rows)
+    assert predict_files(model, "t.parquet", "out.parquet") == ROWS
+    same(fit_files(NaiveBayes(), "t.parquet", "label", columns=list(X)), NaiveBayes().fit(X, y), X)
+    with pytest.raises(ValueError, match=r"t.parquet: column 'days' holds dates or times: .*families=\{'days': None"):
+        fit_files(NaiveBayes(), "t.parquet", "label")
+    with pytest.raises(ValueError, match="column 'lists' holds list"):
+        fit_files(NaiveBayes({"days": None}), "t.parquet", "label")
+    only = ["days", "age"]
+    model = fit_files(NaiveBayes(), "t.parquet", "label", columns=only, kinds={"days": "text"})
+    assert len(model.schema_.blocks[0].levels[0] if model.schema_.blocks[0].levels else ()) == ROWS
+
+
+def test_columns_that_are_not_needed_may_be_of_some_files_only() -> None:
+    frame = mixed()
+    X, y = rows_of(frame)
+    write(frame[:300].assign(first=1.0), "0.parquet")
+    write(frame[300:][[*reversed(list(frame))]].assign(second="x"), "1.parquet")
+    paths = ["0.parquet", "1.parquet"]
+    with pytest.raises(ValueError, match=r"1\.parquet lacks 'first' and also has 'second', unlike 0.parquet"):
+        fit_files(NaiveBayes(), paths, "label")
+    model = fit_files(NaiveBayes(), paths, "label", columns=list(X))
+    same(model, NaiveBayes().fit(X, y), X)
+    assert predict_files(model, paths, "out.parquet", columns="town") == ROWS
+    with pytest.raises(ValueError, match=r"1\.parquet lacks 'first', unlike 0.parquet"):
+        predict_files(model, paths, "out.parquet", columns=["first"])
+
+
+def test_rows_may_be_chosen_by_true_and_false() -> None:
+    frame = mixed()
+    write(frame, "t.parquet")
+    X, y = rows_of(frame, "paid")
+    model = fit_files(NaiveBayes(), "t.parquet", "label", sample_weight="paid")
+    same(model, NaiveBayes().fit(X, y, sample_weight=frame["paid"].to_numpy()), X)
+
+
+def test_columns_that_are_carried_along_have_one_type(capfd: pytest.CaptureFixture) -> None:
+    frame = mixed().assign(key=np.arange(ROWS))
+    X, y = rows_of(frame, "key")
+    model, paths = NaiveBayes().fit(X, y), ["0.parquet", "1.parquet"]
+    write(frame[:300], "0.parquet")
+    write(frame[300:].assign(key=frame["key"] + 0.5), "1.parquet")
+    predict_files(model, paths, "out.parquet", columns=["key"])
+    assert pd.read_parquet("out.parquet")["key"].tolist() == [*range(300), *np.arange(300, ROWS) + 0.5]
+    write(frame[300:].assign(key="k"), "1.parquet")
+    with pytest.raises(ValueError, match=r"have one type each, and 'key' is int64, and later (large_)?string"):
+        predict_files(model, paths, "none.parquet", columns=["key"])
+    assert not Path("none.parquet").exists()
+    assert capfd.readouterr().err == ""
 
 
 def test_files_and_groups_without_rows_are_skipped() -> None:

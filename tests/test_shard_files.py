@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from bayesnb import Dirichlet, Gaussian, GaussianNB, NaiveBayes, load, storage
+from bayesnb import CategoricalNB, Dirichlet, Gaussian, GaussianNB, NaiveBayes, load, storage
 from bayesnb.families.base import Array
 from bayesnb.scale import Shard, dumps, fit_shards, loads, shard
 from tests.conftest import CASES
@@ -314,3 +314,18 @@ def test_a_file_that_is_no_regular_one_is_refused(tmp_path: Path) -> None:
         storage.read_shard("/dev/zero")
     with pytest.raises(FileNotFoundError):
         storage.read_shard(tmp_path / "nothing.bnb")
+
+
+def test_what_no_shard_is_and_shards_of_other_families_are_refused() -> None:
+    counted = shard(GaussianNB(), [[1.0], [1.2], [3.0]], ["low", "low", "high"])
+    model = GaussianNB().fit([[0.0], [1.0]], ["a", "b"])
+    for parts in ([dumps(counted)], [counted, "part"]):
+        with pytest.raises(TypeError, match=r"expected a shard, as bayesnb\.scale\.shard makes of rows, got"):
+            fit_shards(model, parts)
+    with pytest.raises(TypeError, match="expected a shard"):
+        dumps(dumps(counted))
+    for other in (NaiveBayes({0: None}), CategoricalNB()):
+        with pytest.raises(ValueError, match=r"column 0 is .* in the model, and Gaussian.* in the shards"):
+            fit_shards(other, [counted])
+    assert model.classes_.tolist() == ["a", "b"]
+    assert fit_shards(model, [loads(dumps(counted))]).classes_.tolist() == ["high", "low"]

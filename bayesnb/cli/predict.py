@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 from bayesnb.cli import options, specs
@@ -74,12 +75,11 @@ def run(said: argparse.Namespace) -> None:
 
     model = loaded(said)
     with said.talk.progress("predicting", size_of(said.table)) as tell, whole(said.output) as stream:
-        writer = open_writer(stream, kind, said.output.endswith(".gz"))
         rows = 0
-        for answer in answers(said, model, kind, tell):
-            writer.write(answer)
-            rows += len(answer)
-        writer.close()
+        with closing(open_writer(stream, kind, said.output.endswith(".gz"))) as writer:
+            for answer in answers(said, model, kind, tell):
+                writer.write(answer)
+                rows += len(answer)
     said.talk.tell_unseen()
     if said.output != "-":
         said.talk.say(f"Wrote {said.output}: {rows:,} rows")

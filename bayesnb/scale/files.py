@@ -9,7 +9,7 @@ from bayesnb.scale.ahead import ahead
 from bayesnb.scale.checkpoint import Checkpoint, NoCheckpoint
 from bayesnb.scale.fitting import UNTOLD, Asked, Lesson
 from bayesnb.scale.progress import Bar, bar
-from bayesnb.scale.tables import Batch, Tables
+from bayesnb.scale.tables import Batch, Tables, refuse_rows
 from bayesnb.scale.unseen import Unheard
 from bayesnb.shards import Shard, added
 from bayesnb.table import Reading
@@ -37,10 +37,12 @@ def fit_files(
     model : an estimator, such as NaiveBayes(); its `n_jobs` is the number of threads
     paths : a file, a folder, a pattern such as "2026/*.parquet", or a list of those
         Parquet, Arrow (Feather) and CSV or TSV, which may be packed by gzip. Of a folder all files with such names are
-        read, also in folders below, whose names may hold columns, `year=2026/`. All files have the same columns.
+        read, also in folders below, whose names may hold columns, `year=2026/`. All files have the same columns, in
+        any order.
     target : the column of labels
     sample_weight : the column of weights, if there is one
     columns : the columns to learn from; None: all but those two
+        Others are not read, and may be of some files only; nor are those read whose family is None.
     kinds : {column: "number", "integer", "flag" or "text"}, where a column is not to be read as it looks
     reading : how text is read, `scale.Reading(delimiter=..., decimal=..., encoding=..., missing=(...))`
     batch_rows : rows that are read at once; None: as many as have some megabytes
@@ -56,7 +58,8 @@ def fit_files(
 
     Notes
     -----
-    Typed columns stay what they are: integers among levels are integers. A column of text, in CSV or the name of a
+    Typed columns stay what they are: integers among levels are integers; dates are an error, as in `fit`, unless
+    `kinds` or a family makes levels of them. A column of text, in CSV or the name of a
     folder, is what its first rows look like, by the rules of the command line: numbers, unless digits follow a leading
     zero; `true` and `false`; else levels. A later cell that does not look so is an error that says what to do, as
     nothing is read twice. Columns that the model declares as levels are text. Only "", "NA", "NaN" and "?" are missing.
@@ -76,6 +79,7 @@ def fit_files(
     """
     check_model(model)
     model._refuse_loo()
+    refuse_rows(batch_rows)
     asked = Asked(target, sample_weight, columns, kinds, reading, batch_rows)
     with bar("fitting", progress) as shown:
         lesson = Lesson(model, opened(model, paths, reading, shown), asked)
@@ -117,5 +121,5 @@ def read(model: Any, batches: Iterator[Batch]) -> Any:
 
 def check_model(model: Any) -> None:
     """Raise for what is no estimator of ours."""
-    if not hasattr(model, "_shard"):
+    if isinstance(model, type) or not hasattr(model, "_shard"):
         raise TypeError(f"model: an estimator of bayesnb is needed, such as NaiveBayes(), got {model!r}.")

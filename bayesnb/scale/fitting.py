@@ -7,8 +7,8 @@ from importlib.metadata import version
 from typing import Any
 
 from bayesnb import __version__
-from bayesnb.scale.kinds import Reads, decide, of_columns, of_labels
-from bayesnb.scale.tables import Batch, Tables, listed
+from bayesnb.scale.kinds import Reads, decide, declared_families, of_columns, of_labels, refuse_dates
+from bayesnb.scale.tables import Batch, Tables, listed, names_of
 from bayesnb.shards import Shard
 from bayesnb.table import Reading, is_missing
 
@@ -39,17 +39,18 @@ class Lesson:
     def names(self) -> list[str]:
         """The columns that are learnt from."""
         asked, there = self.asked, self.tables.columns
-        others = [name for name in (asked.target, asked.sample_weight) if name is not None]
+        others = [asked.target, *(() if asked.sample_weight is None else (asked.sample_weight,))]
         self.tables.check_there(others[:1], "target")
         self.tables.check_there(others[1:], "sample_weight")
         if asked.columns is None:
             names = [name for name in there if name not in others]
         else:
-            names = list(asked.columns)
+            names = names_of(asked.columns)
             self.tables.check_there(names, "columns")
-        odd = [name for name in names if name in others or names.count(name) > 1]
+        self.tables.check_same(None if asked.columns is None else {*names, *others})
+        odd = [name for name in names if name in others]
         if odd:
-            raise ValueError(f"columns: {odd[0]!r} is named twice, or holds the labels or the weights.")
+            raise ValueError(f"columns: {odd[0]!r} holds the labels or the weights.")
         if not names:
             raise ValueError(f"{self.tables.name}: no column is left to learn from; it has {listed(there)}.")
         return names
@@ -57,11 +58,14 @@ class Lesson:
     @cached_property
     def kinds(self) -> dict[str, str]:
         """As what all columns are read that are needed."""
-        asked, names = self.asked, self.names
-        wanted = of_columns(self.tables, names, self.model._families())
+        asked, families = self.asked, self.model._families()
+        gone = {name for name, family in declared_families(families, self.names).items() if family is None}
+        wanted = of_columns(self.tables, [name for name in self.names if name not in gone], families)
+        refuse_dates(self.tables, set(wanted) - set(declared_families(families, self.names)) - set(asked.kinds or ()))
         wanted[asked.target] = of_labels(self.tables, asked.target)
         if asked.sample_weight is not None:
-            wanted[asked.sample_weight] = Reads("number")
+            flags = self.tables.kinds[asked.sample_weight] == "flag"
+            wanted[asked.sample_weight] = Reads("flag" if flags else "number")
         self.tables.check_kinds({name: own.kind for name, own in wanted.items() if name not in (asked.kinds or {})})
         return decide(self.tables, wanted, asked.kinds)
 
@@ -75,7 +79,8 @@ class Lesson:
         weight = self.asked.sample_weight
         y = self._labels(batch)
         try:
-            return self.model._shard(batch.frame[self.names], y, None if weight is None else batch.frame[weight])
+            rows = batch.frame.reindex(columns=self.names)  # those that are dropped are not read
+            return self.model._shard(rows, y, None if weight is None else batch.frame[weight])
         except ValueError as error:
             raise ValueError(f"{batch.where}: {error}") from error
 

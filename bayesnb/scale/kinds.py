@@ -1,6 +1,6 @@
 """As what the columns of a table are read, for a model that is to learn from it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +38,17 @@ def of_columns(tables: Tables, names: Sequence[str], families: Any) -> dict[str,
     return guesses | {name: own for name, own in of_families.items() if own is not None}
 
 
+def refuse_dates(tables: Tables, names: Collection[str]) -> None:
+    """Raise for columns of dates, as `fit` does: each of them would be a level."""
+    for sheet in tables.sheets:
+        odd = [] if sheet.is_text else [name for name in sheet.columns if name in names and sheet.looks[name].dates]
+        if odd:
+            raise ValueError(
+                f"{sheet.name}: column {odd[0]!r} holds dates or times: make it a number or a category first, drop it, "
+                f"families={{{odd[0]!r}: None}}, or take each as a level, kinds={{{odd[0]!r}: 'text'}}."
+            )
+
+
 def of_text(look: str, family: Any) -> Reads | None:
     """As what a family needs a column of text; None if that is left to the rows."""
     if family is None:
@@ -64,7 +75,7 @@ def kind_of_levels(levels: Sequence[Any]) -> str:
     return "text" if any(isinstance(level, str) for level in levels) else "number"
 
 
-def declared_families(said: Any, names: Sequence[str]) -> dict[str, Any]:
+def declared_families(said: Any, names: Sequence[Any]) -> dict[Any, Any]:
     """Column -> the family that someone gave it."""
     if not isinstance(said, Mapping):
         return {} if isinstance(said, str) else dict.fromkeys(names, said)

@@ -34,6 +34,8 @@ class File:
 
 def files_of(paths: Any) -> list[File]:
     """The files of a name, a folder, a pattern, or several of those; an error for none, and for one named twice."""
+    if isinstance(paths, str) and not paths:
+        raise FileNotFoundError("there are no files to read: `paths` is an empty text.")
     several = paths if isinstance(paths, Iterable) and not isinstance(paths, (str, bytes)) else [paths]
     found = [file for path in several for file in _files(Path(path))]
     if not found:

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from bayesnb import storage
-from bayesnb.shards import Shard, added
+from bayesnb.scale.kinds import declared_families
+from bayesnb.shards import Shard, added, alike
 
 
 def shard(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Shard | None:
@@ -34,9 +35,10 @@ def fit_shards(model: Any, shards: Iterable[Shard | None]) -> Any:
     >>> scale.fit_shards(GaussianNB(), shards).predict([[1.1]]).tolist()
     ['low']
     """
-    total = added(shards)
+    total = added(one if one is None else checked(one) for one in shards)
     if total is None:
         raise ValueError("there is no row to learn from: all shards are empty.")
+    refuse_others(model, total)
     return model._adopt(total)
 
 
@@ -51,6 +53,24 @@ def dumps(shard: Shard) -> bytes:
     ['low']
     """
     return storage.shard_bytes(shard)
+
+
+def refuse_others(model: Any, shard: Shard) -> None:
+    """Raise for a shard that a model of other families counted."""
+    found = shard.schema.families
+    for name, family in declared_families(model._families(), shard.schema.columns).items():
+        if not alike(family, found.get(name)):
+            raise ValueError(
+                f"column {name!r} is {family} in the model, and {found.get(name, 'dropped')} in the shards: count them "
+                "by `shard` of the same model."
+            )
+
+
+def checked(shard: Any) -> Shard:
+    """It, or an error for what is no shard."""
+    if not isinstance(shard, Shard):
+        raise TypeError(f"expected a shard, as bayesnb.scale.shard makes of rows, got {type(shard).__name__}.")
+    return shard
 
 
 def loads(data: bytes) -> Shard:

@@ -12,7 +12,7 @@ from bayesnb.scale.files import check_model, opened, read
 from bayesnb.scale.fitting import UNTOLD
 from bayesnb.scale.kinds import Reads, decide
 from bayesnb.scale.progress import Bar, bar
-from bayesnb.scale.tables import Batch, Tables
+from bayesnb.scale.tables import Batch, Tables, names_of, refuse_rows
 from bayesnb.scale.unseen import Unheard
 from bayesnb.table import Reading, beside, format_of_name, open_writer
 
@@ -61,11 +61,13 @@ def predict_files(
     """
     check_model(model)
     model._check_fitted()
+    refuse_rows(batch_rows)
     with bar("predicting", progress) as shown:
         tables = opened(model, paths, reading, shown)
         wanted = {name: Reads(kind) for name, kind in named_kinds(model, tables).items()}
-        own = Answers(model, tables, decide(tables, wanted, kinds), list(columns or ()), ci_prob)
+        own = Answers(model, tables, decide(tables, wanted, kinds), names_of(columns), ci_prob)
         tables.check_there(own.kept, "columns")
+        tables.check_same({*own.kinds, *own.kept} if hasattr(model, "feature_names_in_") else None)
         refuse_input(output, tables)
         return own.write(output, batch_rows or min(tables.rows_at_once(own.kinds), own.most), shown)
 
@@ -97,15 +99,14 @@ class Answers:
         name, count, unheard = str(output), 0, Unheard()
         shown.start(self.tables.size)
         batches = read(self.model, self.tables.batches(self.kinds, rows, self.kept))
-        with replacing(output) as stream, closing(batches):
-            writer = open_writer(stream, format_of_name(name) or "parquet", name.endswith(".gz"))
+        kind, packed = format_of_name(name) or "parquet", name.endswith(".gz")
+        with replacing(output) as stream, closing(batches), closing(open_writer(stream, kind, packed)) as writer:
             for batch in batches:
                 with unheard.kept():
                     writer.write(self._of(batch))
                 count += len(batch.frame)
             if not count:
                 raise ValueError(f"{self.tables.name}: there is no row to predict.")
-            writer.close()
         unheard.tell()
         return count
 

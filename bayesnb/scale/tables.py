@@ -3,10 +3,11 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral
 from typing import Any
 
 from bayesnb.scale.listing import File, files_of
-from bayesnb.table import Reading, Sheet, cell_kind, joined, open_stream, read_cells
+from bayesnb.table import Reading, Sheet, cell_kind, joined, nothing, open_stream, read_cells
 
 BYTES = 1 << 22  # of a batch, as a rule
 HOLDS = {"text": "text", "flag": "true and false", "integer": "numbers", "number": "numbers", "empty": "nothing"}
@@ -36,7 +37,7 @@ class Batch:
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """Files with the same columns. Those that are empty are none."""
+    """Files with the same columns, as far as those are needed. Files that are empty are none."""
 
     files: Sequence[File]
     sheets: Sequence[Sheet]
@@ -52,7 +53,6 @@ class Tables:
         own = cls([file for file, _ in there], [sheet for _, sheet in there])
         for sheet in own.sheets:
             sheet.use_threads = use_threads
-        own._check_columns()
         return own
 
     @property
@@ -79,11 +79,12 @@ class Tables:
         """All of them: those that the names of folders hold are the last."""
         return (*self.inside, *self.files[0].cells)
 
-    def _check_columns(self) -> None:
+    def check_same(self, needed: Collection[str] | None = None) -> None:
+        """Raise for a file without a column that is needed; None: for one whose columns are not those of the first."""
         first = self.sheets[0]
         for sheet in self.sheets:
-            lacks = [name for name in first.columns if name not in sheet.columns]
-            extra = [name for name in sheet.columns if name not in first.columns]
+            lacks = [name for name in first.columns if name not in sheet.columns and name in (needed or first.columns)]
+            extra = [name for name in sheet.columns if name not in first.columns and needed is None]
             if lacks or extra:
                 what = [f"lacks {listed(lacks)}"] * bool(lacks) + [f"also has {listed(extra)}"] * bool(extra)
                 raise ValueError(
@@ -106,7 +107,8 @@ class Tables:
         for name in self.inside:
             found[name] = "empty"
             for sheet in self.sheets:
-                found[name] = joined(found[name], sheet.looks[name].kind)
+                if name in sheet.columns:
+                    found[name] = joined(found[name], sheet.looks[name].kind)
         for name in self.files[0].cells:
             found[name] = cell_kind([file.cells[name] for file in self.files])
         return found
@@ -116,11 +118,15 @@ class Tables:
         for name, kind in kinds.items():
             for sheet in self.sheets if name in self.inside else ():
                 own = sheet.looks[name].kind
-                if not sheet.is_text and own != kind and joined(own, kind) == "text":
-                    other = next(one for one in self.sheets if joined(one.looks[name].kind, own) == "text")
+                if not sheet.is_text and own not in (kind, "empty") and joined(own, kind) == "text":
+                    odd = (one for one in self.sheets if one.looks[name].kind not in (own, "empty"))
+                    other = next((one for one in odd if joined(one.looks[name].kind, own) == "text"), None)
+                    unlike = (
+                        f"{kind}s are needed" if other is None else f"in {other.name} {HOLDS[other.looks[name].kind]}"
+                    )
                     raise ValueError(
-                        f"{sheet.name}: column {name!r} holds {HOLDS[own]}, and in {other.name} "
-                        f"{HOLDS[other.looks[name].kind]}. Say what it is: kinds={{{name!r}: {kind!r}}}."
+                        f"{sheet.name}: column {name!r} holds {HOLDS[own]}, and {unlike}. Say what it is: "
+                        f"kinds={{{name!r}: {kind!r}}}."
                     )
 
     def guess(self, names: Collection[str]) -> None:
@@ -139,8 +145,19 @@ class Tables:
             for part in sheet.parts(inside, rows, keep, after[1] if place == after[0] else 0):
                 folder = {name: read_cells([cell] * len(part), kinds.get(name, "text")) for name, cell in cells.items()}
                 frame = beside_folder(part.frame, folder, list(kinds))
-                also = beside_folder(part.kept_for("parquet"), folder, kept) if kept else None
+                also = beside_folder(self._carried(sheet, part.kept_for("parquet")), folder, kept) if kept else None
                 yield Batch(place, sheet.name, part.start, frame, also)
+
+    def _carried(self, sheet: Sheet, kept: Any) -> Any:
+        """Columns of a file, which may be narrower than in others, as all files need them."""
+        own = {}
+        for name in () if sheet.is_text else kept.columns:
+            kind = sheet.looks[name].kind
+            if kind == "empty":
+                own[name] = nothing(len(kept), self.kinds[name])
+            elif (kind, self.kinds[name]) == ("integer", "number"):
+                own[name] = kept[name].astype(float)
+        return kept.assign(**own) if own else kept
 
     def rows_at_once(self, kinds: Mapping[str, str]) -> int:
         """So many rows that a batch has a few megabytes, by the first rows there are."""
@@ -154,6 +171,23 @@ def beside_folder(frame: Any, folder: Mapping[str, Any], names: Sequence[str]) -
     """Columns of a file, and those that the names of its folders hold, in an order."""
     own = {name: folder[name] for name in names if name in folder}
     return frame.assign(**own)[list(names)] if own else frame
+
+
+def names_of(columns: Any) -> list[str]:
+    """Names that someone gave, each once; one may stand alone."""
+    names = [] if columns is None else [columns] if isinstance(columns, str) else list(columns)
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise ValueError(f"columns: {twice[0]!r} is named twice.")
+    return names
+
+
+def refuse_rows(batch_rows: Any) -> None:
+    """Raise for what is no number of rows."""
+    if batch_rows is not None and (isinstance(batch_rows, bool) or not isinstance(batch_rows, Integral)):
+        raise TypeError(f"batch_rows must be a whole number of rows, got {batch_rows!r}.")
+    if batch_rows is not None and batch_rows < 1:
+        raise ValueError(f"batch_rows must be at least 1, got {batch_rows!r}.")
 
 
 def listed(names: Sequence[str], most: int = 5) -> str:

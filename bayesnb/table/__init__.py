@@ -7,7 +7,7 @@ from bayesnb.table.frames import is_lazy, nested, open_table, refuse_lazy
 from bayesnb.table.kinds import joined
 from bayesnb.table.recipes import blank_of
 from bayesnb.table.records import Reading, looks_numeric
-from bayesnb.table.sheets import Sheet, stacked
+from bayesnb.table.sheets import Sheet, nothing, stacked
 from bayesnb.table.texts import coded_text
 from bayesnb.table.values import factorize_labels, is_missing
 from bayesnb.table.writing import aligned, beside, format_of_name, open_writer
@@ -31,6 +31,7 @@ __all__ = [
     "joined",
     "looks_numeric",
     "nested",
+    "nothing",
     "open_sheet",
     "open_stream",
     "open_table",

@@ -157,6 +157,12 @@ def cast(name: str, series: pd.Series, kind: str, reader: Reader) -> pd.Series:
     return series.astype(float) if own == "integer" and missing.any() else series
 
 
+def nothing(rows: int, kind: str) -> pd.Series:
+    """A column of missing cells that is like others of a kind."""
+    dtype: Any = {"text": str, "flag": "boolean"}.get(kind, float)
+    return pd.Series([None] * rows, dtype=dtype)
+
+
 def kind_of_type(series: pd.Series) -> str:
     """What a column holds, by its type."""
     if isinstance(series.dtype, pd.CategoricalDtype):

@@ -14,7 +14,7 @@ import pandas as pd
 
 from bayesnb.table.kinds import Look, text_of
 from bayesnb.table.records import check_names
-from bayesnb.table.sheets import NO_ROWS, Batch, Sheet, cast, framed, kind_of_type
+from bayesnb.table.sheets import NO_ROWS, Batch, Sheet, cast, framed, kind_of_type, nothing
 
 HIDDEN = "__index_level_0__"  # an index without a name, as pandas writes it
 BUFFER = 1 << 16  # bytes of every column of a Parquet file that are read at once
@@ -55,6 +55,8 @@ class TypedSheet(Sheet):
             raise ValueError(
                 f"{self.name}: column {name!r} holds {self.refused[name]}; make it numbers or text, or leave it out."
             )
+        if self.looks[name].kind == "empty":
+            return nothing(len(series), kind)
         return cast(f"{self.name}, column {name!r}", series, kind, self.reader)
 
 
@@ -80,7 +82,10 @@ class ArrowSheet(TypedSheet):
         return {name: self._look(name, none[name]) for name in self.columns}
 
     def _look(self, name: str, series: pd.Series) -> Look:
-        is_temporal = pyarrow().types.is_temporal(self._schema.field(name).type)
+        types, own = pyarrow().types, self._schema.field(name).type
+        if types.is_null(own):
+            return Look()
+        is_temporal = types.is_temporal(own)
         return Look(kind_of_type(series), 1, dates=is_temporal, is_plain=name not in self.refused)
 
     @cached_property

@@ -83,7 +83,15 @@ class ArrowWriter(Writer):
             self.schema = table.schema  # that of the first rows
             start = pyarrow("parquet").ParquetWriter if self.kind == "parquet" else pyarrow("ipc").new_file
             self.file = start(self.stream, self.schema)
-        self.file.write_table(table.cast(self.schema))
+        self.file.write_table(self._like_the_first(table))
+
+    def _like_the_first(self, table: Any) -> Any:
+        try:
+            return table.cast(self.schema)
+        except pyarrow().ArrowInvalid as error:
+            both = [(own, new) for own, new in zip(self.schema, table.schema, strict=True) if own.type != new.type]
+            types = "; ".join(f"{own.name!r} is {own.type}, and later {new.type}" for own, new in both)
+            raise ValueError(f"columns of one file have one type each, and {types}: {error}.") from error
 
     def close(self) -> None:
         if self.file is not None:
