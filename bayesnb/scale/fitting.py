@@ -7,45 +7,44 @@ from importlib.metadata import version
 from typing import Any
 
 from bayesnb import __version__
+from bayesnb.scale.estimator import Learns
 from bayesnb.scale.kinds import Reads, decide, of_columns, of_labels
-from bayesnb.scale.tables import Batch, Tables, listed
+from bayesnb.scale.tables import FileBatch, Tables, listed
 from bayesnb.shards import Shard
-from bayesnb.table import Reading, is_missing
-
-UNTOLD = Reading()
+from bayesnb.table import LABEL_ADVICE, PLAIN, Reading, is_missing
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What someone wants of the tables."""
+class FitOptions:
+    """What a fit takes of the tables, and how it reads them: see `fit_files`."""
 
     target: str
     sample_weight: str | None = None
     columns: Sequence[str] | None = None
     kinds: Mapping[str, str] | None = None
-    reading: Reading = UNTOLD
+    reading: Reading = PLAIN
     batch_rows: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
-class Lesson:
-    """Tables that a model is to learn from."""
+class FileFit:
+    """A model, the tables that it is to learn from, and how."""
 
-    model: Any
+    model: Learns
     tables: Tables
-    asked: Asked
+    options: FitOptions
 
     @cached_property
     def names(self) -> list[str]:
         """The columns that are learnt from."""
-        asked, there = self.asked, self.tables.columns
-        others = [name for name in (asked.target, asked.sample_weight) if name is not None]
+        options, there = self.options, self.tables.columns
+        others = [name for name in (options.target, options.sample_weight) if name is not None]
         self.tables.check_there(others[:1], "target")
         self.tables.check_there(others[1:], "sample_weight")
-        if asked.columns is None:
+        if options.columns is None:
             names = [name for name in there if name not in others]
         else:
-            names = list(asked.columns)
+            names = list(options.columns)
             self.tables.check_there(names, "columns")
         odd = [name for name in names if name in others or names.count(name) > 1]
         if odd:
@@ -57,37 +56,36 @@ class Lesson:
     @cached_property
     def kinds(self) -> dict[str, str]:
         """As what all columns are read that are needed."""
-        asked, names = self.asked, self.names
+        options, names = self.options, self.names
         wanted = of_columns(self.tables, names, self.model._families())
-        wanted[asked.target] = of_labels(self.tables, asked.target)
-        if asked.sample_weight is not None:
-            wanted[asked.sample_weight] = Reads("number")
-        self.tables.check_kinds({name: own.kind for name, own in wanted.items() if name not in (asked.kinds or {})})
-        return decide(self.tables, wanted, asked.kinds)
+        wanted[options.target] = of_labels(self.tables, options.target)
+        if options.sample_weight is not None:
+            wanted[options.sample_weight] = Reads("number")
+        self.tables.check_kinds({name: own.kind for name, own in wanted.items() if name not in (options.kinds or {})})
+        return decide(self.tables, wanted, options.kinds)
 
     @cached_property
     def rows(self) -> int:
         """Of a batch."""
-        return self.asked.batch_rows or self.tables.rows_at_once(self.kinds)
+        return self.options.batch_rows or self.tables.rows_at_once(self.kinds)
 
-    def shard(self, batch: Batch) -> Shard | None:
+    def shard(self, batch: FileBatch) -> Shard | None:
         """What some rows say."""
-        weight = self.asked.sample_weight
+        weight = self.options.sample_weight
         y = self._labels(batch)
         try:
             return self.model._shard(batch.frame[self.names], y, None if weight is None else batch.frame[weight])
         except ValueError as error:
             raise ValueError(f"{batch.where}: {error}") from error
 
-    def _labels(self, batch: Batch) -> Any:
-        target = self.asked.target
+    def _labels(self, batch: FileBatch) -> Any:
+        target = self.options.target
         labels = batch.frame[target].to_numpy()
         missing = is_missing(labels)
         if missing.any():
             raise ValueError(
                 f"{batch.name}: column {target!r}: {missing.sum()} of the labels of rows {batch.start} to "
-                f"{batch.stop - 1} are missing, first at row {batch.start + missing.argmax()}. Drop those rows from "
-                "the table, or write a label of their own into them."
+                f"{batch.stop - 1} are missing, first at row {batch.start + missing.argmax()}. {LABEL_ADVICE}"
             )
         if self.kinds[target] == "integer" and labels.dtype.kind == "f":
             raise ValueError(
@@ -100,14 +98,14 @@ class Lesson:
     def identity(self) -> dict[str, Any]:
         """What has to be the same for another run to give the same, to the last bit."""
         params = self.model.get_params(deep=False)
-        reading = self.asked.reading
+        reading = self.options.reading
         return {
             "versions": [__version__, version("pyarrow")],
             "files": [file.stamp for file in self.tables.files],
             "model": type(self.model).__name__,
             "params": {name: value for name, value in params.items() if name != "n_jobs"},
-            "target": self.asked.target,
-            "sample_weight": self.asked.sample_weight,
+            "target": self.options.target,
+            "sample_weight": self.options.sample_weight,
             "kinds": [list(pair) for pair in self.kinds.items()],
             "reading": [reading.format, reading.delimiter, reading.encoding, reading.decimal, reading.missing],
             "batch_rows": self.rows,

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from bayesnb import storage
+from bayesnb.scale.estimator import check_model
 from bayesnb.shards import Shard, added
 
 
@@ -20,6 +21,7 @@ def shard(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Shard | None
     Shard or None
         What the rows say: it has their labels and levels, and no row. Shards add up, `a + b`. None for no row.
     """
+    check_model(model)
     return model._shard(X, y, sample_weight)
 
 
@@ -34,6 +36,7 @@ def fit_shards(model: Any, shards: Iterable[Shard | None]) -> Any:
     >>> scale.fit_shards(GaussianNB(), shards).predict([[1.1]]).tolist()
     ['low']
     """
+    check_model(model)
     total = added(shards)
     if total is None:
         raise ValueError("there is no row to learn from: all shards are empty.")

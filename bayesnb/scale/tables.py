@@ -15,7 +15,7 @@ HEAD, FEW = 1 << 12, 1 << 6  # rows by which columns of text are known: of one f
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
+class FileBatch:
     """Some rows of a file."""
 
     file: int  # its place among the files
@@ -30,8 +30,8 @@ class Batch:
 
     @property
     def where(self) -> str:
-        """As messages say it; those of the rooms below count rows within a batch."""
-        return f"{self.name}: rows {self.start} to {self.stop - 1}, counted from there" if self.start else self.name
+        """As messages say it."""
+        return where(self.name, self.start, len(self.frame))
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +130,7 @@ class Tables:
 
     def batches(
         self, kinds: Mapping[str, str], rows: int, kept: Sequence[str] = (), after: tuple[int, int] = (0, 0)
-    ) -> Iterator[Batch]:
+    ) -> Iterator[FileBatch]:
         """All rows of all files, in their order, after some files and some rows of the next."""
         inside = {name: kind for name, kind in kinds.items() if name in self.inside}
         keep = [name for name in kept if name in self.inside]
@@ -140,7 +140,7 @@ class Tables:
                 folder = {name: read_cells([cell] * len(part), kinds.get(name, "text")) for name, cell in cells.items()}
                 frame = beside_folder(part.frame, folder, list(kinds))
                 also = beside_folder(part.kept_for("parquet"), folder, kept) if kept else None
-                yield Batch(place, sheet.name, part.start, frame, also)
+                yield FileBatch(place, sheet.name, part.start, frame, also)
 
     def rows_at_once(self, kinds: Mapping[str, str]) -> int:
         """So many rows that a batch has a few megabytes, by the first rows there are."""
@@ -148,6 +148,11 @@ class Tables:
             each = batch.frame.memory_usage(index=False).sum() / len(batch.frame)
             return int(min(max(BYTES / max(each, 1), LEAST), MOST))
         return LEAST
+
+
+def where(name: str, start: int, rows: int) -> str:
+    """Some rows of a file, before what a room below says of them, which counts from the first of these."""
+    return f"{name}: rows {start} to {start + rows - 1}, counted from there" if start else name
 
 
 def beside_folder(frame: Any, folder: Mapping[str, Any], names: Sequence[str]) -> Any:
