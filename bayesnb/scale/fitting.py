@@ -32,19 +32,19 @@ class FileFit:
 
     model: Learns
     tables: Tables
-    options: FitOptions
+    asked: FitOptions
 
     @cached_property
     def names(self) -> list[str]:
         """The columns that are learnt from."""
-        options, there = self.options, self.tables.columns
-        others = [name for name in (options.target, options.sample_weight) if name is not None]
+        asked, there = self.asked, self.tables.columns
+        others = [name for name in (asked.target, asked.sample_weight) if name is not None]
         self.tables.check_there(others[:1], "target")
         self.tables.check_there(others[1:], "sample_weight")
-        if options.columns is None:
+        if asked.columns is None:
             names = [name for name in there if name not in others]
         else:
-            names = list(options.columns)
+            names = list(asked.columns)
             self.tables.check_there(names, "columns")
         odd = [name for name in names if name in others or names.count(name) > 1]
         if odd:
@@ -56,22 +56,22 @@ class FileFit:
     @cached_property
     def kinds(self) -> dict[str, str]:
         """As what all columns are read that are needed."""
-        options, names = self.options, self.names
+        asked, names = self.asked, self.names
         wanted = of_columns(self.tables, names, self.model._families())
-        wanted[options.target] = of_labels(self.tables, options.target)
-        if options.sample_weight is not None:
-            wanted[options.sample_weight] = Reads("number")
-        self.tables.check_kinds({name: own.kind for name, own in wanted.items() if name not in (options.kinds or {})})
-        return decide(self.tables, wanted, options.kinds)
+        wanted[asked.target] = of_labels(self.tables, asked.target)
+        if asked.sample_weight is not None:
+            wanted[asked.sample_weight] = Reads("number")
+        self.tables.check_kinds({name: own.kind for name, own in wanted.items() if name not in (asked.kinds or {})})
+        return decide(self.tables, wanted, asked.kinds)
 
     @cached_property
     def rows(self) -> int:
         """Of a batch."""
-        return self.options.batch_rows or self.tables.rows_at_once(self.kinds)
+        return self.asked.batch_rows or self.tables.rows_at_once(self.kinds)
 
     def shard(self, batch: FileBatch) -> Shard | None:
         """What some rows say."""
-        weight = self.options.sample_weight
+        weight = self.asked.sample_weight
         y = self._labels(batch)
         try:
             return self.model._shard(batch.frame[self.names], y, None if weight is None else batch.frame[weight])
@@ -79,7 +79,7 @@ class FileFit:
             raise ValueError(f"{batch.where}: {error}") from error
 
     def _labels(self, batch: FileBatch) -> Any:
-        target = self.options.target
+        target = self.asked.target
         labels = batch.frame[target].to_numpy()
         missing = is_missing(labels)
         if missing.any():
@@ -98,14 +98,14 @@ class FileFit:
     def identity(self) -> dict[str, Any]:
         """What has to be the same for another run to give the same, to the last bit."""
         params = self.model.get_params(deep=False)
-        reading = self.options.reading
+        reading = self.asked.reading
         return {
             "versions": [__version__, version("pyarrow")],
             "files": [file.stamp for file in self.tables.files],
             "model": type(self.model).__name__,
             "params": {name: value for name, value in params.items() if name != "n_jobs"},
-            "target": self.options.target,
-            "sample_weight": self.options.sample_weight,
+            "target": self.asked.target,
+            "sample_weight": self.asked.sample_weight,
             "kinds": [list(pair) for pair in self.kinds.items()],
             "reading": [reading.format, reading.delimiter, reading.encoding, reading.decimal, reading.missing],
             "batch_rows": self.rows,
