@@ -13,6 +13,7 @@ from bayesnb.table import coded_text, factorize_labels, refuse_lazy
 from bayesnb.views import EVERY, integers
 
 Array = np.ndarray
+DECLARE = "Declare all of them as `classes`."
 MOST_CANDIDATES = 1 << 20  # integers that labels may span, to be counted in a table
 
 
@@ -109,7 +110,7 @@ def _few(labels: Array) -> str:
     return f"{shown}, ..." if len(labels) > 3 else shown
 
 
-def encode(y: Labels, classes: Array, advice: str = "Declare all of them as `classes`.") -> Array:
+def encode(y: Labels, classes: Array, advice: str = DECLARE) -> Array:
     """The place of each label among the classes; an error with advice for labels that are not there."""
     if isinstance(y, Named):
         return _encode(y, classes, advice)

@@ -34,6 +34,7 @@ from bayesnb.priors import ClassDie
 from bayesnb.table import Blank, Table
 from bayesnb.views import Coded, Lookup
 
+NEVER_LEARNT = "They were never learnt, so they cannot be forgotten."
 HERE = str(Path(__file__).parent)
 Unseen = dict[Hashable, Counter]
 
@@ -236,7 +237,7 @@ class Schema:
         """Raise for levels that cannot have been learnt; where they are declared, others were left out or reserved."""
         for block, x in self._met(cells):
             if not isinstance(block.family.levels, tuple) or block.family.unseen == "error":
-                raise ValueError(f"{_told(block.unseen(x))} They were never learnt, so they cannot be forgotten.")
+                raise ValueError(f"{_told(block.unseen(x))} {NEVER_LEARNT}")
 
     def _met(self, cells: Sequence[Cells]) -> Iterator[tuple[Block, Coded]]:
         """The blocks some of whose cells, once they were read, had levels that are not known."""

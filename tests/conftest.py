@@ -161,6 +161,18 @@ def same(a: Any, b: Any, rtol: float = 1e-12, atol: float = 1e-12) -> None:
         np.testing.assert_allclose(getattr(a, name), getattr(b, name), rtol=rtol, atol=atol, err_msg=name)
 
 
+def same_bits(a: Any, b: Any) -> None:
+    """Two models have learnt the same, to the last bit."""
+    assert a.classes_.tolist() == b.classes_.tolist()
+    pairs = zip((a.stats_.classes, *a.stats_.blocks), (b.stats_.classes, *b.stats_.blocks), strict=True)
+    for block, (own, its) in enumerate(pairs):
+        assert type(own) is type(its)
+        for name in names(own):
+            where = f"stats {block}, {name}"
+            np.testing.assert_array_equal(getattr(own, name), getattr(its, name), strict=True, err_msg=where)
+    assert a.log_evidence_ == b.log_evidence_
+
+
 @pytest.fixture(autouse=True)
 def figures_are_closed() -> Iterator[None]:
     """Figures belong to pyplot once it is loaded, which keeps them, and warns from the twenty-first."""

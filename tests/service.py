@@ -12,6 +12,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Thread
@@ -91,6 +92,27 @@ def asked(service: Service, questions: pd.DataFrame, seconds: list[float], seed:
         seconds.append(time.perf_counter() - start)
 
 
+@contextmanager
+def asking(service: Service, questions: pd.DataFrame, readers: int) -> Iterator[list[list[float]]]:
+    """So many threads that ask meanwhile, and the seconds that each of them waited."""
+    seconds: list[list[float]] = [[] for _ in range(readers)]
+    threads = [
+        Thread(target=asked, args=(service, questions, own, seed), daemon=True) for seed, own in enumerate(seconds)
+    ]
+    for thread in threads:
+        thread.start()
+    yield seconds
+    for thread in threads:
+        thread.join()
+
+
+def told_of(spent: float, seconds: list[list[float]]) -> str:
+    """How long it all took, and each answer."""
+    every = np.array([1e3 * own for each in seconds for own in each])
+    ms = np.quantile(every, [0.5, 0.99, 1]).round(1).tolist() if every.size else []
+    return f"{spent:.2f} s of learning, {every.size} answers, ms (median, 99 %, most): {ms}"
+
+
 def main(said: list[str]) -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("stream", type=Path)
@@ -105,20 +127,11 @@ def main(said: list[str]) -> None:
         model.predict_proba(questions)
 
     service = Service.started(told.stream, told.path, ready, every=told.every, keep=told.keep)
-    seconds: list[list[float]] = [[] for _ in range(told.readers)]
-    readers = [
-        Thread(target=asked, args=(service, questions, own, seed), daemon=True) for seed, own in enumerate(seconds)
-    ]
-    for reader in readers:
-        reader.start()
-    start = time.perf_counter()
-    service.consume(lambda end: print(end, flush=True))
-    spent = time.perf_counter() - start
-    for reader in readers:
-        reader.join()
-    every = np.array([1e3 * own for each in seconds for own in each])
-    told_ms = np.quantile(every, [0.5, 0.99, 1]).round(1).tolist() if every.size else []
-    print(f"{spent:.2f} s of learning, {every.size} answers, ms (median, 99 %, most): {told_ms}", file=sys.stderr)
+    with asking(service, questions, told.readers) as seconds:
+        start = time.perf_counter()
+        service.consume(lambda end: print(end, flush=True))
+        spent = time.perf_counter() - start
+    print(told_of(spent, seconds), file=sys.stderr)
 
 
 if __name__ == "__main__":

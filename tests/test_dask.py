@@ -43,6 +43,7 @@ from bayesnb import (
     compare,
     scale,
 )
+from tests.conftest import same_bits
 
 ROWS = 400
 PREDICTIONS = ("predict", "predict_proba", "predict_log_proba", "predict_joint_log_proba")
@@ -122,24 +123,6 @@ def close(a: Any, b: Any, where: str = "") -> None:
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-14, err_msg=where)
     else:
         assert a == b, where
-
-
-def arrays(lazy: Any) -> dict[str, np.ndarray]:
-    """Everything that was learnt, to be compared bit by bit."""
-    stats = lazy.model_.stats
-    parts = {"classes": stats.classes} | {str(b): block for b, block in enumerate(stats.blocks)}
-    return {
-        f"{key}.{name}": np.asarray(getattr(part, name))
-        for key, part in parts.items()
-        for name in part.__dataclass_fields__
-    }
-
-
-def same_bits(a: Any, b: Any) -> None:
-    ours, theirs = arrays(a), arrays(b)
-    assert ours.keys() == theirs.keys()
-    for name in ours:
-        np.testing.assert_array_equal(ours[name], theirs[name], err_msg=name)
 
 
 KINDS = {

@@ -29,6 +29,7 @@ from bayesnb import (
 )
 from bayesnb.scale import Reading, Shard, fit_files, predict_files
 from bayesnb.table import read_file
+from tests.conftest import same_bits
 
 ROWS = 600
 
@@ -514,18 +515,6 @@ def table(rows: int = ROWS) -> list[str]:
     return [write(frame[start : start + third], name) for name, start in parts]
 
 
-def numbers(model: Any) -> list[np.ndarray]:
-    """All that was learnt."""
-    blocks = (model.stats_.classes, *model.stats_.blocks)
-    return [getattr(own, name) for own in blocks for name in own.__match_args__ if name != "sizes"]
-
-
-def bitwise(model: Any, twin: Any) -> None:
-    for own, its in zip(numbers(model), numbers(twin), strict=True):
-        np.testing.assert_array_equal(own, its, strict=True)
-    assert model.log_evidence_ == twin.log_evidence_
-
-
 def interrupted(additions: int, model: Any, paths: list[str], **asked: Any) -> None:
     """A fit that is interrupted when so many shards were added."""
     left, add = iter(range(additions)), Shard.__add__
@@ -554,7 +543,7 @@ def test_a_fit_that_was_interrupted_goes_on_to_the_same_bits(threads: tuple[int,
         assert not hasattr(model, "model_")
         assert Path("fit.ckpt").exists()
     with pytest.warns(UnseenLevelWarning) as told_again:
-        bitwise(fit_files(NaiveBayes(families, n_jobs=after), paths, "label", **asked), whole)
+        same_bits(fit_files(NaiveBayes(families, n_jobs=after), paths, "label", **asked), whole)
     assert str(told.list[0].message) == str(told_again.list[0].message)
     assert not Path("fit.ckpt").exists()
 
@@ -613,7 +602,7 @@ def test_a_process_that_is_killed_again_and_again_ends_with_the_same_bits() -> N
     paths = table(rows=18_000)
     done = python(KILLED)
     assert done.stdout.split() == ["-9"] * 5, done.stderr
-    bitwise(bayesnb.load("killed.bnb"), fit_files(NaiveBayes(), paths, "label", batch_rows=40))
+    same_bits(bayesnb.load("killed.bnb"), fit_files(NaiveBayes(), paths, "label", batch_rows=40))
 
 
 def python(code: str, *arguments: Any) -> subprocess.CompletedProcess:

@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from conftest import CLASSES, Case, names, same
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn import config_context
@@ -38,6 +37,7 @@ from bayesnb import (
 )
 from bayesnb.families.normal import GaussianStats
 from bayesnb.families.weight import one_hot
+from tests.conftest import CLASSES, Case, names, same
 
 Array = np.ndarray
 PRIOR = NormalInverseGamma(mean=0.5, count=0.3, shape=1.5, scale=2.0)

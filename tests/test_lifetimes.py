@@ -37,6 +37,7 @@ from bayesnb import (
     load,
 )
 from bayesnb.families.record import Record
+from tests.conftest import names
 
 Array = np.ndarray
 ROWS, LABELS = 24, np.array(["ash", "birch", "elm", "oak"])
@@ -64,7 +65,7 @@ OFTEN = st.sampled_from([1.0, 2.0, 0.5, 0.1, 0.3])
 
 
 def numbers_of(record: Record) -> list[Array]:
-    fields = [getattr(record, name) for name in record.__match_args__]  # type: ignore[attr-defined]
+    fields = [getattr(record, name) for name in names(record)]
     return [field for field in fields if isinstance(field, np.ndarray)]
 
 

@@ -1,10 +1,9 @@
 """What says how well an estimator predicts rows that it has not seen: exact, without a refit."""
 
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from bayesnb import export
 from bayesnb.classifier.doubting import Doubter
@@ -14,7 +13,7 @@ from bayesnb.evaluate.leaving import Pointwise, Way, are_there, leave_one_out, o
 from bayesnb.families.base import Array, Rng
 from bayesnb.labels import encode, refuse_weightless, row_weights, weights
 from bayesnb.model import ProductStats, Rows, observe
-from bayesnb.scale.lazy_loo import Part, lazy_loo
+from bayesnb.scale.lazy_loo import PartScores, lazy_loo
 from bayesnb.table import Table, is_lazy
 
 TARGETS = ("label", "joint")
@@ -112,22 +111,24 @@ class Judged(Doubter):
 
     def _part_left_out(
         self, X: Any, y: Any, sample_weight: Any, target: str, elsewhere: ProductStats | None = None
-    ) -> tuple[Part, ProductStats]:
+    ) -> tuple[PartScores, ProductStats]:
         """The scores of `loo` of some of the rows, and what these said: `elsewhere` is what all others did."""
         table, rows, seen = self._observed_again(X, y, sample_weight)
         rows = replace(rows, elsewhere=elsewhere)
         joint = leave_one_out(self.model_, rows, self._way(target), n_jobs=self.n_jobs)
-        fitted = self._reader().log_joint(rows.cells, self._way(target).power, self.n_jobs)
-        score, own = (own_entries(of, rows.codes, target) for of in (joint, fitted))
         names = None if table.unnamed else table.index
-        return Part(names, Pointwise(score, own, rows.weight), stuck(self.model_, rows, joint)), seen
+        return PartScores(names, self._pointwise(rows, joint, target), stuck(self.model_, rows, joint)), seen
 
     def _held_out(self, rows: Rows, joint: Array, target: str) -> Pointwise:
         """Scores of rows that were held out, beside those of the model that has seen them."""
+        found = self._pointwise(rows, joint, target)
+        tell_undefined(found.score)
+        return found
+
+    def _pointwise(self, rows: Rows, joint: Array, target: str) -> Pointwise:
         fitted = self._reader().log_joint(rows.cells, self._way(target).power, self.n_jobs)
-        score = own_entries(joint, rows.codes, target)
-        tell_undefined(score)
-        return Pointwise(score, own_entries(fitted, rows.codes, target), rows.weight)
+        score, own = (own_entries(of, rows.codes, target) for of in (joint, fitted))
+        return Pointwise(score, own, rows.weight)
 
     def _check_all(self, rows: Rows, what: str) -> None:
         """Raise unless these are all the rows that were learnt."""
@@ -137,10 +138,6 @@ class Judged(Doubter):
                 f"{rows.counts.sum():.12g} of {self.stats_.classes.counts.sum():.12g}. Give all, or an estimator that "
                 "is not fitted."
             )
-
-    def _fresh(self, **changes: Any) -> Self:
-        """An unfitted copy with some parameters changed."""
-        return clone(self).set_params(**changes)
 
     def _counting_rows(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Array, Rows]:
         """Rows with their labels, and their names; a row of weight zero is no row, whatever its label."""

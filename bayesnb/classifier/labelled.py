@@ -9,16 +9,15 @@ from sklearn.utils import assert_all_finite, check_consistent_length, column_or_
 from sklearn.utils.multiclass import check_classification_targets
 
 from bayesnb.families.base import Array
-from bayesnb.labels import Labels, Named, distinct, united_labels
+from bayesnb.labels import DECLARE, Labels, Named, distinct, united_labels
 from bayesnb.schema import Schema
 from bayesnb.shards import Shard
 from bayesnb.table import Table, is_missing, refuse_lazy
 
-DECLARE = "Declare all of them as `classes`."
 GROW = "Fit with all of them declared as `classes`, or let partial_fit add them: grow_classes=True."
 
 
-class Lesson(NamedTuple):
+class Labelled(NamedTuple):
     """Labelled rows, and what is known of their labels and columns."""
 
     table: Table

@@ -9,16 +9,17 @@ from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
 from bayesnb.averaging import check_averaging
 from bayesnb.classifier.answering import Answering
-from bayesnb.classifier.labelled import DECLARE, GROW, Lesson, checked_labels, known_classes, name_features
+from bayesnb.classifier.labelled import GROW, Labelled, checked_labels, known_classes, name_features
 from bayesnb.evaluate.temper import temper_by_loo
 from bayesnb.families.base import Array
 from bayesnb.families.family import Family
-from bayesnb.labels import Labels, encode, weights
+from bayesnb.labels import DECLARE, Labels, encode, weights
 from bayesnb.model import Model, Rows, observe
 from bayesnb.priors import ClassDie, class_die
 from bayesnb.scale import lazy, partitions
@@ -27,6 +28,7 @@ from bayesnb.shards import Shard, continued
 from bayesnb.table import Table, is_lazy, open_table
 
 ESTIMATES = ("predictive", "mean", "map", "mle")
+Given = tuple[Any, Any, Any]  # X, y and sample_weight, as they were given
 
 
 class Learner(Answering):
@@ -58,7 +60,7 @@ class Learner(Answering):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from a table and its labels; what was learnt before is forgotten."""
         with unchanged_on_error(self):
-            return self._learn(X, y, sample_weight, None, self.classes)
+            return self._learn((X, y, sample_weight), None, self.classes)
 
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, grow_classes: bool = False
@@ -74,7 +76,7 @@ class Learner(Answering):
                 raise ValueError("classes must be passed on the first call to partial_fit.")
             if before is not None and classes is not None and not grow_classes:
                 self._check_same(classes)
-            return self._learn(X, y, sample_weight, before, declared, grow_classes)
+            return self._learn((X, y, sample_weight), before, declared, grow_classes)
 
     def _check_same(self, classes: Any) -> None:
         if not np.array_equal(np.unique(classes), self.classes_):
@@ -83,21 +85,20 @@ class Learner(Answering):
                 "With grow_classes=True new ones are added."
             )
 
-    def _learn(
-        self, X: Any, y: Any, sample_weight: Any, before: Shard | None, declared: Any, grow: bool = False
-    ) -> Self:
+    def _learn(self, said: Given, before: Shard | None, declared: Any, grow: bool = False) -> Self:
         self._check_arguments()
+        X, y, sample_weight = said
         if is_lazy(X):
-            return self._learn_lazily((X, y, sample_weight), before, declared, grow)
+            return self._learn_lazily(said, before, declared, grow)
         table = self._open(X, reset=before is None)
         table, y, weight = self._counting(table, y, sample_weight)
         classes = known_classes(y, before, declared, grow)
         schema = before.schema.grown(table) if before else self._schema(table)
-        shard, rows = self._observe(Lesson(table, y, weight, classes, schema, GROW if before else DECLARE))
+        shard, rows = self._observe(Labelled(table, y, weight, classes, schema, GROW if before else DECLARE))
         schema.tell_unseen(rows.cells)
         return self._hold(shard if before is None else before + shard, before, rows)
 
-    def _learn_lazily(self, rows: tuple[Any, Any, Any], before: Shard | None, declared: Any, grow: bool) -> Self:
+    def _learn_lazily(self, rows: Given, before: Shard | None, declared: Any, grow: bool) -> Self:
         """The same of a lazy table, in one pass over its partitions, none of which comes here."""
         if before is None:
             self._refuse_loo()
@@ -108,6 +109,10 @@ class Learner(Answering):
         if shard is None:
             raise ValueError("there is no row to learn from: all partitions are empty, or all weights zero.")
         return self._adopt(shard.among(known_classes(shard.classes, before, declared, grow)), more=before is not None)
+
+    def _fresh(self, **changes: Any) -> Self:
+        """An unfitted copy with some parameters changed."""
+        return clone(self).set_params(**changes)
 
     @property
     def _seen(self) -> Shard:
@@ -123,7 +128,7 @@ class Learner(Answering):
             return None
         table, y, weight = self._counting(open_table(X, self.n_jobs), y, sample_weight)
         classes = known_classes(y, None, self.classes if declared is None else declared, grow=False)
-        shard, rows = self._observe(Lesson(table, y, weight, classes, self._schema(table)))
+        shard, rows = self._observe(Labelled(table, y, weight, classes, self._schema(table)))
         shard.schema.tell_unseen(rows.cells)
         return shard
 
@@ -156,14 +161,14 @@ class Learner(Answering):
         keep = weight > 0
         return table.take(keep), y[keep], weight[keep]
 
-    def _observe(self, lesson: Lesson) -> tuple[Shard, Rows]:
+    def _observe(self, labelled: Labelled) -> tuple[Shard, Rows]:
         """What rows say, and the rows as they were read."""
-        schema, classes = lesson.schema, lesson.classes
-        codes = encode(lesson.y, classes, lesson.advice)
-        rows = Rows(schema.observers, schema.read(lesson.table), codes, lesson.weight)
+        schema, classes = labelled.schema, labelled.classes
+        codes = encode(labelled.y, classes, labelled.advice)
+        rows = Rows(schema.observers, schema.read(labelled.table), codes, labelled.weight)
         stats = observe(rows, len(classes), self.n_jobs)
         schema.check_stats(rows.cells, stats)
-        return Shard(classes, schema, stats, schema.are_whole(rows.cells, lesson.weight)), rows
+        return Shard(classes, schema, stats, schema.are_whole(rows.cells, labelled.weight)), rows
 
     def _hold(self, shard: Shard, before: Shard | None, rows: Rows | None) -> Self:
         """Know what the shard says, all at once; the prior that was there before stays."""

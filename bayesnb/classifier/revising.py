@@ -8,14 +8,13 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from bayesnb.classifier.checking import check_estimator
-from bayesnb.classifier.labelled import Lesson
+from bayesnb.classifier.labelled import Labelled
 from bayesnb.classifier.learning import Learner, unchanged_on_error
 from bayesnb.families.base import Array
 from bayesnb.forgetting import without
-from bayesnb.schema import Block
+from bayesnb.schema import NEVER_LEARNT, Block
 from bayesnb.shards import Shard
 
-NEVER = "They were never learnt, so they cannot be forgotten."
 DIGITS = 1e-8  # how far off what is believed may be, in its own scale
 
 
@@ -107,7 +106,7 @@ class Reviser(Learner):
         with unchanged_on_error(self):
             self._check_arguments()
             table, y, weight = self._counting(self._open(X, reset=False), y, sample_weight)
-            gone, rows = self._observe(Lesson(table, y, weight, self.classes_, self.schema_, NEVER))
+            gone, rows = self._observe(Labelled(table, y, weight, self.classes_, self.schema_, NEVER_LEARNT))
             self.schema_.refuse_unseen(rows.cells)
             rest = without(self._seen, gone, len(rows.codes))
             self._check_digits(gone, rest)

@@ -15,7 +15,7 @@ EXAMPLES = """\
   bayesnb predict churn.bnb new.csv --append -o answers.parquet
   bayesnb predict churn.bnb new.parquet --interval --prob 0.9 -o answers.csv.gz
   cat new.csv | bayesnb predict churn.bnb - --missing ',NA,unknown'"""
-ROWS, SLOW = 1 << 14, 1 << 12  # that are predicted at once, without and with intervals
+ROWS = 1 << 14  # that are predicted at once without intervals
 
 
 def add(commands: Any) -> None:
@@ -106,7 +106,8 @@ def size_of(table: str) -> int | None:
 
 def answers(said: argparse.Namespace, model: Any, kind: str, tell: Any) -> Iterator[Any]:
     """What is written about the rows, batch by batch."""
-    from bayesnb.scale.answers import as_learnt, named_kinds, refuse_taken
+    from bayesnb.scale.answers import SLOW, as_learnt, named_kinds, refuse_taken
+    from bayesnb.scale.tables import where
     from bayesnb.table import beside
 
     (sheet,) = opened(said, [said.table], tell, whole=False)
@@ -115,8 +116,7 @@ def answers(said: argparse.Namespace, model: Any, kind: str, tell: Any) -> Itera
         try:
             found = predicted(said, model, as_learnt(model, batch.frame, sheet))
         except ValueError as error:
-            where = f"rows {batch.start} to {batch.start + len(batch) - 1}, counted from there: " if batch.start else ""
-            raise ValueError(f"{sheet.name}: {where}{readable(error)}") from error
+            raise ValueError(f"{where(sheet.name, batch.start, len(batch))}: {readable(error)}") from error
         if said.append:
             refuse_taken(sheet, found, sheet.columns, "leave out --append")
         yield beside(found, batch.kept_for(kind) if said.append else None)

@@ -7,14 +7,14 @@ from bayesnb.cli.tables import check_target, opened, reading_bar, some
 
 def again(said: Any, path: str, own: Any) -> tuple[Any, Any]:
     """Rows and labels of a table that is scored, in the columns of what was learnt."""
-    from bayesnb.scale.answers import refuse_missing
+    from bayesnb.scale.answers import refuse_lacking
     from bayesnb.table import split_labels
 
     kinds = {name: "number" if kind == "integer" and name != said.target else kind for name, kind in own.kinds.items()}
     with reading_bar(said, [path]) as tell:
         (sheet,) = opened(said, [path], tell)
         check_target(sheet, said.target)
-        refuse_missing(sheet, list(kinds), "the table that is learnt from")
+        refuse_lacking(sheet, list(kinds), "the table that is learnt from")
         frame = sheet.read(kinds)
     try:
         X, y = split_labels(frame, said.target)

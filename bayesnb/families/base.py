@@ -108,7 +108,7 @@ class Density(Record, ABC):
     @classmethod
     def of_parts(cls, parts: Parts, like: Any) -> Self:
         """The density whose `parts` these are, laid out as the one `like` it."""
-        return cls(*(parts[cls.symbols.get(name, name), None] for name in cls.__match_args__))  # type: ignore[attr-defined]
+        return cls(*(parts[cls.symbols.get(name, name), None] for name in cls.__match_args__))
 
     @abstractmethod
     def sample(self, rng: Rng) -> Array:

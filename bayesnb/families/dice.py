@@ -30,7 +30,7 @@ class Row(Levels):
     def only(self, feature: int) -> Any:
         """The dice of one column."""
         span = slice(self.bounds[feature], self.bounds[feature + 1])
-        arrays = [getattr(self, name)[:, span] for name in self.__match_args__ if name != "sizes"]  # type: ignore[attr-defined]
+        arrays = [getattr(self, name)[:, span] for name in self.__match_args__ if name != "sizes"]
         return type(self)(*arrays, self.sizes[feature : feature + 1])  # type: ignore[call-arg]
 
     def per_die(self, values: Array) -> Array:

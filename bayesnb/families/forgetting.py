@@ -53,7 +53,7 @@ class Forgetting(Record):
         for name in self.constants:
             own = getattr(rest, name)
             left[name] = np.where(there.any(axis=tuple(range(own.ndim, there.ndim))), own, 0.0)
-        return type(self)(*(left.get(name, getattr(self, name)) for name in self.__match_args__))  # type: ignore[attr-defined]
+        return type(self)(*(left.get(name, getattr(self, name)) for name in self.__match_args__))
 
     def about(self, name: str) -> Array:
         """The numbers whose rounding a field carries: its own, if it was added up by itself."""
@@ -66,7 +66,7 @@ class Forgetting(Record):
     @property
     def counted_fields(self) -> list[str]:
         """The names of its arrays that no row can make smaller."""
-        return [name for name in self.__match_args__ if name not in (*self.layout, *self.constants)]  # type: ignore[attr-defined]
+        return [name for name in self.__match_args__ if name not in (*self.layout, *self.constants)]
 
 
 def rounding_of(rows: int) -> float:

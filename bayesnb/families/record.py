@@ -23,12 +23,13 @@ class Contributions(NamedTuple):
 class Record:
     """A frozen dataclass of arrays that share their leading axes; fields named in `layout` are no arrays."""
 
+    __match_args__: ClassVar[Any]  # the names of its fields, which `dataclass` sets
     layout: ClassVar[tuple[str, ...]] = ()
     renamed: ClassVar[dict[str, str]] = {}  # fields that the constructor calls otherwise
     symbols: ClassVar[dict[str, str]] = {}  # fields that tables of results call otherwise; {} is for a feature's name
 
     def __post_init__(self) -> None:
-        for name in self.__match_args__:  # type: ignore[attr-defined]
+        for name in self.__match_args__:
             value = getattr(self, name)
             if type(value) is np.ndarray and value.dtype == float:  # a shortcut: most are
                 continue
@@ -40,13 +41,13 @@ class Record:
     def raw(cls, *values: Any) -> Self:
         """The record of these fields as they are, unchecked: PyMC's variables, say."""
         record = object.__new__(cls)
-        for name, value in zip(cls.__match_args__, values, strict=True):  # type: ignore[attr-defined]
+        for name, value in zip(cls.__match_args__, values, strict=True):
             object.__setattr__(record, name, value)
         return record
 
     def map(self, change: Callable[..., Array], *others: Self) -> Self:
         """The record of `change(array, ...)`, field by field."""
-        names = self.__match_args__  # type: ignore[attr-defined]
+        names = self.__match_args__
         values = ([getattr(record, name) for record in (self, *others)] for name in names)
         pairs = zip(names, values, strict=True)
         return type(self)(*(own[0] if name in self.layout else change(*own) for name, own in pairs))
@@ -56,7 +57,7 @@ class Record:
         return fields_alone(self) | ({logs: getattr(self, logs)} if logs else {})
 
     def __repr__(self) -> str:
-        names = self.__match_args__  # type: ignore[attr-defined]
+        names = self.__match_args__
         shown = (f"{self.renamed.get(name, name)}={getattr(self, name)}" for name in names)
         return f"{type(self).__name__}({', '.join(shown)})"
 
@@ -64,7 +65,7 @@ class Record:
         return self.map(lambda array: array[index])
 
     def __len__(self) -> int:
-        return len(getattr(self, self.__match_args__[0]))  # type: ignore[attr-defined]
+        return len(getattr(self, self.__match_args__[0]))
 
     def among(self, places: Array, classes: int) -> Self:
         """The same among more classes, each at its place there; zeros for the others."""
@@ -100,7 +101,7 @@ class Record:
 
     def parts(self) -> Parts:
         """Its arrays by symbol: `(c, f)` with None, or `(c, k)` with the feature whose levels they are."""
-        names = [name for name in self.__match_args__ if name not in self.layout]  # type: ignore[attr-defined]
+        names = [name for name in self.__match_args__ if name not in self.layout]
         return {(self.symbols.get(name, name), None): getattr(self, name) for name in names}
 
 

@@ -12,20 +12,7 @@ def ahead[Item](items: Iterator[Item]) -> Iterator[Item]:
     """The same items in their order; while one is looked at, a thread of its own makes the next, and no more."""
     ready: Queue[tuple[str, Any]] = Queue()
     room, stopped = Semaphore(0), Event()
-
-    def work() -> None:
-        try:
-            for item in items:
-                ready.put(("item", item))
-                del item
-                room.acquire()
-                if stopped.is_set():
-                    return
-            ready.put(("end", None))
-        except BaseException as error:
-            ready.put(("error", error))
-
-    reader = Thread(target=work, daemon=True)
+    reader = Thread(target=_make, args=(items, ready, room, stopped), daemon=True)
     reader.start()
     try:
         while (found := _next(ready))[0] == "item":
@@ -38,6 +25,20 @@ def ahead[Item](items: Iterator[Item]) -> Iterator[Item]:
         stopped.set()
         room.release()
         reader.join()
+
+
+def _make(items: Iterator[Any], ready: Queue, room: Semaphore, stopped: Event) -> None:
+    """Make items, each as soon as the one before it was taken; what ends them is the last that is put there."""
+    try:
+        for item in items:
+            ready.put(("item", item))
+            del item
+            room.acquire()
+            if stopped.is_set():
+                return
+        ready.put(("end", None))
+    except BaseException as error:
+        ready.put(("error", error))
 
 
 def _next(ready: Queue) -> tuple[str, Any]:

@@ -8,6 +8,8 @@ import numpy as np
 from bayesnb.scale.kinds import kind_of_levels
 from bayesnb.scale.tables import listed
 
+SLOW = 1 << 12  # rows that are predicted at once with intervals
+
 
 def kinds_of_model(model: Any) -> dict[Any, str]:
     """As what each column of the model is read: levels as they were learnt, all else as numbers."""
@@ -23,7 +25,7 @@ def named_kinds(model: Any, table: Any) -> Mapping[str, str]:
     found = kinds_of_model(model)
     kinds = {name: found[name] for name in model.schema_.columns if name in found}
     if hasattr(model, "feature_names_in_"):
-        refuse_missing(table, [str(name) for name in kinds], "the model")
+        refuse_lacking(table, [str(name) for name in kinds], "the model")
         return {str(name): kind for name, kind in kinds.items()}
     if len(table.columns) != model.n_features_in_:
         raise ValueError(
@@ -33,7 +35,7 @@ def named_kinds(model: Any, table: Any) -> Mapping[str, str]:
     return {table.columns[place]: kind for place, kind in kinds.items()}
 
 
-def refuse_missing(table: Any, names: list[str], whose: str) -> None:
+def refuse_lacking(table: Any, names: list[str], whose: str) -> None:
     """Raise for a table that lacks some columns."""
     lacks = [name for name in names if name not in table.columns]
     if lacks:

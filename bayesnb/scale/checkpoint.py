@@ -57,16 +57,3 @@ class Checkpoint:
     def remove(self) -> None:
         """It is not needed any more."""
         self.path.unlink(missing_ok=True)
-
-
-class NoCheckpoint:
-    """A fit that begins anew each time."""
-
-    def resumed(self, unheard: Unheard) -> tuple[Shard | None, tuple[int, int]]:
-        return None, (0, 0)
-
-    def keep(self, total: Shard | None, place: tuple[int, int], unheard: Unheard) -> None:
-        """Nothing is kept."""
-
-    def remove(self) -> None:
-        """There is nothing."""

@@ -1,4 +1,4 @@
-"""Tables in files of any size: a model is fitted to them, and predicts them, some megabytes at a time."""
+"""A model is fitted to tables in files of any size, some megabytes at a time."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from bayesnb.scale.ahead import ahead
-from bayesnb.scale.checkpoint import Checkpoint, NoCheckpoint
-from bayesnb.scale.fitting import UNTOLD, Asked, Lesson
+from bayesnb.scale.checkpoint import Checkpoint
+from bayesnb.scale.estimator import Learns, check_model
+from bayesnb.scale.fitting import FileFit, FitOptions
 from bayesnb.scale.progress import Bar, bar
-from bayesnb.scale.tables import Batch, Tables, refuse_rows
+from bayesnb.scale.tables import FileBatch, Tables, refuse_rows
 from bayesnb.scale.unseen import Unheard
 from bayesnb.shards import Shard, added
-from bayesnb.table import Reading
+from bayesnb.table import PLAIN, Reading
 from bayesnb.threads import threads_of
 
 
@@ -24,7 +25,7 @@ def fit_files(
     sample_weight: str | None = None,
     columns: Sequence[str] | None = None,
     kinds: Mapping[str, str] | None = None,
-    reading: Reading = UNTOLD,
+    reading: Reading = PLAIN,
     batch_rows: int | None = None,
     checkpoint: Any = None,
     checkpoint_seconds: float = 10.0,
@@ -80,46 +81,40 @@ def fit_files(
     check_model(model)
     model._refuse_loo()
     refuse_rows(batch_rows)
-    asked = Asked(target, sample_weight, columns, kinds, reading, batch_rows)
+    options = FitOptions(target, sample_weight, columns, kinds, reading, batch_rows)
     with bar("fitting", progress) as shown:
-        lesson = Lesson(model, opened(model, paths, reading, shown), asked)
-        kept = (
-            NoCheckpoint() if checkpoint is None else Checkpoint(Path(checkpoint), lesson.identity, checkpoint_seconds)
-        )
-        total, unheard = counted(lesson, kept, shown)
+        fit = FileFit(model, opened(model, paths, reading, shown), options)
+        kept = None if checkpoint is None else Checkpoint(Path(checkpoint), fit.identity, checkpoint_seconds)
+        total, unheard = counted(fit, kept, shown)
     if total is None:
-        raise ValueError(f"{lesson.tables.name}: there is no row to learn from.")
+        raise ValueError(f"{fit.tables.name}: there is no row to learn from.")
     model._adopt(total)
-    kept.remove()
+    if kept is not None:
+        kept.remove()
     unheard.tell()
     return model
 
 
-def counted(lesson: Lesson, kept: Checkpoint | NoCheckpoint, shown: Bar) -> tuple[Shard | None, Unheard]:
+def counted(fit: FileFit, kept: Checkpoint | None, shown: Bar) -> tuple[Shard | None, Unheard]:
     """What all rows say, and levels that are not among the declared ones."""
     unheard = Unheard()
-    total, (file, row) = kept.resumed(unheard)
-    tables = lesson.tables
+    total, (file, row) = (None, (0, 0)) if kept is None else kept.resumed(unheard)
+    tables = fit.tables
     shown.start(tables.size, sum(sheet.source.size for sheet in tables.sheets[:file]))
-    with closing(read(lesson.model, tables.batches(lesson.kinds, lesson.rows, after=(file, row)))) as batches:
+    with closing(read(fit.model, tables.batches(fit.kinds, fit.rows, after=(file, row)))) as batches:
         for batch in batches:
             with unheard.kept():
-                total = added((total, lesson.shard(batch)))
-            kept.keep(total, (batch.file, batch.stop), unheard)
+                total = added((total, fit.shard(batch)))
+            if kept is not None:
+                kept.keep(total, (batch.file, batch.stop), unheard)
     return total, unheard
 
 
-def opened(model: Any, paths: Any, reading: Reading, shown: Bar) -> Tables:
+def opened(model: Learns, paths: Any, reading: Reading, shown: Bar) -> Tables:
     """The tables, which several threads read if the model may use them."""
     return Tables.open(paths, reading, shown.more, use_threads=threads_of(model.n_jobs) > 1)
 
 
-def read(model: Any, batches: Iterator[Batch]) -> Any:
+def read(model: Learns, batches: Iterator[FileBatch]) -> Any:
     """Batches, of which a thread reads the next one if the model may use several."""
     return ahead(batches) if threads_of(model.n_jobs) > 1 else batches
-
-
-def check_model(model: Any) -> None:
-    """Raise for what is no estimator of ours."""
-    if isinstance(model, type) or not hasattr(model, "_shard"):
-        raise TypeError(f"model: an estimator of bayesnb is needed, such as NaiveBayes(), got {model!r}.")

@@ -7,33 +7,32 @@ from importlib.metadata import version
 from typing import Any
 
 from bayesnb import __version__
+from bayesnb.scale.estimator import Learns
 from bayesnb.scale.kinds import Reads, decide, declared_families, of_columns, of_labels, refuse_dates
-from bayesnb.scale.tables import Batch, Tables, listed, names_of
+from bayesnb.scale.tables import FileBatch, Tables, listed, names_of
 from bayesnb.shards import Shard
-from bayesnb.table import Reading, is_missing
-
-UNTOLD = Reading()
+from bayesnb.table import LABEL_ADVICE, PLAIN, Reading, is_missing
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What someone wants of the tables."""
+class FitOptions:
+    """What a fit takes of the tables, and how it reads them: see `fit_files`."""
 
     target: str
     sample_weight: str | None = None
     columns: Sequence[str] | None = None
     kinds: Mapping[str, str] | None = None
-    reading: Reading = UNTOLD
+    reading: Reading = PLAIN
     batch_rows: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
-class Lesson:
-    """Tables that a model is to learn from."""
+class FileFit:
+    """A model, the tables that it is to learn from, and how."""
 
-    model: Any
+    model: Learns
     tables: Tables
-    asked: Asked
+    asked: FitOptions
 
     @cached_property
     def names(self) -> list[str]:
@@ -74,7 +73,7 @@ class Lesson:
         """Of a batch."""
         return self.asked.batch_rows or self.tables.rows_at_once(self.kinds)
 
-    def shard(self, batch: Batch) -> Shard | None:
+    def shard(self, batch: FileBatch) -> Shard | None:
         """What some rows say."""
         weight = self.asked.sample_weight
         y = self._labels(batch)
@@ -84,15 +83,14 @@ class Lesson:
         except ValueError as error:
             raise ValueError(f"{batch.where}: {error}") from error
 
-    def _labels(self, batch: Batch) -> Any:
+    def _labels(self, batch: FileBatch) -> Any:
         target = self.asked.target
         labels = batch.frame[target].to_numpy()
         missing = is_missing(labels)
         if missing.any():
             raise ValueError(
                 f"{batch.name}: column {target!r}: {missing.sum()} of the labels of rows {batch.start} to "
-                f"{batch.stop - 1} are missing, first at row {batch.start + missing.argmax()}. Drop those rows from "
-                "the table, or write a label of their own into them."
+                f"{batch.stop - 1} are missing, first at row {batch.start + missing.argmax()}. {LABEL_ADVICE}"
             )
         if self.kinds[target] == "integer" and labels.dtype.kind == "f":
             raise ValueError(

@@ -17,6 +17,7 @@ from uuid import uuid4
 
 import numpy as np
 
+from bayesnb.scale.estimator import Answers, Learns
 from bayesnb.scale.partitions import checked, heading, is_frame, refuse_odd_lengths, together
 from bayesnb.shards import Shard, added
 from bayesnb.table import is_lazy
@@ -35,7 +36,7 @@ def by_partition[Method: Callable[..., Any]](method: Method) -> Method:
     return answer  # type: ignore[return-value]
 
 
-def answers(model: Any, X: Any, method: str) -> Any:
+def answers(model: Answers, X: Any, method: str) -> Any:
     """What a method says of every row, lazily, `(r, f) -> (r, c)` or `(r,)`."""
     from dask import delayed
 
@@ -50,15 +51,15 @@ def answers(model: Any, X: Any, method: str) -> Any:
     return X.map_blocks(answered_block, own, method, dtype=none.dtype, chunks=chunks, drop_axis=dropped, meta=none)
 
 
-def answered_frame(x: Any, model: Any, method: str, partition_info: Any = None) -> Array:
+def answered_frame(x: Any, model: Answers, method: str, partition_info: Any = None) -> Array:
     return answered(x, model, method, partition_info["number"])
 
 
-def answered_block(x: Any, model: Any, method: str, block_id: Any = None) -> Array:
+def answered_block(x: Any, model: Answers, method: str, block_id: Any = None) -> Array:
     return answered(x, model, method, block_id[0])
 
 
-def answered(x: Any, model: Any, method: str, number: int) -> Array:
+def answered(x: Any, model: Answers, method: str, number: int) -> Array:
     """The answers to one partition, which may be empty."""
     if not x.shape[0]:
         return nothing(model, method)
@@ -66,18 +67,18 @@ def answered(x: Any, model: Any, method: str, number: int) -> Array:
         return getattr(model, method)(x)
 
 
-def nothing(model: Any, method: str) -> Array:
+def nothing(model: Answers, method: str) -> Array:
     """The answers to no row."""
     return model.classes_[:0] if method == "predict" else np.empty((0, len(model.classes_)))
 
 
-def shard(model: Any, X: Any, y: Any, sample_weight: Any = None, declared: Any = None) -> Shard | None:
+def shard(model: Learns, X: Any, y: Any, sample_weight: Any = None, declared: Any = None) -> Shard | None:
     """What the rows of all partitions say; None for no row. The model need not be fitted, and does not change."""
     rows = together(X, y, sample_weight)
-    return levels(on_each(model._fresh(n_jobs=1), "_shard", rows, declared))[-1][0].compute()
+    return tree(on_each(model._fresh(n_jobs=1), "_shard", rows, declared))[-1][0].compute()
 
 
-def accuracy(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+def accuracy(model: Answers, X: Any, y: Any, sample_weight: Any = None) -> float:
     """The share of rows that are labelled right, by their weights."""
     from dask import compute
 
@@ -105,8 +106,8 @@ def said(model: Any, rows: Sequence[Any], *, method: str, number: int, more: Seq
         return getattr(model, method)(*rows, *more) if rows[0].shape[0] else None
 
 
-def levels(shards: list[Any]) -> list[list[Any]]:
-    """Shards that are not there yet, sums of FAN_IN of them, sums of those, up to the sum of all."""
+def tree(shards: list[Any]) -> list[list[Any]]:
+    """Shards that are not there yet; sums of FAN_IN of them; sums of those; at last, alone, the sum of all."""
     every = [shards]
     while len(every[-1]) > 1:
         every.append(planned("added", [(added, list(some)) for some in batched(every[-1], FAN_IN)]))

@@ -11,14 +11,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayesnb.evaluate.leaving import Pointwise
-from bayesnb.scale.lazy import FAN_IN, levels, on_each, planned, said
+from bayesnb.scale.estimator import Scores
+from bayesnb.scale.lazy import FAN_IN, on_each, planned, said, tree
 from bayesnb.scale.partitions import heading, together
 from bayesnb.shards import added
 
 Array = np.ndarray
 
 
-class Part(NamedTuple):
+class PartScores(NamedTuple):
     """The names of a partition's rows, if they have any, their scores, and which of them need other rows' stats."""
 
     names: Array | None
@@ -26,7 +27,7 @@ class Part(NamedTuple):
     stuck: Array
 
 
-def lazy_loo(model: Any, rows: tuple[Any, Any, Any], target: str) -> tuple[Array, Pointwise, Array]:
+def lazy_loo(model: Scores, rows: tuple[Any, Any, Any], target: str) -> tuple[Array, Pointwise, Array]:
     """The rows' names, their scores, and which have none for want of rows that are not there."""
     model._check_columns(heading(rows[0]))
     model._way(target)
@@ -41,26 +42,26 @@ def lazy_loo(model: Any, rows: tuple[Any, Any, Any], target: str) -> tuple[Array
     return joined([part for part in parts if part is not None])
 
 
-def scored(model: Any, rows: Sequence[Any], target: str) -> tuple[list[Part | None], Any]:
+def scored(model: Scores, rows: Sequence[Any], target: str) -> tuple[list[PartScores | None], Any]:
     """Scores of all partitions, as far as each can be scored alone, and what all rows say together."""
     from dask import compute
 
     answers = on_each(model, "_part_left_out", rows, target)
     parts, seen = (planned("part", [(take, own, place) for own in answers]) for place in (0, 1))
-    return compute(parts, levels(seen)[-1][0])
+    return compute(parts, tree(seen)[-1][0])
 
 
 def take(answer: Any, place: int) -> Any:
     return answer and answer[place]
 
 
-def scored_again(model: Any, rows: Sequence[Any], target: str, numbers: Sequence[int]) -> Sequence[Part]:
+def scored_again(model: Scores, rows: Sequence[Any], target: str, numbers: Sequence[int]) -> Sequence[PartScores]:
     """Some partitions, each scored with what all others say at hand."""
     from dask import compute, delayed
 
     if not numbers:
         return []
-    seen, own = levels(on_each(model, "_said_again", rows)), delayed(model, pure=False, traverse=False)
+    seen, own = tree(on_each(model, "_said_again", rows)), delayed(model, pure=False, traverse=False)
     others = planned("others", [(added, all_but(number, seen)) for number in numbers])
     ask = (partial(scored_with, number=number, target=target) for number in numbers)
     return compute(
@@ -71,19 +72,19 @@ def scored_again(model: Any, rows: Sequence[Any], target: str, numbers: Sequence
 def all_but(number: int, every: Sequence[Sequence[Any]]) -> list[Any]:
     """What adds up to all but one: those beside it, and the sums beside those that it is in."""
     others = []
-    for level in every[:-1]:
+    for tier in every[:-1]:
         first = number - number % FAN_IN
-        others += [own for at, own in enumerate(level[first : first + FAN_IN], first) if at != number]
+        others += [own for at, own in enumerate(tier[first : first + FAN_IN], first) if at != number]
         number //= FAN_IN
     return others
 
 
-def scored_with(model: Any, rows: Any, elsewhere: Any, *, number: int, target: str) -> Part:
+def scored_with(model: Any, rows: Any, elsewhere: Any, *, number: int, target: str) -> PartScores:
     """One partition, where it is known what all others say."""
     return said(model, rows, method="_part_left_out", number=number, more=(target, elsewhere))[0]
 
 
-def joined(parts: Sequence[Part]) -> tuple[Array, Pointwise, Array]:
+def joined(parts: Sequence[PartScores]) -> tuple[Array, Pointwise, Array]:
     """All rows, in their order."""
     stuck = np.concatenate([part.stuck for part in parts])
     score, fitted = (np.concatenate([getattr(part.found, name) for part in parts]) for name in ("score", "fitted"))

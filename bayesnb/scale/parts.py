@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from bayesnb import storage
+from bayesnb.scale.estimator import check_model
 from bayesnb.scale.kinds import declared_families
 from bayesnb.shards import Shard, added, alike
 
@@ -21,6 +22,7 @@ def shard(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Shard | None
     Shard or None
         What the rows say: it has their labels and levels, and no row. Shards add up, `a + b`. None for no row.
     """
+    check_model(model)
     return model._shard(X, y, sample_weight)
 
 
@@ -35,6 +37,7 @@ def fit_shards(model: Any, shards: Iterable[Shard | None]) -> Any:
     >>> scale.fit_shards(GaussianNB(), shards).predict([[1.1]]).tolist()
     ['low']
     """
+    check_model(model)
     total = added(one if one is None else checked(one) for one in shards)
     if total is None:
         raise ValueError("there is no row to learn from: all shards are empty.")

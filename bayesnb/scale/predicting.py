@@ -7,16 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from bayesnb.replacing import replacing
-from bayesnb.scale.answers import answered, as_learnt, named_kinds, refuse_taken
-from bayesnb.scale.files import check_model, opened, read
-from bayesnb.scale.fitting import UNTOLD
+from bayesnb.scale.answers import SLOW, answered, as_learnt, named_kinds, refuse_taken
+from bayesnb.scale.estimator import check_model
+from bayesnb.scale.files import opened, read
 from bayesnb.scale.kinds import Reads, decide
 from bayesnb.scale.progress import Bar, bar
-from bayesnb.scale.tables import Batch, Tables, names_of, refuse_rows
+from bayesnb.scale.tables import FileBatch, Tables, names_of, refuse_rows
 from bayesnb.scale.unseen import Unheard
-from bayesnb.table import Reading, beside, format_of_name, open_writer
-
-SLOW = 1 << 12  # rows that are predicted at once with intervals
+from bayesnb.table import PLAIN, Reading, beside, format_of_name, open_writer
 
 
 def predict_files(
@@ -27,7 +25,7 @@ def predict_files(
     columns: Sequence[str] | None = None,
     ci_prob: float | None = None,
     kinds: Mapping[str, str] | None = None,
-    reading: Reading = UNTOLD,
+    reading: Reading = PLAIN,
     batch_rows: int | None = None,
     progress: bool | None = None,
 ) -> int:
@@ -65,7 +63,7 @@ def predict_files(
     with bar("predicting", progress) as shown:
         tables = opened(model, paths, reading, shown)
         wanted = {name: Reads(kind) for name, kind in named_kinds(model, tables).items()}
-        own = Answers(model, tables, decide(tables, wanted, kinds), names_of(columns), ci_prob)
+        own = FileAnswers(model, tables, decide(tables, wanted, kinds), names_of(columns), ci_prob)
         tables.check_there(own.kept, "columns")
         tables.check_same({*own.kinds, *own.kept} if hasattr(model, "feature_names_in_") else None)
         refuse_input(output, tables)
@@ -80,7 +78,7 @@ def refuse_input(output: Any, tables: Tables) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
+class FileAnswers:
     """What a model says of tables."""
 
     model: Any
@@ -110,7 +108,7 @@ class Answers:
         unheard.tell()
         return count
 
-    def _of(self, batch: Batch) -> Any:
+    def _of(self, batch: FileBatch) -> Any:
         try:
             interval = None if self.ci_prob is None else {"ci_prob": self.ci_prob}
             found = answered(self.model, as_learnt(self.model, batch.frame, self.tables), interval)

@@ -16,7 +16,7 @@ HEAD, FEW = 1 << 12, 1 << 6  # rows by which columns of text are known: of one f
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
+class FileBatch:
     """Some rows of a file."""
 
     file: int  # its place among the files
@@ -31,8 +31,8 @@ class Batch:
 
     @property
     def where(self) -> str:
-        """As messages say it; those of the rooms below count rows within a batch."""
-        return f"{self.name}: rows {self.start} to {self.stop - 1}, counted from there" if self.start else self.name
+        """As messages say it."""
+        return where(self.name, self.start, len(self.frame))
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +136,7 @@ class Tables:
 
     def batches(
         self, kinds: Mapping[str, str], rows: int, kept: Sequence[str] = (), after: tuple[int, int] = (0, 0)
-    ) -> Iterator[Batch]:
+    ) -> Iterator[FileBatch]:
         """All rows of all files, in their order, after some files and some rows of the next."""
         inside = {name: kind for name, kind in kinds.items() if name in self.inside}
         keep = [name for name in kept if name in self.inside]
@@ -146,7 +146,7 @@ class Tables:
                 folder = {name: read_cells([cell] * len(part), kinds.get(name, "text")) for name, cell in cells.items()}
                 frame = beside_folder(part.frame, folder, list(kinds))
                 also = beside_folder(self._carried(sheet, part.kept_for("parquet")), folder, kept) if kept else None
-                yield Batch(place, sheet.name, part.start, frame, also)
+                yield FileBatch(place, sheet.name, part.start, frame, also)
 
     def _carried(self, sheet: Sheet, kept: Any) -> Any:
         """Columns of a file, which may be narrower than in others, as all files need them."""
@@ -165,6 +165,11 @@ class Tables:
             each = batch.frame.memory_usage(index=False).sum() / len(batch.frame)
             return int(min(max(BYTES / max(each, 1), LEAST), MOST))
         return LEAST
+
+
+def where(name: str, start: int, rows: int) -> str:
+    """Some rows of a file, before what a room below says of them, which counts from the first of these."""
+    return f"{name}: rows {start} to {start + rows - 1}, counted from there" if start else name
 
 
 def beside_folder(frame: Any, folder: Mapping[str, Any], names: Sequence[str]) -> Any:

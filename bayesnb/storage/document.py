@@ -196,12 +196,12 @@ def _check_included(block: Block) -> None:
         raise Unreadable("average_features has no probability for each feature")
 
 
-def _values(kind: type, said: Any, shelf: Shelf, like: Any = None) -> list[Any]:
+def _values(kind: type[Record], said: Any, shelf: Shelf, like: Any = None) -> list[Any]:
     """A record's fields in their order; arrays are broadcast to the shapes of one like it, which allocates nothing."""
-    names: tuple[str, ...] = kind.__match_args__  # type: ignore[attr-defined]
+    names: tuple[str, ...] = kind.__match_args__
     if not isinstance(said, dict) or set(said) != set(names):
         raise Unreadable(f"{kind.__name__} has the fields {', '.join(names)}")
-    layout: tuple[str, ...] = kind.layout  # type: ignore[attr-defined]
+    layout = kind.layout
     values = {name: unpacked(said[name], shelf) for name in names}
     for name in set(names) - set(layout):
         if not (isinstance(values[name], np.ndarray) and values[name].dtype == float):

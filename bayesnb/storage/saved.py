@@ -126,7 +126,7 @@ def _check_numbers(stats: Stats, whose: str) -> None:
 
 def arrays_of(record: Record) -> dict[str, Array]:
     """A record's arrays by name."""
-    return {name: getattr(record, name) for name in record.__match_args__ if name not in record.layout}  # type: ignore[attr-defined]
+    return {name: getattr(record, name) for name in record.__match_args__ if name not in record.layout}
 
 
 def own_prior(belief: Belief) -> Belief:

@@ -2,7 +2,17 @@
 
 from bayesnb.table.build import Blank, Part
 from bayesnb.table.containers import SparseTable, Table
-from bayesnb.table.files import cell_kind, open_sheet, open_stream, read_cells, read_file, read_text, split_labels
+from bayesnb.table.files import (
+    LABEL_ADVICE,
+    PLAIN,
+    cell_kind,
+    open_sheet,
+    open_stream,
+    read_cells,
+    read_file,
+    read_text,
+    split_labels,
+)
 from bayesnb.table.frames import is_lazy, nested, open_table, refuse_lazy
 from bayesnb.table.kinds import joined
 from bayesnb.table.recipes import blank_of
@@ -13,6 +23,8 @@ from bayesnb.table.values import factorize_labels, is_missing
 from bayesnb.table.writing import aligned, beside, format_of_name, open_writer
 
 __all__ = [
+    "LABEL_ADVICE",
+    "PLAIN",
     "Blank",
     "Part",
     "Reading",

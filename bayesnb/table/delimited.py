@@ -4,7 +4,7 @@ What columns hold is decided by the first rows, and each later cell has to look 
 numbers where that cannot differ from what `kinds` makes of them; all others are read by `kinds` itself.
 
 It differs from `sheets.TextSheet` in this: a quote after a blank does not quote, and is an error; text after a closing
-quote is taken, and belongs to the cell; a cell, and a row, are shorter than `BLOCK`.
+quote is taken, and belongs to the cell; a cell, and a row, are shorter than `CHUNK`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ from bayesnb.table.sheets import MEANT, Batch, TextSheet, framed
 from bayesnb.table.typed import Telling, is_of_arrow, pyarrow, release
 from bayesnb.threads import in_order
 
-BLOCK = 1 << 21  # bytes that are split at once
+CHUNK = 1 << 21  # bytes that are split at once
 CODE = r"^[+-]?(?:0[0-9]|[0-9]{19,}$)"  # digits that are no number
 QUOTE = "A field with a separator in it needs quotes, and each quote is to be closed, and doubled within a cell."
 
@@ -40,16 +40,16 @@ class StreamedText(TextSheet):
 
     def parts(self, kinds: Mapping[str, str], rows: int, kept: Sequence[str], skip: int = 0) -> Iterator[Batch]:
         start = 0
-        for block in self._blocks(list(dict.fromkeys([*kinds, *kept])) or self.columns[:1]):
-            for at in range(0, len(block), rows):
-                part = block.slice(at, rows)
+        for chunk in self._chunks(list(dict.fromkeys([*kinds, *kept])) or self.columns[:1]):
+            for at in range(0, len(chunk), rows):
+                part = chunk.slice(at, rows)
                 if start >= skip:
                     yield self._batch(start, part, kinds, kept)
                 start += len(part)
 
     def _batch(self, start: int, part: Any, kinds: Mapping[str, str], kept: Sequence[str]) -> Batch:
-        def cells(name: str) -> Cells:
-            return Cells(self, name, start, part.column(name))
+        def cells(name: str) -> RawCells:
+            return RawCells(self, name, start, part.column(name))
 
         columns = in_order(lambda name: cells(name).read(kinds[name]), list(kinds), None if self.use_threads else 1)
         series = dict(zip(kinds, columns, strict=True))
@@ -57,19 +57,19 @@ class StreamedText(TextSheet):
         release()
         return Batch(start, framed(series, len(part)), framed(texts, len(part)), self.reader.missing)
 
-    def _blocks(self, names: Sequence[str]) -> Iterator[Any]:
+    def _chunks(self, names: Sequence[str]) -> Iterator[Any]:
         """Some columns as text, as it stands in the file; the first row is the header."""
         places = [f"f{self.columns.index(name)}" for name in names]
         with Splitting(self.name), self.source.open() as stream:
             reader = pyarrow("csv").open_csv(stream, *self._options(places))
-            for number, block in enumerate(reader):
-                yield block.slice(number == 0).rename_columns(list(names))
+            for number, chunk in enumerate(reader):
+                yield chunk.slice(number == 0).rename_columns(list(names))
 
     def _options(self, places: Sequence[str]) -> Sequence[Any]:
         csv, text = pyarrow("csv"), pyarrow().string()
         encoding = self.records.encoding.removesuffix("-sig")
         return (
-            csv.ReadOptions(use_threads=False, block_size=BLOCK, encoding=encoding, autogenerate_column_names=True),
+            csv.ReadOptions(use_threads=False, block_size=CHUNK, encoding=encoding, autogenerate_column_names=True),
             csv.ParseOptions(delimiter=self.records.delimiter, newlines_in_values=True),
             csv.ConvertOptions(column_types=dict.fromkeys(places, text), include_columns=list(places)),
         )
@@ -86,7 +86,7 @@ class Splitting(Telling):
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class RawCells:
     """Cells of a column as they stand in the file."""
 
     sheet: StreamedText

@@ -18,6 +18,7 @@ from bayesnb.table.values import is_missing
 
 Array = np.ndarray
 PLAIN = Reading()
+LABEL_ADVICE = "Drop those rows from the table, or write a label of their own into them."
 
 
 def open_sheet(
@@ -86,6 +87,6 @@ def split_labels(frame: Any, column: str) -> tuple[Any, Array]:
     if missing.any():
         raise ValueError(
             f"column {column!r}: {missing.sum()} of {len(labels)} labels are missing, first at row "
-            f"{missing.argmax()}. Drop those rows from the table, or write a label of their own into them."
+            f"{missing.argmax()}. {LABEL_ADVICE}"
         )
     return table.drop(column).to_native(), labels

@@ -54,7 +54,7 @@ def typed(value: Any) -> str:
         own = [each.name for each in fields(value) if said(each, value)]  # type: ignore[arg-type]
         return f"{type(value).__name__}({', '.join(f'{name}={typed(getattr(value, name))}' for name in own)})"
     if isinstance(value, Record):
-        names = value.__match_args__  # type: ignore[attr-defined]
+        names = value.__match_args__
         own = [f"{value.renamed.get(name, name)}={typed(getattr(value, name))}" for name in names]
         return f"{type(value).__name__}({', '.join(own)})"
     return repr(value)
