@@ -12,7 +12,7 @@ import pytest
 
 from bayesnb.cli import main
 from bayesnb.cli.app import parsed
-from tests.benchmarks.page import contests, settings, sureness, trust, why
+from tests.benchmarks.page import contests, scalings, settings, sureness, trust, why
 from tests.benchmarks.records import Results
 
 ROOT = Path(__file__).parent.parent
@@ -69,7 +69,8 @@ def test_the_readme_gives_the_two_commands() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "table"), [("full", contests), ("intervals", sureness), ("calibrated", trust), ("settings", settings)]
+    ("name", "table"),
+    [("full", contests), ("intervals", sureness), ("calibrated", trust), ("settings", settings), ("scaling", scalings)],
 )
 def test_the_benchmarks_page_has_the_table_that_was_measured(name: str, table: Callable[[Results], str]) -> None:
     assert table(measured(name)) in (BENCHMARKS / "README.md").read_text()

@@ -37,7 +37,7 @@ class Stream:
 
 STREAMS = (
     Stream("fit", "`fit`, the table in memory", "thread"),
-    Stream("batches", "`partial_fit`, batches of 100,000", "thread", BOUNDED),
+    Stream("batches", "`partial_fit`, batches of 100,000", "thread"),
     Stream("files", "`scale.fit_files`", "thread", BOUNDED),
     Stream("dask", "`fit` of a Dask dataframe", "process"),
 )
