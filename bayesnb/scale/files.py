@@ -60,11 +60,11 @@ def fit_files(
     Notes
     -----
     Typed columns stay what they are: integers among levels are integers; dates are an error, as in `fit`, unless
-    `kinds` or a family makes levels of them. A column of text, in CSV or the name of a
-    folder, is what its first rows look like, by the rules of the command line: numbers, unless digits follow a leading
-    zero; `true` and `false`; else levels. A later cell that does not look so is an error that says what to do, as
-    nothing is read twice. Columns that the model declares as levels are text. Only "", "NA", "NaN" and "?" are missing.
-    A quote after a blank does not quote, and is an error; text after a closing quote belongs to the cell.
+    `kinds` or a family makes levels of them. A column of text, in CSV or the name of a folder, is what its first rows
+    look like, by the rules of the command line: numbers, unless digits follow a leading zero; `true` and `false`; else
+    levels. A later cell that does not look so is an error that says what to do, as nothing is read twice. Columns that
+    the model declares as levels are text. Only "", "NA", "NaN" and "?" are missing. A quote after a blank does not
+    quote, and is an error; text after a closing quote belongs to the cell.
 
     Memory is that of a few batches. A Parquet file's groups of rows may be of any size, but each of its columns takes
     some megabytes, two or three as a rule; of an Arrow file, its batches are held one at a time. A line of text is
@@ -72,7 +72,6 @@ def fit_files(
 
     Examples
     --------
-    >>> from tempfile import TemporaryDirectory
     >>> from bayesnb import NaiveBayes, scale
     >>> from bayesnb.datasets import path
     >>> scale.fit_files(NaiveBayes(), path("penguins"), "species", columns=["island", "body_mass_g"]).classes_.tolist()

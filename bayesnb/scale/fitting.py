@@ -85,7 +85,7 @@ class FileFit:
 
     def _labels(self, batch: FileBatch) -> Any:
         target = self.asked.target
-        labels = batch.frame[target].to_numpy()
+        labels = batch.frame[target]  # as it is: text has codes of its own
         missing = is_missing(labels)
         if missing.any():
             raise ValueError(
