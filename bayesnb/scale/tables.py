@@ -9,7 +9,8 @@ from typing import Any
 from bayesnb.scale.listing import File, files_of
 from bayesnb.table import Reading, Sheet, cell_kind, joined, nothing, open_stream, read_cells
 
-BYTES = 1 << 22  # of a batch, as a rule
+BYTES, FEWEST = 1 << 23, 1 << 21  # of a batch: fewer for many columns, as each has buffers of its own
+COLUMN = 1 << 17  # bytes that each takes from a batch
 HOLDS = {"text": "text", "flag": "true and false", "integer": "numbers", "number": "numbers", "empty": "nothing"}
 LEAST, MOST = 1 << 8, 1 << 16  # rows of a batch
 HEAD, FEW = 1 << 12, 1 << 6  # rows by which columns of text are known: of one file, and of each of many
@@ -163,7 +164,8 @@ class Tables:
         """So many rows that a batch has a few megabytes, by the first rows there are."""
         for batch in self.batches(kinds, LEAST):
             each = batch.frame.memory_usage(index=False).sum() / len(batch.frame)
-            return int(min(max(BYTES / max(each, 1), LEAST), MOST))
+            whole = max(BYTES - COLUMN * len(kinds), FEWEST)
+            return int(min(max(whole / max(each, 1), LEAST), MOST))
         return LEAST
 
 
