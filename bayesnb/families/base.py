@@ -21,7 +21,7 @@ from bayesnb import special
 from bayesnb.families.forgetting import Forgetting
 from bayesnb.families.leaving import Leaving
 from bayesnb.families.leaving import defined as left_out_defined
-from bayesnb.families.record import Array, Contributions, Parts, Record
+from bayesnb.families.record import Array, Contributions, Linear, Parts, Record
 from bayesnb.families.scores import by_rows, summed
 from bayesnb.families.weight import Weight, hard
 
@@ -127,6 +127,10 @@ class Density(Record, ABC):
         """What `score` means."""
         return power * summed(lambda own: own.log_density(x), self, len(x))
 
+    def linear(self) -> Linear | None:
+        """The log-density as a linear function of the cells, class by class; None where it is not linear in them."""
+        return None
+
     def words(self, x: Cells) -> Array | None:
         """The columns that are explained one by one though the block is one feature; None: features are."""
         return None
@@ -184,6 +188,10 @@ class Belief(Record, ABC):
     def draws(self, rng: Rng, size: int) -> Drawn:
         """So many draws of the theta of all classes, one draw's classes after another's."""
         return Drawn(self[np.tile(np.arange(len(self)), size)].sample(rng))
+
+    def linear_variance(self, against: int | None = None) -> Linear:
+        """The variances of what `linear` says of a theta that is drawn, or of its differences from one class."""
+        raise TypeError(f"{type(self).__name__} has no linear form.")
 
     def log_density(self, theta: Any) -> Parts:
         """log p(theta), by symbol as in the density's `parts`: `(c, f)`, and `(c,)` where a feature is a whole die."""

@@ -20,6 +20,16 @@ class Contributions(NamedTuple):
     total_variance: Array  # `(r, c)`, of the sum over features
 
 
+class Linear(NamedTuple):
+    """A log-density that is linear in what its cells say, up to what all classes share: weights @ x + offset.
+
+    What a cell says are as many numbers as it has weights: itself, or a one for its level and zeros for the others.
+    """
+
+    weights: Array  # `(c, k)`
+    offset: Array  # `(c,)`
+
+
 class Record:
     """A frozen dataclass of arrays that share their leading axes; fields named in `layout` are no arrays."""
 
