@@ -20,6 +20,7 @@ from bayesnb.families.base import ORDER, Array, Cells, Contributions, Parts, Rng
 from bayesnb.families.dirichlet import Die, DieDensity, Dirichlet, LevelStats
 from bayesnb.families.family import Family, Seen, proportions, shaped
 from bayesnb.families.leaving import PREDICTIVE, Leaving, extra_of
+from bayesnb.families.linear import LevelDoubt, LevelWeights
 from bayesnb.families.simplex import simplex
 from bayesnb.families.sums import Distinct, Entries, by_entry, nodes, row_of_entry
 from bayesnb.families.tables import Tables, by_class_ranges, by_tables
@@ -55,7 +56,7 @@ class MultinomialStats(LevelStats):
 
 
 @dataclass(frozen=True, eq=False)
-class MultinomialDensity(DieDensity):
+class MultinomialDensity(LevelWeights, DieDensity):
     probability: Array
 
     def parts(self) -> Parts:
@@ -99,7 +100,7 @@ class MultinomialDensity(DieDensity):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DirichletMultinomial(Die):
+class DirichletMultinomial(LevelDoubt, Die):
     """A Dirichlet belief about a die; a cell is how often each level came up, `(..., k)`."""
 
     whole: ClassVar[bool] = True
