@@ -2,10 +2,10 @@
 
 from bayesnb.families.bernoulli import Bernoulli, Beta
 from bayesnb.families.categorical import Categorical, Codes
+from bayesnb.families.counts import Multinomial, Vocabulary
 from bayesnb.families.dirichlet import Dirichlet
 from bayesnb.families.gaussian import Gaussian, NormalInverseGamma
 from bayesnb.families.known import KnownDie
-from bayesnb.families.multinomial import Multinomial
 from bayesnb.families.poisson import Gamma, Poisson
 
 FAMILIES = (Gaussian, Categorical, Bernoulli, Multinomial, Poisson)
@@ -25,4 +25,5 @@ __all__ = [
     "Multinomial",
     "NormalInverseGamma",
     "Poisson",
+    "Vocabulary",
 ]
