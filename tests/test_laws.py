@@ -1,6 +1,7 @@
 """The conjugate contract: every law once, for every family."""
 
 import math
+from itertools import product
 
 import numpy as np
 import pymc as pm
@@ -174,6 +175,9 @@ def test_the_predictive_sums_or_integrates_to_one(case: Case) -> None:
     belief = case.posterior
     if case.name == "multinomial":
         four = np.array([[a, b, c, 4 - a - b - c] for a in range(5) for b in range(5 - a) for c in range(5 - a - b)])
+        total = np.exp(belief.score(four.astype(float))).sum(axis=0)
+    elif case.name == "sequences":
+        four = np.array([np.bincount(words, minlength=4) for words in product(range(4), repeat=4)])
         total = np.exp(belief.score(four.astype(float))).sum(axis=0)
     elif case.name == "categorical":
         total = np.concatenate(

@@ -9,7 +9,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesnb import export
 from bayesnb.classifier.judging import Judged
-from bayesnb.families.base import Array
 from bayesnb.families.record import Linear
 from bayesnb.model import ProductDensity
 from bayesnb.schema import Block
@@ -58,8 +57,9 @@ class Weigher(Judged):
         not log E theta. Weights of levels of one column, or of words, are not independent, nor are w and b: sds do not
         add up to that of a score, which `explain` has.
 
-        Columns and levels whose w is the same for all classes play no part. Under a smoothing of 0 a probability may be
-        0 or 1. Its weight would be infinite, and 0 times that is no number: such a plug-in is refused.
+        In columns that lie far from zero scores are large, and their differences have few digits left: `against` has
+        them all. Under a smoothing of 0 a probability may be 0 or 1. Its weight would be infinite, and 0 times that is
+        no number: such a plug-in is refused.
 
         Examples
         --------
@@ -76,8 +76,8 @@ class Weigher(Judged):
         kind = self._plugged if estimate is None else estimate
         if kind not in PLUGGED:
             raise ValueError(f"estimate must be None or one of {', '.join(PLUGGED)}, got {estimate!r}.")
-        density, parts = self._linear(kind)
-        place = None if against is None else self._possible(against, density.live)
+        place = None if against is None else self._place(against)
+        density, parts = self._linear(kind, place)
         form = form_of(parts, density, self.model_.posterior, self.temper_, place)
         terms = export.linear.terms_of(self.schema_.blocks)
         self._refuse_infinite(form, terms.names, kind)
@@ -115,13 +115,13 @@ class Weigher(Judged):
                [0., 0.]])
         """
         table, cells = self._read(X)
-        self._linear(self._plugged)
+        self._linear(self._plugged, None)
         self.schema_.check_cells(cells)
         order, blocks = export.linear.terms_of(self.schema_.blocks).order, self.schema_.blocks
         if not sparse.issparse(X):
             size = f"{table.rows} rows of {len(order)} features"
             refuse_large(size, 8.0 * table.rows * len(order), "Give fewer rows at once, or a sparse table.")
-        parts = [numbers_of(x, block.sizes) for block, x in zip(blocks, cells, strict=True)]
+        parts = [numbers_of(x, _coded(block)) for block, x in zip(blocks, cells, strict=True)]
         for block, part in zip(blocks, parts, strict=True):
             _refuse_missing(block, part)
         self.schema_.tell_unseen(cells)
@@ -132,7 +132,7 @@ class Weigher(Judged):
         """The estimate of the parameters that is nearest to what predicts."""
         return "mean" if self.estimate == "predictive" else self.estimate
 
-    def _linear(self, kind: str) -> tuple[ProductDensity, list[Linear]]:
+    def _linear(self, kind: str, against: int | None) -> tuple[ProductDensity, list[Linear]]:
         """The parameters plugged in, and what is linear in every block; an error that names those that are not."""
         if self.average_features is not None:
             raise ValueError(
@@ -140,21 +140,20 @@ class Weigher(Judged):
                 "Use average_features=None."
             )
         density: Any = self._reader(kind)
-        parts = linear_of(density)
+        if against is not None and not density.live[against]:
+            label = self.classes_.tolist()[against]
+            raise ValueError(f"against: class {label!r} has probability 0, so nothing has log-odds against it.")
+        parts = linear_of(density, against)
         odd = [block for block, part in zip(self.schema_.blocks, parts, strict=True) if part is None]
         if odd:
             _refuse_bent(odd)
         return density, [part for part in parts if part is not None]
 
-    def _possible(self, label: Any, live: Array) -> int:
-        """The place of a class that differences can be taken from."""
+    def _place(self, label: Any) -> int:
         labels = self.classes_.tolist()
         if label not in labels:
             raise ValueError(f"against must be one of the classes {labels}, got {label!r}.")
-        place = int(labels.index(label))
-        if not live[place]:
-            raise ValueError(f"against: class {label!r} has probability 0, so nothing has log-odds against it.")
-        return place
+        return int(labels.index(label))
 
     def _refuse_infinite(self, form: Form, names: Sequence[Any], kind: str) -> None:
         odd = ~np.isfinite(form.w)
@@ -176,6 +175,11 @@ def _refuse_bent(blocks: Sequence[Block]) -> NoReturn:
         "Numbers need one variance for all classes, Gaussian(shared=True); levels modelled jointly have no weights of "
         "their own: declare Categorical, or drop the columns, families={...: None}."
     )
+
+
+def _coded(block: Block) -> tuple[int, ...] | None:
+    """The numbers of levels of columns whose cells are levels; a list of words is counts already."""
+    return block.sizes if block.family.cells == "level" else None
 
 
 def _refuse_missing(block: Block, numbers: Any) -> None:

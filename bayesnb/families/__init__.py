@@ -2,11 +2,11 @@
 
 from bayesnb.families.bernoulli import Bernoulli, Beta
 from bayesnb.families.categorical import Categorical, Codes
+from bayesnb.families.counts import Multinomial, Vocabulary
 from bayesnb.families.dirichlet import Dirichlet
 from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.inverse_gamma import NormalInverseGamma
 from bayesnb.families.known import KnownDie
-from bayesnb.families.multinomial import Multinomial
 from bayesnb.families.poisson import Gamma, Poisson
 
 FAMILIES = (Gaussian, Categorical, Bernoulli, Multinomial, Poisson)
@@ -26,4 +26,5 @@ __all__ = [
     "Multinomial",
     "NormalInverseGamma",
     "Poisson",
+    "Vocabulary",
 ]

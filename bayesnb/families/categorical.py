@@ -29,7 +29,7 @@ from bayesnb.families.dirichlet import (
     throw,
     throw_log_moment,
 )
-from bayesnb.families.family import Family, Seen, proportions
+from bayesnb.families.family import Family, Seen, checked_unseen, declared_levels, proportions
 from bayesnb.families.leaving import Leaving, Pile
 from bayesnb.families.linear import LevelDoubt, LevelWeights
 from bayesnb.families.record import silent
@@ -220,15 +220,9 @@ class Categorical(Family):
     stats: ClassVar[type[Stats]] = CategoricalStats
 
     def __post_init__(self) -> None:
-        if self.unseen not in ("ignore", "error", "reserve"):
-            raise ValueError(f"Categorical: unseen must be 'ignore', 'error' or 'reserve', got {self.unseen!r}.")
-        if isinstance(self.levels, str):
-            raise ValueError(f"Categorical: levels must be a list of levels, got {self.levels!r}.")
+        checked_unseen("Categorical", self.unseen)
         if self.levels is not None and not isinstance(self.levels, Codes):
-            said = tuple(self.levels.tolist() if isinstance(self.levels, np.ndarray) else self.levels)
-            object.__setattr__(self, "levels", said)
-            if len(set(said)) < len(said):
-                raise ValueError(f"Categorical: levels has one twice: {list(said)}.")
+            object.__setattr__(self, "levels", declared_levels("Categorical", self.levels))
         if not isinstance(self.prior, Dirichlet):
             object.__setattr__(self, "prior", Dirichlet(self.prior))
 

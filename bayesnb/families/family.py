@@ -23,7 +23,7 @@ class Seen(NamedTuple):
 class Family(ABC):
     """How a user says that columns are of this kind: the prior, and how to read their cells."""
 
-    cells: ClassVar[str]  # "real", "flag", "count" or "level": how the table's reader is to see a column
+    cells: ClassVar[str]  # "real", "flag", "count", "level" or "words": how the table's reader is to see a column
     stats: ClassVar[type[Stats]]
     dial: ClassVar[str] = ""  # what its prior is tuned like: "die", "normal" or "rate"; "" if it is not
     whole: ClassVar[bool] = False  # one density over all columns of the block
@@ -72,6 +72,22 @@ def proportions(*concentrations: Array) -> tuple[Array, ...]:
     """Concentrations divided by their mean over all of them; ones, if they are all 0."""
     mean = np.mean([np.mean(own) for own in concentrations])
     return tuple(np.where(mean > 0, ratio(own, mean), 1.0) for own in concentrations)
+
+
+def checked_unseen(family: str, unseen: Any) -> None:
+    """Raise for what no policy for new levels is."""
+    if unseen not in ("ignore", "error", "reserve"):
+        raise ValueError(f"{family}: unseen must be 'ignore', 'error' or 'reserve', got {unseen!r}.")
+
+
+def declared_levels(family: str, levels: Any) -> tuple[Any, ...]:
+    """Levels as a user declares them, each once."""
+    if isinstance(levels, str):
+        raise ValueError(f"{family}: levels must be a list of levels, got {levels!r}.")
+    said = tuple(levels.tolist() if isinstance(levels, np.ndarray) else levels)
+    if len(set(said)) < len(said):
+        raise ValueError(f"{family}: levels has one twice: {list(said)}.")
+    return said
 
 
 def _is_said(field: Any, value: Any) -> bool:

@@ -11,6 +11,19 @@ from bayesnb.families.record import Array, Linear
 from bayesnb.special import trigamma, trigamma_fall
 
 
+class InCells:
+    """What a density is as a function of its cells."""
+
+    def linear(self) -> Linear | None:
+        """The log-density as a linear function of the cells, class by class; None where it is not linear in them."""
+        return None
+
+    def linear_against(self, place: int) -> Linear | None:
+        """How that differs from one class's."""
+        own = self.linear()
+        return own and Linear(own.weights - own.weights[place], own.offset - own.offset[place])
+
+
 def of_apart(weights: Array, offset: Array, against: int | None) -> Linear:
     """Variances of classes that are independent of one another, or of their differences from one of them."""
     if against is None:

@@ -35,30 +35,34 @@ class Form:
         return replace(self, w=self.w[:, order], w_sd=self.w_sd[:, order])
 
 
-def linear_of(density: ProductDensity) -> list[Linear | None]:
-    """What every block is to the possible classes; None for one that is not linear."""
-    return [block[density.live].linear() for block in density.blocks]
+def linear_of(density: ProductDensity, against: int | None) -> list[Linear | None]:
+    """What every block is to the possible classes, or how it differs from one of them; None for one not linear."""
+    blocks, place = [block[density.live] for block in density.blocks], among(density.live, against)
+    return [block.linear() if place is None else block.linear_against(place) for block in blocks]
+
+
+def among(live: Array, against: int | None) -> int | None:
+    """The place of a class among the possible ones."""
+    return None if against is None else int(live[:against].sum())
 
 
 def form_of(
     parts: Sequence[Linear], density: ProductDensity, posterior: Product, power: float, against: int | None
 ) -> Form:
     """Of the possible classes' parts. Differences are those from one of them, itself among all classes."""
-    live, classes = density.live, posterior.classes
-    w, b = power * _beside(parts), density.log_class[live] + power * _summed(parts)
-    place = None if against is None else int(live[:against].sum())
+    live, place, classes = density.live, among(density.live, against), posterior.classes
     doubt = [block[live].linear_variance(place) for block in posterior.blocks]
+    w, b = power * _beside(parts), density.log_class[live] + power * _summed(parts)
+    b = b if place is None else b - density.log_class[against]
     b_variance = classes.log_variance(against)[live] + power**2 * _summed(doubt)
-    if place is not None:
-        w, b = w - w[place], b - b[place]
     form = Form(w, b, power * np.sqrt(_beside(doubt)), np.sqrt(b_variance))
     return form if live.all() else _spread(form, live)
 
 
-def numbers_of(x: Cells, sizes: Sequence[int]) -> Array | sparse.csr_array:
-    """What weights multiply: the numbers of a block; or a one for each cell's level, if it has one that is known."""
+def numbers_of(x: Cells, sizes: Sequence[int] | None) -> Array | sparse.csr_array:
+    """What weights multiply: the numbers of a block, or of columns of levels a one for each cell's, if it is known."""
     part = x.rows if isinstance(x, Dense) else x[EVERY]
-    if not sizes:
+    if sizes is None:
         return part.astype(float) if sparse.issparse(part) else np.asarray(part, float)
     codes, first = np.asarray(part), np.cumsum([0, *sizes])
     known = (codes >= 0) & (codes < np.asarray(sizes))
