@@ -30,6 +30,7 @@ _HOME = {
     "relevance": "criticism.relevance",
     "load": "loading",
     "Live": "live",
+    "plot_boundary": "figures",
     "plot_calibration": "figures",
     "plot_confusion": "figures",
     "plot_column": "figures",
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
     from bayesnb.families import Multinomial as Multinomial
     from bayesnb.families import NormalInverseGamma as NormalInverseGamma
     from bayesnb.families import Poisson as Poisson
+    from bayesnb.figures import plot_boundary as plot_boundary
     from bayesnb.figures import plot_calibration as plot_calibration
     from bayesnb.figures import plot_column as plot_column
     from bayesnb.figures import plot_confusion as plot_confusion
