@@ -27,6 +27,8 @@ TABLE = pd.DataFrame(
 )
 COUNTS = np.array([RNG.multinomial(40, THETA[i % 3]) for i in range(ROWS)])
 FLAGS = (RNG.random((ROWS, 4)) < THETA[np.arange(ROWS) % 3, :4] + 0.1).astype(float)
+NUMBERS = RNG.normal((np.arange(ROWS) % 3)[:, None] * [1.0, 2.0, 30.0], [1.0, 3.0, 20.0], (ROWS, 3))
+NUMBERS += [0, 10, 500]
 LEVELS = TABLE[["colour", "size"]]
 MIXED = {"legs": nb.Poisson(), "weight": nb.Bernoulli(threshold=1.0)}
 TABLES: dict[str, tuple[Any, Any]] = {
@@ -37,8 +39,10 @@ TABLES: dict[str, tuple[Any, Any]] = {
     "multinomial": (nb.Multinomial(1.5), COUNTS),
     "sparse words": (nb.Multinomial(), sparse.csr_array(COUNTS)),
     "poisson": (nb.Poisson(), COUNTS),
+    "shared": (nb.Gaussian(shared=True), NUMBERS),
     "two blocks": ({(0, 2): nb.Multinomial(), (5, 1, 4): nb.Multinomial(2.0), 3: nb.Poisson()}, COUNTS),
     "mixed": (MIXED, TABLE),
+    "all kinds": (MIXED | {"weight": nb.Gaussian(shared=True)}, TABLE),
 }
 
 
@@ -113,14 +117,20 @@ def drawn(name: str, draws: int) -> tuple[nb.NaiveBayes, np.ndarray, np.ndarray]
     """Weights `(s, c, k)` and offsets `(s, c)` of parameters from the posterior's own draws."""
     model, _ = fitted(name, temper=0.5)
     rng, block = np.random.default_rng(1), model.model_.posterior.blocks[0]
-    theta = np.asarray(block.sample(rng, draws)).reshape(draws, 3, -1)
-    w = {"bernoulli": logit, "poisson": np.log}.get(name, np.log)(theta)
-    b = {"bernoulli": lambda p: np.log1p(-p), "poisson": np.negative}.get(name, np.zeros_like)(theta).sum(axis=-1)
+    if name == "shared":
+        theta = block.sample(rng, draws)
+        w = theta.mean / theta.variance
+        b = -(theta.mean * w).sum(axis=-1) / 2
+    else:
+        theta = np.asarray(block.sample(rng, draws)).reshape(draws, 3, -1)
+        w = logit(theta) if name == "bernoulli" else np.log(theta)
+        beside = {"bernoulli": lambda p: np.log1p(-p), "poisson": np.negative}.get(name, np.zeros_like)
+        b = beside(theta).sum(axis=-1)
     log_class = np.log(np.asarray(model.class_posterior_.sample(rng, draws)))
     return model, w / 2, log_class + b / 2
 
 
-@pytest.mark.parametrize("name", ["bernoulli", "categorical", "multinomial", "poisson"])
+@pytest.mark.parametrize("name", ["bernoulli", "categorical", "multinomial", "poisson", "shared"])
 def test_sds_are_those_of_draws(name: str) -> None:
     model, w, b = drawn(name, 50_000)
     for against in (None, "bee"):
@@ -130,6 +140,26 @@ def test_sds_are_those_of_draws(name: str) -> None:
             gap = (array - array.mean(axis=0)) ** 2
             error = gap.std(axis=0) / sqrt(len(gap))
             np.testing.assert_array_less(np.abs(gap.mean(axis=0) - sd**2), 5 * error + 1e-12)
+
+
+def test_with_one_variance_w_is_the_mean_over_the_variance() -> None:
+    model, _ = fitted("shared", estimate="mle", class_prior="empirical")
+    means = np.array([NUMBERS[label == Y].mean(axis=0) for label in model.classes_])
+    variance = np.mean([NUMBERS[label == Y].var(axis=0) for label in model.classes_], axis=0)
+    form = model.linear_form()
+    np.testing.assert_allclose(form.w, means / variance, rtol=1e-12)
+    np.testing.assert_allclose(form.b, np.log(1 / 3) - (means**2 / variance / 2).sum(axis=1), rtol=1e-12)
+
+
+def test_far_from_zero_differences_keep_their_digits() -> None:
+    near, _ = fitted("shared", estimate="mean")
+    far = nb.NaiveBayes(nb.Gaussian(shared=True), estimate="mean").fit(NUMBERS + 1e7, Y)
+    x = far.linear_features(NUMBERS + 1e7)
+    form, twin = far.linear_form(against="ant"), near.linear_form(against="ant")
+    np.testing.assert_allclose(form.w, twin.w, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(
+        softmax(x @ form.w.values.T + form.b.values, axis=1), near.predict_proba(NUMBERS), atol=1e-6
+    )
 
 
 def test_levels_are_features_beside_their_columns() -> None:
