@@ -21,7 +21,7 @@ HIGH, WIDE, LINE = 4.2, 5.4, 0.2  # inches
 SHADE, BAND = 0.16, 0.24
 MARKS = ("o", "^", "s", "D", "v", "P", "X", "*")
 OTHERS = "#999999"
-NAME, AXIS, ACROSS, KEY, LEFT = 24, 48, 76, 6, 66  # letters; KEY is what a legend's mark takes
+NAME, AXIS, UP, ACROSS, KEY, LEFT = 24, 48, 36, 76, 6, 66  # letters; KEY is what the mark of a legend takes
 
 
 @styled
@@ -87,7 +87,7 @@ def plot_boundary(
     _points(ax, points, codes, look)
     ax.set(xlim=limits[0], ylim=limits[1])
     ax.set_xlabel(short(plane.names[0], AXIS) + _left_out(plane.unknown))
-    ax.set_ylabel(short(plane.names[1], AXIS))
+    ax.set_ylabel(short(plane.names[1], UP))
     ax.spines["left"].set_visible(True)
     ax.tick_params(axis="y", length=3.5)
     seen |= set() if codes is None else set(codes.tolist())
