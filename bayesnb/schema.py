@@ -16,6 +16,8 @@ from bayesnb.cells import (
     are_whole,
     check,
     coded,
+    counted,
+    listed,
     odd_columns,
     of_integers,
     read_numbers,
@@ -32,7 +34,7 @@ from bayesnb.levels import Levels, codes_up_to, is_number, places_among, united_
 from bayesnb.model import Model, Observer, Product, ProductStats
 from bayesnb.priors import ClassDie
 from bayesnb.table import Blank, Table
-from bayesnb.views import Coded, Lookup
+from bayesnb.views import Coded, Counted, Lookup
 
 NEVER_LEARNT = "They were never learnt, so they cannot be forgotten."
 HERE = str(Path(__file__).parent)
@@ -40,14 +42,14 @@ Unseen = dict[Hashable, Counter]
 
 
 class UnseenLevelWarning(UserWarning):
-    """Cells hold levels that training never saw; they were left out, for all classes alike."""
+    """Cells hold levels, or words, that training never saw; they were left out, for all classes alike."""
 
     unseen: "Unseen"  # how often each of them occurs, column by column
 
     @classmethod
     def of(cls, unseen: "Unseen") -> Self:
         """The warning that names them all."""
-        warning = cls(f"{_told(unseen)} The cells are left out, for all classes alike.")
+        warning = cls(f"{_told(unseen)} They are left out, for all classes alike.")
         warning.unseen = unseen
         return warning
 
@@ -81,6 +83,13 @@ class Block:
         return tuple(max(len(levels) + (self.family.unseen == "reserve"), 1) for levels in self.levels)
 
     @property
+    def words(self) -> tuple[Hashable, ...]:
+        """What a row of a block of words has counts of: its columns, or the levels of its column of lists."""
+        if not self.family.listed:
+            return self.names
+        return (*self.levels[0], *["(unseen)"] * (self.sizes[0] - len(self.levels[0])))
+
+    @property
     def _unknown(self) -> Array:
         """The code of a level that is not known: the reserved one, or none."""
         reserve = self.family.unseen == "reserve"
@@ -107,15 +116,21 @@ class Block:
 
     def learn(self, table: Table) -> Self:
         """The block with the levels of this table besides its own, at their end."""
-        if self.family.cells != "level":
+        if self.family.cells != "level" and not self.family.listed:
             return self
         old = self.levels or ((),) * len(self.names)
         if isinstance(self.family.levels, tuple):
             return replace(self, levels=(self.family.levels,) * len(self.names))
-        codes = isinstance(self.family.levels, Codes) and table.extent(self.places[0]) is not None
-        found = [table.extent(place) for place in self.places] if codes else table.found(self.places)
-        levels = (self._levels(table, j, known, seen) for j, (known, seen) in enumerate(zip(old, found, strict=True)))
+        pairs = enumerate(zip(old, self._found(table), strict=True))
+        levels = (self._levels(table, j, known, seen) for j, (known, seen) in pairs)
         return self.with_levels(tuple(levels))
+
+    def _found(self, table: Table) -> Sequence[Any]:
+        """What each column holds: its distinct values or words, or where its integers begin and end."""
+        if self.family.listed:
+            return [table.lists(place).words for place in self.places]
+        codes = isinstance(self.family.levels, Codes) and table.extent(self.places[0]) is not None
+        return [table.extent(place) for place in self.places] if codes else table.found(self.places)
 
     def united(self, other: Self) -> Self:
         """The block with the levels of both."""
@@ -146,14 +161,21 @@ class Block:
         """The block's cells. What is wrong with them is found out later, by `check`."""
         if self.family.cells == "level":
             return coded(table, self.places, self.levels, self._unknown, self._whole)
+        if self.family.listed:
+            return counted(table.lists(self.places[0]), self.levels[0], int(self._unknown[0]), self.sizes[0])
         return read_numbers(self.family, self.names, table.numbers(self.places), table.n_jobs)
 
-    def unseen(self, x: Coded) -> Unseen:
+    def unseen(self, x: Coded | Counted) -> Unseen:
         """The levels in cells that are not known, and how often each occurs, column by column."""
         return {name: times for name, times in zip(self.names, x.unknown_levels(), strict=True) if times}
 
-    def write(self, drawn: Array) -> Array:
-        """Cells that `read` would read as those drawn, `(r, f)`; a level that has no name becomes a missing cell."""
+    def write(self, drawn: Array, rng: Any) -> Array:
+        """Cells that `read` would read as those drawn, `(r, f)`; a level that has no name becomes a missing cell.
+
+        Words of lists come in a random order, without those that have no name.
+        """
+        if self.family.listed:
+            return listed(drawn, self.levels[0], rng)
         if self.family.cells == "level":
             return np.where(drawn < [len(levels) for levels in self.levels], drawn, -1)
         return write_numbers(self.family, drawn)
@@ -239,10 +261,10 @@ class Schema:
             if not isinstance(block.family.levels, tuple) or block.family.unseen == "error":
                 raise ValueError(f"{_told(block.unseen(x))} {NEVER_LEARNT}")
 
-    def _met(self, cells: Sequence[Cells]) -> Iterator[tuple[Block, Coded]]:
+    def _met(self, cells: Sequence[Cells]) -> Iterator[tuple[Block, Coded | Counted]]:
         """The blocks some of whose cells, once they were read, had levels that are not known."""
         for block, x in zip(self.blocks, cells, strict=True):
-            if isinstance(x, Coded) and x.met:
+            if isinstance(x, Coded | Counted) and x.met:
                 yield block, x
 
     def start(self, die: ClassDie, stats: ProductStats, whole: bool = True) -> Model:
