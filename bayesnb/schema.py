@@ -1,12 +1,9 @@
 """What was learnt about a table's columns: their blocks and levels. Every later table is read into the same blocks."""
 
-import warnings
-from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import is_
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -34,24 +31,8 @@ from bayesnb.levels import Levels, codes_up_to, is_number, places_among, united_
 from bayesnb.model import Model, Observer, Product, ProductStats
 from bayesnb.priors import ClassDie
 from bayesnb.table import Blank, Table
+from bayesnb.unseen import NEVER_LEARNT, Unseen, told, warn
 from bayesnb.views import Coded, Counted, Lookup
-
-NEVER_LEARNT = "They were never learnt, so they cannot be forgotten."
-HERE = str(Path(__file__).parent)
-Unseen = dict[Hashable, Counter]
-
-
-class UnseenLevelWarning(UserWarning):
-    """Cells hold levels, or words, that training never saw; they were left out, for all classes alike."""
-
-    unseen: "Unseen"  # how often each of them occurs, column by column
-
-    @classmethod
-    def of(cls, unseen: "Unseen") -> Self:
-        """The warning that names them all."""
-        warning = cls(f"{_told(unseen)} They are left out, for all classes alike.")
-        warning.unseen = unseen
-        return warning
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,10 +65,15 @@ class Block:
 
     @property
     def words(self) -> tuple[Hashable, ...]:
-        """What a row of a block of words has counts of: its columns, or the levels of its column of lists."""
+        """What its numbers are numbers of: its columns, or the words of its column of lists."""
         if not self.family.listed:
             return self.names
         return (*self.levels[0], *["(unseen)"] * (self.sizes[0] - len(self.levels[0])))
+
+    @property
+    def word_places(self) -> Sequence[int]:
+        """Where in the table they are."""
+        return [self.places[0]] * self.sizes[0] if self.family.listed else self.places
 
     @property
     def _unknown(self) -> Array:
@@ -250,16 +236,16 @@ class Schema:
         for block, x in self._met(cells):
             if block.family.unseen == "error":
                 advice = "Fit on rows that have them, declare `levels`, or choose unseen='ignore' or 'reserve'."
-                raise ValueError(f"{_told(block.unseen(x))} {advice}")
+                raise ValueError(f"{told(block.unseen(x))} {advice}")
             quiet |= block.unseen(x) if block.family.unseen == "ignore" else {}
         if quiet:
-            warnings.warn(UnseenLevelWarning.of(quiet), skip_file_prefixes=(HERE,))  # it is the caller's line
+            warn(quiet)
 
     def refuse_unseen(self, cells: Sequence[Cells]) -> None:
         """Raise for levels that cannot have been learnt; where they are declared, others were left out or reserved."""
         for block, x in self._met(cells):
             if not isinstance(block.family.levels, tuple) or block.family.unseen == "error":
-                raise ValueError(f"{_told(block.unseen(x))} {NEVER_LEARNT}")
+                raise ValueError(f"{told(block.unseen(x))} {NEVER_LEARNT}")
 
     def _met(self, cells: Sequence[Cells]) -> Iterator[tuple[Block, Coded | Counted]]:
         """The blocks some of whose cells, once they were read, had levels that are not known."""
@@ -283,12 +269,3 @@ class Schema:
         """Column -> family, in the table's order."""
         family = {name: block.family for block in self.blocks for name in block.names}
         return {name: family[name] for name in self.columns if name in family}
-
-
-def _told(unseen: Unseen) -> str:
-    parts = []
-    for name, times in unseen.items():
-        shown = ", ".join(f"{level!r} ({count} times)" for level, count in times.most_common(5))
-        more = ", ..." if len(times) > 5 else ""
-        parts.append(f"column {name!r} has levels that the model does not know: {shown}{more}")
-    return "; ".join(parts) + "."
