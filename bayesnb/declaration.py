@@ -44,7 +44,7 @@ def of_lists(said: Iterable[tuple[Family, Sequence[int]]], table: Table) -> Iter
             )
         if len(rest):
             yield family, rest
-        yield from ((family.of_lists, [place]) for place in own)  # type: ignore[attr-defined]
+        yield from ((family.of_lists, [place]) for place in own)
 
 
 def _places(key: Hashable, table: Table) -> list[int]:

@@ -40,6 +40,11 @@ class Family(ABC):
         """Whether a negative number is an error."""
         return self.cells == "count"
 
+    @property
+    def of_lists(self) -> Self:
+        """The same of a column whose cells are lists; itself, for a family that reads none."""
+        return self
+
     def observe(self, x: Cells, weight: Weight, sizes: tuple[int, ...] = (), n_jobs: int | None = 1) -> Stats:
         """The stats of one block of cells; `sizes` are the levels of each column, where columns have levels."""
         return self.stats.of(x, weight, n_jobs)

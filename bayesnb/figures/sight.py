@@ -89,7 +89,8 @@ def seen_at(model: Any, b: int, j: int, cells: Array | None = None, codes: Array
 
 def _place(model: Any, name: Hashable) -> tuple[int, int]:
     """The block of a column and its place there."""
-    for b, block in enumerate(model.schema_.blocks):
+    columns_first = sorted(enumerate(model.schema_.blocks), key=lambda own: own[1].family.listed)
+    for b, block in columns_first:  # a word of a list may have the same name
         if name in block.words:
             if block.family.whole and block.family.cells != "count":
                 raise ValueError(f"column {name!r} is modelled jointly with others, and has no picture of its own.")
