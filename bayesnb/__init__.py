@@ -21,7 +21,7 @@ _HOME = {
     "Dirichlet": "families",
     "Gamma": "families",
     "NormalInverseGamma": "families",
-    "UnseenLevelWarning": "schema",
+    "UnseenLevelWarning": "unseen",
     "DrawnWarning": "uncertainty.draws",
     "UndefinedWarning": "evaluate.leaving",
     "calibration": "criticism.calibration",
@@ -87,8 +87,8 @@ if TYPE_CHECKING:
     from bayesnb.figures import plot_words as plot_words
     from bayesnb.live import Live as Live
     from bayesnb.loading import load as load
-    from bayesnb.schema import UnseenLevelWarning as UnseenLevelWarning
     from bayesnb.uncertainty.draws import DrawnWarning as DrawnWarning
+    from bayesnb.unseen import UnseenLevelWarning as UnseenLevelWarning
 
 
 def __getattr__(name: str) -> Any:

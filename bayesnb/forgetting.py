@@ -85,7 +85,9 @@ def first_odd(own: Stats, its: Stats, odd: Array) -> tuple[int, int]:
 def told(block: Block, own: Stats, its: Stats, c: int, k: int) -> tuple[Hashable, str]:
     """Whose entry of some stats cannot be taken back, and why."""
     at, what = k, ""
-    if block.levels:
+    if block.family.listed:
+        at, what = 0, f" of the word {block.words[k]!r}"
+    elif block.levels:
         at = int(own.columns[k])  # type: ignore[attr-defined]
         levels, place = block.levels[at], k - int(own.starts[at])  # type: ignore[attr-defined]
         what = f" of level {levels[place]!r}" if place < len(levels) else " of levels that are not declared"

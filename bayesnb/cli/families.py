@@ -15,7 +15,7 @@ FITS = {
     "Gamma": ("poisson",),
 }
 BY_NUMBER = ("categorical", "bernoulli", "multinomial")  # whose prior may be a number
-KINDS = {"flag": "bernoulli", "level": "categorical", "number": "gaussian"}
+KINDS = {"flag": "bernoulli", "level": "categorical", "number": "gaussian", "words": "multinomial"}
 Said = Sequence[FamilySaid | PriorSaid]
 
 

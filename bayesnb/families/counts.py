@@ -71,6 +71,7 @@ class Multinomial(Family):
     levels: Sequence[Any] | Vocabulary | None = None
     unseen: str = "ignore"
 
+    cells: ClassVar[str] = "count"
     dial: ClassVar[str] = "die"
     stats: ClassVar[type[Stats]] = MultinomialStats
     whole: ClassVar[bool] = True
@@ -87,8 +88,8 @@ class Multinomial(Family):
             object.__setattr__(self, "prior", Dirichlet(self.prior))
 
     @property
-    def cells(self) -> str:  # type: ignore[override]
-        return "count" if self.levels is None else "words"
+    def listed(self) -> bool:  # type: ignore[override]
+        return self.levels is not None
 
     @property
     def of_lists(self) -> Self:

@@ -23,7 +23,7 @@ class Seen(NamedTuple):
 class Family(ABC):
     """How a user says that columns are of this kind: the prior, and how to read their cells."""
 
-    cells: ClassVar[str]  # "real", "flag", "count", "level" or "words": how the table's reader is to see a column
+    cells: ClassVar[str]  # "real", "flag", "count" or "level": how the table's reader is to see a column
     stats: ClassVar[type[Stats]]
     dial: ClassVar[str] = ""  # what its prior is tuned like: "die", "normal" or "rate"; "" if it is not
     whole: ClassVar[bool] = False  # one density over all columns of the block
@@ -31,6 +31,7 @@ class Family(ABC):
     missing: ClassVar[bool] = True  # a missing cell is silent
     levels: Any = None  # declared levels, or how to find them
     unseen: str = "ignore"  # what a level does that training never saw
+    listed: bool = False  # a cell is a list of the column's levels, which are counted
     threshold: float | None = None  # a one is above it
     fractional: bool = False  # numbers that are no counts are taken too
     shared: bool = False  # classes have parameters in common
@@ -39,6 +40,11 @@ class Family(ABC):
     def positive_only(self) -> bool:
         """Whether a negative number is an error."""
         return self.cells == "count"
+
+    @property
+    def of_lists(self) -> Self:
+        """The same of a column whose cells are lists; itself, for a family that reads none."""
+        return self
 
     def observe(self, x: Cells, weight: Weight, sizes: tuple[int, ...] = (), n_jobs: int | None = 1) -> Stats:
         """The stats of one block of cells; `sizes` are the levels of each column, where columns have levels."""

@@ -76,7 +76,7 @@ def seen_at(model: Any, b: int, j: int, cells: Array | None = None, codes: Array
     own = coins_of(belief.column(0).concentration)[:, j] if block.family.whole else belief.column(j)
     counts = model.model_.stats.classes.counts
     return Sight(
-        str(block.names[j]),
+        str(block.words[j]),
         block.family,
         level_names(block, j),
         own,
@@ -89,12 +89,15 @@ def seen_at(model: Any, b: int, j: int, cells: Array | None = None, codes: Array
 
 def _place(model: Any, name: Hashable) -> tuple[int, int]:
     """The block of a column and its place there."""
-    for b, block in enumerate(model.schema_.blocks):
-        if name in block.names:
+    columns_first = sorted(enumerate(model.schema_.blocks), key=lambda own: own[1].family.listed)
+    for b, block in columns_first:  # a word of a list may have the same name
+        if name in block.words:
             if block.family.whole and block.family.cells != "count":
                 raise ValueError(f"column {name!r} is modelled jointly with others, and has no picture of its own.")
-            return b, block.names.index(name)
-    known = [own for block in model.schema_.blocks for own in block.names]
+            return b, block.words.index(name)
+    known = [own for block in model.schema_.blocks for own in block.words]
+    if any(block.family.listed and name == block.names[0] for block in model.schema_.blocks):
+        raise ValueError(f"column {name!r} holds lists of words: plot_words(model) draws it, or name one of its words.")
     if isinstance(name, tuple) and set(name) <= set(known):
         raise ValueError(f"a block of {len(name)} columns has no picture of one column: plot_words(model) draws it.")
     shown = ", ".join(short(repr(own), 40) for own in known[:20]) + (", ..." if len(known) > 20 else "")
@@ -103,7 +106,7 @@ def _place(model: Any, name: Hashable) -> tuple[int, int]:
 
 def level_names(block: Block, j: int) -> tuple[str, ...]:
     """What the levels of a column are called; none, where it has no levels."""
-    if not block.levels:
+    if not block.levels or block.family.listed:
         return ()
     return tuple(map(str, block.levels[j])) + (("anything new",) if block.family.unseen == "reserve" else ())
 
