@@ -172,8 +172,9 @@ def _refuse_bent(blocks: Sequence[Block]) -> NoReturn:
     shown = ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")
     raise ValueError(
         f"linear_form: the log-density of {shown} ({', '.join(families)}) is not linear in what the columns hold. "
-        "Numbers need one variance for all classes, Gaussian(shared=True); levels modelled jointly have no weights of "
-        "their own: declare Categorical, or drop the columns, families={...: None}."
+        "Numbers need one variance for all classes, Gaussian(shared=True), or MultivariateGaussian(shared=True) for a "
+        "block; levels modelled jointly have no weights of their own: declare Categorical; or drop the columns, "
+        "families={...: None}."
     )
 
 

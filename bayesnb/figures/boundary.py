@@ -60,7 +60,7 @@ def plot_boundary(
     -----
     The band is about parameters, each place being chosen and no evidence about them: rows="fixed" of
     `predict_interval`. Between two classes it is where the interval of p(y | x, theta) holds one half, without draws;
-    among more, or where classes share parameters, it is where no class is the most probable one in
+    among more, or under `average_features`, it is where no class is the most probable one in
     (1 + ci_prob) / 2 of up to 4000 draws of theta.
 
     A model with a linear form (`linear_form`) has straight boundaries where parameters are plugged in; with parameters
