@@ -72,7 +72,7 @@ def plot_boundary(
     >>> from bayesnb import NaiveBayes, plot_boundary
     >>> from bayesnb.datasets import dogs
     >>> table = dogs()
-    >>> X, y = table.drop(columns="breed"), table["breed"]
+    >>> X, y = table[["height", "weight"]], table["breed"]
     >>> ax = plot_boundary(NaiveBayes().fit(X, y), X, y)
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('height', 'weight')
