@@ -226,6 +226,9 @@ def test_what_is_not_linear_says_so() -> None:
         numbers.linear_form()
     with pytest.raises(ValueError, match="not linear"):
         numbers.linear_features(TABLE)
+    alone = nb.NaiveBayes().fit([[1.0], [2.0]], ["one", "one"])
+    with pytest.raises(ValueError, match="not linear"):
+        alone.linear_form()
     averaged = nb.NaiveBayes(MIXED, average_features=0.5).fit(TABLE, Y)
     with pytest.raises(ValueError, match="average_features=None"):
         averaged.linear_form()

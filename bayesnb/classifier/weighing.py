@@ -144,7 +144,7 @@ class Weigher(Judged):
                 "Use average_features=None."
             )
         density: Any = self._reader(kind)
-        parts = linear_of(density)
+        parts = linear_of(density, self.model_.posterior)
         odd = [block for block, part in zip(self.schema_.blocks, parts, strict=True) if part is None]
         if odd:
             _refuse_bent(odd)

@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from bayesnb.families.base import Array, Cells
+from bayesnb.families.base import Array, Belief, Cells
 from bayesnb.families.record import Linear
 from bayesnb.model import Product, ProductDensity
 from bayesnb.views import EVERY, Dense
@@ -35,9 +35,14 @@ class Form:
         return replace(self, w=self.w[:, order], w_sd=self.w_sd[:, order])
 
 
-def linear_of(density: ProductDensity) -> list[Linear | None]:
-    """What every block is to the possible classes; None for one that is not linear."""
-    return [block[density.live].linear() for block in density.blocks]
+def linear_of(density: ProductDensity, posterior: Product) -> list[Linear | None]:
+    """What every block is to the possible classes; None for one that is not linear, whichever theta is plugged in.
+
+    One class alone, or classes whose variances happen to be equal, would look linear.
+    """
+    known = [type(block).linear_variance is not Belief.linear_variance for block in posterior.blocks]
+    pairs = zip(density.blocks, known, strict=True)
+    return [block[density.live].linear() if is_linear else None for block, is_linear in pairs]
 
 
 def differences(density: ProductDensity, against: int) -> list[Any]:
