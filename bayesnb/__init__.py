@@ -29,7 +29,9 @@ _HOME = {
     "UndefinedWarning": "evaluate.leaving",
     "calibration": "criticism.calibration",
     "compare": "criticism.comparison",
+    "Partition": "criticism.partition",
     "dependence": "criticism.dependence",
+    "partition": "criticism.partition",
     "relevance": "criticism.relevance",
     "load": "loading",
     "Live": "live",
@@ -56,6 +58,8 @@ if TYPE_CHECKING:
     from bayesnb.criticism.calibration import calibration as calibration
     from bayesnb.criticism.comparison import compare as compare
     from bayesnb.criticism.dependence import dependence as dependence
+    from bayesnb.criticism.partition import Partition as Partition
+    from bayesnb.criticism.partition import partition as partition
     from bayesnb.criticism.relevance import relevance as relevance
     from bayesnb.criticism.smoothing import SmoothingComparison as SmoothingComparison
     from bayesnb.criticism.smoothing import compare_smoothing as compare_smoothing
