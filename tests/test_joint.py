@@ -317,8 +317,8 @@ def test_draws_at_rows_never_seen_have_their_exact_law() -> None:
     x, y = rows()
     model = NaiveBayes(JointTable(0.8)).fit(x, y)
     seen = {tuple(row) for row in x.tolist()}
-    new = np.array([cell for cell in CELLS.tolist() if tuple(cell) not in seen][:3] + [[0, 0, 0]], float)
-    new = np.concatenate([new, [[1, np.nan, 2], [np.nan, np.nan, 3], [np.nan] * 3]])
+    never = [cell for cell in CELLS.tolist() if tuple(cell) not in seen][:3]
+    new = np.array([*never, [0, 0, 0], [1, np.nan, 2], [np.nan, np.nan, 3], [np.nan] * 3])
     drawn = model.draw_proba(new, 5000, chains=1, rng=2).values[0]
     law = model.predict_interval(new, ci_prob=0.8, rows="fixed")
     share = (drawn < law["upper"].values).mean(axis=0), (drawn < law["lower"].values).mean(axis=0)
