@@ -35,6 +35,11 @@ class Family(ABC):
     fractional: bool = False  # numbers that are no counts are taken too
 
     @property
+    def combined(self) -> bool:
+        """Whether a cell is a combination of its columns' levels."""
+        return self.whole and self.cells == "level"
+
+    @property
     def positive_only(self) -> bool:
         """Whether a negative number is an error."""
         return self.cells == "count"
