@@ -27,6 +27,7 @@ class Family(ABC):
     stats: ClassVar[type[Stats]]
     dial: ClassVar[str] = ""  # what its prior is tuned like: "die", "normal" or "rate"; "" if it is not
     whole: ClassVar[bool] = False  # one density over all columns of the block
+    words: ClassVar[bool] = False  # the block's columns are words of one text, each of which is told of
     reads_sparse: ClassVar[bool] = False  # reads CSR as it is
     missing: ClassVar[bool] = True  # a missing cell is silent
     levels: Any = None  # declared levels, or how to find them
