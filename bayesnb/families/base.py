@@ -189,6 +189,10 @@ class Belief(Record, ABC):
         """So many draws of the theta of all classes, one draw's classes after another's."""
         return Drawn(self[np.tile(np.arange(len(self)), size)].sample(rng))
 
+    def margins(self) -> "Belief":
+        """What is believed of each column and class by itself, `(c, f)`, whatever is modelled jointly."""
+        return self
+
     def linear_variance(self, against: int | None = None) -> Linear:
         """The variances of what `linear` says of a theta that is drawn, or of its differences from one class."""
         raise TypeError(f"{type(self).__name__} has no linear form.")

@@ -36,6 +36,11 @@ class Family(ABC):
     fractional: bool = False  # numbers that are no counts are taken too
 
     @property
+    def columnwise(self) -> "Family":
+        """The family of one of its columns by itself, whose beliefs are the `margins` of this one's."""
+        return self
+
+    @property
     def positive_only(self) -> bool:
         """Whether a negative number is an error."""
         return self.cells == "count"
