@@ -14,7 +14,7 @@ from scipy import sparse
 from bayesnb import kernels
 from bayesnb.families.base import Array, Cells
 from bayesnb.families.family import Family
-from bayesnb.families.gaussian import GaussianStats
+from bayesnb.families.normal import GaussianStats
 from bayesnb.levels import Levels
 from bayesnb.table import Table
 from bayesnb.threads import in_order, pieces

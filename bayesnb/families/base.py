@@ -187,7 +187,11 @@ class Belief(Record, ABC):
 
     def draws(self, rng: Rng, size: int) -> Drawn:
         """So many draws of the theta of all classes, one draw's classes after another's."""
-        return Drawn(self[np.tile(np.arange(len(self)), size)].sample(rng))
+        return Drawn(self.repeated(size).sample(rng))
+
+    def repeated(self, times: int) -> Self:
+        """As many such models side by side, the classes of one after those of another."""
+        return self[np.tile(np.arange(len(self)), times)]
 
     def margins(self) -> "Belief":
         """What is believed of each column and class by itself, `(c, f)`, whatever is modelled jointly."""
