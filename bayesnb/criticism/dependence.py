@@ -97,7 +97,7 @@ def _chosen(trial: Trial, columns: Sequence[Hashable] | None) -> list[Place]:
         unknown = [name for name in said if name not in known]
         if unknown:
             why = (
-                "is a word of a block, and words are not paired"
+                "is in a block of words, which are not paired"
                 if unknown[0] in every
                 else "is no column of this model"
             )
