@@ -30,6 +30,7 @@ class Sharing(Belief):
     """
 
     apart: ClassVar[bool] = False
+    paired: ClassVar[bool] = True
     common: ClassVar[tuple[str, ...]]  # the fields that say what is believed of the common part
     alone: ClassVar[type[Belief]]  # what is believed of one class, whatever the others are
     layout: ClassVar[tuple[str, ...]] = ("models",)
