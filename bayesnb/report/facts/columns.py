@@ -11,10 +11,10 @@ from scipy import sparse
 from bayesnb.criticism.relevance import relevance
 from bayesnb.families.base import Array, Belief, Cells, Stats
 from bayesnb.families.family import Family
-from bayesnb.figures.sight import Sight, seen_at
+from bayesnb.figures.sight import Sight, cells_of, seen_at
 from bayesnb.report.words import name_of
 from bayesnb.structure.relevance import own_of
-from bayesnb.views import EVERY, column, pieces_of
+from bayesnb.views import pieces_of
 
 if TYPE_CHECKING:
     from bayesnb.report.facts.gathered import Facts
@@ -119,12 +119,13 @@ class Columns:
 
     def sight(self, feature: Feature) -> Sight:
         """What a picture of a column is drawn from."""
-        return seen_at(self.facts.model, feature.b, feature.f, self.cells(feature), self.facts.codes)
+        block = self.facts.model.schema_.blocks[feature.b]
+        places = range(len(block.names)) if feature.joint else [feature.f]
+        return seen_at(self.facts.model, feature.b, places, self.cells(feature, places), self.facts.codes)
 
-    def cells(self, feature: Feature) -> Array:
+    def cells(self, feature: Feature, places: Sequence[int]) -> Array:
         """A column's cells, `(r,)`; of a block its rows, `(r, f)`."""
-        x = self.facts.cells[feature.b]
-        return np.asarray(x[EVERY], float) if feature.joint else column(x, feature.f)
+        return cells_of(self.facts.cells[feature.b], places)
 
     def _feature(self, key: Hashable, b: int, f: int) -> Feature:
         block, learnt = self.facts.model.schema_.blocks[b], self.facts.model.model_
