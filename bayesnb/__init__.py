@@ -15,6 +15,7 @@ _HOME = {
     "Bernoulli": "families",
     "Categorical": "families",
     "Gaussian": "families",
+    "JointTable": "families",
     "Multinomial": "families",
     "Poisson": "families",
     "Beta": "families",
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
     from bayesnb.families import Dirichlet as Dirichlet
     from bayesnb.families import Gamma as Gamma
     from bayesnb.families import Gaussian as Gaussian
+    from bayesnb.families import JointTable as JointTable
     from bayesnb.families import Multinomial as Multinomial
     from bayesnb.families import NormalInverseGamma as NormalInverseGamma
     from bayesnb.families import Poisson as Poisson

@@ -180,7 +180,8 @@ def test_the_predictive_sums_or_integrates_to_one(case: Case) -> None:
             [np.exp(belief.column(f).log_predictive(np.arange(k)[:, None])).sum(0) for f, k in enumerate(SIZES)]
         )
     elif case.support is not None:
-        total = np.exp(belief.log_predictive(case.support[:, None, None])).sum(axis=0)
+        cells = case.spread(case.support) if case.whole else case.support[:, None, None]
+        total = np.exp(belief.log_predictive(cells)).sum(axis=0)
     else:
         center, width = belief.location, np.sqrt(belief.scale / belief.shape * (1 + 1 / belief.count))
         total = np.array(
@@ -311,6 +312,7 @@ def test_intervals_hold_their_share_of_draws(case: Case) -> None:
     first = names(drawn)[0]
     ends = (lower, upper) if isinstance(lower, np.ndarray) else (lower[0], upper[0])
     inside = ((getattr(drawn, first) > ends[0]) & (getattr(drawn, first) < ends[1])).mean(axis=0)
+    inside = inside[..., :-1] if "combinations" in names(drawn) else inside  # a draw has combinations that are alike
     assert (np.abs(inside - 0.8) < 5 * np.sqrt(0.16 / 20_000)).all()
 
 

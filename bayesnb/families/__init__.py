@@ -5,11 +5,12 @@ from bayesnb.families.categorical import Categorical, Codes
 from bayesnb.families.dirichlet import Dirichlet
 from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.inverse_gamma import NormalInverseGamma
+from bayesnb.families.joint import JointTable
 from bayesnb.families.known import KnownDie
 from bayesnb.families.multinomial import Multinomial
 from bayesnb.families.poisson import Gamma, Poisson
 
-FAMILIES = (Gaussian, Categorical, Bernoulli, Multinomial, Poisson)
+FAMILIES = (Gaussian, Categorical, Bernoulli, Multinomial, Poisson, JointTable)
 PRIORS = (NormalInverseGamma, Dirichlet, Beta, Gamma)  # what a user gives to a family
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "Dirichlet",
     "Gamma",
     "Gaussian",
+    "JointTable",
     "KnownDie",
     "Multinomial",
     "NormalInverseGamma",

@@ -187,6 +187,10 @@ class Belief(Record, ABC):
     def sample(self, rng: Rng, size: Any = None) -> Density:
         """Draws of theta, `size` in front of the belief's own axes. Sample the draw, and you have data."""
 
+    def opened(self, drawn: Drawn, x: Cells, rng: Rng) -> Density:
+        """The theta that was drawn, with entries of their own for all that rows hold; see the joint table's."""
+        return drawn.theta
+
     def draws(self, rng: Rng, size: int) -> Drawn:
         """So many draws of the theta of all classes, one draw's classes after another's."""
         return Drawn(self.repeated(size).sample(rng))
@@ -274,13 +278,18 @@ class Belief(Record, ABC):
         """`score` of x, out and n_jobs when every value is worth so much to each class, `(v, c, f)`."""
         raise AssertionError("asked of families that have every value")
 
+    def broadcast(self, x: Cells) -> Array:
+        """Rows with an axis for the classes, `(r, f) -> (r, 1, f)`; a cell that is a whole row is `(r, 1, 1, f)`."""
+        cells = np.asarray(x[:])
+        return cells[:, None, None] if self.whole else cells[:, None]
+
     def score_cumulants(self, x: Cells, tilt: float = 0.0) -> Array:
         """The first four cumulants summed over features, `(r, f) -> (4, r, c)`."""
-        return self.cumulants(np.asarray(x[:])[:, None], ORDER, tilt).sum(axis=-1)
+        return self.cumulants(self.broadcast(x), ORDER, tilt).sum(axis=-1)
 
     def score_transform(self, x: Cells, s: Array) -> Array:
         """log_moment(x, s) summed over features, `(r, f), (n,) -> (r, c, n)`; s on the real axis or above it."""
-        cells = np.asarray(x[:])[:, None]
+        cells = self.broadcast(x)
         return np.stack([self.log_moment(cells, each).sum(axis=-1) for each in np.asarray(s, complex)], axis=-1)
 
     def words(self, x: Cells) -> Array | None:
@@ -289,7 +298,7 @@ class Belief(Record, ABC):
 
     def contributions(self, x: Array, power: float, words: Array | None = None) -> Contributions:
         """What each cell, or each word's, adds to the scores of the classes; nothing, where it is missing."""
-        cells = x[:, None]
+        cells = self.broadcast(x)
         mean, variance = self.cumulants(cells, 2)
         gain = self.log_predictive(cells) if power == 1 else self.log_moment(cells, power)
         return Contributions(power * mean, power**2 * variance, gain, power**2 * variance.sum(axis=-1))

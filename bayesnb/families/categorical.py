@@ -219,15 +219,7 @@ class Categorical(Family):
     stats: ClassVar[type[Stats]] = CategoricalStats
 
     def __post_init__(self) -> None:
-        if self.unseen not in ("ignore", "error", "reserve"):
-            raise ValueError(f"Categorical: unseen must be 'ignore', 'error' or 'reserve', got {self.unseen!r}.")
-        if isinstance(self.levels, str):
-            raise ValueError(f"Categorical: levels must be a list of levels, got {self.levels!r}.")
-        if self.levels is not None and not isinstance(self.levels, Codes):
-            said = tuple(self.levels.tolist() if isinstance(self.levels, np.ndarray) else self.levels)
-            object.__setattr__(self, "levels", said)
-            if len(set(said)) < len(said):
-                raise ValueError(f"Categorical: levels has one twice: {list(said)}.")
+        object.__setattr__(self, "levels", declared_levels(self))
         if not isinstance(self.prior, Dirichlet):
             object.__setattr__(self, "prior", Dirichlet(self.prior))
 
@@ -257,6 +249,21 @@ class Categorical(Family):
 
     def of_levels(self, concentration: Any, stats: CategoricalStats) -> Dice:
         return Dice.raw(concentration, stats.sizes)
+
+
+def declared_levels(family: Family) -> Any:
+    """The levels that a user declares, as a tuple, once they and what is said of others make sense."""
+    name, levels = type(family).__name__, family.levels
+    if family.unseen not in ("ignore", "error", "reserve"):
+        raise ValueError(f"{name}: unseen must be 'ignore', 'error' or 'reserve', got {family.unseen!r}.")
+    if isinstance(levels, str):
+        raise ValueError(f"{name}: levels must be a list of levels, got {levels!r}.")
+    if levels is None or isinstance(levels, Codes):
+        return levels
+    said = tuple(levels.tolist() if isinstance(levels, np.ndarray) else levels)
+    if len(set(said)) < len(said):
+        raise ValueError(f"{name}: levels has one twice: {list(said)}.")
+    return said
 
 
 def _die(smoothing: Array, classes: int, columns: int, feature: int, size: int) -> Array:

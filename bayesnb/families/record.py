@@ -77,6 +77,10 @@ class Record:
     def __len__(self) -> int:
         return len(getattr(self, self.__match_args__[0]))
 
+    def beside(self, other: Any) -> Self:
+        """The same, with entries of its own for all that another has, where those depend on the data."""
+        return self
+
     def among(self, places: Array, classes: int) -> Self:
         """The same among more classes, each at its place there; zeros for the others."""
 
