@@ -97,9 +97,7 @@ def _chosen(trial: Trial, columns: Sequence[Hashable] | None) -> list[Place]:
         unknown = [name for name in said if name not in known]
         if unknown:
             why = (
-                "is in a block of words, which are not paired"
-                if unknown[0] in every
-                else "is no column of this model"
+                "is in a block of words, which are not paired" if unknown[0] in every else "is no column of this model"
             )
             raise ValueError(f"columns: {unknown[0]!r} {why}. Name some of {known[:20]}.")
         apart = [at for at in apart if at[0] in said]

@@ -21,6 +21,7 @@ from bayesnb import special
 from bayesnb.families.base import ORDER, Array, Cells, Drawn, Parts, Rng, Say
 from bayesnb.families.combined import Codes, Combined, distinct, found, smallest
 from bayesnb.families.dirichlet import Die, DieDensity, LevelStats, as_level, pick, tally, throw, throw_log_moment
+from bayesnb.families.joint_margins import Margins
 from bayesnb.families.joint_rows import fresh, unseen
 from bayesnb.families.leaving import Leaving, Pile, reader_of
 from bayesnb.families.record import silent
@@ -159,7 +160,7 @@ class JointDensity(Combined, DieDensity):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class JointDie(Combined, Die):
+class JointDie(Margins, Die):
     """A Dirichlet belief about every class's die; a cell is a row of codes, `(..., f)`.
 
     The concentration is `(c, 1, n + 1)`, the last entry that of each combination which was not seen.

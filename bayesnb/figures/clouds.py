@@ -56,9 +56,7 @@ def clouds_of(belief: NormalInverseWishart, prob: float) -> list[Cloud | None]:
 
 
 @styled
-def clouds(
-    found: Sequence[Cloud | None], data: Sequence[Array], names: Sequence[str], ax: Axes | None = None
-) -> Axes:
+def clouds(found: Sequence[Cloud | None], data: Sequence[Array], names: Sequence[str], ax: Axes | None = None) -> Axes:
     """Two ellipses for each class over its rows, `(n, 2)`; of many rows some, evenly spaced."""
     ax = ax or new_axes(HIGH)
     step = max(1, -(-sum(map(len, data)) // MOST_POINTS))

@@ -162,7 +162,7 @@ def _(belief: Dirichlet, sight: Sight, prob: float) -> tuple[list[str], Array, t
 
 @bars_of.register
 def _(belief: JointDie, sight: Sight, prob: float) -> tuple[list[str], Array, tuple[Array, Array]]:
-    return _likeliest(belief.seen, combined(belief, sight.levels), sight.shown, prob)
+    return _likeliest(belief.entries, combined(belief, sight.levels), sight.shown, prob)
 
 
 def _likeliest(

@@ -77,9 +77,7 @@ def sight_of(model: Any, name: Hashable, X: Any = None, y: Any = None) -> Sight:
     return seen_at(model, b, places, cells, codes)
 
 
-def seen_at(
-    model: Any, b: int, places: Sequence[int], cells: Array | None = None, codes: Array | None = None
-) -> Sight:
+def seen_at(model: Any, b: int, places: Sequence[int], cells: Array | None = None, codes: Array | None = None) -> Sight:
     """The column, or word, at a place of a block; or several of its columns."""
     block = model.schema_.blocks[b]
     belief, one = own_of(model.model_.posterior.blocks[b]), len(places) == 1
