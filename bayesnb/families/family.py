@@ -36,6 +36,11 @@ class Family(ABC):
     fractional: bool = False  # numbers that are no counts are taken too
 
     @property
+    def combined(self) -> bool:
+        """Whether a cell is a combination of its columns' levels."""
+        return self.whole and self.cells == "level"
+
+    @property
     def columnwise(self) -> "Family":
         """The family of one of its columns by itself, whose beliefs are the `margins` of this one's."""
         return self
