@@ -8,10 +8,12 @@ from bayesnb.families.inverse_gamma import NormalInverseGamma
 from bayesnb.families.joint import JointTable
 from bayesnb.families.known import KnownDie
 from bayesnb.families.multinomial import Multinomial
+from bayesnb.families.multivariate import MultivariateGaussian
 from bayesnb.families.poisson import Gamma, Poisson
+from bayesnb.families.wishart import NormalInverseWishart
 
-FAMILIES = (Gaussian, Categorical, Bernoulli, Multinomial, Poisson, JointTable)
-PRIORS = (NormalInverseGamma, Dirichlet, Beta, Gamma)  # what a user gives to a family
+FAMILIES = (Gaussian, Categorical, Bernoulli, Multinomial, Poisson, JointTable, MultivariateGaussian)
+PRIORS = (NormalInverseGamma, Dirichlet, Beta, Gamma, NormalInverseWishart)  # what a user gives to a family
 
 __all__ = [
     "FAMILIES",
@@ -26,6 +28,8 @@ __all__ = [
     "JointTable",
     "KnownDie",
     "Multinomial",
+    "MultivariateGaussian",
     "NormalInverseGamma",
+    "NormalInverseWishart",
     "Poisson",
 ]

@@ -1,7 +1,7 @@
 """Two columns of numbers that are modelled jointly: ellipses of what is expected of a new row of each class."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -44,15 +44,13 @@ def clouds_of(belief: NormalInverseWishart, prob: float) -> list[Cloud | None]:
     Its squared distance is twice an F variate: Kotz and Nadarajah (2004), Multivariate t distributions. None for a
     class of which too little is known.
     """
-    free, found = belief.dof - 1, []
-    for c in range(len(belief)):
-        if not belief.proper[c]:
-            found.append(None)
-            continue
-        widen = np.sqrt((1 + 1 / belief.count[c]) / free[c])
-        reach = tuple(float(np.sqrt(2 * fdtri(2, free[c], share))) for share in (HALF, prob))
-        found.append(Cloud(belief.location[c], widen * belief.factor[c], reach))
-    return found
+    return [_cloud(belief, c, prob) if good else None for c, good in enumerate(belief.proper)]
+
+
+def _cloud(belief: NormalInverseWishart, c: int, prob: float) -> Cloud:
+    free = belief.dof[c] - 1
+    half, most = np.sqrt(2 * fdtri(2, free, np.array([HALF, prob]))).tolist()
+    return Cloud(belief.location[c], np.sqrt((1 + 1 / belief.count[c]) / free) * belief.factor[c], (half, most))
 
 
 @styled
@@ -78,7 +76,8 @@ def clouds(found: Sequence[Cloud | None], data: Sequence[Array], names: Sequence
 def _frame(ax: Axes, found: Sequence[Cloud], x: Array) -> None:
     """Around the rows, of which some may lie far out, and around the ellipses, unless they are far larger."""
     ends = [(own.centre - own.far, own.centre + own.far) for own in found]
-    for j, side in enumerate((ax.set_xlim, ax.set_ylim)):
+    sides: tuple[Any, Any] = (ax.set_xlim, ax.set_ylim)
+    for j, side in enumerate(sides):
         low, high = min((own[0][j] for own in ends), default=0.0), max((own[1][j] for own in ends), default=1.0)
         if len(x):
             least, most = middle(x[:, j])

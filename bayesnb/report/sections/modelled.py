@@ -10,7 +10,7 @@ from bayesnb.families.family import Family
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.columns import Feature
 from bayesnb.report.markup import details, paragraph, table, text
-from bayesnb.report.words import FAMILIES, NOTHING, brief, count, fixed, listed, percent, spelled, times, worth
+from bayesnb.report.words import NOTHING, brief, count, described, fixed, listed, percent, spelled, times, worth
 
 MOST_CLASSES = 12  # are listed
 MOST_NAMED = 6  # columns of a family
@@ -93,7 +93,7 @@ def family_row(name: str, known: bool, own: list[Feature]) -> tuple[str, ...]:
     width = sum(len(each.key) if each.family.whole and isinstance(each.key, tuple) else 1 for each in own)
     priors = list(dict.fromkeys(worth(each.prior) for each in own))
     said = priors[0] if len(priors) == 1 else general(own)
-    kind = f"{name}<br><small>{FAMILIES.get(own[0].family.cells, '')}</small>"
+    kind = f"{name}<br><small>{described(own[0].family)}</small>"
     names = listed([text(brief(each.name)) for each in own], MOST_NAMED)
     return kind, f"{width:,}", "declared" if known else "inferred", said, names
 
