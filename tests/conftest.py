@@ -19,7 +19,8 @@ from bayesnb.families.base import Belief, Stats
 from bayesnb.families.bernoulli import BernoulliStats
 from bayesnb.families.categorical import CategoricalStats, Dice
 from bayesnb.families.gaussian import GaussianStats
-from bayesnb.families.joint_die import JointDie, JointStats
+from bayesnb.families.joint_die import JointDie
+from bayesnb.families.joint_seen import JointStats
 from bayesnb.families.multinomial import DirichletMultinomial, MultinomialStats
 from bayesnb.families.poisson import PoissonStats
 from bayesnb.families.shared import SharedGaussianStats, SharedNormalInverseGamma

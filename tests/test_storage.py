@@ -41,6 +41,7 @@ from bayesnb import (
     Gamma,
     Gaussian,
     GaussianNB,
+    JointTable,
     Live,
     Multinomial,
     MultinomialNB,
@@ -155,8 +156,9 @@ def of_case(case: Case) -> Fitted:
         "poisson": lambda: Poisson(case.prior),
         "categorical": lambda: Categorical(Dirichlet(fresh().gamma(2.0, size=(3, 2, 7))), levels=range(7)),
         "multinomial": lambda: Multinomial(Dirichlet(case.prior.concentration[:, 0])),
+        "joint": lambda: JointTable(Dirichlet(case.prior.concentration[:, 0, 0]), levels=range(3)),
     }
-    x = np.where(case.x < 0, np.nan, case.x) if case.name == "categorical" else case.x
+    x = np.where(case.x < 0, np.nan, case.x) if case.name in ("categorical", "joint") else case.x
     model = NaiveBayes(priors[case.name](), classes=[10, 20, 30])
     return Fitted(f"the law's {case.name}", model, x, 10 * (1 + case.codes), case.weight)
 
@@ -197,6 +199,8 @@ MODELS = [
     Fitted("weights", GaussianNB(estimate="map", class_prior=np.array([0.2, 0.3, 0.5])), REAL, None, Y + 0.5),
     Fitted("reserved levels", NaiveBayes(Categorical(unseen="reserve")), LEVELS),
     Fitted("refused levels", CategoricalNB(alpha=[0.5, 1, 2], min_categories=6, unseen="error"), LEVELS),
+    Fitted("a table of levels", NaiveBayes({(0, 2): JointTable(0.5), 1: Categorical()}, average_features=0.3), LEVELS),
+    Fitted("a table of reserved levels", NaiveBayes(JointTable(unseen="reserve")), LEVELS / 3),
     Fitted("codes", CategoricalNB(class_prior=[0.2, 0.2, 0.6]), LEVELS),
     Fitted("levels that are floats", NaiveBayes(Categorical(0.5)), LEVELS / 3 - 0.5),
     Fitted("levels that are booleans", NaiveBayes(Categorical(levels=[True, False])), LEVELS > 1),

@@ -173,6 +173,17 @@ class Averaged(Belief):
         theta, included = self._draw(rng, size)
         return Drawn(theta.moved(lambda array: array.reshape(-1, *array.shape[2:])), np.asarray(included)[:, 0])
 
+    def opened(self, drawn: Drawn, x: Cells, rng: Rng) -> Density:
+        """What all classes share has the same entries in each of them."""
+        own = self.own.opened(drawn, x, rng)
+        if own is drawn.theta or drawn.included is None:
+            return own
+        classes = len(self)
+        common = self.common.opened(Drawn(drawn.theta.moved(lambda array: array[::classes])), x, rng)
+        keep = own.expand(np.repeat(drawn.included, classes, axis=0))
+        every = common.moved(lambda array: np.repeat(array, classes, axis=0))
+        return own.moved(lambda mine, ours: np.where(keep, mine, ours), every)
+
     def _draw(self, rng: Rng, size: Any) -> Drawn:
         rng = np.random.default_rng(rng)
         included = rng.uniform(size=lead(size) + self.log_odds.shape) < self.included

@@ -52,15 +52,21 @@ class Combined(Levels):
     def per_die(self, values: Array) -> Array:
         return values[..., :-1].sum(axis=-1) + self.others * values[..., -1]
 
+    @cached_property
+    def _times(self) -> Array:
+        return np.append(np.ones(len(self.combinations)), self.others)
+
     def lumped(self, values: Any) -> Any:
         """With what all others have together in place of what each has; without it, where there are none."""
-        parts = [values[..., :-1]] + ([self.others * values[..., -1:]] if self.others else [])
-        return np.concatenate(parts, axis=-1)
+        return values * self._times if self.others else values[..., :-1]
 
-    def spread(self, values: Array) -> Array:
-        """Undoes `lumped`."""
-        last = values[..., -1:] / self.others if self.others else np.zeros_like(values[..., :1])
-        return np.concatenate([values[..., : len(self.combinations)], last], axis=-1)
+    def spread(self, values: Any) -> Any:
+        """Undoes `lumped`. Both take PyMC's variables, too."""
+        if self.others:
+            return values / self._times
+        if isinstance(values, np.ndarray):
+            return np.concatenate([values, np.zeros((*values.shape[:-1], 1))], axis=-1)
+        return values @ np.eye(len(self.combinations), len(self.combinations) + 1)
 
     def relaid(self, change: Callable[[Array], Array], combinations: Codes, sizes: tuple[int, ...]) -> Self:
         """The same about other combinations: `change` of each of its arrays."""

@@ -47,6 +47,11 @@ class Family(ABC):
         return self
 
     @property
+    def combined(self) -> bool:
+        """Whether a cell is a combination of its columns' levels."""
+        return self.whole and self.cells == "level"
+
+    @property
     def positive_only(self) -> bool:
         """Whether a negative number is an error."""
         return self.cells == "count"

@@ -12,7 +12,8 @@ from bayesnb.families.base import Array, Cells, Stats
 from bayesnb.families.categorical import Categorical, declared_levels
 from bayesnb.families.dirichlet import Dirichlet
 from bayesnb.families.family import Family, Seen, proportions
-from bayesnb.families.joint_die import JointDie, JointStats
+from bayesnb.families.joint_die import JointDie
+from bayesnb.families.joint_seen import JointStats
 from bayesnb.families.weight import Weight
 
 

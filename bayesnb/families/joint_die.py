@@ -10,8 +10,6 @@ distribution and related processes, section 1.4 (aggregation).
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,144 +17,15 @@ from scipy.special import gammaln, polygamma, psi
 
 from bayesnb import special
 from bayesnb.families.base import ORDER, Array, Cells, Drawn, Parts, Rng, Say
-from bayesnb.families.combined import Codes, Combined, distinct, found, smallest
-from bayesnb.families.dirichlet import Die, DieDensity, LevelStats, as_level, pick, tally, throw, throw_log_moment
+from bayesnb.families.combined import Codes, Combined
+from bayesnb.families.dirichlet import Die, as_level, pick, throw_log_moment
 from bayesnb.families.joint_margins import Margins
-from bayesnb.families.joint_rows import fresh, unseen
+from bayesnb.families.joint_rows import unseen
+from bayesnb.families.joint_seen import JointDensity, JointStats, flat
 from bayesnb.families.leaving import Leaving, Pile, reader_of
 from bayesnb.families.record import silent
 from bayesnb.families.simplex import simplex
-from bayesnb.families.weight import Weight, hard, one_hot
 from bayesnb.special import draw_log_gamma, less, log_gamma_ratio, times
-from bayesnb.threads import in_order, pieces
-
-
-@dataclass(frozen=True, eq=False)
-class JointStats(Combined, LevelStats):
-    """How often each combination of levels was seen, `(c, 1, n + 1)`; each other one never, which is the last entry.
-
-    A row with missing cells is none of one combination, and is not counted: there is no conjugate update by it.
-    """
-
-    counts: Array
-    combinations: Codes
-    sizes: tuple[int, ...]
-
-    @classmethod
-    def of(  # type: ignore[override]
-        cls, x: Cells, weight: Any, sizes: tuple[int, ...] | None = None, n_jobs: int | None = 1
-    ) -> Self:
-        """Codes `(r, f)`, missing ones negative. Without sizes, the largest code of each column decides."""
-        sizes = tuple(int(top) + 1 for top in as_level(x).max(axis=0)) if sizes is None else sizes
-        return reduce(add, (cls.counted(x, labels, n_jobs, sizes) for labels in hard(weight)))
-
-    @classmethod
-    def counted(cls, x: Cells, weight: Weight, n_jobs: int | None, sizes: tuple[int, ...] = ()) -> Self:
-        def some(rows: slice) -> Any:
-            return cls.defined(x[rows], one_hot(weight.codes[rows], weight.classes, weight.counts[rows]), sizes)
-
-        return reduce(add, in_order(some, pieces(*x.shape), n_jobs))
-
-    @classmethod
-    def defined(cls, x: Array, weight: Weight, sizes: tuple[int, ...] = ()) -> Self:
-        codes = as_level(x)
-        seen = distinct(sizes, codes[(codes >= 0).all(axis=1)]).astype(smallest(sizes))
-        return cls(np.zeros((weight.classes, 1, len(seen) + 1)), seen, sizes).alone(codes, weight)
-
-    def alone(self, x: Array, weight: Weight) -> Self:
-        """The stats of some of the rows."""
-        codes = as_level(x)
-        place = np.full(len(codes), -1)
-        complete = (codes >= 0).all(axis=1)
-        place[complete] = self.places(codes[complete])
-        return type(self)(tally(place, self.counts.shape[-1], weight)[:, None], self.combinations, self.sizes)
-
-    def remains(self, part: Self, rounding: float) -> Self:
-        own = self.beside(part)
-        return super(Combined, own).remains(part.beside(own), rounding)
-
-    def faults(self, part: Self, every: Array, rounding: float = 1e-9) -> Array:
-        own = self.beside(part)
-        return super(Combined, own).faults(part.beside(own), every, rounding)
-
-    def relevelled(self, sizes: tuple[int, ...], places: Array) -> Self:
-        """The same counts where columns have more levels, each old one, the columns' end to end, at its new place."""
-        starts, ends = (np.cumsum(own) - own for own in (self.sizes, sizes))
-        moved = places[self.combinations + starts] - ends
-        every = distinct(sizes, moved).astype(smallest(sizes))
-        counts = np.zeros_like(self.counts)
-        counts[..., found(sizes, every, moved)] = self.counts[..., :-1]
-        return type(self)(counts, every, sizes)
-
-    @property
-    def cells(self) -> Array:
-        return self.per_die(self.counts)
-
-    def mle(self) -> "JointDensity":
-        return JointDensity(self.mle_share(), self.combinations, self.sizes)
-
-
-@dataclass(frozen=True, eq=False)
-class JointDensity(Combined, DieDensity):
-    """Known probabilities of combinations, `(c, 1, n + 1)`, the last entry that of each other one."""
-
-    probability: Array
-    combinations: Codes
-    sizes: tuple[int, ...]
-
-    def relaid(self, change: Callable[[Array], Array], combinations: Codes, sizes: tuple[int, ...]) -> Self:
-        made = super().relaid(change, combinations, sizes)
-        made.__dict__[self.kept] = change(self.log_probability)
-        return made
-
-    def moved(self, change: Callable[..., Array], *others: Self) -> Self:
-        own = reduce(lambda one, other: one.beside(other), others, self)
-        return super(Combined, own).moved(change, *(other.beside(own) for other in others))
-
-    def log_density(self, x: Array) -> Array:
-        codes, rows = _flat(x)
-        return pick(self.gathered(self.log_probability, codes, np.logaddexp), rows[..., None])[..., 0]
-
-    def log_likelihood(self, stats: JointStats, xp: Any = np) -> Any:
-        own = self.beside(stats)
-        return super(Combined, own).log_likelihood(stats.beside(own), xp)
-
-    def defined_score(self, x: Array, power: float = 1.0) -> Array:
-        logs = self.gathered(self.log_probability[:, 0], as_level(x), np.logaddexp).T
-        return power * silent((as_level(x) < 0).all(axis=1)[:, None], logs)
-
-    def contributed(self, x: Array, power: float, words: Array | None = None) -> Array:
-        return power * self.log_density(x[:, None, None])
-
-    def sample(self, rng: Rng) -> Codes:
-        """A row of the block for each theta, `(...) -> (..., f)`; of combinations that are alike any."""
-        rng = np.random.default_rng(rng)
-        places = throw(self.lumped(self.probability), rng)
-        codes = np.empty((*places.shape, len(self.sizes)), np.intp)
-        new = places == len(self.combinations)
-        codes[~new] = self.combinations[places[~new]]
-        codes[new] = fresh(self, int(new.sum()), rng)
-        return codes
-
-    def parts(self) -> Parts:
-        """The last entry is that of all other combinations together."""
-        return {("theta{}", None): self.lumped(self.probability)[..., 0, :]}
-
-    @classmethod
-    def of_parts(cls, parts: Parts, like: Any) -> Self:
-        return cls(like.spread(parts["theta{}", None])[..., None, :], like.combinations, like.sizes)
-
-    def opened(self, combinations: Codes, shares: Array) -> Self:
-        """With entries of their own for more combinations, which have these shares, as logs, of what others had.
-
-        The last share is that of all that still have none, `(..., m + 1)`.
-        """
-        rest = special.log(np.array(self.others)) + self.log_probability[..., -1:]
-        wide = self.having(combinations)
-        logs = wide.log_probability.copy()
-        logs[..., wide.places(combinations)] = rest + shares[..., :-1]
-        logs[..., -1:] = rest + shares[..., -1:] - np.log(wide.others) if wide.others else -np.inf
-        return type(self).of_logs(logs, wide.combinations, wide.sizes)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -181,7 +50,7 @@ class JointDie(Margins, Die):
 
     def own(self, x: Array) -> tuple[Array, Array]:
         """The concentrations of rows, and their places, which are negative for a row that says nothing."""
-        codes, rows = _flat(x)
+        codes, rows = flat(x)
         return pick(self.gathered(self.concentration, codes), rows[..., None])[..., 0], rows
 
     def log_moment(self, x: Array, s: Any) -> Array:
@@ -251,9 +120,10 @@ class JointDie(Margins, Die):
         As logs, of as many draws as theta has.
         """
         each = np.tile(self.concentration[..., -1:], (len(theta) // len(self), 1, 1))
-        rest = each * (theta.others - several)
-        logs = draw_log_gamma(np.concatenate([np.repeat(each, several, axis=-1), rest], axis=-1), rng)
-        return logs - self.log_sum(logs if theta.others > several else logs[..., :-1])
+        a, rest = np.repeat(each, several, axis=-1), theta.others - several
+        logs = draw_log_gamma(np.concatenate([a, each * rest], axis=-1) if rest else a, rng)
+        logs = logs - self.log_sum(logs)
+        return logs if rest else np.concatenate([logs, np.full_like(each, -np.inf)], axis=-1)
 
     def parts(self) -> Parts:
         """The last entry is that of all other combinations together."""
@@ -279,16 +149,7 @@ class JointDie(Margins, Die):
 
     def variables(self, pm: Any, say: Say) -> JointDensity:
         theta = simplex(pm, say("theta{}"), self.lumped(self.concentration)[:, 0])
-        last = theta[:, -1:] / self.others if self.others else pm.math.zeros_like(theta[:, :1])
-        every = pm.math.concatenate([theta[:, : len(self.combinations)], last], axis=-1)
-        return JointDensity(every[:, None], self.combinations, self.sizes)
-
-
-def _flat(x: Array) -> tuple[Codes, Array]:
-    """Rows below rows, `(..., f) -> (r, f)`, and which of them each was, `(...)`; -1 for one without any cell."""
-    codes = as_level(x)
-    rows = np.arange(codes[..., 0].size).reshape(codes.shape[:-1])
-    return codes.reshape(-1, codes.shape[-1]), np.where((codes >= 0).any(axis=-1), rows, -1)
+        return JointDensity(self.spread(theta)[:, None], self.combinations, self.sizes)
 
 
 def _powers(a: Array, order: int, tilt: float) -> Array:

@@ -103,6 +103,9 @@ class Record:
         """The same, with entries of its own for all that another has, where those depend on the data."""
         return self
 
+    def check(self) -> None:
+        """Raise for a layout that none of these can have, as a file may say."""
+
     def among(self, places: Array, classes: int) -> Self:
         """The same among more classes, each at its place there; zeros for the others."""
 

@@ -102,8 +102,10 @@ def check_stats(block: Block, stats: Stats, classes: int) -> None:
     if type(stats) is not block.family.stats:
         raise ValueError(f"{_whose(block)}: stats of another family")
     width, numbers = max(len(block.names), sum(block.sizes)), sum(array.size for array in arrays_of(stats).values())
-    if getattr(stats, "sizes", ()) != block.sizes or classes * width > numbers:
+    fewer = classes * width > numbers and not block.family.combined
+    if getattr(stats, "sizes", ()) != block.sizes or fewer:
         raise ValueError(f"{_whose(block)}: its stats are not those of {classes} classes and its levels")
+    stats.check()
     one = one_hot(np.zeros(1, np.int64), classes)
     check_alike(block, stats, stats.alone(np.zeros((1, len(block.names))), one))
     _check_numbers(stats, _whose(block))
