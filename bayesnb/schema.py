@@ -261,6 +261,16 @@ class Schema:
         family = {name: block.family for block in self.blocks for name in block.names}
         return {name: family[name] for name in self.columns if name in family}
 
+    @property
+    def declared(self) -> dict[Hashable, Family]:
+        """The same, but columns that are modelled jointly are one entry, by their names; words are not."""
+        every = [
+            (place, key, block.family)
+            for block in self.blocks
+            for place, key in zip(block.places, block.names if block.family.words else block.keys, strict=False)
+        ]
+        return {key: family for _, key, family in sorted(every, key=lambda own: own[0])}
+
 
 def _told(unseen: Unseen) -> str:
     parts = []

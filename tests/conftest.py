@@ -23,6 +23,7 @@ from bayesnb.families.joint_die import JointDie
 from bayesnb.families.joint_seen import JointStats
 from bayesnb.families.multinomial import DirichletMultinomial, MultinomialStats
 from bayesnb.families.poisson import PoissonStats
+from bayesnb.families.shared import SharedGaussianStats, SharedNormalInverseGamma
 from bayesnb.families.vectors import VectorStats
 from bayesnb.families.weight import one_hot
 
@@ -119,19 +120,30 @@ def table_twin(belief: JointDie, c: int, f: int) -> Callable[[Any], Any]:
     return log_predictive
 
 
+def by_feature(*values: Any) -> Array:
+    """A `(c, f)` parameter that all classes have in common."""
+    return np.repeat(np.array(values, float)[None], CLASSES, axis=0)
+
+
+def student(b: NormalInverseGamma, c: int, f: int) -> Callable[[Any], Any]:
+    width = np.sqrt(b.scale[c, f] * (b.count[c, f] + 1) / (b.shape[c, f] * b.count[c, f]))
+    return stats.t(2 * b.shape[c, f], b.location[c, f], width).logpdf
+
+
 CASES = [
     Case(
         "gaussian",
         NormalInverseGamma(by_class(2.0, -1e4), by_class(0.7, 2.0), by_class(2.5, 3.0), by_class(1.5, 4e7)),
         REAL,
         GaussianStats.of,
-        lambda b, c, f: (
-            stats.t(
-                2 * b.shape[c, f],
-                b.location[c, f],
-                np.sqrt(b.scale[c, f] * (b.count[c, f] + 1) / (b.shape[c, f] * b.count[c, f])),
-            ).logpdf
-        ),
+        student,
+    ),
+    Case(
+        "gaussian, shared",
+        SharedNormalInverseGamma(by_class(2.0, -1e4), by_class(0.7, 2.0), by_feature(2.5, 3.0), by_feature(1.5, 4e7)),
+        REAL,
+        SharedGaussianStats.of,
+        student,
     ),
     Case(
         "bernoulli",

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 from bayesnb.families import scales
 from bayesnb.families.base import Array, Stats
 from bayesnb.families.family import Family
+from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.vectors import VectorStats
 from bayesnb.families.wishart import NormalInverseWishart
 
@@ -31,6 +32,10 @@ class MultivariateGaussian(Family):
     dial: ClassVar[str] = "block"
     stats: ClassVar[type[Stats]] = VectorStats
     whole: ClassVar[bool] = True
+
+    @property
+    def columnwise(self) -> Gaussian:
+        return Gaussian()
 
     def belief(self, stats: VectorStats) -> NormalInverseWishart:
         fields = self._own(stats)

@@ -45,6 +45,13 @@ class Linear(NamedTuple):
     offset: Array  # `(c,)`
 
 
+class Drawn(NamedTuple):
+    """Draws of theta, s * c classes in a row, and which features depend on the class at all, `(s, f)`; None if all."""
+
+    theta: Any  # a density
+    included: Array | None = None
+
+
 class Record:
     """A frozen dataclass of arrays that share their leading axes; fields named in `layout` are no arrays."""
 
@@ -130,6 +137,10 @@ class Record:
     def only(self, feature: int) -> Self:
         """One feature of a block, as a block, `(c, f) -> (c, 1)`."""
         return self[:, [feature]]
+
+    def margins(self) -> Any:
+        """What is believed of each column and class by itself, `(c, f)`, whatever is modelled jointly."""
+        return self
 
     def parts(self) -> Parts:
         """Its arrays by symbol: `(c, f)` with None, or `(c, k)` with the feature whose levels they are."""

@@ -17,12 +17,13 @@ from scipy.special import polygamma, psi
 
 from bayesnb import special
 from bayesnb.families import elliptic, scales
-from bayesnb.families.base import ORDER, Array, Belief, Cells, Contributions, Parts, Rng, Say
+from bayesnb.families.base import ORDER, Array, Cells, Contributions, Parts, Rng, Say
 from bayesnb.families.elliptic import LOG_PI, Spread, multi_gamma_ratio
 from bayesnb.families.leaving import Leaving
 from bayesnb.families.normal import Moments, Slip
 from bayesnb.families.record import Expected, lead
 from bayesnb.families.scores import by_rows
+from bayesnb.families.vector_margins import Margins
 from bayesnb.families.vectors import VectorDensity, VectorStats
 from bayesnb.families.whitening import (
     by_pattern,
@@ -41,7 +42,7 @@ from bayesnb.views import EVERY, numbers
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class NormalInverseWishart(Belief):
+class NormalInverseWishart(Margins):
     """covariance ~ InverseWishart(dof, scale), mean | covariance ~ Normal(mean, covariance / count).
 
     Parameters
@@ -83,11 +84,6 @@ class NormalInverseWishart(Belief):
         return self.raw(*(change(*(getattr(own, name) for own in (self, *others))) for name in names))
 
     @property
-    def width(self) -> int:
-        """The number of columns."""
-        return self.location.shape[-1]
-
-    @property
     def mean(self) -> Expected:
         """The location; called, `mean()`, the expected mean and covariance (infinite for a dof of d + 1 or less)."""
         parameter, free = self.location.view(Expected), self.dof - self.width - 1
@@ -116,12 +112,6 @@ class NormalInverseWishart(Belief):
     @property
     def proper(self) -> Array:
         return (self.count > 0) & (self.dof > self.width - 1) & np.isfinite(self.log_det)
-
-    def of_columns(self, there: Any) -> Self:
-        """What is believed about some columns, whatever the others are."""
-        scale = self.scale[..., there, :][..., there]
-        gone = self.width - scale.shape[-1]
-        return self.raw(self.location[..., there], self.count, self.dof - gone, scale)
 
     def _of(self, there: Any) -> Self:
         return self if isinstance(there, slice) else self.of_columns(there)
@@ -267,7 +257,9 @@ class NormalInverseWishart(Belief):
         return elliptic.sample(self, np.random.default_rng(rng), lead(size))
 
     def parts(self) -> Parts:
-        values = self.location[..., 0, :], self.count[..., 0], self.dof[..., 0], self.scale[..., 0, :, :]
+        """A count and dof for each column: those of its block."""
+        location, scale = self.location[..., 0, :], self.scale[..., 0, :, :]
+        values = location, *(np.repeat(own, self.width, axis=-1) for own in (self.count, self.dof)), scale
         return {(self.symbols[name], None): value for name, value in zip(self.__match_args__, values, strict=True)}
 
     def log_density(self, theta: VectorDensity) -> Parts:
