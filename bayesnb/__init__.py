@@ -24,7 +24,7 @@ _HOME = {
     "Gamma": "families",
     "NormalInverseGamma": "families",
     "NormalInverseWishart": "families",
-    "UnseenLevelWarning": "schema",
+    "UnseenLevelWarning": "unseen",
     "DrawnWarning": "uncertainty.draws",
     "UndefinedWarning": "evaluate.leaving",
     "calibration": "criticism.calibration",
@@ -35,6 +35,7 @@ _HOME = {
     "relevance": "criticism.relevance",
     "load": "loading",
     "Live": "live",
+    "plot_boundary": "figures",
     "plot_calibration": "figures",
     "plot_confusion": "figures",
     "plot_column": "figures",
@@ -84,6 +85,7 @@ if TYPE_CHECKING:
     from bayesnb.families import NormalInverseGamma as NormalInverseGamma
     from bayesnb.families import NormalInverseWishart as NormalInverseWishart
     from bayesnb.families import Poisson as Poisson
+    from bayesnb.figures import plot_boundary as plot_boundary
     from bayesnb.figures import plot_calibration as plot_calibration
     from bayesnb.figures import plot_column as plot_column
     from bayesnb.figures import plot_confusion as plot_confusion
@@ -95,8 +97,8 @@ if TYPE_CHECKING:
     from bayesnb.figures import plot_words as plot_words
     from bayesnb.live import Live as Live
     from bayesnb.loading import load as load
-    from bayesnb.schema import UnseenLevelWarning as UnseenLevelWarning
     from bayesnb.uncertainty.draws import DrawnWarning as DrawnWarning
+    from bayesnb.unseen import UnseenLevelWarning as UnseenLevelWarning
 
 
 def __getattr__(name: str) -> Any:

@@ -156,5 +156,5 @@ class SharedNormalInverseGamma(Sharing, NormalInverseGamma):
         said = say("sigma2")
         dims = said["dims"] and said["dims"][1:]
         common = pm.InverseGamma(f"{said['name']}_shared", alpha=self.shape[0], beta=self.scale[0], dims=dims)
-        variance = pm.Deterministic(**said, var=common * np.ones((len(self), 1)))
+        variance = pm.Deterministic(**said, var=common * pm.math.ones_like(self.count))
         return GaussianDensity(pm.Normal(**say("mu"), mu=self.location, tau=self.count / variance), variance)

@@ -73,7 +73,7 @@ def scales_of(model: Any, classes: Sequence[Any] | None = None, most: int = 12) 
     places = [(b, j) for b, own in enumerate(worth) for j in range(len(own))]
     best = np.argsort(-np.nan_to_num(np.concatenate(worth)), kind="stable")[:most]
     chosen = [(*blocks[b], j) for b, j in (places[i] for i in best)]
-    scales = [Scale(str(block.names[j]), lines(own, j, block, model.temper_)) for block, own, j in chosen]
+    scales = [Scale(str(block.words[j]), lines(own, j, block, model.temper_)) for block, own, j in chosen]
     start = float(np.subtract(*belief.log_class[pair]))
     named = str(labels[pair[0]]), str(labels[pair[1]])
     return Scales(named, (pair[0], pair[1]), start, scales, len(places))

@@ -19,10 +19,11 @@ class Say:
     number: str  # "", or of a family's later blocks "_2", "_3"
     family: str  # "", or what comes before the name of a hyperparameter
     observed: str  # what its cells are called
+    listed: bool = False  # whether it is a column of lists of words, which has names of its own
 
     def __call__(self, symbol: str, feature: int | None = None) -> dict[str, Any]:
         name, dims = self.names[symbol, feature]
-        if feature is not None:
+        if feature is not None or self.listed:
             return {"name": name, "dims": dims}
         return {"name": f"{name}{self.number}", "dims": ("class", self.axis)}
 
@@ -47,9 +48,10 @@ def names_of(classes: Array, blocks: list[Block], beliefs: list[Belief]) -> tupl
             met[kind] += 1  # the number is what a column is called
         number = f"_{met[kind]}" if met[kind] > 1 else ""
         axis = ("feature" if len(set(kinds)) == 1 else f"{kind}_feature") + number
+        axis = names["theta{}", None][1][1] if block.family.listed else axis
         family = f"{kind}_" if dials.count(block.family.dial) > kinds.count(kind) else ""
-        own = Say(names, axis, f"{axis}_levels", number, family, f"x_{kind}{number}" if len(blocks) > 1 else "x")
-        coords[axis] = coordinate(block.names)
+        own = Say(names, axis, f"{axis}_levels", number, family, _observed(blocks, kind + number), block.family.listed)
+        coords[axis] = coordinate(block.words)
         coords |= _levels(block, own)
         said.append(own)
     return said, coords
@@ -58,14 +60,18 @@ def names_of(classes: Array, blocks: list[Block], beliefs: list[Belief]) -> tupl
 def _levels(block: Block, say: Say) -> dict[str, Array]:
     """The axes of columns of levels, one by one and end to end."""
     found, every = {}, []
-    for j, name in enumerate(block.names if block.levels else ()):
+    for j, name in enumerate(block.names if block.levels and not block.family.listed else ()):
         levels = [*block.levels[j], *["(unseen)"] * (block.sizes[j] - len(block.levels[j]))] or ["(none)"]
         found[say("theta{}", j)["dims"][1]] = coordinate(levels)
         every += [f"{name}={level}" for level in levels]
-    if block.family.dial == "die" and not block.levels:
+    if block.family.dial == "die" and (block.family.listed or not block.levels):
         sides = ("=0", "=1") if block.family.cells == "flag" else ("",)
-        every = [f"{name}{side}" for side in sides for name in block.names]
+        every = [f"{name}{side}" for side in sides for name in block.words]
     return found | ({say.levels: coordinate(every)} if every else {})
+
+
+def _observed(blocks: list[Block], kind: str) -> str:
+    return f"x_{kind}" if len(blocks) > 1 else "x"
 
 
 def _kind(block: Block) -> str:

@@ -63,7 +63,7 @@ def _check_dice(blocks: Sequence[Block]) -> None:
         raise ValueError(
             "hierarchical='base' is about columns of levels, flags and words, and the model has none. Say True."
         )
-    most = max(len(block.names) if block.family.whole else max(block.sizes, default=2) for block in blocks)
+    most = max(len(block.words) if block.family.whole else max(block.sizes, default=2) for block in blocks)
     if most > MOST:
         raise ValueError(
             f"hierarchical='base' learns the proportions of all levels of a die, and one has {most:,}, more than the "

@@ -2,6 +2,7 @@
 
 from bayesnb.table.build import Blank, Part
 from bayesnb.table.containers import SparseTable, Table
+from bayesnb.table.documents import DocumentsBlank
 from bayesnb.table.files import (
     LABEL_ADVICE,
     PLAIN,
@@ -15,6 +16,7 @@ from bayesnb.table.files import (
 )
 from bayesnb.table.frames import is_lazy, nested, open_table, refuse_lazy
 from bayesnb.table.kinds import joined
+from bayesnb.table.lists import Lists
 from bayesnb.table.recipes import blank_of
 from bayesnb.table.records import Reading, looks_numeric
 from bayesnb.table.sheets import Sheet, nothing, stacked
@@ -26,6 +28,8 @@ __all__ = [
     "LABEL_ADVICE",
     "PLAIN",
     "Blank",
+    "DocumentsBlank",
+    "Lists",
     "Part",
     "Reading",
     "Sheet",
