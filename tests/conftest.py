@@ -21,8 +21,10 @@ from bayesnb.families.categorical import CategoricalStats, Dice
 from bayesnb.families.gaussian import GaussianStats
 from bayesnb.families.multinomial import DirichletMultinomial, MultinomialStats
 from bayesnb.families.poisson import PoissonStats
-from bayesnb.families.vectors import VectorStats
+from bayesnb.families.shared import SharedGaussianStats, SharedNormalInverseGamma
+from bayesnb.families.vectors import SharedVectorStats, VectorStats
 from bayesnb.families.weight import one_hot
+from bayesnb.families.wishart_shared import SharedNormalInverseWishart
 
 Array = np.ndarray
 CLASSES, ROWS = 3, 40
@@ -97,19 +99,30 @@ def by_class(*values: Any) -> Array:
     return np.array(values, float)[None, :] * np.array([1.0, 1.5, 0.7])[:CLASSES, None]
 
 
+def by_feature(*values: Any) -> Array:
+    """A `(c, f)` parameter that all classes have in common."""
+    return np.repeat(np.array(values, float)[None], CLASSES, axis=0)
+
+
+def student(b: NormalInverseGamma, c: int, f: int) -> Callable[[Any], Any]:
+    width = np.sqrt(b.scale[c, f] * (b.count[c, f] + 1) / (b.shape[c, f] * b.count[c, f]))
+    return stats.t(2 * b.shape[c, f], b.location[c, f], width).logpdf
+
+
 CASES = [
     Case(
         "gaussian",
         NormalInverseGamma(by_class(2.0, -1e4), by_class(0.7, 2.0), by_class(2.5, 3.0), by_class(1.5, 4e7)),
         REAL,
         GaussianStats.of,
-        lambda b, c, f: (
-            stats.t(
-                2 * b.shape[c, f],
-                b.location[c, f],
-                np.sqrt(b.scale[c, f] * (b.count[c, f] + 1) / (b.shape[c, f] * b.count[c, f])),
-            ).logpdf
-        ),
+        student,
+    ),
+    Case(
+        "gaussian, shared",
+        SharedNormalInverseGamma(by_class(2.0, -1e4), by_class(0.7, 2.0), by_feature(2.5, 3.0), by_feature(1.5, 4e7)),
+        REAL,
+        SharedGaussianStats.of,
+        student,
     ),
     Case(
         "bernoulli",
@@ -157,6 +170,19 @@ CASES = [
         VECTORS,
         VectorStats.of,
         lambda b, c, f: lambda x: np.nan_to_num(b.predictive()[c][f].logpdf(x)),
+        whole=True,
+    ),
+    Case(
+        "multivariate, shared",
+        SharedNormalInverseWishart(
+            by_class(2.0, -1e4)[:, None],
+            by_class(0.7),
+            by_feature(4.5),
+            np.repeat(np.array([[[[1.5, 2e3], [2e3, 4e7]]]]), CLASSES, axis=0),
+        ),
+        VECTORS,
+        SharedVectorStats.of,
+        lambda b, c, f: lambda x: np.nan_to_num(b[c].predictive()[f].logpdf(x)),
         whole=True,
     ),
 ]

@@ -3,7 +3,8 @@
 from bayesnb.families.bernoulli import Bernoulli, Beta
 from bayesnb.families.categorical import Categorical, Codes
 from bayesnb.families.dirichlet import Dirichlet
-from bayesnb.families.gaussian import Gaussian, NormalInverseGamma
+from bayesnb.families.gaussian import Gaussian
+from bayesnb.families.inverse_gamma import NormalInverseGamma
 from bayesnb.families.known import KnownDie
 from bayesnb.families.multinomial import Multinomial
 from bayesnb.families.multivariate import MultivariateGaussian

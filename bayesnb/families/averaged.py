@@ -49,6 +49,7 @@ class Averaged(Belief):
     log_odds: Array
 
     apart = False
+    weighs = True
 
     @property
     def whole(self) -> bool:  # type: ignore[override]

@@ -157,6 +157,8 @@ class Belief(Record, ABC):
 
     whole: ClassVar[bool] = False  # a cell is a whole row of the block
     apart: ClassVar[bool] = True  # what one class is believed to be says nothing about another
+    paired: ClassVar[bool] = False  # if not, powers of two classes' densities have a moment: see `sharing`
+    weighs: ClassVar[bool] = False  # several hypotheses, by their evidence
 
     @abstractmethod
     def update(self, stats: Any) -> Self:
@@ -187,7 +189,11 @@ class Belief(Record, ABC):
 
     def draws(self, rng: Rng, size: int) -> Drawn:
         """So many draws of the theta of all classes, one draw's classes after another's."""
-        return Drawn(self[np.tile(np.arange(len(self)), size)].sample(rng))
+        return Drawn(self.repeated(size).sample(rng))
+
+    def repeated(self, times: int) -> Self:
+        """As many such models side by side, the classes of one after those of another."""
+        return self[np.tile(np.arange(len(self)), times)]
 
     def linear_variance(self, against: int | None = None) -> Linear:
         """The variances of what `linear` says of a theta that is drawn, or of its differences from one class."""

@@ -116,7 +116,7 @@ class Sampled(Drawn):
 
     def _answer_by(self, estimator: Judged, ensemble: Ensemble, chains: int, seed: int) -> Self:
         """Take an ensemble that was sampled, chain after chain, and the fitted estimator that read its table."""
-        if not estimator.model_.prior.apart:
+        if estimator.model_.prior.weighs:
             raise ValueError("average_features: classes share parameters, which cannot be sampled. Leave it None.")
         self.estimator_, self.ensemble_, self.seed_ = estimator, ensemble, seed
         self.chains_, self.draws_ = chains, ensemble.size // chains

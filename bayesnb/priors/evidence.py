@@ -15,7 +15,7 @@ import numpy as np
 
 from bayesnb.families.base import Stats
 from bayesnb.families.family import Family
-from bayesnb.families.gaussian import NormalInverseGamma
+from bayesnb.families.inverse_gamma import NormalInverseGamma
 from bayesnb.families.poisson import Gamma
 from bayesnb.priors import normal, rates
 from bayesnb.priors.ascent import EDGE, LEAST, MOST, positive

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bayesnb.families.gaussian import NormalInverseGamma, weak_prior
+from bayesnb.families.gaussian import weak_prior
+from bayesnb.families.inverse_gamma import NormalInverseGamma
 from bayesnb.families.normal import GaussianStats
 from bayesnb.priors.ascent import LEAST, MOST, highest
 from bayesnb.special import psi_rise

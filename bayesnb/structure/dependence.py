@@ -26,7 +26,7 @@ from bayesnb.families.base import Array, Belief, Cells
 from bayesnb.families.bernoulli import Beta
 from bayesnb.families.categorical import Dice
 from bayesnb.families.dirichlet import as_level
-from bayesnb.families.gaussian import NormalInverseGamma
+from bayesnb.families.inverse_gamma import NormalInverseGamma
 from bayesnb.families.weight import one_hot
 from bayesnb.special import log_gamma_ratio
 from bayesnb.structure.correlation import correlations
