@@ -347,13 +347,14 @@ def test_pymc_agrees_with_the_update_and_the_evidence(case: Case) -> None:
         with pm.Model() as model:
             theta = belief.variables(pm, lambda symbol, feature=None: {"name": f"{symbol}_{feature}", "dims": None})
             pm.Potential("x", theta.log_likelihood(data, pm.math).sum())
+        free = {variable.name for variable in model.free_RVs}
         models.append(remove_value_transforms(model).compile_logp(jacobian=False, mode="FAST_COMPILE"))
     evidence = case.prior.log_evidence(seen).sum()
     rng = np.random.default_rng(2)
     for _ in range(20):
         drawn = case.posterior.sample(rng)
         point = {f"{symbol}_{feature}": array for (symbol, feature), array in drawn.parts().items()}
-        for name in {variable.name for variable in models[0].free_RVs} - set(point):
+        for name in free - set(point):
             point[name] = point.pop(name.removesuffix("_shared"))[0]  # the classes have it in common
         assert models[0](point) - models[1](point) == pytest.approx(evidence, rel=1e-10)
 

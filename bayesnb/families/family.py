@@ -33,6 +33,7 @@ class Family(ABC):
     unseen: str = "ignore"  # what a level does that training never saw
     threshold: float | None = None  # a one is above it
     fractional: bool = False  # numbers that are no counts are taken too
+    shared: bool = False  # classes have parameters in common
 
     @property
     def positive_only(self) -> bool:

@@ -86,10 +86,10 @@ class NormalInverseGamma(Belief):
             self.location + share * gap,
             self.count + stats.count,
             self.shape + stats.count / 2,
-            self.scale + self._surprise(stats),
+            self.scale + self.surprise(stats),
         )
 
-    def _surprise(self, stats: GaussianStats, xp: Any = special) -> Array:
+    def surprise(self, stats: GaussianStats, xp: Any = special) -> Any:
         """What the data add to the scale: half their spread about themselves and about the location."""
         share = xp.ratio(stats.count, self.count + stats.count)
         return (stats.ssd + self.count * share * (stats.mean - self.location) ** 2) / 2
@@ -98,10 +98,9 @@ class NormalInverseGamma(Belief):
         return student.shaken(self, stats, slip)
 
     def log_evidence(self, stats: GaussianStats, xp: Any = special) -> Array:
-        """Ratios of normalizers, written so that a row keeps its digits after 1e12 others."""
-        half, surprise = stats.count / 2, self._surprise(stats, xp)
-        shape = xp.log_gamma_ratio(self.shape, half) - self.shape * xp.log1p(surprise / self.scale)
-        return shape - half * (LOG_2PI + xp.log(self.scale + surprise)) - xp.log1p(stats.count / self.count) / 2
+        """Of every class by itself."""
+        said = stats.count / 2, self.surprise(stats, xp), xp.log1p(stats.count / self.count)
+        return of_variance(self.shape, self.scale, said, xp)
 
     def log_moment(self, x: Array, s: Any) -> Array:
         """A noncentral chi-squared integral over the mean, then a Gamma integral over the precision."""
@@ -245,6 +244,16 @@ class NormalInverseGamma(Belief):
     def variables(self, pm: Any, say: Say) -> GaussianDensity:
         variance = pm.InverseGamma(**say("sigma2"), alpha=self.shape, beta=self.scale)
         return GaussianDensity(pm.Normal(**say("mu"), mu=self.location, tau=self.count / variance), variance)
+
+
+def of_variance(shape: Any, scale: Any, said: tuple[Any, Any, Any], xp: Any = special) -> Any:
+    """The log evidence of rows that say of one variance half their number, what they add to the scale, and log(k_n/k).
+
+    Ratios of normalizers, written so that a row keeps its digits after 1e12 others.
+    """
+    half, surprise, widened = said
+    gain = xp.log_gamma_ratio(shape, half) - shape * xp.log1p(surprise / scale)
+    return gain - half * (LOG_2PI + xp.log(scale + surprise)) - widened / 2
 
 
 def _apart(z: Array) -> Array:

@@ -20,7 +20,7 @@ import numpy as np
 from bayesnb import special
 from bayesnb.families import student
 from bayesnb.families.base import Array, Parts, Rng, Say
-from bayesnb.families.inverse_gamma import NormalInverseGamma
+from bayesnb.families.inverse_gamma import NormalInverseGamma, of_variance
 from bayesnb.families.leaving import Leaving
 from bayesnb.families.normal import LOG_2PI, GaussianDensity, GaussianStats
 from bayesnb.families.record import Linear, lead
@@ -72,16 +72,14 @@ class SharedNormalInverseGamma(Sharing, NormalInverseGamma):
             self.location + share * gap,
             self.count + stats.count,
             self.shape + self.each(self.pooled(stats.count)) / 2,
-            self.scale + self.each(self.pooled(self._surprise(stats))),
+            self.scale + self.each(self.pooled(self.surprise(stats))),
             self.models,
         )
 
     def log_evidence(self, stats: GaussianStats, xp: Any = special) -> Array:
         """Of all classes together, `(1, f)`: what they say of the variance is seen once."""
-        half, surprise = self.pooled(stats.count / 2), self.pooled(self._surprise(stats, xp))
-        shape, scale = self.once(self.shape), self.once(self.scale)
-        gain = xp.log_gamma_ratio(shape, half) - shape * xp.log1p(surprise / scale)
-        return gain - half * (LOG_2PI + xp.log(scale + surprise)) - self.pooled(xp.log1p(stats.count / self.count)) / 2
+        every = stats.count / 2, self.surprise(stats, xp), xp.log1p(stats.count / self.count)
+        return of_variance(self.once(self.shape), self.once(self.scale), tuple(map(self.pooled, every)), xp)
 
     def left_by(self, c: int, leaving: Leaving) -> Array:
         return student.left_by(self, c, leaving)
@@ -158,5 +156,5 @@ class SharedNormalInverseGamma(Sharing, NormalInverseGamma):
         said = say("sigma2")
         dims = said["dims"] and said["dims"][1:]
         common = pm.InverseGamma(f"{said['name']}_shared", alpha=self.shape[0], beta=self.scale[0], dims=dims)
-        variance = pm.Deterministic(**said, var=common * np.ones((len(self), 1)))
+        variance = pm.Deterministic(**said, var=common * pm.math.ones_like(self.count))
         return GaussianDensity(pm.Normal(**say("mu"), mu=self.location, tau=self.count / variance), variance)
