@@ -60,9 +60,6 @@ class Sharing(Belief):
             return self.alone(*(getattr(self, name)[index] for name in self.alone.__match_args__))
         return self.map(lambda array: array[index])
 
-    def margins(self) -> Belief:
-        return self.alone(*(getattr(self, name) for name in self.alone.__match_args__))
-
     def repeated(self, times: int) -> Self:
         every = np.tile(np.arange(len(self)), times)
         names = self.alone.__match_args__
