@@ -22,7 +22,7 @@ from bayesnb.views import Flags, column
 
 FINE, COARSE = 121, 61  # points of an axis
 DRAWS, FEWEST, USUAL = 4000, 200, 400
-SCORES = 60_000_000  # draws times points times classes
+SCORES = 40_000_000  # draws times points times classes
 ROOM, REACH = 0.06, 0.01  # of an axis beyond the rows, and of rows to come that may lie beyond it
 FAR = 30.0  # log-odds
 Place = tuple[int, int]  # a block, and a column there
