@@ -80,7 +80,7 @@ class Doubter(Learnt):
         observers = self.schema_.observers if observed else None
         if method == "draws":
             law = drawn_intervals(scores, observers, prob, int(draws), rng)
-        elif not scores.belief.apart:
+        elif not scores.belief.closed:
             self._refuse_shared(method)
             say_drawn(len(scores), SHARED)
             law = drawn_intervals(scores, observers, prob, SHARED, 0)
@@ -120,7 +120,7 @@ class Doubter(Learnt):
         """
         observed = is_observed(rows)
         table, scores = self._scores(X)
-        if scores.belief.apart:
+        if scores.belief.closed:
             found = entropies(scores, observed, self.n_jobs)
         else:
             say_drawn(len(scores), SHARED)

@@ -98,6 +98,11 @@ def tune(
     trials = trials_of(trial, "tune")
     if not any(family.dial for family in trials.families):
         raise ValueError("no column has a prior that can be tuned: the families are " + _shown(trials.families) + ".")
+    if per == "class" and any(family.shared for family in trials.families):
+        raise ValueError(
+            "per='class' under shared=True: the variance of a column is that of all classes, and so is its prior. "
+            "Use per='model' or 'feature'."
+        )
     if criterion == "evidence":
         families, ends = most_probable(trials.families, trial.model.stats.blocks, trials.widths, per)
     else:

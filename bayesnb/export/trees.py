@@ -15,7 +15,7 @@ from bayesnb.export.draws import SAID, Plan, Sheet, Subject, labelled, parameter
 from bayesnb.export.names import Variables, coordinate
 from bayesnb.families.base import Array
 from bayesnb.families.dirichlet import throw
-from bayesnb.uncertainty.draws import Theta, draw_theta, refuse_large, repeated
+from bayesnb.uncertainty.draws import Theta, draw_theta, refuse_large
 
 DRAWN = {
     "posterior": (),
@@ -112,8 +112,8 @@ class Filling:
 
     def _log_prior(self, theta: Theta) -> Variables:
         """log p(theta) by the same names; one number for each die."""
-        prior, (draws, classes) = self.subject.model.prior, theta.shape
-        every = (belief[repeated(classes, draws)] for belief in prior.blocks)
+        prior, (draws, _) = self.subject.model.prior, theta.shape
+        every = (belief.repeated(draws) for belief in prior.blocks)
         parts = [belief.log_density(density) for belief, density in zip(every, theta.blocks, strict=True)]
         found = unfolded(theta, self.subject.layout.arrange(parts))
         if not self.subject.certain:
@@ -194,7 +194,7 @@ def _without(subject: Subject, improper: str | None) -> dict[tuple[str, ...], st
     """The groups that this model has not, and why."""
     if improper is not None:
         return {("prior", "log_prior"): f"{improper}; give a proper prior"}
-    if not subject.model.prior.apart:
+    if subject.model.prior.weighs:
         return {("log_prior",): "under average_features classes may share a parameter, which then has no density"}
     return {}
 

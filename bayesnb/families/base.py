@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import reduce
 from operator import add
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from bayesnb import special
 from bayesnb.families.forgetting import Forgetting
 from bayesnb.families.leaving import Leaving
 from bayesnb.families.leaving import defined as left_out_defined
-from bayesnb.families.record import Array, Contributions, Linear, Parts, Record
+from bayesnb.families.record import Array, Contributions, Drawn, Linear, Parts, Record
 from bayesnb.families.scores import by_rows, summed
 from bayesnb.families.weight import Weight, hard
 
@@ -140,13 +140,6 @@ class Density(Record, ABC):
         return power * self.log_density(x[:, None])
 
 
-class Drawn(NamedTuple):
-    """Draws of theta, s * c classes in a row, and which features depend on the class at all, `(s, f)`; None if all."""
-
-    theta: Density
-    included: Array | None = None
-
-
 class Belief(Record, ABC):
     """p(theta), prior or posterior.
 
@@ -157,6 +150,8 @@ class Belief(Record, ABC):
 
     whole: ClassVar[bool] = False  # a cell is a whole row of the block
     apart: ClassVar[bool] = True  # what one class is believed to be says nothing about another
+    paired: ClassVar[bool] = False  # if not, powers of two classes' densities have a moment: see `sharing`
+    weighs: ClassVar[bool] = False  # several hypotheses, by their evidence
 
     @abstractmethod
     def update(self, stats: Any) -> Self:
@@ -191,7 +186,11 @@ class Belief(Record, ABC):
 
     def draws(self, rng: Rng, size: int) -> Drawn:
         """So many draws of the theta of all classes, one draw's classes after another's."""
-        return Drawn(self[np.tile(np.arange(len(self)), size)].sample(rng))
+        return Drawn(self.repeated(size).sample(rng))
+
+    def repeated(self, times: int) -> Self:
+        """As many such models side by side, the classes of one after those of another."""
+        return self[np.tile(np.arange(len(self)), times)]
 
     def linear_variance(self, against: int | None = None) -> Linear:
         """The variances of what `linear` says of a theta that is drawn, or of its differences from one class."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from bayesnb.families.base import Array, Cells, Stats
-from bayesnb.families.categorical import declared_levels
+from bayesnb.families.categorical import Categorical, declared_levels
 from bayesnb.families.dirichlet import Dirichlet
 from bayesnb.families.family import Family, Seen, proportions
 from bayesnb.families.joint_die import JointDie
@@ -74,6 +74,10 @@ class JointTable(Family):
                 f"{self._concentration.shape}. Its sides are all combinations of levels, which are alike before the "
                 "data: an array over levels says nothing of them."
             )
+
+    @property
+    def columnwise(self) -> Categorical:
+        return Categorical(unseen=self.unseen)
 
     @property
     def _concentration(self) -> Array:

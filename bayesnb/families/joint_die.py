@@ -19,6 +19,7 @@ from bayesnb import special
 from bayesnb.families.base import ORDER, Array, Cells, Drawn, Parts, Rng, Say
 from bayesnb.families.combined import Codes, Combined
 from bayesnb.families.dirichlet import Die, as_level, pick, throw_log_moment
+from bayesnb.families.joint_margins import Margins
 from bayesnb.families.joint_rows import unseen
 from bayesnb.families.joint_seen import JointDensity, JointStats, flat
 from bayesnb.families.leaving import Leaving, Pile, reader_of
@@ -28,7 +29,7 @@ from bayesnb.special import draw_log_gamma, less, log_gamma_ratio, times
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class JointDie(Combined, Die):
+class JointDie(Margins, Die):
     """A Dirichlet belief about every class's die; a cell is a row of codes, `(..., f)`.
 
     The concentration is `(c, 1, n + 1)`, the last entry that of each combination which was not seen.

@@ -60,7 +60,7 @@ def scales_of(model: Any, classes: Sequence[Any] | None = None, most: int = 12) 
     if not hasattr(model, "model_"):
         raise ValueError(f"{type(model).__name__} is not fitted yet: call fit first.")
     belief, labels = model.model_.posterior, model.classes_.tolist()
-    if not belief.apart:
+    if belief.weighs:
         raise ValueError(
             "a nomogram has a scale for what each class says of a feature, and under average_features that may be "
             "nothing. Fit with average_features=None, or draw rows: plot_waterfall(model.explain(X))."

@@ -107,7 +107,7 @@ def _with_entries(data: Data) -> list[Belief]:
 
 def _check(estimator: Classifier, options: Options) -> None:
     options.check(estimator.schema_.blocks)
-    if not estimator.model_.prior.apart:
+    if estimator.model_.prior.weighs:
         raise ValueError("average_features has no PyMC model. Give an estimator with average_features=None.")
     if not estimator.class_prior_.strictly_proper:
         raise ValueError("class_prior: a concentration of 0 is improper, and PyMC needs a distribution. Give another.")
