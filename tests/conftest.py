@@ -23,8 +23,8 @@ from bayesnb.families.joint_die import JointDie
 from bayesnb.families.joint_seen import JointStats
 from bayesnb.families.multinomial import DirichletMultinomial, MultinomialStats
 from bayesnb.families.poisson import PoissonStats
-from bayesnb.families.vectors import VectorStats
 from bayesnb.families.shared import SharedGaussianStats, SharedNormalInverseGamma
+from bayesnb.families.vectors import VectorStats
 from bayesnb.families.weight import one_hot
 
 Array = np.ndarray

@@ -37,11 +37,6 @@ class Family(ABC):
     shared: bool = False  # classes have parameters in common
 
     @property
-    def combined(self) -> bool:
-        """Whether a cell is a combination of its columns' levels."""
-        return self.whole and self.cells == "level"
-
-    @property
     def columnwise(self) -> "Family":
         """The family of one of its columns by itself, whose beliefs are the `margins` of this one's."""
         return self
