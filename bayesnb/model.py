@@ -164,9 +164,24 @@ class Product(Joint):
         """Whether no class shares anything unknown with another."""
         return all(block.apart for block in self.blocks)
 
+    @property
+    def weighs(self) -> bool:
+        """Whether it is a mixture of hypotheses, weighed by their evidence."""
+        return any(block.weighs for block in self.blocks)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the law of p(y | x, theta) has a closed form: of classes that are apart, or of any two."""
+        return self.apart or (self.live.sum() <= 2 and all(block.apart or block.paired for block in self.blocks))
+
     def update(self, stats: ProductStats) -> Self:
         pairs = zip(self.blocks, stats.blocks, strict=True)
         return type(self)(self.classes.update(stats.classes), tuple(belief.update(seen) for belief, seen in pairs))
+
+    def beside(self, other: Self) -> Self:
+        """The same, with entries of its own for all that another has."""
+        pairs = zip(self.blocks, other.blocks, strict=True)
+        return type(self)(self.classes, tuple(belief.beside(its) for belief, its in pairs))
 
     def log_evidence(self, stats: ProductStats) -> tuple[float, tuple[Array, ...]]:
         """Of the labels, and of every feature given them, `(f,)` for each block."""

@@ -13,21 +13,22 @@ REPLICATES, DRAWS, ROWS, BINS = 4000, 79, 12, 20
 def least_p_value(case: Case, seed: int, times: float) -> float:
     """Of the ranks of every coordinate of theta among draws of a posterior that counts each row so many times.
 
-    Every replicate is a class of one model: its own theta, its own rows, a tenth of the cells missing.
+    Every replicate is a class of one model, or two: its own theta, its own rows, a tenth of the cells missing.
     """
     rng = np.random.default_rng(seed)
-    prior = case.prior[np.zeros(REPLICATES, int)]
+    classes = 1 if case.prior.apart else 2  # which have parameters in common
+    prior = case.prior[:classes].repeated(REPLICATES)
     theta = prior.sample(rng)
     rows = [theta.sample(rng, 5)[:, 0] if case.whole else theta.sample(rng) for _ in range(ROWS)]  # type: ignore[call-arg]
     x = np.concatenate(rows).astype(float)
     if not case.whole:
         x[rng.random(x.shape) < 0.1] = np.nan
-    seen = case.of(x, one_hot(np.tile(np.arange(REPLICATES), ROWS), REPLICATES))
+    seen = case.of(x, one_hot(np.tile(np.arange(len(prior)), ROWS), len(prior)))
     drawn = prior.update(times * seen).sample(rng, DRAWS)
     least = 1.0
     for name in set(names(theta)) - set(theta.layout):
-        rank = (getattr(drawn, name) < getattr(theta, name)).sum(axis=0).reshape(REPLICATES, -1)
-        for own in rank.T:
+        rank = (getattr(drawn, name) < getattr(theta, name)).sum(axis=0).reshape(len(prior), -1)
+        for own in rank[::classes].T:
             count = np.bincount(own * BINS // (DRAWS + 1), minlength=BINS)
             least = min(least, chisquare(count).pvalue)
     return least

@@ -180,7 +180,7 @@ class Learner(Answering):
             model = shard.schema.start(die, shard.stats, shard.whole)
         else:
             model = continued(self.model_, before, shard, die)
-        if not (model.whole or model.prior.apart):
+        if model.prior.weighs and not model.whole:
             raise ValueError(
                 "average_features weighs hypotheses by their evidence, which needs whole numbers: a weight says how "
                 "many rows a row is, and counts are counts. Give such, or average_features=None."

@@ -15,7 +15,7 @@ from bayesnb.export.draws import SAID, Plan, Sheet, Subject, labelled, parameter
 from bayesnb.export.names import Variables, coordinate
 from bayesnb.families.base import Array
 from bayesnb.families.dirichlet import throw
-from bayesnb.uncertainty.draws import Theta, draw_theta, refuse_large, repeated
+from bayesnb.uncertainty.draws import Theta, draw_theta, refuse_large
 
 DRAWN = {
     "posterior": (),
@@ -75,20 +75,25 @@ class Filling:
 
     def fill(self, chosen: Sequence[str]) -> None:
         rng, model = np.random.default_rng(self.plan.rng), self.subject.model
-        posterior, prior = (draw_theta(product, self.plan.size, rng) for product in (model.posterior, model.prior))
-        throws = np.random.default_rng(rng.integers(1 << 63))
+        products = model.posterior, model.prior.beside(model.posterior)
+        posterior, prior = (draw_theta(product, self.plan.size, rng) for product in products)
+        throws, further = np.random.default_rng(rng.integers(1 << 63)), rng.spawn(1)[0]
         if set(chosen) & (DRAWN.keys() - {"prior"}):
             for some, theta in posterior:
-                self._add(some, theta, chosen, throws)
+                self._add(some, theta, chosen)
+                if self.sheet is not None and set(chosen) & {"log_likelihood", "posterior_predictive", "predictions"}:
+                    self._of_rows(some, theta.opened(model.posterior, self.sheet.cells, further), chosen, throws)
         if "prior" in chosen:
             for some, theta in prior:
                 self._put("prior", some, self._parameters(theta))
 
-    def _add(self, some: slice, theta: Theta, chosen: Sequence[str], rng: np.random.Generator) -> None:
+    def _add(self, some: slice, theta: Theta, chosen: Sequence[str]) -> None:
         if "posterior" in chosen:
             self._put("posterior", some, self._parameters(theta))
         if "log_prior" in chosen:
             self._put("log_prior", some, self._log_prior(theta))
+
+    def _of_rows(self, some: slice, theta: Theta, chosen: Sequence[str], rng: np.random.Generator) -> None:
         if "log_likelihood" in chosen:
             self._put("log_likelihood", some, {"y": (("obs_id",), self._log_likelihood(theta))})
         for group in ("posterior_predictive", "predictions"):
@@ -107,8 +112,8 @@ class Filling:
 
     def _log_prior(self, theta: Theta) -> Variables:
         """log p(theta) by the same names; one number for each die."""
-        prior, (draws, classes) = self.subject.model.prior, theta.shape
-        every = (belief[repeated(classes, draws)] for belief in prior.blocks)
+        prior, (draws, _) = self.subject.model.prior, theta.shape
+        every = (belief.repeated(draws) for belief in prior.blocks)
         parts = [belief.log_density(density) for belief, density in zip(every, theta.blocks, strict=True)]
         found = unfolded(theta, self.subject.layout.arrange(parts))
         if not self.subject.certain:
@@ -189,7 +194,7 @@ def _without(subject: Subject, improper: str | None) -> dict[tuple[str, ...], st
     """The groups that this model has not, and why."""
     if improper is not None:
         return {("prior", "log_prior"): f"{improper}; give a proper prior"}
-    if not subject.model.prior.apart:
+    if subject.model.prior.weighs:
         return {("log_prior",): "under average_features classes may share a parameter, which then has no density"}
     return {}
 

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import reduce
 from operator import add
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -21,7 +21,8 @@ from bayesnb import special
 from bayesnb.families.forgetting import Forgetting
 from bayesnb.families.leaving import Leaving
 from bayesnb.families.leaving import defined as left_out_defined
-from bayesnb.families.record import Array, Contributions, Linear, Parts, Record
+from bayesnb.families.linear import InCells
+from bayesnb.families.record import Array, Contributions, Drawn, Linear, Parts, Record
 from bayesnb.families.scores import by_rows, summed
 from bayesnb.families.weight import Weight, hard
 
@@ -72,7 +73,7 @@ class Stats(Forgetting):
         """The density under which these data are most likely."""
 
 
-class Density(Record, ABC):
+class Density(InCells, Record, ABC):
     """p(x | theta) for a known theta. Where theta is one number a feature, `numpy.asarray` gives it."""
 
     theta: ClassVar[str] = ""  # the field that is theta, if one is
@@ -127,10 +128,6 @@ class Density(Record, ABC):
         """What `score` means."""
         return power * summed(lambda own: own.log_density(x), self, len(x))
 
-    def linear(self) -> Linear | None:
-        """The log-density as a linear function of the cells, class by class; None where it is not linear in them."""
-        return None
-
     def words(self, x: Cells) -> Array | None:
         """The columns that are explained one by one though the block is one feature; None: features are."""
         return None
@@ -138,13 +135,6 @@ class Density(Record, ABC):
     def contributed(self, x: Array, power: float, words: Array | None = None) -> Array:
         """What each cell, or each word's, adds to the scores of the classes, `(r, c, f)`."""
         return power * self.log_density(x[:, None])
-
-
-class Drawn(NamedTuple):
-    """Draws of theta, s * c classes in a row, and which features depend on the class at all, `(s, f)`; None if all."""
-
-    theta: Density
-    included: Array | None = None
 
 
 class Belief(Record, ABC):
@@ -157,6 +147,8 @@ class Belief(Record, ABC):
 
     whole: ClassVar[bool] = False  # a cell is a whole row of the block
     apart: ClassVar[bool] = True  # what one class is believed to be says nothing about another
+    paired: ClassVar[bool] = False  # if not, powers of two classes' densities have a moment: see `sharing`
+    weighs: ClassVar[bool] = False  # several hypotheses, by their evidence
 
     @abstractmethod
     def update(self, stats: Any) -> Self:
@@ -185,9 +177,17 @@ class Belief(Record, ABC):
     def sample(self, rng: Rng, size: Any = None) -> Density:
         """Draws of theta, `size` in front of the belief's own axes. Sample the draw, and you have data."""
 
+    def opened(self, drawn: Drawn, x: Cells, rng: Rng) -> Density:
+        """The theta that was drawn, with entries of their own for all that rows hold; see the joint table's."""
+        return drawn.theta
+
     def draws(self, rng: Rng, size: int) -> Drawn:
         """So many draws of the theta of all classes, one draw's classes after another's."""
-        return Drawn(self[np.tile(np.arange(len(self)), size)].sample(rng))
+        return Drawn(self.repeated(size).sample(rng))
+
+    def repeated(self, times: int) -> Self:
+        """As many such models side by side, the classes of one after those of another."""
+        return self[np.tile(np.arange(len(self)), times)]
 
     def linear_variance(self, against: int | None = None) -> Linear:
         """The variances of what `linear` says of a theta that is drawn, or of its differences from one class."""
@@ -264,13 +264,18 @@ class Belief(Record, ABC):
         """`score` of x, out and n_jobs when every value is worth so much to each class, `(v, c, f)`."""
         raise AssertionError("asked of families that have every value")
 
+    def broadcast(self, x: Cells) -> Array:
+        """Rows with an axis for the classes, `(r, f) -> (r, 1, f)`; a cell that is a whole row is `(r, 1, 1, f)`."""
+        cells = np.asarray(x[:])
+        return cells[:, None, None] if self.whole else cells[:, None]
+
     def score_cumulants(self, x: Cells, tilt: float = 0.0) -> Array:
         """The first four cumulants summed over features, `(r, f) -> (4, r, c)`."""
-        return self.cumulants(np.asarray(x[:])[:, None], ORDER, tilt).sum(axis=-1)
+        return self.cumulants(self.broadcast(x), ORDER, tilt).sum(axis=-1)
 
     def score_transform(self, x: Cells, s: Array) -> Array:
         """log_moment(x, s) summed over features, `(r, f), (n,) -> (r, c, n)`; s on the real axis or above it."""
-        cells = np.asarray(x[:])[:, None]
+        cells = self.broadcast(x)
         return np.stack([self.log_moment(cells, each).sum(axis=-1) for each in np.asarray(s, complex)], axis=-1)
 
     def words(self, x: Cells) -> Array | None:
@@ -279,7 +284,7 @@ class Belief(Record, ABC):
 
     def contributions(self, x: Array, power: float, words: Array | None = None) -> Contributions:
         """What each cell, or each word's, adds to the scores of the classes; nothing, where it is missing."""
-        cells = x[:, None]
+        cells = self.broadcast(x)
         mean, variance = self.cumulants(cells, 2)
         gain = self.log_predictive(cells) if power == 1 else self.log_moment(cells, power)
         return Contributions(power * mean, power**2 * variance, gain, power**2 * variance.sum(axis=-1))

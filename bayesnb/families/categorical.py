@@ -31,6 +31,7 @@ from bayesnb.families.dirichlet import (
 )
 from bayesnb.families.family import Family, Seen, checked_unseen, declared_levels, proportions
 from bayesnb.families.leaving import Leaving, Pile
+from bayesnb.families.linear import LevelDoubt, LevelWeights
 from bayesnb.families.record import silent
 from bayesnb.families.simplex import simplex
 from bayesnb.families.sums import Entries, nodes
@@ -95,7 +96,7 @@ class CategoricalStats(Row, LevelStats):
 
 
 @dataclass(frozen=True, eq=False)
-class CategoricalDensity(Row, DieDensity):
+class CategoricalDensity(LevelWeights, Row, DieDensity):
     probability: Array
     sizes: tuple[int, ...]
 
@@ -116,7 +117,7 @@ class CategoricalDensity(Row, DieDensity):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Dice(Row, Die):
+class Dice(LevelDoubt, Row, Die):
     """A Dirichlet belief about the die of every class and column; a cell is the code of a level."""
 
     concentration: Array

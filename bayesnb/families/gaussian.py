@@ -1,277 +1,55 @@
-"""Real-valued features: a Gaussian whose mean and variance are both unknown.
+"""Real-valued features: a Gaussian for each class, with a variance of its own or one that all classes have.
 
-    variance ~ InverseGamma(shape, scale)      mean | variance ~ Normal(location, variance / count)
+    variance_c ~ InverseGamma(shape, scale)      mean_c | variance_c ~ Normal(location, variance_c / count)
 
-`count` is how many rows the belief about the mean is worth. Equations: Murphy (2007), Conjugate Bayesian
-analysis of the Gaussian distribution, section 3; the predictive is Student's t.
+With `shared=True` all classes have one variance, and what tells them apart is linear in the cells.
 """
 
 from dataclasses import dataclass, replace
-from functools import cached_property
-from math import factorial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.special import gammaln, polygamma, psi
 
-from bayesnb import kernels, special
-from bayesnb.families import student
-from bayesnb.families.base import ORDER, Array, Belief, Cells, Parts, Rng, Say, Stats
+from bayesnb.families.base import Stats
 from bayesnb.families.family import Family, shaped
-from bayesnb.families.leaving import Leaving
-from bayesnb.families.normal import LOG_2PI, GaussianDensity, GaussianStats, Moments, Slip
-from bayesnb.families.record import checked, lead, silent
-from bayesnb.families.scores import by_rows, mended
-from bayesnb.special import accurate_log1p, log, log1p_square, log_gamma_ratio, ratio
-from bayesnb.views import EVERY, numbers
-
-LOG_PI = float(np.log(np.pi))
-
-
-class _Parameter(np.ndarray):
-    """`belief.mean` is a parameter of the belief, and `belief.mean()` what every belief has: its expectation."""
-
-    expectation: Moments
-
-    def __call__(self) -> Moments:
-        return self.expectation
-
-    def __repr__(self) -> str:
-        return repr(np.asarray(self))
-
-    def __array_wrap__(self, array: Array, context: Any = None, return_scalar: bool = False) -> Any:
-        return np.asarray(array)[()]  # what is computed from it is a plain array
-
-
-@dataclass(frozen=True, eq=False, init=False, repr=False)
-class NormalInverseGamma(Belief):
-    """variance ~ InverseGamma(shape, scale), mean | variance ~ Normal(mean, variance / count).
-
-    >>> belief = NormalInverseGamma(mean=0.0, count=1.0, shape=3.0, scale=4.0)
-    >>> belief.mean()
-    Moments(mean=array(0.), variance=array(2.))
-    """
-
-    location: Array  # `mean` to the user
-    count: Array
-    shape: Array
-    scale: Array
-
-    renamed: ClassVar[dict[str, str]] = {"location": "mean"}
-    symbols: ClassVar[dict[str, str]] = {
-        "location": "mu_mean",
-        "count": "mu_count",
-        "shape": "sigma2_shape",
-        "scale": "sigma2_scale",
-    }
-
-    def __init__(self, mean: Any, count: Any, shape: Any, scale: Any) -> None:
-        said = {
-            "location": checked("NormalInverseGamma: mean", mean, -np.inf),
-            "count": checked("NormalInverseGamma: count", count),
-            "shape": checked("NormalInverseGamma: shape", shape, -0.5),  # -1/2 is the reference prior's
-            "scale": checked("NormalInverseGamma: scale", scale),
-        }
-        for name, value in said.items():
-            object.__setattr__(self, name, value)
-
-    @property
-    def mean(self) -> _Parameter:
-        """The location; called, `mean()`, the expected mean and variance (infinite for a shape of 1 or less)."""
-        parameter = self.location.view(_Parameter)
-        heavy = self.shape <= 1
-        variance = np.where(heavy, np.inf, self.scale / np.where(heavy, 1.0, self.shape - 1))
-        parameter.expectation = Moments(self.location, variance)
-        return parameter
-
-    def mode(self) -> Moments:
-        return Moments(self.location, self.scale / (self.shape + 1.5))
-
-    @property
-    def proper(self) -> Array:
-        return (self.count > 0) & (self.shape > 0) & (self.scale > 0)
-
-    def update(self, stats: GaussianStats) -> Self:
-        gap, share = stats.mean - self.location, ratio(stats.count, self.count + stats.count)
-        return type(self)(
-            self.location + share * gap,
-            self.count + stats.count,
-            self.shape + stats.count / 2,
-            self.scale + self._surprise(stats),
-        )
-
-    def _surprise(self, stats: GaussianStats, xp: Any = special) -> Array:
-        """What the data add to the scale: half their spread about themselves and about the location."""
-        share = xp.ratio(stats.count, self.count + stats.count)
-        return (stats.ssd + self.count * share * (stats.mean - self.location) ** 2) / 2
-
-    def shaken(self, stats: GaussianStats, slip: Slip) -> Array:
-        return student.shaken(self, stats, slip)
-
-    def log_evidence(self, stats: GaussianStats, xp: Any = special) -> Array:
-        """Ratios of normalizers, written so that a row keeps its digits after 1e12 others."""
-        half, surprise = stats.count / 2, self._surprise(stats, xp)
-        shape = xp.log_gamma_ratio(self.shape, half) - self.shape * xp.log1p(surprise / self.scale)
-        return shape - half * (LOG_2PI + xp.log(self.scale + surprise)) - xp.log1p(stats.count / self.count) / 2
-
-    def log_moment(self, x: Array, s: Any) -> Array:
-        """A noncentral chi-squared integral over the mean, then a Gamma integral over the precision."""
-        x, s = np.asarray(x, float), np.asarray(s)
-        with np.errstate(all="ignore"):
-            widen = 1 + s / self.count
-            reach = s / (widen * 2 * self.scale)
-            if np.iscomplexobj(s):
-                tail = accurate_log1p(reach * (x - self.location) ** 2)
-            elif np.all(reach >= 0):
-                tail = log1p_square(np.sqrt(reach) * (x - self.location))
-            else:
-                tail = np.log1p(reach * (x - self.location) ** 2)
-            value = log_gamma_ratio(self.shape, s / 2) - (s / 2) * (LOG_2PI + np.log(self.scale))
-            value = value - (self.shape + s / 2) * tail - accurate_log1p(s / self.count) / 2
-            exists = (widen.real > 0) & (1 + (reach * (x - self.location) ** 2).real > 0)
-            value = np.where(exists | (np.imag(s) != 0), value, np.inf)
-        return silent(np.isnan(x), value)
-
-    def log_predictive(self, x: Array) -> Array:
-        """Student's t with 2 `shape` degrees of freedom."""
-        width = np.sqrt(2 * self.scale * (1 + 1 / self.count))
-        height = log_gamma_ratio(self.shape, 0.5) - np.log(width) - LOG_PI / 2
-        with np.errstate(over="ignore"):
-            gap = x - self.location
-            z = gap / width
-        tail = np.where(np.isinf(z), 2 * (log(np.abs(gap)) - np.log(width)), log1p_square(z))
-        value = height - (self.shape + 0.5) * tail
-        return silent(np.isnan(x), value)
-
-    def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        if isinstance(power, np.ndarray) or power <= 0:
-            return super().score(x, power, out, n_jobs)
-        terms = self._terms if power == 1 else self._student(power)
-        return by_rows(lambda rows: self._score(numbers(x, rows), power, terms), x.shape, len(terms[0]), out, n_jobs)
-
-    def _score(self, x: Array, power: float, terms: tuple[Any, ...]) -> Array:
-        total = np.zeros((len(x), len(terms[0])))
-        finite = kernels.gaussian.student(x, *terms, total)
-        return mended(total, finite, lambda odd: self.defined_score(x[odd], power))
-
-    @cached_property
-    def _terms(self) -> tuple[Any, ...]:
-        return self._student(1.0)
-
-    def _student(self, s: float) -> tuple[Any, ...]:
-        """K(s) as height - exponent * log1p(width * (x - location)**2), and whether a class's exponents are alike."""
-        exponent = self.shape + s / 2
-        width = s / ((1 + s / self.count) * 2 * self.scale)
-        height = log_gamma_ratio(self.shape, s / 2) - (s / 2) * (LOG_2PI + np.log(self.scale))
-        height = height - np.log1p(s / self.count) / 2
-        return np.array(self.location), width, exponent, height, bool((exponent == exponent[:, :1]).all())
-
-    def own_left_out(self, stats: GaussianStats, leaving: Leaving) -> Array:
-        prior = self.map(np.zeros_like) if leaving.kind == "mle" else self
-        return student.left_out(prior.update(stats), leaving)
-
-    def cumulants(self, x: Array, order: int, tilt: float = 0.0) -> Array:
-        shape = self.shape + tilt / 2
-        rho = 1 / self.count + (x - self.location) ** 2 / (2 * self.scale)
-        log_part, rho = -np.log1p(tilt * rho) / 2, rho / (1 + tilt * rho)
-        terms = [log_part - shape * rho]
-        for n in range(2, order + 1):
-            terms.append((-1) ** n * (factorial(n - 1) * shape * rho - factorial(n - 2) * n / 2) * rho ** (n - 1))
-        both = zip(self._still_cumulants(order, tilt), terms, strict=True)
-        return silent(np.isnan(x), np.stack([still + moving for still, moving in both]))
-
-    def _still_cumulants(self, order: int, tilt: float) -> Array:
-        """What no cell changes of the cumulants."""
-        shape, r = self.shape + tilt / 2, 1 / self.count
-        log_part, r = np.log1p(tilt * r) - LOG_2PI - np.log(self.scale), r / (1 + tilt * r)
-        terms = [(psi(shape) + log_part) / 2 + (shape - 0.5) * r]
-        for n in range(2, order + 1):
-            spread = (factorial(n - 2) * n / 2 - factorial(n - 1) * (shape - 0.5) * r) * r ** (n - 1)
-            terms.append(polygamma(n - 1, shape) / 2**n + (-1) ** n * spread)
-        return np.stack(np.broadcast_arrays(*terms))
-
-    def score_cumulants(self, x: Cells, tilt: float = 0.0) -> Array:
-        cells, parameters = numbers(x, EVERY), (self.location, self._width, 1 / self.count, self.shape + tilt / 2)
-        total, still = np.empty((ORDER, len(cells), len(self))), self._still_cumulants(ORDER, tilt).sum(axis=-1)
-        if kernels.transforms.student_cumulants(cells, *map(np.ascontiguousarray, parameters), tilt, still, total):
-            total -= np.isnan(cells).astype(float) @ self.cumulants(self.location, ORDER, tilt).swapaxes(1, 2)
-        return total
-
-    def score_transform(self, x: Cells, s: Array) -> Array:
-        cells, s = numbers(x, EVERY), np.asarray(s, complex)
-        shared, place = self._shared_moments(s)
-        scale = s / 2 * (LOG_2PI + np.log(self.scale))[..., None]
-        often = np.stack([np.bincount(own, minlength=len(shared)) for own in place])
-        each = shared[place] - scale if np.isnan(cells).any() else np.empty((*place.shape, 0), complex)
-        out = np.repeat(_apart(often @ shared - scale.sum(axis=1))[None], len(cells), axis=0)
-        parameters = map(np.ascontiguousarray, (self.location, self._width, 1 / self.count, self.shape, s.real, s.imag))
-        kernels.transforms.student_transform(cells, *parameters, _apart(each), out)
-        exists = (s.imag != 0) | ((s.real / self.count[..., None] > -1) & (s.real > -2 * self.shape[..., None])).all(1)
-        return np.where(exists, out[..., 0, :] + 1j * out[..., 1, :], np.inf)
-
-    @property
-    def _width(self) -> Array:
-        return 1 / (2 * self.scale)
-
-    def _shared_moments(self, s: Array) -> tuple[Array, Array]:
-        """What no cell and no scale changes of K(s), `(k, n)` for distinct shapes and counts, and whose is whose."""
-        alike, place = np.unique(np.stack([self.shape, self.count]).reshape(2, -1), axis=1, return_inverse=True)
-        shape, count = alike[..., None]
-        with np.errstate(all="ignore"):
-            shared = log_gamma_ratio(shape, s / 2) + (shape + s / 2 - 0.5) * accurate_log1p(s / count)
-        return np.where(np.isfinite(shared), shared, 0.0), place.reshape(self.shape.shape)
-
-    def sample(self, rng: Rng, size: Any = None) -> GaussianDensity:
-        rng = np.random.default_rng(rng)
-        variance = self.scale / rng.standard_gamma(self.shape, lead(size) + self.shape.shape)
-        return GaussianDensity(rng.normal(self.location, np.sqrt(variance / self.count)), variance)
-
-    def log_density(self, theta: GaussianDensity) -> Parts:
-        """Of each mean given its variance, and of each variance."""
-        log_variance = np.log(theta.variance)
-        spread = self.count * (theta.mean - self.location) ** 2 / theta.variance
-        mean = (np.log(self.count) - LOG_2PI - log_variance - spread) / 2
-        variance = self.shape * np.log(self.scale) - gammaln(self.shape) - self.scale / theta.variance
-        return {("mu", None): mean, ("sigma2", None): variance - (self.shape + 1) * log_variance}
-
-    def interval(self, prob: float) -> tuple[Moments, Moments]:
-        from scipy.stats import invgamma, t
-
-        mean = t(2 * self.shape, self.location, np.sqrt(self.scale / (self.shape * self.count))).interval(prob)
-        variance = invgamma(self.shape, scale=self.scale).interval(prob)
-        return Moments(mean[0], variance[0]), Moments(mean[1], variance[1])
-
-    def predictive(self) -> Any:
-        from scipy.stats import t
-
-        return t(2 * self.shape, self.location, np.sqrt(self.scale * (1 + 1 / self.count) / self.shape))
-
-    def estimate(self, kind: str) -> GaussianDensity:
-        """Where no variance can be expected, for a shape of 1 or less, `"mean"` has that of the expected precision."""
-        if kind == "map":
-            return GaussianDensity(*self.mode())
-        variance = self.mean().variance
-        return GaussianDensity(self.location, np.where(np.isfinite(variance), variance, ratio(self.scale, self.shape)))
-
-    def variables(self, pm: Any, say: Say) -> GaussianDensity:
-        variance = pm.InverseGamma(**say("sigma2"), alpha=self.shape, beta=self.scale)
-        return GaussianDensity(pm.Normal(**say("mu"), mu=self.location, tau=self.count / variance), variance)
+from bayesnb.families.inverse_gamma import NormalInverseGamma
+from bayesnb.families.normal import GaussianStats
+from bayesnb.families.shared import SharedGaussianStats, SharedNormalInverseGamma
+from bayesnb.special import ratio
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Gaussian(Family):
     """Columns of real numbers. Without a prior, a weak one on the scale of the data: predictions then do not
-    change when a column is shifted or rescaled."""
+    change when a column is shifted or rescaled.
+
+    With `shared=True` a column has one variance for all classes, and a mean for each. A prior then says the same of
+    the variance, its `shape` and its `scale`, for every class.
+
+    >>> from bayesnb import NaiveBayes
+    >>> model = NaiveBayes(Gaussian(shared=True)).fit([[0.0], [1.0], [5.0], [6.0], [7.0]], list("aabbb"))
+    >>> model.posterior_[0].mean().variance.round(2).tolist()
+    [3.49, 3.49]
+    """
 
     prior: NormalInverseGamma | None = None
+    shared: bool = False
 
     cells: ClassVar[str] = "real"
     dial: ClassVar[str] = "normal"
-    stats: ClassVar[type[Stats]] = GaussianStats
+
+    @property
+    def columnwise(self) -> "Gaussian":
+        return replace(self, shared=False)
+
+    @property
+    def stats(self) -> type[Stats]:  # type: ignore[override]
+        return SharedGaussianStats if self.shared else GaussianStats
 
     def belief(self, stats: GaussianStats) -> NormalInverseGamma:
         prior = weak_prior(stats.pooled()) if self.prior is None else self.prior
-        return shaped("Gaussian", prior, stats.count.shape)
+        wide = shaped("Gaussian", prior, stats.count.shape)
+        return SharedNormalInverseGamma(wide.location, wide.count, wide.shape, wide.scale) if self.shared else wide
 
     def smoothed(self, stats: GaussianStats, smoothing: Any, kind: str, scale: float = 1.0) -> Self:
         own = weak_prior(stats.pooled()) if self.prior is None else self.prior
@@ -288,8 +66,3 @@ def weak_prior(pooled: GaussianStats) -> NormalInverseGamma:
     variance = ratio(pooled.ssd, pooled.count)
     constant = np.sqrt(variance) <= 2 * np.spacing(np.abs(pooled.mean))  # its classes' means differ by rounding at most
     return NormalInverseGamma(pooled.mean, 0.01, 1.0, np.where(constant, 1.0, variance))
-
-
-def _apart(z: Array) -> Array:
-    """Complex numbers as kernels read them, `(..., n) -> (..., 2, n)`."""
-    return np.stack([z.real, z.imag], axis=-2)

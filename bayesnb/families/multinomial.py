@@ -19,6 +19,7 @@ from bayesnb import kernels, special
 from bayesnb.families.base import ORDER, Array, Cells, Contributions, Parts, Rng, Say
 from bayesnb.families.dirichlet import Die
 from bayesnb.families.leaving import PREDICTIVE, Leaving, extra_of
+from bayesnb.families.linear import LevelDoubt
 from bayesnb.families.simplex import simplex
 from bayesnb.families.sums import Distinct, Entries, by_entry, nodes, row_of_entry
 from bayesnb.families.tables import Tables, by_tables
@@ -29,7 +30,7 @@ from bayesnb.views import entries, lanes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DirichletMultinomial(Thrown, Die):
+class DirichletMultinomial(LevelDoubt, Thrown, Die):
     """A Dirichlet belief about a die; a cell is how often each level came up, `(..., k)`.
 
     `ordered` says that it is known in which order they did.

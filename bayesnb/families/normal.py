@@ -9,7 +9,7 @@ import numpy as np
 from bayesnb import kernels
 from bayesnb.families.base import Array, Cells, Density, Rng, Stats
 from bayesnb.families.forgetting import SLACK, left_of, slack
-from bayesnb.families.record import silent
+from bayesnb.families.record import Linear, silent
 from bayesnb.families.scores import by_rows, mended
 from bayesnb.families.weight import Weight, by_class
 from bayesnb.special import ratio
@@ -129,6 +129,12 @@ class GaussianStats(Stats):
     def _size(self) -> Array:
         return np.abs(self.mean) + np.sqrt(np.maximum(ratio(self.ssd, self.count), 0.0))
 
+    def odd_columns(self) -> Array:
+        """Where no class has a usual variance, or a mean is none: too extreme, infinite, or only constant."""
+        spread = self.ssd.max(axis=0)
+        usual = (spread > 1e-280) & (spread < 1e280) & (np.abs(self.mean).max(axis=0) < 1e140)
+        return np.flatnonzero(~usual)
+
     def pooled(self) -> Self:
         """All classes as one, `(c, f) -> (f,)`."""
         total = self[0]
@@ -180,6 +186,18 @@ class GaussianDensity(Density):
         total = np.zeros((len(x), len(self)))
         finite = kernels.gaussian.normal(x, *terms, total)
         return mended(total, finite, lambda odd: self.defined_score(x[odd], power))
+
+    def linear(self) -> Linear | None:
+        """Where all classes have one variance, the square of a cell is worth the same to each of them."""
+        if not self.proper.all() or (self.variance != self.variance[:1]).any():
+            return None
+        weights = self.mean / self.variance
+        return Linear(weights, -(weights * self.mean).sum(axis=-1) / 2)
+
+    def linear_against(self, place: int) -> Linear | None:
+        """Far from zero the means' squares have no digit left for their difference."""
+        weights = (self.mean - self.mean[place]) / self.variance
+        return self.linear() and Linear(weights, -(weights * (self.mean + self.mean[place])).sum(axis=-1) / 2)
 
     def log_likelihood(self, stats: GaussianStats, xp: Any = np) -> Any:
         spread = stats.ssd + stats.count * (stats.mean - self.mean) ** 2

@@ -16,6 +16,7 @@ import numpy as np
 from bayesnb import kernels
 from bayesnb.families.base import Array, Cells, Parts, Rng
 from bayesnb.families.dirichlet import DieDensity, LevelStats
+from bayesnb.families.linear import LevelWeights
 from bayesnb.families.tables import Tables, by_class_ranges, by_tables
 from bayesnb.families.weight import Weight, grouped_sum
 from bayesnb.families.words import as_csr, log_orders, word_orders, words_of, words_read
@@ -94,7 +95,7 @@ class MultinomialStats(LevelStats):
 
 
 @dataclass(frozen=True, eq=False)
-class MultinomialDensity(Thrown, DieDensity):
+class MultinomialDensity(LevelWeights, Thrown, DieDensity):
     layout: ClassVar[tuple[str, ...]] = ("ordered",)
     probability: Array
     ordered: bool = False

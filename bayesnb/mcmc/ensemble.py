@@ -28,7 +28,7 @@ class Same:
     prior: Belief
 
     def __call__(self, draws: Array) -> Belief:
-        return self.prior[repeated(len(self.prior), len(draws))]
+        return self.prior.repeated(len(draws))
 
 
 @dataclass(frozen=True, eq=False)

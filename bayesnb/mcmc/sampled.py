@@ -116,7 +116,7 @@ class Sampled(Drawn):
 
     def _answer_by(self, estimator: Judged, ensemble: Ensemble, chains: int, seed: int) -> Self:
         """Take an ensemble that was sampled, chain after chain, and the fitted estimator that read its table."""
-        if not estimator.model_.prior.apart:
+        if estimator.model_.prior.weighs:
             raise ValueError("average_features: classes share parameters, which cannot be sampled. Leave it None.")
         self.estimator_, self.ensemble_, self.seed_ = estimator, ensemble, seed
         self.chains_, self.draws_ = chains, ensemble.size // chains
@@ -243,7 +243,7 @@ class Sampled(Drawn):
 
     def _datatree(self, traces: Any, index: Array | None = None, codes: Array | None = None) -> Any:
         """What the sampler returned with theta of every draw; labels of rows that were learnt, as places, if given."""
-        layout = export.names.Layout(self.classes_, self.estimator_.schema_.blocks)
+        layout = export.names.layout_of(self.estimator_)
         plan = export.draws.Plan(self.draws_, self.chains_, None)
         given = self.ensemble_.class_prob is None and isinstance(self.ensemble_.die, KnownDie)
         thetas = export.sampled.Thetas(plan, layout, self._reading.thetas, given)

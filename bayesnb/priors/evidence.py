@@ -7,7 +7,7 @@ how probable the cells are given their classes, not the classes given the cells.
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import reduce
-from itertools import pairwise
+from itertools import pairwise, product
 from operator import add
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from bayesnb.families.base import Stats
 from bayesnb.families.family import Family
-from bayesnb.families.gaussian import NormalInverseGamma
+from bayesnb.families.inverse_gamma import NormalInverseGamma
 from bayesnb.families.poisson import Gamma
 from bayesnb.priors import normal, rates
 from bayesnb.priors.ascent import EDGE, LEAST, MOST, positive
@@ -67,11 +67,12 @@ def most_probable(
     """The families with priors of the largest evidence, and the dials that have none within reach.
 
     One set of dials for all columns of a kind in the "model", for each "feature", of which a block has as many as
-    it is wide, or for each "class". Families that cannot be tuned are as they were.
+    it is wide, or for each "class". Families that cannot be tuned are as they were; columns whose classes have
+    parameters in common are a kind of their own.
     """
     tuned, ends = list(families), []
-    for kind, tune in KINDS.items():
-        own = [b for b, family in enumerate(families) if family.dial == kind]
+    for (kind, tune), shared in product(KINDS.items(), (False, True)):
+        own = [b for b, family in enumerate(families) if family.dial == kind and family.shared == shared]
         if not own:
             continue
         edges = np.cumsum([0, *(widths[b] for b in own)])
@@ -108,9 +109,10 @@ def _tuned_normals(kin: Kin) -> tuple[list[Family], Array]:
     pooled, free = cells.pooled(), kin.per == "feature"
     said = pooled.ssd > 0.5 * pooled.count  # not so of a constant column
     weak = WEAK["normal"] if free else WEAK["normal"][:3]
-    dials = _best(
-        lambda own: normal.Cells(own, free), cells, np.where(said, kin.groups, -1), np.tile(weak, (kin.size, 1))
-    )
+    groups, shared = np.where(said, kin.groups, -1), kin.families[0].shared
+    if shared:  # whose groups are columns
+        cells, groups = cells.map(np.transpose), groups[0]
+    dials = _best(lambda own: _normal_cells(own, free, shared), cells, groups, np.tile(weak, (kin.size, 1)))
     made = []
     for family, span in zip(kin.families, kin.spans, strict=True):
         count, shape, ratio, *place = (kin.shared(each, span) for each in dials.T)
@@ -118,6 +120,11 @@ def _tuned_normals(kin: Kin) -> tuple[list[Family], Array]:
         prior = NormalInverseGamma(middle, count, shape, shape * ratio * variance[span])
         made.append(replace(family, prior=prior))  # type: ignore[type-var]
     return made, dials[:, :3]
+
+
+def _normal_cells(own: Any, free: bool, shared: bool) -> normal.Cells:
+    """The cells of a group, `(n,)`; of columns with one variance each, `(k, c)`."""
+    return normal.Cells(own.map(np.transpose) if shared else own, free, shared)
 
 
 def _tuned_rates(kin: Kin) -> tuple[list[Family], Array]:

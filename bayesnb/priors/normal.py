@@ -6,15 +6,19 @@ log(k / k_n) / 2 + lnGamma(a_n) - lnGamma(a) + a log b - a_n log b_n - n log(2 p
     in k   (1/k - 1/k_n) / 2 - (a_n / b_n) (n / k_n)^2 (xbar - m)^2 / 2        in m   (a_n / b_n) (k n / k_n) (xbar - m)
     in a   psi(a_n) - psi(a) + log b - log b_n                                  in b   a / b - a_n / b_n
 
-Murphy (2007), Conjugate Bayesian analysis of the Gaussian distribution, section 3. The dials are log k, log a, the
-log of b / a, which is about the variance, and m.
+Murphy (2007), Conjugate Bayesian analysis of the Gaussian distribution, section 3. Where all classes of a column have
+one variance, a_n and b_n are those of all of them, and log evidence and derivatives in a and b are so once a column.
+The dials are log k, log a, the log of b / a, which is about the variance, and m.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from bayesnb.families.gaussian import NormalInverseGamma, weak_prior
+from bayesnb.families.gaussian import weak_prior
+from bayesnb.families.inverse_gamma import NormalInverseGamma, of_variance
 from bayesnb.families.normal import GaussianStats
 from bayesnb.priors.ascent import LEAST, MOST, highest
 from bayesnb.special import psi_rise
@@ -37,10 +41,14 @@ def standardised(stats: GaussianStats) -> tuple[GaussianStats, Array, Array]:
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Standardised stats of some classes and columns, `(n,)`, that share a prior; `free` if its mean is a dial."""
+    """Standardised stats of some classes and columns, `(n,)`, that share a prior; `free` if its mean is a dial.
+
+    With `shared` they are of all classes of some columns, `(c, k)`, each of which has one variance.
+    """
 
     stats: GaussianStats
     free: bool
+    shared: bool = False
 
     def belief(self, dials: Array) -> NormalInverseGamma:
         count, shape, ratio = np.exp(dials[:3])
@@ -48,12 +56,21 @@ class Cells:
 
     def heights(self, dials: Array) -> Array:
         """The log evidence for many dials, `(d, s) -> (s,)`."""
-        return self.belief(dials[..., None]).log_evidence(self.stats).sum(axis=-1)
+        own = self.belief(dials[..., *[None] * self.stats.count.ndim])
+        return self._evidence(own).reshape(dials.shape[1], -1).sum(axis=-1)
+
+    def _evidence(self, prior: NormalInverseGamma) -> Array:
+        said = self.stats.count / 2, prior.surprise(self.stats), np.log1p(self.stats.count / prior.count)
+        return of_variance(prior.shape, prior.scale, tuple(map(self.pooled, said)))
+
+    def pooled(self, values: Any) -> Any:
+        """What all classes say of one variance; what each says, if it has one of its own."""
+        return values.sum(axis=-2, keepdims=True) if self.shared else values
 
     def climb(self, dials: Array) -> tuple[float, Array]:
         """The log evidence and its gradient in the dials."""
         prior = self.belief(dials)
-        value, by_parameter = prior.log_evidence(self.stats), gradient(prior, self.stats)
+        value, by_parameter = self._evidence(prior), gradient(prior, self.stats, self.pooled)
         count, shape, scale, mean = (each.sum() for each in by_parameter)
         slopes = prior.count * count, prior.shape * shape + prior.scale * scale, prior.scale * scale, mean
         return float(value.sum()), np.array(slopes[: 3 + self.free])
@@ -66,12 +83,14 @@ class Cells:
         return highest(self, [*LADDERS, np.array([means.mean()])], [*BOUNDS, (means.min(), means.max())])
 
 
-def gradient(prior: NormalInverseGamma, stats: GaussianStats) -> tuple[Array, Array, Array, Array]:
-    """The derivatives of the log evidence in count, shape, scale and mean, each shaped like the stats."""
-    half, gap = stats.count / 2, stats.mean - prior.location
+def gradient(
+    prior: NormalInverseGamma, stats: GaussianStats, pooled: Callable[[Any], Any] = lambda values: values
+) -> tuple[Array, Array, Array, Array]:
+    """The derivatives of the log evidence in count, shape, scale and mean, shaped like the stats, or pooled like it."""
+    half, gap = pooled(stats.count / 2), stats.mean - prior.location
     count = prior.count + stats.count
     share = stats.count / count
-    surprise = (stats.ssd + prior.count * share * gap**2) / 2
+    surprise = pooled(prior.surprise(stats))
     scale = prior.scale + surprise
     precision = (prior.shape + half) / scale
     return (

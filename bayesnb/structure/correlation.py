@@ -15,7 +15,7 @@ the geometric means, and each scale keeps its ratio to the shape, the variance t
 import numpy as np
 
 from bayesnb.families.base import Array
-from bayesnb.families.gaussian import NormalInverseGamma
+from bayesnb.families.inverse_gamma import NormalInverseGamma
 from bayesnb.special import log_gamma_ratio, ratio
 
 NEARLY_ONE = 1e-6  # a share of variance that is left, below which it is summed again

@@ -26,7 +26,7 @@ from bayesnb.families.base import Array, Belief, Cells
 from bayesnb.families.bernoulli import Beta
 from bayesnb.families.categorical import Dice
 from bayesnb.families.dirichlet import as_level
-from bayesnb.families.gaussian import NormalInverseGamma
+from bayesnb.families.inverse_gamma import NormalInverseGamma
 from bayesnb.families.weight import one_hot
 from bayesnb.special import log_gamma_ratio
 from bayesnb.structure.correlation import correlations
@@ -216,7 +216,7 @@ def _within_levels(part: Numbers, levels: Leveled, labels: Labels) -> Iterator[t
 def _evidence(part: Numbers, labels: Labels, code: Array, size: int, keep: Any = slice(None)) -> Array:
     """Of the numbers of each class, a theta for each code, `(c, f)`."""
     groups, place = np.unique((labels.codes * size + code)[keep], return_inverse=True)
-    stats = part.observe(part.x[keep], one_hot(place, len(groups), labels.counts[keep]), 1)
+    stats = part.observe(part.x[keep], one_hot(place, len(groups), labels.counts[keep]))
     gain, total = part.prior[groups // size].log_evidence(stats), np.zeros((labels.classes, part.x.shape[1]))
     np.add.at(total, groups // size, gain)
     return total

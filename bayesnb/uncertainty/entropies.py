@@ -58,6 +58,7 @@ def _of_rows(scores: Scores, observed: bool) -> tuple[Array, Array]:
     """Means of the laws, and expected entropies."""
     log_mean = scores.log_mean()
     good = np.isfinite(log_mean).all(axis=1) & np.isfinite(scores.cumulants()).all(axis=(0, 2))
+    good &= np.isfinite(scores.pair_cumulants(False)).all(axis=(0, 1))
     if not good.all():
         mean, entropy = np.full(log_mean.shape, np.nan), np.full(len(log_mean), np.nan)
         if good.any():

@@ -8,7 +8,7 @@ The law is that under p(theta | D, x) where the row was observed, a mixture over
 mean is the predictive; and that under p(theta | D) where the row was fixed by someone.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit, ndtr, ndtri
@@ -46,14 +46,24 @@ class Asked(NamedTuple):
 
 
 class Known(NamedTuple):
-    """Cumulants of the scores alone and once their class has seen the row, `(4, r, c)`, and log means, `(r, c)`."""
+    """Cumulants of the scores alone and once their class has seen the row, `(4, r, c)`, and log means, `(r, c)`.
+
+    `common` is what two classes that are not apart add to those of their log-odds, `(2, 4, r)`.
+    """
 
     alone: Array
     seen: Array
     log_mean: Array
+    common: Array
 
     def of(self, rows: Array) -> "Known":
-        return Known(self.alone[:, rows], self.seen[:, rows], self.log_mean[rows])
+        return Known(self.alone[:, rows], self.seen[:, rows], self.log_mean[rows], self.common[..., rows])
+
+    @property
+    def finite(self) -> Array:
+        """Rows that have a law, `(r,)`."""
+        own = np.isfinite(self.alone) & np.isfinite(self.seen)
+        return own.all(axis=(0, 2)) & np.isfinite(self.common).all(axis=(0, 1))
 
 
 class Odds(NamedTuple):
@@ -77,11 +87,11 @@ def intervals(scores: Scores, prob: float, observed: bool, method: str, n_jobs: 
         part = possible[rows]
         alone = part.cumulants()
         seen = part.cumulants(1.0) if observed else alone
-        known = Known(alone, seen, part.log_mean())
-        if np.isfinite(alone).all() and np.isfinite(seen).all():
+        known = Known(alone, seen, part.log_mean(), part.pair_cumulants(observed))
+        good = known.finite
+        if good.all():
             found = of_rows(part, known, asked)
         else:
-            good = np.isfinite(alone).all(axis=(0, 2)) & np.isfinite(seen).all(axis=(0, 2))
             found = Law(*np.full((4, len(part), possible.classes), np.nan))
             if good.any():
                 for array, own in zip(found, of_rows(part[good], known.of(good), asked), strict=True):
@@ -98,7 +108,7 @@ def _of_two(scores: Scores, known: Known, asked: Asked) -> Law:
     share = known.log_mean
     kernels.rows.normalise(share, True)
     own, rest = ((known.alone[..., c], known.seen[..., c]) for c in (1, 0))
-    ends, error, law = _expanded(own, rest, share[:, 1], asked)
+    ends, error, law = _expanded(own, rest, share[:, 1], asked, known.common)
     if not asked.observed:
         kernels.odds.logistic_mean(law, share[:, 1])
     slow = np.flatnonzero(~(error <= asked.tolerance))
@@ -114,10 +124,17 @@ def _of_two(scores: Scores, known: Known, asked: Asked) -> Law:
     return found
 
 
-def _expanded(own: tuple[Array, Array], rest: tuple[Array, Array], share: Array, asked: Asked) -> tuple[Array, ...]:
-    """Quantiles from cumulants alone and after the row was seen, `(4, r)`; bounds of errors; cumulants of the law."""
-    one, two = np.empty((2, *own[0].shape))
-    kernels.odds.odds(own[0], rest[0], own[1], rest[1], share, one, two)
+def _expanded(
+    own: tuple[Array, Array], rest: tuple[Array, Array], share: Array, asked: Asked, common: Any = 0.0
+) -> tuple[Array, ...]:
+    """Quantiles from cumulants alone and after the row was seen, `(4, r)`; bounds of errors; cumulants of the law.
+
+    `common` is to be added to the cumulants of the log-odds, `(2, 4, r)`.
+    """
+    both = np.empty((2, *own[0].shape))
+    kernels.odds.odds(own[0], rest[0], own[1], rest[1], share, *both)
+    both += common
+    one, two = both
     ends, error, law = np.empty((len(asked.z), len(share))), np.empty(len(share)), np.empty_like(one)
     kernels.odds.quantiles(one, two, share, asked.z, asked.tolerance, ends, error, law)
     return ends, error, law

@@ -103,7 +103,8 @@ def _rounded(width: Array) -> Array:
 
 def spectra(scores: Scores) -> "Iterator[tuple[Array, Spectrum]]":
     """Rows, and the transforms of U_1 - U_0 before they were seen, for means of functions."""
-    lower, upper = _window(scores, scores.cumulants().sum(axis=2), False)  # of which the second is that of U_1 - U_0
+    even = scores.cumulants().sum(axis=2) + scores.pair_cumulants(False)[0]  # the second is that of U_1 - U_0
+    lower, upper = _window(scores, even, False)
     for shared, rows in _alike(_rounded(_room(lower, upper))):
         yield rows, spectrum(scores[rows], shared)
 
@@ -139,8 +140,9 @@ def half_spectrum(scores: Scores) -> Spectrum:
     """
     step = 2 * np.pi / HALF_WIDTH
     t = (np.arange(LAST / step) + 0.5) * step
-    own = scores.transform(0.5 + 1j * t)
-    return Spectrum(t, np.full(len(t), step), np.exp(own[:, 1] + own[:, 0].conj() - _whole(scores, True)))
+    s = 0.5 + 1j * t
+    own, common = scores.transform(s), scores.pair_transform(s, s.conj())
+    return Spectrum(t, np.full(len(t), step), np.exp(own[:, 1] + own[:, 0].conj() + common - _whole(scores, True)))
 
 
 def means(some: Spectrum) -> Array:
@@ -195,10 +197,11 @@ def _log_terms(scores: Scores, s: Array, observed: bool) -> Array:
     """
     if not observed:
         own = scores.transform(s)
-        return (own[:, 1] + own[:, 0].conj())[None]
+        return (own[:, 1] + own[:, 0].conj() + scores.pair_transform(s, -s))[None]
     own = scores.transform(np.concatenate([s, 1 + s]))
     alone, seen = own[..., : len(s)], own[..., len(s) :]
-    return np.stack([seen[:, 1] + alone[:, 0].conj(), alone[:, 1] + seen[:, 0].conj()])
+    second = seen[:, 1] + alone[:, 0].conj() + scores.pair_transform(1 + s, -s)
+    return np.stack([second, alone[:, 1] + seen[:, 0].conj() + scores.pair_transform(s, 1 - s)])
 
 
 def _window(scores: Scores, cumulants: Array, observed: bool) -> tuple[Array, Array]:
@@ -228,13 +231,18 @@ def _real_moments(scores: Scores, s: Array, observed: bool) -> tuple[Array, Arra
     """log E exp(-s L) and log E exp(s L) for s > 0, `(n,) -> (r, n)`; infinite where there is no such moment."""
     if not observed:
         up, down = np.split(scores.transform(np.concatenate([s, -s])).real, 2, axis=-1)
-        return down[:, 1] + up[:, 0], up[:, 1] + down[:, 0]
+        common = (scores.pair_transform(-s, s), scores.pair_transform(s, -s))
+        return down[:, 1] + up[:, 0] + common[0], up[:, 1] + down[:, 0] + common[1]
     own = scores.transform(np.concatenate([s, -s, 1 + s, 1 - s])).real
     up, down, seen_up, seen_down = np.split(own, 4, axis=-1)
     whole = np.logaddexp.reduce(scores.log_mean(), axis=1)[:, None]
-    left = np.logaddexp(seen_down[:, 1] + up[:, 0], down[:, 1] + seen_up[:, 0])
-    right = np.logaddexp(seen_up[:, 1] + down[:, 0], up[:, 1] + seen_down[:, 0])
-    return left - whole, right - whole
+    by_second = seen_down[:, 1] + up[:, 0], seen_up[:, 1] + down[:, 0]
+    by_first = down[:, 1] + seen_up[:, 0], up[:, 1] + seen_down[:, 0]
+    left, right = (
+        np.logaddexp(one + scores.pair_transform(1 + z, -z), two + scores.pair_transform(z, 1 - z)) - whole
+        for one, two, z in zip(by_second, by_first, (-s, s), strict=True)
+    )
+    return left, right
 
 
 def too_heavy(width: float) -> ValueError:

@@ -4,7 +4,8 @@
 
 The class's die has the law of G / sum(G), and a softmax ignores a common factor, so softmax(U) has exactly the law
 of p(y | x, theta): the classes' weights no longer depend on one another. K_c(s) = log E exp(s U_c) is a sum of log
-moments.
+moments. Where two classes have parameters in common, log E exp(s U_1 + u U_0) is K_1(s) + K_0(u) of all blocks whose
+classes are apart, plus the joint log moments of the others.
 """
 
 from collections.abc import Sequence
@@ -49,19 +50,49 @@ class Scores:
             block.score(x, self.power, total)
         return total
 
-    def cumulants(self, tilt: float = 0.0) -> Array:
-        """The first four derivatives of K_c at `tilt`, `(4, r, c)`; at 1 the class has also seen the row."""
+    def _blocks(self, *, apart: bool) -> list[tuple[Any, Cells]]:
+        """The blocks whose classes are apart, or the others, with their cells."""
         pairs = zip(self.belief.blocks, self.cells, strict=True)
-        total = reduce(np.add, (block.score_cumulants(x, tilt * self.power) for block, x in pairs))
-        if self.power != 1:
-            total *= self.power ** np.arange(1, 5)[:, None, None]
+        return [(block, x) for block, x in pairs if block.apart == apart]
+
+    def cumulants(self, tilt: float = 0.0) -> Array:
+        """The first four derivatives of K_c at `tilt`, `(4, r, c)`; at 1 the class has also seen the row.
+
+        Those of the class alone, as are those of the next: what it has in common with others is not in them.
+        """
+        parts = [block.score_cumulants(x, tilt * self.power) for block, x in self._blocks(apart=True)]
+        total = reduce(np.add, parts) if parts else np.zeros((4, len(self), self.classes))
+        total = total * self._powers[:, None, None] if self.power != 1 else total
         total += self.belief.classes.weight_cumulants(4, tilt)[:, None]
         return np.ascontiguousarray(total)
 
     def transform(self, s: Array) -> Array:
         """K_c(s) on the real axis or above it, `(n,) -> (r, c, n)`; infinite where the moment does not exist."""
         s = np.asarray(s, complex)
-        pairs = zip(self.belief.blocks, self.cells, strict=True)
-        features = reduce(np.add, (block.score_transform(x, s * self.power) for block, x in pairs))
+        parts = [block.score_transform(x, s * self.power) for block, x in self._blocks(apart=True)]
+        features = reduce(np.add, parts) if parts else np.zeros((len(self), 1, 1))
         total = features + self.belief.classes.weight_log_moment(s[:, None]).T
         return np.where(np.isnan(total), np.inf, total)
+
+    def pair_cumulants(self, observed: bool) -> Array:
+        """What two classes have in common adds so much to cumulants of U_1 - U_0, `(2, 4, r)`.
+
+        Once the second, or the first, has also seen the row, if it is `observed`.
+        """
+        total = np.zeros((2, 4, len(self)))
+        for block, x in self._blocks(apart=False):
+            t = self.power if observed else 0.0
+            total += np.stack([block.pair_cumulants(x, t, 0.0), block.pair_cumulants(x, 0.0, t)])
+        return total * self._powers[:, None]
+
+    def pair_transform(self, s: Array, u: Array) -> Any:
+        """What two classes have in common adds so much to log E exp(s U_1 + u U_0), `(n,), (n,) -> (r, n)`.
+
+        Real, or with real parts of 0 or more; infinite where the moment does not exist.
+        """
+        shared = self._blocks(apart=False)
+        return sum((block.pair_moment(x, s * self.power, u * self.power) for block, x in shared), start=0.0)
+
+    @property
+    def _powers(self) -> Array:
+        return self.power ** np.arange(1.0, 5.0)

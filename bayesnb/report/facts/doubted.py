@@ -44,7 +44,7 @@ def doubted(facts: Facts) -> Any:
 def chosen(facts: Facts) -> tuple[bool, Array]:
     """Whether rows are held out, and which are taken: so many as can be had in some seconds; none, if too few."""
     rows, classes, judged = len(facts.codes), len(facts.classes), facts.judged
-    if not facts.model.model_.posterior.apart:
+    if not facts.model.model_.posterior.closed:
         return True, spaced(rows, DRAWN)
     alone = ALONE + CLASS * classes
     held = int(min(SECONDS / (alone + judged.transforms + COUNTED * rows * judged.width), HELD))
@@ -75,6 +75,6 @@ def of_rows(belief: Product, rows: Array, facts: Facts) -> Entropies:
     if not settled(belief):
         return Entropies(np.full((len(rows), len(facts.classes)), np.nan), *np.full((3, len(rows)), np.nan))
     scores = Scores(belief, [x[rows] for x in facts.cells], model.temper_)
-    if belief.apart:
+    if belief.closed:
         return entropies(scores, True, model.n_jobs)
     return drawn_entropies(scores, model.schema_.observers, DRAWS, 0)

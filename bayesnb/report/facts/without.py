@@ -74,7 +74,7 @@ def ends(scores: Scores, facts: Facts) -> tuple[Array, Array]:
     if hasty(facts):
         nothing = np.full(len(facts.classes), np.nan)
         return nothing, nothing
-    if scores.belief.apart:
+    if scores.belief.closed:
         found = intervals(scores, INTERVAL, True, "auto", model.n_jobs)
     else:
         found = drawn_intervals(scores, model.schema_.observers, INTERVAL, DRAWS, 0)

@@ -109,7 +109,7 @@ def left_out(found: Any, facts: Facts) -> list[str]:
             f"{count(tried - seen, 'row')} of them are impossible under some class, or leave one without distribution. "
             "They are not counted: their probabilities have no law."
         )
-    if not facts.model.model_.posterior.apart:
+    if not facts.model.model_.posterior.closed:
         said.append("The classes share parameters here, so the parts were drawn; errors of a percent remain.")
     if facts.model.estimate != "predictive":
         said.append("The doubt is that of the posterior, whatever estimate the model predicts with.")
