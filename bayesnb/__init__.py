@@ -15,18 +15,23 @@ _HOME = {
     "Bernoulli": "families",
     "Categorical": "families",
     "Gaussian": "families",
+    "JointTable": "families",
     "Multinomial": "families",
+    "MultivariateGaussian": "families",
     "Poisson": "families",
     "Beta": "families",
     "Dirichlet": "families",
     "Gamma": "families",
     "NormalInverseGamma": "families",
+    "NormalInverseWishart": "families",
     "UnseenLevelWarning": "unseen",
     "DrawnWarning": "uncertainty.draws",
     "UndefinedWarning": "evaluate.leaving",
     "calibration": "criticism.calibration",
     "compare": "criticism.comparison",
+    "Partition": "criticism.partition",
     "dependence": "criticism.dependence",
+    "partition": "criticism.partition",
     "relevance": "criticism.relevance",
     "load": "loading",
     "Live": "live",
@@ -54,6 +59,8 @@ if TYPE_CHECKING:
     from bayesnb.criticism.calibration import calibration as calibration
     from bayesnb.criticism.comparison import compare as compare
     from bayesnb.criticism.dependence import dependence as dependence
+    from bayesnb.criticism.partition import Partition as Partition
+    from bayesnb.criticism.partition import partition as partition
     from bayesnb.criticism.relevance import relevance as relevance
     from bayesnb.criticism.smoothing import SmoothingComparison as SmoothingComparison
     from bayesnb.criticism.smoothing import compare_smoothing as compare_smoothing
@@ -72,8 +79,11 @@ if TYPE_CHECKING:
     from bayesnb.families import Dirichlet as Dirichlet
     from bayesnb.families import Gamma as Gamma
     from bayesnb.families import Gaussian as Gaussian
+    from bayesnb.families import JointTable as JointTable
     from bayesnb.families import Multinomial as Multinomial
+    from bayesnb.families import MultivariateGaussian as MultivariateGaussian
     from bayesnb.families import NormalInverseGamma as NormalInverseGamma
+    from bayesnb.families import NormalInverseWishart as NormalInverseWishart
     from bayesnb.families import Poisson as Poisson
     from bayesnb.figures import plot_boundary as plot_boundary
     from bayesnb.figures import plot_calibration as plot_calibration

@@ -56,14 +56,15 @@ def check_labels(shard: Shard, gone: Shard, rounding: float) -> None:
 def check_block(shard: Shard, gone: Shard, rest: Rest, b: int) -> None:
     """Raise for the first column of a block whose cells cannot leave it."""
     stay, counts = rest.stats.classes.counts, shard.stats.classes.counts
-    block, own, its = shard.schema.blocks[b], shard.stats.blocks[b], gone.stats.blocks[b]
+    block, own = shard.schema.blocks[b], shard.stats.blocks[b].beside(gone.stats.blocks[b])
+    its = gone.stats.blocks[b].beside(own)
     odd, cells = own.faults(its, stay == 0, rest.rounding), rest.stats.blocks[b].cells
     if odd.any():
         c, k = first_odd(own, its, odd)
         name, what = told(block, own, its, c, k)
     elif cells is not None and (crowded := _crowded(cells, stay, slack(counts, rest.rounding))).any():
         c, f = (int(place) for place in np.argwhere(crowded)[0])
-        name, what = block.names[f], f"{cells[c, f]:.12g} cells would stay, of {stay[c]:.12g} rows"
+        name, what = block.keys[f], f"{cells[c, f]:.12g} cells would stay, of {stay[c]:.12g} rows"
     else:
         return
     raise ValueError(f"column {name!r}, class {shard.classes.tolist()[c]!r}: {what}. {ADVICE}")
@@ -85,6 +86,8 @@ def first_odd(own: Stats, its: Stats, odd: Array) -> tuple[int, int]:
 def told(block: Block, own: Stats, its: Stats, c: int, k: int) -> tuple[Hashable, str]:
     """Whose entry of some stats cannot be taken back, and why."""
     at, what = k, ""
+    if block.family.combined:
+        return _of_table(block, own, its, (c, k))
     if block.family.listed:
         at, what = 0, f" of the word {block.words[k]!r}"
     elif block.levels:
@@ -97,6 +100,16 @@ def told(block: Block, own: Stats, its: Stats, c: int, k: int) -> tuple[Hashable
         if part > before:
             return name, f"{part:.12g} {field}{what} would go, of {before:.12g}"
     return name, f"what would stay{what} is of no rows that there can be"
+
+
+def _of_table(block: Block, own: Any, its: Any, at: tuple[int, int]) -> tuple[Hashable, str]:
+    """The same of a combination of levels."""
+    codes = zip(block.levels, own.combinations[at[1]].tolist(), strict=True)
+    levels = ", ".join(repr(known[code]) if code < len(known) else "a level not declared" for known, code in codes)
+    before, part = (float(stats.counts[at[0], 0, at[1]]) for stats in (own, its))
+    if part > before:
+        return block.keys[0], f"{part:.12g} rows of levels {levels} would go, of {before:.12g}"
+    return block.keys[0], f"what would stay of levels {levels} is of no rows that there can be"
 
 
 def _flat(array: Any) -> Array:

@@ -178,6 +178,11 @@ class Product(Joint):
         pairs = zip(self.blocks, stats.blocks, strict=True)
         return type(self)(self.classes.update(stats.classes), tuple(belief.update(seen) for belief, seen in pairs))
 
+    def beside(self, other: Self) -> Self:
+        """The same, with entries of its own for all that another has."""
+        pairs = zip(self.blocks, other.blocks, strict=True)
+        return type(self)(self.classes, tuple(belief.beside(its) for belief, its in pairs))
+
     def log_evidence(self, stats: ProductStats) -> tuple[float, tuple[Array, ...]]:
         """Of the labels, and of every feature given them, `(f,)` for each block."""
         pairs = zip(self.blocks, stats.blocks, strict=True)

@@ -15,7 +15,6 @@ from bayesnb.cells import (
     coded,
     counted,
     listed,
-    odd_columns,
     of_integers,
     read_numbers,
     refuse_extremes,
@@ -190,6 +189,11 @@ class Schema:
         blocks = [replace(block, included=own) for block, own in zip(blocks, included, strict=True)]
         return cls(table.columns, tuple(block.learn(table) for block in blocks), table.blank)
 
+    @property
+    def of_documents(self) -> bool:
+        """Whether a row is one list of words."""
+        return len(self.columns) == 1 and self.blocks[0].family.listed
+
     def grown(self, table: Table) -> Self:
         """The schema that also knows this table's levels."""
         if not any(block.levels for block in self.blocks):
@@ -218,7 +222,7 @@ class Schema:
         """Raise for cells that gave stats that no numbers have, before anything is learnt from them."""
         for block, x, seen in zip(self.blocks, cells, stats.blocks, strict=True):
             if block.family.cells == "real":
-                odd = odd_columns(seen)  # type: ignore[arg-type]
+                odd = seen.odd_columns()  # type: ignore[attr-defined]
                 if odd.size:
                     block.check(x)
                     refuse_extremes(block.names, x, odd)
@@ -269,3 +273,13 @@ class Schema:
         """Column -> family, in the table's order."""
         family = {name: block.family for block in self.blocks for name in block.names}
         return {name: family[name] for name in self.columns if name in family}
+
+    @property
+    def declared(self) -> dict[Hashable, Family]:
+        """The same, but columns that are modelled jointly are one entry, by their names; words are not."""
+        every = [
+            (place, key, block.family)
+            for block in self.blocks
+            for place, key in zip(block.places, block.names if block.family.words else block.keys, strict=False)
+        ]
+        return {key: family for _, key, family in sorted(every, key=lambda own: own[0])}

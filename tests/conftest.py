@@ -14,15 +14,19 @@ import numpy as np
 import pytest
 from scipy import sparse, stats
 
-from bayesnb import Beta, Gamma, Multinomial, NormalInverseGamma
+from bayesnb import Beta, Gamma, Multinomial, NormalInverseGamma, NormalInverseWishart
 from bayesnb.families.base import Belief, Stats
 from bayesnb.families.bernoulli import BernoulliStats
 from bayesnb.families.categorical import CategoricalStats, Dice
 from bayesnb.families.gaussian import GaussianStats
+from bayesnb.families.joint_die import JointDie
+from bayesnb.families.joint_seen import JointStats
 from bayesnb.families.multinomial import DirichletMultinomial, MultinomialStats
 from bayesnb.families.poisson import PoissonStats
 from bayesnb.families.shared import SharedGaussianStats, SharedNormalInverseGamma
+from bayesnb.families.vectors import SharedVectorStats, VectorStats
 from bayesnb.families.weight import one_hot
+from bayesnb.families.wishart_shared import SharedNormalInverseWishart
 
 Array = np.ndarray
 CLASSES, ROWS = 3, 40
@@ -86,12 +90,35 @@ FLAG = _with_holes(RNG.random((ROWS, 2)) < [0.3, 0.02])
 COUNT = _with_holes(RNG.poisson([0.4, 60.0], (ROWS, 2)))
 LEVEL = np.nan_to_num(_with_holes(np.column_stack([RNG.integers(0, 3, ROWS), RNG.integers(0, 7, ROWS)])), nan=-1)
 WORDS = RNG.poisson([2.0, 0.3, 0.0, 25.0], (ROWS, 4)).astype(float)
+VECTORS = np.column_stack([np.nan_to_num(REAL[:, 0], nan=2.5), RNG.normal(-2e4, 5e3, ROWS)])
+VECTORS[:, 1] += 3e3 * VECTORS[:, 0]
+VECTORS[3] = np.nan  # of a row that lacks a cell of two, the other is predicted, but nothing is learnt
 SIZES = (3, 7)
+TABLE_SIZES = (2, 3, 3)
+TABLE = np.minimum(RNG.geometric(0.6, (ROWS, 3)), TABLE_SIZES) - 1
+TABLE[
+    [3, 7]
+] = -1  # a row with some of its cells missing teaches nothing, so of it the laws of one more row do not hold
+ENTRIES = np.unique(TABLE[TABLE[:, 0] >= 0], axis=0)
 
 
 def by_class(*values: Any) -> Array:
     """A `(c, f)` parameter that differs between classes and features."""
     return np.array(values, float)[None, :] * np.array([1.0, 1.5, 0.7])[:CLASSES, None]
+
+
+def table_twin(belief: JointDie, c: int, f: int) -> Callable[[Any], Any]:
+    """A die over all cells of the table, none of them taken together; a row without any cell is certain."""
+    every = np.full(TABLE_SIZES, belief.concentration[c, f, -1])
+    for entry, concentration in zip(belief.combinations, belief.concentration[c, f, :-1], strict=True):
+        every[tuple(entry)] = concentration
+    die = stats.dirichlet_multinomial(every.ravel(), 1)
+
+    def log_predictive(x: Array) -> Array:
+        thrown = np.eye(every.size)[np.ravel_multi_index(np.maximum(x, 0).T, TABLE_SIZES)]
+        return np.where(x[:, 0] < 0, 0.0, die.logpmf(thrown.astype(int)))
+
+    return log_predictive
 
 
 def by_feature(*values: Any) -> Array:
@@ -155,11 +182,46 @@ CASES = [
         whole=True,
     ),
     Case(
+        "joint",
+        JointDie(np.array([1.0, 1.5, 0.7])[:, None, None] * np.ones(len(ENTRIES) + 1), ENTRIES, TABLE_SIZES),
+        TABLE,
+        lambda x, weight: JointStats.of(x, weight, TABLE_SIZES).having(ENTRIES),
+        table_twin,
+        np.stack(np.unravel_index(np.arange(np.prod(TABLE_SIZES)), TABLE_SIZES), axis=-1),
+        whole=True,
+    ),
+    Case(
+        "multivariate",
+        NormalInverseWishart(
+            by_class(2.0, -1e4)[:, None],
+            by_class(0.7),
+            by_class(4.5),
+            by_class(1.0)[:, :, None, None] * np.array([[1.5, 2e3], [2e3, 4e7]]),
+        ),
+        VECTORS,
+        VectorStats.of,
+        lambda b, c, f: lambda x: np.nan_to_num(b.predictive()[c][f].logpdf(x)),
+        whole=True,
+    ),
+    Case(
         "sequences",
         DirichletMultinomial(np.array([1.0, 1.5, 0.7])[:, None, None] * np.array([0.5, 1.0, 2.0, 3.0]), True),
         WORDS,
         Multinomial(ordered=True).observe,
         lambda b, c, f: lambda x: word_after_word(np.asarray(x), b.concentration[c, f]),
+        whole=True,
+    ),
+    Case(
+        "multivariate, shared",
+        SharedNormalInverseWishart(
+            by_class(2.0, -1e4)[:, None],
+            by_class(0.7),
+            by_feature(4.5),
+            np.repeat(np.array([[[[1.5, 2e3], [2e3, 4e7]]]]), CLASSES, axis=0),
+        ),
+        VECTORS,
+        SharedVectorStats.of,
+        lambda b, c, f: lambda x: np.nan_to_num(b[c].predictive()[f].logpdf(x)),
         whole=True,
     ),
 ]

@@ -41,9 +41,11 @@ from bayesnb import (
     Gamma,
     Gaussian,
     GaussianNB,
+    JointTable,
     Live,
     Multinomial,
     MultinomialNB,
+    MultivariateGaussian,
     NaiveBayes,
     NormalInverseGamma,
     Poisson,
@@ -147,6 +149,11 @@ class Fitted:
             return clone(self.model).fit(self.X, self.labels, sample_weight=self.weight)
 
 
+def alone(prior: Any) -> Any:
+    """What a user says of classes that share a parameter: the belief of one that does not."""
+    return prior.alone(*(getattr(prior, name) for name in prior.alone.__match_args__))
+
+
 def of_case(case: Case) -> Fitted:
     """A family of the laws' cases, with priors that differ between classes and a class without rows."""
     priors = {
@@ -154,10 +161,14 @@ def of_case(case: Case) -> Fitted:
         "bernoulli": lambda: Bernoulli(case.prior),
         "poisson": lambda: Poisson(case.prior),
         "categorical": lambda: Categorical(Dirichlet(fresh().gamma(2.0, size=(3, 2, 7))), levels=range(7)),
+        "gaussian, shared": lambda: Gaussian(alone(case.prior), shared=True),
+        "multivariate": lambda: MultivariateGaussian(case.prior),
+        "multivariate, shared": lambda: MultivariateGaussian(alone(case.prior), shared=True),
         "multinomial": lambda: Multinomial(Dirichlet(case.prior.concentration[:, 0])),
+        "joint": lambda: JointTable(Dirichlet(case.prior.concentration[:, 0, 0]), levels=range(3)),
         "sequences": lambda: Multinomial(Dirichlet(case.prior.concentration[:, 0]), ordered=True),
     }
-    x = np.where(case.x < 0, np.nan, case.x) if case.name == "categorical" else case.x
+    x = np.where(case.x < 0, np.nan, case.x) if case.name in ("categorical", "joint") else case.x
     model = NaiveBayes(priors[case.name](), classes=[10, 20, 30])
     return Fitted(f"the law's {case.name}", model, x, 10 * (1 + case.codes), case.weight)
 
@@ -207,6 +218,8 @@ MODELS = [
     Fitted("weights", GaussianNB(estimate="map", class_prior=np.array([0.2, 0.3, 0.5])), REAL, None, Y + 0.5),
     Fitted("reserved levels", NaiveBayes(Categorical(unseen="reserve")), LEVELS),
     Fitted("refused levels", CategoricalNB(alpha=[0.5, 1, 2], min_categories=6, unseen="error"), LEVELS),
+    Fitted("a table of levels", NaiveBayes({(0, 2): JointTable(0.5), 1: Categorical()}, average_features=0.3), LEVELS),
+    Fitted("a table of reserved levels", NaiveBayes(JointTable(unseen="reserve")), LEVELS / 3),
     Fitted("codes", CategoricalNB(class_prior=[0.2, 0.2, 0.6]), LEVELS),
     Fitted("levels that are floats", NaiveBayes(Categorical(0.5)), LEVELS / 3 - 0.5),
     Fitted("levels that are booleans", NaiveBayes(Categorical(levels=[True, False])), LEVELS > 1),

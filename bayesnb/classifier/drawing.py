@@ -12,7 +12,7 @@ from bayesnb.model import normalise
 
 def subject_of(estimator: Predictor, features: Sequence[Hashable] | None = None) -> Any:
     """The model, and what its parameters, or those of some columns, are called."""
-    layout = export.names.Layout(estimator.classes_, estimator.schema_.blocks, features)
+    layout = export.names.layout_of(estimator, features)
     return export.draws.Subject(estimator.model_, layout, estimator.temper_, estimator.n_jobs)
 
 

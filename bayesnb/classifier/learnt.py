@@ -41,8 +41,8 @@ class Learnt(Predictor):
 
     @property
     def families_(self) -> dict[Hashable, Family]:
-        """Column -> family, as declared or inferred."""
-        return self.schema_.families
+        """Column -> family, as declared or inferred; columns that are modelled jointly are one key, a tuple."""
+        return self.schema_.declared
 
     @property
     def log_evidence_(self) -> float:

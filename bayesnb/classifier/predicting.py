@@ -46,9 +46,16 @@ class Predictor(Reviser):
     def _refuse_row(self, row: int, cells: Sequence[Cells]) -> NoReturn:
         """Say why a row has no answer: a bad cell, or no class under which it is possible."""
         self.schema_.check_cells(cells)
+        parts = zip(self.schema_.blocks, self._reader().blocks, cells, strict=True)
+        never = [
+            short(block.keys[0])
+            for block, own, x in parts
+            if block.family.combined and np.isneginf(own.score(x[[row]])).all()
+        ]
+        why = f" No row was learnt that is like it in the columns {', '.join(never)}." if never else ""
         raise ValueError(
-            f"row {row} is impossible under every class: 0/0 has no answer. A smoothing of 0 does that, as in the MLE, "
-            "and in the MAP under Dirichlet(1); use a larger one, or estimate='predictive'."
+            f"row {row} is impossible under every class: 0/0 has no answer.{why} A smoothing of 0 does that, as in the "
+            "MLE, and in the MAP under Dirichlet(1); use a larger one, or estimate='predictive'."
         )
 
     def _reader(self, estimate: str | None = None) -> Joint:

@@ -9,12 +9,15 @@ from bayesnb.cli.problems import UsageError
 from bayesnb.cli.specs import FamilySaid, PriorSaid
 
 FITS = {
-    "Dirichlet": ("categorical", "multinomial"),
+    "Dirichlet": ("categorical", "multinomial", "joint"),
     "Beta": ("bernoulli",),
     "NormalInverseGamma": ("gaussian",),
     "Gamma": ("poisson",),
+    "NormalInverseWishart": ("multivariate",),
 }
-BY_NUMBER = ("categorical", "bernoulli", "multinomial")  # whose prior may be a number
+BY_NUMBER = ("categorical", "bernoulli", "multinomial", "joint")  # whose prior may be a number
+BLOCKS = ("multinomial", "joint", "multivariate")  # whose columns, named together, are one block
+CLASSES = {"joint": "JointTable", "multivariate": "MultivariateGaussian"}  # those that are called otherwise
 KINDS = {"flag": "bernoulli", "level": "categorical", "number": "gaussian", "words": "multinomial"}
 Said = Sequence[FamilySaid | PriorSaid]
 
@@ -81,22 +84,22 @@ def priors(families: dict[str, str], said: Sequence[PriorSaid], own: Sequence[An
     for one, belief in zip(said, own, strict=True):
         if one.names is None:
             fits = FITS.get(one.belief, BY_NUMBER)
-            if one.belief and not set(fits) & set(families.values()):
+            if one.belief and not set(fits) & set(map(kind_of, families.values())):
                 raise ValueError(f"--prior {one.text}: no column is {' or '.join(fits)}.")
             for_all |= {each: belief for each in fits if one.belief or each not in for_all}
     by_name = owners("--prior", columns, said)
     for column, place in by_name.items():
         _refuse_unfit(said[place], column, families[column])
-    found = {column: for_all.get(family) for column, family in families.items()}
+    found = {column: for_all.get(kind_of(family)) for column, family in families.items()}
     found |= {column: own[place] for column, place in by_name.items()}
     return {column: belief for column, belief in found.items() if belief is not None}
 
 
 def _refuse_unfit(said: PriorSaid, column: str, family: str) -> None:
-    fits = FITS.get(said.belief, BY_NUMBER)
-    if family in fits:
+    fits, kind = FITS.get(said.belief, BY_NUMBER), kind_of(family)
+    if kind in fits:
         return
-    needed = next((name for name, families in FITS.items() if family in families), None)
+    needed = next((name for name, families in FITS.items() if kind in families), None)
     advice = "it is dropped" if needed is None else f"it is {family}, whose prior is a {needed}(...)"
     raise ValueError(f"--prior {said.text} does not fit column {column!r}: {advice}.")
 
@@ -111,7 +114,7 @@ def families_of(X: Any, chosen: dict[str, tuple[str, int]], prior: Sequence[Prio
     refuse_lengths(X, chosen, by_column)
     groups: dict[Any, list[str]] = {}
     for column, (family, place) in chosen.items():
-        groups.setdefault(("block", place) if family == "multinomial" else column, []).append(column)
+        groups.setdefault(("block", place) if kind_of(family) in BLOCKS else column, []).append(column)
     return {
         tuple(names) if len(names) > 1 else names[0]: made(chosen[names[0]][0], names, by_column)
         for names in groups.values()
@@ -149,5 +152,18 @@ def made(family: str, names: Sequence[str], by_column: dict[str, Any]) -> Any:
     own = [by_column.get(name) for name in names]
     if any(each is not own[0] for each in own):
         raise ValueError(f"--prior: columns {names[0]!r} to {names[-1]!r} are one block, and need one prior.")
-    kind = getattr(bayesnb, family.capitalize())
-    return kind() if own[0] is None else kind(own[0])
+    kind: Any = getattr(bayesnb, CLASSES.get(kind_of(family), kind_of(family).capitalize()))
+    shared = {"shared": True} if family.endswith(":shared") else {}
+    return kind(**shared) if own[0] is None else kind(own[0], **shared)
+
+
+def kind_of(family: str) -> str:
+    """The family's name, whether its variance is shared or not."""
+    return family.partition(":")[0]
+
+
+def word_of(family: Any) -> str:
+    """A family as one says it to `--family`."""
+    name = type(family).__name__
+    word = next((word for word, known in CLASSES.items() if known == name), name.lower())
+    return word + (":shared" if getattr(family, "shared", False) else "")

@@ -5,6 +5,7 @@ from collections import Counter
 from typing import Any
 
 from bayesnb.cli import options
+from bayesnb.cli.families import word_of
 from bayesnb.cli.output import check_goal
 from bayesnb.cli.problems import UsageError
 from bayesnb.cli.tables import some
@@ -15,6 +16,7 @@ EXAMPLES = """\
   bayesnb fit customers.csv --target churned --family zip,plan=categorical --family id=drop -o churn.bnb
   bayesnb fit customers.csv --target churned --prior 'age=NormalInverseGamma(mean=40, count=1, shape=2, scale=100)' \\
     -o churn.bnb
+  bayesnb fit customers.csv --target churned --family zip,plan=joint --family age=gaussian:shared -o churn.bnb
   bayesnb fit mail.csv --target label --family 'w_*=multinomial' --prior 0.1 --temper loo -o mail.bnb"""
 NAMES = 8  # columns of a family that are listed
 CLASSES = 8
@@ -66,10 +68,11 @@ def described(target: str, model: Any, own: Any) -> list[str]:
     classes = [f"{label} {counts[label]:,}" for label in model.classes_.tolist()[:CLASSES]]
     more = f", and {len(counts) - CLASSES} more" if len(counts) > CLASSES else ""
     lines = [f"{len(own.y):,} rows, {len(counts)} classes of {target}: {', '.join(classes)}{more}"]
-    groups: dict[str, list[str]] = {}
-    for name, family in model.families_.items():
-        groups.setdefault(type(family).__name__.lower(), []).append(name)
-    width = max(map(len, groups))
-    for family, names in groups.items():
-        lines.append(f"  {family:<{width}}  {some(names, NAMES).replace(repr(names[0])[0], '')}")
+    groups: dict[tuple[str, Any], list[str]] = {}
+    for key, family in model.families_.items():
+        together = isinstance(key, tuple)  # a block, which has a line of its own
+        groups.setdefault((word_of(family), key if together else None), []).extend(key if together else [key])
+    width = max(len(word) for word, _ in groups)
+    for (word, _), names in groups.items():
+        lines.append(f"  {word:<{width}}  {some(names, NAMES).replace(repr(names[0])[0], '')}")
     return lines

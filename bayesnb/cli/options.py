@@ -91,9 +91,11 @@ def add_model(command: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         help=f"{', '.join(specs.FAMILIES[:-1])} or drop, for some columns (names or patterns such as 'w_*', between "
-        "commas) or, without any, for all that no other --family names; columns that are named together as multinomial "
-        "are one block. A name goes before a pattern; one with a comma or a quote is quoted as in CSV, and "
-        "what follows the last = is the family. Default: flags are bernoulli, levels categorical, numbers gaussian",
+        "commas) or, without any, for all that no other --family names. Columns that are named together are one block "
+        "if they are multinomial, joint (a table of all combinations of their levels) or multivariate (numbers with "
+        "their covariances); gaussian:shared and multivariate:shared have one variance for all classes. A name goes "
+        "before a pattern; one with a comma or a quote is quoted as in CSV, and what follows the last = is the family. "
+        "Default: flags are bernoulli, levels categorical, numbers gaussian",
     )
     group.add_argument(
         "--prior",
@@ -102,7 +104,8 @@ def add_model(command: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         help="a number, the concentration of dice and coins, or Dirichlet(...), Beta(a, b), Gamma(shape, rate), "
-        "NormalInverseGamma(mean=..., count=..., shape=..., scale=...); for some columns or for all that it fits",
+        "NormalInverseGamma(mean=..., count=..., shape=..., scale=...), NormalInverseWishart(mean=..., count=..., "
+        "dof=..., scale=...); for some columns or for all that it fits",
     )
     add_weights(group)
 

@@ -7,9 +7,10 @@ import math
 import re
 from typing import Any, NamedTuple
 
-FAMILIES = ("categorical", "bernoulli", "gaussian", "poisson", "multinomial", "drop")
+FAMILIES = ("categorical", "bernoulli", "gaussian", "poisson", "multinomial", "joint", "multivariate", "drop")
+SHARED = ("gaussian", "multivariate")  # which may have one variance for all classes
 ESTIMATES = ("predictive", "mean", "map", "mle")
-BELIEFS = ("Dirichlet", "Beta", "NormalInverseGamma", "Gamma")
+BELIEFS = ("Dirichlet", "Beta", "NormalInverseGamma", "Gamma", "NormalInverseWishart")
 PRIOR = re.compile(r"(?:(?P<names>.+?)=)?\s*(?P<value>[A-Za-z]\w*\s*\(.*\)|[^=()]+)", re.S)
 
 
@@ -17,7 +18,7 @@ class FamilySaid(NamedTuple):
     """A family for some columns, or for all that are not named elsewhere."""
 
     names: tuple[str, ...] | None
-    family: str
+    family: str  # its name, and ":shared" where all classes have one variance
 
 
 class PriorSaid(NamedTuple):
@@ -43,12 +44,16 @@ def listed(text: str) -> tuple[str, ...]:
 
 
 def family(text: str) -> FamilySaid:
-    """`COLUMNS=FAMILY`, or `FAMILY`."""
-    names, equals, name = text.rpartition("=")
-    name = name.strip().lower()
+    """`COLUMNS=FAMILY`, or `FAMILY`, which may end in `:shared`."""
+    names, equals, said = text.rpartition("=")
+    said = "".join(said.split()).lower()
+    name, colon, how = said.partition(":")
     if name not in FAMILIES:
         raise argparse.ArgumentTypeError(f"there is no family {name!r}; there are {', '.join(FAMILIES)}")
-    return FamilySaid(listed(names) if equals else None, name)
+    if colon and (how != "shared" or name not in SHARED):
+        every = " and ".join(f"{each}:shared" for each in SHARED)
+        raise argparse.ArgumentTypeError(f"{said!r}: there are {every}, which have one variance for all classes")
+    return FamilySaid(listed(names) if equals else None, said)
 
 
 def prior(text: str) -> PriorSaid:

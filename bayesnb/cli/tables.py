@@ -5,11 +5,17 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from bayesnb.cli.families import no_column
+from bayesnb.cli.families import kind_of, no_column
 from bayesnb.cli.options import reading_of
 from bayesnb.cli.problems import UsageError
 
-READ_AS = {"gaussian": "number", "poisson": "number", "multinomial": "number", "bernoulli": "flag"}
+READ_AS = {
+    "gaussian": "number",
+    "poisson": "number",
+    "multinomial": "number",
+    "multivariate": "number",
+    "bernoulli": "flag",
+}
 ALREADY = {"number": ("integer", "number", "empty"), "flag": ("flag", "integer", "number", "empty")}
 
 
@@ -57,8 +63,9 @@ def kinds_of(looks: Mapping[str, Any], families: Mapping[str, tuple[str, int]], 
     """As what each column is read: as its cells look like, or as its family needs them."""
     kinds = {}
     for name, look in looks.items():
-        family = families[name][0] if name in families else None
+        family = kind_of(families[name][0]) if name in families else None
         needed = READ_AS.get(family or "", "text") if family is not None else look.kind
+        needed = "words" if (family, look.kind) == ("multinomial", "words") else needed
         kinds[name] = look.kind if look.kind in ALREADY.get(needed, ()) else needed
     return kinds | {target: "integer" if looks[target].kind == "integer" else "text"}
 

@@ -9,6 +9,7 @@ import numpy as np
 from bayesnb import export
 from bayesnb.classifier import Classifier
 from bayesnb.criticism.trial import Trial, trial_of
+from bayesnb.schema import Schema
 from bayesnb.structure.dependence import Labels, Leveled, Numbers, dependences, part_of
 from bayesnb.structure.relevance import check_comparable, own_of
 
@@ -47,7 +48,9 @@ def dependence(
     or a count and a Gaussian column, have no conjugate joint law: NaN. The words of a block share one die, and are left
     out.
 
-    A pair uses the rows that have both cells, under both hypotheses. Priors are the model's.
+    A pair uses the rows that have both cells, under both hypotheses. Priors are the model's; a column that is modelled
+    jointly with others has the margin of their prior, and a variance that classes share is taken for each class's own.
+    What the data say of two columns of one block is no fault of the model, which takes them to be dependent already.
 
     Examples
     --------
@@ -58,7 +61,7 @@ def dependence(
     >>> bayesnb.dependence(bayesnb.NaiveBayes(), X, y).strongest
     'height and weight: +0.7 nats'
     """
-    trial = _of_whole_rows(trial_of(model, X, y, sample_weight))
+    trial = of_whole_rows(trial_of(model, X, y, sample_weight))
     chosen = _chosen(trial, columns)
     classes = trial.estimator.classes_
     if len(classes) * len(chosen) ** 2 > MOST:
@@ -71,7 +74,7 @@ def dependence(
     return export.structure.dependent([name for name, _, _ in chosen], classes, found)
 
 
-def _of_whole_rows(trial: Trial) -> Trial:
+def of_whole_rows(trial: Trial) -> Trial:
     """The rows that count; an error if one counts, or holds a count, by fractions."""
     rows = trial.rows.where(trial.rows.counts > 0)
     if not trial.estimator.schema_.are_whole(rows.cells, rows.weight):
@@ -85,7 +88,7 @@ def _of_whole_rows(trial: Trial) -> Trial:
 def _chosen(trial: Trial, columns: Sequence[Hashable] | None) -> list[Place]:
     """The columns that are paired, in the table's order."""
     schema = trial.estimator.schema_
-    apart = [at for at in schema.keys if not schema.blocks[at[1]].family.whole]
+    apart = _places(schema)
     if columns is not None:
         known, every = [name for name, _, _ in apart], list(schema.families)
         if isinstance(columns, str) or not np.iterable(columns):
@@ -93,12 +96,25 @@ def _chosen(trial: Trial, columns: Sequence[Hashable] | None) -> list[Place]:
         said = list(columns)
         unknown = [name for name in said if name not in known]
         if unknown:
-            why = "is in a block whose columns are not paired" if unknown[0] in every else "is no column of this model"
+            why = (
+                "is in a block of words, which are not paired" if unknown[0] in every else "is no column of this model"
+            )
             raise ValueError(f"columns: {unknown[0]!r} {why}. Name some of {known[:20]}.")
         apart = [at for at in apart if at[0] in said]
     if len(apart) < 2:
         raise ValueError(f"a pair needs two columns, and there are {len(apart)} (blocks of words have none).")
     return apart
+
+
+def _places(schema: Schema) -> list[Place]:
+    """All columns but words, in the table's order."""
+    found = [
+        (place, (name, b, j))
+        for b, block in enumerate(schema.blocks)
+        if not block.family.words
+        for j, (place, name) in enumerate(zip(block.places, block.names, strict=True))
+    ]
+    return [own for _, own in sorted(found, key=lambda at: at[0])]
 
 
 def _parts(trial: Trial, chosen: list[Place]) -> Any:
@@ -107,5 +123,6 @@ def _parts(trial: Trial, chosen: list[Place]) -> Any:
         if mine:
             prior, some = own_of(trial.model.prior.blocks[b]), [chosen[at][2] for at in mine]
             check_comparable(prior, block.keys, alike=False)
-            part: Leveled | Numbers = part_of(prior, trial.rows.cells[b], some, trial.rows.observers[b])
+            own = prior.margins(), trial.rows.cells[b], some, block.family.columnwise.observe
+            part: Leveled | Numbers = part_of(*own)
             yield replace(part, places=np.array(mine))

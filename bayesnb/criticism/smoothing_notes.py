@@ -135,7 +135,7 @@ def _named(trial: Trial, trials: Trials, rows: Any) -> str:
 def _unsettled(trial: Trial, place: Place) -> str:
     block = trial.estimator.schema_.blocks[place.block]
     label = trial.estimator.classes_.tolist()[place.code]
-    name = block.names[0] if block.family.whole else block.names[place.column]
+    name = block.names[0] if block.family.whole and not block.family.combined else block.keys[place.column]
     return (
         f"as the rows of class {_cell(label)} settle no distribution of column {_cell(name)}: there are none, or they "
         "have no spread, and no prior adds any"
@@ -153,6 +153,8 @@ def _why(trial: Trial, trials: Trials, row: int) -> str:
     block = trial.estimator.schema_.blocks[alone.block]
     if block.family.dial == "rate":
         return f"the only one of its class with any events in column {_cell(block.names[alone.column])}"
+    if block.family.combined:
+        return f"the only one of its class with its levels of the columns {_cell(block.names)}"
     if block.family.whole:
         return f"the only one of its class with any count in column {_cell(block.names[alone.level])}"
     levels = block.levels[alone.column] if block.levels else (0, 1)

@@ -155,7 +155,7 @@ def _told(end: End, trial: Trial) -> str:
     shown = ", ".join(_short(name) for name in names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
     whose = "" if end.code is None else f" in class {trial.estimator.classes_.tolist()[end.code]!r}"
     where = f"{MOST:g}, as good as infinite" if end.infinite else f"{LEAST:g}, as good as 0"
-    noun = "column" if len(names) == 1 else "columns"
+    noun = "column" if len(names) == 1 and not isinstance(names[0], tuple) else "columns"
     shared = end.dial == "shape" and all(schema.blocks[b].family.shared for b, _ in end.columns)
     meaning = MEANING.get((f"shared {end.dial}" if shared else end.dial, end.infinite), MEANING[end.dial, end.infinite])
     return f"{noun} {shown}{whose}: {end.dial} {where}: {meaning}."

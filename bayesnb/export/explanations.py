@@ -55,6 +55,9 @@ def explained(
     for name, words in WORDS.items():
         table[name].attrs = {"long_name": words, "units": "nats"}
     table["cell"] = (("obs_id", "feature"), said[:, order], {"long_name": "what the cell held"})
+    joint = [_name(*own) for own in features if len(own[1]) > 1]
+    if joint:
+        table["cell"].attrs["blocks"] = joint  # the features whose cells name their columns
     return table
 
 
@@ -70,7 +73,7 @@ def _name(block: Block, columns: tuple[int, ...]) -> str:
 
 
 def cell_texts(block: Block, x: Cells, words: Array | None) -> Array:
-    """What the cells of every feature held, as text, `(r, f)`; of lists that are one feature, the words."""
+    """What the cells of every feature held, as text, `(r, f)`; several with their columns' names, lists as words."""
     if words is None and block.family.listed:
         return _lists(block, x)
     features = _features(block, words)
@@ -82,7 +85,9 @@ def cell_texts(block: Block, x: Cells, words: Array | None) -> Array:
         texts[:, at] = _texts(block, j, numbers[:, at])
     if len(features) == len(shown):
         return texts
-    return np.array([[", ".join(row)] for row in texts], object)
+    names = [str(block.names[j]) for j in shown]
+    lines = [", ".join(f"{name}={cell}" for name, cell in zip(names, row, strict=True)) for row in texts]
+    return np.array(lines, object)[:, None]
 
 
 def _lists(block: Block, x: Cells) -> Array:

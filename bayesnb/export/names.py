@@ -1,21 +1,27 @@
 """What the parameters of a model are called in a Dataset.
 
 Columns of one family lie on one axis, whichever blocks they are of: `feature`, or `<family>_feature` where several
-families have one. A column of levels has a variable and an axis of its own, `theta_<column> (class, <column>_level)`.
+families have one. A column of levels has a variable and an axis of its own, `theta_<column> (class, <column>_level)`,
+and so has a table of several, `theta_<a,b> (class, <a,b>_combination)`: the combinations that were seen, and all others
+as one. Covariances are `(class, feature, feature_2)`, with zeros between blocks.
 """
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import zip_longest
+from math import prod
 from numbers import Real
 from typing import Any, Protocol
 
 import numpy as np
 
 from bayesnb.families.base import Array, Parts
+from bayesnb.structure.relevance import own_of
 
 Variables = dict[str, tuple[tuple[str, ...], Array]]  # name -> dims, array
 Names = dict[tuple[str, int | None], tuple[str, tuple[str, ...]]]  # symbol, feature -> name, dims
+ELSEWHERE = "(elsewhere)"  # in a table of combinations, all that were not seen
 TAKEN = ("chain", "draw", "class", "class_prob", "obs_id", "log_evidence", "mu", "sigma2", "rate", "theta")
 
 
@@ -45,6 +51,7 @@ class Layout:
     classes: Array
     blocks: Sequence[Block]
     wanted: Sequence[Hashable] | None = None
+    tables: Sequence[Array | None] = ()  # of each block that is a table, the combinations of levels with an entry
 
     def __post_init__(self) -> None:
         known = {name for block in self.blocks for name in block.names}
@@ -63,7 +70,10 @@ class Layout:
             for (symbol, feature), array in own.items():
                 name, dims = names[symbol, feature]
                 column = _column(block, feature)
-                if column is None:
+                if block.family.combined:
+                    if any(map(self.wants, block.names)):
+                        found[name] = dims[: array.ndim], array
+                elif column is None:
                     beside.setdefault((name, _family(block)), []).append(array)
                 elif self.wants(column):
                     found[name] = dims[: array.ndim], array
@@ -78,7 +88,7 @@ class Layout:
             (_root(s), _family(block))
             for block, own in zip(self.blocks, parts, strict=True)
             for s, f in own
-            if _column(block, f) is None
+            if _column(block, f) is None and not block.family.combined
         }
         common = [root for root, _ in roots]
         found: list[Names] = []
@@ -86,7 +96,10 @@ class Layout:
             names: Names = {}
             for symbol, feature in own:
                 column = _column(block, feature)
-                if column is None:
+                if block.family.combined:
+                    shown = self._shown[block.keys[0]]
+                    names[symbol, feature] = symbol.format(f"_{shown}"), ("class", f"{shown}_combination")
+                elif column is None:
                     name = symbol.format("")
                     name = name if common.count(_root(symbol)) == 1 else f"{_family(block)}_{name}"
                     names[symbol, None] = name, ("class", self._axis(_family(block)))
@@ -114,17 +127,24 @@ class Layout:
         if arrays[0].ndim == 1:
             return ("class",), np.sum(arrays, axis=0)
         every = [name for block in self.blocks if _family(block) == family for name in block.names]
-        keep = [self.wants(name) for name in every]
+        keep, axis = [self.wants(name) for name in every], self._axis(family)
+        if arrays[0].ndim == 3:
+            together = _diagonal(arrays)
+            return ("class", axis, f"{axis}_2"), together if all(keep) else together[:, keep][..., keep]
         together = arrays[0] if len(arrays) == 1 else np.concatenate(arrays, axis=-1)
-        return ("class", self._axis(family)), together if all(keep) else together[:, keep]
+        return ("class", axis), together if all(keep) else together[:, keep]
 
     @cached_property
     def coords(self) -> dict[str, Array]:
         """The labels on every axis."""
         found = {"class": coordinate(self.classes)}
-        found |= {self._axis(family): coordinate(names) for family, names in self._columns.items()}
+        for family, names in self._columns.items():
+            found |= {f"{self._axis(family)}{second}": coordinate(names) for second in ("", "_2")}
         found["included_feature"] = coordinate([name for name in self._averaged if name is not None])
-        for block in self.blocks:
+        for block, table in zip_longest(self.blocks, self.tables):
+            if block.family.combined:
+                found[f"{self._shown[block.keys[0]]}_combination"] = coordinate(combinations(block, table))
+                continue
             for name, levels, size in zip(block.names, block.levels, block.sizes if block.levels else (), strict=False):
                 found[f"{self._shown[name]}_level"] = coordinate([*levels, *["(unseen)"] * (size - len(levels))])
         return found
@@ -145,13 +165,45 @@ class Layout:
     def _shown(self) -> dict[Hashable, str]:
         """What columns of levels are called: text without '/', and such that no two variables or axes are alike."""
         taken, shown = {*TAKEN, *(self._axis(family) for family in self._columns)}, {}
-        for name in (name for block in self.blocks if block.levels for name in block.names):
-            said = str(name).replace("/", "_")
-            while taken & {f"theta_{said}", f"{said}_level"}:
+        for name in (name for block in self.blocks if block.levels for name in block.keys):
+            said = ",".join(map(str, name)) if isinstance(name, tuple) else str(name)
+            said = said.replace("/", "_")
+            while taken & _names(said):
                 said += "_"
-            taken |= {f"theta_{said}", f"{said}_level"}
+            taken |= _names(said)
             shown[name] = said
         return shown
+
+
+def _names(said: str) -> set[str]:
+    """What a column of levels, or several, may call its own."""
+    return {f"theta_{said}", f"{said}_level", f"{said}_combination"}
+
+
+def combinations(block: Block, table: Array | None) -> list[str]:
+    """What a table's entries are called: combinations of levels, and the last all others, if there are any."""
+    pairs = zip(block.levels, block.sizes, strict=True)
+    levels = [[*map(str, own), *["(unseen)"] * (size - len(own))] for own, size in pairs]
+    codes = [] if table is None else table.tolist()
+    named = [", ".join(own[k] for own, k in zip(levels, row, strict=True)) for row in codes]
+    return named + [ELSEWHERE] * (len(codes) < prod(block.sizes))
+
+
+def layout_of(estimator: Any, features: Sequence[Hashable] | None = None) -> Layout:
+    """Where the parameters of a fitted estimator stand; a table's entries are those of its posterior."""
+    tables = [getattr(own_of(belief), "combinations", None) for belief in estimator.model_.posterior.blocks]
+    return Layout(estimator.classes_, estimator.schema_.blocks, features, tables)
+
+
+def _diagonal(arrays: Sequence[Array]) -> Array:
+    """Matrices along the diagonal of one, `(n, d, d)` each; what they do not say is 0."""
+    if len(arrays) == 1:
+        return arrays[0]
+    edges = np.cumsum([0, *(array.shape[-1] for array in arrays)])
+    whole = np.zeros((len(arrays[0]), edges[-1], edges[-1]))
+    for array, start, stop in zip(arrays, edges, edges[1:], strict=False):
+        whole[:, start:stop, start:stop] = array
+    return whole
 
 
 def coordinate(labels: Iterable[Any]) -> Array:

@@ -75,20 +75,25 @@ class Filling:
 
     def fill(self, chosen: Sequence[str]) -> None:
         rng, model = np.random.default_rng(self.plan.rng), self.subject.model
-        posterior, prior = (draw_theta(product, self.plan.size, rng) for product in (model.posterior, model.prior))
-        throws = np.random.default_rng(rng.integers(1 << 63))
+        products = model.posterior, model.prior.beside(model.posterior)
+        posterior, prior = (draw_theta(product, self.plan.size, rng) for product in products)
+        throws, further = np.random.default_rng(rng.integers(1 << 63)), rng.spawn(1)[0]
         if set(chosen) & (DRAWN.keys() - {"prior"}):
             for some, theta in posterior:
-                self._add(some, theta, chosen, throws)
+                self._add(some, theta, chosen)
+                if self.sheet is not None and set(chosen) & {"log_likelihood", "posterior_predictive", "predictions"}:
+                    self._of_rows(some, theta.opened(model.posterior, self.sheet.cells, further), chosen, throws)
         if "prior" in chosen:
             for some, theta in prior:
                 self._put("prior", some, self._parameters(theta))
 
-    def _add(self, some: slice, theta: Theta, chosen: Sequence[str], rng: np.random.Generator) -> None:
+    def _add(self, some: slice, theta: Theta, chosen: Sequence[str]) -> None:
         if "posterior" in chosen:
             self._put("posterior", some, self._parameters(theta))
         if "log_prior" in chosen:
             self._put("log_prior", some, self._log_prior(theta))
+
+    def _of_rows(self, some: slice, theta: Theta, chosen: Sequence[str], rng: np.random.Generator) -> None:
         if "log_likelihood" in chosen:
             self._put("log_likelihood", some, {"y": (("obs_id",), self._log_likelihood(theta))})
         for group in ("posterior_predictive", "predictions"):

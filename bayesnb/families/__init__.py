@@ -6,11 +6,14 @@ from bayesnb.families.counts import Multinomial, Vocabulary
 from bayesnb.families.dirichlet import Dirichlet
 from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.inverse_gamma import NormalInverseGamma
+from bayesnb.families.joint import JointTable
 from bayesnb.families.known import KnownDie
+from bayesnb.families.multivariate import MultivariateGaussian
 from bayesnb.families.poisson import Gamma, Poisson
+from bayesnb.families.wishart import NormalInverseWishart
 
-FAMILIES = (Gaussian, Categorical, Bernoulli, Multinomial, Poisson)
-PRIORS = (NormalInverseGamma, Dirichlet, Beta, Gamma)  # what a user gives to a family
+FAMILIES = (Gaussian, Categorical, Bernoulli, Multinomial, Poisson, JointTable, MultivariateGaussian)
+PRIORS = (NormalInverseGamma, Dirichlet, Beta, Gamma, NormalInverseWishart)  # what a user gives to a family
 
 __all__ = [
     "FAMILIES",
@@ -22,9 +25,12 @@ __all__ = [
     "Dirichlet",
     "Gamma",
     "Gaussian",
+    "JointTable",
     "KnownDie",
     "Multinomial",
+    "MultivariateGaussian",
     "NormalInverseGamma",
+    "NormalInverseWishart",
     "Poisson",
     "Vocabulary",
 ]

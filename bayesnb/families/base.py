@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import reduce
 from operator import add
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from bayesnb.families.forgetting import Forgetting
 from bayesnb.families.leaving import Leaving
 from bayesnb.families.leaving import defined as left_out_defined
 from bayesnb.families.linear import InCells
-from bayesnb.families.record import Array, Contributions, Linear, Parts, Record
+from bayesnb.families.record import Array, Contributions, Drawn, Linear, Parts, Record
 from bayesnb.families.scores import by_rows, summed
 from bayesnb.families.weight import Weight, hard
 
@@ -137,13 +137,6 @@ class Density(InCells, Record, ABC):
         return power * self.log_density(x[:, None])
 
 
-class Drawn(NamedTuple):
-    """Draws of theta, s * c classes in a row, and which features depend on the class at all, `(s, f)`; None if all."""
-
-    theta: Density
-    included: Array | None = None
-
-
 class Belief(Record, ABC):
     """p(theta), prior or posterior.
 
@@ -183,6 +176,10 @@ class Belief(Record, ABC):
     @abstractmethod
     def sample(self, rng: Rng, size: Any = None) -> Density:
         """Draws of theta, `size` in front of the belief's own axes. Sample the draw, and you have data."""
+
+    def opened(self, drawn: Drawn, x: Cells, rng: Rng) -> Density:
+        """The theta that was drawn, with entries of their own for all that rows hold; see the joint table's."""
+        return drawn.theta
 
     def draws(self, rng: Rng, size: int) -> Drawn:
         """So many draws of the theta of all classes, one draw's classes after another's."""
@@ -267,13 +264,18 @@ class Belief(Record, ABC):
         """`score` of x, out and n_jobs when every value is worth so much to each class, `(v, c, f)`."""
         raise AssertionError("asked of families that have every value")
 
+    def broadcast(self, x: Cells) -> Array:
+        """Rows with an axis for the classes, `(r, f) -> (r, 1, f)`; a cell that is a whole row is `(r, 1, 1, f)`."""
+        cells = np.asarray(x[:])
+        return cells[:, None, None] if self.whole else cells[:, None]
+
     def score_cumulants(self, x: Cells, tilt: float = 0.0) -> Array:
         """The first four cumulants summed over features, `(r, f) -> (4, r, c)`."""
-        return self.cumulants(np.asarray(x[:])[:, None], ORDER, tilt).sum(axis=-1)
+        return self.cumulants(self.broadcast(x), ORDER, tilt).sum(axis=-1)
 
     def score_transform(self, x: Cells, s: Array) -> Array:
         """log_moment(x, s) summed over features, `(r, f), (n,) -> (r, c, n)`; s on the real axis or above it."""
-        cells = np.asarray(x[:])[:, None]
+        cells = self.broadcast(x)
         return np.stack([self.log_moment(cells, each).sum(axis=-1) for each in np.asarray(s, complex)], axis=-1)
 
     def words(self, x: Cells) -> Array | None:
@@ -282,7 +284,7 @@ class Belief(Record, ABC):
 
     def contributions(self, x: Array, power: float, words: Array | None = None) -> Contributions:
         """What each cell, or each word's, adds to the scores of the classes; nothing, where it is missing."""
-        cells = x[:, None]
+        cells = self.broadcast(x)
         mean, variance = self.cumulants(cells, 2)
         gain = self.log_predictive(cells) if power == 1 else self.log_moment(cells, power)
         return Contributions(power * mean, power**2 * variance, gain, power**2 * variance.sum(axis=-1))

@@ -75,6 +75,7 @@ class Multinomial(Family):
     dial: ClassVar[str] = "die"
     stats: ClassVar[type[Stats]] = MultinomialStats
     whole: ClassVar[bool] = True
+    words: ClassVar[bool] = True
     reads_sparse: ClassVar[bool] = True
     missing: ClassVar[bool] = False
 

@@ -27,6 +27,7 @@ class Family(ABC):
     stats: ClassVar[type[Stats]]
     dial: ClassVar[str] = ""  # what its prior is tuned like: "die", "normal" or "rate"; "" if it is not
     whole: ClassVar[bool] = False  # one density over all columns of the block
+    words: ClassVar[bool] = False  # the block's columns are words of one text, each of which is told of
     reads_sparse: ClassVar[bool] = False  # reads CSR as it is
     missing: ClassVar[bool] = True  # a missing cell is silent
     levels: Any = None  # declared levels, or how to find them
@@ -35,6 +36,16 @@ class Family(ABC):
     threshold: float | None = None  # a one is above it
     fractional: bool = False  # numbers that are no counts are taken too
     shared: bool = False  # classes have parameters in common
+
+    @property
+    def columnwise(self) -> "Family":
+        """The family of one of its columns by itself, whose beliefs are the `margins` of this one's."""
+        return self
+
+    @property
+    def combined(self) -> bool:
+        """Whether a cell is a combination of its columns' levels."""
+        return self.whole and self.cells == "level"
 
     @property
     def positive_only(self) -> bool:

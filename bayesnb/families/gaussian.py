@@ -39,6 +39,10 @@ class Gaussian(Family):
     dial: ClassVar[str] = "normal"
 
     @property
+    def columnwise(self) -> "Gaussian":
+        return replace(self, shared=False)
+
+    @property
     def stats(self) -> type[Stats]:  # type: ignore[override]
         return SharedGaussianStats if self.shared else GaussianStats
 

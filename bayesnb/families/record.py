@@ -20,6 +20,21 @@ class Contributions(NamedTuple):
     total_variance: Array  # `(r, c)`, of the sum over features
 
 
+class Expected(np.ndarray):
+    """`belief.mean` is a parameter of the belief, and `belief.mean()` what every belief has: its expectation."""
+
+    expectation: Any
+
+    def __call__(self) -> Any:
+        return self.expectation
+
+    def __repr__(self) -> str:
+        return repr(np.asarray(self))
+
+    def __array_wrap__(self, array: Array, context: Any = None, return_scalar: bool = False) -> Any:
+        return np.asarray(array)[()]  # what is computed from it is a plain array
+
+
 class Linear(NamedTuple):
     """A log-density that is linear in what its cells say, up to what all classes share: weights @ x + offset.
 
@@ -28,6 +43,13 @@ class Linear(NamedTuple):
 
     weights: Array  # `(c, k)`
     offset: Array  # `(c,)`
+
+
+class Drawn(NamedTuple):
+    """Draws of theta, s * c classes in a row, and which features depend on the class at all, `(s, f)`; None if all."""
+
+    theta: Any  # a density
+    included: Array | None = None
 
 
 class Record:
@@ -77,6 +99,13 @@ class Record:
     def __len__(self) -> int:
         return len(getattr(self, self.__match_args__[0]))
 
+    def beside(self, other: Any) -> Self:
+        """The same, with entries of its own for all that another has, where those depend on the data."""
+        return self
+
+    def check(self) -> None:
+        """Raise for a layout that none of these can have, as a file may say."""
+
     def among(self, places: Array, classes: int) -> Self:
         """The same among more classes, each at its place there; zeros for the others."""
 
@@ -108,6 +137,10 @@ class Record:
     def only(self, feature: int) -> Self:
         """One feature of a block, as a block, `(c, f) -> (c, 1)`."""
         return self[:, [feature]]
+
+    def margins(self) -> Any:
+        """What is believed of each column and class by itself, `(c, f)`, whatever is modelled jointly."""
+        return self
 
     def parts(self) -> Parts:
         """Its arrays by symbol: `(c, f)` with None, or `(c, k)` with the feature whose levels they are."""

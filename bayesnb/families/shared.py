@@ -76,6 +76,9 @@ class SharedNormalInverseGamma(Sharing, NormalInverseGamma):
             self.models,
         )
 
+    def margins(self) -> NormalInverseGamma:
+        return NormalInverseGamma(self.location, self.count, self.shape, self.scale)
+
     def log_evidence(self, stats: GaussianStats, xp: Any = special) -> Array:
         """Of all classes together, `(1, f)`: what they say of the variance is seen once."""
         every = stats.count / 2, self.surprise(stats, xp), xp.log1p(stats.count / self.count)

@@ -1,6 +1,6 @@
-"""One column of a model: what a new row of each class is expected to hold there. One function per kind of belief."""
+"""Columns of a model: what a new row of each class is expected to hold there. One function per kind of belief."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from functools import singledispatch
 from typing import Any
 
@@ -9,10 +9,12 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from bayesnb.export.datasets import ci_prob as checked_prob
-from bayesnb.families import Beta, Dirichlet, Gamma, NormalInverseGamma
+from bayesnb.families import Beta, Dirichlet, Gamma, NormalInverseGamma, NormalInverseWishart
 from bayesnb.families.base import Array, Belief
+from bayesnb.families.joint_die import JointDie
 from bayesnb.figures.beliefs import counts, densities, levels
-from bayesnb.figures.sight import Sight, bins_of, grid_of, sight_of
+from bayesnb.figures.clouds import clouds, clouds_of
+from bayesnb.figures.sight import Sight, bins_of, combined, grid_of, sight_of
 from bayesnb.figures.style import COLOURS, DASHES, short, styled
 
 MOST_LEVELS = 12
@@ -30,13 +32,18 @@ def plot_column(
     Numbers have a curve for each class, counts and levels have bars; those of levels with the interval of their
     probability. Of more than eight classes the most frequent are drawn.
 
+    Columns that are modelled jointly can be drawn one by one, each as it is whatever the others hold, or together:
+    levels as bars of their most probable combinations, and two columns of numbers as ellipses, within which half and
+    `ci_prob` of new rows lie.
+
     Parameters
     ----------
     model : fitted estimator
     column : the name of a column, or of a word of a block of counts, whose share of the class's words is drawn
+        Or a tuple of columns that are modelled jointly.
     X, y : rows and their labels, to be drawn too
-        As a shade or ticks under curves, and as dots on bars of counts. Bars of levels have none.
-    ci_prob : probability of the intervals, default ArviZ's `rcParams["stats.ci_prob"]`
+        As a shade or ticks under curves, as dots on bars of counts, and as points. Bars of levels have none.
+    ci_prob : probability of the intervals and of the outer ellipses, default ArviZ's `rcParams["stats.ci_prob"]`
     ax : matplotlib.axes.Axes, default new ones in a figure of their own
 
     Returns
@@ -92,6 +99,23 @@ def _(belief: Dirichlet, sight: Sight, prob: float, ax: Axes | None = None) -> A
 
 
 @sketch.register
+def _(belief: JointDie, sight: Sight, prob: float, ax: Axes | None = None) -> Axes:
+    return levels(*bars_of(belief, sight, prob), ax)
+
+
+@sketch.register
+def _(belief: NormalInverseWishart, sight: Sight, prob: float, ax: Axes | None = None) -> Axes:
+    if belief.width == 1:
+        return sketch(belief.margins().column(0), sight, prob, ax)
+    if belief.width > 2:
+        raise ValueError(
+            f"{belief.width} columns of numbers make no picture: name one of them, or two, such as plot_column(model, "
+            f"{sight.names[:2]})."
+        )
+    return clouds(clouds_of(belief[sight.shown], prob), sight.parts, sight.names, ax)
+
+
+@sketch.register
 def _(belief: Gamma, sight: Sight, prob: float, ax: Axes | None = None) -> Axes:
     shown, parts = belief[sight.shown], sight.parts
     predictive = shown[:, None].predictive()
@@ -120,7 +144,7 @@ def bars_of(belief: Belief, sight: Sight, prob: float) -> tuple[list[str], Array
 def _(belief: Beta, sight: Sight, prob: float) -> tuple[list[str], Array, tuple[Array, Array]]:
     shown = belief[sight.shown]
     lower, upper = shown.interval(prob)
-    if sight.family.whole:  # a word, against all others
+    if sight.family.words:  # a word, against all others
         names, probability, low, high = [f"{sight.name}: share"], [shown.mean()], [lower], [upper]
     else:
         cut = sight.family.threshold
@@ -132,12 +156,24 @@ def _(belief: Beta, sight: Sight, prob: float) -> tuple[list[str], Array, tuple[
 
 @bars_of.register
 def _(belief: Dirichlet, sight: Sight, prob: float) -> tuple[list[str], Array, tuple[Array, Array]]:
-    shown, mean = sight.shown, belief.mean()
+    return _likeliest(belief, sight.levels[0], sight.shown, prob)
+
+
+@bars_of.register
+def _(belief: JointDie, sight: Sight, prob: float) -> tuple[list[str], Array, tuple[Array, Array]]:
+    return _likeliest(belief.entries, combined(belief, sight.levels), sight.shown, prob)
+
+
+def _likeliest(
+    belief: Dirichlet, levels: Sequence[str], shown: Array, prob: float
+) -> tuple[list[str], Array, tuple[Array, Array]]:
+    """The most probable levels of the shown classes, as many as there is room for."""
+    mean = belief.mean()
     room = int(np.clip(MOST_GROUPED // len(shown), 2, MOST_LEVELS))
     most = np.sort(np.argsort(-mean[shown].sum(axis=0), kind="stable")[:room])
     at = np.ix_(shown, most)
     lower, upper = belief.interval(prob)
-    names = [sight.levels[k] if k < len(sight.levels) else "no level" for k in most]
+    names = [levels[k] if k < len(levels) else "no level" for k in most]
     return names, mean[at], _filled(mean[at], lower[at], upper[at])
 
 

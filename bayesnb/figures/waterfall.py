@@ -153,10 +153,18 @@ def _called(one: Any) -> str:
 
 
 def _names(one: Any) -> list[str]:
-    names = [short(str(name), NAME) for name in one["feature"].values.tolist()]
+    """Features with what they hold; the cells of a block say themselves whose they are."""
+    names = one["feature"].values.tolist()
     if "cell" not in one:
-        return names
-    return [f"{name} = {short(cell, CELL)}" for name, cell in zip(names, one["cell"].values.tolist(), strict=True)]
+        return [short(str(name), NAME) for name in names]
+    pairs, blocks = (
+        zip(names, one["cell"].values.tolist(), strict=True),
+        np.atleast_1d(one["cell"].attrs.get("blocks", [])),
+    )
+    return [
+        short(cell, NAME + CELL) if name in blocks else f"{short(str(name), NAME)} = {short(cell, CELL)}"
+        for name, cell in pairs
+    ]
 
 
 def _refuse_infinite(one: Any, start: float, sizes: Array, pair: list[Any]) -> None:

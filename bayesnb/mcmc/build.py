@@ -14,6 +14,7 @@ from bayesnb.families.dirichlet import DirichletDensity
 from bayesnb.families.heavy import StudentDensity
 from bayesnb.families.known import KnownDie
 from bayesnb.families.simplex import simplex
+from bayesnb.families.weight import one_hot
 from bayesnb.mcmc.backend import pymc, tensors
 from bayesnb.mcmc.likelihood import Labelled, by_rows, row_scores
 from bayesnb.mcmc.names import Say, names_of
@@ -68,9 +69,11 @@ class Blueprint:
     def of(cls, data: Data, options: Options) -> "Blueprint":
         schema, model = data.estimator.schema_, data.estimator.model_
         _check(data.estimator, options)
-        pairs = zip(schema.blocks, model.prior.blocks, model.stats.blocks, strict=True)
-        priors = [_prior(block.family, belief, stats, options) for block, belief, stats in pairs]
-        says, coords = names_of(data.estimator.classes_, list(schema.blocks), list(model.posterior.blocks))
+        beliefs = _with_entries(data)
+        pairs = zip(schema.blocks, beliefs, model.stats.blocks, strict=True)
+        priors = [_prior(block.family, belief, stats.beside(belief), options) for block, belief, stats in pairs]
+        after = [own.beside(before) for own, before in zip(model.posterior.blocks, beliefs, strict=True)]
+        says, coords = names_of(data.estimator.classes_, list(schema.blocks), after)
         return cls(data, options, priors, says, coords)
 
     @property
@@ -91,6 +94,17 @@ class Blueprint:
     def nothing_left(self) -> bool:
         """Whether everything has a closed form, so that there would be nothing to sample."""
         return all(self.conjugate) and all(type(prior) is Fixed for prior in self.priors)
+
+
+def _with_entries(data: Data) -> list[Belief]:
+    """The priors, with entries of their own for all that rows hold."""
+    model, blocks = data.estimator.model_, data.estimator.schema_.blocks
+    beliefs = list(model.prior.beside(model.posterior).blocks)
+    for b, x in enumerate(data.unlabelled or ()):
+        if blocks[b].family.combined:
+            once = one_hot(np.zeros(x.shape[0], np.intp), 1)
+            beliefs[b] = beliefs[b].beside(blocks[b].observe(x, once, 1))
+    return beliefs
 
 
 def _check(estimator: Classifier, options: Options) -> None:

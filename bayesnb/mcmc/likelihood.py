@@ -47,7 +47,9 @@ def by_rows(pm: Any, block: Block, density: Any, cells: Cells, rows: Labelled, s
             f"likelihood='rows' needs counts, and column {block.names[0]!r} or one beside it holds fractions, which "
             "have no distribution. Use likelihood='statistics'."
         )
-    if block.family.whole:
+    if block.family.combined:
+        _combinations(pm, density, np.asarray(cells[:]), rows, name)
+    elif block.family.whole:
         _words(pm, density, cells, rows, {"name": name, "dims": ("obs_id", say.axis)})
     elif block.levels:
         _levels(pm, block, density, np.asarray(cells[:]), rows, say)
@@ -72,6 +74,15 @@ def _levels(pm: Any, block: Block, density: Any, codes: Array, rows: Labelled, s
         theta = density.probability[:, density.span(j)]
         if len(at):
             rows.likelihood(pm, said, pm.Categorical, {"p": theta[rows.codes[at]]}, codes[at, j], at)
+
+
+def _combinations(pm: Any, density: Any, codes: Array, rows: Labelled, name: str) -> None:
+    """The places of rows' combinations; a row that lacks a cell has taught nothing, and is none."""
+    at = np.flatnonzero((codes >= 0).all(axis=1))
+    said: dict[str, Any] = {"name": name} | ({"dims": ("obs_id",)} if len(at) == len(codes) else {})
+    theta = density.lumped(density.probability)[:, 0]
+    if len(at):
+        rows.likelihood(pm, said, pm.Categorical, {"p": theta[rows.codes[at]]}, density.places(codes[at]), at)
 
 
 def _words(pm: Any, density: Any, cells: Cells, rows: Labelled, said: dict[str, Any]) -> None:

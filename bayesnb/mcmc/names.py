@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from bayesnb.export.names import Layout, Names, coordinate
+from bayesnb.export.names import Layout, Names, combinations, coordinate
 from bayesnb.families.base import Array, Belief
 from bayesnb.schema import Block
 
@@ -19,11 +19,11 @@ class Say:
     number: str  # "", or of a family's later blocks "_2", "_3"
     family: str  # "", or what comes before the name of a hyperparameter
     observed: str  # what its cells are called
-    listed: bool = False  # whether it is a column of lists of words, which has names of its own
+    apart: bool = False  # whether its variables have axes of their own, and so names
 
     def __call__(self, symbol: str, feature: int | None = None) -> dict[str, Any]:
         name, dims = self.names[symbol, feature]
-        if feature is not None or self.listed:
+        if feature is not None or self.apart:
             return {"name": name, "dims": dims}
         return {"name": f"{name}{self.number}", "dims": ("class", self.axis)}
 
@@ -42,7 +42,7 @@ def names_of(classes: Array, blocks: list[Block], beliefs: list[Belief]) -> tupl
     kinds, dials = [_kind(block) for block in blocks], [block.family.dial for block in blocks]
     coords, met, said = {"class": coordinate(classes)}, Counter[str](), []
     taken = {name for names in every for (_, feature), (name, _) in names.items() if feature is not None}
-    for block, names, kind in zip(blocks, every, kinds, strict=True):
+    for block, names, kind, belief in zip(blocks, every, kinds, beliefs, strict=True):
         met[kind] += 1
         while met[kind] > 1 and any(f"{name}_{met[kind]}" in taken for name, _ in names.values()):
             met[kind] += 1  # the number is what a column is called
@@ -50,11 +50,18 @@ def names_of(classes: Array, blocks: list[Block], beliefs: list[Belief]) -> tupl
         axis = ("feature" if len(set(kinds)) == 1 else f"{kind}_feature") + number
         axis = names["theta{}", None][1][1] if block.family.listed else axis
         family = f"{kind}_" if dials.count(block.family.dial) > kinds.count(kind) else ""
-        own = Say(names, axis, f"{axis}_levels", number, family, _observed(blocks, kind + number), block.family.listed)
+        apart = block.family.listed or block.family.combined
+        own = Say(names, axis, f"{axis}_levels", number, family, _observed(blocks, kind + number), apart)
         coords[axis] = coordinate(block.words)
-        coords |= _levels(block, own)
+        coords |= _combinations(block, belief, own) if block.family.combined else _levels(block, own)
         said.append(own)
     return said, coords
+
+
+def _combinations(block: Block, belief: Any, say: Say) -> dict[str, Array]:
+    """The axis of a table's entries."""
+    every = coordinate(combinations(block, belief.combinations))
+    return {dims[1]: every for _, dims in say.names.values()} | {say.levels: every}
 
 
 def _levels(block: Block, say: Say) -> dict[str, Array]:

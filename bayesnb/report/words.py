@@ -3,15 +3,16 @@
 from collections.abc import Hashable, Sequence
 from dataclasses import fields
 from functools import singledispatch
-from math import ceil, exp, floor, isfinite, isnan, log, log10
+from math import ceil, exp, floor, isfinite, isnan, log, log10, prod
 from typing import Any
 
 import numpy as np
 
 from bayesnb.evaluate.scores import Score
-from bayesnb.families import Beta, Gamma, NormalInverseGamma
+from bayesnb.families import Beta, Gamma, NormalInverseGamma, NormalInverseWishart
 from bayesnb.families.base import Array
 from bayesnb.families.dirichlet import Die
+from bayesnb.families.joint_die import JointDie
 from bayesnb.figures.style import short
 
 INTERVAL = 0.89
@@ -21,6 +22,7 @@ NOTHING = "\u2013"  # for what has no value
 SPACE = "\u00a0"  # where a line must not break
 RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 FAMILIES = {"real": "numbers, a bell curve per class", "flag": "yes or no", "count": "counts", "level": "levels"}
+TOGETHER = {"real": "numbers, a bell-shaped cloud per class", "level": "levels, all combinations of them"}
 
 
 def name_of(key: Hashable) -> str:
@@ -29,6 +31,13 @@ def name_of(key: Hashable) -> str:
         return f"column {key}" if isinstance(key, (int, np.integer)) else str(key)
     shown = ", ".join(str(part) for part in key[:3])
     return f"{len(key):,} columns ({shown}{', …' if len(key) > 3 else ''})"
+
+
+def described(family: Any) -> str:
+    """What a family is for."""
+    words = TOGETHER if family.whole and not family.words else FAMILIES
+    width = "shape" if family.whole else "width"
+    return words.get(family.cells, "") + (f", all of one {width}" if getattr(family, "shared", False) else "")
 
 
 def brief(name: str, most: int = 80) -> str:
@@ -173,6 +182,19 @@ def _(belief: Beta) -> str:
 @worth.register
 def _(belief: Die) -> str:
     return f"as if each level had been seen {times(belief.concentration)} in each class"
+
+
+@worth.register
+def _(belief: JointDie) -> str:
+    each, every = belief.concentration[..., -1], float(prod(belief.sizes))
+    return f"as if each of {number(every)} combinations had been seen {times(each)} in each class"
+
+
+@worth.register
+def _(belief: NormalInverseWishart) -> str:
+    spread = np.sqrt(np.diagonal(belief.scale, axis1=-2, axis2=-1) / belief.dof[..., None])
+    said = f"means near {alike(belief.location)}, worth {alike(belief.count)} rows"
+    return f"{said}; standard deviations near {alike(spread)}, and correlations, worth {alike(belief.dof)} rows"
 
 
 @worth.register

@@ -24,7 +24,8 @@ def found_alone(trials: Trials, row: int) -> Alone | None:
     c, weight = rows.codes[[row]], rows.counts[[row]]
     for b, family in enumerate(trials.families):
         own = rows.observers[b](rows.cells[b][[row]], one_hot(c, len(stats.classes), weight), 1)
-        held, every = family.seen(own), family.seen(stats.blocks[b])
+        whole = stats.blocks[b].beside(own)
+        held, every = family.seen(own.beside(whole)), family.seen(whole)
         if held is None or every is None:
             continue
         only = (held.counts[c[0]] > 0) & (every.counts[c[0]] - held.counts[c[0]] <= ROUNDING * held.counts[c[0]])

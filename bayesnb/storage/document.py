@@ -12,7 +12,7 @@ from bayesnb.families.dirichlet import DirichletStats
 from bayesnb.families.record import Record
 from bayesnb.model import Product, ProductStats
 from bayesnb.schema import Block, Schema
-from bayesnb.shards import Shard
+from bayesnb.shards import Shard, alike
 from bayesnb.storage.archive import Unreadable
 from bayesnb.storage.arrays import Keeper, Shelf
 from bayesnb.storage.saved import (
@@ -150,7 +150,7 @@ def _block_of(said: Any, columns: Sequence[Hashable], classes: int, shelf: Shelf
     family = _kind(unpacked(said["family"], shelf), FAMILIES)
     places = _places_of(said["places"], len(columns))
     stats = family.stats(*_values(family.stats, said["stats"], shelf))
-    most = max(array.size for array in arrays_of(stats).values())
+    most = MOST_POSITIONS if family.combined else max(array.size for array in arrays_of(stats).values())
     levels = _levels_of(said["levels"], most, shelf)
     included = unpacked(said["included"], shelf)
     block = Block(family, tuple(columns[place] for place in places), places, levels, included)
@@ -214,7 +214,7 @@ def _values(kind: type[Record], said: Any, shelf: Shelf, like: Any = None) -> li
             raise Unreadable("numbers of a belief or of stats are floats")
         if like is not None:
             values[name] = np.broadcast_to(values[name], getattr(like, name).shape)
-    if like is not None and any(values[name] != getattr(like, name) for name in layout):
+    if like is not None and not all(alike(values[name], getattr(like, name)) for name in layout):
         raise Unreadable(f"{kind.__name__} is not laid out like its stats")
     return list(values.values())
 

@@ -103,8 +103,10 @@ def check_stats(block: Block, stats: Stats, classes: int) -> None:
         raise ValueError(f"{_whose(block)}: stats of another family")
     width, numbers = max(len(block.names), sum(block.sizes)), sum(array.size for array in arrays_of(stats).values())
     sizes = stats.counts.shape[-1:] if block.family.listed else getattr(stats, "sizes", ())  # type: ignore[attr-defined]
-    if sizes != block.sizes or classes * width > numbers:
+    fewer = classes * width > numbers and not block.family.combined
+    if sizes != block.sizes or fewer:
         raise ValueError(f"{_whose(block)}: its stats are not those of {classes} classes and its levels")
+    stats.check()
     one = one_hot(np.zeros(1, np.int64), classes)
     check_alike(block, stats, stats.alone(np.zeros((1, len(block.words))), one))
     _check_numbers(stats, _whose(block))

@@ -216,7 +216,7 @@ def _within_levels(part: Numbers, levels: Leveled, labels: Labels) -> Iterator[t
 def _evidence(part: Numbers, labels: Labels, code: Array, size: int, keep: Any = slice(None)) -> Array:
     """Of the numbers of each class, a theta for each code, `(c, f)`."""
     groups, place = np.unique((labels.codes * size + code)[keep], return_inverse=True)
-    stats = part.observe(part.x[keep], one_hot(place, len(groups), labels.counts[keep]), 1)
+    stats = part.observe(part.x[keep], one_hot(place, len(groups), labels.counts[keep]))
     gain, total = part.prior[groups // size].log_evidence(stats), np.zeros((labels.classes, part.x.shape[1]))
     np.add.at(total, groups // size, gain)
     return total

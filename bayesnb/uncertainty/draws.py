@@ -3,19 +3,20 @@
     theta ~ belief      p(y | x, theta) and log p(x, y | theta) of every draw and row
 
 The draws are exact and independent. A seed draws the same theta whatever rows are looked at, and however many: every
-block has a generator of its own, and how many draws are made at once depends on the model alone.
+block has a generator of its own, and how many draws are made at once depends on the model alone. What a theta says of
+all that no row had is drawn together; rows that hold some of it open it, and what they find there is drawn then.
 """
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from bayesnb.families.base import Array, Belief, Cells, Density, Rng
+from bayesnb.families.base import Array, Belief, Cells, Density, Drawn, Rng
 from bayesnb.families.dirichlet import DirichletDensity
 from bayesnb.model import Product, ProductDensity, normalise
 from bayesnb.threads import blocks
@@ -34,6 +35,12 @@ class Theta:
     die: DirichletDensity
     blocks: tuple[Density, ...]
     included: tuple[Array | None, ...] = ()  # of each block, the features that depend on the class, `(s, f)`; or all
+
+    def opened(self, product: Product, cells: Sequence[Cells], rng: np.random.Generator) -> Self:
+        """With entries of their own for all that rows hold; nothing that was drawn changes."""
+        included = self.included or (None,) * len(self.blocks)
+        parts = zip(product.blocks, map(Drawn, self.blocks, included), cells, strict=True)
+        return replace(self, blocks=tuple(belief.opened(own, x, rng) for belief, own, x in parts))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -115,8 +122,10 @@ def draw_proba(product: Product, cells: Sequence[Cells], draws: int, power: floa
         possible = Product(product.classes[live], tuple(block[live] for block in product.blocks))
         out[..., live] = draw_proba(possible, cells, draws, power, **how)
         return out
-    n_jobs = how.get("n_jobs")
-    for some, theta in draw_theta(product, draws, how.get("rng")):
+    n_jobs, rng = how.get("n_jobs"), np.random.default_rng(how.get("rng"))
+    further = rng.spawn(1)[0]
+    for some, plain in draw_theta(product, draws, rng):
+        theta = plain.opened(product, cells, further)
         for rows, joint in theta.by_rows(cells, power, n_jobs):
             out[some, rows] = theta.proba(joint, n_jobs).swapaxes(0, 1)
     return out

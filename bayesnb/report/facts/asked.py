@@ -12,7 +12,7 @@ from bayesnb.criticism.dependence import dependence
 from bayesnb.criticism.smoothing import compare_smoothing
 from bayesnb.criticism.tuning import BoundaryWarning, tune
 from bayesnb.model import Rows
-from bayesnb.report.facts.columns import Feature
+from bayesnb.report.facts.columns import Column, Feature
 from bayesnb.smoothing.strength import Change, Strengths
 
 if TYPE_CHECKING:
@@ -75,11 +75,11 @@ class Asked:
         return float(cells) * len(self.facts.classes)
 
     @cached_property
-    def paired(self) -> list[Feature]:
+    def paired(self) -> list[Column]:
         """The columns whose pairs are compared: the most relevant, in the table's order."""
-        ranked = [own for own in self.facts.columns.ranked if not own.whole][:MOST_PAIRED]
-        order = {id(own): at for at, own in enumerate(self.facts.columns.features)}
-        return sorted(ranked, key=lambda own: order[id(own)])
+        blocks = self.facts.model.schema_.blocks
+        ranked = self.facts.columns.parts(self.facts.columns.ranked)[:MOST_PAIRED]
+        return sorted(ranked, key=lambda own: blocks[own.b].places[own.j])
 
     @cached_property
     def _dependence(self) -> tuple[Any, str]:
@@ -100,8 +100,10 @@ class Asked:
         return self._dependence[1]
 
     @cached_property
-    def pairs(self) -> list[tuple[Feature, Feature, float]]:
-        """Pairs of columns and the log Bayes factor that they depend on each other, the strongest first."""
+    def pairs(self) -> list[tuple[Column, Column, float]]:
+        """Pairs of columns that are taken to be independent, and the log Bayes factor that they are not; the strongest
+        first. Columns of one block are modelled jointly.
+        """
         if self.dependence is None:
             return []
         value = self.dependence["log_bayes_factor"].values
@@ -109,7 +111,13 @@ class Asked:
         known = np.isfinite(value[i, j])
         order = np.argsort(-value[i, j][known], kind="stable")
         places = zip(i[known][order].tolist(), j[known][order].tolist(), strict=True)
-        return [(self.paired[a], self.paired[b], float(value[a, b])) for a, b in places]
+        apart = [(a, b) for a, b in places if not self.together(a, b)]
+        return [(self.paired[a], self.paired[b], float(value[a, b])) for a, b in apart]
+
+    def together(self, a: int, b: int) -> bool:
+        """Whether two of the columns that are paired have one joint distribution."""
+        one, two = self.paired[a], self.paired[b]
+        return one.b == two.b and one.family.whole
 
     @cached_property
     def strengths(self) -> Strengths:

@@ -1,9 +1,9 @@
 """What was modelled, column by column: how each is believed, what is missing, and what it says about the class."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -11,18 +11,31 @@ from scipy import sparse
 from bayesnb.criticism.relevance import relevance
 from bayesnb.families.base import Array, Belief, Cells, Stats
 from bayesnb.families.family import Family
-from bayesnb.figures.sight import Sight, seen_at
+from bayesnb.figures.sight import Sight, cells_of, seen_at
 from bayesnb.report.words import name_of
 from bayesnb.structure.relevance import own_of
-from bayesnb.views import column, pieces_of
+from bayesnb.views import pieces_of
 
 if TYPE_CHECKING:
     from bayesnb.report.facts.gathered import Facts
 
 
+class Column(NamedTuple):
+    """One column, whether it is modelled by itself or in a block."""
+
+    key: Hashable
+    b: int  # its block
+    j: int  # its place there
+    family: Family
+
+    @property
+    def name(self) -> str:
+        return name_of(self.key)
+
+
 @dataclass(frozen=True, eq=False)
 class Feature:
-    """One column, or one block of counts that is modelled as a whole."""
+    """One column, or one block of columns that is modelled as a whole."""
 
     key: Hashable
     b: int  # its block
@@ -30,7 +43,7 @@ class Feature:
     family: Family
     prior: Belief
     stats: Stats
-    missing: int
+    missing: int  # cells; of a block rows, which teach nothing of it if a cell is missing
     log_evidence: float | None  # None under an improper prior
     log_bayes_factor: float | None  # None where there is none
 
@@ -39,8 +52,14 @@ class Feature:
         return name_of(self.key)
 
     @property
-    def whole(self) -> bool:
-        return self.family.whole
+    def words(self) -> bool:
+        """Whether it is a block of counts, whose columns are told of one by one."""
+        return self.family.words
+
+    @property
+    def joint(self) -> bool:
+        """Whether it is a block whose columns have one joint distribution."""
+        return self.family.whole and not self.words
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +82,23 @@ class Columns:
     @property
     def blocks(self) -> list[Feature]:
         """Blocks of counts, such as words."""
-        return [own for own in self.features if own.whole and own.family.cells == "count"]
+        return [own for own in self.features if own.words]
+
+    @property
+    def single(self) -> list[Feature]:
+        """All others, those that say most about the class first."""
+        return [own for own in self.ranked if not own.words]
+
+    def parts(self, features: Sequence[Feature]) -> list[Column]:
+        """The columns of some features, words left out, one by one."""
+        blocks = self.facts.model.schema_.blocks
+        found = []
+        for own in features:
+            if not own.words:
+                names = blocks[own.b].names
+                places = range(len(names)) if own.joint else [own.f]
+                found += [Column(names[j], own.b, j, own.family) for j in places]
+        return found
 
     @cached_property
     def _relevance(self) -> tuple[Any, str]:
@@ -84,10 +119,13 @@ class Columns:
 
     def sight(self, feature: Feature) -> Sight:
         """What a picture of a column is drawn from."""
-        return seen_at(self.facts.model, feature.b, feature.f, self.cells(feature), self.facts.codes)
+        block = self.facts.model.schema_.blocks[feature.b]
+        places = range(len(block.names)) if feature.joint else [feature.f]
+        return seen_at(self.facts.model, feature.b, places, self.cells(feature, places), self.facts.codes)
 
-    def cells(self, feature: Feature) -> Array:
-        return column(self.facts.cells[feature.b], feature.f)
+    def cells(self, feature: Feature, places: Sequence[int]) -> Array:
+        """A column's cells, `(r,)`; of a block its rows, `(r, f)`."""
+        return cells_of(self.facts.cells[feature.b], places)
 
     def _feature(self, key: Hashable, b: int, f: int) -> Feature:
         block, learnt = self.facts.model.schema_.blocks[b], self.facts.model.model_
@@ -99,7 +137,7 @@ class Columns:
             family=block.family,
             prior=own_of(learnt.prior.blocks[b]).column(f),
             stats=learnt.stats.blocks[b].column(f),
-            missing=0 if block.family.whole else int(self._missing[b][f]),
+            missing=0 if block.family.words else int(self._missing[b][f]),
             log_evidence=None if np.isnan(evidence) else float(evidence),
             log_bayes_factor=None if factor is None else float(factor),
         )
@@ -120,31 +158,39 @@ class Columns:
         """Feature -> log Bayes factor; of a block of counts, the whole block's."""
         if self.relevance is None:
             return {}
-        names = self.facts.model.schema_.families
-        found = dict(zip(names, self.relevance["log_bayes_factor"].values.tolist(), strict=False))
-        whole = [key for key, b, _ in self._counted]
-        return found | dict(zip(whole, self.relevance.attrs.get("block_log_bayes_factor", ()), strict=True))
+        each = self.relevance["log_bayes_factor"].values.tolist()
+        found = {key: each[at] for key, at in self.relevant.items()}
+        blocks = [block.keys[0] for block in self.facts.model.schema_.blocks if block.family.words]
+        return found | dict(zip(blocks, self.relevance.attrs.get("block_log_bayes_factor", ()), strict=True))
 
-    @property
-    def _counted(self) -> list[tuple[Hashable, int, int]]:
-        """Blocks of counts in the order of the blocks, as `relevance` has them."""
-        blocks = self.facts.model.schema_.blocks
-        own = [at for at in self.facts.model.schema_.keys if blocks[at[1]].family.whole]
-        return sorted((at for at in own if blocks[at[1]].family.cells == "count"), key=lambda at: at[1])
+    @cached_property
+    def relevant(self) -> dict[Hashable, int]:
+        """Feature, or word -> its place in what `bayesnb.relevance` found."""
+        every = [
+            (place, block.family.listed, key)
+            for block in self.facts.model.schema_.blocks
+            for place, key in zip(block.word_places, block.words if block.family.words else block.keys, strict=False)
+        ]
+        placed = sorted(every, key=lambda own: own[0])
+        found = {key: at for at, (_, listed, key) in enumerate(placed) if listed}
+        return found | {key: at for at, (_, listed, key) in enumerate(placed) if not listed}
 
     @cached_property
     def _missing(self) -> list[Array]:
-        return [missing_in(x) for x in self.facts.cells]
+        blocks = self.facts.model.schema_.blocks
+        pairs = zip(blocks, self.facts.cells, strict=True)
+        return [missing_in(x, block.family.whole and not block.family.words) for block, x in pairs]
 
 
-def missing_in(x: Cells) -> Array:
-    """How many cells of each column are missing, `(f,)`; a level's code is negative then."""
-    total = np.zeros(x.shape[1], np.int64)
+def missing_in(x: Cells, whole: bool = False) -> Array:
+    """How many cells of each column are missing, `(f,)`, or how many rows lack one; a level's code is negative then."""
+    total = np.zeros(1 if whole else x.shape[1], np.int64)
     for rows in pieces_of(x):
         part = x[rows]
         if sparse.issparse(part):
             part = part.tocsr()
             total += np.bincount(part.indices[np.isnan(part.data)], minlength=x.shape[1])
         else:
-            total += (part < 0 if part.dtype.kind == "i" else np.isnan(part)).sum(axis=0)
+            lacking = part < 0 if part.dtype.kind == "i" else np.isnan(part)
+            total += lacking.any(axis=1, keepdims=whole).sum(axis=0) if whole else lacking.sum(axis=0)
     return total

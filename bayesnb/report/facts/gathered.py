@@ -80,7 +80,7 @@ class Facts:
     @property
     def dropped(self) -> list[str]:
         """The columns that no family models."""
-        known = self.model.families_
+        known = self.model.schema_.families
         return [name_of(name) for name in self.model.schema_.columns if name not in known]
 
     @cached_property

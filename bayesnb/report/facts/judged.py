@@ -124,7 +124,7 @@ class Judged:
     def widths(self) -> list[float]:
         """Cells of a row in every block: of words those that are there."""
         blocks = self.facts.model.schema_.blocks
-        return [cells_in(x, block.family.whole) for block, x in zip(blocks, self.facts.cells, strict=True)]
+        return [cells_in(x, block.family.words) for block, x in zip(blocks, self.facts.cells, strict=True)]
 
     @property
     def width(self) -> float:
@@ -134,7 +134,7 @@ class Judged:
     def transforms(self) -> float:
         """Seconds that it takes to know the law of a row's scores, about: more where cells have a table of values."""
         blocks = self.facts.model.schema_.blocks
-        each = (WORDS if block.family.whole else CELLS.get(block.family.cells, VALUES) for block in blocks)
+        each = (WORDS if block.family.words else CELLS.get(block.family.cells, VALUES) for block in blocks)
         return len(self.facts.classes) * sum(cost * width for cost, width in zip(each, self.widths, strict=True))
 
     @cached_property

@@ -11,11 +11,11 @@ import numpy as np
 from bayesnb.evaluate.leaving import leave_one_out
 from bayesnb.families.base import Array
 from bayesnb.model import Rows
-from bayesnb.report.facts.columns import Feature
+from bayesnb.report.facts.columns import Column
 from bayesnb.report.facts.oddities import Oddities, oddities, repeated
 from bayesnb.table import open_table
 from bayesnb.unseen import UnseenLevelWarning
-from bayesnb.views import Coded, Counted
+from bayesnb.views import Coded, Counted, column
 
 if TYPE_CHECKING:
     from bayesnb.report.facts.gathered import Facts
@@ -25,21 +25,21 @@ MOST = 1000  # columns that are looked at one by one
 
 @dataclass(frozen=True, eq=False)
 class Odd:
-    """Of columns that are modelled apart, and of rows."""
+    """Of columns, words left out, and of rows."""
 
     facts: "Facts"
 
     @cached_property
-    def columns(self) -> list[tuple[Feature, Oddities]]:
+    def columns(self) -> list[tuple[Column, Oddities]]:
         """Every column; of very many, the most relevant."""
-        own = [each for each in self.facts.columns.features if not each.whole]
+        own = self.facts.columns.parts(self.facts.columns.features)
         if len(own) > MOST:
-            own = [each for each in self.facts.columns.ranked if not each.whole][:MOST]
+            own = self.facts.columns.parts(self.facts.columns.ranked)[:MOST]
         trials = max(len(own) * len(self.facts.classes), 1)
         return [(each, self._of(each, trials)) for each in own]
 
-    def _of(self, feature: Feature, trials: int) -> Oddities:
-        leveled, x = feature.family.cells == "level", self.facts.columns.cells(feature)
+    def _of(self, own: Column, trials: int) -> Oddities:
+        leveled, x = own.family.cells == "level", column(self.facts.cells[own.b], own.j)
         return oddities(np.where(x < 0, np.nan, x) if leveled else x, self.facts.codes, leveled, trials)
 
     @cached_property

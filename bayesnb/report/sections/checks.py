@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bayesnb.report.facts import Facts
-from bayesnb.report.facts.columns import Feature
+from bayesnb.report.facts.columns import Column, Feature
 from bayesnb.report.words import brief, count, listed, percent, stated
 
 OK, LOOK, WARNING, SKIPPED = "ok", "look", "warning", "not done"
@@ -191,7 +191,7 @@ def identifiers(facts: Facts) -> Check:
     )
 
 
-def is_name(own: Feature, known: int, distinct: int, counting: bool) -> bool:
+def is_name(own: Column, known: int, distinct: int, counting: bool) -> bool:
     return counting or (is_leveled(own) and known >= FEW and distinct == known)
 
 
@@ -267,8 +267,8 @@ def copies(facts: Facts) -> Check:
     )
 
 
-def is_leveled(own: Feature) -> bool:
-    return own.family.cells == "level" and not own.whole
+def is_leveled(own: Column | Feature) -> bool:
+    return own.family.cells == "level"
 
 
 CHECKS: tuple[Callable[[Facts], Check], ...] = (

@@ -35,7 +35,7 @@ def dependence(facts: Facts) -> str:
 
 def some(facts: Facts) -> str:
     """Whether all columns were paired."""
-    left = sum(not own.whole for own in facts.columns.features) - len(facts.asked.paired)
+    left = len(facts.columns.parts(facts.columns.features)) - len(facts.asked.paired)
     if not left:
         return ""
     which = "the most relevant" if facts.columns.relevance is not None else "the first"

@@ -53,6 +53,8 @@ def named(explained: Any, j: int) -> str:
     """A column and its cell; a column of an array has only its place."""
     name, cell = str(explained["feature"].values[j]), explained["cell"].values[j]
     name = f"column {name}" if name.isdigit() else name
+    if name in np.atleast_1d(explained["cell"].attrs.get("blocks", [])):
+        return f'<span class="cell"><b>{text(brief(str(cell)))}</b></span>'
     return f'<span class="cell">{text(brief(name))} <b>{text(brief(signed(str(cell))))}</b></span>'
 
 

@@ -12,7 +12,7 @@ from bayesnb.report.words import INTERVAL, count, fixed, percent
 def headline(facts: Facts) -> str:
     """The result in three numbers and two sentences."""
     judged, source = facts.judged, f" in {text(facts.about.source)}" if facts.about.source else ""
-    columns = count(len(facts.model.families_), "column")
+    columns = count(len(facts.model.schema_.families), "column")
     lead = paragraph(
         f"A naive Bayes model learnt to tell {count(len(facts.classes), 'class')} apart from "
         f"{count(len(facts.codes), 'row')} and {columns}{source}.",

@@ -29,7 +29,7 @@ def relevance(facts: Facts) -> str:
     columns = facts.columns
     if columns.relevance is None:
         return paragraph(f"Which columns depend on the class is not known: {text(brief(columns.why_not, 400))}")
-    single = [own for own in columns.ranked if not own.whole]
+    single = columns.single
     intro = paragraph(
         "Does a column depend on the class at all? The <em>log Bayes factor</em> weighs two hypotheses: that each "
         "class has a distribution of its own, and that all share one.",
@@ -38,7 +38,7 @@ def relevance(facts: Facts) -> str:
     )
     if not single:
         return paragraph("All columns are words of a block of counts, which are compared below.")
-    found = columns.relevance.sel(feature=[own.key for own in single]) if columns.blocks else columns.relevance
+    found = columns.relevance.isel(feature=[columns.relevant[own.key] for own in single])
     ax = figures.plot_relevance(found)
     about = "Log Bayes factors that each column depends on the class, as bars. All are in the table below."
     return intro + f"<figure>{figures.svg(ax, about, 'relevance', WIDE)}</figure>" + factors(facts, single)
@@ -59,14 +59,12 @@ def said(single: list[Feature]) -> str:
 def factors(facts: Facts, single: list[Feature]) -> str:
     """Every column, the most relevant first."""
     shown = single[:MOST_LISTED]
-    inclusion = dict(
-        zip(facts.model.schema_.families, facts.columns.relevance["inclusion"].values.tolist(), strict=False)
-    )
+    inclusion = facts.columns.relevance["inclusion"].values
     rows = [
         (
             text(brief(own.name)),
             nats(own.log_bayes_factor or 0.0),
-            percent(min(inclusion[own.key], SURE)),
+            percent(min(float(inclusion[facts.columns.relevant[own.key]]), SURE)),
             kind(own),
             missing(own),
         )
@@ -91,7 +89,7 @@ def missing(own: Feature) -> str:
 
 def portraits(facts: Facts) -> str:
     """Pictures of what is expected in each class, the most relevant columns first."""
-    single = [own for own in facts.columns.ranked if not own.whole][:MOST]
+    single = facts.columns.single[:MOST]
     if not single:
         return ""
     shown = shown_classes(facts.counts)
@@ -129,7 +127,7 @@ def averaged(facts: Facts) -> str:
 
 def more(drawn: list[str], facts: Facts) -> str:
     """The other pictures, folded, and how many columns have none."""
-    every = sum(not own.whole for own in facts.columns.features)
+    every = len(facts.columns.single)
     rest, left = drawn[FIRST:], every - len(drawn)
     none = paragraph(f"{count(left, 'column')} of less relevance {'has' if left == 1 else 'have'} no picture.")
     folded = details(f"{count(len(rest), 'picture')} more", "".join(rest)) if rest else ""

@@ -10,7 +10,7 @@ from bayesnb.families.family import Family
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.columns import Feature
 from bayesnb.report.markup import details, paragraph, table, text
-from bayesnb.report.words import FAMILIES, NOTHING, brief, count, fixed, listed, percent, spelled, times, worth
+from bayesnb.report.words import NOTHING, brief, count, described, fixed, listed, percent, spelled, times, worth
 
 MOST_CLASSES = 12  # are listed
 MOST_NAMED = 6  # columns of a family
@@ -21,7 +21,7 @@ MOST_LISTED = 1000  # columns in a table at all
 def modelled(facts: Facts) -> str:
     """Rows, classes, columns, priors, evidence."""
     notes = "".join(paragraph(text(note, 4000)) for note in facts.about.notes)
-    columns = count(len(facts.model.families_), "column")
+    columns = count(len(facts.model.schema_.families), "column")
     return (
         paragraph(
             f"The model learnt from {count(len(facts.codes), 'row')} of {count(len(facts.classes), 'class')} and "
@@ -90,10 +90,10 @@ def families(facts: Facts) -> str:
 
 
 def family_row(name: str, known: bool, own: list[Feature]) -> tuple[str, ...]:
-    width = sum(len(each.key) if each.whole and isinstance(each.key, tuple) else 1 for each in own)
+    width = sum(len(each.key) if each.family.whole and isinstance(each.key, tuple) else 1 for each in own)
     priors = list(dict.fromkeys(worth(each.prior) for each in own))
     said = priors[0] if len(priors) == 1 else general(own)
-    kind = f"{name}<br><small>{FAMILIES.get(own[0].family.cells, '')}</small>"
+    kind = f"{name}<br><small>{described(own[0].family)}</small>"
     names = listed([text(brief(each.name)) for each in own], MOST_NAMED)
     return kind, f"{width:,}", "declared" if known else "inferred", said, names
 
@@ -134,7 +134,7 @@ def declared(model: Any) -> Any:
 
 def is_said(own: Feature, said: set[Hashable] | None) -> bool:
     key = own.key
-    return said is None or key in said or (isinstance(key, tuple) and own.whole and set(key) <= said)
+    return said is None or key in said or (isinstance(key, tuple) and own.family.whole and set(key) <= said)
 
 
 def columns_of(facts: Facts) -> str:
@@ -161,7 +161,7 @@ def columns_of(facts: Facts) -> str:
 def column_row(feature: Feature) -> tuple[str, ...]:
     said = "" if feature.log_evidence is None else fixed(feature.log_evidence, 1)
     prior = f"{worth(feature.prior)}<br><small><code>{text(spelled(feature.prior), 400)}</code></small>"
-    missing = NOTHING if feature.whole else f"{feature.missing:,}"
+    missing = NOTHING if feature.words else f"{feature.missing:,}"
     kind = type(feature.family).__name__
     return text(brief(feature.name)), kind, missing, prior, said or "not defined: the prior is improper"
 

@@ -1,16 +1,19 @@
 """What was learnt about one column: a figure and a table, from its posterior. One function per kind of belief."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import singledispatch
 
 import numpy as np
 
 from bayesnb import figures
-from bayesnb.families import Beta, Dirichlet, Gamma, NormalInverseGamma
-from bayesnb.families.base import Belief
+from bayesnb.families import Beta, Dirichlet, Gamma, NormalInverseGamma, NormalInverseWishart
+from bayesnb.families.base import Array, Belief
+from bayesnb.families.joint_die import JointDie
 from bayesnb.figures.column import bars_of, sketch
-from bayesnb.figures.sight import Sight
+from bayesnb.figures.sight import Sight, combined
 from bayesnb.report.markup import named, paragraph, side_by_side, table, text
-from bayesnb.report.words import INTERVAL, brief, percent, percent_span, spans
+from bayesnb.report.words import INTERVAL, brief, fixed, percent, percent_span, spans
 
 LEVELS_SAID = 3
 Said = tuple[tuple[str, ...], list[tuple[str, ...]]]  # the head of a table, and its rows
@@ -20,17 +23,36 @@ DRAWN = {
     "count": "Predictive probability of each count of {} for each class, as bars; dots are the data.",
     "level": "Predictive probability of each level of {} for each class, as bars with intervals.",
 }
+TOGETHER = {
+    "real": "What is expected of {} together in each class, as ellipses over the rows. The numbers are beside it.",
+    "level": "Predictive probability of combinations of {} for each class, as bars with intervals.",
+}
+CORRELATIONS = 3  # of a class, that are said
 
 
 def portrait(sight: Sight, salt: str) -> str:
     """Figure and table of what is believed of a column."""
     if sketch.dispatch(type(sight.belief)) is sketch.dispatch(object):
         return paragraph("There is no picture for this family yet.")
-    ax = sketch(sight.belief, sight, INTERVAL)
-    said = DRAWN[sight.family.cells].format(brief(sight.name))
+    drawn = telling(sight)
+    ax = sketch(drawn.belief, drawn, INTERVAL)
+    said = (TOGETHER if len(sight.names) > 1 else DRAWN)[sight.family.cells].format(brief(drawn.name))
     head, rows = numbers(sight.belief, sight)
     caption = f"{text(brief(sight.name))}, with {percent(INTERVAL, 0)} intervals"
-    return side_by_side(figures.svg(ax, said, salt) + left_out(sight), table(caption, head, rows))
+    return side_by_side(figures.svg(ax, said, salt) + left_out(sight, drawn), table(caption, head, rows))
+
+
+def telling(sight: Sight) -> Sight:
+    """What is drawn of it: all of it, but of many columns of numbers the two in which the classes differ most."""
+    belief = sight.belief
+    if not isinstance(belief, NormalInverseWishart) or belief.width < 3:
+        return sight
+    spread = np.diagonal(belief.scale, axis1=-2, axis2=-1) / belief.dof[:, None]
+    apart = belief.location[sight.shown].var(axis=0) / spread[sight.shown].mean(axis=0)
+    two = np.sort(np.argsort(-apart, kind="stable")[:2])
+    cells = None if sight.cells is None else sight.cells[:, two]
+    names = tuple(sight.names[j] for j in two)
+    return replace(sight, names=names, belief=belief.of_columns(two), cells=cells)
 
 
 @singledispatch
@@ -53,6 +75,36 @@ def _(belief: Beta, sight: Sight) -> Said:
 @numbers.register
 def _(belief: Dirichlet, sight: Sight) -> Said:
     return bar_rows(belief, sight)
+
+
+@numbers.register
+def _(belief: JointDie, sight: Sight) -> Said:
+    return bar_rows(belief, sight)
+
+
+@numbers.register
+def _(belief: NormalInverseWishart, sight: Sight) -> Said:
+    shown = belief[sight.shown]
+    each = [gaussian_cells(shown[:, None].margins().column(j)) for j in range(belief.width)]
+    names = [text(brief(name, 40)) for name in sight.names]
+    means, spreads = ([several(names, own) for own in zip(*part, strict=True)] for part in zip(*each, strict=True))
+    head = ("Class", "Mean", "Standard deviation", "Correlation")
+    return head, by_class(sight, means, spreads, [correlations(names, own) for own in shown.scale])
+
+
+def several(names: Sequence[str], values: Sequence[str]) -> str:
+    return "<br>".join(f"{name}: {value}" for name, value in zip(names, values, strict=True))
+
+
+def correlations(names: Sequence[str], scale: Array) -> str:
+    """The strongest of one class, `(d, d)`, as its expected covariance has them."""
+    unit = np.sqrt(np.diagonal(scale))
+    i, j = np.triu_indices(len(scale), 1)
+    values = (scale / np.outer(unit, unit))[i, j]
+    best = np.argsort(-np.abs(values), kind="stable")[:CORRELATIONS]
+    if len(values) == 1:
+        return fixed(values[0], 2)
+    return "<br>".join(f"{names[i[k]]}, {names[j[k]]}: {fixed(values[k], 2)}" for k in best)
 
 
 @numbers.register
@@ -83,12 +135,21 @@ def bar_rows(belief: Belief, sight: Sight) -> Said:
     return ("Class", "Level" if len(names) == 1 else "Most probable levels"), by_class(sight, cells)
 
 
-def left_out(sight: Sight) -> str:
-    """How many levels there was no room for."""
-    if not isinstance(sight.belief, Dirichlet):
+def left_out(sight: Sight, drawn: Sight) -> str:
+    """What there was no room for."""
+    if drawn is not sight:
+        return paragraph(
+            f"Drawn are the two of {len(sight.names)} columns in which the classes differ most. Ellipses hold half and "
+            f"{percent(INTERVAL, 0)} of new rows."
+        )
+    if isinstance(sight.belief, NormalInverseWishart):
+        return paragraph(f"Ellipses hold half and {percent(INTERVAL, 0)} of new rows.")
+    if not isinstance(sight.belief, Dirichlet | JointDie):
         return ""
-    left = len(sight.levels) - len(bars_of(sight.belief, sight, INTERVAL)[0])
-    return paragraph(f"{left:,} rarer levels are not drawn.") if left > 0 else ""
+    every = combined(sight.belief, sight.levels) if isinstance(sight.belief, JointDie) else sight.levels[0]
+    left = len(every) - len(bars_of(sight.belief, sight, INTERVAL)[0])
+    what = "levels" if isinstance(sight.belief, Dirichlet) else "combinations"
+    return paragraph(f"{left:,} rarer {what} are not drawn.") if left > 0 else ""
 
 
 def by_class(sight: Sight, *columns: list[str]) -> list[tuple[str, ...]]:

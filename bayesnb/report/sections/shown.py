@@ -24,7 +24,7 @@ def cells_of(rows: Array, facts: Facts) -> list[str]:
 
 def told(block: Block, cells: Array) -> Array:
     """The columns of a block worth saying: the largest counts, or the first ones."""
-    if len(cells) <= MOST_CELLS or not block.family.whole:
+    if len(cells) <= MOST_CELLS or not block.family.words:
         return np.arange(min(len(cells), MOST_CELLS))
     most = np.argsort(-cells, kind="stable")[:MOST_CELLS]
     return most[cells[most] > 0]

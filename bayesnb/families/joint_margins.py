@@ -1,0 +1,35 @@
+"""What is believed of some columns of a joint table, whatever the others hold: sums over a Dirichlet's sides."""
+
+import numpy as np
+
+from bayesnb.families.base import Array
+from bayesnb.families.categorical import Dice
+from bayesnb.families.combined import Combined
+from bayesnb.families.dirichlet import Dirichlet
+
+
+class Margins(Combined):
+    """A Dirichlet over all combinations of levels is one over those of fewer columns, by aggregation."""
+
+    concentration: Array
+
+    @property
+    def entries(self) -> Dirichlet:
+        """The combinations that have an entry, and all others together, which are the last, `(c, 1, n + 1)`."""
+        return Dirichlet(self.lumped(self.concentration))
+
+    def margins(self) -> Dice:
+        """Every column by itself."""
+        every = []
+        for j, size in enumerate(self.sizes):
+            seen, own = self.margin(self.concentration[:, 0], np.array([j]))
+            each = np.repeat(own[..., -1:], size, axis=-1)
+            each[..., seen[:, 0]] = own[..., :-1]
+            every.append(each)
+        return Dice(np.concatenate(every, axis=-1), self.sizes)
+
+    def of_columns(self, columns: Array) -> "Margins":
+        """Some columns together, in this order."""
+        seen = self.margin(self.concentration, columns)[0]
+        sizes = tuple(self.sizes[j] for j in columns)
+        return self.relaid(lambda own: self.margin(own, columns)[1], seen, sizes)
