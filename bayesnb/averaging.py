@@ -50,6 +50,13 @@ def averaging(prior: Belief, included: Array, keys: Sequence[Hashable]) -> Avera
                 f"average_features: the prior of column {key!r} {why}. Give it another prior, or leave the column "
                 "out of the average: {column: probability} names those that are averaged."
             )
+    if not prior.apart and (included < 1).any():
+        raise ValueError(
+            f"average_features: the classes of column {keys[int((included < 1).argmax())]!r} have parameters in common "
+            "already, shared=True, and what a row that is left out says of those and of whether the column depends on "
+            "the class is not told apart. Leave shared=True out, or the column: {column: probability} names those that "
+            "are averaged; `relevance` has the column's Bayes factor."
+        )
     return averaged(prior, included)
 
 

@@ -148,12 +148,14 @@ class GaussianNB(Preset):
     Parameters
     ----------
     prior : NormalInverseGamma, default weak and on the scale of the data
+    shared : bool, whether a column has one variance for all classes
     """
 
     def __init__(
         self,
         *,
         prior: NormalInverseGamma | None = None,
+        shared: bool = False,
         fit_prior: bool = True,
         class_prior: Any = None,
         classes: Any = None,
@@ -161,11 +163,11 @@ class GaussianNB(Preset):
         n_jobs: int | None = None,
         estimate: str = "predictive",
     ) -> None:
-        self.prior = prior
+        self.prior, self.shared = prior, shared
         super().__init__(fit_prior, class_prior, classes, temper, n_jobs, estimate)
 
     def _families(self) -> Gaussian:
-        return Gaussian(self.prior)
+        return Gaussian(self.prior, self.shared)
 
 
 class MultinomialNB(Preset):

@@ -24,8 +24,9 @@ from bayesnb.families.joint_seen import JointStats
 from bayesnb.families.multinomial import DirichletMultinomial, MultinomialStats
 from bayesnb.families.poisson import PoissonStats
 from bayesnb.families.shared import SharedGaussianStats, SharedNormalInverseGamma
-from bayesnb.families.vectors import VectorStats
+from bayesnb.families.vectors import SharedVectorStats, VectorStats
 from bayesnb.families.weight import one_hot
+from bayesnb.families.wishart_shared import SharedNormalInverseWishart
 
 Array = np.ndarray
 CLASSES, ROWS = 3, 40
@@ -200,6 +201,19 @@ CASES = [
         VECTORS,
         VectorStats.of,
         lambda b, c, f: lambda x: np.nan_to_num(b.predictive()[c][f].logpdf(x)),
+        whole=True,
+    ),
+    Case(
+        "multivariate, shared",
+        SharedNormalInverseWishart(
+            by_class(2.0, -1e4)[:, None],
+            by_class(0.7),
+            by_feature(4.5),
+            np.repeat(np.array([[[[1.5, 2e3], [2e3, 4e7]]]]), CLASSES, axis=0),
+        ),
+        VECTORS,
+        SharedVectorStats.of,
+        lambda b, c, f: lambda x: np.nan_to_num(b[c].predictive()[f].logpdf(x)),
         whole=True,
     ),
 ]

@@ -60,8 +60,9 @@ class Doubter(Learnt):
 
         Among three or more classes, ends below 1e-12 are orders of magnitude. And where someone chose a row so
         far out, or with levels of so little smoothing, that one class's score has endless tails, its law among three
-        or more classes is drawn, with a `DrawnWarning`; "exact" refuses it. So is every row under `average_features`,
-        which "fast" refuses too.
+        or more classes is drawn, with a `DrawnWarning`; "exact" refuses it. So is every row where classes have
+        parameters in common, under `average_features` and, among three or more classes, under `shared=True`, which
+        "fast" refuses too.
 
         Examples
         --------
@@ -163,8 +164,9 @@ class Doubter(Learnt):
     def _refuse_shared(method: str) -> None:
         if method != "auto":
             raise ValueError(
-                f"method={method!r} needs classes whose parameters are independent, and here they share some, as under "
-                "average_features. Use method='draws', or 'auto', which draws too."
+                f"method={method!r} needs classes whose parameters are independent, or two that share a variance, and "
+                "here they share some: under average_features, or under shared=True with three or more classes. Use "
+                "method='draws', or 'auto', which draws too."
             )
 
 

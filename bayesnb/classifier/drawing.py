@@ -12,10 +12,8 @@ from bayesnb.model import normalise
 
 def subject_of(estimator: Predictor, features: Sequence[Hashable] | None = None) -> Any:
     """The model, and what its parameters, or those of some columns, are called."""
-    model, names = estimator.model_, export.names
-    tables = names.tables_of(model.posterior.blocks)
-    layout = names.Layout(estimator.classes_, estimator.schema_.blocks, features, tables)
-    return export.draws.Subject(model, layout, estimator.temper_, estimator.n_jobs)
+    layout = export.names.layout_of(estimator, features)
+    return export.draws.Subject(estimator.model_, layout, estimator.temper_, estimator.n_jobs)
 
 
 def sheet_of(estimator: Predictor, X: Any, y: Any = None) -> Any:

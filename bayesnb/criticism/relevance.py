@@ -36,7 +36,8 @@ def relevance(model: Classifier, prior: float = 0.5) -> Any:
     -----
     Of a block of counts each word is compared with all others together, which under the block's die is a coin with a
     Beta(a_j, A - a_j) prior; words of one die are not independent. What the whole block says is in the attributes
-    `block` and `block_log_bayes_factor`.
+    `block` and `block_log_bayes_factor`. Of a Gaussian column with `shared=True` both hypotheses have one variance for
+    all classes: they differ in the means alone.
 
     A Bayes factor depends on the prior, and most where that is vague: under a prior that spreads far beyond the data a
     parameter for each class costs more, and small differences do not pay for it. It is defined for rows only: weights

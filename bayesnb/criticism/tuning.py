@@ -22,6 +22,7 @@ MEANING = {
     ("count", False): "the classes' means lie infinitely far apart for their variances",
     ("shape", True): "the classes differ no more than chance makes them, and the prior says that they do not",
     ("shape", False): "the classes differ by orders of magnitude, and the prior says that any size is as likely",
+    ("shared shape", True): "a column has one variance for all classes, and the prior says which",
     ("scale", True): "the prior expects larger variances without end",
     ("scale", False): "the prior expects smaller variances without end",
     ("mean", True): "the prior expects more events without end",
@@ -154,8 +155,10 @@ def _told(end: End, trial: Trial) -> str:
     shown = ", ".join(_short(name) for name in names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
     whose = "" if end.code is None else f" in class {trial.estimator.classes_.tolist()[end.code]!r}"
     where = f"{MOST:g}, as good as infinite" if end.infinite else f"{LEAST:g}, as good as 0"
-    noun = "column" if len(names) == 1 else "columns"
-    return f"{noun} {shown}{whose}: {end.dial} {where}: {MEANING[end.dial, end.infinite]}."
+    noun = "column" if len(names) == 1 and not isinstance(names[0], tuple) else "columns"
+    shared = end.dial == "shape" and all(schema.blocks[b].family.shared for b, _ in end.columns)
+    meaning = MEANING.get((f"shared {end.dial}" if shared else end.dial, end.infinite), MEANING[end.dial, end.infinite])
+    return f"{noun} {shown}{whose}: {end.dial} {where}: {meaning}."
 
 
 def _short(name: Hashable) -> str:

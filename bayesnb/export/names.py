@@ -185,9 +185,10 @@ def combinations(block: Block, table: Array | None) -> list[str]:
     return named + [ELSEWHERE] * (len(codes) < prod(block.sizes))
 
 
-def tables_of(beliefs: Iterable[Any]) -> list[Array | None]:
-    """The combinations that have an entry, of blocks that are tables."""
-    return [getattr(own_of(belief), "combinations", None) for belief in beliefs]
+def layout_of(estimator: Any, features: Sequence[Hashable] | None = None) -> Layout:
+    """Where the parameters of a fitted estimator stand; a table's entries are those of its posterior."""
+    tables = [getattr(own_of(belief), "combinations", None) for belief in estimator.model_.posterior.blocks]
+    return Layout(estimator.classes_, estimator.schema_.blocks, features, tables)
 
 
 def _diagonal(arrays: Sequence[Array]) -> Array:

@@ -249,7 +249,7 @@ def reasons(prior: Belief) -> Iterator[tuple[Array, str]]:
     """Why features have no Bayes factor for their dependence on the class, and which, `(c, f) -> (f,)`."""
     yield ~prior.strictly_proper.all(axis=0), "is improper, so its evidence is undefined"
     yield unlike(prior), "is not the same for all classes, so these have no parameter in common"
-    yield np.full(prior.proper.shape[1], not prior.apart), "has the classes share parameters already"
+    yield np.full(prior.proper.shape[1], prior.weighs), "has the classes share parameters already"
 
 
 def unlike(prior: Belief) -> Array:

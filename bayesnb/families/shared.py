@@ -76,6 +76,9 @@ class SharedNormalInverseGamma(Sharing, NormalInverseGamma):
             self.models,
         )
 
+    def margins(self) -> NormalInverseGamma:
+        return NormalInverseGamma(self.location, self.count, self.shape, self.scale)
+
     def log_evidence(self, stats: GaussianStats, xp: Any = special) -> Array:
         """Of all classes together, `(1, f)`: what they say of the variance is seen once."""
         every = stats.count / 2, self.surprise(stats, xp), xp.log1p(stats.count / self.count)
@@ -156,5 +159,5 @@ class SharedNormalInverseGamma(Sharing, NormalInverseGamma):
         said = say("sigma2")
         dims = said["dims"] and said["dims"][1:]
         common = pm.InverseGamma(f"{said['name']}_shared", alpha=self.shape[0], beta=self.scale[0], dims=dims)
-        variance = pm.Deterministic(**said, var=common * np.ones((len(self), 1)))
+        variance = pm.Deterministic(**said, var=common * pm.math.ones_like(self.count))
         return GaussianDensity(pm.Normal(**say("mu"), mu=self.location, tau=self.count / variance), variance)

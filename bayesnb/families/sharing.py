@@ -46,6 +46,9 @@ class Sharing(Belief):
                     f"for every class, got {own.tolist()!r:.100}."
                 )
 
+    def __repr__(self) -> str:
+        return super().__repr__().replace(", models=1)", ")")
+
     @property
     def classes(self) -> int:
         """Of one model."""
@@ -57,20 +60,19 @@ class Sharing(Belief):
             return self.alone(*(getattr(self, name)[index] for name in self.alone.__match_args__))
         return self.map(lambda array: array[index])
 
-    def margins(self) -> Belief:
-        return self.alone(*(getattr(self, name) for name in self.alone.__match_args__))
-
     def repeated(self, times: int) -> Self:
         every = np.tile(np.arange(len(self)), times)
         names = self.alone.__match_args__
         return type(self)(*(getattr(self, name)[every] for name in names), self.models * times)  # type: ignore[call-arg]
 
-    def once(self, values: Array) -> Array:
+    def once(self, values: Any) -> Any:
         """One entry for every model of what its classes have alike, `(c, f) -> (1, f)`."""
-        return values[:: self.classes]
+        return values[:1] if self.models == 1 else values[:: self.classes]
 
     def pooled(self, values: Any) -> Any:
-        """Sums over the classes of every model, `(c, f) -> (1, f)`."""
+        """Sums over the classes of every model, `(c, f) -> (1, f)`; of PyMC's variables, which are of one model."""
+        if self.models == 1:
+            return values.sum(axis=0, keepdims=True)
         return values.reshape((self.models, -1, *values.shape[1:])).sum(axis=1)
 
     def each(self, values: Array) -> Array:

@@ -4,8 +4,6 @@ Of as many dof fewer as there are columns less, so that of one column shape = (d
 are those of an inverse Gamma. Murphy (2007), Conjugate Bayesian analysis of the Gaussian distribution, section 8.
 """
 
-from typing import Any, Self
-
 import numpy as np
 
 from bayesnb.families.base import Array, Belief
@@ -21,16 +19,7 @@ class Margins(Belief):
     dof: Array
     scale: Array
 
-    @property
-    def width(self) -> int:
-        """The number of columns."""
-        return self.location.shape[-1]
-
-    def of_columns(self, there: Any) -> Self:
-        """What is believed about some columns, whatever the others are."""
-        scale = self.scale[..., there, :][..., there]
-        gone = self.width - scale.shape[-1]
-        return self.raw(self.location[..., there], self.count, self.dof - gone, scale)
+    width: int
 
     def margins(self) -> NormalInverseGamma:
         """Every column by itself, `(c, 1, d) -> (c, d)`."""

@@ -12,6 +12,7 @@ from bayesnb import kernels
 from bayesnb.families.base import Array, Cells, Density, Parts, Rng, Stats
 from bayesnb.families.forgetting import SLACK
 from bayesnb.families.normal import LOG_2PI, GaussianStats, Slip
+from bayesnb.families.record import Linear
 from bayesnb.families.scores import by_rows
 from bayesnb.families.weight import Weight, by_class
 from bayesnb.families.whitening import (
@@ -135,6 +136,17 @@ class VectorStats(Stats):
         return VectorDensity(self.mean, np.where(seen, ratio(self.scatter, self.count[..., None, None]), np.nan))
 
 
+@dataclass(frozen=True, eq=False)
+class SharedVectorStats(VectorStats):
+    """The same, where all classes have one covariance."""
+
+    def mle(self) -> "VectorDensity":
+        """The covariance within classes, pooled; a class without rows has no density."""
+        count, seen = self.count.sum(axis=0), (self.count > 0)[..., None, None]
+        covariance = ratio(self.scatter.sum(axis=0), count[..., None, None])
+        return VectorDensity(self.mean, np.where(seen, covariance, np.nan))
+
+
 def _moments(x: Array, weight: Array) -> tuple[Array, Array, Array]:
     """Count, mean and scatter of one class's rows, `(r, d), (r,) -> (), (d,), (d, d)`, about a row of their own."""
     complete = ~np.isnan(x).any(axis=1)
@@ -216,6 +228,13 @@ class VectorDensity(Density):
 
     def contributed(self, x: Array, power: float, words: Array | None = None) -> Array:
         return power * self.log_density(x[:, None, None])
+
+    def linear(self) -> Linear | None:
+        """Where all classes have one covariance, squares and products are worth the same to each of them."""
+        if not self.proper.all() or (self.covariance != self.covariance[:1]).any():
+            return None
+        white = turned(self.whitening, self.mean)[:, 0]
+        return Linear(turned(self.whitening[:, 0].swapaxes(-1, -2), white), -(white**2).sum(axis=-1) / 2)
 
     def log_likelihood(self, stats: VectorStats, xp: Any = np) -> Any:
         gap = turned(self.whitening, stats.mean - self.mean)

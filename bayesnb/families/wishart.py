@@ -9,15 +9,13 @@ are left out: by that a row is predicted of which cells are missing.
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import factorial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.special import polygamma, psi
 
 from bayesnb import special
 from bayesnb.families import elliptic, scales
-from bayesnb.families.base import ORDER, Array, Cells, Contributions, Parts, Rng, Say
+from bayesnb.families.base import ORDER, Array, Cells, Parts, Rng, Say
 from bayesnb.families.elliptic import LOG_PI, Spread, multi_gamma_ratio
 from bayesnb.families.leaving import Leaving
 from bayesnb.families.normal import Moments, Slip
@@ -39,6 +37,8 @@ from bayesnb.families.whitening import (
 )
 from bayesnb.special import accurate_log1p, ratio
 from bayesnb.views import EVERY, numbers
+
+FIELDS, SYMBOLS = ("location", "count", "dof", "scale"), ("mu_mean", "mu_count", "cov_dof", "cov_scale")
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -67,21 +67,20 @@ class NormalInverseWishart(Margins):
 
     whole: ClassVar[bool] = True
     renamed: ClassVar[dict[str, str]] = {"location": "mean"}
-    symbols: ClassVar[dict[str, str]] = {
-        "location": "mu_mean",
-        "count": "mu_count",
-        "dof": "cov_dof",
-        "scale": "cov_scale",
-    }
+    symbols: ClassVar[dict[str, str]] = dict(zip(FIELDS, SYMBOLS, strict=True))
 
     def __init__(self, mean: Any, count: Any, dof: Any, scale: Any) -> None:
-        for name, value in zip(self.__match_args__, scales.said(mean, count, dof, scale), strict=True):
+        for name, value in zip(FIELDS, scales.said(mean, count, dof, scale), strict=True):
             object.__setattr__(self, name, value)
 
     def map(self, change: Any, *others: Self) -> Self:
         """Field by field; what is known to be a belief is not checked again."""
-        names = self.__match_args__
-        return self.raw(*(change(*(getattr(own, name) for own in (self, *others))) for name in names))
+        return self.made(*(change(*(getattr(own, name) for own in (self, *others))) for name in FIELDS))
+
+    @property
+    def width(self) -> int:  # type: ignore[override]
+        """The number of columns."""
+        return self.location.shape[-1]
 
     @property
     def mean(self) -> Expected:
@@ -92,8 +91,13 @@ class NormalInverseWishart(Margins):
         parameter.expectation = Spread(self.location, covariance)
         return parameter
 
+    @property
+    def beyond(self) -> int:
+        """What is added to dof where the scale is divided by it to be the mode."""
+        return self.width + 2
+
     def mode(self) -> Spread:
-        return Spread(self.location, self.scale / (self.dof + self.width + 2)[..., None, None])
+        return Spread(self.location, self.scale / (self.dof + self.beyond)[..., None, None])
 
     @cached_property
     def factor(self) -> Array:
@@ -113,19 +117,38 @@ class NormalInverseWishart(Margins):
     def proper(self) -> Array:
         return (self.count > 0) & (self.dof > self.width - 1) & np.isfinite(self.log_det)
 
-    def _of(self, there: Any) -> Self:
+    def of_columns(self, there: Any) -> "NormalInverseWishart":
+        """What is believed about some columns, whatever the others are."""
+        scale = self.scale[..., there, :][..., there]
+        gone = self.width - scale.shape[-1]
+        return NormalInverseWishart.raw(self.location[..., there], self.count, self.dof - gone, scale)
+
+    def _of(self, there: Any) -> "NormalInverseWishart":
         return self if isinstance(there, slice) else self.of_columns(there)
 
     def update(self, stats: VectorStats) -> Self:
-        gap, share = stats.mean - self.location, ratio(stats.count, self.count + stats.count)
-        surprise = stats.scatter + (self.count * share)[..., None, None] * outer(gap)
-        location = self.location + share[..., None] * gap
-        return self.raw(location, self.count + stats.count, self.dof + stats.count, self.scale + surprise)
+        share = ratio(stats.count, self.count + stats.count)
+        location = self.location + share[..., None] * (stats.mean - self.location)
+        dof, scale = self.dof + self.together(stats.count), self.scale + self.together(self.surprise(stats))
+        return self.made(location, self.count + stats.count, dof, scale)
+
+    def together(self, values: Array) -> Array:
+        """What classes that have a covariance in common say of it together; here each has its own."""
+        return values
+
+    def made(self, *fields: Array) -> Self:
+        """One like it, of these fields."""
+        return self.raw(*fields, *(getattr(self, name) for name in self.layout))
+
+    def surprise(self, stats: VectorStats) -> Array:
+        """What the data add to the scale: their scatter about their mean, and that about the location."""
+        share = ratio(stats.count, self.count + stats.count)
+        return stats.scatter + (self.count * share)[..., None, None] * outer(stats.mean - self.location)
 
     def strengthened(self, times: Any) -> Self:
         """Worth so many times as many rows; every column expects the same mean and variance."""
-        fields = tuple(getattr(self, name) for name in self.__match_args__)
-        return self.raw(*scales.strengthened(fields, times, 1.0, self.width))
+        fields = tuple(getattr(self, name) for name in FIELDS)
+        return self.made(*scales.strengthened(fields, times, 1.0, self.width))
 
     def shaken(self, stats: VectorStats, slip: Slip) -> Array:
         return elliptic.shaken(self, stats, slip)
@@ -210,7 +233,7 @@ class NormalInverseWishart(Margins):
 
     def own_left_out(self, stats: VectorStats, leaving: Leaving) -> Array:
         prior = self.map(np.zeros_like) if leaving.kind == "mle" else self
-        return elliptic.left_out(prior.update(stats), leaving)
+        return elliptic.left_out(prior.update(stats), leaving, self.beyond)
 
     def cumulants(self, x: Array, order: int, tilt: float = 0.0) -> Array:
         def complete(cells: Array, there: Any, rows: Any) -> Array:
@@ -221,17 +244,7 @@ class NormalInverseWishart(Margins):
 
     def cumulants_at(self, distance: Array, order: int, tilt: float) -> Array:
         """Of a row at a squared distance."""
-        half, r, rho = (self.dof + tilt) / 2, 1 / self.count, 1 / self.count + distance
-        free = np.arange(self.width) / 2
-        logs = (np.log1p(tilt * r) - np.log1p(tilt * rho) - self.width * LOG_PI - self.log_det) / 2
-        r, rho, less = r / (1 + tilt * r), rho / (1 + tilt * rho), half - self.width / 2
-        terms = [psi(half[..., None] - free).sum(axis=-1) / 2 + logs - half * rho + less * r]
-        for n in range(2, order + 1):
-            still = polygamma(n - 1, half[..., None] - free).sum(axis=-1) / 2**n
-            once, twice = factorial(n - 2) * n / 2, factorial(n - 1)
-            moving = (twice * half * rho - once) * rho ** (n - 1) - (twice * less * r - once) * r ** (n - 1)
-            terms.append(still + (-1) ** n * moving)
-        return np.stack(np.broadcast_arrays(*terms))
+        return elliptic.cumulants(self, distance, order, tilt)
 
     def score_cumulants(self, x: Cells, tilt: float = 0.0) -> Array:
         x, total = numbers(x, EVERY), np.zeros((ORDER, x.shape[0], len(self)))
@@ -250,9 +263,6 @@ class NormalInverseWishart(Margins):
                 total[its, :, n] = own.moment_at(apart, each)[..., 0]
         return total
 
-    def contributions(self, x: Array, power: float, words: Array | None = None) -> Contributions:
-        return super().contributions(x[:, None], power)
-
     def sample(self, rng: Rng, size: Any = None) -> VectorDensity:
         return elliptic.sample(self, np.random.default_rng(rng), lead(size))
 
@@ -260,7 +270,7 @@ class NormalInverseWishart(Margins):
         """A count and dof for each column: those of its block."""
         location, scale = self.location[..., 0, :], self.scale[..., 0, :, :]
         values = location, *(np.repeat(own, self.width, axis=-1) for own in (self.count, self.dof)), scale
-        return {(self.symbols[name], None): value for name, value in zip(self.__match_args__, values, strict=True)}
+        return {(self.symbols[name], None): value for name, value in zip(FIELDS, values, strict=True)}
 
     def log_density(self, theta: VectorDensity) -> Parts:
         """Of each mean given its covariance, and of each covariance."""

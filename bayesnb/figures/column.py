@@ -14,11 +14,10 @@ from bayesnb.families.base import Array, Belief
 from bayesnb.families.joint_die import JointDie
 from bayesnb.figures.beliefs import counts, densities, levels
 from bayesnb.figures.clouds import clouds, clouds_of
-from bayesnb.figures.sight import Sight, bins_of, grid_of, sight_of
+from bayesnb.figures.sight import Sight, bins_of, combined, grid_of, sight_of
 from bayesnb.figures.style import COLOURS, DASHES, short, styled
 
 MOST_LEVELS = 12
-MANY = 1e6  # combinations, whose number says no more
 MOST_GROUPED = 36  # bars of a figure, all classes together
 NAME, AXIS, ACROSS = 24, 48, 58  # letters of a class, below an axis, and of a line of the legend
 LINE = 0.2  # inches of a line of the legend
@@ -176,14 +175,6 @@ def _likeliest(
     lower, upper = belief.interval(prob)
     names = [levels[k] if k < len(levels) else "no level" for k in most]
     return names, mean[at], _filled(mean[at], lower[at], upper[at])
-
-
-def combined(belief: JointDie, levels: Sequence[Sequence[str]]) -> list[str]:
-    """What the combinations of levels are called that were seen, and all others together."""
-    names = [[*own, *["no level"] * (size - len(own))] for own, size in zip(levels, belief.sizes, strict=True)]
-    found = [", ".join(own[k] for own, k in zip(names, row, strict=True)) for row in belief.combinations.tolist()]
-    more = f"{belief.others:,.0f} others" if belief.others < MANY else "all others"
-    return [*found, "any other" if belief.others == 1 else f"any of {more}"]
 
 
 def _filled(mean: Array, lower: Array, upper: Array) -> tuple[Array, Array]:

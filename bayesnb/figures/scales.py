@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
-from bayesnb.families import Beta, Gamma
+from bayesnb.families import Beta, Gamma, NormalInverseWishart
 from bayesnb.families.base import Array, Belief
 from bayesnb.families.categorical import Dice
+from bayesnb.families.joint_die import JointDie
 from bayesnb.families.multinomial import DirichletMultinomial
 from bayesnb.figures.odds import pair_of
+from bayesnb.figures.sight import combined, level_names
 from bayesnb.schema import Block
 
 QUANTILES = (np.arange(32) + 0.5) / 32
@@ -69,14 +71,29 @@ def scales_of(model: Any, classes: Sequence[Any] | None = None, most: int = 12) 
     if not np.isfinite(belief.log_class[pair]).all():
         raise ValueError(f"one of the classes {[labels[c] for c in pair]} is impossible: draw two others.")
     blocks = [(block, own[pair]) for block, own in zip(model.schema_.blocks, belief.blocks, strict=True)]
+    for block, _ in blocks:
+        _refuse_vectors(block)
     worth = [influence(own, model.temper_) for _, own in blocks]
     places = [(b, j) for b, own in enumerate(worth) for j in range(len(own))]
     best = np.argsort(-np.nan_to_num(np.concatenate(worth)), kind="stable")[:most]
     chosen = [(*blocks[b], j) for b, j in (places[i] for i in best)]
-    scales = [Scale(str(block.names[j]), lines(own, j, block, model.temper_)) for block, own, j in chosen]
+    scales = [Scale(name_of(block, j), lines(own, j, block, model.temper_)) for block, own, j in chosen]
     start = float(np.subtract(*belief.log_class[pair]))
     named = str(labels[pair[0]]), str(labels[pair[1]])
     return Scales(named, (pair[0], pair[1]), start, scales, len(places))
+
+
+def name_of(block: Block, j: int) -> str:
+    """What a feature, or a word, is called."""
+    return str(block.names[j]) if len(block.keys) > 1 or block.family.words else ", ".join(map(str, block.names))
+
+
+def _refuse_vectors(block: Block) -> None:
+    if block.family.whole and block.family.cells == "real" and len(block.names) > 1:
+        raise ValueError(
+            f"a nomogram has a scale for each feature, and {', '.join(map(str, block.names))} are modelled jointly: "
+            "what one of these numbers is worth depends on the others. Draw rows: plot_waterfall(model.explain(X))."
+        )
 
 
 def worth_of(pair: Belief, x: Array, power: float) -> Array:
@@ -98,6 +115,16 @@ def influence(pair: Belief, power: float) -> Array:
 @influence.register
 def _(pair: Dice, power: float) -> Array:
     return pair.per_die(_level_influence(pair, power))
+
+
+@influence.register
+def _(pair: JointDie, power: float) -> Array:
+    return pair.per_die(_level_influence(pair, power))
+
+
+@influence.register
+def _(pair: NormalInverseWishart, power: float) -> Array:
+    return influence(pair.margins(), power)  # of a single column
 
 
 @influence.register
@@ -174,6 +201,18 @@ def _(pair: Dice, j: int, block: Block, power: float) -> list[Line]:
     own = pair.column(j)
     names = [str(level) for level in block.levels[j]] + ["anything new"] * (block.family.unseen == "reserve")
     return [_marked(_level_points(own, power), names, own.mean().max(axis=0))]
+
+
+@lines.register
+def _(pair: JointDie, j: int, block: Block, power: float) -> list[Line]:
+    names = combined(pair, [level_names(block, at) for at in range(len(block.names))])
+    points, share = _level_points(pair, power)[0], pair.mean().max(axis=0)[0]
+    return [_marked(points[: len(names)], names, share[: len(names)])]
+
+
+@lines.register
+def _(pair: NormalInverseWishart, j: int, block: Block, power: float) -> list[Line]:
+    return lines(pair.margins(), j, block, power)
 
 
 @lines.register

@@ -9,6 +9,7 @@ import numpy as np
 from bayesnb.families import NormalInverseGamma
 from bayesnb.families.base import Array, Belief, Cells
 from bayesnb.families.family import Family
+from bayesnb.families.joint_die import JointDie
 from bayesnb.figures.style import MOST_CLASSES, short
 from bayesnb.labels import encode
 from bayesnb.schema import Block
@@ -19,6 +20,7 @@ from bayesnb.views import column
 
 GRID, AROUND = 200, 40  # points of a curve, and more of them around each class's mean
 MOST_BARS = 25
+MANY = 1e6  # combinations, whose number says no more
 TAIL = 0.005  # of the cells lie beyond either end, where they lie far out
 
 
@@ -137,6 +139,16 @@ def level_names(block: Block, j: int) -> tuple[str, ...]:
     if not block.levels:
         return ()
     return tuple(map(str, block.levels[j])) + (("anything new",) if block.family.unseen == "reserve" else ())
+
+
+def combined(belief: JointDie, levels: Sequence[Sequence[str]]) -> list[str]:
+    """What the combinations of levels are called that have an entry, and all others together, if there are any."""
+    names = [[*own, *["no level"] * (size - len(own))] for own, size in zip(levels, belief.sizes, strict=True)]
+    found = [", ".join(own[k] for own, k in zip(names, row, strict=True)) for row in belief.combinations.tolist()]
+    if not belief.others:
+        return found
+    more = f"{belief.others:,.0f} others" if belief.others < MANY else "all others"
+    return [*found, "the only other" if belief.others == 1 else f"any of {more}"]
 
 
 def grid_of(x: Array, belief: NormalInverseGamma) -> Array:

@@ -8,6 +8,7 @@ about its logarithm, a factor of 4.5 either way.
     Gaussians              variance_c ~ InverseGamma(shape, shape * typical)
                            mean_c | variance_c ~ Normal(mean, spread**2 * variance_c)
                            or sqrt(variance_c) ~ HalfNormal(width), or ~ LogNormal(mean, spread)
+                           with shared=True one variance for all classes
 
 Given these the classes are conjugate as ever, so theta is integrated out: the classes of a column share what they say
 about them, and each of them borrows from the others. Gelman et al. (2013), Bayesian Data Analysis, chapter 5.
@@ -25,6 +26,7 @@ from bayesnb.families import Gamma, NormalInverseGamma
 from bayesnb.families.base import Array, Belief
 from bayesnb.families.family import Family, Seen
 from bayesnb.families.level import NormalMean
+from bayesnb.families.shared import SharedNormalInverseGamma
 from bayesnb.mcmc.backend import tensors
 from bayesnb.mcmc.ensemble import Given, Same
 from bayesnb.mcmc.names import Say
@@ -199,7 +201,11 @@ class LearnedNormals(Learned):
         return values["mu_mean"], values["mu_spread"] ** -2, shape, shape * values["sigma2_typical"]
 
     def made(self, *fields: Any) -> Belief:
-        return NormalInverseGamma.raw(*fields)
+        if not self.family.shared:
+            return NormalInverseGamma.raw(*fields)
+        every = np.ones((len(self.stats), 1))
+        wide = [every * own if own.ndim == 1 else own for own in fields]
+        return SharedNormalInverseGamma.raw(*wide, 1 if fields[0].ndim == 1 else len(wide[0]) // len(every))
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,7 +228,8 @@ class Scaled(Learned):
         return {"sigma": sigma} | (means(pm, say, own) if self.hierarchy else {})
 
     def _sigma(self, pm: Any, say: Say, width: Array) -> Any:
-        said = say.hyper("sigma", *say("sigma2")["dims"])
+        dims = say("sigma2")["dims"]
+        said = say.hyper("sigma", *(dims[1:] if self.family.shared else dims))
         if self.kind == "half-normal":
             known = not self.hierarchy
             wide = width if known else pm.LogNormal(**say.hyper("sigma_width"), mu=np.log(width), sigma=WIDE)
@@ -236,7 +243,8 @@ class Scaled(Learned):
 
     def theta(self, pm: Any, say: Say) -> Any:
         density = super().theta(pm, say)
-        return replace(density, variance=pm.Deterministic(**say("sigma2"), var=density.variance))
+        variance = density.variance * np.ones((len(self.stats), 1))  # which may be one for all classes
+        return replace(density, variance=pm.Deterministic(**say("sigma2"), var=variance))
 
     def fields(self, values: Mapping[str, Any]) -> tuple[Any, ...]:
         if self.hierarchy:

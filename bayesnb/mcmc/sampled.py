@@ -243,8 +243,7 @@ class Sampled(Drawn):
 
     def _datatree(self, traces: Any, index: Array | None = None, codes: Array | None = None) -> Any:
         """What the sampler returned with theta of every draw; labels of rows that were learnt, as places, if given."""
-        tables = export.names.tables_of(self.estimator_.model_.posterior.blocks)
-        layout = export.names.Layout(self.classes_, self.estimator_.schema_.blocks, None, tables)
+        layout = export.names.layout_of(self.estimator_)
         plan = export.draws.Plan(self.draws_, self.chains_, None)
         given = self.ensemble_.class_prob is None and isinstance(self.ensemble_.die, KnownDie)
         thetas = export.sampled.Thetas(plan, layout, self._reading.thetas, given)

@@ -21,7 +21,10 @@ def own_of(prior: Belief) -> Belief:
 
 
 def log_bayes_factors(prior: Belief, stats: Any) -> Array:
-    """log p(data | theta for each class) - log p(data | one theta for all), `(c, f) -> (f,)`."""
+    """log p(data | theta for each class) - log p(data | one theta for all), `(c, f) -> (f,)`.
+
+    What classes have in common they have under both: where they share a variance, it is about their means.
+    """
     return averaged(prior, 0.5).update(stats).log_odds[0]
 
 

@@ -43,8 +43,8 @@ def drawn_entropies(scores: Scores, observers: Sequence[Observer] | None, draws:
 def say_drawn(rows: int, draws: int) -> None:
     """A warning that the law of these rows had to be drawn."""
     warnings.warn(
-        f"the classes share parameters that are not known, as under average_features, so the laws of {rows} rows were "
-        f"drawn ({draws} draws each): errors of a percent remain.",
+        "the classes share parameters that are not known, under average_features, or under shared=True and three or "
+        f"more classes, so the laws of {rows} rows were drawn ({draws} draws each): errors of a percent remain.",
         DrawnWarning,
         skip_file_prefixes=(str(Path(__file__).parent.parent),),
     )

@@ -10,8 +10,8 @@ from bayesnb import figures
 from bayesnb.families import Beta, Dirichlet, Gamma, NormalInverseGamma, NormalInverseWishart
 from bayesnb.families.base import Array, Belief
 from bayesnb.families.joint_die import JointDie
-from bayesnb.figures.column import bars_of, combined, sketch
-from bayesnb.figures.sight import Sight
+from bayesnb.figures.column import bars_of, sketch
+from bayesnb.figures.sight import Sight, combined
 from bayesnb.report.markup import named, paragraph, side_by_side, table, text
 from bayesnb.report.words import INTERVAL, brief, fixed, percent, percent_span, spans
 
