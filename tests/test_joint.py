@@ -8,7 +8,9 @@ from typing import Any
 import dask.array as da
 import numpy as np
 import pandas as pd
+import pymc as pm
 import pytest
+from pymc.model.transform.conditioning import remove_value_transforms
 from scipy import stats
 from scipy.special import logsumexp
 
@@ -399,13 +401,32 @@ def test_a_tree_of_draws_has_one_theta_for_its_groups() -> None:
 # ---- PyMC
 
 
-def test_pymc_has_the_rows_that_were_seen_and_all_others_together() -> None:
+def log_density_of(model: pm.Model, **point: np.ndarray) -> float:
+    return float(remove_value_transforms(model).compile_logp(jacobian=False, mode="FAST_COMPILE")(point))
+
+
+def test_pymc_has_the_rows_that_were_seen_and_those_of_unknown_labels() -> None:
     x, y = rows()
     cells = np.where(np.arange(ROWS)[:, None] == 7, np.nan, x)
     model = NaiveBayes(JointTable(0.5)).fit(cells, y)
+    theta = np.random.default_rng(1).dirichlet(np.ones(24), 2)  # rows of unknown labels hold all combinations
+    die = np.array([0.3, 0.7])
     built = mcmc.build(model, cells, y, likelihood="rows", unlabelled=CELLS)
-    assert sum(variable.eval().size for variable in built.observed_RVs) == 2 * ROWS - 1
-    built.debug(verbose=False)
+    found = log_density_of(built, **{"class_prob": die, "theta_0,1,2": theta})
+    seen = np.arange(ROWS) != 7
+    of_rows = np.log(die[y]).sum() + np.log(theta[y[seen], single(x)[seen, 0].astype(int)]).sum()
+    of_others = np.log(die @ theta).sum()
+    prior = sum(stats.dirichlet(np.full(24, 0.5)).logpdf(own) for own in theta) + stats.dirichlet([1, 1]).logpdf(die)
+    assert found == pytest.approx(of_rows + of_others + prior, rel=1e-9)
+
+
+def test_pymc_learns_the_concentration_by_the_evidence() -> None:
+    x, y = rows()
+    built = mcmc.build(NaiveBayes(JointTable(0.5)), x, y, hierarchical=True, collapse=True)
+    for alpha in (0.2, 3.0):
+        evidence = NaiveBayes(JointTable(alpha)).fit(x, y).log_evidence_
+        prior = stats.norm(np.log(0.5), 1.5).logpdf(np.log(alpha)) - np.log(alpha)
+        assert log_density_of(built, alpha=np.array(alpha)) == pytest.approx(evidence + prior, rel=1e-10)
 
 
 # ---- what may be said

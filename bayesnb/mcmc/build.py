@@ -69,9 +69,11 @@ class Blueprint:
     def of(cls, data: Data, options: Options) -> "Blueprint":
         schema, model = data.estimator.schema_, data.estimator.model_
         _check(data.estimator, options)
-        pairs = zip(schema.blocks, _with_entries(data), model.stats.blocks, strict=True)
-        priors = [_prior(block.family, belief, stats, options) for block, belief, stats in pairs]
-        says, coords = names_of(data.estimator.classes_, list(schema.blocks), list(model.posterior.blocks))
+        beliefs = _with_entries(data)
+        pairs = zip(schema.blocks, beliefs, model.stats.blocks, strict=True)
+        priors = [_prior(block.family, belief, stats.beside(belief), options) for block, belief, stats in pairs]
+        after = [own.beside(before) for own, before in zip(model.posterior.blocks, beliefs, strict=True)]
+        says, coords = names_of(data.estimator.classes_, list(schema.blocks), after)
         return cls(data, options, priors, says, coords)
 
     @property

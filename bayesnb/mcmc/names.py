@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from bayesnb.export.names import Layout, Names, coordinate
+from bayesnb.export.names import Layout, Names, combinations, coordinate
 from bayesnb.families.base import Array, Belief
 from bayesnb.schema import Block
 
@@ -19,10 +19,11 @@ class Say:
     number: str  # "", or of a family's later blocks "_2", "_3"
     family: str  # "", or what comes before the name of a hyperparameter
     observed: str  # what its cells are called
+    apart: bool = False  # whether its variables have axes of their own, and so names
 
     def __call__(self, symbol: str, feature: int | None = None) -> dict[str, Any]:
         name, dims = self.names[symbol, feature]
-        if feature is not None:
+        if feature is not None or self.apart:
             return {"name": name, "dims": dims}
         return {"name": f"{name}{self.number}", "dims": ("class", self.axis)}
 
@@ -41,18 +42,25 @@ def names_of(classes: Array, blocks: list[Block], beliefs: list[Belief]) -> tupl
     kinds, dials = [_kind(block) for block in blocks], [block.family.dial for block in blocks]
     coords, met, said = {"class": coordinate(classes)}, Counter[str](), []
     taken = {name for names in every for (_, feature), (name, _) in names.items() if feature is not None}
-    for block, names, kind in zip(blocks, every, kinds, strict=True):
+    for block, names, kind, belief in zip(blocks, every, kinds, beliefs, strict=True):
         met[kind] += 1
         while met[kind] > 1 and any(f"{name}_{met[kind]}" in taken for name, _ in names.values()):
             met[kind] += 1  # the number is what a column is called
         number = f"_{met[kind]}" if met[kind] > 1 else ""
         axis = ("feature" if len(set(kinds)) == 1 else f"{kind}_feature") + number
         family = f"{kind}_" if dials.count(block.family.dial) > kinds.count(kind) else ""
-        own = Say(names, axis, f"{axis}_levels", number, family, f"x_{kind}{number}" if len(blocks) > 1 else "x")
+        cells = f"x_{kind}{number}" if len(blocks) > 1 else "x"
+        own = Say(names, axis, f"{axis}_levels", number, family, cells, block.family.combined)
         coords[axis] = coordinate(block.names)
-        coords |= _levels(block, own)
+        coords |= _combinations(block, belief, own) if block.family.combined else _levels(block, own)
         said.append(own)
     return said, coords
+
+
+def _combinations(block: Block, belief: Any, say: Say) -> dict[str, Array]:
+    """The axis of a table's entries."""
+    every = coordinate(combinations(block, belief.combinations))
+    return {dims[1]: every for _, dims in say.names.values()} | {say.levels: every}
 
 
 def _levels(block: Block, say: Say) -> dict[str, Array]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf
+from math import inf, prod
 from numbers import Real
 from typing import Any
 
@@ -63,9 +63,16 @@ def _check_dice(blocks: Sequence[Block]) -> None:
         raise ValueError(
             "hierarchical='base' is about columns of levels, flags and words, and the model has none. Say True."
         )
-    most = max(len(block.names) if block.family.whole else max(block.sizes, default=2) for block in blocks)
+    most = max(map(_sides, blocks))
     if most > MOST:
         raise ValueError(
             f"hierarchical='base' learns the proportions of all levels of a die, and one has {most:,}, more than the "
             f"{MOST} that a sampler can follow. Say True, which learns the concentration alone."
         )
+
+
+def _sides(block: Block) -> int:
+    """Of its largest die."""
+    if block.family.combined:
+        return prod(block.sizes)
+    return len(block.names) if block.family.whole else max(block.sizes, default=2)
