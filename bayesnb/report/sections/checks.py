@@ -146,8 +146,8 @@ def dependent(facts: Facts) -> Check:
         OK if facts.model.temper == "loo" else LOOK,
         f"{len(strong):,} of {count(len(pairs), 'pair')}, most of all {brief(a.name, 40)} and {brief(b.name, 40)} "
         f"({stated(value)})" + (f", which the temper of {facts.model.temper_:.3g} is for" if mended else "."),
-        "Model such columns jointly, in one block; or fit with temper='loo', or drop one column of each pair: what they "
-        "say alike is counted twice.",
+        "Model such columns jointly, in one block; or fit with temper='loo', or drop one column of each pair: what "
+        "they say alike is counted twice.",
     )
 
 
