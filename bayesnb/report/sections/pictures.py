@@ -38,8 +38,10 @@ def portrait(sight: Sight, salt: str) -> str:
     said = (TOGETHER if len(sight.names) > 1 else DRAWN)[sight.family.cells].format(brief(drawn.name))
     head, rows = numbers(sight.belief, sight)
     caption = f"{text(brief(sight.name))}, with {percent(INTERVAL, 0)} intervals"
-    beside = table(caption, head, rows) + correlated(sight)
-    return side_by_side(figures.svg(ax, said, salt) + left_out(sight, drawn), beside)
+    picture, found, more = figures.svg(ax, said, salt) + left_out(sight, drawn), table(caption, head, rows), ""
+    if len(sight.names) > 1 and sight.family.cells == "real":  # too wide to stand beside it
+        found, more = correlated(sight), found
+    return side_by_side(picture, found) + more
 
 
 def telling(sight: Sight) -> Sight:
