@@ -130,14 +130,14 @@ def left_out(belief: Any, leaving: Leaving, beyond: float) -> Array:
     for its, there in patterns_of(x):
         complete = isinstance(there, slice)
         own, part = (belief, leaving[its]) if complete else (belief.of_columns(there), unmoved(leaving[its]))
-        terms = left_out_terms(own, part, beyond - belief.width + own.width)
+        terms = left_out_terms(own, part, beyond, belief.width - own.width)
         total[its] = student.scored(own.distances(x[its][:, there]), terms)[:, 0]
     return total
 
 
-def unmoved(leaving: Leaving, x: Array | None = None) -> Leaving:
-    """The same rows, or these cells of them, of which nothing goes."""
-    return replace(leaving, x=leaving.x if x is None else x, weight=np.zeros(len(leaving.codes)))
+def unmoved(leaving: Leaving) -> Leaving:
+    """The same rows, of which nothing goes."""
+    return replace(leaving, weight=np.zeros(len(leaving.codes)))
 
 
 def gone(belief: Any, w: Any, kind: str) -> tuple[Array, Array, Array]:
@@ -154,8 +154,11 @@ def worth(dof: Array, kind: str, width: int, beyond: float) -> Array:
     return {"mean": np.where(free > 0, free, dof), "map": dof + beyond, "mle": dof}[kind]
 
 
-def left_out_terms(belief: Any, leaving: Leaving, beyond: float) -> tuple[Array, ...]:
-    """height, a, g, b, c and k of: height + a log(1 - g u) - b log(1 + c u) - k u / (1 - g u)."""
+def left_out_terms(belief: Any, leaving: Leaving, beyond: float, hidden: int = 0) -> tuple[Array, ...]:
+    """height, a, g, b, c and k of: height + a log(1 - g u) - b log(1 + c u) - k u / (1 - g u).
+
+    An estimate is that of the whole block, of which so many columns are hidden.
+    """
     w, kind, power, width = leaving.each, leaving.kind, leaving.power, belief.width
     (g, dof, fine), count = gone(belief, w, kind), belief.count - w
     with np.errstate(all="ignore"):
@@ -165,7 +168,7 @@ def left_out_terms(belief: Any, leaving: Leaving, beyond: float) -> tuple[Array,
             c = (power - w) * (belief.count / (count + power))
             a, b, k = dof / 2, np.where(c == 0, 0.0, (dof + power) / 2), np.zeros_like(g)
         else:
-            worthy = worth(dof, kind, width, beyond)
+            worthy = worth(dof + hidden, kind, width + hidden, beyond)
             height = -power / 2 * (width * (LOG_2PI - np.log(worthy)) + belief.log_det)
             a, k = np.full_like(g, -power / 2), power / 2 * worthy * (belief.count / count) ** 2
             b = c = np.zeros_like(g)

@@ -88,10 +88,8 @@ class SharedNormalInverseWishart(Sharing, NormalInverseWishart):
             if isinstance(there, slice):
                 total[np.ix_(its, others)] = self._others(c, x[its], leaving[its])[:, others]
             else:
-                own, part = self.of_columns(there), elliptic.unmoved(leaving[its], x[its][:, there])
-                beyond = self.beyond - self.width + own.width
                 for k in others:
-                    total[its, k] = elliptic.left_out(own[k : k + 1], part, beyond)
+                    total[its, k] = elliptic.left_out(self[k : k + 1], elliptic.unmoved(leaving[its]), self.beyond)
         return total
 
     def _others(self, c: int, x: Array, leaving: Leaving) -> Array:
