@@ -144,9 +144,10 @@ def test_what_was_seen_and_what_was_not_may_be_asked_for_and_has_names() -> None
 # ---- against one column of the combinations
 
 
+@pytest.mark.parametrize("prior", [1.7, 0.4])
 @pytest.mark.parametrize("kind", ["predictive", "mean", "map", "mle"])
-def test_one_column_of_all_combinations_is_the_same_model(kind: str) -> None:
-    (x, y), (table, column) = rows(), fitted_twins(prior=1.7, estimate=kind)
+def test_one_column_of_all_combinations_is_the_same_model(kind: str, prior: float) -> None:
+    (x, y), (table, column) = rows(), fitted_twins(prior=prior, estimate=kind)
     alike(table.predict_joint_log_proba(CELLS), column.predict_joint_log_proba(single(CELLS)))
     assert table.log_evidence_ == pytest.approx(column.log_evidence_, rel=1e-13)
     alike(table.loo(x, y).elpd_i, column.loo(single(x), y).elpd_i)

@@ -82,7 +82,7 @@ class Filling:
             for some, theta in posterior:
                 self._add(some, theta, chosen)
                 if self.sheet is not None and set(chosen) & {"log_likelihood", "posterior_predictive", "predictions"}:
-                    self._of_rows(some, theta.opened(model.posterior, self.sheet.cells, further), chosen, throws)
+                    self._of_rows(some, theta.opened(model.posterior.blocks, self.sheet.cells, further), chosen, throws)
         if "prior" in chosen:
             for some, theta in prior:
                 self._put("prior", some, self._parameters(theta))

@@ -36,10 +36,10 @@ class Theta:
     blocks: tuple[Density, ...]
     included: tuple[Array | None, ...] = ()  # of each block, the features that depend on the class, `(s, f)`; or all
 
-    def opened(self, product: Product, cells: Sequence[Cells], rng: np.random.Generator) -> Self:
+    def opened(self, beliefs: Sequence[Belief], cells: Sequence[Cells], rng: np.random.Generator) -> Self:
         """With entries of their own for all that rows hold; nothing that was drawn changes."""
         included = self.included or (None,) * len(self.blocks)
-        parts = zip(product.blocks, map(Drawn, self.blocks, included), cells, strict=True)
+        parts = zip(beliefs, map(Drawn, self.blocks, included), cells, strict=True)
         return replace(self, blocks=tuple(belief.opened(own, x, rng) for belief, own, x in parts))
 
     @property
@@ -125,7 +125,7 @@ def draw_proba(product: Product, cells: Sequence[Cells], draws: int, power: floa
     n_jobs, rng = how.get("n_jobs"), np.random.default_rng(how.get("rng"))
     further = rng.spawn(1)[0]
     for some, plain in draw_theta(product, draws, rng):
-        theta = plain.opened(product, cells, further)
+        theta = plain.opened(product.blocks, cells, further)
         for rows, joint in theta.by_rows(cells, power, n_jobs):
             out[some, rows] = theta.proba(joint, n_jobs).swapaxes(0, 1)
     return out
