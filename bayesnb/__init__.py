@@ -24,15 +24,18 @@ _HOME = {
     "Gamma": "families",
     "NormalInverseGamma": "families",
     "NormalInverseWishart": "families",
-    "UnseenLevelWarning": "schema",
+    "UnseenLevelWarning": "unseen",
     "DrawnWarning": "uncertainty.draws",
     "UndefinedWarning": "evaluate.leaving",
     "calibration": "criticism.calibration",
     "compare": "criticism.comparison",
+    "Partition": "criticism.partition",
     "dependence": "criticism.dependence",
+    "partition": "criticism.partition",
     "relevance": "criticism.relevance",
     "load": "loading",
     "Live": "live",
+    "plot_boundary": "figures",
     "plot_calibration": "figures",
     "plot_confusion": "figures",
     "plot_column": "figures",
@@ -56,6 +59,8 @@ if TYPE_CHECKING:
     from bayesnb.criticism.calibration import calibration as calibration
     from bayesnb.criticism.comparison import compare as compare
     from bayesnb.criticism.dependence import dependence as dependence
+    from bayesnb.criticism.partition import Partition as Partition
+    from bayesnb.criticism.partition import partition as partition
     from bayesnb.criticism.relevance import relevance as relevance
     from bayesnb.criticism.smoothing import SmoothingComparison as SmoothingComparison
     from bayesnb.criticism.smoothing import compare_smoothing as compare_smoothing
@@ -80,6 +85,7 @@ if TYPE_CHECKING:
     from bayesnb.families import NormalInverseGamma as NormalInverseGamma
     from bayesnb.families import NormalInverseWishart as NormalInverseWishart
     from bayesnb.families import Poisson as Poisson
+    from bayesnb.figures import plot_boundary as plot_boundary
     from bayesnb.figures import plot_calibration as plot_calibration
     from bayesnb.figures import plot_column as plot_column
     from bayesnb.figures import plot_confusion as plot_confusion
@@ -91,8 +97,8 @@ if TYPE_CHECKING:
     from bayesnb.figures import plot_words as plot_words
     from bayesnb.live import Live as Live
     from bayesnb.loading import load as load
-    from bayesnb.schema import UnseenLevelWarning as UnseenLevelWarning
     from bayesnb.uncertainty.draws import DrawnWarning as DrawnWarning
+    from bayesnb.unseen import UnseenLevelWarning as UnseenLevelWarning
 
 
 def __getattr__(name: str) -> Any:

@@ -4,6 +4,7 @@ Cells are not searched for bad ones beforehand: a bad one makes NaN of what come
 for, and raises one error that says what, how many, where, and what to do.
 """
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from numbers import Real
 from typing import Any
@@ -15,9 +16,9 @@ from bayesnb import kernels
 from bayesnb.families.base import Array, Cells
 from bayesnb.families.family import Family
 from bayesnb.levels import Levels
-from bayesnb.table import Table
+from bayesnb.table import Lists, Table
 from bayesnb.threads import in_order, pieces
-from bayesnb.views import COUNTS, Coded, Columns, Dense, Flags, Lookup, entries, pieces_of, readable
+from bayesnb.views import COUNTS, Coded, Columns, Counted, Dense, Flags, Lookup, entries, pieces_of, readable
 
 ROWS_AT_ONCE = 1 << 14
 MOST_LEVELS = 1 << 20  # integers that a column's table of codes may span
@@ -110,6 +111,36 @@ def coded(table: Table, places: Sequence[int], levels: Sequence[Levels], unknown
     values = [seen.values for seen in found]
     lookup = Lookup(np.full(len(places), -1), [np.array(own, np.int64) for own in codes], unknown, values)
     return Coded(Columns([seen.codes for seen in found], np.dtype(np.int32)), lookup)
+
+
+def counted(lists: Lists, levels: Levels, unknown: int, size: int) -> Counted:
+    """How often each level of a die of this size is among each row's words; others count as `unknown`, or not at all.
+
+    No dense table is made.
+    """
+    at, words, which, ends = {level: code for code, level in enumerate(levels)}, *lists
+    codes = np.fromiter((at.get(word, unknown) for word in words), np.int32, len(words))[which]
+    new = [place for place, word in enumerate(words) if word not in at]
+    odd: Counter = Counter()
+    if new:
+        times = np.bincount(which, minlength=len(words)).tolist()
+        odd.update({words[place]: times[place] for place in new})
+    if new and unknown < 0:
+        keep = codes >= 0
+        codes, ends = codes[keep], np.concatenate([[0], np.cumsum(keep)])[ends]
+    found = Counted((np.ones(len(codes)), codes, ends), shape=(len(ends) - 1, size))
+    found.sum_duplicates()
+    found.unknown = odd
+    return found
+
+
+def listed(drawn: Array, levels: Levels, rng: Any) -> Array:
+    """Counts of levels as lists of them in a random order, `(r, k) -> (r, 1)`; those without a name are left out."""
+    every = np.fromiter(levels, object, len(levels))
+    lists = np.empty((len(drawn), 1), object)
+    for row, counts in enumerate(drawn[:, : len(levels)]):
+        lists[row, 0] = every[rng.permutation(np.repeat(np.arange(len(levels)), counts.astype(np.int64)))].tolist()
+    return lists
 
 
 def of_integers(levels: Sequence[Levels], unknown: Array) -> Lookup | None:

@@ -1,7 +1,7 @@
 """Which columns have which family: what the user declares, and what their values suggest for the rest."""
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -17,7 +17,7 @@ Said = list[tuple[Family, Sequence[int]]]  # families, and the places of their c
 def families_of(said: Any, table: Table) -> Said:
     """The blocks of columns that `families` means for this table."""
     if isinstance(said, Family):
-        return [(said, range(table.width))]
+        return list(of_lists([(said, range(table.width))], table))
     if not isinstance(said, Mapping) and said != "auto":
         raise TypeError(
             "families must be 'auto', a family such as Gaussian(), or a mapping from columns to families, "
@@ -28,7 +28,23 @@ def families_of(said: Any, table: Table) -> Said:
     _check(declared, table)
     taken = {place for _, places in declared for place in places}
     rest = [place for place in range(len(table.columns)) if place not in taken]
-    return grouped([(family, places) for family, places in declared if family is not None] + inferred(rest, table))
+    every = [(family, places) for family, places in declared if family is not None] + inferred(rest, table)
+    return grouped(list(of_lists(every, table)))
+
+
+def of_lists(said: Iterable[tuple[Family, Sequence[int]]], table: Table) -> Iterator[tuple[Family, Sequence[int]]]:
+    """Every column of lists of words is a block with a vocabulary of its own; columns of counts stay one block."""
+    for family, places in said:
+        own = [place for place in places if table.has_lists(place)] if isinstance(family, Multinomial) else []
+        rest = [place for place in places if place not in own] if own else places
+        if family.listed and rest:
+            raise ValueError(
+                f"column {table.columns[rest[0]]!r} holds no lists of words, whose `levels` are declared. Of columns "
+                "of counts, the columns are the levels: leave `levels` out. A text is split first: text.split()."
+            )
+        if len(rest):
+            yield family, rest
+        yield from ((family.of_lists, [place]) for place in own)
 
 
 def _places(key: Hashable, table: Table) -> list[int]:
@@ -56,11 +72,16 @@ def _check(declared: list[tuple[Any, list[int]]], table: Table) -> None:
 
 
 def inferred(places: list[int], table: Table) -> Said:
-    """Booleans are Bernoulli, levels Categorical, numbers Gaussian; sparse counts are one Multinomial block."""
+    """Booleans are Bernoulli, levels Categorical, numbers Gaussian, words Multinomial; sparse counts are one block."""
     if isinstance(table, SparseTable):
         return [(_sparse_family(places, table), places)] if places else []
     kinds = {place: table.kind(place) for place in places}
-    choice: dict[str, Family] = {"flag": Bernoulli(), "level": Categorical(), "number": Gaussian()}
+    choice: dict[str, Family] = {
+        "flag": Bernoulli(),
+        "level": Categorical(),
+        "number": Gaussian(),
+        "words": Multinomial(),
+    }
     return [(family, own) for kind, family in choice.items() if (own := [p for p in places if kinds[p] == kind])]
 
 

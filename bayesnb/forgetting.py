@@ -88,7 +88,9 @@ def told(block: Block, own: Stats, its: Stats, c: int, k: int) -> tuple[Hashable
     at, what = k, ""
     if block.family.combined:
         return _of_table(block, own, its, (c, k))
-    if block.levels:
+    if block.family.listed:
+        at, what = 0, f" of the word {block.words[k]!r}"
+    elif block.levels:
         at = int(own.columns[k])  # type: ignore[attr-defined]
         levels, place = block.levels[at], k - int(own.starts[at])  # type: ignore[attr-defined]
         what = f" of level {levels[place]!r}" if place < len(levels) else " of levels that are not declared"

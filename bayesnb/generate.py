@@ -66,7 +66,9 @@ def draw_cells(schema: Schema, model: Model, codes: Array, length: Any, rng: Gen
 def filled(schema: Schema, cells: Sequence[Cells]) -> Any:
     """A table of the kind that was learnt from."""
     pairs = zip(schema.blocks, cells, strict=True)
-    return schema.blank.filled([Part(block.places, x, block.levels) for block, x in pairs])
+    return schema.blank.filled(
+        [Part(block.places, x, () if block.family.listed else block.levels) for block, x in pairs]
+    )
 
 
 def stacked(parts: Sequence[Cells]) -> Cells:
@@ -85,7 +87,7 @@ def _draw(block: Block, belief: Belief, codes: Array, lengths: Array | None, pac
             with np.errstate(over="ignore"):  # a concentration of 0 is the limit of small ones
                 cells = own.sample(rng, len(some)).sample(rng, *total)
             order.append(some)
-            drawn.append(pack(block.write(cells.reshape(len(some), -1))))
+            drawn.append(pack(block.write(cells.reshape(len(some), -1), rng)))
     back = np.argsort(np.concatenate(order))
     return stacked(drawn)[back]
 

@@ -1,5 +1,6 @@
 """The levels of a column: those of two parts of a table together, and integers that stand for codes."""
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from typing import Any
 
@@ -46,6 +47,13 @@ def codes_up_to(name: Hashable, known: Levels, found: Levels, least: int) -> Lev
             "NaiveBayes(Categorical()) takes any values as levels, and only those that occur."
         )
     return tuple(range(size))
+
+
+def told_apart(names: Sequence[Hashable], columns: Sequence[Hashable]) -> list[Hashable]:
+    """Names of words, those that stand twice with their columns before them, as `column=word`."""
+    times = Counter(names)
+    pairs = zip(names, columns, strict=True)
+    return [name if times[name] == 1 or name == column else f"{column}={name}" for name, column in pairs]
 
 
 def is_number(value: Any) -> bool:

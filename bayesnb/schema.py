@@ -1,12 +1,9 @@
 """What was learnt about a table's columns: their blocks and levels. Every later table is read into the same blocks."""
 
-import warnings
-from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import is_
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +13,8 @@ from bayesnb.cells import (
     are_whole,
     check,
     coded,
+    counted,
+    listed,
     of_integers,
     read_numbers,
     refuse_extremes,
@@ -31,24 +30,8 @@ from bayesnb.levels import Levels, codes_up_to, is_number, places_among, united_
 from bayesnb.model import Model, Observer, Product, ProductStats
 from bayesnb.priors import ClassDie
 from bayesnb.table import Blank, Table
-from bayesnb.views import Coded, Lookup
-
-NEVER_LEARNT = "They were never learnt, so they cannot be forgotten."
-HERE = str(Path(__file__).parent)
-Unseen = dict[Hashable, Counter]
-
-
-class UnseenLevelWarning(UserWarning):
-    """Cells hold levels that training never saw; they were left out, for all classes alike."""
-
-    unseen: "Unseen"  # how often each of them occurs, column by column
-
-    @classmethod
-    def of(cls, unseen: "Unseen") -> Self:
-        """The warning that names them all."""
-        warning = cls(f"{_told(unseen)} The cells are left out, for all classes alike.")
-        warning.unseen = unseen
-        return warning
+from bayesnb.unseen import NEVER_LEARNT, Unseen, told, warn
+from bayesnb.views import Coded, Counted, Lookup
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +63,18 @@ class Block:
         return tuple(max(len(levels) + (self.family.unseen == "reserve"), 1) for levels in self.levels)
 
     @property
+    def words(self) -> tuple[Hashable, ...]:
+        """What its numbers are numbers of: its columns, or the words of its column of lists."""
+        if not self.family.listed:
+            return self.names
+        return (*self.levels[0], *["(unseen)"] * (self.sizes[0] - len(self.levels[0])))
+
+    @property
+    def word_places(self) -> Sequence[int]:
+        """Where in the table they are."""
+        return [self.places[0]] * self.sizes[0] if self.family.listed else self.places
+
+    @property
     def _unknown(self) -> Array:
         """The code of a level that is not known: the reserved one, or none."""
         reserve = self.family.unseen == "reserve"
@@ -106,15 +101,21 @@ class Block:
 
     def learn(self, table: Table) -> Self:
         """The block with the levels of this table besides its own, at their end."""
-        if self.family.cells != "level":
+        if self.family.cells != "level" and not self.family.listed:
             return self
         old = self.levels or ((),) * len(self.names)
         if isinstance(self.family.levels, tuple):
             return replace(self, levels=(self.family.levels,) * len(self.names))
-        codes = isinstance(self.family.levels, Codes) and table.extent(self.places[0]) is not None
-        found = [table.extent(place) for place in self.places] if codes else table.found(self.places)
-        levels = (self._levels(table, j, known, seen) for j, (known, seen) in enumerate(zip(old, found, strict=True)))
+        pairs = enumerate(zip(old, self._found(table), strict=True))
+        levels = (self._levels(table, j, known, seen) for j, (known, seen) in pairs)
         return self.with_levels(tuple(levels))
+
+    def _found(self, table: Table) -> Sequence[Any]:
+        """What each column holds: its distinct values or words, or where its integers begin and end."""
+        if self.family.listed:
+            return [table.lists(place).words for place in self.places]
+        codes = isinstance(self.family.levels, Codes) and table.extent(self.places[0]) is not None
+        return [table.extent(place) for place in self.places] if codes else table.found(self.places)
 
     def united(self, other: Self) -> Self:
         """The block with the levels of both."""
@@ -145,14 +146,21 @@ class Block:
         """The block's cells. What is wrong with them is found out later, by `check`."""
         if self.family.cells == "level":
             return coded(table, self.places, self.levels, self._unknown, self._whole)
+        if self.family.listed:
+            return counted(table.lists(self.places[0]), self.levels[0], int(self._unknown[0]), self.sizes[0])
         return read_numbers(self.family, self.names, table.numbers(self.places), table.n_jobs)
 
-    def unseen(self, x: Coded) -> Unseen:
+    def unseen(self, x: Coded | Counted) -> Unseen:
         """The levels in cells that are not known, and how often each occurs, column by column."""
         return {name: times for name, times in zip(self.names, x.unknown_levels(), strict=True) if times}
 
-    def write(self, drawn: Array) -> Array:
-        """Cells that `read` would read as those drawn, `(r, f)`; a level that has no name becomes a missing cell."""
+    def write(self, drawn: Array, rng: Any) -> Array:
+        """Cells that `read` would read as those drawn, `(r, f)`; a level that has no name becomes a missing cell.
+
+        Words of lists come in a random order, without those that have no name.
+        """
+        if self.family.listed:
+            return listed(drawn, self.levels[0], rng)
         if self.family.cells == "level":
             return np.where(drawn < [len(levels) for levels in self.levels], drawn, -1)
         return write_numbers(self.family, drawn)
@@ -180,6 +188,11 @@ class Schema:
         included = included_of(average, [block.keys for block in blocks])
         blocks = [replace(block, included=own) for block, own in zip(blocks, included, strict=True)]
         return cls(table.columns, tuple(block.learn(table) for block in blocks), table.blank)
+
+    @property
+    def of_documents(self) -> bool:
+        """Whether a row is one list of words."""
+        return len(self.columns) == 1 and self.blocks[0].family.listed
 
     def grown(self, table: Table) -> Self:
         """The schema that also knows this table's levels."""
@@ -227,21 +240,21 @@ class Schema:
         for block, x in self._met(cells):
             if block.family.unseen == "error":
                 advice = "Fit on rows that have them, declare `levels`, or choose unseen='ignore' or 'reserve'."
-                raise ValueError(f"{_told(block.unseen(x))} {advice}")
+                raise ValueError(f"{told(block.unseen(x))} {advice}")
             quiet |= block.unseen(x) if block.family.unseen == "ignore" else {}
         if quiet:
-            warnings.warn(UnseenLevelWarning.of(quiet), skip_file_prefixes=(HERE,))  # it is the caller's line
+            warn(quiet)
 
     def refuse_unseen(self, cells: Sequence[Cells]) -> None:
         """Raise for levels that cannot have been learnt; where they are declared, others were left out or reserved."""
         for block, x in self._met(cells):
             if not isinstance(block.family.levels, tuple) or block.family.unseen == "error":
-                raise ValueError(f"{_told(block.unseen(x))} {NEVER_LEARNT}")
+                raise ValueError(f"{told(block.unseen(x))} {NEVER_LEARNT}")
 
-    def _met(self, cells: Sequence[Cells]) -> Iterator[tuple[Block, Coded]]:
+    def _met(self, cells: Sequence[Cells]) -> Iterator[tuple[Block, Coded | Counted]]:
         """The blocks some of whose cells, once they were read, had levels that are not known."""
         for block, x in zip(self.blocks, cells, strict=True):
-            if isinstance(x, Coded) and x.met:
+            if isinstance(x, Coded | Counted) and x.met:
                 yield block, x
 
     def start(self, die: ClassDie, stats: ProductStats, whole: bool = True) -> Model:
@@ -270,12 +283,3 @@ class Schema:
             for place, key in zip(block.places, block.names if block.family.words else block.keys, strict=False)
         ]
         return {key: family for _, key, family in sorted(every, key=lambda own: own[0])}
-
-
-def _told(unseen: Unseen) -> str:
-    parts = []
-    for name, times in unseen.items():
-        shown = ", ".join(f"{level!r} ({count} times)" for level, count in times.most_common(5))
-        more = ", ..." if len(times) > 5 else ""
-        parts.append(f"column {name!r} has levels that the model does not know: {shown}{more}")
-    return "; ".join(parts) + "."

@@ -191,6 +191,19 @@ class Coded:
         return [self.lookup.unknown_in(j, column) for j, column in enumerate(columns)]
 
 
+class Counted(sparse.csr_array):
+    """How often each word is in each row, and the words that no one knows, which were left out or put together."""
+
+    unknown: Counter | None = None  # of all rows: a part of them says nothing
+
+    @property
+    def met(self) -> bool:
+        return bool(self.unknown)
+
+    def unknown_levels(self) -> list[Counter]:
+        return [self.unknown or Counter()]
+
+
 def read(x: Any) -> Any:
     """Cells that are to be gone through many times: codes of levels are looked up now, once."""
     return x[EVERY] if isinstance(x, Coded) else x

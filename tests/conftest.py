@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy import sparse, stats
 
-from bayesnb import Beta, Gamma, NormalInverseGamma, NormalInverseWishart
+from bayesnb import Beta, Gamma, Multinomial, NormalInverseGamma, NormalInverseWishart
 from bayesnb.families.base import Belief, Stats
 from bayesnb.families.bernoulli import BernoulliStats
 from bayesnb.families.categorical import CategoricalStats, Dice
@@ -204,6 +204,14 @@ CASES = [
         whole=True,
     ),
     Case(
+        "sequences",
+        DirichletMultinomial(np.array([1.0, 1.5, 0.7])[:, None, None] * np.array([0.5, 1.0, 2.0, 3.0]), True),
+        WORDS,
+        Multinomial(ordered=True).observe,
+        lambda b, c, f: lambda x: word_after_word(np.asarray(x), b.concentration[c, f]),
+        whole=True,
+    ),
+    Case(
         "multivariate, shared",
         SharedNormalInverseWishart(
             by_class(2.0, -1e4)[:, None],
@@ -217,6 +225,18 @@ CASES = [
         whole=True,
     ),
 ]
+
+
+def word_after_word(x: Array, concentration: Array) -> Array:
+    """The log predictive of a sequence of words, each after the others: of one order, as all are alike."""
+    found = []
+    for row in x:
+        urn, total = concentration.copy(), 0.0
+        for level in np.repeat(np.arange(len(row)), row.astype(int)):
+            total += np.log(urn[level] / urn.sum())
+            urn[level] += 1
+        found.append(total)
+    return np.array(found)
 
 
 @pytest.fixture(params=CASES, ids=lambda case: case.name)

@@ -111,6 +111,11 @@ def test_the_texts_of_a_nomogram_do_not_overlap(case: tuple) -> None:
     assert_readable(nb.plot_nomogram(case[0](*case[1:])[0])[0].get_figure())
 
 
+def test_the_texts_of_a_boundary_do_not_overlap() -> None:
+    model, X = wide(4)
+    assert_readable(nb.plot_boundary(model, X, np.resize(model.classes_, 80)).get_figure())
+
+
 def test_a_waterfalls_bars_are_the_differences_of_the_explanation_the_largest_first() -> None:
     model, X = birds()
     found = model.explain(X)

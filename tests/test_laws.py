@@ -1,6 +1,7 @@
 """The conjugate contract: every law once, for every family."""
 
 import math
+from itertools import product
 
 import numpy as np
 import pymc as pm
@@ -185,6 +186,9 @@ def test_the_predictive_sums_or_integrates_to_one(case: Case) -> None:
         total = np.exp(belief.score(four.astype(float))).sum(axis=0)
     elif "multivariate" in case.name:
         total = np.array([over_the_plane(belief[c]) for c in range(CLASSES)])
+    elif case.name == "sequences":
+        four = np.array([np.bincount(words, minlength=4) for words in product(range(4), repeat=4)])
+        total = np.exp(belief.score(four.astype(float))).sum(axis=0)
     elif case.name == "categorical":
         total = np.concatenate(
             [np.exp(belief.column(f).log_predictive(np.arange(k)[:, None])).sum(0) for f, k in enumerate(SIZES)]

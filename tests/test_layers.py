@@ -23,7 +23,7 @@ ROOMS = [
     {"generate", "storage", "forgetting"},
     {"shards"},
     {"summary", "schema", "labels", "export"},
-    {"declaration", "cells"},
+    {"declaration", "cells", "unseen"},
     {"smoothing"},
     {"table", "evaluate", "structure", "priors", "uncertainty", "averaging"},
     {"model"},

@@ -166,6 +166,7 @@ def of_case(case: Case) -> Fitted:
         "multivariate, shared": lambda: MultivariateGaussian(alone(case.prior), shared=True),
         "multinomial": lambda: Multinomial(Dirichlet(case.prior.concentration[:, 0])),
         "joint": lambda: JointTable(Dirichlet(case.prior.concentration[:, 0, 0]), levels=range(3)),
+        "sequences": lambda: Multinomial(Dirichlet(case.prior.concentration[:, 0]), ordered=True),
     }
     x = np.where(case.x < 0, np.nan, case.x) if case.name in ("categorical", "joint") else case.x
     model = NaiveBayes(priors[case.name](), classes=[10, 20, 30])
@@ -193,6 +194,15 @@ MIXED = {"events": Poisson(), ("free", "money"): Multinomial(0.5), "dropped": No
 COUNTS = fresh(2).poisson([2.0, 0.3, 0.0, 25.0], (ROWS, 4))
 REAL = fresh(3).normal(size=(ROWS, 3))
 LEVELS = fresh(4).integers(0, 4, (ROWS, 3))
+TEXTS = [list("abcab"[: row % 6]) for row in range(ROWS)]
+ARROW = pa.table({"text": pa.array(TEXTS, pa.large_list(pa.string()))})
+
+
+def texts_beside(frame: Any) -> Any:
+    """Lists of words and numbers in a frame."""
+    return frame({"text": TEXTS, "size": REAL[:, 0]})
+
+
 MODELS = [
     *map(of_case, CASES),
     Fitted("a mixed frame", NaiveBayes(MIXED, class_prior={0: 0.5, 1: 0.25, 2: 0.25}), mixed_frame()),
@@ -217,6 +227,12 @@ MODELS = [
     Fitted("words", MultinomialNB(alpha=0.1, estimate="mean"), sparse.csr_array(COUNTS)),
     Fitted("words of a matrix", MultinomialNB(alpha=np.arange(1, 5)), sparse.csr_matrix(COUNTS)),
     Fitted("weights of words", NaiveBayes(Multinomial(fractional=True)), COUNTS / 7),
+    Fitted("lists of words", NaiveBayes(Multinomial(0.5)), TEXTS),
+    Fitted(
+        "lists of words in a frame", NaiveBayes({"text": Multinomial(unseen="reserve")}), texts_beside(pd.DataFrame)
+    ),
+    Fitted("lists of words of polars", NaiveBayes(temper=0.5), texts_beside(pl.DataFrame)),
+    Fitted("lists of words of Arrow", NaiveBayes(Multinomial(levels=["c", "b", "a"], unseen="error")), ARROW),
     Fitted("rates", PoissonNB(prior=Gamma([0.5, 1, 2, 3], 0.1)), COUNTS),
     Fitted(
         "a prior that lies in columns", GaussianNB(prior=NormalInverseGamma(np.asfortranarray(REAL[:3]), 1, 2, 3)), REAL
@@ -483,7 +499,7 @@ GOLDEN_PROBA = [
 GOLDEN_EVIDENCE = -246.2357509719548
 
 
-@pytest.mark.parametrize("version", ["1.0", "1.1"])
+@pytest.mark.parametrize("version", ["1.0", "1.1", "1.2"])
 def test_a_file_of_any_version_still_predicts_what_it_did(version: str) -> None:
     model, X = golden()
     loaded = load(DATA / f"model-{version}.bnb")
@@ -496,7 +512,7 @@ def test_a_file_of_any_version_still_predicts_what_it_did(version: str) -> None:
 def test_the_format_does_not_change_unless_its_version_does(tmp_path: Path) -> None:
     Live(golden()[0], {"stream.jsonl": 17}).save(tmp_path / "model.bnb")
     said = []
-    for path in (DATA / "model-1.1.bnb", tmp_path / "model.bnb"):
+    for path in (DATA / "model-1.2.bnb", tmp_path / "model.bnb"):
         with zipfile.ZipFile(path) as archive:
             said.append(json.loads(archive.read("model.json")) | {"written_by": "someone"})
     assert said[0] == said[1]
@@ -791,7 +807,7 @@ def test_numbers_that_no_rows_make_are_refused(name: str, tmp_path: Path) -> Non
     whole = bytes_of(fitted.fit(), tmp_path)
     said = json.loads(members_of(whole)["model.json"])
     held = [(b, part, field, own["$array"]) for b, block in enumerate(said["blocks"]) for part in ("stats", "prior")
-            for field, own in block[part].items() if "$array" in own]  # fmt: skip
+            for field, own in block[part].items() if isinstance(own, dict) and "$array" in own]  # fmt: skip
     for _, part, field, number in held:
         for odd in (np.nan, np.inf, -1.0):
             if odd == -1.0 and field in ("mean", "location", "log_factorial", "log_orders"):

@@ -15,7 +15,7 @@ from bayesnb.families.base import Array, Cells
 from bayesnb.model import Rows, normalise
 from bayesnb.scale import lazy
 from bayesnb.scale.lazy import by_partition
-from bayesnb.table import is_lazy, nested, open_table
+from bayesnb.table import is_lazy, nested
 from bayesnb.uncertainty.decision import Losses, checked_abstain, decide
 
 
@@ -128,7 +128,7 @@ class Answering(ClassifierMixin, BaseEstimator):
         ['well', 'well']
         """
         self._check_fitted()
-        index = open_table(X).index
+        index = self._table(X).index
         losses, cost = Losses.of(nested(loss), self.classes_.tolist()), checked_abstain(abstain)
         made = decide(self.predict_proba(X), losses.loss, cost)
         return export.datasets.decisions(index, losses.actions, made, cost)

@@ -17,6 +17,7 @@ from bayesnb.averaging import check_averaging
 from bayesnb.classifier.answering import Answering
 from bayesnb.classifier.labelled import GROW, Labelled, checked_labels, known_classes, name_features
 from bayesnb.evaluate.temper import temper_by_loo
+from bayesnb.families import Multinomial
 from bayesnb.families.base import Array
 from bayesnb.families.family import Family
 from bayesnb.labels import DECLARE, Labels, encode, weights
@@ -124,9 +125,11 @@ class Learner(Answering):
         self._check_arguments()
         if is_lazy(X):
             return lazy.shard(self, X, y, sample_weight, declared)
-        if not np.shape(X)[0] or (sample_weight is not None and not np.any(sample_weight)):
+        if not (X.shape[0] if hasattr(X, "shape") else len(X)) or (
+            sample_weight is not None and not np.any(sample_weight)
+        ):
             return None
-        table, y, weight = self._counting(open_table(X, self.n_jobs), y, sample_weight)
+        table, y, weight = self._counting(self._table(X, reset=True), y, sample_weight)
         classes = known_classes(y, None, self.classes if declared is None else declared, grow=False)
         shard, rows = self._observe(Labelled(table, y, weight, classes, self._schema(table)))
         shard.schema.tell_unseen(rows.cells)
@@ -196,12 +199,18 @@ class Learner(Answering):
 
     def _open(self, X: Any, *, reset: bool) -> Table:
         """The table, with scikit-learn's checks of names and number of columns."""
-        table = open_table(X, self.n_jobs)
+        table = self._table(X, reset=reset)
         known = self.__dict__
         plain = table.unnamed and "feature_names_in_" not in known
         if reset or not plain or table.width != known.get("n_features_in_"):
             validate_data(self, table.native, reset=reset, skip_check_array=True)
         return table
+
+    def _table(self, X: Any, *, reset: bool = False) -> Table:
+        """The table behind whatever the user has; lists of texts are documents if such are learnt, or were."""
+        learnt = None if reset else self.__dict__.get("schema_")
+        documents = isinstance(self._families(), Multinomial) if learnt is None else learnt.of_documents
+        return open_table(X, self.n_jobs, documents=documents)
 
     def _check_arguments(self) -> None:
         if self.estimate not in ESTIMATES:

@@ -12,8 +12,9 @@ from bayesnb.classifier.labelled import Labelled
 from bayesnb.classifier.learning import Learner, unchanged_on_error
 from bayesnb.families.base import Array
 from bayesnb.forgetting import without
-from bayesnb.schema import NEVER_LEARNT, Block
+from bayesnb.schema import Block
 from bayesnb.shards import Shard
+from bayesnb.unseen import NEVER_LEARNT
 
 DIGITS = 1e-8  # how far off what is believed may be, in its own scale
 

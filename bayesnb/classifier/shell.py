@@ -7,15 +7,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesnb import export, storage
 from bayesnb.classifier.drawing import sheet_of, subject_of
-from bayesnb.classifier.judging import Judged
 from bayesnb.classifier.saving import restored, saved_of
+from bayesnb.classifier.weighing import Weigher
 from bayesnb.families.base import Array, Rng
 from bayesnb.generate import draw_codes, draw_table
 from bayesnb.storage import Saved
 from bayesnb.uncertainty.explanation import explain
 
 
-class Classifier(Judged):
+class Classifier(Weigher):
     """What every estimator shares; a subclass says its families and its class prior."""
 
     def explain(self, X: Any) -> Any:

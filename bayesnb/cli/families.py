@@ -18,7 +18,7 @@ FITS = {
 BY_NUMBER = ("categorical", "bernoulli", "multinomial", "joint")  # whose prior may be a number
 BLOCKS = ("multinomial", "joint", "multivariate")  # whose columns, named together, are one block
 CLASSES = {"joint": "JointTable", "multivariate": "MultivariateGaussian"}  # those that are called otherwise
-KINDS = {"flag": "bernoulli", "level": "categorical", "number": "gaussian"}
+KINDS = {"flag": "bernoulli", "level": "categorical", "number": "gaussian", "words": "multinomial"}
 Said = Sequence[FamilySaid | PriorSaid]
 
 

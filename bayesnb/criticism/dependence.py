@@ -61,7 +61,7 @@ def dependence(
     >>> bayesnb.dependence(bayesnb.NaiveBayes(), X, y).strongest
     'height and weight: +0.7 nats'
     """
-    trial = _of_whole_rows(trial_of(model, X, y, sample_weight))
+    trial = of_whole_rows(trial_of(model, X, y, sample_weight))
     chosen = _chosen(trial, columns)
     classes = trial.estimator.classes_
     if len(classes) * len(chosen) ** 2 > MOST:
@@ -74,7 +74,7 @@ def dependence(
     return export.structure.dependent([name for name, _, _ in chosen], classes, found)
 
 
-def _of_whole_rows(trial: Trial) -> Trial:
+def of_whole_rows(trial: Trial) -> Trial:
     """The rows that count; an error if one counts, or holds a count, by fractions."""
     rows = trial.rows.where(trial.rows.counts > 0)
     if not trial.estimator.schema_.are_whole(rows.cells, rows.weight):

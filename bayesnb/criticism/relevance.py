@@ -11,6 +11,7 @@ from bayesnb import export
 from bayesnb.classifier import Classifier
 from bayesnb.criticism.trial import checked_fitted
 from bayesnb.families.base import Array
+from bayesnb.levels import told_apart
 from bayesnb.structure.relevance import check_comparable, log_bayes_factors, of_words, own_of
 
 
@@ -70,13 +71,14 @@ def relevance(model: Classifier, prior: float = 0.5) -> Any:
 def _factors(fitted: Classifier) -> tuple[list[Hashable], Array, dict[str, float]]:
     """The columns' names and factors, in the table's order, and what whole blocks have."""
     names: list[Hashable] = []
+    columns: list[Hashable] = []
     places: list[int] = []
     found, blocks, model = [], {}, fitted.model_
     for block, prior, stats in zip(fitted.schema_.blocks, model.prior.blocks, model.stats.blocks, strict=True):
         own = own_of(prior)
         check_comparable(own, block.keys)
         factors = log_bayes_factors(own, stats)
-        own_names, own_places = list(block.names), list(block.places)
+        own_names, own_places = list(block.words), list(block.word_places)
         if block.family.whole:
             together = ", ".join(map(str, block.names))
             if block.family.cells == "count":
@@ -84,7 +86,9 @@ def _factors(fitted: Classifier) -> tuple[list[Hashable], Array, dict[str, float
             else:
                 own_names, own_places = [together], own_places[:1]
         names += own_names
+        columns += [block.names[0]] * len(own_names) if block.family.listed else own_names
         places += own_places
         found.append(factors)
     order = np.argsort(places, kind="stable")
+    names = told_apart(names, columns)
     return [names[at] for at in order], np.concatenate(found)[order], blocks

@@ -13,6 +13,7 @@ MODULES = (
     "draws",
     "elpd",
     "explanations",
+    "linear",
     "names",
     "regression",
     "sampled",

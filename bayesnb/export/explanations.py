@@ -10,6 +10,7 @@ from scipy import sparse
 from bayesnb.export.datasets import dataset
 from bayesnb.export.names import Block
 from bayesnb.families.base import Array, Cells
+from bayesnb.levels import told_apart
 from bayesnb.uncertainty.explanation import Explanation
 from bayesnb.views import EVERY
 
@@ -30,6 +31,8 @@ class Placed(Block, Protocol):
 
     @property
     def places(self) -> Sequence[int]: ...
+    @property
+    def word_places(self) -> Sequence[int]: ...
 
 
 def explained(
@@ -38,11 +41,13 @@ def explained(
     """An explanation with its labels, features in the table's order."""
     each = list(zip(blocks, cells, found.words, strict=True))
     features = [(block, own) for block, _, words in each for own in _features(block, words)]
-    order = np.argsort([block.places[own[0]] for block, own in features], kind="stable")
+    order = np.argsort([block.word_places[own[0]] for block, own in features], kind="stable")
     found = found.ordered(order)
     said = np.concatenate([cell_texts(block, x, words) for block, x, words in each], axis=1)
     table = dataset(rows, classes, {}, {"score": found.score, "score_sd": found.score_sd}, {})
-    table = table.assign_coords(feature=np.array([_name(*feature) for feature in features], str)[order])
+    columns = [block.names[0] if block.family.listed else _name(block, own) for block, own in features]
+    names = told_apart([_name(*feature) for feature in features], columns)
+    table = table.assign_coords(feature=np.array(names, str)[order])
     for name in ("evidence", "sd", "predictive"):
         table[name] = (("obs_id", "class", "feature"), getattr(found, name))
     for name in ("class_term", "class_term_sd", "predictive_class_term"):
@@ -64,11 +69,13 @@ def _features(block: Block, words: Array | None) -> list[tuple[int, ...]]:
 
 
 def _name(block: Block, columns: tuple[int, ...]) -> str:
-    return ", ".join(str(block.names[j]) for j in columns)
+    return ", ".join(str(block.words[j]) for j in columns)
 
 
 def cell_texts(block: Block, x: Cells, words: Array | None) -> Array:
-    """What the cells of every feature held, as text, `(r, f)`; several cells with the names of their columns."""
+    """What the cells of every feature held, as text, `(r, f)`; several with their columns' names, lists as words."""
+    if words is None and block.family.listed:
+        return _lists(block, x)
     features = _features(block, words)
     shown = [j for own in features for j in own]
     part = x[EVERY]
@@ -81,6 +88,14 @@ def cell_texts(block: Block, x: Cells, words: Array | None) -> Array:
     names = [str(block.names[j]) for j in shown]
     lines = [", ".join(f"{name}={cell}" for name, cell in zip(names, row, strict=True)) for row in texts]
     return np.array(lines, object)[:, None]
+
+
+def _lists(block: Block, x: Cells) -> Array:
+    every, rows = [str(word) for word in block.words], sparse.csr_array(x)
+    ends = zip(rows.indptr[:-1].tolist(), rows.indptr[1:].tolist(), strict=True)
+    pairs = [zip(rows.indices[a:b].tolist(), rows.data[a:b].tolist(), strict=True) for a, b in ends]
+    said = [", ".join(every[j] if n == 1 else f"{every[j]} {n:.6g}" for j, n in own) for own in pairs]
+    return np.array(said, object)[:, None]
 
 
 def _texts(block: Block, j: int, numbers: Array) -> Array:

@@ -33,6 +33,8 @@ class Block(Protocol):
     @property
     def names(self) -> Sequence[Hashable]: ...
     @property
+    def words(self) -> Sequence[Hashable]: ...
+    @property
     def levels(self) -> Sequence[Sequence[Any]]: ...
     @property
     def sizes(self) -> Sequence[int]: ...
@@ -67,12 +69,13 @@ class Layout:
         for block, own, names in zip(self.blocks, parts, self.named(parts), strict=True):
             for (symbol, feature), array in own.items():
                 name, dims = names[symbol, feature]
+                column = _column(block, feature)
                 if block.family.combined:
                     if any(map(self.wants, block.names)):
                         found[name] = dims[: array.ndim], array
-                elif feature is None:
+                elif column is None:
                     beside.setdefault((name, _family(block)), []).append(array)
-                elif self.wants(block.names[feature]):
+                elif self.wants(column):
                     found[name] = dims[: array.ndim], array
         for (name, family), arrays in beside.items():
             if self._columns[family]:
@@ -85,22 +88,23 @@ class Layout:
             (_root(s), _family(block))
             for block, own in zip(self.blocks, parts, strict=True)
             for s, f in own
-            if f is None and not block.family.combined
+            if _column(block, f) is None and not block.family.combined
         }
         common = [root for root, _ in roots]
         found: list[Names] = []
         for block, own in zip(self.blocks, parts, strict=True):
             names: Names = {}
             for symbol, feature in own:
+                column = _column(block, feature)
                 if block.family.combined:
                     shown = self._shown[block.keys[0]]
                     names[symbol, feature] = symbol.format(f"_{shown}"), ("class", f"{shown}_combination")
-                elif feature is None:
+                elif column is None:
                     name = symbol.format("")
                     name = name if common.count(_root(symbol)) == 1 else f"{_family(block)}_{name}"
                     names[symbol, None] = name, ("class", self._axis(_family(block)))
                 else:
-                    shown = self._shown[block.names[feature]]
+                    shown = self._shown[column]
                     names[symbol, feature] = symbol.format(f"_{shown}"), ("class", f"{shown}_level")
             found.append(names)
         return found
@@ -207,6 +211,13 @@ def coordinate(labels: Iterable[Any]) -> Array:
     if not isinstance(labels, np.ndarray) or labels.dtype.kind == "O":
         labels = np.array([label if isinstance(label, Real | str | np.generic) else str(label) for label in labels])
     return labels.astype(str) if labels.dtype.kind in "OT" else labels
+
+
+def _column(block: Block, feature: int | None) -> Hashable | None:
+    """The column whose levels an array has; None for an array of all columns."""
+    if feature is None:
+        return block.names[0] if block.family.listed else None
+    return block.names[feature]
 
 
 def _family(block: Block) -> str:

@@ -58,6 +58,11 @@ def linear_form(found: dict[str, Array], classes: Array, terms: Sequence[str]) -
     return xr.Dataset(variables, {"class": coordinate(classes), "feature": coordinate(terms)})
 
 
+def _shown(block: Any) -> Array | None:
+    """The columns that are one feature each: all of a block, but a column of lists is one whose words are many."""
+    return None if block.family.listed else np.arange(len(block.names))
+
+
 def explained(
     said: Said, by_feature: dict[str, Array], by_class: dict[str, Array], by_score: dict[str, Array]
 ) -> xr.Dataset:
@@ -73,6 +78,6 @@ def explained(
     for name, words in WORDS.items():
         table[name].attrs = {"long_name": words, "units": "nats"}
     pairs = zip(said.blocks, said.cells, strict=True)
-    texts = np.concatenate([cell_texts(block, x, np.arange(len(block.names))) for block, x in pairs], axis=1)
+    texts = np.concatenate([cell_texts(block, x, _shown(block)) for block, x in pairs], axis=1)
     table["cell"] = (("obs_id", "feature"), texts[:, order], {"long_name": "what the cell held"})
     return table

@@ -2,12 +2,12 @@
 
 from bayesnb.families.bernoulli import Bernoulli, Beta
 from bayesnb.families.categorical import Categorical, Codes
+from bayesnb.families.counts import Multinomial, Vocabulary
 from bayesnb.families.dirichlet import Dirichlet
 from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.inverse_gamma import NormalInverseGamma
 from bayesnb.families.joint import JointTable
 from bayesnb.families.known import KnownDie
-from bayesnb.families.multinomial import Multinomial
 from bayesnb.families.multivariate import MultivariateGaussian
 from bayesnb.families.poisson import Gamma, Poisson
 from bayesnb.families.wishart import NormalInverseWishart
@@ -32,4 +32,5 @@ __all__ = [
     "NormalInverseGamma",
     "NormalInverseWishart",
     "Poisson",
+    "Vocabulary",
 ]

@@ -21,6 +21,7 @@ from bayesnb import special
 from bayesnb.families.forgetting import Forgetting
 from bayesnb.families.leaving import Leaving
 from bayesnb.families.leaving import defined as left_out_defined
+from bayesnb.families.linear import InCells
 from bayesnb.families.record import Array, Contributions, Drawn, Linear, Parts, Record
 from bayesnb.families.scores import by_rows, summed
 from bayesnb.families.weight import Weight, hard
@@ -72,7 +73,7 @@ class Stats(Forgetting):
         """The density under which these data are most likely."""
 
 
-class Density(Record, ABC):
+class Density(InCells, Record, ABC):
     """p(x | theta) for a known theta. Where theta is one number a feature, `numpy.asarray` gives it."""
 
     theta: ClassVar[str] = ""  # the field that is theta, if one is
@@ -126,10 +127,6 @@ class Density(Record, ABC):
     def defined_score(self, x: Array, power: float = 1.0) -> Array:
         """What `score` means."""
         return power * summed(lambda own: own.log_density(x), self, len(x))
-
-    def linear(self) -> Linear | None:
-        """The log-density as a linear function of the cells, class by class; None where it is not linear in them."""
-        return None
 
     def words(self, x: Cells) -> Array | None:
         """The columns that are explained one by one though the block is one feature; None: features are."""

@@ -20,10 +20,11 @@ from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, R
 from bayesnb.families.coins import Coins, Tossed, count_ones, sides_added, split
 from bayesnb.families.family import Family, Seen, proportions, shaped
 from bayesnb.families.leaving import Leaving, Pile
-from bayesnb.families.record import Parameter, checked, silent
+from bayesnb.families.linear import of_apart
+from bayesnb.families.record import Linear, Parameter, checked, silent
 from bayesnb.families.sums import nodes
 from bayesnb.families.weight import Weight, grouped_sum
-from bayesnb.special import draw_log_gamma, less, log, log_gamma_ratio, ratio, times
+from bayesnb.special import draw_log_gamma, less, log, log_gamma_ratio, ratio, times, trigamma, trigamma_fall
 from bayesnb.views import EVERY, Dense, Flags
 
 
@@ -109,6 +110,10 @@ class BernoulliDensity(Tossed, Density):
     def worth(self, power: float) -> Coins:
         one, zero = self.logs
         return Coins(power * one, power * zero)
+
+    def linear(self) -> Linear:
+        one, zero = self.logs
+        return Linear(one - zero, zero.sum(axis=-1))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -199,6 +204,10 @@ class Beta(Tossed, Belief):
     def score_transform(self, x: Cells, s: Array) -> Array:
         one, zero = (self.log_moment(np.full(1, side), nodes(s)) for side in (1.0, 0.0))
         return sides_added(x[:], one, zero)
+
+    def linear_variance(self, against: int | None = None) -> Linear:
+        offset = trigamma_fall(self.b, self.a).sum(axis=-1)
+        return of_apart(trigamma(self.a) + trigamma(self.b), offset, against)
 
     def sample(self, rng: Rng, size: Any = None) -> BernoulliDensity:
         rng = np.random.default_rng(rng)

@@ -29,8 +29,9 @@ from bayesnb.families.dirichlet import (
     throw,
     throw_log_moment,
 )
-from bayesnb.families.family import Family, Seen, proportions
+from bayesnb.families.family import Family, Seen, checked_unseen, declared_levels, proportions
 from bayesnb.families.leaving import Leaving, Pile
+from bayesnb.families.linear import LevelDoubt, LevelWeights
 from bayesnb.families.record import silent
 from bayesnb.families.simplex import simplex
 from bayesnb.families.sums import Entries, nodes
@@ -95,7 +96,7 @@ class CategoricalStats(Row, LevelStats):
 
 
 @dataclass(frozen=True, eq=False)
-class CategoricalDensity(Row, DieDensity):
+class CategoricalDensity(LevelWeights, Row, DieDensity):
     probability: Array
     sizes: tuple[int, ...]
 
@@ -116,7 +117,7 @@ class CategoricalDensity(Row, DieDensity):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Dice(Row, Die):
+class Dice(LevelDoubt, Row, Die):
     """A Dirichlet belief about the die of every class and column; a cell is the code of a level."""
 
     concentration: Array
@@ -219,7 +220,9 @@ class Categorical(Family):
     stats: ClassVar[type[Stats]] = CategoricalStats
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "levels", declared_levels(self))
+        checked_unseen("Categorical", self.unseen)
+        if self.levels is not None and not isinstance(self.levels, Codes):
+            object.__setattr__(self, "levels", declared_levels("Categorical", self.levels))
         if not isinstance(self.prior, Dirichlet):
             object.__setattr__(self, "prior", Dirichlet(self.prior))
 
@@ -249,21 +252,6 @@ class Categorical(Family):
 
     def of_levels(self, concentration: Any, stats: CategoricalStats) -> Dice:
         return Dice.raw(concentration, stats.sizes)
-
-
-def declared_levels(family: Family) -> Any:
-    """The levels that a user declares, as a tuple, once they and what is said of others make sense."""
-    name, levels = type(family).__name__, family.levels
-    if family.unseen not in ("ignore", "error", "reserve"):
-        raise ValueError(f"{name}: unseen must be 'ignore', 'error' or 'reserve', got {family.unseen!r}.")
-    if isinstance(levels, str):
-        raise ValueError(f"{name}: levels must be a list of levels, got {levels!r}.")
-    if levels is None or isinstance(levels, Codes):
-        return levels
-    said = tuple(levels.tolist() if isinstance(levels, np.ndarray) else levels)
-    if len(set(said)) < len(said):
-        raise ValueError(f"{name}: levels has one twice: {list(said)}.")
-    return said
 
 
 def _die(smoothing: Array, classes: int, columns: int, feature: int, size: int) -> Array:

@@ -17,6 +17,7 @@ from scipy.special import gammaln, polygamma, psi
 from bayesnb import special
 from bayesnb.families.base import Array, Belief, Density, Parts, Rng, Say, Stats
 from bayesnb.families.leaving import extra_of
+from bayesnb.families.linear import log_share_variance
 from bayesnb.families.record import Parameter, Record, checked, silent
 from bayesnb.families.simplex import simplex
 from bayesnb.families.weight import Weight
@@ -275,6 +276,10 @@ class Dirichlet(Die):
         """Those of log G: the derivatives of the above at `tilt`."""
         own = self.concentration + tilt
         return np.stack([psi(own), *(polygamma(n, own) for n in range(1, order))])
+
+    def log_variance(self, against: int | None = None) -> Array:
+        """Of the logs of the probabilities, or of the log-odds against one level."""
+        return log_share_variance(self.concentration, self.concentration.sum(), against)
 
     def recounted(self, stats: DirichletStats) -> Self:
         """A prior stays as it is, whatever labels it meets."""

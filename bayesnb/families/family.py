@@ -32,6 +32,7 @@ class Family(ABC):
     missing: ClassVar[bool] = True  # a missing cell is silent
     levels: Any = None  # declared levels, or how to find them
     unseen: str = "ignore"  # what a level does that training never saw
+    listed: bool = False  # a cell is a list of the column's levels, which are counted
     threshold: float | None = None  # a one is above it
     fractional: bool = False  # numbers that are no counts are taken too
     shared: bool = False  # classes have parameters in common
@@ -50,6 +51,11 @@ class Family(ABC):
     def positive_only(self) -> bool:
         """Whether a negative number is an error."""
         return self.cells == "count"
+
+    @property
+    def of_lists(self) -> Self:
+        """The same of a column whose cells are lists; itself, for a family that reads none."""
+        return self
 
     def observe(self, x: Cells, weight: Weight, sizes: tuple[int, ...] = (), n_jobs: int | None = 1) -> Stats:
         """The stats of one block of cells; `sizes` are the levels of each column, where columns have levels."""
@@ -84,6 +90,22 @@ def proportions(*concentrations: Array) -> tuple[Array, ...]:
     """Concentrations divided by their mean over all of them; ones, if they are all 0."""
     mean = np.mean([np.mean(own) for own in concentrations])
     return tuple(np.where(mean > 0, ratio(own, mean), 1.0) for own in concentrations)
+
+
+def checked_unseen(family: str, unseen: Any) -> None:
+    """Raise for what no policy for new levels is."""
+    if unseen not in ("ignore", "error", "reserve"):
+        raise ValueError(f"{family}: unseen must be 'ignore', 'error' or 'reserve', got {unseen!r}.")
+
+
+def declared_levels(family: str, levels: Any) -> tuple[Any, ...]:
+    """Levels as a user declares them, each once."""
+    if isinstance(levels, str):
+        raise ValueError(f"{family}: levels must be a list of levels, got {levels!r}.")
+    said = tuple(levels.tolist() if isinstance(levels, np.ndarray) else levels)
+    if len(set(said)) < len(said):
+        raise ValueError(f"{family}: levels has one twice: {list(said)}.")
+    return said
 
 
 def _is_said(field: Any, value: Any) -> bool:

@@ -9,9 +9,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from bayesnb.families.base import Array, Cells, Stats
-from bayesnb.families.categorical import Categorical, declared_levels
+from bayesnb.families.categorical import Categorical, Codes
 from bayesnb.families.dirichlet import Dirichlet
-from bayesnb.families.family import Family, Seen, proportions
+from bayesnb.families.family import Family, Seen, checked_unseen, declared_levels, proportions
 from bayesnb.families.joint_die import JointDie
 from bayesnb.families.joint_seen import JointStats
 from bayesnb.families.weight import Weight
@@ -65,7 +65,9 @@ class JointTable(Family):
     whole: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "levels", declared_levels(self))
+        checked_unseen("JointTable", self.unseen)
+        if self.levels is not None and not isinstance(self.levels, Codes):
+            object.__setattr__(self, "levels", declared_levels("JointTable", self.levels))
         if not isinstance(self.prior, Dirichlet):
             object.__setattr__(self, "prior", Dirichlet(self.prior))
         if np.ndim(self._concentration) > 1:

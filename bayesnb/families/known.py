@@ -76,6 +76,10 @@ class KnownDie(Belief):
         first = log(self.probability)
         return np.stack([first] + [np.zeros_like(first)] * (order - 1))
 
+    def log_variance(self, against: int | None = None) -> Array:
+        """What is given does not vary."""
+        return np.zeros_like(self.probability)
+
     def recounted(self, stats: DirichletStats) -> Self:
         """The die that these labels give, where it is one that was counted."""
         if np.isinf(self.rows):

@@ -7,103 +7,39 @@ seen once is likely to be seen again: Madsen, Kauchak and Elkan (2005), Modeling
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 from scipy.special import polygamma, psi
 
 from bayesnb import kernels, special
-from bayesnb.families.base import ORDER, Array, Cells, Contributions, Parts, Rng, Say, Stats
-from bayesnb.families.dirichlet import Die, DieDensity, Dirichlet, LevelStats
-from bayesnb.families.family import Family, Seen, proportions, shaped
+from bayesnb.families.base import ORDER, Array, Cells, Contributions, Parts, Rng, Say
+from bayesnb.families.dirichlet import Die
 from bayesnb.families.leaving import PREDICTIVE, Leaving, extra_of
+from bayesnb.families.linear import LevelDoubt
 from bayesnb.families.simplex import simplex
 from bayesnb.families.sums import Distinct, Entries, by_entry, nodes, row_of_entry
-from bayesnb.families.tables import Tables, by_class_ranges, by_tables
-from bayesnb.families.weight import Weight, grouped_sum
-from bayesnb.families.words import as_csr, log_orders, word_orders, words_of, words_read
-from bayesnb.special import dot_logs, less, log, log_gamma_ratio, log_rising_binomial, ratio, times
-from bayesnb.views import entries, lanes, sweeps_of
-
-
-@dataclass(frozen=True, eq=False)
-class MultinomialStats(LevelStats):
-    """Counts of each level, `(c, 1, k)`, and the log coefficients of their rows, `(c, 1)`."""
-
-    constants: ClassVar[tuple[str, ...]] = ("log_orders",)
-    counts: Array
-    log_orders: Array
-
-    @classmethod
-    def counted(cls, x: Cells, weight: Weight, n_jobs: int | None) -> Self:
-        counts, orders = np.zeros((weight.classes, x.shape[1])), np.zeros(weight.classes)
-        for rows in sweeps_of(x):
-            add = partial(kernels.counts.tally, *entries(x, rows), weight.counts[rows], counts, orders)
-            by_class_ranges(add, weight.codes[rows], weight.classes, n_jobs)
-        return cls(counts[:, None], orders[:, None])
-
-    @classmethod
-    def defined(cls, x: Cells, weight: Weight) -> Self:
-        orders = weight.matrix.T @ log_orders(as_csr(x))[:, None]
-        return cls(grouped_sum(weight, x)[:, None], orders)
-
-    def mle(self) -> "MultinomialDensity":
-        return MultinomialDensity(self.mle_share())
-
-
-@dataclass(frozen=True, eq=False)
-class MultinomialDensity(DieDensity):
-    probability: Array
-
-    def parts(self) -> Parts:
-        return {key: array[..., 0, :] for key, array in super().parts().items()}
-
-    def log_density(self, x: Array) -> Array:
-        logs = self.log_probability
-        each = np.where(x > 0, x * np.where(x > 0, logs, 0.0), 0.0)
-        return each.sum(axis=-1) + log_orders(x)
-
-    def log_likelihood(self, stats: MultinomialStats, xp: Any = np) -> Any:
-        return super().log_likelihood(stats, xp) + stats.log_orders
-
-    @classmethod
-    def of_parts(cls, parts: Parts, like: Any) -> Self:
-        return cls(parts["theta{}", None][:, None])
-
-    def sample(self, rng: Rng, total: int = 1) -> Array:
-        return np.random.default_rng(rng).multinomial(total, self.probability).astype(float)
-
-    def score(self, x: Cells, power: float = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        def add(rows: slice, own: tuple[Array], first: int, part: Array) -> None:
-            kernels.counts.score_known(*entries(x, rows), *own, power, first, part)
-
-        return by_tables(add, self._tables, x, len(self), out, n_jobs)
-
-    def defined_score(self, x: Cells, power: float = 1.0) -> Array:
-        counts = as_csr(x)
-        return power * (dot_logs(counts, self.log_probability[:, 0]) + log_orders(counts)[:, None])
-
-    @cached_property
-    def _tables(self) -> Tables:
-        return Tables(lambda some: (lanes(self.log_probability[some, 0]),), self.probability.shape)
-
-    def words(self, x: Cells) -> Array:
-        return words_of(x)
-
-    def contributed(self, x: Cells, power: float, words: Array | None = None) -> Array:
-        own = words_read(x, words)
-        return power * (times(own, self.log_probability[:, 0, words]) + word_orders(own))
+from bayesnb.families.tables import Tables, by_tables
+from bayesnb.families.throws import MultinomialDensity, MultinomialStats, Thrown
+from bayesnb.families.words import as_csr, words_of, words_read
+from bayesnb.special import less, log, log_gamma_ratio, log_rising_binomial, ratio
+from bayesnb.views import entries, lanes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DirichletMultinomial(Die):
-    """A Dirichlet belief about a die; a cell is how often each level came up, `(..., k)`."""
+class DirichletMultinomial(LevelDoubt, Thrown, Die):
+    """A Dirichlet belief about a die; a cell is how often each level came up, `(..., k)`.
+
+    `ordered` says that it is known in which order they did.
+    """
 
     whole: ClassVar[bool] = True
+    layout: ClassVar[tuple[str, ...]] = ("ordered",)
     concentration: Array
+    ordered: bool = False
 
     def log_evidence(self, stats: MultinomialStats, xp: Any = special) -> Array:
         return super().log_evidence(stats, xp) + stats.log_orders
@@ -112,19 +48,21 @@ class DirichletMultinomial(Die):
         x = np.asarray(x, float)
         each = log_gamma_ratio(self.concentration, np.asarray(s)[..., None] * x).sum(axis=-1)
         whole = log_gamma_ratio(self.concentration.sum(axis=-1), s * x.sum(axis=-1))
-        return less(each, whole) + s * log_orders(x)
+        return less(each, whole) + s * self.orders(x)
 
     def cumulants(self, x: Array, order: int, tilt: float = 0.0) -> Array:
         x = np.asarray(x, float)
         a, size = self.concentration + tilt * x, x.sum(axis=-1)
         total = a.sum(axis=-1)
-        terms = [(x * psi(a)).sum(axis=-1) - size * psi(total) + log_orders(x)]
+        terms = [(x * psi(a)).sum(axis=-1) - size * psi(total) + self.orders(x)]
         for n in range(2, order + 1):
             own = (x**n * polygamma(n - 1, a)).sum(axis=-1)
             terms.append(own - size**n * polygamma(n - 1, total))
         return np.stack(np.broadcast_arrays(*terms))
 
     def log_predictive(self, x: Array) -> Array:
+        if self.ordered:
+            return self.log_moment(x, 1)
         x = np.asarray(x, float)
         each = log_rising_binomial(self.concentration, x).sum(axis=-1)
         return each - log_rising_binomial(self.concentration.sum(axis=-1), x.sum(axis=-1))
@@ -139,7 +77,7 @@ class DirichletMultinomial(Die):
         def add(rows: slice, own: tuple[Array, Array], first: int, part: Array) -> None:
             kernels.counts.score_dirichlet(*entries(x, rows), *own, totals, first, part)
 
-        return by_tables(add, self._tables, x, len(self), out, n_jobs)
+        return self.in_order(x, 1.0, by_tables(add, self._tables, x, len(self), out, n_jobs), n_jobs)
 
     def own_left_out(self, stats: MultinomialStats, leaving: Leaving) -> Array:
         extra, counts = extra_of(self.concentration[0, 0], leaving.kind), stats.counts[0, 0]
@@ -149,7 +87,7 @@ class DirichletMultinomial(Die):
         tables = np.ascontiguousarray(extra), np.ascontiguousarray(counts), whole
         out = np.empty(len(leaving.codes))
         kernels.counts.left_out(*entries(leaving.x), leaving.weight, *tables, known, leaving.power, even, out)
-        return out
+        return self.in_order(leaving.x, leaving.power, out[:, None], 1)[:, 0]
 
     def _powered(self, x: Cells, power: float, out: Array | None, n_jobs: int | None) -> Array:
         cells = x.nnz if sparse.issparse(x) else x.shape[0] * x.shape[1]
@@ -164,7 +102,8 @@ class DirichletMultinomial(Die):
         def add(rows: slice, own: tuple[Array, Array], first: int, part: Array) -> None:
             kernels.powers.score_words(*entries(x, rows), *own, self._totals, power, first, part)
 
-        return by_tables(add, Tables(of, self.concentration.shape), x, len(self), out, n_jobs)
+        tables = Tables(of, self.concentration.shape)
+        return self.in_order(x, power, by_tables(add, tables, x, len(self), out, n_jobs), n_jobs)
 
     @cached_property
     def _totals(self) -> Array:
@@ -185,21 +124,20 @@ class DirichletMultinomial(Die):
     def defined_score(self, x: Cells, power: Any = 1.0) -> Array:
         counts, concentration = as_csr(x), self.concentration[:, 0]
         scaled = counts.data * np.broadcast_to(power, (counts.shape[0], 1))[row_of_entry(counts), 0]
-        worth = log_rising_binomial if np.all(np.equal(power, 1)) else log_gamma_ratio
+        binomial = not self.ordered and bool(np.all(np.equal(power, 1)))
+        worth = log_rising_binomial if binomial else log_gamma_ratio
         words = by_entry(counts, lambda c: worth(concentration[c, counts.indices], scaled), len(concentration))
         length = worth(concentration.sum(axis=1), power * counts.sum(axis=1)[:, None])
-        if worth is log_rising_binomial:
-            return words - length
-        return less(words, length) + power * log_orders(counts)[:, None]
+        return words - length if binomial else less(words, length) + power * self.orders(counts)[:, None]
 
     def score_cumulants(self, x: Cells, tilt: float = 0.0) -> Array:
         total = np.moveaxis(self._added(x, lambda a, count: _powers(a, count, tilt)), -1, 0)
-        total[0] += log_orders(as_csr(x))[:, None]
+        total[0] += self.orders(as_csr(x))[:, None]
         return total
 
     def score_transform(self, x: Cells, s: Array) -> Array:
         total = self._added(x, lambda a, count: log_gamma_ratio(a, nodes(s) * count))
-        return total + log_orders(as_csr(x))[:, None, None] * s
+        return total + self.orders(as_csr(x))[:, None, None] * s
 
     def _added(self, x: Cells, worth: Callable[[Array, Array], Array]) -> Array:
         """The worth of each word and its count, less that of the whole die and the row's length, `-> (r, c, n)`."""
@@ -222,7 +160,7 @@ class DirichletMultinomial(Die):
         a, total = self.concentration[:, 0, words], self.concentration.sum(axis=-1)
         size = own.sum(axis=-1, keepdims=True)
         share, seen = ratio(own, size), own > 0
-        orders = power * word_orders(own)
+        orders = power * self.orders_by_word(own)
         with np.errstate(invalid="ignore"):  # a word that does not occur may have no concentration
             mean = np.where(seen, power * own * (psi(a) - psi(total)), 0.0) + orders
             squares = np.where(seen, (power * own) ** 2 * polygamma(1, a), 0.0)
@@ -231,7 +169,7 @@ class DirichletMultinomial(Die):
         return Contributions(mean, squares - (power * own) ** 2 * polygamma(1, total), gain, whole)
 
     def sample(self, rng: Rng, size: Any = None) -> MultinomialDensity:
-        return MultinomialDensity.of_logs(self.draw(rng, size))
+        return MultinomialDensity.of_logs(self.draw(rng, size), self.ordered)
 
     def parts(self) -> Parts:
         return {key: array[..., 0, :] for key, array in super().parts().items()}
@@ -240,56 +178,13 @@ class DirichletMultinomial(Die):
         return {("theta{}", None): self.die_log_density(theta)[..., 0]}
 
     def estimate(self, kind: str) -> MultinomialDensity:
-        return MultinomialDensity(self.mean() if kind == "mean" else self.mode())
+        return MultinomialDensity(self.mean() if kind == "mean" else self.mode(), self.ordered)
 
     def variables(self, pm: Any, say: Say) -> MultinomialDensity:
-        return MultinomialDensity(simplex(pm, say("theta{}"), self.concentration[:, 0])[:, None])
+        return MultinomialDensity(simplex(pm, say("theta{}"), self.concentration[:, 0])[:, None], self.ordered)
 
 
 def _powers(a: Array, count: Array, tilt: float) -> Array:
     """Cumulants of count * log of a Gamma variate, that has also been seen `tilt` times."""
     seen = a + tilt * count
     return np.stack([count * psi(seen), *(count**n * polygamma(n - 1, seen) for n in range(2, ORDER + 1))])
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Multinomial(Family):
-    """A block of counts that share one total, such as the words of a text. No cell may be missing.
-
-    `prior` is a Dirichlet over the columns, or a number for a symmetric one. `fractional=True` takes weights
-    that are no counts, such as tf-idf, through the power likelihood, the product of probability**x.
-    """
-
-    prior: Dirichlet | float = 1.0
-    fractional: bool = False
-
-    cells: ClassVar[str] = "count"
-    dial: ClassVar[str] = "die"
-    stats: ClassVar[type[Stats]] = MultinomialStats
-    whole: ClassVar[bool] = True
-    words: ClassVar[bool] = True
-    reads_sparse: ClassVar[bool] = True
-    missing: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.prior, Dirichlet):
-            object.__setattr__(self, "prior", Dirichlet(self.prior))
-
-    def belief(self, stats: MultinomialStats) -> DirichletMultinomial:
-        smoothing = self.prior.concentration  # type: ignore[union-attr]
-        if smoothing.ndim == 2:
-            smoothing = smoothing[:, None]
-        return shaped("Multinomial", DirichletMultinomial(smoothing), stats.counts.shape)
-
-    def smoothed(self, stats: MultinomialStats, smoothing: Any, kind: str, scale: float = 1.0) -> Self:
-        (unit,), smoothing = proportions(self.prior.concentration), np.asarray(smoothing, float)  # type: ignore[union-attr]
-        each = smoothing.reshape(()) if smoothing.size == 1 else smoothing
-        return replace(self, prior=Dirichlet(each * unit + (kind == "map")))
-
-    def seen(self, stats: MultinomialStats) -> Seen:
-        unit = self.smoothed(stats, 1.0, "mean").belief(stats).concentration[:, 0]
-        levels = np.arange(unit.shape[1])
-        return Seen(stats.counts[:, 0], unit, np.zeros_like(levels), levels)
-
-    def of_levels(self, concentration: Any, stats: MultinomialStats) -> DirichletMultinomial:
-        return DirichletMultinomial.raw(concentration[:, None])

@@ -194,6 +194,11 @@ class GaussianDensity(Density):
         weights = self.mean / self.variance
         return Linear(weights, -(weights * self.mean).sum(axis=-1) / 2)
 
+    def linear_against(self, place: int) -> Linear | None:
+        """Far from zero the means' squares have no digit left for their difference."""
+        weights = (self.mean - self.mean[place]) / self.variance
+        return self.linear() and Linear(weights, -(weights * (self.mean + self.mean[place])).sum(axis=-1) / 2)
+
     def log_likelihood(self, stats: GaussianStats, xp: Any = np) -> Any:
         spread = stats.ssd + stats.count * (stats.mean - self.mean) ** 2
         return -(stats.count * (LOG_2PI + xp.log(self.variance)) + spread / self.variance) / 2

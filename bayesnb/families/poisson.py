@@ -20,11 +20,21 @@ from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, R
 from bayesnb.families.family import Family, Seen, shaped
 from bayesnb.families.forgetting import SLACK, slack
 from bayesnb.families.leaving import PREDICTIVE, Leaving, extra_of
-from bayesnb.families.record import Parameter, checked, silent
+from bayesnb.families.linear import of_apart
+from bayesnb.families.record import Linear, Parameter, checked, silent
 from bayesnb.families.sums import Distinct, nodes
 from bayesnb.families.tables import Tables, by_tables
 from bayesnb.families.weight import Weight, grouped_sum
-from bayesnb.special import accurate_log1p, draw_log_gamma, log, log_gamma_ratio, log_rising_binomial, ratio, times
+from bayesnb.special import (
+    accurate_log1p,
+    draw_log_gamma,
+    log,
+    log_gamma_ratio,
+    log_rising_binomial,
+    ratio,
+    times,
+    trigamma,
+)
 from bayesnb.threads import in_order, pieces
 from bayesnb.views import EVERY, lanes, numbers
 
@@ -104,6 +114,9 @@ class PoissonDensity(Density):
     @cached_property
     def _tables(self) -> Tables:
         return Tables(lambda some: (lanes(self.rate[some]), lanes(self.log_rate[some])), self.rate.shape)
+
+    def linear(self) -> Linear:
+        return Linear(self.log_rate, -self.rate.sum(axis=-1))
 
     def cell(self, pm: Any) -> tuple[Any, dict[str, Any]]:
         return pm.Poisson, {"mu": self.rate}
@@ -224,6 +237,9 @@ class Gamma(Belief):
     def score_transform(self, x: Cells, s: Array) -> Array:
         cells = Distinct.of_table(x[:])
         return cells.entries.added(self[:, cells.feature].log_moment(cells.value, nodes(s)))
+
+    def linear_variance(self, against: int | None = None) -> Linear:
+        return of_apart(trigamma(self.shape), (self.shape / self.rate**2).sum(axis=-1), against)
 
     def sample(self, rng: Rng, size: Any = None) -> PoissonDensity:
         rng = np.random.default_rng(rng)

@@ -5,6 +5,7 @@ a notebook runs, so that a figure appears once, as with other libraries; else py
 """
 
 from bayesnb.figures.beliefs import counts, densities, levels
+from bayesnb.figures.boundary import plot_boundary
 from bayesnb.figures.calibration import plot_calibration
 from bayesnb.figures.column import plot_column
 from bayesnb.figures.confusion import plot_confusion
@@ -25,6 +26,7 @@ __all__ = [
     "levels",
     "new_axes",
     "off_screen",
+    "plot_boundary",
     "plot_calibration",
     "plot_column",
     "plot_confusion",

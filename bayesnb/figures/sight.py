@@ -84,7 +84,7 @@ def seen_at(model: Any, b: int, places: Sequence[int], cells: Array | None = Non
     block = model.schema_.blocks[b]
     belief, one = own_of(model.model_.posterior.blocks[b]), len(places) == 1
     return Sight(
-        tuple(str(block.names[j]) for j in places),
+        tuple(str(block.words[j]) for j in places),
         block.family.columnwise if one else block.family,
         tuple(level_names(block, j) for j in places),
         _believed(belief, places, block.family),
@@ -114,10 +114,13 @@ def cells_of(x: Cells, places: Sequence[int]) -> Array:
 def _places(model: Any, name: Hashable) -> tuple[int, list[int]]:
     """The block of a column, or of several that are modelled jointly, and their places there."""
     blocks = model.schema_.blocks
-    for b, block in enumerate(blocks):
-        if name in block.names:
-            return b, [block.names.index(name)]
-    known = [own for block in blocks for own in block.names]
+    columns_first = sorted(enumerate(blocks), key=lambda own: own[1].family.listed)
+    for b, block in columns_first:  # a word of a list may have the same name
+        if name in block.words:
+            return b, [block.words.index(name)]
+    known = [own for block in blocks for own in block.words]
+    if any(block.family.listed and name == block.names[0] for block in blocks):
+        raise ValueError(f"column {name!r} holds lists of words: plot_words(model) draws it, or name one of its words.")
     if isinstance(name, tuple) and set(name) <= set(known):
         joint = [b for b, block in enumerate(blocks) if block.family.whole and set(name) <= set(block.names)]
         if not joint:
@@ -136,7 +139,7 @@ def _places(model: Any, name: Hashable) -> tuple[int, list[int]]:
 
 def level_names(block: Block, j: int) -> tuple[str, ...]:
     """What the levels of a column are called; none, where it has no levels."""
-    if not block.levels:
+    if not block.levels or block.family.listed:
         return ()
     return tuple(map(str, block.levels[j])) + (("anything new",) if block.family.unseen == "reserve" else ())
 

@@ -55,7 +55,7 @@ def plot_words(
 
     Parameters
     ----------
-    model : fitted estimator with a block of counts (`Multinomial`)
+    model : fitted estimator with a block of counts, or a column of lists of words (`Multinomial`)
     classes : labels, one panel each; default the most frequent ones, at most eight
     most : how many words of each
     ci_prob : probability of the intervals, default ArviZ's `rcParams["stats.ci_prob"]`
@@ -99,7 +99,7 @@ def places_of(model: Any, classes: Sequence[Any] | None) -> list[int]:
 def speaking(model: Any, places: Sequence[int], most: int, prob: float) -> list[Speaking]:
     """The words that speak for each of these classes, of the largest block of counts."""
     b, rivals = rivals_in(model)
-    names, counts = model.schema_.blocks[b].names, model.model_.stats.blocks[b].counts[:, 0]
+    names, counts = model.schema_.blocks[b].words, model.model_.stats.blocks[b].counts[:, 0]
     known = (counts > 0) & (rivals.rest.a > 0)  # without smoothing, a word that no other class has has no ratio
     with np.errstate(invalid="ignore"):
         mean, cautious = rivals.mean, rivals.mean - 2 * rivals.sd
@@ -127,11 +127,12 @@ def rivals_in(model: Any) -> tuple[int, Rivals]:
     whole = [b for b, block in enumerate(blocks) if block.family.whole and block.family.cells == "count"]
     if not whole:
         raise ValueError(
-            "the model has no block of counts: declare one, families={('word', 'another'): Multinomial()}."
+            "the model has no block of counts: declare one, families={('word', 'another'): Multinomial()}, or give "
+            "lists of words."
         )
     if len(model.classes_) < 2:
         raise ValueError(f"words are compared between classes, and there is only {model.classes_.tolist()}.")
-    b = max(whole, key=lambda own: len(blocks[own].names))
+    b = max(whole, key=lambda own: len(blocks[own].words))
     prior: Any = own_of(model.model_.prior.blocks[b])
     return b, rivals_of(prior, model.model_.stats.blocks[b])
 

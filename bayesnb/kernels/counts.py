@@ -71,6 +71,15 @@ def log_orders(data: Array) -> float:
 
 
 @compiled
+def take_orders(data: Array, indptr: Array, power: float, out: Array) -> None:
+    """Takes the log of the number of orders in which each row's counts can come, times the power, from `(r, c)`."""
+    for i in range(len(indptr) - 1):
+        most = power * log_orders(data[indptr[i] : indptr[i + 1]])
+        for c in range(out.shape[1]):
+            out[i, c] -= most
+
+
+@compiled
 def log_factorial(x: float) -> float:
     if 0.0 <= x < len(LOG_FACTORIALS) and x == np.floor(x):
         return LOG_FACTORIALS[int(x)]

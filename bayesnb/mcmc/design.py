@@ -71,12 +71,17 @@ class Part:
     @property
     def named(self) -> list[tuple[int, str]]:
         """The place of every term's column in the table, and what the term is called."""
-        each = list(zip(self.block.places, self.block.names, strict=True))
+        each = list(zip(self.block.word_places, self._names, strict=True))
         if self.block.family.cells == "level":
             levels = zip(each, self.block.levels, self.block.sizes, strict=True)
             return [(place, f"{name}={level}") for (place, name), own, size in levels for level in _levels(own, size)]
         squares = [] if self.square is None else [(place, f"{name}^2") for place, name in each]
         return [(place, str(name)) for place, name in each] + squares
+
+    @property
+    def _names(self) -> list[str]:
+        own = "" if not self.block.family.listed else f"{self.block.names[0]}="
+        return [f"{own}{name}" for name in self.block.words]
 
     def unscaled(self, coefficient: Array) -> tuple[Array, Array]:
         """Coefficients of the columns' own numbers and squares, and what the intercept gets, `(n, k) -> (n, k), (n,)`.

@@ -48,10 +48,11 @@ def names_of(classes: Array, blocks: list[Block], beliefs: list[Belief]) -> tupl
             met[kind] += 1  # the number is what a column is called
         number = f"_{met[kind]}" if met[kind] > 1 else ""
         axis = ("feature" if len(set(kinds)) == 1 else f"{kind}_feature") + number
+        axis = names["theta{}", None][1][1] if block.family.listed else axis
         family = f"{kind}_" if dials.count(block.family.dial) > kinds.count(kind) else ""
-        cells = f"x_{kind}{number}" if len(blocks) > 1 else "x"
-        own = Say(names, axis, f"{axis}_levels", number, family, cells, block.family.combined)
-        coords[axis] = coordinate(block.names)
+        apart = block.family.listed or block.family.combined
+        own = Say(names, axis, f"{axis}_levels", number, family, _observed(blocks, kind + number), apart)
+        coords[axis] = coordinate(block.words)
         coords |= _combinations(block, belief, own) if block.family.combined else _levels(block, own)
         said.append(own)
     return said, coords
@@ -66,14 +67,18 @@ def _combinations(block: Block, belief: Any, say: Say) -> dict[str, Array]:
 def _levels(block: Block, say: Say) -> dict[str, Array]:
     """The axes of columns of levels, one by one and end to end."""
     found, every = {}, []
-    for j, name in enumerate(block.names if block.levels else ()):
+    for j, name in enumerate(block.names if block.levels and not block.family.listed else ()):
         levels = [*block.levels[j], *["(unseen)"] * (block.sizes[j] - len(block.levels[j]))] or ["(none)"]
         found[say("theta{}", j)["dims"][1]] = coordinate(levels)
         every += [f"{name}={level}" for level in levels]
-    if block.family.dial == "die" and not block.levels:
+    if block.family.dial == "die" and (block.family.listed or not block.levels):
         sides = ("=0", "=1") if block.family.cells == "flag" else ("",)
-        every = [f"{name}{side}" for side in sides for name in block.names]
+        every = [f"{name}{side}" for side in sides for name in block.words]
     return found | ({say.levels: coordinate(every)} if every else {})
+
+
+def _observed(blocks: list[Block], kind: str) -> str:
+    return f"x_{kind}" if len(blocks) > 1 else "x"
 
 
 def _kind(block: Block) -> str:

@@ -75,4 +75,4 @@ def _sides(block: Block) -> int:
     """Of its largest die."""
     if block.family.combined:
         return prod(block.sizes)
-    return len(block.names) if block.family.whole else max(block.sizes, default=2)
+    return len(block.words) if block.family.whole else max(block.sizes, default=2)

@@ -62,10 +62,11 @@ def refuse_others(model: Any, shard: Shard) -> None:
     """Raise for a shard that a model of other families counted."""
     found = shard.schema.families
     for name, family in declared_families(model._families(), shard.schema.columns).items():
-        if not alike(family, found.get(name)):
+        own = found.get(name)
+        if not alike(family.of_lists if own is not None and own.listed and family is not None else family, own):
             raise ValueError(
-                f"column {name!r} is {family} in the model, and {found.get(name, 'dropped')} in the shards: count them "
-                "by `shard` of the same model."
+                f"column {name!r} is {family} in the model, and {own or 'dropped'} in the shards: count them by "
+                "`shard` of the same model."
             )
 
 

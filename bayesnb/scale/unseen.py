@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from bayesnb.schema import HERE, UnseenLevelWarning
+from bayesnb.unseen import HERE, UnseenLevelWarning
 
 
 @dataclass(eq=False)

@@ -1,6 +1,7 @@
 """What a document says: an estimator, or a shard of rows, as JSON and arrays, and back."""
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -197,9 +198,14 @@ def _check_included(block: Block) -> None:
 
 
 def _values(kind: type[Record], said: Any, shelf: Shelf, like: Any = None) -> list[Any]:
-    """A record's fields in their order; arrays are broadcast to the shapes of one like it, which allocates nothing."""
+    """A record's fields in their order; arrays are broadcast to the shapes of one like it, which allocates nothing.
+
+    A layout that an older version did not have is the usual one.
+    """
     names: tuple[str, ...] = kind.__match_args__
-    if not isinstance(said, dict) or set(said) != set(names):
+    usual = {f.name: f.default for f in fields(kind) if f.name in kind.layout}  # type: ignore[arg-type]
+    said = usual | said if isinstance(said, dict) else {}
+    if set(said) != set(names):
         raise Unreadable(f"{kind.__name__} has the fields {', '.join(names)}")
     layout = kind.layout
     values = {name: unpacked(said[name], shelf) for name in names}

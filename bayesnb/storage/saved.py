@@ -90,7 +90,7 @@ def check_die(die: Any, classes: int) -> None:
 
 def check_levels(block: Block) -> None:
     """Raise for levels that are not different ones, or not those of as many columns."""
-    if len(block.levels) != (len(block.names) if block.family.cells == "level" else 0):
+    if len(block.levels) != (len(block.names) if block.family.cells == "level" or block.family.listed else 0):
         raise ValueError(f"{_whose(block)}: levels of {len(block.levels)} columns")
     for name, levels in zip(block.names, block.levels, strict=bool(block.levels)):
         if len(set(levels)) < len(levels) or any(level is None or level != level for level in levels):
@@ -102,12 +102,13 @@ def check_stats(block: Block, stats: Stats, classes: int) -> None:
     if type(stats) is not block.family.stats:
         raise ValueError(f"{_whose(block)}: stats of another family")
     width, numbers = max(len(block.names), sum(block.sizes)), sum(array.size for array in arrays_of(stats).values())
+    sizes = stats.counts.shape[-1:] if block.family.listed else getattr(stats, "sizes", ())  # type: ignore[attr-defined]
     fewer = classes * width > numbers and not block.family.combined
-    if getattr(stats, "sizes", ()) != block.sizes or fewer:
+    if sizes != block.sizes or fewer:
         raise ValueError(f"{_whose(block)}: its stats are not those of {classes} classes and its levels")
     stats.check()
     one = one_hot(np.zeros(1, np.int64), classes)
-    check_alike(block, stats, stats.alone(np.zeros((1, len(block.names))), one))
+    check_alike(block, stats, stats.alone(np.zeros((1, len(block.words))), one))
     _check_numbers(stats, _whose(block))
 
 

@@ -37,11 +37,11 @@ class Kind:
 
 MODEL = Kind(
     "model",
-    (1, 1),
+    (1, 2),
     "Get the file again from where it was saved; where that is not possible, fit the model again.",
     "bayesnb.load",
 )
-SHARD = Kind("shard", (1, 0), "Count its rows again.", "bayesnb.scale.loads")
+SHARD = Kind("shard", (1, 1), "Count its rows again.", "bayesnb.scale.loads")
 KINDS = (MODEL, SHARD)
 
 

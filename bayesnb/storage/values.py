@@ -19,12 +19,12 @@ from typing import Any, get_args, get_origin
 
 import numpy as np
 
-from bayesnb.families import FAMILIES, PRIORS, Codes, KnownDie
+from bayesnb.families import FAMILIES, PRIORS, Codes, KnownDie, Vocabulary
 from bayesnb.families.family import Family
 from bayesnb.storage.archive import Unreadable
 from bayesnb.storage.arrays import Keeper, Shelf
 
-RECORDS: dict[str, type] = {kind.__name__: kind for kind in (*FAMILIES, *PRIORS, Codes, KnownDie)}
+RECORDS: dict[str, type] = {kind.__name__: kind for kind in (*FAMILIES, *PRIORS, Codes, KnownDie, Vocabulary)}
 GROUPS: dict[str, Callable[..., Any]] = {"$tuple": tuple, "$set": set, "$frozenset": frozenset}
 STRINGS = np.dtypes.StringDType()
 MOST = 1 << 20  # numbers of a range

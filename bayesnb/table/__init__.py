@@ -15,6 +15,7 @@ from bayesnb.table.files import (
 )
 from bayesnb.table.frames import is_lazy, nested, open_table, refuse_lazy
 from bayesnb.table.kinds import joined
+from bayesnb.table.lists import Lists
 from bayesnb.table.recipes import blank_of
 from bayesnb.table.records import Reading, looks_numeric
 from bayesnb.table.sheets import Sheet, nothing, stacked
@@ -26,6 +27,7 @@ __all__ = [
     "LABEL_ADVICE",
     "PLAIN",
     "Blank",
+    "Lists",
     "Part",
     "Reading",
     "Sheet",

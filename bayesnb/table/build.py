@@ -24,7 +24,7 @@ Recipe = dict[str, Any]  # plain values
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """Numbers, or codes of levels, of which -1 is a missing cell."""
+    """Numbers, or codes of levels, of which -1 is a missing cell; or lists, one an object."""
 
     numbers: Array
     levels: tuple[Any, ...] | None = None
@@ -39,6 +39,10 @@ class Column:
     @property
     def has_missing(self) -> bool:
         return self.levels is not None and bool((self.numbers == MISSING).any())
+
+    @property
+    def has_lists(self) -> bool:
+        return self.levels is None and self.numbers.dtype == OBJECT
 
     def fits(self, dtype: np.dtype) -> bool:
         """Whether a type holds the values as they are; one of real numbers may round them."""
@@ -180,6 +184,8 @@ class FrameBlank(Blank):
     def _series(self, place: int, column: Column) -> nw.Series:
         """A column of the type that it had, where that fits."""
         values = column.values if column.levels is None else column.values.tolist()
+        if column.has_lists:
+            return self._lists(str(place), values.tolist(), self.types[place])
         series = nw.new_series(str(place), values, backend=self.library)
         kind, levels = self.kinds[place], column.levels
         if (levels is None and plain(kind) == OBJECT) or not column.fits(plain(kind)):
@@ -191,6 +197,17 @@ class FrameBlank(Blank):
             return series.cast(nw.Enum(_united(kind.categories, levels)))
         cast = native.astype if self.library.is_pandas_like() else native.cast
         return nw.from_native(cast(own), series_only=True)
+
+    def _lists(self, name: str, values: list[Any], own: Any) -> nw.Series:
+        """A column of lists, whose lengths are their own."""
+        native = self.library.to_native_namespace()
+        if self.library.is_pandas_like():
+            return nw.from_native(native.Series(values, dtype=own), series_only=True)
+        if self.library.is_polars():
+            own = native.List(own.inner) if hasattr(own, "inner") else own
+            return nw.from_native(native.Series(name, values, dtype=own), series_only=True)
+        own = native.list_(own.value_type) if str(own).startswith("fixed") else own
+        return nw.from_native(native.chunked_array([values], type=own), series_only=True)
 
 
 def plain(kind: nw.dtypes.DType) -> np.dtype:

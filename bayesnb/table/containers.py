@@ -13,6 +13,7 @@ from scipy import sparse
 
 from bayesnb import kernels
 from bayesnb.table.build import ArrayBlank, Blank, SparseBlank
+from bayesnb.table.lists import Lists, first_list, kind_of_lists, lists_of_objects
 from bayesnb.table.values import Distinct, factorize, floats, kind_of_objects
 from bayesnb.threads import FEWEST, in_order, pieces
 from bayesnb.views import Picked, integers, pieces_of
@@ -22,7 +23,7 @@ MOST_LEVELS = 1 << 20  # candidates among which a column's integers are marked
 
 
 class Table(ABC):
-    """Rows and named columns; a column has a kind, `"flag"`, `"level"` or `"number"`, and can be read two ways."""
+    """Rows and named columns; a column has a kind, `"flag"`, `"level"`, `"number"` or `"words"`, its lists' own."""
 
     x: Any
     native: Any  # what scikit-learn is to see
@@ -71,6 +72,19 @@ class Table(ABC):
     def values(self, column: int) -> Array:
         """One column's values."""
 
+    def has_lists(self, column: int) -> bool:
+        """Whether the cells of a column are lists of words."""
+        return False
+
+    def lists(self, column: int) -> Lists:
+        """The words of a column of lists, found once."""
+        if column not in self._listed:
+            self._listed[column] = self._split(column)
+        return self._listed[column]
+
+    def _split(self, column: int) -> Lists:
+        return lists_of_objects(self.columns[column], self.values(column))
+
     def declared(self, column: int) -> tuple[Any, ...] | None:
         """The levels that a column's type declares, used or not."""
         return None
@@ -104,12 +118,17 @@ class Table(ABC):
     def _found(self) -> dict[int, Distinct]:
         return {}
 
+    @cached_property
+    def _listed(self) -> dict[int, Lists]:
+        return {}
+
 
 class ArrayTable(Table):
     """A two-dimensional NumPy array, or what becomes one. Columns are named by position."""
 
     def __init__(self, x: Any) -> None:
         self.x = self.native = _as_array(x)
+        refuse_texts(self.x)
         refuse_odd_shape(self.x.shape)
         self.rows, self.width = self.x.shape
 
@@ -119,13 +138,16 @@ class ArrayTable(Table):
 
     def kind(self, column: int) -> str:
         if self.x.dtype.kind == "O":
-            return kind_of_objects(column, self.x[:, column])
+            return kind_of_lists(column, self.x[:, column]) or kind_of_objects(column, self.x[:, column])
         return {"b": "flag", "U": "level", "S": "level", "T": "level"}.get(self.x.dtype.kind, "number")
 
     def numbers(self, columns: Sequence[int]) -> Any:
         if self.x.dtype.kind not in "biuf":
             return np.column_stack([floats(column, self.x[:, column]) for column in columns])
         return self.x if _all_of(columns, self.width) else Picked(self.x, columns)
+
+    def has_lists(self, column: int) -> bool:
+        return self.x.dtype.kind == "O" and first_list(self.x[:, column]) is not None
 
     def values(self, column: int) -> Array:
         return self.x[:, column]
@@ -239,6 +261,16 @@ def _native(array: Array) -> Array:
     if array.dtype.kind == "f" and array.dtype.itemsize not in (4, 8):
         return array.astype(float)
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+def refuse_texts(x: Array) -> None:
+    """Raise for texts where rows belong."""
+    if x.ndim == 1 and len(x) and isinstance(x[0], str):
+        raise ValueError(
+            f"Expected 2D array, got 1D array instead: a list of {len(x)} texts. Split each into its words, "
+            "[text.split() for text in X], or count them: Pipeline([('words', CountVectorizer()), ('model', "
+            "MultinomialNB())]). If a text is a level: [[text] for text in X]."
+        )
 
 
 def refuse_odd_shape(shape: tuple[int, ...]) -> None:

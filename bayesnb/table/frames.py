@@ -11,22 +11,31 @@ from scipy import sparse
 
 from bayesnb.table.build import FrameBlank
 from bayesnb.table.containers import ArrayTable, SparseTable, Table, refuse_odd_shape
+from bayesnb.table.documents import DocumentTable, are_documents
+from bayesnb.table.lists import Lists, first_list, kind_of_lists, lists_of_series, words_of
 from bayesnb.table.texts import coded_text
 from bayesnb.table.values import Distinct, distinct, floats
 from bayesnb.views import Columns
 
 Array = np.ndarray
 HAVE_LEVELS = (nw.String, nw.Object, nw.Categorical, nw.Enum)
+OF_LISTS = (nw.List, nw.Array)
+OF_TEXTS = (nw.String, nw.Categorical, nw.Enum, nw.Unknown)  # the last is that of lists that are all empty
 
 
-def open_table(x: Any, n_jobs: int | None = 1) -> Table:
-    """The table behind whatever the user has, which so many threads may read."""
-    table = _table_of(x)
+def open_table(x: Any, n_jobs: int | None = 1, *, documents: bool = False) -> Table:
+    """The table behind whatever the user has, which so many threads may read.
+
+    Of lists of texts it is said whether they are `documents`, and not cells side by side; ragged ones always are.
+    """
+    table = _table_of(x, documents)
     table.n_jobs = n_jobs
     return table
 
 
-def _table_of(x: Any) -> Table:
+def _table_of(x: Any, documents: bool) -> Table:
+    if are_documents(x, documents):
+        return DocumentTable(x)
     if type(x) is np.ndarray:
         return ArrayTable(x)
     if sparse.issparse(x):
@@ -111,12 +120,23 @@ class FrameTable(Table):
             raise ValueError(
                 f"column {name!r} holds {dtype}: make it a number or a category first, or drop it: {{{name!r}: None}}."
             )
+        if isinstance(dtype, OF_LISTS):
+            return words_of(name, dtype.inner in OF_TEXTS)
+        if dtype == nw.Object and (kind := kind_of_lists(name, self.values(column))):
+            return kind
         if not (dtype.is_numeric() or dtype in HAVE_LEVELS):
             native = getattr(self._series(column).to_native(), "dtype", dtype)
             raise ValueError(
                 f"column {name!r} holds {native}, for which no family can be guessed: declare or convert it."
             )
         return "number" if dtype.is_numeric() else "level"
+
+    def has_lists(self, column: int) -> bool:
+        dtype = self._series(column).dtype
+        return isinstance(dtype, OF_LISTS) or (dtype == nw.Object and first_list(self.values(column)) is not None)
+
+    def _split(self, column: int) -> Lists:
+        return lists_of_series(self.columns[column], self._series(column))
 
     def numbers(self, columns: Sequence[int]) -> Columns:
         """Columns as they lie, bytes where all are booleans."""

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 import narwhals as nw
 
 from bayesnb.table.build import ArrayBlank, Blank, FrameBlank, Part, Recipe, SparseBlank
+from bayesnb.table.documents import DocumentsBlank
 from bayesnb.table.types import Library, names_of, numpy_of, type_of
 
 LIBRARIES = {library.value: library for library in (Library.PANDAS, Library.POLARS, Library.PYARROW)}
@@ -71,6 +72,7 @@ def _empty(native: Any, library: Library, names: Any, types: Sequence[Any]) -> A
 
 
 KINDS: dict[str, Callable[[Recipe, int], Blank]] = {
+    "documents": lambda recipe, width: DocumentsBlank(),
     "array": lambda recipe, width: ArrayBlank(numpy_of(recipe["type"])),
     "sparse": _sparse,
     "frame": _frame,

@@ -93,6 +93,8 @@ def _pandas_of(said: Any) -> Any:
 
 
 def _polars_said(dtype: Any) -> Any:
+    if str(dtype).startswith("List("):
+        return {"list": _polars_said(dtype.inner)}
     if hasattr(dtype, "categories") and str(dtype).startswith("Enum("):
         return {"enum": dtype.categories.to_list()}
     return _among(POLARS, str(dtype))
@@ -100,12 +102,16 @@ def _polars_said(dtype: Any) -> Any:
 
 def _polars_of(said: Any) -> Any:
     polars = Library.POLARS.to_native_namespace()
+    if isinstance(said, dict) and set(said) == {"list"}:
+        return polars.List(_polars_of(said["list"]))
     if isinstance(said, dict) and set(said) == {"enum"}:
         return polars.Enum(said["enum"])
     return getattr(polars, _among(POLARS, said))
 
 
 def _arrow_said(dtype: Any) -> Any:
+    if str(dtype).startswith(("list<", "large_list<")):
+        return {str(dtype).partition("<")[0]: _arrow_said(dtype.value_type)}
     if str(dtype).startswith("dictionary<"):
         parts = _among(ARROW, str(dtype.index_type)), _among(TEXTS, str(dtype.value_type))
         return {"dictionary": list(parts), "ordered": dtype.ordered}
@@ -117,6 +123,9 @@ def _arrow_of(said: Any) -> Any:
     if isinstance(said, dict) and set(said) == {"dictionary", "ordered"}:
         index, value = map(_arrow_of, said["dictionary"])
         return arrow.dictionary(index, value, _only(bool, said["ordered"]))
+    if isinstance(said, dict) and set(said) in ({"list"}, {"large_list"}):
+        ((kind, inner),) = said.items()
+        return (arrow.list_ if kind == "list" else arrow.large_list)(_arrow_of(inner))
     return arrow.type_for_alias(_among(ARROW, said))
 
 

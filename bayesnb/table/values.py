@@ -85,7 +85,8 @@ def floats(name: Hashable, values: Array) -> Array:
     except (TypeError, ValueError) as error:
         raise type(error)(
             f"column {name!r} is not numeric: {error}. "
-            f"If it has levels, declare it: families={{{name!r}: Categorical()}}."
+            f"If it has levels, declare it: families={{{name!r}: Categorical()}}; if it is text to be read word by "
+            "word, give lists of words, text.split()."
         ) from None
 
 

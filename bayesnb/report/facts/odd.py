@@ -13,9 +13,9 @@ from bayesnb.families.base import Array
 from bayesnb.model import Rows
 from bayesnb.report.facts.columns import Column
 from bayesnb.report.facts.oddities import Oddities, oddities, repeated
-from bayesnb.schema import UnseenLevelWarning
 from bayesnb.table import open_table
-from bayesnb.views import Coded, column
+from bayesnb.unseen import UnseenLevelWarning
+from bayesnb.views import Coded, Counted, column
 
 if TYPE_CHECKING:
     from bayesnb.report.facts.gathered import Facts
@@ -53,7 +53,7 @@ class Odd:
         found: list[tuple[Hashable, int]] = []
         schema = self.facts.model.schema_
         for block, x in zip(schema.blocks, schema.read(open_table(self.facts.test_X)), strict=True):
-            if isinstance(x, Coded) and block.family.unseen != "reserve":
+            if isinstance(x, Coded | Counted) and block.family.unseen != "reserve":
                 times = (sum(own.values()) for own in x.unknown_levels())
                 found += [(name, n) for name, n in zip(block.names, times, strict=True) if n]
         return sorted(found, key=lambda each: -each[1])

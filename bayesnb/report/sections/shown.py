@@ -14,12 +14,11 @@ MOST_CELLS = 12
 
 def cells_of(rows: Array, facts: Facts) -> list[str]:
     """What the model saw of each row, in words, the first `MOST_CELLS` columns in the table's order."""
-    order = {name: place for place, name in enumerate(facts.model.schema_.columns)}
     found: list[list[tuple[int, str]]] = [[] for _ in rows]
     for block, x in zip(facts.model.schema_.blocks, facts.cells, strict=True):
         seen = x[rows]
         for said, cells in zip(found, seen.toarray() if sparse.issparse(seen) else np.asarray(seen), strict=True):
-            said += [(order[block.names[j]], block_cell(block, j, float(cells[j]))) for j in told(block, cells)]
+            said += [(block.word_places[j], block_cell(block, j, float(cells[j]))) for j in told(block, cells)]
     return [" · ".join(cell for _, cell in sorted(said)[:MOST_CELLS]) for said in found]
 
 
@@ -33,7 +32,7 @@ def told(block: Block, cells: Array) -> Array:
 
 def block_cell(block: Block, j: int, cell: float) -> str:
     """One cell with its column's name."""
-    return f'<span class="cell">{text(brief(name_of(block.names[j])))} <b>{value(block, j, cell)}</b></span>'
+    return f'<span class="cell">{text(brief(name_of(block.words[j])))} <b>{value(block, j, cell)}</b></span>'
 
 
 def value(block: Block, j: int, cell: float) -> str:

@@ -21,7 +21,8 @@ def vocabulary(facts: Facts) -> str:
         return paragraph("Words are compared between classes, and there is only one.")
     places = shown_classes(facts.counts).tolist()
     found = speaking(facts.model, places, MOST, INTERVAL)
-    widest = max(blocks, key=lambda own: len(own.key) if isinstance(own.key, tuple) else 1)
+    schema = facts.model.schema_
+    widest = max(blocks, key=lambda own: len(schema.blocks[own.b].words))
     wide = sum(int(one.wide.sum()) for one in found)
     intro = paragraph(
         "For every class the words that it uses more often than all other classes together.",

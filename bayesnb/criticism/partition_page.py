@@ -1,0 +1,96 @@
+"""What a search for blocks of columns says, in words and as HTML for notebooks: readable in light and dark."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from html import escape
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bayesnb.criticism.joined import Found
+from bayesnb.criticism.joining import shown
+
+STYLE = (
+    "<style scoped>"
+    ".bayesnb-partition{max-width:50rem;line-height:1.45}"
+    ".bayesnb-partition .wide{overflow-x:auto}"
+    ".bayesnb-partition table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.92em;margin:.6em 0}"
+    ".bayesnb-partition :is(th,td){padding:.25em .6em;text-align:right;color:inherit;background:none;border:0;"
+    "border-bottom:1px solid rgba(128,128,128,.35)}"
+    ".bayesnb-partition :is(th,td):nth-child(2){text-align:left}"
+    ".bayesnb-partition .block{display:inline-block;border:1px solid rgba(128,128,128,.6);border-radius:.4em;"
+    "padding:.05em .5em;margin:.15em}"
+    ".bayesnb-partition .joined{font-weight:700;background:rgba(0,114,178,.18)}"
+    ".bayesnb-partition ul{padding-left:1.2em;font-size:.92em}"
+    "</style>"
+)
+MINUS = "\N{MINUS SIGN}"
+HEADS = {
+    "step": "step",
+    "joined": "joined",
+    "log_bayes_factor": "log Bayes factor",
+    "log_evidence": "log evidence",
+}
+MOST = 6  # blocks in a sentence
+Names = tuple[Hashable, ...]
+
+
+class Said(NamedTuple):
+    """The blocks, the verdict and the notes."""
+
+    blocks: Sequence[Names]
+    verdict: str
+    notes: Sequence[str]
+
+
+def verdict(blocks: Sequence[Names], table: Any) -> str:
+    """What was found, in a sentence."""
+    gained = table.log_evidence.iloc[-1] - table.log_evidence.iloc[0]
+    joined = [names for names in blocks if len(names) > 1]
+    if len(table) == 1:
+        return "No two blocks are better modelled jointly: the partition stays as it was."
+    said = "; ".join("{" + shown(names) + "}" for names in joined[:MOST])
+    said += f"; {len(joined) - MOST} more blocks" if len(joined) > MOST else ""
+    alone = sum(len(names) == 1 for names in blocks)
+    rest = "" if not alone else f", and {alone} column{'s' * (alone > 1)} alone"
+    return f"{said or 'Every column by itself'}{rest if said else ''}: {gained:+.1f} nats against the start."
+
+
+def notes_of(found: Found) -> tuple[str, ...]:
+    """What is to be known about the numbers."""
+    schema = found.trial.estimator.schema_
+    inside = {home.name for kind in found.kinds for home in kind.homes}
+    left = [name for name in schema.families if name not in inside]
+    notes = [f"Not among those that may be joined: {shown(left)}."] if left else []
+    holed = [name for kind in found.kinds for name in kind.names(tuple(kind.columns.holed))]
+    if holed:
+        notes.append(
+            f"Cells are missing in {shown(holed)}: a step compares its hypotheses on the rows that have all cells of "
+            "its blocks, so `log_evidence` adds up gains of different rows, and is not that of the estimator."
+        )
+    return (*notes, *(kind.moved for kind in found.kinds if kind.moved))
+
+
+def page(said: Said, columns: Mapping[str, Sequence[Any]]) -> str:
+    """The verdict, the blocks, the steps and the notes."""
+    blocks = "".join(
+        f'<span class="block{" joined" * (len(names) > 1)}">{escape(", ".join(map(str, names)))}</span>'
+        for names in said.blocks
+    )
+    head = "".join(f'<th scope="col">{escape(HEADS[name])}</th>' for name in columns)
+    rows = "".join(
+        f"<tr>{''.join(f'<td>{_cell(value)}</td>' for value in row)}</tr>"
+        for row in zip(*columns.values(), strict=True)
+    )
+    told = "".join(f"<li>{escape(note)}</li>" for note in said.notes)
+    return (
+        f'<div class="bayesnb-partition">{STYLE}<p><b>{escape(said.verdict)}</b></p><p>{blocks}</p><div class="wide">'
+        f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div><ul>{told}</ul></div>"
+    )
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, str):
+        return escape(value)
+    if isinstance(value, float):
+        return "" if np.isnan(value) else f"{value:.2f}".replace("-", MINUS)
+    return f"{value}"

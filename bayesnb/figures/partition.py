@@ -1,0 +1,74 @@
+"""How the evidence grows as columns are joined, between naive Bayes and one block of all."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from bayesnb.figures.style import COLOURS, DASHES, INK, new_axes, short, styled
+
+Array = np.ndarray
+
+NAMES, ROW = 42, 0.26  # letters of a step, and inches
+MOST = 40  # steps that are shown, the last ones
+FAR = 0.6  # of the steps' own span: an end that is farther off is only pointed to
+LEAST = 1.0  # nats that the axis spans at least
+MINUS = "\N{MINUS SIGN}"
+ENDS = {"naive": "naive Bayes", "joint": "all joined"}
+
+
+@styled
+def plot_steps(joined: Sequence[str], evidence: Array, ends: Mapping[str, float], ax: Axes | None = None) -> Axes:
+    """A point for the start and for each step below it, at the log evidence less that of the start.
+
+    The two ends, naive Bayes and all that can be joined in one block, are lines; or arrows, where they are far off.
+    """
+    said = ["start", *joined[1:]]
+    shown = np.arange(len(said)) if len(said) <= MOST else np.r_[0, len(said) - MOST + 1 : len(said)]
+    gained = np.asarray(evidence, float)[shown] - evidence[0]
+    ax = ax or new_axes(1.4 + ROW * len(shown), 6.2)
+    ax.plot(gained, range(len(shown)), "o-", color=COLOURS[0], markersize=5, linewidth=1.4, zorder=3)
+    ax.set_yticks(range(len(shown)), [short(said[at], NAMES) for at in shown])
+    ax.set_ylim(len(shown) - 0.4, -2.1)
+    span = max(float(np.ptp(gained)), LEAST)
+    low, high = gained.min() - 0.08 * span, gained.max() + 0.08 * span
+    worth = {name: value - evidence[0] for name, value in ends.items()}
+    near = [value for value in worth.values() if gained.min() - FAR * span <= value <= gained.max() + FAR * span]
+    ax.set_xlim(
+        min([low, *(value - 0.08 * span for value in near)]), max([high, *(value + 0.08 * span for value in near)])
+    )
+    for at, (name, value) in enumerate(worth.items()):
+        _end(ax, f"{ENDS[name]} {_nats(value)}", value, at)
+    ax.set_xlabel("log evidence, nats against the start")
+    ax.xaxis.set_major_locator(MaxNLocator(6))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _nats(value)))
+    ax.grid(axis="x", color=INK, alpha=0.12, linewidth=0.7)
+    return ax
+
+
+def _end(ax: Axes, text: str, value: float, at: int) -> None:
+    """A line with its name above the points, or an arrow to what is beyond the axis."""
+    low, high = ax.get_xlim()
+    place = min(max(value, low), high)
+    left = (place - low) / (high - low) < 0.5
+    if low <= value <= high:
+        ax.axvline(value, color=COLOURS[1], dashes=DASHES[at + 1], linewidth=1.2, zorder=2)
+    else:
+        text = f"\N{LEFTWARDS ARROW} {text}" if left else f"{text} \N{RIGHTWARDS ARROW}"
+    ax.annotate(
+        text,
+        (place, -1.6 + 0.8 * at),
+        (4 if left else -4, 0),
+        textcoords="offset points",
+        ha="left" if left else "right",
+        va="center",
+        color=COLOURS[1],
+        fontsize="small",
+    )
+
+
+def _nats(value: float) -> str:
+    size = abs(value)
+    said = f"{size:,.0f}" if size >= 9.95 or size == round(size) else f"{size:.1f}"
+    return (MINUS if value < 0 and said not in ("0", "0.0") else "") + said
