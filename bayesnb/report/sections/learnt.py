@@ -10,6 +10,7 @@ from bayesnb.report.markup import details, named, paragraph, table, text
 from bayesnb.report.sections.modelled import lacking
 from bayesnb.report.sections.pictures import portrait
 from bayesnb.report.sections.vocabulary import vocabulary
+from bayesnb.report.sections.weights import weights
 from bayesnb.report.words import INTERVAL, NOTHING, SURE, brief, count, nats, percent
 
 FIRST, MOST = 12, 36  # portraits that are shown, and drawn at all
@@ -21,7 +22,7 @@ STRONG = 3.0  # nats (Kass and Raftery 1995)
 
 def learnt(facts: Facts) -> str:
     """How relevant each column is, and what the model expects of it."""
-    return relevance(facts) + vocabulary(facts) + portraits(facts)
+    return relevance(facts) + vocabulary(facts) + portraits(facts) + weights(facts)
 
 
 def relevance(facts: Facts) -> str:
