@@ -337,6 +337,13 @@ def test_a_seed_draws_the_same_whatever_other_rows_are_looked_at() -> None:
     np.testing.assert_array_equal(alone.values, among.values[:, :, :2])
 
 
+def test_generators_that_cannot_spawn_draw_too() -> None:
+    x, y = rows()
+    model = NaiveBayes(JointTable()).fit(x, y)
+    one, two = (model.draw_proba(CELLS, 5, rng=np.random.RandomState(3)) for _ in range(2))
+    np.testing.assert_array_equal(one.values, two.values)
+
+
 def test_averaged_draws_at_rows_never_seen_have_the_mean_of_their_law() -> None:
     rng = np.random.default_rng(8)
     x, y = rng.integers(0, SIZES, (30, 3)), rng.integers(0, 2, 30)

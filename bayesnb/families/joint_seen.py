@@ -33,7 +33,7 @@ class JointStats(Combined, LevelStats):
     def of(  # type: ignore[override]
         cls, x: Cells, weight: Any, sizes: tuple[int, ...] | None = None, n_jobs: int | None = 1
     ) -> Self:
-        """Array `(r, f)`, missing ones negative. Without sizes, the largest code of each column decides."""
+        """Codes `(r, f)`, missing ones negative. Without sizes, the largest code of each column decides."""
         sizes = tuple(int(top) + 1 for top in as_level(x).max(axis=0)) if sizes is None else sizes
         return reduce(add, (cls.counted(x, labels, n_jobs, sizes) for labels in hard(weight)))
 
