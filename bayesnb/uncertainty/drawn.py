@@ -43,8 +43,9 @@ def drawn_entropies(scores: Scores, observers: Sequence[Observer] | None, draws:
 def say_drawn(rows: int, draws: int) -> None:
     """A warning that the law of these rows had to be drawn."""
     warnings.warn(
-        "the classes share parameters that are not known, under average_features, or under shared=True and three or "
-        f"more classes, so the laws of {rows} rows were drawn ({draws} draws each): errors of a percent remain.",
+        "classes share parameters that are not known, three or more of them under average_features or shared=True, or "
+        f"two under average_features and a class_prior that is known: so the laws of {rows} rows were drawn ({draws} "
+        "draws each), and errors of a percent remain.",
         DrawnWarning,
         skip_file_prefixes=(str(Path(__file__).parent.parent),),
     )
