@@ -248,7 +248,7 @@ def test_more_combinations_than_integers_are_told_apart() -> None:
 
 def test_a_table_that_no_float_can_count_is_refused() -> None:
     x = np.tile([[0], [1]], 1100)
-    with pytest.raises(ValueError, match="1100 columns have more than 1e308 combinations"):
+    with pytest.raises(ValueError, match="combinations of levels of 1100 columns are more than a float can count"):
         NaiveBayes(JointTable()).fit(x, [0, 1])
 
 
@@ -335,6 +335,13 @@ def test_a_seed_draws_the_same_whatever_other_rows_are_looked_at() -> None:
     model = NaiveBayes(JointTable()).fit(x, y)
     alone, among = model.draw_proba(x[:2], 50, rng=1), model.draw_proba(np.concatenate([x[:2], CELLS]), 50, rng=1)
     np.testing.assert_array_equal(alone.values, among.values[:, :, :2])
+
+
+def test_generators_that_cannot_spawn_draw_too() -> None:
+    x, y = rows()
+    model = NaiveBayes(JointTable()).fit(x, y)
+    one, two = (model.draw_proba(CELLS, 5, rng=np.random.RandomState(3)) for _ in range(2))
+    np.testing.assert_array_equal(one.values, two.values)
 
 
 def test_averaged_draws_at_rows_never_seen_have_the_mean_of_their_law() -> None:
