@@ -77,7 +77,10 @@ def _once_seen(scores: Scores, observers: Sequence[Observer], times: Array, rng:
 
 
 def _with_row(belief: Product, observers: Sequence[Observer], cells: Sequence[Cells], c: int, power: float) -> Product:
-    """The belief after one row more of class c, its features counting by the temper."""
+    """The belief after one row more of class c, its features counting by the temper.
+
+    A row that lacks cells of a joint table teaches it nothing, in draws: no die is what is believed of it afterwards.
+    """
     classes = len(belief.log_class)
     seen = observe(Rows(observers, cells, np.array([c]), np.array([power])), classes)
     return belief.update(replace(seen, classes=DirichletStats(np.eye(classes)[c])))
