@@ -16,11 +16,13 @@ _HOME = {
     "Categorical": "families",
     "Gaussian": "families",
     "Multinomial": "families",
+    "MultivariateGaussian": "families",
     "Poisson": "families",
     "Beta": "families",
     "Dirichlet": "families",
     "Gamma": "families",
     "NormalInverseGamma": "families",
+    "NormalInverseWishart": "families",
     "UnseenLevelWarning": "schema",
     "DrawnWarning": "uncertainty.draws",
     "UndefinedWarning": "evaluate.leaving",
@@ -72,7 +74,9 @@ if TYPE_CHECKING:
     from bayesnb.families import Gamma as Gamma
     from bayesnb.families import Gaussian as Gaussian
     from bayesnb.families import Multinomial as Multinomial
+    from bayesnb.families import MultivariateGaussian as MultivariateGaussian
     from bayesnb.families import NormalInverseGamma as NormalInverseGamma
+    from bayesnb.families import NormalInverseWishart as NormalInverseWishart
     from bayesnb.families import Poisson as Poisson
     from bayesnb.figures import plot_calibration as plot_calibration
     from bayesnb.figures import plot_column as plot_column

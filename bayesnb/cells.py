@@ -14,7 +14,6 @@ from scipy import sparse
 from bayesnb import kernels
 from bayesnb.families.base import Array, Cells
 from bayesnb.families.family import Family
-from bayesnb.families.normal import GaussianStats
 from bayesnb.levels import Levels
 from bayesnb.table import Table
 from bayesnb.threads import in_order, pieces
@@ -158,13 +157,6 @@ def _first(part: Any, flagged: Array) -> tuple[int, int, Any]:
         return int(np.searchsorted(part.indptr, at, "right")) - 1, int(part.indices[at]), part.data[at]
     row, column = (int(place) for place in np.argwhere(flagged)[0])
     return row, column, part[row, column]
-
-
-def odd_columns(stats: GaussianStats) -> Array:
-    """Where no class has a usual variance, or a mean is none: too extreme, infinite, or only constant."""
-    spread = stats.ssd.max(axis=0)
-    usual = (spread > 1e-280) & (spread < 1e280) & (np.abs(stats.mean).max(axis=0) < 1e140)
-    return np.flatnonzero(~usual)
 
 
 def refuse_extremes(names: Names, x: Any, odd: Array) -> None:

@@ -16,7 +16,6 @@ from bayesnb.cells import (
     are_whole,
     check,
     coded,
-    odd_columns,
     of_integers,
     read_numbers,
     refuse_extremes,
@@ -210,7 +209,7 @@ class Schema:
         """Raise for cells that gave stats that no numbers have, before anything is learnt from them."""
         for block, x, seen in zip(self.blocks, cells, stats.blocks, strict=True):
             if block.family.cells == "real":
-                odd = odd_columns(seen)  # type: ignore[arg-type]
+                odd = seen.odd_columns()  # type: ignore[attr-defined]
                 if odd.size:
                     block.check(x)
                     refuse_extremes(block.names, x, odd)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy import sparse, stats
 
-from bayesnb import Beta, Gamma, NormalInverseGamma
+from bayesnb import Beta, Gamma, NormalInverseGamma, NormalInverseWishart
 from bayesnb.families.base import Belief, Stats
 from bayesnb.families.bernoulli import BernoulliStats
 from bayesnb.families.categorical import CategoricalStats, Dice
@@ -22,7 +22,9 @@ from bayesnb.families.gaussian import GaussianStats
 from bayesnb.families.multinomial import DirichletMultinomial, MultinomialStats
 from bayesnb.families.poisson import PoissonStats
 from bayesnb.families.shared import SharedGaussianStats, SharedNormalInverseGamma
+from bayesnb.families.vectors import SharedVectorStats, VectorStats
 from bayesnb.families.weight import one_hot
+from bayesnb.families.wishart_shared import SharedNormalInverseWishart
 
 Array = np.ndarray
 CLASSES, ROWS = 3, 40
@@ -86,6 +88,9 @@ FLAG = _with_holes(RNG.random((ROWS, 2)) < [0.3, 0.02])
 COUNT = _with_holes(RNG.poisson([0.4, 60.0], (ROWS, 2)))
 LEVEL = np.nan_to_num(_with_holes(np.column_stack([RNG.integers(0, 3, ROWS), RNG.integers(0, 7, ROWS)])), nan=-1)
 WORDS = RNG.poisson([2.0, 0.3, 0.0, 25.0], (ROWS, 4)).astype(float)
+VECTORS = np.column_stack([np.nan_to_num(REAL[:, 0], nan=2.5), RNG.normal(-2e4, 5e3, ROWS)])
+VECTORS[:, 1] += 3e3 * VECTORS[:, 0]
+VECTORS[3] = np.nan  # of a row that lacks a cell of two, the other is predicted, but nothing is learnt
 SIZES = (3, 7)
 
 
@@ -152,6 +157,32 @@ CASES = [
                 np.asarray(x, int), b.concentration[c, f], np.asarray(x, int).sum(-1)
             )
         ),
+        whole=True,
+    ),
+    Case(
+        "multivariate",
+        NormalInverseWishart(
+            by_class(2.0, -1e4)[:, None],
+            by_class(0.7),
+            by_class(4.5),
+            by_class(1.0)[:, :, None, None] * np.array([[1.5, 2e3], [2e3, 4e7]]),
+        ),
+        VECTORS,
+        VectorStats.of,
+        lambda b, c, f: lambda x: np.nan_to_num(b.predictive()[c][f].logpdf(x)),
+        whole=True,
+    ),
+    Case(
+        "multivariate, shared",
+        SharedNormalInverseWishart(
+            by_class(2.0, -1e4)[:, None],
+            by_class(0.7),
+            by_feature(4.5),
+            np.repeat(np.array([[[[1.5, 2e3], [2e3, 4e7]]]]), CLASSES, axis=0),
+        ),
+        VECTORS,
+        SharedVectorStats.of,
+        lambda b, c, f: lambda x: np.nan_to_num(b[c].predictive()[f].logpdf(x)),
         whole=True,
     ),
 ]

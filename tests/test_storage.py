@@ -44,6 +44,7 @@ from bayesnb import (
     Live,
     Multinomial,
     MultinomialNB,
+    MultivariateGaussian,
     NaiveBayes,
     NormalInverseGamma,
     Poisson,
@@ -147,6 +148,11 @@ class Fitted:
             return clone(self.model).fit(self.X, self.labels, sample_weight=self.weight)
 
 
+def alone(prior: Any) -> Any:
+    """What a user says of classes that share a parameter: the belief of one that does not."""
+    return prior.alone(*(getattr(prior, name) for name in prior.alone.__match_args__))
+
+
 def of_case(case: Case) -> Fitted:
     """A family of the laws' cases, with priors that differ between classes and a class without rows."""
     priors = {
@@ -154,6 +160,9 @@ def of_case(case: Case) -> Fitted:
         "bernoulli": lambda: Bernoulli(case.prior),
         "poisson": lambda: Poisson(case.prior),
         "categorical": lambda: Categorical(Dirichlet(fresh().gamma(2.0, size=(3, 2, 7))), levels=range(7)),
+        "gaussian, shared": lambda: Gaussian(alone(case.prior), shared=True),
+        "multivariate": lambda: MultivariateGaussian(case.prior),
+        "multivariate, shared": lambda: MultivariateGaussian(alone(case.prior), shared=True),
         "multinomial": lambda: Multinomial(Dirichlet(case.prior.concentration[:, 0])),
     }
     x = np.where(case.x < 0, np.nan, case.x) if case.name == "categorical" else case.x

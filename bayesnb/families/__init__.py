@@ -7,10 +7,12 @@ from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.inverse_gamma import NormalInverseGamma
 from bayesnb.families.known import KnownDie
 from bayesnb.families.multinomial import Multinomial
+from bayesnb.families.multivariate import MultivariateGaussian
 from bayesnb.families.poisson import Gamma, Poisson
+from bayesnb.families.wishart import NormalInverseWishart
 
-FAMILIES = (Gaussian, Categorical, Bernoulli, Multinomial, Poisson)
-PRIORS = (NormalInverseGamma, Dirichlet, Beta, Gamma)  # what a user gives to a family
+FAMILIES = (Gaussian, Categorical, Bernoulli, Multinomial, Poisson, MultivariateGaussian)
+PRIORS = (NormalInverseGamma, Dirichlet, Beta, Gamma, NormalInverseWishart)  # what a user gives to a family
 
 __all__ = [
     "FAMILIES",
@@ -24,6 +26,8 @@ __all__ = [
     "Gaussian",
     "KnownDie",
     "Multinomial",
+    "MultivariateGaussian",
     "NormalInverseGamma",
+    "NormalInverseWishart",
     "Poisson",
 ]

@@ -186,7 +186,7 @@ class Averaged(Belief):
         included = rng.uniform(size=lead(size) + self.log_odds.shape) < self.included
         own, common = self.own.sample(rng, size), self.common.sample(rng, size)
         keep = own.expand(included)
-        return Drawn(own.moved(lambda mine, ours: np.where(keep, mine, ours), common), included)
+        return Drawn(own.moved(lambda mine, ours: np.where(_along(keep, mine), mine, ours), common), included)
 
     def mean(self) -> Any:
         """E theta of each class."""
@@ -197,7 +197,7 @@ class Averaged(Belief):
     def mode(self) -> Any:
         """The most probable theta of the likelier hypothesis."""
         likely = self.own.expand(self.log_odds >= 0)
-        return _both(lambda own, common: np.where(likely, own, common), self, "mode")
+        return _both(lambda own, common: np.where(_along(likely, own), own, common), self, "mode")
 
     def interval(self, prob: float) -> NoReturn:
         raise TypeError(
@@ -264,7 +264,13 @@ def _moment(belief: Belief, cells: Array, power: Any) -> Array:
     return belief.log_predictive(cells) if single else belief.log_moment(cells, power)
 
 
+def _along(flags: Array, like: Array) -> Array:
+    """Numbers of features, and of their levels if those are there, that meet an array with more axes behind them."""
+    return flags.reshape(*flags.shape, *(1,) * (like.ndim - flags.ndim))
+
+
 def _weighed(share: Array, value: Array) -> Array:
+    share = _along(share, value)
     return np.where(share == 0, 0.0, share * value)
 
 

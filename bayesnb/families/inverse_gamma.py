@@ -19,27 +19,12 @@ from bayesnb.families import student
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Parts, Rng, Say
 from bayesnb.families.leaving import Leaving
 from bayesnb.families.normal import LOG_2PI, GaussianDensity, GaussianStats, Moments, Slip
-from bayesnb.families.record import checked, lead, silent
+from bayesnb.families.record import Expected, checked, lead, silent
 from bayesnb.families.scores import by_rows, mended
 from bayesnb.special import accurate_log1p, log, log1p_square, log_gamma_ratio, ratio
 from bayesnb.views import EVERY, numbers
 
 LOG_PI = float(np.log(np.pi))
-
-
-class _Parameter(np.ndarray):
-    """`belief.mean` is a parameter of the belief, and `belief.mean()` what every belief has: its expectation."""
-
-    expectation: Moments
-
-    def __call__(self) -> Moments:
-        return self.expectation
-
-    def __repr__(self) -> str:
-        return repr(np.asarray(self))
-
-    def __array_wrap__(self, array: Array, context: Any = None, return_scalar: bool = False) -> Any:
-        return np.asarray(array)[()]  # what is computed from it is a plain array
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -75,9 +60,9 @@ class NormalInverseGamma(Belief):
             object.__setattr__(self, name, value)
 
     @property
-    def mean(self) -> _Parameter:
+    def mean(self) -> Expected:
         """The location; called, `mean()`, the expected mean and variance (infinite for a shape of 1 or less)."""
-        parameter = self.location.view(_Parameter)
+        parameter = self.location.view(Expected)
         heavy = self.shape <= 1
         variance = np.where(heavy, np.inf, self.scale / np.where(heavy, 1.0, self.shape - 1))
         parameter.expectation = Moments(self.location, variance)

@@ -135,8 +135,9 @@ def reader_of(prior: Any, stats: Any, kind: str) -> Any:
 
 
 def missing(x: Any, whole: bool) -> Any:
-    """The cells that are silent, `(r, f)`; of a block whose rows are cells, none."""
-    if whole:
+    """The cells that are silent, `(r, f)`; of a block whose rows are cells those that have no cell at all, `(r, 1)`."""
+    if whole and sparse.issparse(x):
         return False
     x = x.toarray() if sparse.issparse(x) else np.asarray(x)
-    return x < 0 if x.dtype.kind == "i" else np.isnan(x)
+    gone = x < 0 if x.dtype.kind == "i" else np.isnan(x)
+    return gone.all(axis=1, keepdims=True) if whole else gone

@@ -20,6 +20,21 @@ class Contributions(NamedTuple):
     total_variance: Array  # `(r, c)`, of the sum over features
 
 
+class Expected(np.ndarray):
+    """`belief.mean` is a parameter of the belief, and `belief.mean()` what every belief has: its expectation."""
+
+    expectation: Any
+
+    def __call__(self) -> Any:
+        return self.expectation
+
+    def __repr__(self) -> str:
+        return repr(np.asarray(self))
+
+    def __array_wrap__(self, array: Array, context: Any = None, return_scalar: bool = False) -> Any:
+        return np.asarray(array)[()]  # what is computed from it is a plain array
+
+
 class Linear(NamedTuple):
     """A log-density that is linear in what its cells say, up to what all classes share: weights @ x + offset.
 

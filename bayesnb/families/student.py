@@ -39,13 +39,19 @@ def left_out(belief: Any, leaving: Leaving, beyond: float = 1.5) -> Array:
 
 def defined(x: Array, terms: tuple[Array, ...]) -> Array:
     """What the kernel computes, `(r, f)`, and seven of `(1, f)` or `(r, f)`, `-> (r,)`."""
-    mean, height, a, g, b, c, k = terms
+    mean, *rest = terms
     with np.errstate(all="ignore"):
-        u = (x - mean) ** 2
+        value = scored((x - mean) ** 2, tuple(rest))
+    return np.where(np.isnan(x), 0.0, value).sum(axis=1)
+
+
+def scored(u: Array, terms: tuple[Array, ...]) -> Array:
+    """height + a log(1 - g u) - b log(1 + c u) - k u / (1 - g u); NaN where too few digits are left."""
+    height, a, g, b, c, k = terms
+    with np.errstate(all="ignore"):
         left = 1 - g * u
         value = height + a * np.log1p(-g * u) - b * np.log1p(c * u) - k * u / left
-    value = np.where(np.isnan(x), 0.0, np.where(left < FRAGILE, np.nan, value))
-    return value.sum(axis=1)
+    return np.where(left < FRAGILE, np.nan, value)
 
 
 def left_by(belief: Any, c: int, leaving: Leaving) -> Array:

@@ -11,6 +11,7 @@ from typing import Any
 
 MODULES = (
     "counts",
+    "elliptic",
     "flags",
     "gaussian",
     "inversion",

@@ -47,7 +47,9 @@ def by_rows(pm: Any, block: Block, density: Any, cells: Cells, rows: Labelled, s
             f"likelihood='rows' needs counts, and column {block.names[0]!r} or one beside it holds fractions, which "
             "have no distribution. Use likelihood='statistics'."
         )
-    if block.family.whole:
+    if block.family.whole and block.family.cells == "real":
+        _vectors(pm, density, dense(cells), rows, name)
+    elif block.family.whole:
         _words(pm, density, cells, rows, {"name": name, "dims": ("obs_id", say.axis)})
     elif block.levels:
         _levels(pm, block, density, np.asarray(cells[:]), rows, say)
@@ -72,6 +74,14 @@ def _levels(pm: Any, block: Block, density: Any, codes: Array, rows: Labelled, s
         theta = density.probability[:, density.span(j)]
         if len(at):
             rows.likelihood(pm, said, pm.Categorical, {"p": theta[rows.codes[at]]}, codes[at, j], at)
+
+
+def _vectors(pm: Any, density: Any, x: Array, rows: Labelled, name: str) -> None:
+    """Complete rows of a block; one that lacks a cell teaches nothing about it."""
+    at = np.flatnonzero(~np.isnan(x).any(axis=1))
+    kind, parameters = density.cell(pm)
+    own = {key: value[rows.codes[at]] for key, value in parameters.items()}
+    rows.likelihood(pm, {"name": name}, kind, own, x[at], at)
 
 
 def _words(pm: Any, density: Any, cells: Cells, rows: Labelled, said: dict[str, Any]) -> None:

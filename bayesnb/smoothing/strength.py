@@ -2,7 +2,8 @@
 
 Only the prior changes; the data are counted once. A prior that is worth `times` as many rows has that many times the
 pseudo-counts: Dirichlet(times a), Beta(times a, times b), Gamma(times shape, times rate), and of a Gaussian column
-`count`, `shape` and `scale` times that, so that it expects the same mean and the same variance as before.
+`count`, `shape` and `scale` times that, so that it expects the same mean and the same variance as before; so has every
+column of a block of Gaussians, whose own shape is half of dof - d + 1.
 """
 
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayesnb.evaluate.leaving import PREDICT, Way, leave_one_out
-from bayesnb.families import KnownDie, NormalInverseGamma
+from bayesnb.families import KnownDie, NormalInverseGamma, NormalInverseWishart
 from bayesnb.families.averaged import Averaged
 from bayesnb.families.base import Array, Belief, Stats
 from bayesnb.model import Model, Product, ProductStats, Rows, normalised
@@ -41,6 +42,11 @@ def _(belief: NormalInverseGamma, times: Any) -> Belief:
     if np.any(belief.shape < 0):
         raise ValueError("Gaussian: a prior with a negative shape has no weight that could be halved or doubled.")
     return type(belief)(belief.location, times * belief.count, times * belief.shape, times * belief.scale)
+
+
+@worth.register
+def _(belief: NormalInverseWishart, times: Any) -> Belief:
+    return belief.strengthened(times)
 
 
 @worth.register

@@ -1,0 +1,149 @@
+"""Symmetric positive definite matrices by their Cholesky factors, and cells that are vectors, some of them incomplete.
+
+A matrix is L L' with L lower triangular; W = L**-1 is its whitening: |W v|**2 = v' matrix**-1 v. Matrices stand on
+the last two axes, vectors on the last. What is missing of a vector is integrated out, so that a value is that of the
+vector of the cells which are there: the rows of one pattern of missing cells are worked on together.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bayesnb import kernels
+from bayesnb.families.record import Array
+from bayesnb.special import log
+from bayesnb.views import EVERY
+
+ROUNDED = 8 * float(np.finfo(float).eps)  # of a variance, for each column: what rounding may leave of none
+There = Any  # the columns that a pattern has, `(d,)`, or all
+
+
+def factor(matrix: Array) -> Array:
+    """The Cholesky factors, `(..., d, d)`; NaN for a matrix that is not positive definite, or only by rounding."""
+    with np.errstate(all="ignore"):
+        try:
+            found = np.linalg.cholesky(matrix)
+        except np.linalg.LinAlgError:
+            each = matrix.reshape(-1, *matrix.shape[-2:])
+            found = np.stack([_factor(own) for own in each]).reshape(matrix.shape)
+        pivots, variances = diagonal(found) ** 2, diagonal(matrix)
+        good = (pivots > ROUNDED * matrix.shape[-1] * variances).all(axis=-1)
+    return np.where(good[..., None, None], found, np.nan)
+
+
+def _factor(matrix: Array) -> Array:
+    try:
+        return np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        return np.full_like(matrix, np.nan)
+
+
+def inverted(factors: Array) -> Array:
+    """The inverses of lower triangular matrices, `(..., d, d)`; NaN where a factor is."""
+    each, found = factors.reshape(-1, *factors.shape[-2:]), np.zeros(factors.shape)
+    out, width = found.reshape(each.shape), factors.shape[-1]
+    if len(each) > width:  # row by row of all, by substitution
+        with np.errstate(all="ignore"):
+            for i in range(width):
+                out[:, i, i] = 1 / each[:, i, i]
+                out[:, i, :i] = -out[:, i, i, None] * (each[:, i, None, :i] @ out[:, :i, :i])[:, 0]
+        return found
+    from scipy.linalg.lapack import dtrtri
+
+    for own, inverse in zip(each, out, strict=True):
+        inverse[:] = np.tril(dtrtri(own, lower=1)[0])
+    return found
+
+
+def diagonal(matrix: Array) -> Array:
+    """`(..., d, d) -> (..., d)`."""
+    return np.diagonal(matrix, axis1=-2, axis2=-1)
+
+
+def log_det(factors: Array) -> Array:
+    """The log determinants of the matrices whose factors these are, `(..., d, d) -> (...)`."""
+    with np.errstate(divide="ignore"):
+        return 2 * np.log(diagonal(factors)).sum(axis=-1)
+
+
+def outer(vector: Array) -> Array:
+    """`(..., d) -> (..., d, d)`."""
+    return vector[..., :, None] * vector[..., None, :]
+
+
+def turned(matrix: Array, vector: Array) -> Array:
+    """matrix @ vector, broadcasting, `(..., d, d), (..., d) -> (..., d)`."""
+    return (matrix @ vector[..., None])[..., 0]
+
+
+def square(whitening: Array, gap: Array) -> Array:
+    """|whitening @ gap|**2, `(..., d, d), (..., d) -> (...)`; infinite where it leaves the range of floats."""
+    with np.errstate(all="ignore"):
+        z = turned(whitening, gap)
+        found = (z * z).sum(axis=-1)
+        return np.where(np.isnan(found) & ~np.isnan(gap).any(axis=-1), np.inf, found)
+
+
+def log_square(whitening: Array, gap: Array) -> Array:
+    """Its log, also where the square leaves the range of floats."""
+    with np.errstate(all="ignore"):
+        size = np.abs(gap).max(axis=-1)
+        unit = np.where(size[..., None] > 0, gap / size[..., None], 0.0)
+        return np.where(np.isinf(size), np.inf, 2 * log(size) + log(square(whitening, unit)))
+
+
+def by_pattern(x: Array, axes: int, value: Callable[[Array, There, Any], Array]) -> Array:
+    """`value(cells, there, rows)` of vectors, `(..., d)`, which broadcast against records of so many axes; 0 of none.
+
+    Vectors that have an axis of their own are worked on pattern by pattern, others all at once for each.
+    """
+    x = np.asarray(x, float)
+    if not np.isnan(x).any():
+        return value(x, EVERY, EVERY)
+    patterns, which = np.unique(~np.isnan(x).reshape(-1, x.shape[-1]), axis=0, return_inverse=True)
+    which = which.reshape(x.shape[:-1])
+    if x.ndim - 1 > axes and which.size == len(x):
+        return _by_rows(x, patterns, which.ravel(), value)
+    total: Any = 0.0
+    for p, there in enumerate(patterns):
+        cells = np.where(np.isnan(x), 0.0, x)
+        found = value(cells[..., there], there, EVERY) if there.any() else np.zeros_like(value(cells, EVERY, EVERY))
+        total = np.where(which == p, found, total)
+    return total
+
+
+def _by_rows(x: Array, patterns: Array, which: Array, value: Callable[[Array, There, Any], Array]) -> Array:
+    out: Any = None
+    for p, there in enumerate(patterns):
+        its = np.flatnonzero(which == p)
+        some = x[its]
+        found = (
+            value(some[..., there], there, its)
+            if there.any()
+            else np.zeros_like(value(np.zeros_like(some), EVERY, its))
+        )
+        at = found.ndim - (x.ndim - 1)  # cumulants have an axis in front of the rows
+        if out is None:
+            out = np.empty((*found.shape[:at], len(x), *found.shape[at + 1 :]), found.dtype)
+        out[(*(EVERY,) * at, its)] = found
+    return out
+
+
+def patterns_of(x: Array) -> list[tuple[Array, There]]:
+    """The rows of each pattern of missing cells, and the columns that are there, `(r, d)`; not rows without any."""
+    there = ~np.isnan(x)
+    if there.all():
+        return [(np.arange(len(x)), EVERY)]
+    patterns, which = np.unique(there, axis=0, return_inverse=True)
+    order = np.argsort(which.ravel(), kind="stable")
+    groups = np.split(order, np.cumsum(np.bincount(which.ravel()))[:-1])
+    pairs = zip(groups, patterns, strict=True)
+    return [(its, EVERY if own.all() else own) for its, own in pairs if own.any()]
+
+
+def distances(x: Array, location: Array, whitening: Array) -> Array:
+    """|whitening @ (x - location)|**2 of rows and classes, `(r, d), (c, d), (c, d, d) -> (r, c)`, compiled."""
+    out = np.empty((len(x), len(location)))
+    kernels.elliptic.distances(np.ascontiguousarray(x), *map(np.ascontiguousarray, (location, whitening)), out)
+    return out
