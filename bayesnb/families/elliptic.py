@@ -38,7 +38,8 @@ class Spread(NamedTuple):
 
 def multi_gamma_ratio(a: Array, s: Any, width: int) -> Array:
     """log of Gamma_d(a + s) / Gamma_d(a), the multivariate Gamma function; +inf where it has no mean."""
-    return sum((log_gamma_ratio(a - i / 2, s) for i in range(width)), start=np.zeros(()))
+    rise = log_gamma_ratio(np.asarray(a)[..., None] - np.arange(width) / 2, np.asarray(s)[..., None])
+    return rise.sum(axis=-1)
 
 
 def log_growth(before: Any, after: Any) -> Array:
@@ -81,9 +82,11 @@ def sample(belief: Any, rng: np.random.Generator, size: tuple[int, ...], classes
 
     So many classes, one after the other, have it in common.
     """
-    width, factor = belief.width, belief.factor[::classes]
+    width, factor, dof = belief.width, belief.factor, belief.dof
+    if classes > 1:
+        factor, dof = factor[::classes], dof[::classes]
     triangle = np.tril(rng.standard_normal((*size, *factor.shape)), -1)
-    free = (belief.dof[::classes, ..., None] - np.arange(width)) / 2
+    free = (dof[..., None] - np.arange(width)) / 2
     roots = np.sqrt(2 * rng.standard_gamma(free, (*size, *free.shape)))
     triangle += roots[..., None] * np.eye(width)
     half = np.linalg.solve(triangle, np.broadcast_to(factor.swapaxes(-1, -2), triangle.shape)).swapaxes(-1, -2)
