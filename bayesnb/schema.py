@@ -189,6 +189,11 @@ class Schema:
         blocks = [replace(block, included=own) for block, own in zip(blocks, included, strict=True)]
         return cls(table.columns, tuple(block.learn(table) for block in blocks), table.blank)
 
+    @property
+    def of_documents(self) -> bool:
+        """Whether a row is one list of words."""
+        return len(self.columns) == 1 and self.blocks[0].family.listed
+
     def grown(self, table: Table) -> Self:
         """The schema that also knows this table's levels."""
         if not any(block.levels for block in self.blocks):

@@ -26,7 +26,7 @@ from bayesnb.priors import ClassDie, class_die
 from bayesnb.scale import lazy, partitions
 from bayesnb.schema import Schema
 from bayesnb.shards import Shard, continued
-from bayesnb.table import DocumentsBlank, Table, is_lazy, open_table
+from bayesnb.table import Table, is_lazy, open_table
 
 ESTIMATES = ("predictive", "mean", "map", "mle")
 Given = tuple[Any, Any, Any]  # X, y and sample_weight, as they were given
@@ -209,10 +209,8 @@ class Learner(Answering):
     def _table(self, X: Any, *, reset: bool = False) -> Table:
         """The table behind whatever the user has; lists of texts are documents if such are learnt, or were."""
         learnt = None if reset else self.__dict__.get("schema_")
-        known = (
-            isinstance(self._families(), Multinomial) if learnt is None else isinstance(learnt.blank, DocumentsBlank)
-        )
-        return open_table(X, self.n_jobs, documents=known)
+        documents = isinstance(self._families(), Multinomial) if learnt is None else learnt.of_documents
+        return open_table(X, self.n_jobs, documents=documents)
 
     def _check_arguments(self) -> None:
         if self.estimate not in ESTIMATES:

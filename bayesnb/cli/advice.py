@@ -31,6 +31,8 @@ def advise(talk: Any, X: Any, y: Any, looks: Mapping[str, Any]) -> None:
 
 def odd(name: str, column: Any, look: Any) -> str | None:
     """What is odd about a column, and what to do."""
+    if look.kind == "words":
+        return None
     drop, there = f"--family {quoted(name)}=drop", column.dropna()
     distinct = there.nunique()
     if look.kind == "text" and look.dates:

@@ -65,6 +65,7 @@ def kinds_of(looks: Mapping[str, Any], families: Mapping[str, tuple[str, int]], 
     for name, look in looks.items():
         family = kind_of(families[name][0]) if name in families else None
         needed = READ_AS.get(family or "", "text") if family is not None else look.kind
+        needed = "words" if (family, look.kind) == ("multinomial", "words") else needed
         kinds[name] = look.kind if look.kind in ALREADY.get(needed, ()) else needed
     return kinds | {target: "integer" if looks[target].kind == "integer" else "text"}
 

@@ -85,7 +85,7 @@ def scales_of(model: Any, classes: Sequence[Any] | None = None, most: int = 12) 
 
 def name_of(block: Block, j: int) -> str:
     """What a feature, or a word, is called."""
-    return str(block.names[j]) if len(block.keys) > 1 or block.family.words else ", ".join(map(str, block.names))
+    return str(block.words[j]) if len(block.keys) > 1 or block.family.words else ", ".join(map(str, block.names))
 
 
 def _refuse_vectors(block: Block) -> None:

@@ -16,6 +16,9 @@ def kinds_of_model(model: Any) -> dict[Any, str]:
     kinds: dict[Any, str] = {}
     for block in model.schema_.blocks:
         for place, name in enumerate(block.names):
+            if block.family.listed:
+                kinds[name] = "words"
+                continue
             kinds[name] = kind_of_levels(block.levels[place]) if block.levels else "number"
     return kinds
 

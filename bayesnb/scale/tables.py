@@ -11,7 +11,9 @@ from bayesnb.table import Reading, Sheet, cell_kind, joined, nothing, open_strea
 
 BYTES, FEWEST = 1 << 23, 1 << 21  # of a batch: fewer for many columns, as each has buffers of its own
 COLUMN = 1 << 17  # bytes that each takes from a batch
-HOLDS = {"text": "text", "flag": "true and false", "integer": "numbers", "number": "numbers", "empty": "nothing"}
+HOLDS = {"text": "text", "flag": "true and false", "integer": "numbers", "number": "numbers", "empty": "nothing"} | {
+    "words": "lists of words"
+}
 LEAST, MOST = 1 << 8, 1 << 16  # rows of a batch
 HEAD, FEW = 1 << 12, 1 << 6  # rows by which columns of text are known: of one file, and of each of many
 

@@ -2,7 +2,6 @@
 
 from bayesnb.table.build import Blank, Part
 from bayesnb.table.containers import SparseTable, Table
-from bayesnb.table.documents import DocumentsBlank
 from bayesnb.table.files import (
     LABEL_ADVICE,
     PLAIN,
@@ -28,7 +27,6 @@ __all__ = [
     "LABEL_ADVICE",
     "PLAIN",
     "Blank",
-    "DocumentsBlank",
     "Lists",
     "Part",
     "Reading",

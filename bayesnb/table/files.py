@@ -9,11 +9,12 @@ import numpy as np
 import pandas as pd
 
 from bayesnb.table.delimited import StreamedText
+from bayesnb.table.jsonl import JsonSheet
 from bayesnb.table.kinds import Reader, kind_of
 from bayesnb.table.records import Reading
 from bayesnb.table.sheets import Sheet, TextSheet
 from bayesnb.table.sources import TEXT, Source
-from bayesnb.table.typed import ArrowSheet, JsonSheet
+from bayesnb.table.typed import ArrowSheet
 from bayesnb.table.values import is_missing
 
 Array = np.ndarray

@@ -159,7 +159,7 @@ def cast(name: str, series: pd.Series, kind: str, reader: Reader) -> pd.Series:
 
 def nothing(rows: int, kind: str) -> pd.Series:
     """A column of missing cells that is like others of a kind."""
-    dtype: Any = {"text": str, "flag": "boolean"}.get(kind, float)
+    dtype: Any = {"text": str, "flag": "boolean", "words": object}.get(kind, float)
     return pd.Series([None] * rows, dtype=dtype)
 
 

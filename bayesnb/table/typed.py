@@ -1,9 +1,9 @@
 """Tables whose columns have types of their own: Parquet, Arrow and Feather, JSON lines.
 
-Dates become levels, as text; decimals become floats; lists, records and raw bytes are refused where they are asked for.
+Dates become levels, as text; decimals become floats. Lists of texts are words; other lists, records and raw bytes are
+refused where they are asked for.
 """
 
-import json
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -12,13 +12,14 @@ from typing import Any
 
 import pandas as pd
 
-from bayesnb.table.kinds import Look, text_of
+from bayesnb.table.kinds import Look
 from bayesnb.table.records import check_names
-from bayesnb.table.sheets import NO_ROWS, Batch, Sheet, cast, framed, kind_of_type, nothing
+from bayesnb.table.sheets import Batch, Sheet, cast, kind_of_type, nothing
 
 HIDDEN = "__index_level_0__"  # an index without a name, as pandas writes it
 BUFFER = 1 << 16  # bytes of every column of a Parquet file that are read at once
 BITS = (8, 16, 32, 64)
+WORDS = "lists of words"
 NULLABLE = {"bool": "boolean"} | {f"{sign}int{bits}": f"{sign.upper()}Int{bits}" for sign in ("", "u") for bits in BITS}
 
 
@@ -47,6 +48,8 @@ class TypedSheet(Sheet):
     def _is(self, name: str, kind: str) -> bool:
         """Whether a column is of a kind already, whatever its cells are."""
         look = self.looks[name]
+        if "words" in (kind, look.kind):
+            return kind == look.kind
         stays = (look.kind == kind and not self.reader.missing) if kind == "text" else look.kind in ("number", "flag")
         return stays and look.is_plain
 
@@ -55,8 +58,15 @@ class TypedSheet(Sheet):
             raise ValueError(
                 f"{self.name}: column {name!r} holds {self.refused[name]}; make it numbers or text, or leave it out."
             )
-        if self.looks[name].kind == "empty":
+        own = self.looks[name].kind
+        if own == "empty":
             return nothing(len(series), kind)
+        if "words" in (kind, own):
+            what, asked = (WORDS, f"{kind}s") if own == "words" else (f"{own}s", WORDS)
+            raise ValueError(
+                f"{self.name}: column {name!r} holds {what}, where {asked} belong: lists of words are for Multinomial "
+                "alone."
+            )
         return cast(f"{self.name}, column {name!r}", series, kind, self.reader)
 
 
@@ -85,6 +95,8 @@ class ArrowSheet(TypedSheet):
         types, own = pyarrow().types, self._schema.field(name).type
         if types.is_null(own):
             return Look()
+        if self._has_words(own):
+            return Look("words", 1)
         is_temporal = types.is_temporal(own)
         return Look(kind_of_type(series), 1, dates=is_temporal, is_plain=name not in self.refused)
 
@@ -98,7 +110,15 @@ class ArrowSheet(TypedSheet):
     def refused(self) -> dict[str, str]:
         types = pyarrow().types
         odd = (types.is_duration, types.is_nested, types.is_binary, types.is_large_binary, types.is_fixed_size_binary)
-        return {own.name: str(own.type) for own in self._schema if any(is_such(own.type) for is_such in odd)}
+        own = [own for own in self._schema if not self._has_words(own.type)]
+        return {own.name: str(own.type) for own in own if any(is_such(own.type) for is_such in odd)}
+
+    @staticmethod
+    def _has_words(own: Any) -> bool:
+        """Whether a type is that of lists of texts."""
+        types = pyarrow().types
+        inner = own.value_type if types.is_list(own) or types.is_large_list(own) else None
+        return inner is not None and (types.is_string(inner) or types.is_large_string(inner))
 
     def _told(self) -> "Telling":
         return Telling(self.name)
@@ -209,65 +229,3 @@ def pyarrow(part: str = "") -> ModuleType:
         return import_module(f"pyarrow.{part}" if part else "pyarrow")
     except ImportError:
         raise ImportError('Parquet and Arrow files need pyarrow: pip install "bayesnb[scale]".') from None
-
-
-class JsonSheet(TypedSheet):
-    """JSON lines: one object a line, whose keys are the columns; a key that is left out is a missing cell."""
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return tuple(self._whole)
-
-    @cached_property
-    def looks(self) -> dict[str, Look]:
-        return {
-            str(name): Look(kind_of_type(series), 1, is_plain=name not in self.refused)
-            for name, series in self._whole.items()
-        }
-
-    @cached_property
-    def refused(self) -> dict[str, str]:
-        objects = {str(name): series for name, series in self._whole.items() if series.dtype == object}
-        return dict.fromkeys(objects, "lists or objects")
-
-    @cached_property
-    def _whole(self) -> pd.DataFrame:
-        self.source.refuse_too_large()
-        rows = list(self._objects())
-        names = list(dict.fromkeys(name for row in rows for name in row))
-        if not rows:
-            raise ValueError(f"{self.name}: {NO_ROWS.replace('a header and ', '')}")
-        check_names(self.name, names)
-        return framed({name: column([row.get(name) for row in rows]) for name in names}, len(rows))
-
-    def _objects(self) -> Iterator[dict[str, Any]]:
-        with self.source.open() as stream:
-            for line, text in enumerate(stream, 1):
-                if not text.strip():
-                    continue
-                try:
-                    row = json.loads(text.removeprefix(b"\xef\xbb\xbf"))
-                except ValueError as error:
-                    raise ValueError(f"{self.name}, line {line}: it is no JSON: {error}.") from None
-                if not isinstance(row, dict):
-                    raise ValueError(f'{self.name}, line {line}: it is no object, such as {{"age": 3}}, one a line.')
-                yield row
-
-    def frames(self, rows: int, names: Sequence[str], skip: int = 0) -> Iterator[pd.DataFrame]:
-        for start in range(skip, len(self._whole), rows):
-            yield self._whole[list(names)].iloc[start : start + rows].reset_index(drop=True)
-
-
-def column(values: list[Any]) -> pd.Series:
-    """Values of JSON as a column of one type: of several types, as text."""
-    there = [value for value in values if value is not None]
-    kinds = {type(value) for value in there}
-    if kinds & {dict, list}:
-        return pd.Series(values, dtype=object)
-    if kinds == {int} and all(abs(value) < 1 << 63 for value in there):
-        return pd.Series(values, dtype="int64" if len(there) == len(values) else "Int64")
-    if kinds <= {int, float} and kinds != {int}:
-        return pd.Series(values, dtype=float)
-    if kinds == {bool}:
-        return pd.Series(values, dtype=bool if len(there) == len(values) else "boolean")
-    return pd.Series([None if value is None else text_of(value) for value in values], dtype=str)

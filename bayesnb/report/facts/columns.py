@@ -166,13 +166,20 @@ class Columns:
     @cached_property
     def relevant(self) -> dict[Hashable, int]:
         """Feature, or word -> its place in what `bayesnb.relevance` found."""
-        return {key: at for at, key in enumerate(self.facts.model.families_)}
+        every = [
+            (place, block.family.listed, key)
+            for block in self.facts.model.schema_.blocks
+            for place, key in zip(block.word_places, block.words if block.family.words else block.keys, strict=False)
+        ]
+        placed = sorted(every, key=lambda own: own[0])
+        found = {key: at for at, (_, listed, key) in enumerate(placed) if listed}
+        return found | {key: at for at, (_, listed, key) in enumerate(placed) if not listed}
 
     @cached_property
     def _missing(self) -> list[Array]:
         blocks = self.facts.model.schema_.blocks
         pairs = zip(blocks, self.facts.cells, strict=True)
-        return [missing_in(x, block.family.whole) for block, x in pairs]
+        return [missing_in(x, block.family.whole and not block.family.words) for block, x in pairs]
 
 
 def missing_in(x: Cells, whole: bool = False) -> Array:
