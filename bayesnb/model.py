@@ -171,8 +171,13 @@ class Product(Joint):
 
     @property
     def closed(self) -> bool:
-        """Whether the law of p(y | x, theta) has a closed form: of classes that are apart, or of any two."""
-        return self.apart or (self.live.sum() <= 2 and all(block.apart or block.paired for block in self.blocks))
+        """Whether the law of p(y | x, theta) has a closed form: of classes that are apart, or of any two.
+
+        Not so of hypotheses, where the classes' die is known: it may be that nothing is unknown, with some probability.
+        """
+        smooth = isinstance(self.classes, Dirichlet) or not self.weighs
+        pairs = all(block.apart or block.paired for block in self.blocks)
+        return self.apart or bool(pairs and smooth and self.live.sum() <= 2)
 
     def update(self, stats: ProductStats) -> Self:
         pairs = zip(self.blocks, stats.blocks, strict=True)

@@ -101,8 +101,12 @@ def _psi_tail(z: Array) -> Array:
 
 
 def trigamma(z: Array) -> Array:
-    """psi'(z), the variance of the log of a Gamma(z) variate."""
-    return np.asarray(zeta(2, z))
+    """psi'(z), the variance of the log of a Gamma(z) variate, z >= 0."""
+    z = np.asarray(z, float)
+    far = np.maximum(z, STIRLING_FROM)
+    found = np.asarray(1 / far + 1 / (2 * far**2) + _trigamma_tail(far))
+    found[z < STIRLING_FROM] = zeta(2, z[z < STIRLING_FROM])
+    return found
 
 
 def trigamma_fall(a: Array, s: Array) -> Array:
@@ -111,12 +115,13 @@ def trigamma_fall(a: Array, s: Array) -> Array:
     >>> round(1e24 * float(trigamma_fall(1e12, 1.0)), 10)  # psi' less psi' is 1.00005
     1.0
     """
-    a, s = np.asarray(a, float), np.asarray(s, float)
-    large = a >= STIRLING_FROM
-    near, far = np.where(large, STIRLING_FROM, a), np.where(large, a, STIRLING_FROM)
+    a, s = np.broadcast_arrays(np.asarray(a, float), np.asarray(s, float))
+    near, far = a < STIRLING_FROM, np.maximum(a, STIRLING_FROM)
     end = far + s
     leading = s / far / end * (1 + (1 / far + 1 / end) / 2)
-    return np.where(large, leading + _trigamma_tail(far) - _trigamma_tail(end), trigamma(near) - trigamma(near + s))
+    found = np.asarray(leading + _trigamma_tail(far) - _trigamma_tail(end))
+    found[near] = trigamma(a[near]) - trigamma(a[near] + s[near])
+    return found
 
 
 def _trigamma_tail(z: Array) -> Array:

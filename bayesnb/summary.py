@@ -11,14 +11,15 @@ MOST, LETTERS = 10, 40  # names that are shown, and of each
 
 
 def state_html(classes: Array, counts: Array, families: Mapping[Hashable, Family], said: str) -> str:
-    """Classes with their rows, families with their columns."""
+    """Classes with their rows, families with their columns; a block that is modelled jointly has its own line."""
     labels = _some([f"{_short(label)} ({count:g})" for label, count in zip(classes.tolist(), counts, strict=True)])
-    columns: dict[str, list[str]] = {}
+    columns: dict[tuple[str, Any], list[str]] = {}
     for name, family in families.items():
-        columns.setdefault(repr(family), []).append(_short(name))
+        block = name if isinstance(name, tuple) and family.whole else None
+        columns.setdefault((repr(family), block), []).extend(map(_short, [name] if block is None else block))
     rows = "".join(
         f"<tr><td>{escape(kind)}</td><td>{len(names)}</td><td>{escape(_some(names))}</td></tr>"
-        for kind, names in columns.items()
+        for (kind, _), names in columns.items()
     )
     head = "<tr><th>family</th><th>columns</th><th>names</th></tr>"
     return (

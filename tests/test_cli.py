@@ -24,9 +24,12 @@ from bayesnb import (
     Categorical,
     Dirichlet,
     Gaussian,
+    JointTable,
     Multinomial,
+    MultivariateGaussian,
     NaiveBayes,
     NormalInverseGamma,
+    NormalInverseWishart,
     Poisson,
 )
 from bayesnb.cli import main
@@ -191,13 +194,18 @@ FAMILIES = [
     (["multinomial", "b=drop"], {("a", "c"): Multinomial(), "b": None}),
     (["?=categorical", "c=poisson"], {"a": Categorical(), "b": Categorical(), "c": Poisson()}),
     (["[ac]=poisson"], {"a": Poisson(), "c": Poisson()}),
+    (["a,b=joint"], {("a", "b"): JointTable()}),
+    (["a,c=multivariate"], {("a", "c"): MultivariateGaussian()}),
+    (["a=gaussian:shared"], {"a": Gaussian(shared=True)}),
+    (["multivariate : shared", "b=drop"], {("a", "c"): MultivariateGaussian(shared=True), "b": None}),
 ]
 
 
 def as_text(frame: pd.DataFrame, families: dict) -> pd.DataFrame:
     """The table as the command line reads it for these families: levels are text."""
-    levels = [name for name, family in families.items() if isinstance(family, Categorical)]
-    return frame.astype(dict.fromkeys(levels, str))
+    levels = [name for name, family in families.items() if isinstance(family, Categorical | JointTable)]
+    columns = [own for name in levels for own in (name if isinstance(name, tuple) else [name])]
+    return frame.astype(dict.fromkeys(columns, str))
 
 
 @pytest.mark.parametrize(("said", "families"), FAMILIES, ids=lambda own: " ".join(own) if isinstance(own, list) else "")
@@ -232,6 +240,28 @@ def test_priors_are_those_of_python(said: list[str], families: dict) -> None:
     model, frame = fitted("t.csv", *(word for one in said for word in ("--prior", one))), read_file("t.csv")
     own = NaiveBayes(families).fit(frame[["a", "b", "f"]], frame["y"])
     assert model.log_evidence_ == pytest.approx(own.log_evidence_, rel=1e-12)
+
+
+def test_priors_of_blocks_are_those_of_python(capsys: pytest.CaptureFixture) -> None:
+    write("t.csv", "a,b,f,c,y\n1,x,true,2,u\n2,z,false,5,v\n3,x,true,7,u\n4,z,true,8,v\n")
+    said = ["--family", "a,c=multivariate:shared", "--family", "b,f=joint", "--prior", "0.25"]
+    model = fitted(
+        "t.csv", *said, "--prior", "NormalInverseWishart(mean=[2, 3], count=1, dof=4, scale=[[2, 1], [1, 3]])"
+    )
+    wishart = NormalInverseWishart(mean=[2, 3], count=1, dof=4, scale=[[2, 1], [1, 3]])
+    families = {("a", "c"): MultivariateGaussian(wishart, shared=True), ("b", "f"): JointTable(0.25)}
+    frame = read_file("t.csv")
+    assert model.log_evidence_ == pytest.approx(NaiveBayes(families).fit(frame[[*"abfc"]], frame["y"]).log_evidence_)
+    told = capsys.readouterr().err
+    assert re.search(r"multivariate:shared +a, c\n", told)
+    assert re.search(r"joint +b, f\n", told)
+
+
+@pytest.mark.parametrize("said", ["a=poisson:shared", "a=gaussian:own"])
+def test_only_a_variance_can_be_shared(said: str) -> None:
+    done = ran("fit", "t.csv", "--target", "y", "-o", "m", "--family", said)
+    assert done.returncode == 2
+    assert "there are gaussian:shared and multivariate:shared, which have one variance for all classes" in done.stderr
 
 
 def test_names_with_commas_quotes_and_equals_signs_can_be_said(capsys: pytest.CaptureFixture) -> None:

@@ -144,9 +144,10 @@ def test_what_was_seen_and_what_was_not_may_be_asked_for_and_has_names() -> None
 # ---- against one column of the combinations
 
 
+@pytest.mark.parametrize("prior", [1.7, 0.4])
 @pytest.mark.parametrize("kind", ["predictive", "mean", "map", "mle"])
-def test_one_column_of_all_combinations_is_the_same_model(kind: str) -> None:
-    (x, y), (table, column) = rows(), fitted_twins(prior=1.7, estimate=kind)
+def test_one_column_of_all_combinations_is_the_same_model(kind: str, prior: float) -> None:
+    (x, y), (table, column) = rows(), fitted_twins(prior=prior, estimate=kind)
     alike(table.predict_joint_log_proba(CELLS), column.predict_joint_log_proba(single(CELLS)))
     assert table.log_evidence_ == pytest.approx(column.log_evidence_, rel=1e-13)
     alike(table.loo(x, y).elpd_i, column.loo(single(x), y).elpd_i)
@@ -247,7 +248,7 @@ def test_more_combinations_than_integers_are_told_apart() -> None:
 
 def test_a_table_that_no_float_can_count_is_refused() -> None:
     x = np.tile([[0], [1]], 1100)
-    with pytest.raises(ValueError, match="1100 columns have more than 1e308 combinations"):
+    with pytest.raises(ValueError, match="combinations of levels of 1100 columns are more than a float can count"):
         NaiveBayes(JointTable()).fit(x, [0, 1])
 
 
@@ -334,6 +335,13 @@ def test_a_seed_draws_the_same_whatever_other_rows_are_looked_at() -> None:
     model = NaiveBayes(JointTable()).fit(x, y)
     alone, among = model.draw_proba(x[:2], 50, rng=1), model.draw_proba(np.concatenate([x[:2], CELLS]), 50, rng=1)
     np.testing.assert_array_equal(alone.values, among.values[:, :, :2])
+
+
+def test_generators_that_cannot_spawn_draw_too() -> None:
+    x, y = rows()
+    model = NaiveBayes(JointTable()).fit(x, y)
+    one, two = (model.draw_proba(CELLS, 5, rng=np.random.RandomState(3)) for _ in range(2))
+    np.testing.assert_array_equal(one.values, two.values)
 
 
 def test_averaged_draws_at_rows_never_seen_have_the_mean_of_their_law() -> None:

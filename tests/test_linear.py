@@ -11,6 +11,9 @@ from scipy import sparse
 from scipy.special import log_softmax, logit, polygamma, softmax
 
 import bayesnb as nb
+from bayesnb.report import gather
+from bayesnb.report.sections.weights import weights
+from tests.parsed import Page
 
 ROWS = 300
 RNG = np.random.default_rng(20261122)
@@ -223,6 +226,9 @@ def test_what_is_not_linear_says_so() -> None:
         numbers.linear_form()
     with pytest.raises(ValueError, match="not linear"):
         numbers.linear_features(TABLE)
+    alone = nb.NaiveBayes().fit([[1.0], [2.0]], ["one", "one"])
+    with pytest.raises(ValueError, match="not linear"):
+        alone.linear_form()
     averaged = nb.NaiveBayes(MIXED, average_features=0.5).fit(TABLE, Y)
     with pytest.raises(ValueError, match="average_features=None"):
         averaged.linear_form()
@@ -230,8 +236,9 @@ def test_what_is_not_linear_says_so() -> None:
 
 def test_a_probability_of_zero_has_no_weight() -> None:
     model = nb.NaiveBayes(nb.Categorical(), estimate="mle").fit([["a"], ["b"], ["a"]], ["yes", "no", "yes"])
-    with pytest.raises(ValueError, match="feature '0=a', class 'no': what is impossible for estimate='mle'"):
-        model.linear_form()
+    for against in (None, "yes"):
+        with pytest.raises(ValueError, match="feature '0=a', class 'no': a probability is 0"):
+            model.linear_form(against=against)
     assert np.isfinite(model.linear_form(estimate="mean").w).all()
 
 
@@ -243,3 +250,23 @@ def test_bad_arguments_are_told() -> None:
         model.linear_form(estimate="predictive")
     with pytest.raises(ValueError, match="not fitted"):
         nb.NaiveBayes().linear_form()
+
+
+def test_the_page_of_a_linear_model_shows_its_weights_the_surest_first() -> None:
+    model, X = fitted("all kinds", temper=0.5)
+    form = model.linear_form(against="ant").sel({"class": ["bee", "cow"]})  # all three are as frequent
+    head, *rows = Page(weights(gather(model, X, Y))).tables["Weights, the surest first"]
+    assert head == ["Weight of", "bee", "cow"]
+    clear = (abs(form.w) / form.w_sd).max("class").values
+    assert [name for name, *_ in rows] == [*form.feature.values[np.argsort(-clear)], "b"]
+    for name, *cells in rows:
+        w, sd = (form.b, form.b_sd) if name == "b" else (form.w.sel(feature=name), form.w_sd.sel(feature=name))
+        for cell, value, error in zip(cells, w.values, sd.values, strict=True):
+            shown, spread = (float(part) for part in cell.replace("\u2212", "-").split("\u00b1"))
+            assert abs(shown - value) <= 0.051 * error
+            assert spread == pytest.approx(error, rel=0.051)
+
+
+def test_the_page_of_another_model_has_no_weights() -> None:
+    assert not weights(gather(nb.NaiveBayes(), TABLE, Y))
+    assert not weights(gather(nb.NaiveBayes(nb.Poisson()), COUNTS, np.zeros(ROWS)))

@@ -11,10 +11,12 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
 
 import bayesnb
-from bayesnb import Categorical, Gaussian, GaussianNB, NaiveBayes, NormalInverseGamma, relevance, tune
+from bayesnb import Categorical, Gaussian, GaussianNB, NaiveBayes, NormalInverseGamma, mcmc, relevance, tune
 from bayesnb.families.leaving import Leaving
 from bayesnb.families.shared import SharedGaussianStats, SharedNormalInverseGamma
 from bayesnb.families.weight import one_hot
+from bayesnb.mcmc.build import Blueprint, Data, assemble
+from bayesnb.mcmc.options import Options
 from bayesnb.priors.normal import Cells
 from bayesnb.uncertainty.draws import DrawnWarning
 from tests.conftest import CASES, CLASSES, Array, same
@@ -435,7 +437,7 @@ def test_the_gradient_of_the_evidence_is_its_slope() -> None:
 
 def test_no_neighbour_of_the_tuned_prior_is_more_probable() -> None:
     X, y = table(60, 3, 8)
-    X += np.arange(8) * y[:, None]  # so that the variance within classes is now a large part of all, now a small one
+    X += 4 * np.arange(8) * y[:, None]  # so that classes have now a large part of the variance, now a small one
     X[:, 6:] *= [[1, 0.5]] + 0.5 * y[:, None]
     model = NaiveBayes({tuple(range(6)): Gaussian(shared=True), (6, 7): Gaussian()})
     tuned = tune(model, X, y)
@@ -473,3 +475,39 @@ def test_columns_that_share_a_variance_are_not_averaged() -> None:
     X, y = table()
     with pytest.raises(ValueError, match="have parameters in common already"):
         NaiveBayes(Gaussian(shared=True), average_features=0.5).fit(X, y)
+
+
+# PyMC
+
+
+def test_the_variance_is_one_variable_in_pymc_and_a_hierarchy_has_the_evidence_of_its_parameters() -> None:
+    pytest.importorskip("pymc")
+    X, y = table(20, 2, 2)
+    model = GaussianNB(shared=True).fit(X, y)
+    plain = mcmc.build(model, X, y)
+    assert {variable.name: variable.type.ndim for variable in plain.free_RVs} == {
+        "class_prob": 1,
+        "mu": 2,
+        "sigma2_shared": 1,
+    }
+    learned = assemble(Blueprint.of(Data.of(model, X, y), Options(True, None, False, None)), theta=False)
+    said = {"mu_mean": [0.3, 1.0], "mu_spread": [2.0, 0.5], "sigma2_shape": [3.0, 1.5], "sigma2_typical": [0.8, 3.0]}
+    values = {learned[name]: np.array(value) for name, value in said.items()}
+    middle, spread, shape, typical = values.values()
+    wide = (np.repeat(own[None], 2, axis=0) for own in (middle, spread**-2, shape, shape * typical))
+    expected = SharedNormalInverseGamma(*wide).log_evidence(model.model_.stats.blocks[0]).sum()
+    assert learned["x_evidence"].eval(values) == pytest.approx(expected, rel=1e-10)
+
+
+def test_draws_of_a_hierarchy_are_as_many_models_each_with_its_variance() -> None:
+    pytest.importorskip("pymc")
+    X, y = table(20, 2, 2)
+    plan = Blueprint.of(Data.of(GaussianNB(shared=True), X, y), Options(True, None, False, None))
+    (prior,), (say,), rng = plan.priors, plan.says, np.random.default_rng(3)
+    draws = {say.hyper(name)["name"]: rng.gamma(2.0, size=(5, 2)) for name in prior.learned}
+    given = prior.given(draws, say)
+    every = given(np.arange(5)).update(prior.stats[np.tile([0, 1], 5)])
+    for draw in range(5):
+        own = given(np.array([draw])).update(prior.stats)
+        for name in ("location", "count", "shape", "scale"):
+            np.testing.assert_allclose(getattr(every, name)[2 * draw : 2 * draw + 2], getattr(own, name), rtol=1e-13)

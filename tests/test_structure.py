@@ -268,6 +268,40 @@ def test_the_law_of_an_average_is_drawn_with_the_mean_that_it_must_have(rows: st
             model.predict_interval(MIX[:2], method=method)
 
 
+@pytest.mark.parametrize("rows", ["observed", "fixed"])
+@pytest.mark.parametrize("temper", [None, 0.5])
+def test_the_law_of_an_average_of_two_classes_is_exact(rows: str, temper: float | None) -> None:
+    """Against draws, as many of which lie below an end as it says, within five standard errors."""
+    two = Y != "wer"
+    model = NaiveBayes(MIXED, average_features=Q, temper=temper).fit(MIX[two], Y[two])
+    cells = pd.concat([MIX[:2], MIX[:1].assign(long=9.0, wide=np.nan)])
+    found = model.predict_interval(cells, 0.8, rows=rows, method="exact")
+    if rows == "observed":
+        again = model.predict_interval(cells, 0.8, rows=rows, method="draws", draws=8000, rng=7)
+        np.testing.assert_allclose(found.probability, model.predict_proba(cells), rtol=1e-12)
+        for end in ("lower", "median", "upper"):
+            np.testing.assert_allclose(found[end], again[end], atol=0.03)
+    else:
+        drawn = model.draw_proba(cells, 40_000, chains=1, rng=5).values[0, ..., 1]
+        np.testing.assert_allclose(found.probability[:, 1], drawn.mean(axis=0), atol=5 * drawn.std() / 200)
+        for level, end in ((0.1, "lower"), (0.5, "median"), (0.9, "upper")):
+            share = (drawn < found[end].values[:, 1]).mean(axis=0)
+            np.testing.assert_allclose(share, level, atol=5 * np.sqrt(level * (1 - level) / len(drawn)))
+    unsure = model.uncertainty(cells, rows=rows)
+    np.testing.assert_allclose(unsure.probability, found.probability, atol=1e-9)
+    with pytest.raises(ValueError, match="method='draws'"):
+        model.predict_interval(cells, method="fast")
+
+
+def test_the_law_of_an_average_under_a_known_die_may_be_a_number_and_is_drawn() -> None:
+    two = Y != "wer"
+    model = NaiveBayes(MIXED, average_features=Q, class_prior="uniform").fit(MIX[two], Y[two])
+    with pytest.warns(DrawnWarning, match="a class_prior that is known"):
+        model.predict_interval(MIX[:2])
+    with pytest.raises(ValueError, match="if class_prior is not known"):
+        model.predict_interval(MIX[:2], method="exact")
+
+
 def test_the_row_given_the_draws_agrees_with_weighting_them() -> None:
     """p(theta | D, x) is p(theta | D) weighted by p(x | theta)."""
     x = MIX[["long", "tail"]]

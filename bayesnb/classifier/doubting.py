@@ -60,9 +60,10 @@ class Doubter(Learnt):
 
         Among three or more classes, ends below 1e-12 are orders of magnitude. And where someone chose a row so
         far out, or with levels of so little smoothing, that one class's score has endless tails, its law among three
-        or more classes is drawn, with a `DrawnWarning`; "exact" refuses it. So is every row where classes have
-        parameters in common, under `average_features` and, among three or more classes, under `shared=True`, which
-        "fast" refuses too.
+        or more classes is drawn, with a `DrawnWarning`; "exact" refuses it. So is every row of three or more classes
+        that have parameters in common, under `average_features` or `shared=True`, which "fast" refuses too; of two
+        classes only where `average_features` meets a `class_prior` that is known. Under `average_features` "fast" is
+        always refused: four cumulants do not tell how many hypotheses there are.
 
         Examples
         --------
@@ -81,7 +82,7 @@ class Doubter(Learnt):
         observers = self.schema_.observers if observed else None
         if method == "draws":
             law = drawn_intervals(scores, observers, prob, int(draws), rng)
-        elif not scores.belief.closed:
+        elif not scores.belief.closed or (scores.belief.weighs and method == "fast"):
             self._refuse_shared(method)
             say_drawn(len(scores), SHARED)
             law = drawn_intervals(scores, observers, prob, SHARED, 0)
@@ -164,9 +165,10 @@ class Doubter(Learnt):
     def _refuse_shared(method: str) -> None:
         if method != "auto":
             raise ValueError(
-                f"method={method!r} needs classes whose parameters are independent, or two that share a variance, and "
-                "here they share some: under average_features, or under shared=True with three or more classes. Use "
-                "method='draws', or 'auto', which draws too."
+                f"method={method!r} needs classes whose parameters are independent, and here they share some, under "
+                "average_features or shared=True with three or more classes; two classes have 'exact' (under "
+                "average_features if class_prior is not known), and under shared=True 'fast'. Use method='draws', or "
+                "'auto', which finds what there is."
             )
 
 

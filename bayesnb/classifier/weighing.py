@@ -9,10 +9,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesnb import export
 from bayesnb.classifier.judging import Judged
+from bayesnb.families.base import Array
 from bayesnb.families.record import Linear
 from bayesnb.model import ProductDensity
 from bayesnb.schema import Block
-from bayesnb.structure.linear import Form, beside, form_of, linear_of, numbers_of
+from bayesnb.structure.linear import beside, differences, form_of, linear_of, numbers_of
 from bayesnb.uncertainty.draws import refuse_large
 
 PLUGGED = ("mean", "map", "mle")
@@ -77,10 +78,13 @@ class Weigher(Judged):
         if kind not in PLUGGED:
             raise ValueError(f"estimate must be None or one of {', '.join(PLUGGED)}, got {estimate!r}.")
         place = None if against is None else self._place(against)
-        density, parts = self._linear(kind, place)
-        form = form_of(parts, density, self.model_.posterior, self.temper_, place)
+        density, parts = self._linear(kind)
         terms = export.linear.terms_of(self.schema_.blocks)
-        self._refuse_infinite(form, terms.names, kind)
+        self._refuse_infinite(np.concatenate([part.weights for part in parts], axis=1), density.live, terms.names)
+        if place is not None:
+            self._refuse_impossible(place, density.live)
+            parts = differences(density, place)
+        form = form_of(parts, density, self.model_.posterior, self.temper_, place)
         said = {"estimate": kind, "temper": self.temper_} | ({} if against is None else {"against": str(against)})
         return export.linear.linear_form(form, self.classes_, terms, said)
 
@@ -115,7 +119,7 @@ class Weigher(Judged):
                [0., 0.]])
         """
         table, cells = self._read(X)
-        self._linear(self._plugged, None)
+        self._linear(self._plugged)
         self.schema_.check_cells(cells)
         order, blocks = export.linear.terms_of(self.schema_.blocks).order, self.schema_.blocks
         if not sparse.issparse(X):
@@ -132,7 +136,7 @@ class Weigher(Judged):
         """The estimate of the parameters that is nearest to what predicts."""
         return "mean" if self.estimate == "predictive" else self.estimate
 
-    def _linear(self, kind: str, against: int | None) -> tuple[ProductDensity, list[Linear]]:
+    def _linear(self, kind: str) -> tuple[ProductDensity, list[Linear]]:
         """The parameters plugged in, and what is linear in every block; an error that names those that are not."""
         if self.average_features is not None:
             raise ValueError(
@@ -140,10 +144,7 @@ class Weigher(Judged):
                 "Use average_features=None."
             )
         density: Any = self._reader(kind)
-        if against is not None and not density.live[against]:
-            label = self.classes_.tolist()[against]
-            raise ValueError(f"against: class {label!r} has probability 0, so nothing has log-odds against it.")
-        parts = linear_of(density, against)
+        parts = linear_of(density, self.model_.posterior)
         odd = [block for block, part in zip(self.schema_.blocks, parts, strict=True) if part is None]
         if odd:
             _refuse_bent(odd)
@@ -155,25 +156,30 @@ class Weigher(Judged):
             raise ValueError(f"against must be one of the classes {labels}, got {label!r}.")
         return int(labels.index(label))
 
-    def _refuse_infinite(self, form: Form, names: Sequence[Any], kind: str) -> None:
-        odd = ~np.isfinite(form.w)
+    def _refuse_impossible(self, place: int, live: Array) -> None:
+        if not live[place]:
+            label = self.classes_.tolist()[place]
+            raise ValueError(f"against: class {label!r} has probability 0, so nothing has log-odds against it.")
+
+    def _refuse_infinite(self, w: Array, live: Array, names: Sequence[Any]) -> None:
+        odd = ~np.isfinite(w)
         if odd.any():
             c, k = np.argwhere(odd)[0]
             raise ValueError(
-                f"feature {names[k]!r}, class {self.classes_.tolist()[c]!r}: what is impossible for "
-                f"estimate={kind!r} has no finite weight ({odd.sum()} such weights). Use estimate='mean', "
-                "or a larger smoothing."
+                f"feature {names[k]!r}, class {self.classes_[live].tolist()[c]!r}: a probability is 0, which "
+                f"has no finite weight ({odd.sum()} such weights). Use estimate='mean', or a larger smoothing."
             )
 
 
 def _refuse_bent(blocks: Sequence[Block]) -> NoReturn:
     names = [repr(name) for block in blocks for name in block.names]
     families = sorted({type(block.family).__name__ for block in blocks})
-    shown = ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")
+    shown = ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED} more" if names[MOST_NAMED:] else "")
     raise ValueError(
         f"linear_form: the log-density of {shown} ({', '.join(families)}) is not linear in what the columns hold. "
-        "Numbers need one variance for all classes, Gaussian(shared=True); levels modelled jointly have no weights of "
-        "their own: declare Categorical, or drop the columns, families={...: None}."
+        "Numbers need one variance for all classes, Gaussian(shared=True), or MultivariateGaussian(shared=True) for a "
+        "block; levels modelled jointly have no weights of their own: declare Categorical; or drop the columns, "
+        "families={...: None}."
     )
 
 

@@ -19,6 +19,8 @@ MEANINGS = {
     "l / pooled rate) and the mode (MAP) under Gamma(1 + l, l / pooled rate).",
     "normal": "In Gaussian columns the prior has l times the estimator's count, shape and scale: l is how strongly it "
     "is believed, and 1 is as said.",
+    "block": "In blocks of Gaussians the prior has l times the estimator's count and scale, and l times its dof above "
+    "the number of columns less one, so that every column by itself has the prior of a Gaussian column.",
 }
 
 SAID = {

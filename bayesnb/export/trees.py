@@ -15,7 +15,7 @@ from bayesnb.export.draws import SAID, Plan, Sheet, Subject, labelled, parameter
 from bayesnb.export.names import Variables, coordinate
 from bayesnb.families.base import Array
 from bayesnb.families.dirichlet import throw
-from bayesnb.uncertainty.draws import Theta, draw_theta, refuse_large
+from bayesnb.uncertainty.draws import Theta, another, draw_theta, refuse_large
 
 DRAWN = {
     "posterior": (),
@@ -77,12 +77,12 @@ class Filling:
         rng, model = np.random.default_rng(self.plan.rng), self.subject.model
         products = model.posterior, model.prior.beside(model.posterior)
         posterior, prior = (draw_theta(product, self.plan.size, rng) for product in products)
-        throws, further = np.random.default_rng(rng.integers(1 << 63)), rng.spawn(1)[0]
+        throws, further = np.random.default_rng(rng.integers(1 << 63)), another(rng)
         if set(chosen) & (DRAWN.keys() - {"prior"}):
             for some, theta in posterior:
                 self._add(some, theta, chosen)
                 if self.sheet is not None and set(chosen) & {"log_likelihood", "posterior_predictive", "predictions"}:
-                    self._of_rows(some, theta.opened(model.posterior, self.sheet.cells, further), chosen, throws)
+                    self._of_rows(some, theta.opened(model.posterior.blocks, self.sheet.cells, further), chosen, throws)
         if "prior" in chosen:
             for some, theta in prior:
                 self._put("prior", some, self._parameters(theta))

@@ -22,6 +22,7 @@ from scipy import sparse
 from scipy.special import expit, log_expit
 
 from bayesnb import special
+from bayesnb.families import averaged_pairs
 from bayesnb.families.averaged_leaving import Left
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Contributions, Density, Drawn, Rng, Say
 from bayesnb.families.leaving import Leaving
@@ -49,6 +50,7 @@ class Averaged(Belief):
     log_odds: Array
 
     apart = False
+    paired = True
     weighs = True
 
     @property
@@ -146,6 +148,12 @@ class Averaged(Belief):
 
     def left_out(self, stats: Any, reader: Any, leaving: Leaving) -> Array:
         return Left(self, stats, together(stats), reader).scores(leaving)
+
+    def pair_moment(self, x: Cells, s: Array, u: Array) -> Array:
+        return averaged_pairs.moment(self, self.cells(x), s, u)
+
+    def pair_cumulants(self, x: Cells, t: float, v: float) -> Array:
+        return averaged_pairs.cumulants(self, self.cells(x), t, v)
 
     def words(self, x: Cells) -> Array | None:
         return self.own.words(x)

@@ -147,7 +147,7 @@ class Belief(Record, ABC):
 
     whole: ClassVar[bool] = False  # a cell is a whole row of the block
     apart: ClassVar[bool] = True  # what one class is believed to be says nothing about another
-    paired: ClassVar[bool] = False  # if not, powers of two classes' densities have a moment: see `sharing`
+    paired: ClassVar[bool] = False  # if not, powers of two classes' densities have a joint moment: see `sharing`
     weighs: ClassVar[bool] = False  # several hypotheses, by their evidence
 
     @abstractmethod

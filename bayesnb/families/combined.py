@@ -19,7 +19,6 @@ from bayesnb.families.base import Array
 from bayesnb.families.dirichlet import Levels
 
 MOST_KEYS = 1 << 62  # integers below stand for combinations of levels
-Codes = Array  # `(r, f)`, the code of each column's level, negative where it is missing
 Sizes = Sequence[int]
 
 
@@ -37,7 +36,7 @@ class Combined(Levels):
     """
 
     layout: ClassVar[tuple[str, ...]] = ("combinations", "sizes")
-    combinations: Codes
+    combinations: Array
     sizes: tuple[int, ...]
 
     @cached_property
@@ -68,12 +67,12 @@ class Combined(Levels):
             return np.concatenate([values, np.zeros((*values.shape[:-1], 1))], axis=-1)
         return values @ np.eye(len(self.combinations), len(self.combinations) + 1)
 
-    def relaid(self, change: Callable[[Array], Array], combinations: Codes, sizes: tuple[int, ...]) -> Self:
+    def relaid(self, change: Callable[[Array], Array], combinations: Array, sizes: tuple[int, ...]) -> Self:
         """The same about other combinations: `change` of each of its arrays."""
         own = [change(getattr(self, name)) for name in self.__match_args__ if name not in self.layout]
         return type(self)(*own, combinations, sizes)  # type: ignore[call-arg]
 
-    def having(self, combinations: Codes) -> Self:
+    def having(self, combinations: Array) -> Self:
         """The same, with entries of their own for more combinations."""
         if combinations is self.combinations or np.array_equal(self.combinations, combinations):
             return self
@@ -98,9 +97,9 @@ class Combined(Levels):
         own = self
         for other in others:
             own = own.beside(other)
-        return super(Combined, own).map(change, *(other.beside(own) for other in others))
+        return Levels.map(own, change, *(other.beside(own) for other in others))
 
-    def gathered(self, values: Array, codes: Codes, add: Any = np.add) -> Array:
+    def gathered(self, values: Array, codes: Array, add: Any = np.add) -> Array:
         """What rows have, `(..., n + 1), (r, f) -> (..., r)`: a cell's own, or where cells are missing that of all
         combinations which the row may be, added up. NaN for a row without any cell."""
         out = np.full((*values.shape[:-1], len(codes)), np.nan)
@@ -113,13 +112,13 @@ class Combined(Levels):
                 out[..., rows] = own[..., found(sizes, seen, codes[np.ix_(rows, columns)])]
         return out
 
-    def places(self, codes: Codes) -> Array:
+    def places(self, codes: Array) -> Array:
         """Which entry each row's combination has, `(r, f) -> (r,)`; -1, the last one, for one that has none."""
         if prod(self.sizes) < MOST_KEYS:
             return located(self._keys, keys_of(self.sizes, codes)[0])
         return found(self.sizes, self.combinations, codes)
 
-    def margin(self, values: Array, columns: Array, add: Any = np.add) -> tuple[Codes, Array]:
+    def margin(self, values: Array, columns: Array, add: Any = np.add) -> tuple[Array, Array]:
         """The combinations of some columns, and what they have: sums over those of all columns, or of logs of them."""
         sizes = [self.sizes[j] for j in columns]
         own = self.combinations[:, columns]
@@ -135,7 +134,7 @@ class Combined(Levels):
         return own[order][starts], np.concatenate(every, axis=-1)
 
 
-def patterns(codes: Codes) -> Iterator[Pattern]:
+def patterns(codes: Array) -> Iterator[Pattern]:
     """Rows by the columns in which they have cells."""
     there = codes >= 0
     complete = there.all(axis=1)
@@ -149,7 +148,7 @@ def patterns(codes: Codes) -> Iterator[Pattern]:
             yield Pattern(np.flatnonzero(there[rows[0]]), rows)
 
 
-def keys_of(sizes: Sizes, *tables: Codes) -> list[Array]:
+def keys_of(sizes: Sizes, *tables: Array) -> list[Array]:
     """Integers that are alike, and in the same order, where rows of any of the tables are, `(r, f) -> (r,)`.
 
     As digits they make one number. Before that is too large, the numbers that occur are numbered.
@@ -167,13 +166,13 @@ def keys_of(sizes: Sizes, *tables: Codes) -> list[Array]:
     return np.split(keys, edges)
 
 
-def distinct(sizes: Sizes, codes: Codes) -> Codes:
+def distinct(sizes: Sizes, codes: Array) -> Array:
     """The rows that differ, sorted."""
     _, first = np.unique(keys_of(sizes, codes)[0], return_index=True)
     return codes[first]
 
 
-def found(sizes: Sizes, known: Codes, codes: Codes) -> Array:
+def found(sizes: Sizes, known: Array, codes: Array) -> Array:
     """Where rows stand among others, which are sorted; -1 for a row that is not there."""
     return located(*keys_of(sizes, known, codes))
 

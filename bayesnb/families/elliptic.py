@@ -38,7 +38,8 @@ class Spread(NamedTuple):
 
 def multi_gamma_ratio(a: Array, s: Any, width: int) -> Array:
     """log of Gamma_d(a + s) / Gamma_d(a), the multivariate Gamma function; +inf where it has no mean."""
-    return sum((log_gamma_ratio(a - i / 2, s) for i in range(width)), start=np.zeros(()))
+    rise = log_gamma_ratio(np.asarray(a)[..., None] - np.arange(width) / 2, np.asarray(s)[..., None])
+    return rise.sum(axis=-1)
 
 
 def log_growth(before: Any, after: Any) -> Array:

@@ -95,10 +95,10 @@ class JointTable(Family):
                 f"JointTable: a concentration of shape {each.shape} is neither a number nor one for each of {classes} "
                 "classes."
             )
-        if prod(stats.sizes) > float_info.max:
+        if prod(stats.sizes) > float_info.max / max(1.0, each.max()):
             raise ValueError(
-                f"JointTable: {len(stats.sizes)} columns have more than 1e308 combinations of levels, which no float "
-                "counts. Model fewer columns jointly."
+                f"JointTable: the combinations of levels of {len(stats.sizes)} columns are more than a float can "
+                "count. Model fewer columns jointly."
             )
         every = np.broadcast_to(each.reshape(-1, 1, 1), (classes, 1, 1))
         return JointDie(every, stats.combinations[:0], stats.sizes)

@@ -3,9 +3,9 @@
     probability ~ Dirichlet(concentration)      row of the block | probability ~ Categorical(probability)
 
 Nothing is taken to be independent, so all that ties the columns together is learnt, and needs rows of every combination
-to be learnt from. The sides that never came up are alike, and are one number: a Dirichlet over all sides is, for those
-that came up and the rest as one, a Dirichlet again. Frigyik, Kapila and Gupta (2010), Introduction to the Dirichlet
-distribution and related processes, section 1.4 (aggregation).
+to be learnt from. The sides that never came up are alike, and are one number: a Dirichlet's probabilities are shares of
+independent Gamma variates, sums of which are Gamma variates, so for those that came up and the rest as one it is a
+Dirichlet again. Frigyik, Kapila and Gupta (2010), Introduction to the Dirichlet distribution and related processes.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,6 @@ from scipy.special import gammaln, polygamma, psi
 
 from bayesnb import special
 from bayesnb.families.base import ORDER, Array, Cells, Drawn, Parts, Rng, Say
-from bayesnb.families.combined import Codes, Combined
 from bayesnb.families.dirichlet import Die, as_level, pick, throw_log_moment
 from bayesnb.families.joint_margins import Margins
 from bayesnb.families.joint_rows import unseen
@@ -37,16 +36,16 @@ class JointDie(Margins, Die):
 
     whole: ClassVar[bool] = True
     concentration: Array
-    combinations: Codes
+    combinations: Array
     sizes: tuple[int, ...]
 
     def update(self, stats: JointStats) -> Self:
         own = self.beside(stats)
-        return super(Combined, own).update(stats.beside(own))
+        return Die.update(own, stats.beside(own))
 
     def log_evidence(self, stats: JointStats, xp: Any = special) -> Array:
         own = self.beside(stats)
-        return super(Combined, own).log_evidence(stats.beside(own), xp)
+        return Die.log_evidence(own, stats.beside(own), xp)
 
     def own(self, x: Array) -> tuple[Array, Array]:
         """The concentrations of rows, and their places, which are negative for a row that says nothing."""

@@ -6,13 +6,13 @@ from math import prod
 import numpy as np
 
 from bayesnb.families.base import Array, Cells
-from bayesnb.families.combined import Codes, Combined, distinct, patterns, smallest
+from bayesnb.families.combined import Combined, distinct, patterns, smallest
 from bayesnb.families.dirichlet import as_level
 
 MOST = 1 << 16  # combinations that one row with missing cells may be
 
 
-def fresh(table: Combined, several: int, rng: np.random.Generator) -> Codes:
+def fresh(table: Combined, several: int, rng: np.random.Generator) -> Array:
     """So many of the combinations without an entry, `(n, f)`, each as probable as any other."""
     if 2 * len(table.combinations) > prod(table.sizes):
         every = np.stack(np.unravel_index(np.arange(prod(table.sizes)), table.sizes), axis=-1)
@@ -24,7 +24,7 @@ def fresh(table: Combined, several: int, rng: np.random.Generator) -> Codes:
     return codes
 
 
-def unseen(table: Combined, x: Cells) -> Codes:
+def unseen(table: Combined, x: Cells) -> Array:
     """The combinations that rows hold, or may hold where cells are missing, and that have no entry."""
     codes = as_level(x[:])
     parts = [_completed(table, columns, codes[rows]) for columns, rows in patterns(codes) if len(columns)]
@@ -32,7 +32,7 @@ def unseen(table: Combined, x: Cells) -> Codes:
     return every[table.places(every) < 0].astype(smallest(table.sizes))
 
 
-def _completed(table: Combined, columns: Array, codes: Codes) -> Codes:
+def _completed(table: Combined, columns: Array, codes: Array) -> Array:
     """All combinations that rows with cells in these columns may be."""
     rest = [j for j in range(len(table.sizes)) if j not in set(columns.tolist())]
     several = prod(table.sizes[j] for j in rest)

@@ -9,8 +9,9 @@ from typing import Any, Self
 import numpy as np
 
 from bayesnb.families.base import Array, Cells, Parts, Rng
-from bayesnb.families.combined import Codes, Combined, distinct, found, smallest
+from bayesnb.families.combined import Combined, distinct, found, smallest
 from bayesnb.families.dirichlet import DieDensity, LevelStats, as_level, pick, tally, throw
+from bayesnb.families.forgetting import SLACK
 from bayesnb.families.joint_rows import fresh
 from bayesnb.families.record import silent
 from bayesnb.families.weight import Weight, hard, one_hot
@@ -25,7 +26,7 @@ class JointStats(Combined, LevelStats):
     """
 
     counts: Array
-    combinations: Codes
+    combinations: Array
     sizes: tuple[int, ...]
 
     @classmethod
@@ -59,11 +60,11 @@ class JointStats(Combined, LevelStats):
 
     def remains(self, part: Self, rounding: float) -> Self:
         own = self.beside(part)
-        return super(Combined, own).remains(part.beside(own), rounding)
+        return LevelStats.remains(own, part.beside(own), rounding)
 
-    def faults(self, part: Self, every: Array, rounding: float = 1e-9) -> Array:
+    def faults(self, part: Self, every: Array, rounding: float = SLACK) -> Array:
         own = self.beside(part)
-        return super(Combined, own).faults(part.beside(own), every, rounding)
+        return LevelStats.faults(own, part.beside(own), every, rounding)
 
     def relevelled(self, sizes: tuple[int, ...], places: Array) -> Self:
         """The same counts where columns have more levels, each old one, the columns' end to end, at its new place."""
@@ -95,17 +96,17 @@ class JointDensity(Combined, DieDensity):
     """Known probabilities of combinations, `(c, 1, n + 1)`, the last entry that of each other one."""
 
     probability: Array
-    combinations: Codes
+    combinations: Array
     sizes: tuple[int, ...]
 
-    def relaid(self, change: Callable[[Array], Array], combinations: Codes, sizes: tuple[int, ...]) -> Self:
+    def relaid(self, change: Callable[[Array], Array], combinations: Array, sizes: tuple[int, ...]) -> Self:
         made = super().relaid(change, combinations, sizes)
         made.__dict__[self.kept] = change(self.log_probability)
         return made
 
     def moved(self, change: Callable[..., Array], *others: Self) -> Self:
         own = reduce(lambda one, other: one.beside(other), others, self)
-        return super(Combined, own).moved(change, *(other.beside(own) for other in others))
+        return DieDensity.moved(own, change, *(other.beside(own) for other in others))
 
     def log_density(self, x: Array) -> Array:
         codes, rows = flat(x)
@@ -113,7 +114,7 @@ class JointDensity(Combined, DieDensity):
 
     def log_likelihood(self, stats: JointStats, xp: Any = np) -> Any:
         own = self.beside(stats)
-        return super(Combined, own).log_likelihood(stats.beside(own), xp)
+        return DieDensity.log_likelihood(own, stats.beside(own), xp)
 
     def defined_score(self, x: Array, power: float = 1.0) -> Array:
         logs = self.gathered(self.log_probability[:, 0], as_level(x), np.logaddexp).T
@@ -122,7 +123,7 @@ class JointDensity(Combined, DieDensity):
     def contributed(self, x: Array, power: float, words: Array | None = None) -> Array:
         return power * self.log_density(x[:, None, None])
 
-    def sample(self, rng: Rng) -> Codes:
+    def sample(self, rng: Rng) -> Array:
         """A row of the block for each theta, `(...) -> (..., f)`; of combinations that are alike any."""
         rng = np.random.default_rng(rng)
         places = throw(self.lumped(self.probability), rng)
@@ -140,7 +141,7 @@ class JointDensity(Combined, DieDensity):
     def of_parts(cls, parts: Parts, like: Any) -> Self:
         return cls(like.spread(parts["theta{}", None])[..., None, :], like.combinations, like.sizes)
 
-    def opened(self, combinations: Codes, shares: Array) -> Self:
+    def opened(self, combinations: Array, shares: Array) -> Self:
         """With entries of their own for more combinations, which have these shares, as logs, of what others had.
 
         The last share is that of all that still have none, `(..., m + 1)`.
@@ -152,7 +153,7 @@ class JointDensity(Combined, DieDensity):
         return type(self).of_logs(logs, wide.combinations, wide.sizes)
 
 
-def flat(x: Array) -> tuple[Codes, Array]:
+def flat(x: Array) -> tuple[Array, Array]:
     """Rows below rows, `(..., f) -> (r, f)`, and which of them each was, `(...)`; -1 for one without any cell."""
     codes = as_level(x)
     rows = np.arange(codes[..., 0].size).reshape(codes.shape[:-1])

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from itertools import pairwise
 from operator import add
 from typing import Any, Self
 
@@ -45,26 +44,25 @@ class VectorStats(Stats):
 
     @classmethod
     def counted(cls, x: Cells, weight: Weight, n_jobs: int | None) -> Self:
-        rows, width = x.shape
+        width, classes = x.shape[1], weight.classes
 
         def some(rows: slice) -> "VectorStats":
-            order, starts = np.empty(len(weight.codes[rows]), np.int64), np.empty(weight.classes + 1, np.int64)
-            kernels.rows.group(weight.codes[rows], order, starts)
-            part, counts = numbers(x, rows)[order], weight.counts[rows][order]
-            places = [slice(*pair) for pair in pairwise(starts)]
-            return cls._stacked([_moments(part[own], counts[own]) for own in places])
+            codes, part = weight.codes[rows], numbers(x, rows)
+            order, starts = np.empty(len(codes), np.int64), np.empty(classes + 1, np.int64)
+            kernels.rows.group(codes, order, starts)
+            found = np.zeros(classes), np.zeros((classes, width)), np.zeros((classes, width, width))
+            kernels.elliptic.moments(part, order, starts, weight.counts[rows], *found)
+            return cls(*(each[:, None] for each in found))
 
-        total: Any = reduce(add, in_order(some, pieces(rows, width, 4 * weight.classes), n_jobs))
-        return total
+        total: Any = reduce(add, in_order(some, pieces(x.shape[0], width, 4 * classes), n_jobs))
+        return cls(total.count, total.mean, settled(total.scatter))
 
     @classmethod
     def defined(cls, x: Array, weight: Weight) -> Self:
         x = np.asarray(x, float)
-        return cls._stacked([_moments(x[rows], counts) for rows, counts in by_class(weight)])
-
-    @classmethod
-    def _stacked(cls, moments: list[tuple[Array, Array, Array]]) -> Self:
-        return cls(*(np.stack(values)[:, None] for values in zip(*moments, strict=True)))
+        moments = [_moments(x[rows], counts) for rows, counts in by_class(weight)]
+        count, mean, scatter = (np.stack(values)[:, None] for values in zip(*moments, strict=True))
+        return cls(count, mean, settled(scatter))
 
     def alone(self, x: Array, weight: Weight) -> Self:
         if not np.array_equal(weight.codes, np.arange(weight.classes)):
@@ -160,10 +158,14 @@ def _moments(x: Array, weight: Array) -> tuple[Array, Array, Array]:
         shift = ratio(weight @ x, count)
         x -= shift
         slip = ratio(weight @ x, count)  # what rounding left in the mean
-        half = x if (weight == 1).all() else np.sqrt(weight)[:, None] * x
-        scatter = half.T @ half - count * outer(slip)
-    keep = diagonal(scatter) > 0  # a constant column has no products either
-    return count, (start + shift) + slip, np.where(keep[:, None] & keep | np.isnan(scatter), scatter, 0.0)
+        scatter = (weight[:, None] * x).T @ x - count * outer(slip)
+    return count, (start + shift) + slip, scatter
+
+
+def settled(scatter: Array) -> Array:
+    """A column that may be constant, but for rounding, has no squares and no products."""
+    spread = ~(diagonal(scatter) <= 0)
+    return np.where(spread[..., None, :] & spread[..., None], scatter, 0.0)
 
 
 @dataclass(frozen=True, eq=False)

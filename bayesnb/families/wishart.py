@@ -259,8 +259,7 @@ class NormalInverseWishart(Margins):
         for its, there in patterns_of(x):
             own = self._of(there)
             apart = own.distances(x[its][:, there])[..., None]
-            for n, each in enumerate(s):
-                total[its, :, n] = own.moment_at(apart, each)[..., 0]
+            total[its] = own.moment_at(apart, s)
         return total
 
     def sample(self, rng: Rng, size: Any = None) -> VectorDensity:

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb import special
+from bayesnb import kernels, special
 from bayesnb.families import elliptic
 from bayesnb.families.base import ORDER, Array, Parts, Rng, Say
 from bayesnb.families.elliptic import LOG_PI, multi_gamma_ratio
@@ -29,6 +29,8 @@ from bayesnb.families.whitening import patterns_of, turned
 from bayesnb.families.wishart import FIELDS, NormalInverseWishart
 from bayesnb.special import accurate_log1p, ratio
 from bayesnb.views import EVERY, numbers
+
+FAR = 1e3  # standard deviations
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -68,6 +70,16 @@ class SharedNormalInverseWishart(Sharing, NormalInverseWishart):
 
     def together(self, values: Array) -> Array:
         return self.each(self.pooled(values))
+
+    def distances(self, x: Array) -> Array:
+        """The rows are turned once for all classes, unless these are so far apart that digits would be lost."""
+        whitening, middle = self.whitening[0, 0], self.location[0, 0]
+        steps = turned(whitening, self.location[:, 0] - middle)
+        if self.models > 1 or not (np.abs(steps) < FAR).all():
+            return super().distances(x)
+        out = np.empty((len(x), len(self)))
+        kernels.elliptic.shared_distances(x, np.array(middle), whitening, steps, out)
+        return out
 
     def log_evidence(self, stats: VectorStats, xp: Any = special) -> Array:
         """Of all classes together, `(1, 1)`: what they say of the covariance is seen once."""

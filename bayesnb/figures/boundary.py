@@ -21,6 +21,7 @@ HIGH, WIDE, LINE = 4.2, 5.4, 0.2  # inches
 SHADE, BAND = 0.16, 0.24
 MARKS = ("o", "^", "s", "D", "v", "P", "X", "*")
 OTHERS = "#999999"
+MOST_POINTS = 5000
 NAME, AXIS, UP, ACROSS, KEY, LEFT = 24, 48, 36, 76, 6, 66  # letters; KEY is what the mark of a legend takes
 
 
@@ -45,6 +46,7 @@ def plot_boundary(
     ----------
     model : fitted estimator
     X, y : rows, and their labels, to be drawn on top
+        Those that lack one of the two cells are left out, and of many thousands every n-th is drawn.
     features : two columns of numbers, by default the first two
         All others are unknown to the model then, and integrated out. A `Bernoulli` column with a threshold can be
         named too.
@@ -60,7 +62,7 @@ def plot_boundary(
     -----
     The band is about parameters, each place being chosen and no evidence about them: rows="fixed" of
     `predict_interval`. Between two classes it is where the interval of p(y | x, theta) holds one half, without draws;
-    among more, or where classes share parameters, it is where no class is the most probable one in
+    among more, or under `average_features`, it is where no class is the most probable one in
     (1 + ci_prob) / 2 of up to 4000 draws of theta.
 
     A model with a linear form (`linear_form`) has straight boundaries where parameters are plugged in; with parameters
@@ -72,7 +74,7 @@ def plot_boundary(
     >>> from bayesnb import NaiveBayes, plot_boundary
     >>> from bayesnb.datasets import dogs
     >>> table = dogs()
-    >>> X, y = table.drop(columns="breed"), table["breed"]
+    >>> X, y = table[["height", "weight"]], table["breed"]
     >>> ax = plot_boundary(NaiveBayes().fit(X, y), X, y)
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('height', 'weight')
@@ -102,13 +104,12 @@ def _rows(model: Any, plane: Plane, X: Any, y: Any) -> tuple[list[Array], Array 
     if X is None:
         return [np.empty(0), np.empty(0)], None
     points = numbers_at(model._read(X)[1], plane.places)
-    keep = np.isfinite(points).all(axis=0)
-    if y is None:
-        return [own[keep] for own in points], None
-    codes = encode(np.asarray(y).ravel(), model.classes_)
-    if len(codes) != len(keep):
-        raise ValueError(f"X has {len(keep)} rows, and y has {len(codes)} labels.")
-    return [own[keep] for own in points], codes[keep]
+    codes = None if y is None else encode(np.asarray(y).ravel(), model.classes_)
+    if codes is not None and len(codes) != len(points[0]):
+        raise ValueError(f"X has {len(points[0])} rows, and y has {len(codes)} labels.")
+    keep = np.flatnonzero(np.isfinite(points).all(axis=0))
+    keep = keep[:: max(len(keep) // MOST_POINTS, 1)]
+    return [own[keep] for own in points], None if codes is None else codes[keep]
 
 
 def _colours(counts: Array) -> list[tuple[str, str]]:

@@ -62,7 +62,7 @@ def clouds(found: Sequence[Cloud | None], data: Sequence[Array], names: Sequence
     circle = np.stack([np.cos(turn), np.sin(turn)])
     for c, (own, x) in enumerate(zip(found, data, strict=True)):
         some = x[::step]
-        ax.plot(some[:, 0], some[:, 1], ".", color=COLOURS[c], markersize=3, alpha=0.5, markeredgewidth=0)
+        ax.plot(some[:, 0], some[:, 1], ".", color=COLOURS[c], markersize=4.5, alpha=0.6, markeredgewidth=0)
         if own is not None:
             for reach, width in zip(own.reach, WIDTHS, strict=True):
                 line = own.centre[:, None] + reach * own.spread @ circle

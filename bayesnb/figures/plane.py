@@ -71,7 +71,7 @@ class Plane:
         live, cells = self.belief.live, self.cells(x, y)
         if live.sum() == 1:
             return np.full((len(y), len(x)), -1.0)
-        if live.sum() == 2 and self.belief.apart:
+        if live.sum() == 2 and self.belief.closed:
             law = intervals(Scores(self.belief, cells, self.power), prob, False, "auto", self.n_jobs)
             at = int(live.argmax())
             with np.errstate(divide="ignore"):

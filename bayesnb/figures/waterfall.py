@@ -14,7 +14,7 @@ from bayesnb.figures.style import COLOURS, INK, MOST_CLASSES, new_axes, short, s
 Array = np.ndarray
 
 WIDE, ROW = 7.2, 0.27  # inches
-NAME, CELL, CLASS, MOST_TITLE = 20, 12, 16, 46  # letters
+NAME, CELL, BLOCK, CLASS, MOST_TITLE = 20, 12, 28, 16, 46  # letters
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +162,7 @@ def _names(one: Any) -> list[str]:
         np.atleast_1d(one["cell"].attrs.get("blocks", [])),
     )
     return [
-        short(cell, NAME + CELL) if name in blocks else f"{short(str(name), NAME)} = {short(cell, CELL)}"
+        short(cell, BLOCK) if name in blocks else f"{short(str(name), NAME)} = {short(cell, CELL)}"
         for name, cell in pairs
     ]
 

@@ -53,6 +53,8 @@ def by_rows(pm: Any, block: Block, density: Any, cells: Cells, rows: Labelled, s
         )
     if block.family.combined:
         _combinations(pm, density, np.asarray(cells[:]), rows, name)
+    elif block.family.whole and block.family.cells == "real":
+        _vectors(pm, density, dense(cells), rows, name)
     elif block.family.whole:
         _words(pm, density, cells, rows, {"name": name, "dims": ("obs_id", say.axis)})
     elif block.levels:
@@ -87,6 +89,14 @@ def _combinations(pm: Any, density: Any, codes: Array, rows: Labelled, name: str
     theta = density.lumped(density.probability)[:, 0]
     if len(at):
         rows.likelihood(pm, said, pm.Categorical, {"p": theta[rows.codes[at]]}, density.places(codes[at]), at)
+
+
+def _vectors(pm: Any, density: Any, x: Array, rows: Labelled, name: str) -> None:
+    """Complete rows of a block; one that lacks a cell teaches nothing about it."""
+    at = np.flatnonzero(~np.isnan(x).any(axis=1))
+    kind, parameters = density.cell(pm)
+    own = {key: value[rows.codes[at]] for key, value in parameters.items()}
+    rows.likelihood(pm, {"name": name}, kind, own, x[at], at)
 
 
 def _words(pm: Any, density: Any, cells: Cells, rows: Labelled, said: dict[str, Any]) -> None:

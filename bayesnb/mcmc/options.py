@@ -53,6 +53,12 @@ class Options:
         for name, value in (("scale_prior", self.scale_prior), ("student", self.student)):
             if value and not gaussian:
                 raise ValueError(f"{name}={value!r} is about Gaussian columns, and the model has none. Leave it out.")
+        joint = [block for block in blocks if block.family.dial == "block"]
+        if self.hierarchical and joint:
+            raise ValueError(
+                f"hierarchical={self.hierarchical!r} learns priors of columns that are apart, and the block of column "
+                f"{joint[0].names[0]!r} has one covariance matrix. Leave it out, or declare Gaussian() columns."
+            )
         if self.hierarchical == "base":
             _check_dice([block for block in blocks if block.family.dial == "die"])
 

@@ -284,7 +284,7 @@ class Sampled(Drawn):
             own = [x[rows] for x in cells]
             shape = len(draws), rows.stop - rows.start
             log_weight, proba = np.zeros(shape), np.empty((*shape, classes))
-            for some, theta in reading.thetas(draws):
+            for some, theta in reading.thetas(draws, own):
                 for part, joint in theta.by_rows(own, self.estimator_.temper_, self.n_jobs):
                     if observed:
                         log_weight[some, part] = np.logaddexp.reduce(joint, axis=-1).T

@@ -48,8 +48,11 @@ class Reading:
         worth = np.exp(np.where(possible, 2 * once, 0.0) - np.where(possible, squared, 0.0))
         return Mixed(joint - np.log(self.ensemble.size), np.where(possible, worth, self.ensemble.size))
 
-    def thetas(self, draws: Array) -> Iterator[tuple[slice, Theta]]:
-        """One theta for each draw, from the posterior given it; always the same one, whichever others are asked for."""
+    def thetas(self, draws: Array, cells: Sequence[Cells] | None = None) -> Iterator[tuple[slice, Theta]]:
+        """One theta for each draw, from the posterior given it; always the same one, whichever others are asked for.
+
+        Of what no row had it knows what these rows hold.
+        """
         ensemble = self.ensemble
         for start in range(0, ensemble.size, self.step):
             every = np.arange(start, min(start + self.step, ensemble.size))
@@ -59,9 +62,10 @@ class Reading:
             rng = np.random.default_rng([self.seed, start])
             with np.errstate(all="ignore"):  # of a variance or a rate that leaves the range of floats
                 die = self._die(every, rng)
-                parts = [belief.sample(rng) for belief in ensemble.posterior(every)]
-            kept = draws[first:last] - start
-            yield slice(int(first), int(last)), _some(Theta(die, tuple(parts)), kept)
+                beliefs = ensemble.posterior(every)
+                theta = Theta(die, tuple(belief.sample(rng) for belief in beliefs))
+                theta = theta if cells is None else theta.opened(beliefs, cells, rng)
+            yield slice(int(first), int(last)), _some(theta, draws[first:last] - start)
 
     def _die(self, draws: Array, rng: np.random.Generator) -> DirichletDensity:
         if self.ensemble.class_prob is not None:

@@ -6,7 +6,7 @@ how probable the cells are given their classes, not the classes given the cells.
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from itertools import pairwise, product
 from operator import add
 from typing import Any, NamedTuple
@@ -17,13 +17,18 @@ from bayesnb.families.base import Stats
 from bayesnb.families.family import Family
 from bayesnb.families.inverse_gamma import NormalInverseGamma
 from bayesnb.families.poisson import Gamma
-from bayesnb.priors import normal, rates
+from bayesnb.priors import blocks, normal, rates
 from bayesnb.priors.ascent import EDGE, LEAST, MOST, positive
 from bayesnb.priors.dice import best_concentration, throws
 
 Array = np.ndarray
 PER = ("model", "feature", "class")
-DIALS = {"die": ("concentration",), "normal": ("count", "shape", "scale"), "rate": ("shape", "mean")}
+DIALS = {
+    "die": ("concentration",),
+    "normal": ("count", "shape", "scale"),
+    "block": ("count", "shape", "scale"),
+    "rate": ("shape", "mean"),
+}
 WEAK = {"normal": (0.01, 1.0, 1.0, 0.0), "rate": (1.0, 1.0)}  # of columns that say nothing
 
 
@@ -138,9 +143,27 @@ def _tuned_rates(kin: Kin) -> tuple[list[Family], Array]:
     return made, dials
 
 
+def _tuned_blocks(kin: Kin) -> tuple[list[Family], Array]:
+    """The shape is that of each column's variance, half of dof - d + 1, as of columns that are apart."""
+    weak = [blocks.Block.of(family, seen) for family, seen in zip(kin.families, kin.stats, strict=True)]
+
+    def evidence(dials: Array, group: int) -> float:
+        total = 0.0
+        for own, span in zip(weak, kin.spans, strict=True):
+            each = own.evidence(*dials)  # of blocks whose classes share a covariance one number
+            total += each[kin.groups[: len(each), span] == group].sum()
+        return total
+
+    dials = np.stack([blocks.best(partial(evidence, group=group)) for group in range(kin.size)])
+    pairs = zip(weak, kin.spans, strict=True)
+    made: list[Family] = [own.tuned(*(kin.shared(each, span) for each in dials.T)) for own, span in pairs]
+    return made, dials
+
+
 KINDS: dict[str, Callable[[Kin], tuple[list[Family], Array]]] = {
     "die": _tuned_dice,
     "normal": _tuned_normals,
+    "block": _tuned_blocks,
     "rate": _tuned_rates,
 }
 

@@ -30,6 +30,8 @@ def name_of(key: Hashable) -> str:
     if not isinstance(key, tuple):
         return f"column {key}" if isinstance(key, (int, np.integer)) else str(key)
     shown = ", ".join(str(part) for part in key[:3])
+    if len(key) <= 3:
+        return shown
     return f"{len(key):,} columns ({shown}{', …' if len(key) > 3 else ''})"
 
 
@@ -154,11 +156,12 @@ def alike(values: Array) -> str:
 
 def spelled(belief: Any) -> str:
     """The belief's name and parameters, as one would type them."""
+    name = "Dirichlet" if isinstance(belief, Die) else getattr(belief, "alone", type(belief)).__name__
     names = [field.name for field in fields(belief) if field.name not in belief.layout]
     ends = [(belief.renamed.get(name, name), getattr(belief, name)) for name in names]
     parts = [(name, f"{np.min(values):.4g}", f"{np.max(values):.4g}") for name, values in ends]
     said = (f"{name}={low}" if low == high else f"{name}={low}…{high}" for name, low, high in parts)
-    return f"{type(belief).__name__}({', '.join(said)})"
+    return f"{name}({', '.join(said)})"
 
 
 @singledispatch
@@ -192,9 +195,12 @@ def _(belief: JointDie) -> str:
 
 @worth.register
 def _(belief: NormalInverseWishart) -> str:
-    spread = np.sqrt(np.diagonal(belief.scale, axis1=-2, axis2=-1) / belief.dof[..., None])
-    said = f"means near {alike(belief.location)}, worth {alike(belief.count)} rows"
-    return f"{said}; standard deviations near {alike(spread)}, and correlations, worth {alike(belief.dof)} rows"
+    free, unit = belief.dof - belief.width + 1, np.sqrt(np.diagonal(belief.scale, axis1=-2, axis2=-1))
+    said = f"means near {alike(belief.location)}, worth {alike(belief.count)} rows; standard deviations near "
+    said += f"{alike(unit / np.sqrt(free)[..., None])}, worth {alike(free)} rows"
+    i, j = np.triu_indices(belief.width, 1)
+    between = (belief.scale / (unit[..., None] * unit[..., None, :]))[..., i, j]
+    return f"{said}; correlations near {alike(between)}" if len(i) else said
 
 
 @worth.register

@@ -27,7 +27,14 @@ class Dial(NamedTuple):
     name: str
 
 
-DIALS = (Dial("die", "smoothing"), Dial("normal", "strength"), Dial("normal", "scale"), Dial("rate", "strength"))
+DIALS = (
+    Dial("die", "smoothing"),
+    Dial("normal", "strength"),
+    Dial("normal", "scale"),
+    Dial("block", "strength"),
+    Dial("block", "scale"),
+    Dial("rate", "strength"),
+)
 
 
 def best_by_loo(trials: Trials, estimate: str) -> tuple[list[Family], list[End]]:

@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from bayesnb.families.base import Array, Cells
+from bayesnb.families.base import Array, Belief, Cells
 from bayesnb.families.record import Linear
 from bayesnb.model import Product, ProductDensity
 from bayesnb.views import EVERY, Dense
@@ -35,22 +35,27 @@ class Form:
         return replace(self, w=self.w[:, order], w_sd=self.w_sd[:, order])
 
 
-def linear_of(density: ProductDensity, against: int | None) -> list[Linear | None]:
-    """What every block is to the possible classes, or how it differs from one of them; None for one not linear."""
-    blocks, place = [block[density.live] for block in density.blocks], among(density.live, against)
-    return [block.linear() if place is None else block.linear_against(place) for block in blocks]
+def linear_of(density: ProductDensity, posterior: Product) -> list[Linear | None]:
+    """What every block is to the possible classes; None for one that is not linear, whichever theta is plugged in.
+
+    One class alone, or classes whose variances happen to be equal, would look linear.
+    """
+    known = [type(block).linear_variance is not Belief.linear_variance for block in posterior.blocks]
+    pairs = zip(density.blocks, known, strict=True)
+    return [block[density.live].linear() if is_linear else None for block, is_linear in pairs]
 
 
-def among(live: Array, against: int | None) -> int | None:
-    """The place of a class among the possible ones."""
-    return None if against is None else int(live[:against].sum())
+def differences(density: ProductDensity, against: int) -> list[Any]:
+    """How every block of a linear model tells the possible classes from one of them."""
+    return [block[density.live].linear_against(_among(density.live, against)) for block in density.blocks]
 
 
 def form_of(
     parts: Sequence[Linear], density: ProductDensity, posterior: Product, power: float, against: int | None
 ) -> Form:
     """Of the possible classes' parts. Differences are those from one of them, itself among all classes."""
-    live, place, classes = density.live, among(density.live, against), posterior.classes
+    live, classes = density.live, posterior.classes
+    place = None if against is None else _among(live, against)
     doubt = [block[live].linear_variance(place) for block in posterior.blocks]
     w, b = power * _beside(parts), density.log_class[live] + power * _summed(parts)
     b = b if place is None else b - density.log_class[against]
@@ -75,6 +80,11 @@ def beside(parts: Sequence[Any], order: Array, as_sparse: bool) -> Any:
     if as_sparse:
         return sparse.csr_array(sparse.hstack(parts, format="csr")[:, order])
     return np.hstack([part.toarray() if sparse.issparse(part) else part for part in parts])[:, order]
+
+
+def _among(live: Array, place: int) -> int:
+    """The place of a class among the possible ones."""
+    return int(live[:place].sum())
 
 
 def _beside(parts: Sequence[Linear]) -> Array:

@@ -43,8 +43,9 @@ def drawn_entropies(scores: Scores, observers: Sequence[Observer] | None, draws:
 def say_drawn(rows: int, draws: int) -> None:
     """A warning that the law of these rows had to be drawn."""
     warnings.warn(
-        "the classes share parameters that are not known, under average_features, or under shared=True and three or "
-        f"more classes, so the laws of {rows} rows were drawn ({draws} draws each): errors of a percent remain.",
+        "classes share parameters that are not known, three or more of them under average_features or shared=True, or "
+        f"two under average_features and a class_prior that is known: so the laws of {rows} rows were drawn ({draws} "
+        "draws each), and errors of a percent remain.",
         DrawnWarning,
         skip_file_prefixes=(str(Path(__file__).parent.parent),),
     )
@@ -76,7 +77,10 @@ def _once_seen(scores: Scores, observers: Sequence[Observer], times: Array, rng:
 
 
 def _with_row(belief: Product, observers: Sequence[Observer], cells: Sequence[Cells], c: int, power: float) -> Product:
-    """The belief after one row more of class c, its features counting by the temper."""
+    """The belief after one row more of class c, its features counting by the temper.
+
+    A row that lacks cells of a joint table teaches it nothing, in draws: no die is what is believed of it afterwards.
+    """
     classes = len(belief.log_class)
     seen = observe(Rows(observers, cells, np.array([c]), np.array([power])), classes)
     return belief.update(replace(seen, classes=DirichletStats(np.eye(classes)[c])))

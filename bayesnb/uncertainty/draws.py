@@ -9,6 +9,7 @@ all that no row had is drawn together; rows that hold some of it open it, and wh
 
 import warnings
 from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -36,10 +37,10 @@ class Theta:
     blocks: tuple[Density, ...]
     included: tuple[Array | None, ...] = ()  # of each block, the features that depend on the class, `(s, f)`; or all
 
-    def opened(self, product: Product, cells: Sequence[Cells], rng: np.random.Generator) -> Self:
+    def opened(self, beliefs: Sequence[Belief], cells: Sequence[Cells], rng: np.random.Generator) -> Self:
         """With entries of their own for all that rows hold; nothing that was drawn changes."""
         included = self.included or (None,) * len(self.blocks)
-        parts = zip(product.blocks, map(Drawn, self.blocks, included), cells, strict=True)
+        parts = zip(beliefs, map(Drawn, self.blocks, included), cells, strict=True)
         return replace(self, blocks=tuple(belief.opened(own, x, rng) for belief, own, x in parts))
 
     @property
@@ -97,6 +98,11 @@ def _drawn(product: Product, draws: int, rngs: Sequence[np.random.Generator]) ->
         yield some, theta
 
 
+def another(rng: np.random.Generator) -> np.random.Generator:
+    """Another generator, by the state of this one, from which it takes nothing; some cannot spawn any."""
+    return np.random.default_rng([int(deepcopy(rng).integers(1 << 63)), 1])
+
+
 def repeated(classes: int, draws: int) -> Array:
     """The places of the classes, once for each draw."""
     return np.tile(np.arange(classes), draws)
@@ -123,9 +129,9 @@ def draw_proba(product: Product, cells: Sequence[Cells], draws: int, power: floa
         out[..., live] = draw_proba(possible, cells, draws, power, **how)
         return out
     n_jobs, rng = how.get("n_jobs"), np.random.default_rng(how.get("rng"))
-    further = rng.spawn(1)[0]
+    further = another(rng)
     for some, plain in draw_theta(product, draws, rng):
-        theta = plain.opened(product, cells, further)
+        theta = plain.opened(product.blocks, cells, further)
         for rows, joint in theta.by_rows(cells, power, n_jobs):
             out[some, rows] = theta.proba(joint, n_jobs).swapaxes(0, 1)
     return out

@@ -76,7 +76,8 @@ class Odds(NamedTuple):
 def intervals(scores: Scores, prob: float, observed: bool, method: str, n_jobs: int | None = 1) -> Law:
     """The law of every row's probabilities; classes of probability 0 keep it. A row without a law has NaN."""
     live = scores.belief.live
-    asked = Asked(ndtri(np.array([(1 - prob) / 2, 0.5, (1 + prob) / 2])), observed, TOLERANCES[method])
+    tolerance = 0.0 if scores.belief.weighs else TOLERANCES[method]  # a mixture may have any shape with its cumulants
+    asked = Asked(ndtri(np.array([(1 - prob) / 2, 0.5, (1 + prob) / 2])), observed, tolerance)
     law = Law(*np.zeros((4, len(scores), len(live))))
     if live.sum() == 1:
         return Law(*(array + live for array in law))

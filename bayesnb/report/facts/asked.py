@@ -114,6 +114,11 @@ class Asked:
         apart = [(a, b) for a, b in places if not self.together(a, b)]
         return [(self.paired[a], self.paired[b], float(value[a, b])) for a, b in apart]
 
+    @property
+    def nothing_independent(self) -> bool:
+        """Whether all columns have one joint distribution."""
+        return len(self.facts.columns.features) == 1 and self.facts.columns.features[0].joint
+
     def together(self, a: int, b: int) -> bool:
         """Whether two of the columns that are paired have one joint distribution."""
         one, two = self.paired[a], self.paired[b]

@@ -44,7 +44,8 @@ def doubted(facts: Facts) -> Any:
 def chosen(facts: Facts) -> tuple[bool, Array]:
     """Whether rows are held out, and which are taken: so many as can be had in some seconds; none, if too few."""
     rows, classes, judged = len(facts.codes), len(facts.classes), facts.judged
-    if not facts.model.model_.posterior.closed:
+    belief = facts.model.model_.posterior
+    if belief.weighs or not belief.closed:
         return True, spaced(rows, DRAWN)
     alone = ALONE + CLASS * classes
     held = int(min(SECONDS / (alone + judged.transforms + COUNTED * rows * judged.width), HELD))

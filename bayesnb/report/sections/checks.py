@@ -132,6 +132,8 @@ def classes_of(apart: Sequence[int], facts: Facts) -> str:
 def dependent(facts: Facts) -> Check:
     """Pairs of columns that say the same twice."""
     name, pairs = "Columns that depend on each other", facts.asked.pairs
+    if facts.asked.nothing_independent:
+        return Check(name, OK, "all columns are one block, which is modelled jointly")
     if not pairs:
         return Check(name, SKIPPED, brief(facts.asked.why_no_dependence or "no pair can be compared", 200))
     strong = [pair for pair in pairs if pair[2] > STRONG]
@@ -144,7 +146,8 @@ def dependent(facts: Facts) -> Check:
         OK if facts.model.temper == "loo" else LOOK,
         f"{len(strong):,} of {count(len(pairs), 'pair')}, most of all {brief(a.name, 40)} and {brief(b.name, 40)} "
         f"({stated(value)})" + (f", which the temper of {facts.model.temper_:.3g} is for" if mended else "."),
-        "Fit with temper='loo', or drop one column of each pair: what they say alike is counted twice.",
+        "Model such columns jointly, in one block; or fit with temper='loo', or drop one column of each pair: what "
+        "they say alike is counted twice.",
     )
 
 

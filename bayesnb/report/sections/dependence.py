@@ -25,12 +25,20 @@ def dependence(facts: Facts) -> str:
             "Naive Bayes takes the columns to be independent of each other once the class is known. For every pair "
             "the log Bayes factor weighs that against a joint distribution of the two: above 0 the data speak for a "
             "dependence within the classes.",
+            together(facts),
             some(facts),
         )
         + verdict(facts)
         + f"<figure class='map'>{figures.svg(ax, about, 'dependence')}</figure>"
         + strongest(facts)
     )
+
+
+def together(facts: Facts) -> str:
+    """What there is to say of columns that are modelled jointly."""
+    if not any(own.joint for own in facts.columns.features):
+        return ""
+    return "Columns of one block are modelled jointly: the map shows them too, but their dependence is learnt."
 
 
 def some(facts: Facts) -> str:
@@ -46,6 +54,10 @@ def verdict(facts: Facts) -> str:
     """What it does to the probabilities, and what to do."""
     pairs = facts.asked.pairs
     strong = sum(value > STRONG for *_, value in pairs)
+    if facts.asked.nothing_independent:
+        return paragraph(
+            "<strong>Nothing is taken to be independent here:</strong> all columns are one block, modelled jointly."
+        )
     if not pairs:
         return paragraph("No pair of these columns can be compared.")
     if not strong:
@@ -68,7 +80,9 @@ def mend(facts: Facts) -> str:
         )
     return (
         "Fitting with <code>temper='loo'</code> mends it: the columns' evidence is raised to the power that predicts "
-        "held-out labels best. Which label is the most probable hardly changes; how sure the model is does."
+        "held-out labels best. Which label is the most probable hardly changes; how sure the model is does. Or model "
+        "such columns jointly, as one block: <code>JointTable</code> for levels, <code>MultivariateGaussian</code> for "
+        "numbers."
     )
 
 

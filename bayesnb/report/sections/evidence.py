@@ -16,6 +16,7 @@ from bayesnb.uncertainty.explanation import explain
 
 MOST = 3  # features for, and as many against
 LEAST, SLIGHT = 0.01, 0.05  # nats, and a share of the most that any cell adds, which are not worth a line
+BLOCK = 44  # letters of the cells of a block, which all of the row are beside
 UNUSUAL = 0.1  # nats less than usual, which are
 USUAL = (2_000_000, 500)  # numbers of the rows by which one knows what is usual; and rows, at most
 
@@ -54,7 +55,7 @@ def named(explained: Any, j: int) -> str:
     name, cell = str(explained["feature"].values[j]), explained["cell"].values[j]
     name = f"column {name}" if name.isdigit() else name
     if name in np.atleast_1d(explained["cell"].attrs.get("blocks", [])):
-        return f'<span class="cell"><b>{text(brief(str(cell)))}</b></span>'
+        return f'<span class="cell"><b>{text(brief(str(cell), BLOCK))}</b></span>'
     return f'<span class="cell">{text(brief(name))} <b>{text(brief(signed(str(cell))))}</b></span>'
 
 

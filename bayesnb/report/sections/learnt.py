@@ -7,8 +7,10 @@ from bayesnb.figures.sight import shown_classes
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.columns import Feature
 from bayesnb.report.markup import details, named, paragraph, table, text
+from bayesnb.report.sections.modelled import lacking
 from bayesnb.report.sections.pictures import portrait
 from bayesnb.report.sections.vocabulary import vocabulary
+from bayesnb.report.sections.weights import weights
 from bayesnb.report.words import INTERVAL, NOTHING, SURE, brief, count, nats, percent
 
 FIRST, MOST = 12, 36  # portraits that are shown, and drawn at all
@@ -20,7 +22,7 @@ STRONG = 3.0  # nats (Kass and Raftery 1995)
 
 def learnt(facts: Facts) -> str:
     """How relevant each column is, and what the model expects of it."""
-    return relevance(facts) + vocabulary(facts) + portraits(facts)
+    return relevance(facts) + vocabulary(facts) + portraits(facts) + weights(facts)
 
 
 def relevance(facts: Facts) -> str:
@@ -47,12 +49,13 @@ def said(single: list[Feature]) -> str:
     """How many columns matter, in words."""
     factors = np.array([own.log_bayes_factor for own in single], float)
     strong, against = int((factors > STRONG).sum()), int((factors < 0).sum())
+    things = "columns and blocks" if any(own.joint for own in single) else "columns"
     if len(factors) == 1:
         weak = "evidence against it" if against else "no strong evidence for it"
-        return f"Of the only column there is {'strong evidence for it' if strong else weak}."
+        return f"Of the only {things.rpartition(' ')[-1][:-1]} there is {'strong evidence for it' if strong else weak}."
     most = "all" if strong == len(factors) else "none" if not strong else f"{strong:,}"
     rest = f", against it for {against:,}" if against else ""
-    return f"There is strong evidence for it for {most} of the {len(factors):,} columns{rest}."
+    return f"There is strong evidence for it for {most} of the {len(factors):,} {things}{rest}."
 
 
 def factors(facts: Facts, single: list[Feature]) -> str:
@@ -83,7 +86,7 @@ def kind(own: Feature) -> str:
 
 
 def missing(own: Feature) -> str:
-    return f"{own.missing:,}" if own.missing else NOTHING
+    return lacking(own) if own.missing else NOTHING
 
 
 def portraits(facts: Facts) -> str:

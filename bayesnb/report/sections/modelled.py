@@ -9,7 +9,7 @@ from bayesnb.families import Dirichlet
 from bayesnb.families.family import Family
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.columns import Feature
-from bayesnb.report.markup import details, paragraph, table, text
+from bayesnb.report.markup import Cell, details, paragraph, table, text
 from bayesnb.report.words import NOTHING, brief, count, described, fixed, listed, percent, spelled, times, worth
 
 MOST_CLASSES = 12  # are listed
@@ -26,9 +26,11 @@ def modelled(facts: Facts) -> str:
         paragraph(
             f"The model learnt from {count(len(facts.codes), 'row')} of {count(len(facts.classes), 'class')} and "
             f"{columns}.",
-            "It looks at one column at a time: for every class it learns which values the column usually has, "
-            "and it multiplies what the columns say.",
+            how(facts),
             "A missing cell says nothing: it is left out, and the rest of its row still counts.",
+            "A row that lacks a cell of a block teaches nothing about that block, and is predicted by what it has."
+            if any(own.joint for own in facts.columns.features)
+            else "",
         )
         + notes
         + dropped(facts)
@@ -37,6 +39,21 @@ def modelled(facts: Facts) -> str:
         + "<h3>Columns and priors</h3>"
         + families(facts)
         + columns_of(facts)
+    )
+
+
+def how(facts: Facts) -> str:
+    """What the model takes to be independent."""
+    if not any(own.joint for own in facts.columns.features):
+        return (
+            "It looks at one column at a time: for every class it learns which values the column usually has, "
+            "and it multiplies what the columns say."
+        )
+    if len(facts.columns.features) == 1:
+        return "It looks at all columns at once: for every class it learns which values they usually have together."
+    return (
+        "It looks at one column at a time, or at a <em>block</em> of columns together: for every class it learns which "
+        "values they usually have, and it multiplies what the columns and blocks say."
     )
 
 
@@ -161,9 +178,14 @@ def columns_of(facts: Facts) -> str:
 def column_row(feature: Feature) -> tuple[str, ...]:
     said = "" if feature.log_evidence is None else fixed(feature.log_evidence, 1)
     prior = f"{worth(feature.prior)}<br><small><code>{text(spelled(feature.prior), 400)}</code></small>"
-    missing = NOTHING if feature.words else f"{feature.missing:,}"
+    missing = NOTHING if feature.words else lacking(feature)
     kind = type(feature.family).__name__
     return text(brief(feature.name)), kind, missing, prior, said or "not defined: the prior is improper"
+
+
+def lacking(feature: Feature) -> str:
+    """How many cells are missing, or how many rows of a block lack one."""
+    return Cell(count(feature.missing, "row"), feature.missing) if feature.joint else f"{feature.missing:,}"
 
 
 def evidence(facts: Facts) -> str:

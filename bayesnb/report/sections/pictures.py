@@ -1,6 +1,5 @@
 """What was learnt about one column: a figure and a table, from its posterior. One function per kind of belief."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import singledispatch
 
@@ -8,7 +7,7 @@ import numpy as np
 
 from bayesnb import figures
 from bayesnb.families import Beta, Dirichlet, Gamma, NormalInverseGamma, NormalInverseWishart
-from bayesnb.families.base import Array, Belief
+from bayesnb.families.base import Belief
 from bayesnb.families.joint_die import JointDie
 from bayesnb.figures.column import bars_of, sketch
 from bayesnb.figures.sight import Sight, combined
@@ -39,7 +38,10 @@ def portrait(sight: Sight, salt: str) -> str:
     said = (TOGETHER if len(sight.names) > 1 else DRAWN)[sight.family.cells].format(brief(drawn.name))
     head, rows = numbers(sight.belief, sight)
     caption = f"{text(brief(sight.name))}, with {percent(INTERVAL, 0)} intervals"
-    return side_by_side(figures.svg(ax, said, salt) + left_out(sight, drawn), table(caption, head, rows))
+    picture, found, more = figures.svg(ax, said, salt) + left_out(sight, drawn), table(caption, head, rows), ""
+    if len(sight.names) > 1 and sight.family.cells == "real":  # too wide to stand beside it
+        found, more = correlated(sight), found
+    return side_by_side(picture, found) + more
 
 
 def telling(sight: Sight) -> Sight:
@@ -79,32 +81,35 @@ def _(belief: Dirichlet, sight: Sight) -> Said:
 
 @numbers.register
 def _(belief: JointDie, sight: Sight) -> Said:
-    return bar_rows(belief, sight)
+    _, rows = bar_rows(belief, sight)
+    return ("Class", "Most probable combinations"), rows
 
 
 @numbers.register
 def _(belief: NormalInverseWishart, sight: Sight) -> Said:
-    shown = belief[sight.shown]
-    each = [gaussian_cells(shown[:, None].margins().column(j)) for j in range(belief.width)]
-    names = [text(brief(name, 40)) for name in sight.names]
-    means, spreads = ([several(names, own) for own in zip(*part, strict=True)] for part in zip(*each, strict=True))
-    head = ("Class", "Mean", "Standard deviation", "Correlation")
-    return head, by_class(sight, means, spreads, [correlations(names, own) for own in shown.scale])
+    """A row for each column and class."""
+    shown = belief[sight.shown][:, None].margins()
+    every: list[tuple[str, ...]] = []
+    for j, name in enumerate(sight.names):
+        rows = by_class(sight, *gaussian_cells(shown.column(j)))
+        every += [(label, text(brief(name, 40)), *values) for label, *values in rows]
+    return ("Class", "Column", "Mean", "Standard deviation"), every
 
 
-def several(names: Sequence[str], values: Sequence[str]) -> str:
-    return "<br>".join(f"{name}: {value}" for name, value in zip(names, values, strict=True))
-
-
-def correlations(names: Sequence[str], scale: Array) -> str:
-    """The strongest of one class, `(d, d)`, as its expected covariance has them."""
-    unit = np.sqrt(np.diagonal(scale))
-    i, j = np.triu_indices(len(scale), 1)
-    values = (scale / np.outer(unit, unit))[i, j]
-    best = np.argsort(-np.abs(values), kind="stable")[:CORRELATIONS]
-    if len(values) == 1:
-        return fixed(values[0], 2)
-    return "<br>".join(f"{names[i[k]]}, {names[j[k]]}: {fixed(values[k], 2)}" for k in best)
+def correlated(sight: Sight) -> str:
+    """The strongest correlations of each class, as its expected covariance has them; nothing for other columns."""
+    belief = sight.belief
+    if not isinstance(belief, NormalInverseWishart) or belief.width < 2:
+        return ""
+    cells, (i, j) = [], np.triu_indices(belief.width, 1)
+    for scale in belief[sight.shown].scale:
+        unit = np.sqrt(np.diagonal(scale))
+        values = (scale / np.outer(unit, unit))[i, j]
+        best = np.argsort(-np.abs(values), kind="stable")[:CORRELATIONS]
+        pairs = [f"{brief(sight.names[i[k]], 40)} and {brief(sight.names[j[k]], 40)}" for k in best]
+        cells.append("<br>".join(f"{text(pair)}: {fixed(values[k], 2)}" for pair, k in zip(pairs, best, strict=True)))
+    head = ("Class", "Strongest correlations" if len(i) > CORRELATIONS else "Correlation")
+    return table(f"{text(brief(sight.name))}, correlations", head, by_class(sight, cells))
 
 
 @numbers.register
