@@ -238,6 +238,13 @@ class VectorDensity(Density):
         white = turned(self.whitening, self.mean)[:, 0]
         return Linear(turned(self.whitening[:, 0].swapaxes(-1, -2), white), -(white**2).sum(axis=-1) / 2)
 
+    def linear_against(self, place: int) -> Linear | None:
+        """Far from zero the means' squares have no digit left for their difference."""
+        ends = self.mean - self.mean[place], self.mean + self.mean[place]
+        gap, both = (turned(self.whitening, own)[:, 0] for own in ends)
+        weights = turned(self.whitening[:, 0].swapaxes(-1, -2), gap)
+        return self.linear() and Linear(weights, -(gap * both).sum(axis=-1) / 2)
+
     def log_likelihood(self, stats: VectorStats, xp: Any = np) -> Any:
         gap = turned(self.whitening, stats.mean - self.mean)
         spread = ((self.whitening @ stats.scatter) * self.whitening).sum(axis=-1).sum(axis=-1)
