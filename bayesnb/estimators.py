@@ -35,8 +35,8 @@ class NaiveBayes(Classifier):
     Parameters
     ----------
     families : "auto", a family, or a mapping from columns (or tuples of columns) to families
-        "auto" reads booleans as Bernoulli, levels (text, categories) as Categorical, numbers as Gaussian, and a
-        sparse table of counts as Multinomial. Columns that a mapping leaves out are inferred so; None drops one.
+        "auto" reads booleans as Bernoulli, levels (text, categories) as Categorical, numbers as Gaussian, lists of
+        words and sparse counts as Multinomial. Columns that a mapping leaves out are inferred so; None drops one.
     class_prior : concentration, Dirichlet, "uniform", "empirical" or {label: probability}, default=1.0
         A Dirichlet's array is in the order of `classes`, or of `classes_` where that is None.
     classes : labels that exist, default those of `y`
@@ -171,10 +171,10 @@ class GaussianNB(Preset):
 
 
 class MultinomialNB(Preset):
-    """Counts such as words; the predictive is the Dirichlet-multinomial.
+    """Counts such as words, or lists of words; the predictive is the Dirichlet-multinomial.
 
-    Weights that are no counts, such as tf-idf, are taken as scikit-learn takes them, through the product of
-    probability**x, which is no distribution over x.
+    Weights that are no counts, such as tf-idf, are taken as scikit-learn takes them, through the power likelihood:
+    see `Multinomial`, which also says what to do with raw text.
 
     Parameters
     ----------

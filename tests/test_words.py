@@ -511,11 +511,16 @@ def test_a_page_tells_of_words_by_their_names() -> None:
     assert all(word in page for word in VOCABULARY)
 
 
-def test_pymc_has_the_die_of_the_words_and_the_evidence_of_their_order() -> None:
-    model = NaiveBayes({"text": Multinomial(), "size": FIXED}).fit(beside(pd.DataFrame), Y)
-    built = mcmc.build(model, beside(pd.DataFrame), Y)
-    assert list(built.coords["text_level"]) == VOCABULARY
-    assert built.named_vars_to_dims["theta_text"] == ("class", "text_level")
+@pytest.mark.slow
+def test_pymc_has_the_die_of_the_words_and_each_word_is_a_throw() -> None:
+    few = slice(0, 6)
+    model = NaiveBayes(Multinomial()).fit(TEXTS[few], Y[few])
+    built = {kind: mcmc.build(model, TEXTS[few], Y[few], likelihood=kind) for kind in ("statistics", "rows")}
+    assert list(built["rows"].coords["0_level"]) == sorted({word for text in TEXTS[few] for word in text})
+    assert built["rows"].named_vars_to_dims["theta_0"] == ("class", "0_level")
+    point = built["rows"].initial_point(1)
+    logs = [own.compile_logp(mode="FAST_COMPILE")(point) for own in built.values()]
+    assert logs[0] == pytest.approx(logs[1], rel=1e-12)
 
 
 def test_declared_words_and_lists_survive_json(tmp_path: Path) -> None:

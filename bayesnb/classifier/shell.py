@@ -88,7 +88,7 @@ class Classifier(Weigher):
         -------
         X : a table of the kind that was first learnt from
             A frame of the same library, with its names, order, types and categories; an array, also for a list of
-            lists; CSR for a sparse table.
+            lists; CSR for a sparse table; lists of words for such, in a random order.
         y : array of labels, as in `classes_`
 
         Notes

@@ -42,6 +42,12 @@ class Multinomial(Family):
 
     Notes
     -----
+    *Texts.* Lists of words may be a column of a pandas, polars or Arrow table, alone or beside others, or all of X.
+    They are learnt as sparse counts; the vocabulary is sorted, and grows in `partial_fit`, `merge` and over partitions
+    of a table. Raw text goes through scikit-learn's `CountVectorizer`, as below: its vocabulary is that of `fit`, and
+    it leaves out words that are new without a warning. Both ways the probabilities are the same; the evidence of lists
+    is that of `ordered=True`.
+
     *The power likelihood.* With `fractional=True` a row of numbers x has the likelihood product theta_j**x_j, times
     the multinomial coefficient with Gamma functions for factorials, a constant. Each word counts as x_j occurrences
     would. Posterior, mean and predictions are defined, and are those of counts where the numbers are counts. But over
@@ -62,6 +68,12 @@ class Multinomial(Family):
     >>> texts = [["win", "cash", "win"], ["meeting", "at", "noon"], ["cash", "now"], ["see", "you", "at", "noon"]]
     >>> model = NaiveBayes(Multinomial()).fit(texts, ["spam", "ham", "spam", "ham"])
     >>> model.predict([["cash", "cash"], ["at", "noon"]]).tolist()
+    ['spam', 'ham']
+    >>> from sklearn.feature_extraction.text import CountVectorizer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> raw = ["Win cash, win!", "Meeting at noon", "Cash now", "See you at noon"]
+    >>> pipeline = make_pipeline(CountVectorizer(), NaiveBayes(Multinomial())).fit(raw, model.classes_[[1, 0, 1, 0]])
+    >>> pipeline.predict(["CASH at noon, cash", "noon"]).tolist()
     ['spam', 'ham']
     """
 

@@ -109,7 +109,8 @@ def declared_levels(family: str, levels: Any) -> tuple[Any, ...]:
 
 
 def _is_said(field: Any, value: Any) -> bool:
-    return is_dataclass(value) or value is not field.default
+    same = value is field.default or (isinstance(value, str) and value == field.default)  # a text may be a copy
+    return is_dataclass(value) or not same
 
 
 def shaped(family: str, prior: Belief, shape: tuple[int, ...]) -> Any:

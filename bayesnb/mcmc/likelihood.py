@@ -14,10 +14,14 @@ import numpy as np
 from scipy import sparse
 
 from bayesnb.families.base import Array, Cells
+from bayesnb.families.sums import row_of_entry
 from bayesnb.families.weight import one_hot
+from bayesnb.families.words import as_csr
 from bayesnb.mcmc.names import Say
 from bayesnb.schema import Block
 from bayesnb.uncertainty.draws import refuse_large
+
+STATISTICS = "Use likelihood='statistics'."
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +100,15 @@ def _vectors(pm: Any, density: Any, x: Array, rows: Labelled, name: str) -> None
 
 
 def _words(pm: Any, density: Any, cells: Cells, rows: Labelled, said: dict[str, Any]) -> None:
+    """Counts as such; where the order is known, each word by itself."""
+    if density.ordered:
+        counts = as_csr(cells[:])
+        each = counts.data.astype(int)
+        words, at = np.repeat(counts.indices, each), np.repeat(row_of_entry(counts), each)
+        refuse_large(f"{len(at)} words of {counts.shape[1]}", 8.0 * len(at) * counts.shape[1], STATISTICS)
+        theta = density.probability[:, 0][rows.codes[at]]
+        rows.likelihood(pm, {"name": said["name"]}, pm.Categorical, {"p": theta}, words, at)
+        return
     x = dense(cells)
     parameters = {"n": x.sum(axis=1).astype(int), "p": density.probability[:, 0][rows.codes]}
     rows.likelihood(pm, said, pm.Multinomial, parameters, x.astype(int), np.arange(len(x)))
@@ -118,6 +131,6 @@ def row_scores(pm: Any, block: Block, density: Any, cells: Cells, xp: Any) -> An
 def dense(cells: Cells) -> Array:
     """All cells as numbers; an error before they take more memory than they may."""
     rows, columns = cells.shape
-    refuse_large(f"{rows} rows of {columns} columns", 8.0 * rows * columns, "Use likelihood='statistics'.")
+    refuse_large(f"{rows} rows of {columns} columns", 8.0 * rows * columns, STATISTICS)
     x = cells[:]
     return np.asarray(x.toarray() if sparse.issparse(x) else x, float)
