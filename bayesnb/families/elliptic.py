@@ -82,9 +82,11 @@ def sample(belief: Any, rng: np.random.Generator, size: tuple[int, ...], classes
 
     So many classes, one after the other, have it in common.
     """
-    width, factor = belief.width, belief.factor[::classes]
+    width, factor, dof = belief.width, belief.factor, belief.dof
+    if classes > 1:
+        factor, dof = factor[::classes], dof[::classes]
     triangle = np.tril(rng.standard_normal((*size, *factor.shape)), -1)
-    free = (belief.dof[::classes, ..., None] - np.arange(width)) / 2
+    free = (dof[..., None] - np.arange(width)) / 2
     roots = np.sqrt(2 * rng.standard_gamma(free, (*size, *free.shape)))
     triangle += roots[..., None] * np.eye(width)
     half = np.linalg.solve(triangle, np.broadcast_to(factor.swapaxes(-1, -2), triangle.shape)).swapaxes(-1, -2)
