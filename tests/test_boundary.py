@@ -58,11 +58,11 @@ def test_between_two_classes_the_band_is_where_the_interval_holds_one_half() -> 
 def test_among_three_classes_the_band_is_where_draws_disagree() -> None:
     model, prob = iris(3, rows=8), 0.8
     plane = plane_of(model, None)
-    share = (1 + prob) / 2 - plane.doubt(X_AXIS, Y_AXIS, prob, 0).ravel()
+    share = plane.agreement(plane.cells(X_AXIS, Y_AXIS), 0)
     drawn = model.draw_proba(GRID, 1000, rng=1).values.reshape(4000, 72, 3).argmax(axis=2)
     twin = np.stack([(drawn == c).mean(axis=0) for c in range(3)]).max(axis=0)
     assert np.abs(share - twin).max() < 5 * np.sqrt(2 * 0.25 / 4000)
-    assert (plane.doubt(X_AXIS, Y_AXIS, prob, 0) == plane.doubt(X_AXIS, Y_AXIS, prob, 0)).all()
+    assert ((plane.doubt(X_AXIS, Y_AXIS, prob, 0).ravel() > 0) == (share < (1 + prob) / 2)).all()
 
 
 def test_draws_and_the_exact_interval_have_one_band() -> None:

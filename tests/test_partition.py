@@ -273,6 +273,20 @@ def test_words_and_counts_are_left_alone_and_the_notes_say_so() -> None:
     assert found.estimator.fit(table, Y).log_evidence_ == pytest.approx(found.table.log_evidence.iloc[-1], abs=1e-9)
 
 
+@pytest.mark.parametrize("family", [Gaussian(shared=True), MultivariateGaussian(shared=True)])
+def test_variances_that_classes_share_are_left_alone(family: Any) -> None:
+    found = partition(NaiveBayes({("u", "v"): family}), X, Y)
+    assert ("u", "v") in found.blocks or {("u",), ("v",)} <= set(found.blocks)
+    assert found.notes[0] == "Not among those that may be joined: u, v, w."
+    assert found.estimator.fit(X, Y).log_evidence_ == pytest.approx(found.table.log_evidence.iloc[-1], abs=1e-8)
+
+
+def test_only_the_columns_that_are_named_are_joined() -> None:
+    found = partition(NaiveBayes(), X, Y, columns=["u", "v", "f", "g"])
+    assert found.blocks == (("a",), ("u", "v"), ("b",), ("f", "g"), ("c",), ("w",))
+    assert found.estimator.fit(X, Y).log_evidence_ == pytest.approx(found.table.log_evidence.iloc[-1], abs=1e-8)
+
+
 def test_a_preset_becomes_a_naive_bayes_with_its_class_prior() -> None:
     codes = np.column_stack([A, (A + (RNG.random(ROWS) < 0.2)) % 3])
     for said in ({}, {"fit_prior": False}, {"class_prior": [0.25, 0.75]}, {"class_prior": "empirical"}):

@@ -120,7 +120,8 @@ def partition(
     joined too readily: most of A is then on combinations that never occur (Suzuki 2017).
 
     Where cells are missing, a step compares both of its hypotheses on the rows that have all cells of its blocks, and
-    `log_evidence` adds up such gains. The estimator learns of a block by these rows only.
+    `log_evidence` adds up such gains. The estimator learns of a block by these rows only. Of a sparse table it learns
+    no joint table: give it a dense one.
 
     References
     ----------

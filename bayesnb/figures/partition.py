@@ -38,8 +38,9 @@ def plot_steps(joined: Sequence[str], evidence: Array, ends: Mapping[str, float]
     ax.set_xlim(
         min([low, *(value - 0.08 * span for value in near)]), max([high, *(value + 0.08 * span for value in near)])
     )
-    for at, (name, value) in enumerate(worth.items()):
-        _end(ax, f"{ENDS[name]} {_nats(value)}", value, at)
+    beyond = sorted(worth.items(), key=lambda end: (end[1] in near, end[1]))  # their names are above those of lines
+    for row, (name, value) in zip((-1.6, -0.8), beyond, strict=True):
+        _end(ax, name, value, row)
     ax.set_xlabel("log evidence, nats against the start")
     ax.xaxis.set_major_locator(MaxNLocator(6))
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _nats(value)))
@@ -47,18 +48,19 @@ def plot_steps(joined: Sequence[str], evidence: Array, ends: Mapping[str, float]
     return ax
 
 
-def _end(ax: Axes, text: str, value: float, at: int) -> None:
-    """A line with its name above the points, or an arrow to what is beyond the axis."""
+def _end(ax: Axes, name: str, value: float, row: float) -> None:
+    """A line below its name, or an arrow to what is beyond the axis."""
     low, high = ax.get_xlim()
-    place = min(max(value, low), high)
-    left = (place - low) / (high - low) < 0.5
+    place, text = min(max(value, low), high), f"{ENDS[name]} {_nats(value)}"
+    left = (place - low) / (high - low) < 0.7
     if low <= value <= high:
-        ax.axvline(value, color=COLOURS[1], dashes=DASHES[at + 1], linewidth=1.2, zorder=2)
+        dashes = DASHES[1 + (name == "joint")]
+        ax.plot([value] * 2, [ax.get_ylim()[0], row - 0.3], color=COLOURS[1], dashes=dashes, linewidth=1.2, zorder=2)
     else:
         text = f"\N{LEFTWARDS ARROW} {text}" if left else f"{text} \N{RIGHTWARDS ARROW}"
     ax.annotate(
         text,
-        (place, -1.6 + 0.8 * at),
+        (place, row),
         (4 if left else -4, 0),
         textcoords="offset points",
         ha="left" if left else "right",

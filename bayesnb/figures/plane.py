@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import logit
+from scipy.special import logit, ndtri
 
 from bayesnb.families.base import Array, Cells
 from bayesnb.figures.sight import middle
@@ -77,7 +77,8 @@ class Plane:
             with np.errstate(divide="ignore"):
                 ends = logit(law.upper[:, at]), -logit(law.lower[:, at])
             return np.clip(np.minimum(*ends), -FAR, FAR).reshape(len(y), len(x))
-        return ((1 + prob) / 2 - self.agreement(cells, rng)).reshape(len(y), len(x))
+        share = np.clip(self.agreement(cells, rng), 0, 1 - 0.5 / DRAWS)
+        return (ndtri((1 + prob) / 2) - ndtri(share)).reshape(len(y), len(x))  # between points nearly a straight line
 
     def agreement(self, cells: Sequence[Cells], rng: Any) -> Array:
         """The share of draws that decide on the class that most of them decide on, `(r,)`."""

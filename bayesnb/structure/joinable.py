@@ -13,6 +13,7 @@ from bayesnb.families.categorical import Dice
 from bayesnb.families.dirichlet import as_level
 from bayesnb.families.gaussian import NormalInverseGamma
 from bayesnb.families.joint_die import JointDie
+from bayesnb.families.sharing import Sharing
 from bayesnb.families.wishart import NormalInverseWishart
 from bayesnb.structure.blocks import Dies, Numbers
 from bayesnb.structure.dependence import Labels
@@ -94,6 +95,12 @@ def _(prior: NormalInverseWishart, x: Cells) -> Sequence[Unit]:
     location, scale, d = prior.location[:, 0], prior.scale[:, 0], prior.location.shape[-1]
     shape = (prior.dof[:, 0] - d + 1) / 2
     return [Numeric(tuple(range(d)), _dense(x), prior.count[:, 0], shape, np.asarray(location), scale)]
+
+
+@joinable.register
+def _(prior: Sharing, x: Cells) -> Sequence[Unit]:
+    """One variance for all classes ties their rows together, so no class has an evidence of its own."""
+    return ()
 
 
 def _dense(x: Cells) -> Array:
