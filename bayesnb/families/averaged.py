@@ -27,6 +27,7 @@ from bayesnb.families.averaged_leaving import Left
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Contributions, Density, Drawn, Rng, Say
 from bayesnb.families.leaving import Leaving
 from bayesnb.families.mixture import Mixture, mixed, mixed_cumulants
+from bayesnb.families.narrowing import Narrowed
 from bayesnb.families.record import Parts, lead
 from bayesnb.special import ratio
 
@@ -145,6 +146,10 @@ class Averaged(Belief):
     def score_transform(self, x: Cells, s: Array) -> Array:
         cells = self.cells(x)[:, None]
         return np.stack([self.log_moment(cells, each).sum(axis=-1) for each in np.asarray(s, complex)], axis=-1)
+
+    def narrowed(self, x: Cells, see: Callable[..., Any]) -> Narrowed:
+        own, cells, see_own = self.own.narrowed(x, see)
+        return Narrowed(type(self)(own, self.common.narrowed(x, see).belief, self.log_odds), cells, see_own)
 
     def left_out(self, stats: Any, reader: Any, leaving: Leaving) -> Array:
         return Left(self, stats, together(stats), reader).scores(leaving)
