@@ -42,7 +42,7 @@ class Seer:
             each = zip(reading.ensemble.posterior(draws), cells, self.observers, strict=True)
             narrowed = [belief.narrowed(x, see) for belief, x, see in each]
             beliefs, own = tuple(part.belief for part in narrowed), [part.cells for part in narrowed]
-            before = Theta(DirichletDensity.of_logs(reading.ensemble.log_class(draws)), beliefs)  # type: ignore[arg-type]
+            before = Theta(DirichletDensity.of_logs(reading.ensemble.log_class(draws)), beliefs)
             with np.errstate(all="ignore"):  # of a variance or a rate that leaves the range of floats
                 joint = before.log_joint(own, self.power)
                 log_weight[draws] = np.logaddexp.reduce(joint[0], axis=1)
