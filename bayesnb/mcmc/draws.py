@@ -34,7 +34,7 @@ def _certain(draws: Draws, plan: Blueprint, b: int) -> Given:
     like, say = plan.priors[b].declared.estimate("mean"), plan.says[b]
     parts = {key: draws[say(*key)["name"]] for key in like.parts()}
     classes = len(like)
-    theta: Any = type(like).of_parts({key: own.reshape(-1, own.shape[-1]) for key, own in parts.items()}, like)
+    theta: Any = type(like).of_parts({key: own.reshape(-1, *own.shape[2:]) for key, own in parts.items()}, like)
     if plan.heavy(b):
         every = np.repeat(_freedom(draws, plan, b), classes, axis=0)
         theta = StudentDensity(theta.mean, theta.variance, np.broadcast_to(every, theta.mean.shape))
