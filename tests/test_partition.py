@@ -342,7 +342,8 @@ def test_a_step_of_long_names_shows_something_of_both_blocks() -> None:
     joined = ["", "answer 1 of the long questionnaire + answer 2 of the long questionnaire", "a + b"]
     ax = plot_steps(joined, np.array([-9.0, -5.0, -1.0]), {"naive": -9.0, "joint": -3.0})
     _, long, brief = (tick.get_text() for tick in ax.get_yticklabels())
-    assert long.startswith("answer 1 of") and " + answer 2 of" in long
+    assert long.startswith("answer 1 of")
+    assert " + answer 2 of" in long
     assert len(long) <= 42
     assert brief == "a + b"
 
