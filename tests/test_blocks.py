@@ -15,7 +15,8 @@ from scipy import stats
 import bayesnb as nb
 from bayesnb.families import Dirichlet
 from bayesnb.families.categorical import Dice
-from bayesnb.report import report
+from bayesnb.report import gather, report
+from bayesnb.report.sections.modelled import families
 from tests.parsed import Page
 from tests.test_figures import assert_readable
 
@@ -292,6 +293,15 @@ def test_a_model_of_one_block_takes_nothing_to_be_independent() -> None:
     assert "Nothing is taken to be independent here" in text
     assert "It looks at all columns at once" in text
     assert "numbers, a bell-shaped cloud per class, all of one shape" in text
+
+
+def test_a_page_tells_columns_of_one_variance_from_those_with_one_for_each_class() -> None:
+    both = nb.NaiveBayes({"w": nb.Gaussian(shared=True), "u": nb.Gaussian()})
+    _, *rows = Page(families(gather(both, X[["u", "w"]], y))).tables["Families of columns"]
+    assert {tuple(kind.split("\n")): names for kind, *_, names in rows} == {
+        ("Gaussian", "numbers, a bell curve per class"): "u",
+        ("Gaussian", "numbers, a bell curve per class, all of one width"): "w",
+    }
 
 
 # The rest

@@ -27,6 +27,7 @@ from bayesnb import (
     dependence,
     partition,
 )
+from bayesnb.figures.partition import plot_steps
 from bayesnb.structure.blocks import Dies
 from bayesnb.structure.dependence import Labels
 from bayesnb.structure.partitions import steps
@@ -330,7 +331,21 @@ def test_a_partition_is_shown_in_words_as_a_page_and_as_a_picture() -> None:
     assert_readable(ax.get_figure())
     stayed = partition(NaiveBayes(), X[["a", "c"]], Y)
     assert stayed.verdict == "No two blocks are better modelled jointly: the partition stays as it was."
-    assert_readable(stayed.plot().get_figure())
+    ax = stayed.plot()
+    assert_readable(ax.get_figure())
+    ticks = [tick.get_text() for tick in ax.get_xticklabels()]
+    assert len(ticks) > 2
+    assert len({*ticks}) == len(ticks)
+
+
+def test_a_step_of_long_names_shows_something_of_both_blocks() -> None:
+    joined = ["", "answer 1 of the long questionnaire + answer 2 of the long questionnaire", "a + b"]
+    ax = plot_steps(joined, np.array([-9.0, -5.0, -1.0]), {"naive": -9.0, "joint": -3.0})
+    _, long, brief = (tick.get_text() for tick in ax.get_yticklabels())
+    assert long.startswith("answer 1 of")
+    assert " + answer 2 of" in long
+    assert len(long) <= 42
+    assert brief == "a + b"
 
 
 def test_partition_says_what_it_cannot_do() -> None:

@@ -503,6 +503,12 @@ def test_words_have_their_names_in_results_and_figures() -> None:
         plot_column(model, "text")
 
 
+def test_a_smoothing_of_zero_names_the_word_that_no_other_text_of_the_class_has() -> None:
+    lists = [["at", "cash"], ["at", "win"], ["cash", "at"], ["cash"]]
+    found = bayesnb.compare_smoothing(MultinomialNB(), lists, [*"uuvv"], smoothing=(0, 1))
+    assert any("row 0 of class 'u', the only one of its class with the word 'cash'" in note for note in found.notes)
+
+
 @pytest.mark.slow
 def test_a_page_tells_of_words_by_their_names() -> None:
     table = beside(pd.DataFrame)

@@ -157,6 +157,8 @@ def _why(trial: Trial, trials: Trials, row: int) -> str:
         return f"the only one of its class with any events in column {_cell(block.names[alone.column])}"
     if block.family.combined:
         return f"the only one of its class with its levels of the columns {_cell(block.names)}"
+    if block.family.listed:
+        return f"the only one of its class with the word {_cell(block.words[alone.level])}"
     if block.family.whole:
         return f"the only one of its class with any count in column {_cell(block.names[alone.level])}"
     levels = block.levels[alone.column] if block.levels else (0, 1)

@@ -29,10 +29,11 @@ def plot_steps(joined: Sequence[str], evidence: Array, ends: Mapping[str, float]
     gained = np.asarray(evidence, float)[shown] - evidence[0]
     ax = ax or new_axes(1.4 + ROW * len(shown), 6.2)
     ax.plot(gained, range(len(shown)), "o-", color=COLOURS[0], markersize=5, linewidth=1.4, zorder=3)
-    ax.set_yticks(range(len(shown)), [short(said[at], NAMES) for at in shown])
+    ax.set_yticks(range(len(shown)), [_step(said[at]) for at in shown])
     ax.set_ylim(len(shown) - 0.4, -2.1)
     span = max(float(np.ptp(gained)), LEAST)
-    low, high = gained.min() - 0.08 * span, gained.max() + 0.08 * span
+    room = 0.08 * span + (span - float(np.ptp(gained))) / 2
+    low, high = gained.min() - room, gained.max() + room
     worth = {name: value - evidence[0] for name, value in ends.items()}
     near = [value for value in worth.values() if gained.min() - FAR * span <= value <= gained.max() + FAR * span]
     ax.set_xlim(
@@ -46,6 +47,12 @@ def plot_steps(joined: Sequence[str], evidence: Array, ends: Mapping[str, float]
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _nats(value)))
     ax.grid(axis="x", color=INK, alpha=0.12, linewidth=0.7)
     return ax
+
+
+def _step(said: str) -> str:
+    """What was done, on one line: of two blocks with long names that were joined, something of both."""
+    parts = said.split(" + ") if len(said) > NAMES else [said]
+    return " + ".join(short(part, NAMES // len(parts) - 2 * (len(parts) > 1)) for part in parts)
 
 
 def _end(ax: Axes, name: str, value: float, row: float) -> None:

@@ -90,11 +90,12 @@ def class_prior(facts: Facts) -> str:
 
 def families(facts: Facts) -> str:
     """A row for each family, with what was declared and what was inferred."""
-    groups: dict[tuple[str, bool], list[Feature]] = {}
+    groups: dict[tuple[str, str, bool], list[Feature]] = {}
     said = declared(facts.model)
     for own in facts.columns.features:
-        groups.setdefault((type(own.family).__name__, is_said(own, said)), []).append(own)
-    rows = [family_row(name, known, own) for (name, known), own in groups.items()]
+        kind = type(own.family).__name__, described(own.family)
+        groups.setdefault((*kind, is_said(own, said)), []).append(own)
+    rows = [family_row(name, what, known, own) for (name, what, known), own in groups.items()]
     head = ("Family", "Columns", "Chosen", "Prior", "Names")
     return (
         paragraph(
@@ -106,11 +107,11 @@ def families(facts: Facts) -> str:
     )
 
 
-def family_row(name: str, known: bool, own: list[Feature]) -> tuple[str, ...]:
+def family_row(name: str, what: str, known: bool, own: list[Feature]) -> tuple[str, ...]:
     width = sum(len(each.key) if each.family.whole and isinstance(each.key, tuple) else 1 for each in own)
     priors = list(dict.fromkeys(worth(each.prior) for each in own))
     said = priors[0] if len(priors) == 1 else general(own)
-    kind = f"{name}<br><small>{described(own[0].family)}</small>"
+    kind = f"{name}<br><small>{what}</small>"
     names = listed([text(brief(each.name)) for each in own], MOST_NAMED)
     return kind, f"{width:,}", "declared" if known else "inferred", said, names
 
