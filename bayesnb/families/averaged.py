@@ -161,7 +161,7 @@ class Averaged(Belief):
     def contributions(self, x: Cells, power: float, words: Array | None = None) -> Contributions:
         """Of words, what only the whole row has, that nobody knows which hypothesis holds, is told by their counts."""
         if words is None:
-            return super().contributions(self.cells(x), power)
+            return super().contributions(x, power)
         own, common = (part.contributions(x, power, words) for part in (self.own, self.common))
         log_odds, counts = self.log_odds[..., None], x[:, words]
         counts = (counts.toarray() if sparse.issparse(counts) else np.asarray(counts))[:, None]
