@@ -1,5 +1,7 @@
 """What one family has besides the laws: known dice, arrays of priors, edges of the parameters."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -11,9 +13,12 @@ from bayesnb import (
     Dirichlet,
     Gamma,
     Gaussian,
+    JointTable,
     Multinomial,
+    MultivariateGaussian,
     NaiveBayes,
     NormalInverseGamma,
+    NormalInverseWishart,
     Poisson,
 )
 from bayesnb.families import KnownDie
@@ -167,3 +172,32 @@ def test_draws_of_one_parameter_are_arrays_to_numpy() -> None:
     assert np.median(Gamma(4.0, 2.0).sample(0, 20_000)) == pytest.approx(stats.gamma(4, scale=0.5).median(), abs=0.05)
     with pytest.raises(TypeError, match="GaussianDensity has several parameters"):
         np.asarray(NormalInverseGamma(0.0, 1.0, 2.0, 1.0).sample(0, 5))
+
+
+PRIORS = Beta(1, 1), Dirichlet(1.0), Gamma(1, 1), NormalInverseGamma(0, 1, 1, 1), NormalInverseWishart([0], 1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("family", "kind"),
+    [
+        (Bernoulli, Beta),
+        (Categorical, Dirichlet),
+        (Gaussian, NormalInverseGamma),
+        (JointTable, Dirichlet),
+        (Multinomial, Dirichlet),
+        (MultivariateGaussian, NormalInverseWishart),
+        (Poisson, Gamma),
+    ],
+)
+def test_a_prior_of_another_family_is_refused_where_it_is_said(family: Any, kind: Any) -> None:
+    (own,) = (prior for prior in PRIORS if isinstance(prior, kind))
+    assert family(own).prior is own
+    for other in (*(prior for prior in PRIORS if prior is not own), "flat"):
+        with pytest.raises(TypeError, match=rf"^{family.__name__}: the prior must be {kind.__name__}\(\.\.\.\)"):
+            family(other)
+
+
+@pytest.mark.parametrize("family", [Categorical, JointTable])
+def test_levels_of_their_own_for_several_columns_are_refused_in_words(family: Any) -> None:
+    with pytest.raises(ValueError, match="levels is one list of levels, the same for all columns"):
+        family(levels=[["x", "y"], [0, 1]])

@@ -164,6 +164,9 @@ CONTAINERS: dict[str, Callable[[], Any]] = {
     "arrays": lambda: [np.array(text, str) for text in TEXTS],
     "an array of lists": lambda: np.fromiter(TEXTS, object, ROWS),
     "a column of an array": lambda: np.fromiter(TEXTS, object, ROWS)[:, None],
+    "a series of pandas": lambda: pd.Series(TEXTS, index=np.arange(ROWS) + 5),
+    "a series of polars": lambda: pl.Series(TEXTS),
+    "a column of Arrow": lambda: pa.chunked_array([TEXTS[:7], TEXTS[7:]]),
     "pandas": lambda: pd.DataFrame({"text": TEXTS}, index=np.arange(ROWS) + 5),
     "pandas of Arrow": lambda: pd.DataFrame({"text": pd.Series(TEXTS, dtype=pd.ArrowDtype(pa.list_(pa.string())))}),
     "polars": lambda: pl.DataFrame({"text": TEXTS}),
@@ -175,6 +178,9 @@ CONTAINERS: dict[str, Callable[[], Any]] = {
 }
 
 
+UNTYPED = {"tuples", "arrays", "an array of lists", "a series of pandas", "a series of polars", "a column of Arrow"}
+
+
 @pytest.mark.parametrize("name", CONTAINERS)
 def test_lists_of_words_may_be_in_any_table(name: str) -> None:
     X = CONTAINERS[name]()
@@ -184,7 +190,7 @@ def test_lists_of_words_may_be_in_any_table(name: str) -> None:
     np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(COUNTS), rtol=1e-13)
     assert model.n_features_in_ == 1
     drawn, _ = model.sample(40, rng=1)
-    assert type(drawn) is type([] if name in ("tuples", "arrays", "an array of lists") else X)
+    assert type(drawn) is (list if name in UNTYPED else type(X))
     if isinstance(X, pd.DataFrame):
         assert drawn.dtypes.tolist() == X.dtypes.tolist()
     if isinstance(X, pl.DataFrame | pa.Table):
@@ -376,6 +382,11 @@ def test_what_is_no_list_of_words_is_refused_and_it_is_said_what_to_do() -> None
         r"column 'a': a word is missing .*row 1 \(1 such": (pl.DataFrame({"a": [["x"], ["y", None]]}), "auto"),
         r"column 'a' holds lists, but not of text": (pl.DataFrame({"a": [[0.5], [1.5]]}), "auto"),
         r"column 'a' mixes levels of the types int, str": (pd.DataFrame({"a": [["x", 1], ["y"]]}), Multinomial()),
+        r"column 'a' holds what is no level: list\..*Multinomial\(\)": (
+            pd.DataFrame({"a": [["x"], ["y"]]}),
+            Categorical(),
+        ),
+        r"Expected 2D array, got 1D array": (pd.Series([1.0, 2.0]), Multinomial()),
         r"column 'a' is not numeric: .*text.split": (pd.DataFrame({"a": ["some text", "more"]}), Multinomial()),
         r"a list of 2 texts\. Split each into its words.*CountVectorizer": (["some text", "more"], Multinomial()),
         r"column 'a' holds no lists of words, whose `levels`": (pd.DataFrame({"a": [1, 2]}), Multinomial(levels=["x"])),

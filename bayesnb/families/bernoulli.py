@@ -18,7 +18,7 @@ from scipy.special import betaln, polygamma, psi
 from bayesnb import special
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Say, Stats
 from bayesnb.families.coins import Coins, Tossed, count_ones, sides_added, split
-from bayesnb.families.family import Family, Seen, proportions, shaped
+from bayesnb.families.family import Family, Seen, checked_prior, proportions, shaped
 from bayesnb.families.leaving import Leaving, Pile
 from bayesnb.families.linear import of_apart
 from bayesnb.families.record import Linear, Parameter, checked, silent
@@ -256,6 +256,7 @@ class Bernoulli(Family):
     reads_sparse: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        checked_prior("Bernoulli", self.prior, Beta, short=True)
         if not isinstance(self.prior, Beta):
             object.__setattr__(self, "prior", Beta(self.prior, self.prior))
 

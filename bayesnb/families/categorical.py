@@ -29,7 +29,7 @@ from bayesnb.families.dirichlet import (
     throw,
     throw_log_moment,
 )
-from bayesnb.families.family import Family, Seen, checked_unseen, declared_levels, proportions
+from bayesnb.families.family import Family, Seen, checked_prior, checked_unseen, declared_levels, proportions
 from bayesnb.families.leaving import Leaving, Pile
 from bayesnb.families.linear import LevelDoubt, LevelWeights
 from bayesnb.families.record import silent
@@ -223,6 +223,7 @@ class Categorical(Family):
         checked_unseen("Categorical", self.unseen)
         if self.levels is not None and not isinstance(self.levels, Codes):
             object.__setattr__(self, "levels", declared_levels("Categorical", self.levels))
+        checked_prior("Categorical", self.prior, Dirichlet, short=True)
         if not isinstance(self.prior, Dirichlet):
             object.__setattr__(self, "prior", Dirichlet(self.prior))
 

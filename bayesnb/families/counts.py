@@ -8,7 +8,7 @@ import numpy as np
 
 from bayesnb.families.base import Cells, Stats
 from bayesnb.families.dirichlet import Dirichlet
-from bayesnb.families.family import Family, Seen, checked_unseen, declared_levels, proportions, shaped
+from bayesnb.families.family import Family, Seen, checked_prior, checked_unseen, declared_levels, proportions, shaped
 from bayesnb.families.multinomial import DirichletMultinomial
 from bayesnb.families.throws import MultinomialStats
 
@@ -97,6 +97,7 @@ class Multinomial(Family):
             object.__setattr__(self, "ordered", True)
             if not isinstance(self.levels, Vocabulary):
                 object.__setattr__(self, "levels", declared_levels("Multinomial", self.levels))
+        checked_prior("Multinomial", self.prior, Dirichlet, short=True)
         if not isinstance(self.prior, Dirichlet):
             object.__setattr__(self, "prior", Dirichlet(self.prior))
 

@@ -98,12 +98,27 @@ def checked_unseen(family: str, unseen: Any) -> None:
         raise ValueError(f"{family}: unseen must be 'ignore', 'error' or 'reserve', got {unseen!r}.")
 
 
+def checked_prior(family: str, prior: Any, kind: type[Belief], short: bool = False) -> None:
+    """Raise for a prior that is another family's, or none at all; the `short` form of one is left to the prior."""
+    odd = isinstance(prior, Belief | str) if short else prior is not None
+    if odd and not isinstance(prior, kind):
+        said = f"{kind.__name__}(...){' or a number' if short else ''}"
+        raise TypeError(f"{family}: the prior must be {said}, got {prior!r:.80}.")
+
+
 def declared_levels(family: str, levels: Any) -> tuple[Any, ...]:
     """Levels as a user declares them, each once."""
     if isinstance(levels, str):
         raise ValueError(f"{family}: levels must be a list of levels, got {levels!r}.")
     said = tuple(levels.tolist() if isinstance(levels, np.ndarray) else levels)
-    if len(set(said)) < len(said):
+    try:
+        repeated = len(set(said)) < len(said)
+    except TypeError:
+        raise ValueError(
+            f"{family}: levels is one list of levels, the same for all columns, got {list(said)!r:.80}. Where columns "
+            "have different levels, give them a categorical type that has its own."
+        ) from None
+    if repeated:
         raise ValueError(f"{family}: levels has one twice: {list(said)}.")
     return said
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from bayesnb.families.base import Stats
-from bayesnb.families.family import Family, shaped
+from bayesnb.families.family import Family, checked_prior, shaped
 from bayesnb.families.inverse_gamma import NormalInverseGamma
 from bayesnb.families.normal import GaussianStats
 from bayesnb.families.shared import SharedGaussianStats, SharedNormalInverseGamma
@@ -37,6 +37,9 @@ class Gaussian(Family):
 
     cells: ClassVar[str] = "real"
     dial: ClassVar[str] = "normal"
+
+    def __post_init__(self) -> None:
+        checked_prior("Gaussian", self.prior, NormalInverseGamma)
 
     @property
     def columnwise(self) -> "Gaussian":

@@ -11,7 +11,7 @@ import numpy as np
 from bayesnb.families.base import Array, Cells, Stats
 from bayesnb.families.categorical import Categorical, Codes
 from bayesnb.families.dirichlet import Dirichlet
-from bayesnb.families.family import Family, Seen, checked_unseen, declared_levels, proportions
+from bayesnb.families.family import Family, Seen, checked_prior, checked_unseen, declared_levels, proportions
 from bayesnb.families.joint_die import JointDie
 from bayesnb.families.joint_seen import JointStats
 from bayesnb.families.weight import Weight
@@ -27,7 +27,7 @@ class JointTable(Family):
         The concentration of every combination: a number, or one for each class, `(classes,)`. No array over levels:
         a combination is one of the product of the columns' numbers of levels, and all of them are alike before the
         data.
-    levels : the levels of every column, in order; None to learn them
+    levels : the levels that every column has, in order; None to learn those of each
     unseen : {"ignore", "error", "reserve"}, what a level does that training never saw, as in `Categorical`
 
     Notes
@@ -68,6 +68,7 @@ class JointTable(Family):
         checked_unseen("JointTable", self.unseen)
         if self.levels is not None and not isinstance(self.levels, Codes):
             object.__setattr__(self, "levels", declared_levels("JointTable", self.levels))
+        checked_prior("JointTable", self.prior, Dirichlet, short=True)
         if not isinstance(self.prior, Dirichlet):
             object.__setattr__(self, "prior", Dirichlet(self.prior))
         if np.ndim(self._concentration) > 1:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 from bayesnb.families import scales
 from bayesnb.families.base import Array, Stats
-from bayesnb.families.family import Family
+from bayesnb.families.family import Family, checked_prior
 from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.vectors import SharedVectorStats, VectorStats
 from bayesnb.families.wishart import FIELDS, NormalInverseWishart
@@ -42,6 +42,9 @@ class MultivariateGaussian(Family):
     cells: ClassVar[str] = "real"
     dial: ClassVar[str] = "block"
     whole: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        checked_prior("MultivariateGaussian", self.prior, NormalInverseWishart)
 
     @property
     def columnwise(self) -> Gaussian:

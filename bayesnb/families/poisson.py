@@ -17,7 +17,7 @@ from scipy.special import gammaln, polygamma, psi
 
 from bayesnb import kernels, special
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Say, Stats
-from bayesnb.families.family import Family, Seen, shaped
+from bayesnb.families.family import Family, Seen, checked_prior, shaped
 from bayesnb.families.forgetting import SLACK, slack
 from bayesnb.families.leaving import PREDICTIVE, Leaving, extra_of
 from bayesnb.families.linear import of_apart
@@ -25,16 +25,7 @@ from bayesnb.families.record import Linear, Parameter, checked, silent
 from bayesnb.families.sums import Distinct, nodes
 from bayesnb.families.tables import Tables, by_tables
 from bayesnb.families.weight import Weight, grouped_sum
-from bayesnb.special import (
-    accurate_log1p,
-    draw_log_gamma,
-    log,
-    log_gamma_ratio,
-    log_rising_binomial,
-    ratio,
-    times,
-    trigamma,
-)
+from bayesnb.special import accurate_log1p, draw_log_gamma, log, log_gamma_ratio, log_rising_binomial, ratio, times
 from bayesnb.threads import in_order, pieces
 from bayesnb.views import EVERY, lanes, numbers
 
@@ -239,7 +230,7 @@ class Gamma(Belief):
         return cells.entries.added(self[:, cells.feature].log_moment(cells.value, nodes(s)))
 
     def linear_variance(self, against: int | None = None) -> Linear:
-        return of_apart(trigamma(self.shape), (self.shape / self.rate**2).sum(axis=-1), against)
+        return of_apart(special.trigamma(self.shape), (self.shape / self.rate**2).sum(axis=-1), against)
 
     def sample(self, rng: Rng, size: Any = None) -> PoissonDensity:
         rng = np.random.default_rng(rng)
@@ -279,6 +270,9 @@ class Poisson(Family):
     cells: ClassVar[str] = "count"
     dial: ClassVar[str] = "rate"
     stats: ClassVar[type[Stats]] = PoissonStats
+
+    def __post_init__(self) -> None:
+        checked_prior("Poisson", self.prior, Gamma)
 
     def belief(self, stats: PoissonStats) -> Gamma:
         prior = weak_prior(stats) if self.prior is None else self.prior

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 
 from bayesnb.table.build import Blank, Part, Recipe, in_place
 from bayesnb.table.containers import ArrayTable
-from bayesnb.table.lists import LISTS, are_texts
+from bayesnb.table.lists import LISTS, are_texts, first_list
 
 Array = np.ndarray
 
@@ -37,6 +38,14 @@ class DocumentTable(ArrayTable):
     @property
     def blank(self) -> DocumentsBlank:  # type: ignore[override]
         return DocumentsBlank()
+
+
+def lists_of_words(x: Any) -> Any:
+    """A series whose cells are lists, as a list of them; anything else as it is."""
+    if not nw.dependencies.is_into_series(x):
+        return x
+    cells = nw.from_native(x, series_only=True).to_list()
+    return cells if first_list(cells) is not None else x
 
 
 def are_documents(x: Any, declared: bool) -> bool:

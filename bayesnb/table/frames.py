@@ -11,7 +11,7 @@ from scipy import sparse
 
 from bayesnb.table.build import FrameBlank
 from bayesnb.table.containers import ArrayTable, SparseTable, Table, refuse_odd_shape
-from bayesnb.table.documents import DocumentTable, are_documents
+from bayesnb.table.documents import DocumentTable, are_documents, lists_of_words
 from bayesnb.table.lists import Lists, first_list, kind_of_lists, lists_of_series, words_of
 from bayesnb.table.texts import coded_text
 from bayesnb.table.values import Distinct, distinct, floats
@@ -34,6 +34,7 @@ def open_table(x: Any, n_jobs: int | None = 1, *, documents: bool = False) -> Ta
 
 
 def _table_of(x: Any, documents: bool) -> Table:
+    x = lists_of_words(x)
     if are_documents(x, documents):
         return DocumentTable(x)
     if type(x) is np.ndarray:

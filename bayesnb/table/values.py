@@ -59,6 +59,11 @@ def distinct(name: Hashable, codes: Array, found: Any) -> Distinct:
 def _mixed(name: Hashable, values: Any) -> ValueError:
     values = np.array([None, *values], object)[1:]
     kinds = sorted({type(value).__name__ for value in values[~is_missing(values)]} - {"NoneType"})
+    if len(kinds) == 1:
+        return ValueError(
+            f"column {name!r} holds what is no level: {kinds[0]}. If those are lists of words: "
+            f"families={{{name!r}: Multinomial()}}."
+        )
     return ValueError(
         f"column {name!r} mixes levels of the types {', '.join(kinds)}; make them one type, say .astype(str)."
     )
