@@ -288,6 +288,16 @@ def test_learning_over_time_is_learning_at_once() -> None:
     alike(faded.stats_.blocks[0].counts, 0.5 * few.stats_.blocks[0].counts)
 
 
+def test_a_concentration_for_each_class_stands_when_levels_are_new() -> None:
+    x, y = np.array([["a", "u"], ["b", "u"], ["a", "v"], ["c", "w"]], object), np.array([0, 1, 1, 0])
+    family = JointTable(Dirichlet([0.5, 2.0]))
+    once = NaiveBayes(family).fit(x, y)
+    later, apart = (NaiveBayes(family, classes=[0, 1]).partial_fit(x[:2], y[:2]) for _ in range(2))
+    for found in (later.partial_fit(x[2:], y[2:]), apart.merge(NaiveBayes(family, classes=[0, 1]).fit(x[2:], y[2:]))):
+        alike(found.predict_joint_log_proba(x), once.predict_joint_log_proba(x))
+        alike(found.log_evidence_, once.log_evidence_)
+
+
 def test_rows_that_were_never_learnt_cannot_be_forgotten() -> None:
     x, y = rows()
     model = NaiveBayes({(0, 1, 2): JointTable()}).fit(x, y)
