@@ -15,7 +15,17 @@ from scipy import stats
 from scipy.special import logsumexp
 
 import bayesnb
-from bayesnb import Categorical, Dirichlet, JointTable, NaiveBayes, UnseenLevelWarning, mcmc
+from bayesnb import (
+    Categorical,
+    Dirichlet,
+    JointTable,
+    MultivariateGaussian,
+    NaiveBayes,
+    NormalInverseWishart,
+    UnseenLevelWarning,
+    mcmc,
+)
+from bayesnb.families.family import Family
 from bayesnb.families.joint_seen import JointStats
 
 SIZES = (2, 3, 4)
@@ -211,6 +221,18 @@ def test_rows_are_left_out_as_if_they_had_not_been_learnt() -> None:
                 cells[rest], y[rest], weight[rest]
             )
             alike(found[i], without.predict_log_proba(cells[[i]])[0, y[i]], 1e-9)
+
+
+@pytest.mark.parametrize("family", [JointTable(1.4), MultivariateGaussian(NormalInverseWishart(0.0, 1.0, 4.0, 2.0))])
+def test_a_row_that_was_not_learnt_takes_no_word_on_what_is_averaged_over(family: Family) -> None:
+    x, y = (each[:20] for each in rows())
+    cells = np.asarray(x, float)
+    cells[3, 1] = cells[8, 0] = cells[8, 2] = cells[9] = np.nan
+    found = NaiveBayes(family, average_features=0.4).fit(cells, y).loo(cells, y, target="joint").elpd_i.values
+    for i in (2, 3, 8, 9):
+        rest = np.arange(20) != i
+        without = NaiveBayes(family, average_features=0.4).fit(cells[rest], y[rest])
+        alike(found[i], without.predict_joint_log_proba(cells[[i]])[0, y[i]], 1e-9)
 
 
 # ---- tables that nobody could write out
