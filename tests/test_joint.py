@@ -400,6 +400,7 @@ def test_a_row_that_may_be_too_many_combinations_cannot_be_drawn_for() -> None:
     with pytest.raises(ValueError, match="lacks 20 of the 30 columns of a joint table"):
         model.draw_proba(hidden)
     assert model.predict_interval(hidden).probability.shape == (1, 2)
+    assert model.predict_interval(hidden, method="draws", draws=50, rng=1).probability.shape == (1, 2)
 
 
 @pytest.mark.parametrize("left", [24, 5, 1])

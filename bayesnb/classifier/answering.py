@@ -15,7 +15,7 @@ from bayesnb.families.base import Array, Cells
 from bayesnb.model import Rows, normalise
 from bayesnb.scale import lazy
 from bayesnb.scale.lazy import by_partition
-from bayesnb.table import is_lazy, nested
+from bayesnb.table import Table, is_lazy, nested
 from bayesnb.uncertainty.decision import Losses, checked_abstain, decide
 
 
@@ -41,6 +41,10 @@ class Answering(ClassifierMixin, BaseEstimator):
     def _left_out(self, rows: Rows, target: str) -> Pointwise:
         """How well every row is predicted from all other rows."""
         raise AssertionError("a subclass scores rows")
+
+    def _table(self, X: Any, *, reset: bool = False) -> Table:
+        """The table behind whatever the user has."""
+        raise AssertionError("a subclass reads tables")
 
     def _check_fitted(self) -> None:
         """Raise scikit-learn's error where `fit` was not called yet."""

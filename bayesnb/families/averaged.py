@@ -27,6 +27,7 @@ from bayesnb.families.averaged_leaving import Left
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Contributions, Density, Drawn, Rng, Say
 from bayesnb.families.leaving import Leaving
 from bayesnb.families.mixture import Mixture, mixed, mixed_cumulants
+from bayesnb.families.narrowing import Narrowed
 from bayesnb.families.record import Parts, lead
 from bayesnb.special import ratio
 
@@ -146,6 +147,10 @@ class Averaged(Belief):
         cells = self.cells(x)[:, None]
         return np.stack([self.log_moment(cells, each).sum(axis=-1) for each in np.asarray(s, complex)], axis=-1)
 
+    def narrowed(self, x: Cells, see: Callable[..., Any]) -> Narrowed:
+        own, cells, see_own = self.own.narrowed(x, see)
+        return Narrowed(type(self)(own, self.common.narrowed(x, see).belief, self.log_odds), cells, see_own)
+
     def left_out(self, stats: Any, reader: Any, leaving: Leaving) -> Array:
         return Left(self, stats, together(stats), reader).scores(leaving)
 
@@ -161,7 +166,7 @@ class Averaged(Belief):
     def contributions(self, x: Cells, power: float, words: Array | None = None) -> Contributions:
         """Of words, what only the whole row has, that nobody knows which hypothesis holds, is told by their counts."""
         if words is None:
-            return super().contributions(self.cells(x), power)
+            return super().contributions(x, power)
         own, common = (part.contributions(x, power, words) for part in (self.own, self.common))
         log_odds, counts = self.log_odds[..., None], x[:, words]
         counts = (counts.toarray() if sparse.issparse(counts) else np.asarray(counts))[:, None]

@@ -22,6 +22,7 @@ from bayesnb.families.forgetting import Forgetting
 from bayesnb.families.leaving import Leaving
 from bayesnb.families.leaving import defined as left_out_defined
 from bayesnb.families.linear import InCells
+from bayesnb.families.narrowing import Narrowing
 from bayesnb.families.record import Array, Contributions, Drawn, Linear, Parts, Record
 from bayesnb.families.scores import by_rows, summed
 from bayesnb.families.weight import Weight, hard
@@ -137,7 +138,7 @@ class Density(InCells, Record, ABC):
         return power * self.log_density(x[:, None])
 
 
-class Belief(Record, ABC):
+class Belief(Narrowing, Record, ABC):
     """p(theta), prior or posterior.
 
     `log_moment` does nearly everything. With K(s) = log E[p(x | theta)**s], K(1) is the predictive, -K(-1)

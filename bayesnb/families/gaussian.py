@@ -29,7 +29,7 @@ class Gaussian(Family):
     >>> from bayesnb import NaiveBayes
     >>> model = NaiveBayes(Gaussian(shared=True)).fit([[0.0], [1.0], [5.0], [6.0], [7.0]], list("aabbb"))
     >>> model.posterior_[0].mean().variance.round(2).tolist()
-    [3.49, 3.49]
+    [3.64, 3.64]
     """
 
     prior: NormalInverseGamma | None = None

@@ -1,11 +1,16 @@
 """What is believed of some columns of a joint table, whatever the others hold: sums over a Dirichlet's sides."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
-from bayesnb.families.base import Array
+from bayesnb.families.base import Array, Cells
 from bayesnb.families.categorical import Dice
 from bayesnb.families.combined import Combined
-from bayesnb.families.dirichlet import Dirichlet
+from bayesnb.families.dirichlet import Dirichlet, as_level
+from bayesnb.families.joint_seen import JointStats
+from bayesnb.families.narrowing import Narrowed
 
 
 class Margins(Combined):
@@ -33,3 +38,11 @@ class Margins(Combined):
         seen = self.margin(self.concentration, columns)[0]
         sizes = tuple(self.sizes[j] for j in columns)
         return self.relaid(lambda own: self.margin(own, columns)[1], seen, sizes)
+
+    def narrowed(self, x: Cells, see: Callable[..., Any]) -> Narrowed:
+        codes = as_level(x[:])
+        columns = np.flatnonzero(codes[0] >= 0)
+        if len(columns) in (0, codes.shape[1]):
+            return Narrowed(self, x, see)
+        own = self.of_columns(columns)
+        return Narrowed(own, codes[:, columns], lambda x, weight, n_jobs: JointStats.of(x, weight, own.sizes, n_jobs))

@@ -33,7 +33,7 @@ class MultivariateGaussian(Family):
     >>> X = [[0.0, 1.0], [1.0, 0.0], [1.0, 2.0], [5.0, 5.0], [6.0, 7.0], [7.0, 6.0]]
     >>> model = NaiveBayes(MultivariateGaussian(shared=True)).fit(X, list("aaabbb"))
     >>> model.predict_proba([[3.0, 2.5]]).round(2)
-    array([[0.75, 0.25]])
+    array([[0.72, 0.28]])
     """
 
     prior: NormalInverseWishart | None = None

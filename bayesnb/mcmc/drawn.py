@@ -19,7 +19,7 @@ from bayesnb.classifier.doubting import is_observed
 from bayesnb.families.base import Array, Cells
 from bayesnb.mcmc.weights import effective, quantiles, shares, tell_degenerate
 from bayesnb.model import normalise
-from bayesnb.table import open_table
+from bayesnb.table import Table
 from bayesnb.uncertainty.entropies import split
 
 Weighed = tuple[slice, Array, Array]  # rows, log weights of the draws `(s, r)`, and p(y | x, theta) `(s, r, c)`
@@ -44,6 +44,9 @@ class Drawn(Answering):
         Log weights are zeros unless rows were observed. At most `NUMBERS` probabilities at once.
         """
         raise AssertionError("a subclass has the draws")
+
+    def _table(self, X: Any, *, reset: bool = False) -> Table:
+        return self.estimator_._table(X, reset=reset)
 
     def _on_one_thread(self) -> Self:
         """Its tables are read by an estimator, which has its own number of threads."""
@@ -91,7 +94,7 @@ class Drawn(Answering):
                 mean[some] = proba.mean(axis=0)
         named = dict(zip(("probability", "median", "lower", "upper"), (mean, *ends), strict=True))
         said = {"ci_prob": prob, "rows": rows, "method": "draws"}
-        return export.datasets.dataset(open_table(X).index, self.classes_, {}, named, said)
+        return export.datasets.dataset(self._table(X).index, self.classes_, {}, named, said)
 
     def uncertainty(self, X: Any, rows: str = "observed") -> Any:
         """The entropy of each row's label, in nats, and its two parts.
@@ -121,7 +124,7 @@ class Drawn(Answering):
         if density is not None:
             by_row["log_density"] = density
         by_class = {"probability": found.probability}
-        return export.datasets.dataset(open_table(X).index, self.classes_, by_row, by_class, {"rows": rows})
+        return export.datasets.dataset(self._table(X).index, self.classes_, by_row, by_class, {"rows": rows})
 
     def draw_proba(self, X: Any, draws: int | None = None) -> Any:
         """p(y | x, theta) of the draws of the chains.
@@ -144,7 +147,7 @@ class Drawn(Answering):
             raise ValueError(f"draws must be None or a whole number, at least 1, got {draws!r}.")
         kept = thinned(self.draws_, self.draws_ if draws is None else int(draws))
         plan = export.draws.Plan(len(kept), self.chains_, None)
-        index, (mean, cells) = open_table(X).index, self._mean(X)
+        index, (mean, cells) = self._table(X).index, self._mean(X)
         export.draws.refuse_probabilities(plan, *mean.shape)
         every, found = np.arange(self.chains_)[:, None] * self.draws_ + kept, np.empty((plan.size, *mean.shape))
         for some, _, proba in self._weighed(cells, every.ravel(), False):

@@ -12,6 +12,7 @@ import numpy as np
 
 from bayesnb.families.base import Array, Cells
 from bayesnb.families.dirichlet import Dirichlet, DirichletDensity, throw
+from bayesnb.families.narrowing import Narrowed
 from bayesnb.families.weight import one_hot
 from bayesnb.mcmc.drawn import thinned
 from bayesnb.mcmc.scoring import Reading
@@ -38,14 +39,16 @@ class Seer:
         kept, rng = thinned(size, STEPS * reading.step), np.random.default_rng([reading.seed, 1])
         for places in blocks(len(kept), reading.step):
             draws = kept[places]
-            beliefs = reading.ensemble.posterior(draws)
-            before = Theta(DirichletDensity.of_logs(reading.ensemble.log_class(draws)), beliefs)  # type: ignore[arg-type]
+            each = zip(reading.ensemble.posterior(draws), cells, self.observers, strict=True)
+            narrowed = [belief.narrowed(x, see) for belief, x, see in each]
+            beliefs, own = tuple(part.belief for part in narrowed), [part.cells for part in narrowed]
+            before = Theta(DirichletDensity.of_logs(reading.ensemble.log_class(draws)), beliefs)
             with np.errstate(all="ignore"):  # of a variance or a rate that leaves the range of floats
-                joint = before.log_joint(cells, self.power)
+                joint = before.log_joint(own, self.power)
                 log_weight[draws] = np.logaddexp.reduce(joint[0], axis=1)
                 codes = throw(before.proba(joint)[0], rng)
-                after = Theta(self._die(draws, codes, rng), self._thetas(beliefs, cells, codes, rng))
-            proba[draws] = after.proba(after.log_joint(cells, self.power))[0]
+                after = Theta(self._die(draws, codes, rng), self._thetas(narrowed, codes, rng))
+            proba[draws] = after.proba(after.log_joint(own, self.power))[0]
         return log_weight, proba
 
     def _die(self, draws: Array, codes: Array, rng: np.random.Generator) -> DirichletDensity:
@@ -58,10 +61,9 @@ class Seer:
             return die.sample(rng, len(codes))
         return Dirichlet(die.concentration + np.eye(ensemble.classes)[codes]).sample(rng)
 
-    def _thetas(self, beliefs: Sequence, cells: Sequence[Cells], codes: Array, rng: np.random.Generator) -> tuple:
+    def _thetas(self, narrowed: Sequence[Narrowed], codes: Array, rng: np.random.Generator) -> tuple:
         """Theta of every draw, once a row more of that class was seen."""
         classes = self.reading.ensemble.classes
         own = np.where((np.arange(classes) == codes[:, None]).ravel(), 0, 1)
         weight = one_hot(np.zeros(1, np.intp), 2, np.array([self.power]))  # one class has the row, the other nothing
-        seen = (see(x, weight, 1) for see, x in zip(self.observers, cells, strict=True))
-        return tuple(belief.update(row[own]).sample(rng) for belief, row in zip(beliefs, seen, strict=True))
+        return tuple(belief.update(see(x, weight, 1)[own]).sample(rng) for belief, x, see in narrowed)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from scipy.special import xlogy
 
-from bayesnb.families.base import Array, Cells, Rng
+from bayesnb.families.base import Array, Rng
 from bayesnb.families.dirichlet import DirichletStats
 from bayesnb.model import Observer, Product, Rows, normalised, observe
 from bayesnb.threads import blocks
@@ -61,26 +61,30 @@ def _drawn(
     for rows in blocks(len(scores), step):
         some = scores[rows]
         if observers:
-            yield rows, share[rows], _once_seen(some, observers, rng.multinomial(draws, share[rows.start]), rng)
+            yield rows, share[rows], once_seen(some, observers, rng.multinomial(draws, share[rows.start]), rng)
         else:
             proba = draw_proba(some.belief, some.cells, draws, some.power, rng=seed)
             yield rows, proba.mean(axis=0), proba
 
 
-def _once_seen(scores: Scores, observers: Sequence[Observer], times: Array, rng: np.random.Generator) -> Array:
+def once_seen(scores: Scores, observers: Sequence[Observer], times: Array, rng: np.random.Generator) -> Array:
     """Draws for one row that has been seen as each class's so many times, `(s, 1, c)`."""
-    parts = []
+    parts, (own, see) = [], _narrowed(scores, observers)
     for c in np.flatnonzero(times):
-        belief = _with_row(scores.belief, observers, scores.cells, int(c), scores.power)
-        parts.append(draw_proba(belief, scores.cells, int(times[c]), scores.power, rng=rng))
+        belief = _with_row(own, see, int(c))
+        parts.append(draw_proba(belief, own.cells, int(times[c]), own.power, rng=rng))
     return np.concatenate(parts)
 
 
-def _with_row(belief: Product, observers: Sequence[Observer], cells: Sequence[Cells], c: int, power: float) -> Product:
-    """The belief after one row more of class c, its features counting by the temper.
+def _narrowed(scores: Scores, observers: Sequence[Observer]) -> tuple[Scores, Sequence[Observer]]:
+    """The scores of one row as those of the cells that it has alone, and what sees these."""
+    each = zip(scores.belief.blocks, scores.cells, observers, strict=True)
+    beliefs, cells, see = zip(*(belief.narrowed(x, own) for belief, x, own in each), strict=True)
+    return Scores(Product(scores.belief.classes, beliefs), cells, scores.power), see
 
-    A row that lacks cells of a joint table teaches it nothing, in draws: no die is what is believed of it afterwards.
-    """
-    classes = len(belief.log_class)
-    seen = observe(Rows(observers, cells, np.array([c]), np.array([power])), classes)
-    return belief.update(replace(seen, classes=DirichletStats(np.eye(classes)[c])))
+
+def _with_row(scores: Scores, observers: Sequence[Observer], c: int) -> Product:
+    """The belief after one row more of class c, its features counting by the temper."""
+    classes = scores.classes
+    seen = observe(Rows(observers, scores.cells, np.array([c]), np.array([scores.power])), classes)
+    return scores.belief.update(replace(seen, classes=DirichletStats(np.eye(classes)[c])))
