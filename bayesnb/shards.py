@@ -139,7 +139,7 @@ def _prior(old: Block, block: Block, belief: Belief, stats: Stats, classes: int)
     if old.levels == block.levels and len(belief) == classes:
         return belief
     try:
-        wider = belief.for_classes(classes)
+        wider = belief if len(belief) == classes else belief.for_classes(classes)
     except ValueError as error:
         raise ValueError(f"column {block.names[0]!r}: {error}") from None
     return block.belief(stats) if block.levels else wider

@@ -15,7 +15,17 @@ from scipy import stats
 from scipy.special import logsumexp
 
 import bayesnb
-from bayesnb import Categorical, Dirichlet, JointTable, NaiveBayes, UnseenLevelWarning, mcmc
+from bayesnb import (
+    Categorical,
+    Dirichlet,
+    JointTable,
+    MultivariateGaussian,
+    NaiveBayes,
+    NormalInverseWishart,
+    UnseenLevelWarning,
+    mcmc,
+)
+from bayesnb.families.family import Family
 from bayesnb.families.joint_seen import JointStats
 
 SIZES = (2, 3, 4)
@@ -213,6 +223,18 @@ def test_rows_are_left_out_as_if_they_had_not_been_learnt() -> None:
             alike(found[i], without.predict_log_proba(cells[[i]])[0, y[i]], 1e-9)
 
 
+@pytest.mark.parametrize("family", [JointTable(1.4), MultivariateGaussian(NormalInverseWishart(0.0, 1.0, 4.0, 2.0))])
+def test_a_row_that_was_not_learnt_takes_no_word_on_what_is_averaged_over(family: Family) -> None:
+    x, y = (each[:20] for each in rows())
+    cells = np.asarray(x, float)
+    cells[3, 1] = cells[8, 0] = cells[8, 2] = cells[9] = np.nan
+    found = NaiveBayes(family, average_features=0.4).fit(cells, y).loo(cells, y, target="joint").elpd_i.values
+    for i in (2, 3, 8, 9):
+        rest = np.arange(20) != i
+        without = NaiveBayes(family, average_features=0.4).fit(cells[rest], y[rest])
+        alike(found[i], without.predict_joint_log_proba(cells[[i]])[0, y[i]], 1e-9)
+
+
 # ---- tables that nobody could write out
 
 
@@ -286,6 +308,16 @@ def test_learning_over_time_is_learning_at_once() -> None:
     alike(whole.forget(frame[40:], y[40:]).predict_proba(frame), few.predict_proba(frame))
     faded = NaiveBayes(families).fit(frame[:40], y[:40]).decay(0.5)
     alike(faded.stats_.blocks[0].counts, 0.5 * few.stats_.blocks[0].counts)
+
+
+def test_a_concentration_for_each_class_stands_when_levels_are_new() -> None:
+    x, y = np.array([["a", "u"], ["b", "u"], ["a", "v"], ["c", "w"]], object), np.array([0, 1, 1, 0])
+    family = JointTable(Dirichlet([0.5, 2.0]))
+    once = NaiveBayes(family).fit(x, y)
+    later, apart = (NaiveBayes(family, classes=[0, 1]).partial_fit(x[:2], y[:2]) for _ in range(2))
+    for found in (later.partial_fit(x[2:], y[2:]), apart.merge(NaiveBayes(family, classes=[0, 1]).fit(x[2:], y[2:]))):
+        alike(found.predict_joint_log_proba(x), once.predict_joint_log_proba(x))
+        alike(found.log_evidence_, once.log_evidence_)
 
 
 def test_rows_that_were_never_learnt_cannot_be_forgotten() -> None:

@@ -42,10 +42,14 @@ class Left(NamedTuple):
         return self.by_cell if values is None or len(values) > rows else self.by_value
 
     def of_whole_rows(self, c: int, its: Leaving) -> Array:
-        """Where the block is one feature, whose rows leave by a compiled loop."""
+        """Where the block is one feature, whose rows leave by a compiled loop.
+
+        A row that lacks cells was not learnt, and has said nothing that it could take away.
+        """
         once = replace(its, power=its.each)
         own, shared = self.prior.own[c : c + 1], self.prior.common
         word = own.own_left_out(self.stats[c : c + 1], once) - shared.own_left_out(self.pooled, once)
+        word = np.where(self.stats.learnt(its.x), word, 0.0)
         found = self.posterior.own.score(its.x, its.power)
         found[:, c] = own.own_left_out(self.stats[c : c + 1], its)
         common = shared.own_left_out(self.pooled, its)

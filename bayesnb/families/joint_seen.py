@@ -50,11 +50,15 @@ class JointStats(Combined, LevelStats):
         seen = distinct(sizes, codes[(codes >= 0).all(axis=1)]).astype(smallest(sizes))
         return cls(np.zeros((weight.classes, 1, len(seen) + 1)), seen, sizes).alone(codes, weight)
 
+    @staticmethod
+    def learnt(x: Cells) -> Array:
+        """Where rows are counted, `(r,)`."""
+        return (as_level(x[:]) >= 0).all(axis=1)
+
     def alone(self, x: Array, weight: Weight) -> Self:
         """The stats of some of the rows."""
-        codes = as_level(x)
+        codes, complete = as_level(x), self.learnt(x)
         place = np.full(len(codes), -1)
-        complete = (codes >= 0).all(axis=1)
         place[complete] = self.places(codes[complete])
         return type(self)(tally(place, self.counts.shape[-1], weight)[:, None], self.combinations, self.sizes)
 

@@ -80,6 +80,11 @@ class MultinomialStats(LevelStats):
         """The stats of the same rows whose order is known: that one is all the orders they have."""
         return replace(self, log_orders=np.zeros_like(self.log_orders), ordered=True)
 
+    @staticmethod
+    def learnt(x: Cells) -> Any:
+        """Where rows are counted: all of them are."""
+        return True
+
     def alone(self, x: Cells, weight: Weight) -> Self:
         seen = self.defined(x, weight)
         return seen.in_order() if self.ordered else seen

@@ -28,7 +28,7 @@ from bayesnb.families.whitening import (
 )
 from bayesnb.special import ratio
 from bayesnb.threads import in_order, pieces
-from bayesnb.views import numbers
+from bayesnb.views import EVERY, numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +63,11 @@ class VectorStats(Stats):
         moments = [_moments(x[rows], counts) for rows, counts in by_class(weight)]
         count, mean, scatter = (np.stack(values)[:, None] for values in zip(*moments, strict=True))
         return cls(count, mean, settled(scatter))
+
+    @staticmethod
+    def learnt(x: Cells) -> Array:
+        """Where rows are counted, `(r,)`."""
+        return ~np.isnan(numbers(x, EVERY)).any(axis=1)
 
     def alone(self, x: Array, weight: Weight) -> Self:
         if not np.array_equal(weight.codes, np.arange(weight.classes)):
