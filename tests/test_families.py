@@ -201,3 +201,10 @@ def test_a_prior_of_another_family_is_refused_where_it_is_said(family: Any, kind
 def test_levels_of_their_own_for_several_columns_are_refused_in_words(family: Any) -> None:
     with pytest.raises(ValueError, match="levels is one list of levels, the same for all columns"):
         family(levels=[["x", "y"], [0, 1]])
+
+
+@pytest.mark.parametrize("shape", [(3, 1), (2, 3, 1), (1, 2, 3)])
+def test_an_array_over_other_columns_than_there_are_is_refused(shape: tuple[int, ...]) -> None:
+    model = NaiveBayes(Categorical(Dirichlet(np.ones(shape))))
+    with pytest.raises(ValueError, match=r"does not fit \(classes, columns, levels\) = \(2, 2, 2\)"):
+        model.fit([[0, 1], [1, 0], [1, 1]], [0, 1, 1])

@@ -259,9 +259,9 @@ def _die(smoothing: Array, classes: int, columns: int, feature: int, size: int) 
     """One column's part of an array over `(c, f, k)`, any of them missing in front or 1."""
     full = smoothing.reshape((1,) * (3 - smoothing.ndim) + smoothing.shape)
     try:
-        own = full[:, feature if full.shape[1] > 1 else 0]
-        return np.broadcast_to(own, (classes, size))
-    except (ValueError, IndexError):
+        every = np.broadcast_to(full, (*full.shape[:1], columns, *full.shape[2:]))
+        return np.broadcast_to(every[:, feature], (classes, size))
+    except ValueError:
         raise ValueError(
             f"Categorical: a concentration of shape {smoothing.shape} does not fit (classes, columns, levels) = "
             f"({classes}, {columns}, {size}) of column number {feature}. Give a number, or declare `levels`."
