@@ -1,11 +1,15 @@
 """Simulation-based calibration (Talts et al. 2018): theta from the prior, data from theta; ranks are uniform."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.stats import chisquare
 
+from bayesnb.families.joint_die import JointDie
+from bayesnb.families.throws import MultinomialDensity
 from bayesnb.families.weight import one_hot
-from tests.conftest import CASES, Case, names
+from tests.conftest import CASES, Case
 
 REPLICATES, DRAWS, ROWS, BINS = 4000, 79, 12, 20
 
@@ -17,17 +21,20 @@ def least_p_value(case: Case, seed: int, times: float) -> float:
     """
     rng = np.random.default_rng(seed)
     classes = 1 if case.prior.apart else 2  # which have parameters in common
-    prior = case.prior[:classes].repeated(REPLICATES)
+    prior: Any = case.prior[:classes].repeated(REPLICATES)
+    if isinstance(prior, JointDie):
+        prior = prior.having(case.support)  # every combination is a coordinate
     theta = prior.sample(rng)
-    rows = [theta.sample(rng, 5)[:, 0] if case.whole else theta.sample(rng) for _ in range(ROWS)]  # type: ignore[call-arg]
-    x = np.concatenate(rows).astype(float)
-    if not case.whole:
+    thrown = isinstance(theta, MultinomialDensity)
+    rows = [theta.sample(rng, 5) if thrown else theta.sample(rng) for _ in range(ROWS)]
+    x = np.concatenate(rows).reshape(ROWS * len(prior), -1).astype(float)
+    if not thrown:
         x[rng.random(x.shape) < 0.1] = np.nan
     seen = case.of(x, one_hot(np.tile(np.arange(len(prior)), ROWS), len(prior)))
     drawn = prior.update(times * seen).sample(rng, DRAWS)
-    least = 1.0
-    for name in set(names(theta)) - set(theta.layout):
-        rank = (getattr(drawn, name) < getattr(theta, name)).sum(axis=0).reshape(len(prior), -1)
+    least, draws = 1.0, drawn.parts()
+    for key, truth in theta.parts().items():
+        rank = (draws[key] < truth).sum(axis=0).reshape(len(prior), -1)
         for own in rank[::classes].T:
             count = np.bincount(own * BINS // (DRAWS + 1), minlength=BINS)
             least = min(least, chisquare(count).pvalue)
