@@ -12,21 +12,12 @@ from bayesnb.classifier import Classifier
 from bayesnb.criticism.joining import Kind, Names, Reading, reading_of
 from bayesnb.criticism.trial import Trial
 from bayesnb.estimators import NaiveBayes
-from bayesnb.families import (
-    Beta,
-    Categorical,
-    Dirichlet,
-    Gaussian,
-    JointTable,
-    MultivariateGaussian,
-    NormalInverseGamma,
-    NormalInverseWishart,
-)
-from bayesnb.families.base import Array, Belief
+from bayesnb.families import Beta, Categorical, Dirichlet, Gaussian, NormalInverseGamma
+from bayesnb.families.base import Belief
 from bayesnb.families.family import Family
 from bayesnb.model import ProductStats
 from bayesnb.schema import Schema
-from bayesnb.structure.blocks import Block, Dies
+from bayesnb.structure.blocks import Block, plain
 
 ROUNDING = 1e-12  # how far priors that are the same may be apart, relatively
 
@@ -66,7 +57,7 @@ class Found:
 
     def _together(self) -> Iterator[tuple[Names, Family]]:
         for kind, blocks in zip(self.kinds, self.blocks, strict=True):
-            yield from ((kind.names(block), together(kind, block)) for block in sorted(blocks) if len(block) > 1)
+            yield from ((kind.names(block), kind.together(block)) for block in sorted(blocks) if len(block) > 1)
 
     def _alone(self, joined: set[Hashable]) -> dict[Names, Family]:
         """The families of single columns: the model's or, where those say not what was compared, one for each."""
@@ -91,34 +82,13 @@ class Found:
             for (at,) in (block for block in blocks if len(block) == 1):
                 home = kind.homes[at]
                 family, seen = self._schema.blocks[home.block].family, self.stats.blocks[home.block]
-                belief = alone(kind, at, family)
+                belief = kind.columns.alone(at, family.cells == "flag")
                 if family.whole or not same(family.belief(seen).column(home.feature), belief):
                     yield home.name, of_column(belief, kind.key, family)
 
     @property
     def _schema(self) -> Schema:
         return self.trial.estimator.schema_
-
-
-def together(kind: Kind, block: Block) -> Family:
-    """The family of several columns."""
-    at, columns = kind.in_order(block), kind.columns
-    if isinstance(columns, Dies):
-        combinations = float(np.prod([float(columns.sizes[place]) for place in at]))
-        levels, unseen = kind.key or (None, "ignore")
-        return JointTable(Dirichlet(plain(columns.concentration / combinations)), levels, unseen)
-    dof, scale = columns.shape * 2 + len(at) - 1, columns.scale[:, at][:, :, at]
-    return MultivariateGaussian(NormalInverseWishart(*map(plain, (columns.location[:, at], columns.count, dof, scale))))
-
-
-def alone(kind: Kind, at: int, family: Family) -> Belief:
-    """What was believed of a single column, the class first."""
-    columns = kind.columns
-    if isinstance(columns, Dies):
-        total, size = columns.concentration, columns.sizes[at]
-        each = np.repeat(total[:, None] / size, size, axis=1)
-        return Beta(each[:, 1], each[:, 0]) if family.cells == "flag" else Dirichlet(each)
-    return NormalInverseGamma(columns.location[:, at], columns.count, columns.shape, columns.scale[:, at, at] / 2)
 
 
 @singledispatch
@@ -161,12 +131,6 @@ def same(one: Belief, other: Belief) -> bool:
     """Whether beliefs differ by rounding at most."""
     pairs = ((getattr(one, name), getattr(other, name)) for name in one.__match_args__)
     return all(np.allclose(own, its, rtol=ROUNDING, atol=0) for own, its in pairs)
-
-
-def plain(values: Array) -> Array:
-    """Without the axis of the classes, `(c, ...)`, where they are alike."""
-    alike = bool((values == values[:1]).all())
-    return values[0] if alike else values
 
 
 def like(model: Any, families: dict[Hashable, Family | None]) -> Classifier:

@@ -12,7 +12,7 @@ from bayesnb.families import Codes
 from bayesnb.families.family import Family
 from bayesnb.model import ProductStats
 from bayesnb.schema import Schema
-from bayesnb.structure.blocks import Block, Dies, Numbers
+from bayesnb.structure.blocks import Block, Columns
 from bayesnb.structure.dependence import Labels
 from bayesnb.structure.joinable import Numeric, Unit, joinable, of_levels, of_numbers
 from bayesnb.structure.partitions import Step
@@ -46,7 +46,7 @@ class Kind:
     """Columns that can be joined with each other, and the blocks that they start in."""
 
     key: Key
-    columns: Dies | Numbers
+    columns: Columns
     homes: tuple[Home, ...]
     start: tuple[Block, ...]
     moved: str = ""  # what is to be said of priors that are not the model's own
@@ -58,6 +58,10 @@ class Kind:
     def in_order(self, block: Block) -> list[int]:
         """The columns of a block as they are in the table."""
         return sorted(block, key=lambda at: self.homes[at].place)
+
+    def together(self, block: Block) -> Family:
+        """The family of several columns."""
+        return self.columns.together(self.in_order(block), self.key)
 
     def names(self, block: Block) -> Names:
         return tuple(self.homes[at].name for at in self.in_order(block))
@@ -169,7 +173,7 @@ def _is_in(member: Member, chosen: set[Hashable]) -> bool:
     return all(inside)
 
 
-def _kind(key: Key, columns: Dies | Numbers, members: Sequence[Member]) -> Kind:
+def _kind(key: Key, columns: Columns, members: Sequence[Member]) -> Kind:
     homes = tuple(home for member in members for home in member.homes)
     if len(homes) > MOST_COLUMNS:
         raise ValueError(
@@ -181,14 +185,12 @@ def _kind(key: Key, columns: Dies | Numbers, members: Sequence[Member]) -> Kind:
     return Kind(key, columns, homes, start, _moved(columns, [member.unit for member in members]))
 
 
-def _moved(columns: Any, units: Any) -> str:
+def _moved(columns: Columns, units: Any) -> str:
     """Which priors all partitions have, where the model's own are not alike."""
-    names = ("count", "shape") if isinstance(columns, Numbers) else ("concentration",)
-    if all(np.array_equal(getattr(columns, name), getattr(unit, name)) for unit in units for name in names):
+    if all(np.array_equal(getattr(columns, name), getattr(unit, name)) for unit in units for name in columns.compared):
         return ""
-    worth = {
-        name: ", ".join(f"{value:.4g}" for value in dict.fromkeys(getattr(columns, name).tolist())) for name in names
-    }
-    if len(names) == 1:
-        return f"All partitions are compared under dice of concentration {worth['concentration']} in all."
-    return f"All partitions are compared under Gaussians of count {worth['count']} and shape {worth['shape']} a column."
+    said = []
+    for name, told in columns.compared.items():
+        worth = dict.fromkeys(getattr(columns, name).tolist())
+        said.append(told.format(", ".join(f"{value:.4g}" for value in worth)))
+    return f"All partitions are compared under {' and '.join(said)}."

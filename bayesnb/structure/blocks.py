@@ -13,13 +13,23 @@ inverse Wishart keeps dof - d (Geiger and Heckerman 2002). For d = 1 it is Norma
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from bayesnb.families.base import Array
+from bayesnb.families import (
+    Beta,
+    Dirichlet,
+    JointTable,
+    MultivariateGaussian,
+    NormalInverseGamma,
+    NormalInverseWishart,
+)
+from bayesnb.families.base import Array, Belief
+from bayesnb.families.family import Family
 from bayesnb.special import log_gamma_ratio, ratio
 from bayesnb.structure.dependence import Labels
 
@@ -33,8 +43,17 @@ EVERY: Block = ()
 class Columns(ABC):
     """Columns of a kind, any of which may be modelled jointly."""
 
+    compared: ClassVar[dict[str, str]]  # the fields with the one prior of all blocks, and how they are told
     labels: Labels
     known: dict[tuple[Block, Block], float] = field(default_factory=dict, init=False)
+
+    @abstractmethod
+    def together(self, at: Sequence[int], reading: Any) -> Family:
+        """The family of several columns; `reading` is how their levels are read."""
+
+    @abstractmethod
+    def alone(self, at: int, flag: bool) -> Belief:
+        """What is believed of a single column, the class first; of a flag it is a Beta."""
 
     @cached_property
     @abstractmethod
@@ -74,9 +93,20 @@ class Columns(ABC):
 class Dies(Columns):
     """Columns of levels: codes `(r, d)`, missing ones negative; how many levels each has; A, class by class."""
 
+    compared: ClassVar[dict[str, str]] = {"concentration": "dice of concentration {} in all"}
     codes: Array
     sizes: tuple[int, ...]
     concentration: Array  # `(c,)`
+
+    def together(self, at: Sequence[int], reading: Any) -> JointTable:
+        combinations = float(np.prod([float(self.sizes[place]) for place in at]))
+        levels, unseen = reading or (None, "ignore")
+        return JointTable(Dirichlet(plain(self.concentration / combinations)), levels, unseen)
+
+    def alone(self, at: int, flag: bool) -> Beta | Dirichlet:
+        size = self.sizes[at]
+        each = np.repeat(self.concentration[:, None] / size, size, axis=1)
+        return Beta(each[:, 1], each[:, 0]) if flag else Dirichlet(each)
 
     @cached_property
     def seen(self) -> Array:
@@ -127,12 +157,21 @@ class Spread(NamedTuple):
 class Numbers(Columns):
     """Columns of numbers `(r, d)`, NaN where missing, and their prior: count and shape `(c,)`, m `(c, d)`, Psi."""
 
+    compared: ClassVar[dict[str, str]] = {"count": "Gaussians of count {}", "shape": "shape {} a column"}
     x: Array
     count: Array
     shape: Array
     location: Array
     scale: Array  # `(c, d, d)`
     kept: dict[tuple[Block, Block], "Spread"] = field(default_factory=dict, init=False)
+
+    def together(self, at: Sequence[int], reading: Any) -> MultivariateGaussian:
+        dof, scale = self.shape * 2 + len(at) - 1, self.scale[:, at][:, :, at]
+        prior = NormalInverseWishart(*map(plain, (self.location[:, at], self.count, dof, scale)))
+        return MultivariateGaussian(prior)
+
+    def alone(self, at: int, flag: bool) -> NormalInverseGamma:
+        return NormalInverseGamma(self.location[:, at], self.count, self.shape, self.scale[:, at, at] / 2)
 
     @cached_property
     def seen(self) -> Array:
@@ -173,6 +212,12 @@ class Numbers(Columns):
             triangle = np.linalg.qr(np.sqrt(weight) * (own - mean[c]), mode="r")
             root[c, : len(triangle)] = triangle
         return Spread(count, mean, root)
+
+
+def plain(values: Array) -> Array:
+    """Without the axis of the classes, `(c, ...)`, where they are alike."""
+    alike = bool((values == values[:1]).all())
+    return values[0] if alike else values
 
 
 def _log_determinant(root: Array) -> Array:
