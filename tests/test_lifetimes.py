@@ -6,6 +6,7 @@ a list of the weights that every row should have by now.
 
 import copy
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +31,12 @@ from bayesnb import (
     Dirichlet,
     Gamma,
     Gaussian,
+    JointTable,
     Multinomial,
+    MultivariateGaussian,
     NaiveBayes,
     NormalInverseGamma,
+    NormalInverseWishart,
     Poisson,
     load,
 )
@@ -50,8 +54,14 @@ FRAME["bark"] = np.array(["rough", "smooth", "peeling"], dtype=object)[RNG.integ
 FRAME["soil"] = np.array(["clay", "sand", "peat", "loam"], dtype=object)[RNG.integers(0, 4, ROWS)]
 FRAME["nests"] = RNG.poisson(1.5, ROWS).astype(float)
 FRAME[["leaves", "twigs"]] = RNG.poisson([3.0, 9.0], (ROWS, 2))
-for place, column in enumerate(["height", "girth", "evergreen", "bark", "soil", "nests"]):
-    FRAME.loc[place::5, column] = None
+FRAME["site"] = np.array(["wood", "field", "town"], dtype=object)[RNG.integers(0, 3, ROWS)]
+FRAME["slope"] = np.array(["flat", "steep"], dtype=object)[RNG.integers(0, 2, ROWS)]
+FRAME[["rings", "sap"]] = RNG.multivariate_normal([40.0, 5.0], [[90.0, 8.0], [8.0, 1.0]], ROWS)
+FRAME["age"] = RNG.normal(40, 12, ROWS)
+for place, column in enumerate(["height", "girth", "evergreen", "bark", "soil", "nests", "slope", "sap", "age"]):
+    FRAME.loc[place % 6 :: 5 + place // 6 * 4, column] = None
+SONGS = [RNG.choice(["wren", "tit", "finch", "owl", "jay"], size).tolist() for size in RNG.integers(0, 4, ROWS)]
+FRAME["songs"] = pd.Series(SONGS, dtype=object)
 FAMILIES: dict[Any, Any] = {
     ("height", "girth"): Gaussian(NormalInverseGamma([0.0, -40.0], 0.3, 1.5, [2.0, 300.0])),
     "evergreen": Bernoulli(0.7),
@@ -59,13 +69,17 @@ FAMILIES: dict[Any, Any] = {
     "soil": Categorical(0.9),
     "nests": Poisson(Gamma(1, 2)),
     ("leaves", "twigs"): Multinomial(Dirichlet([0.5, 2.0])),
+    ("site", "slope"): JointTable(0.6),
+    ("rings", "sap"): MultivariateGaussian(NormalInverseWishart([30.0, 4.0], 0.4, 4.0, [[50.0, 3.0], [3.0, 2.0]])),
+    "age": Gaussian(NormalInverseGamma(30.0, 0.2, 2.0, 90.0), shared=True),
+    "songs": Multinomial(0.4),
 }
 SOME = st.sets(st.integers(0, ROWS - 1), min_size=1, max_size=8)
 OFTEN = st.sampled_from([1.0, 2.0, 0.5, 0.1, 0.3])
 
 
 def numbers_of(record: Record) -> list[Array]:
-    fields = [getattr(record, name) for name in names(record)]
+    fields = [getattr(record, name) for name in names(record) if name not in record.layout]
     return [field for field in fields if isinstance(field, np.ndarray)]
 
 
@@ -155,22 +169,26 @@ class Lifetime(RuleBasedStateMachine):
         oracle = self.from_scratch(rows)
         assert_array_equal(model.classes_, oracle.classes_)
         for mine, its in zip(model.posterior_.values(), oracle.posterior_.values(), strict=True):
-            for own, other in zip(numbers_of(mine), numbers_of(its), strict=True):
+            pair = mine.beside(its), its.beside(mine)  # what was forgotten keeps its place in a joint table
+            for own, other in zip(*map(numbers_of, pair), strict=True):
                 assert_allclose(own, other, rtol=CLOSE, atol=CLOSE)
         for mine, its in zip(model.stats_.blocks, oracle.stats_.blocks, strict=True):
-            for name in {"count", "ones", "zeros", "events", "counts", "ssd"} & set(vars(mine)):
-                assert_allclose(getattr(mine, name), getattr(its, name), rtol=CLOSE, atol=CLOSE * 1e3)
+            own, other = mine.beside(its), its.beside(mine)
+            for name in {"count", "ones", "zeros", "events", "counts", "ssd", "scatter"} & set(vars(own)):
+                assert_allclose(getattr(own, name), getattr(other, name), rtol=CLOSE, atol=CLOSE * 1e3)
         assert_allclose(model.predict_log_proba(FRAME), oracle.predict_log_proba(FRAME), rtol=CLOSE, atol=CLOSE)
         assert_allclose(model.log_evidence_, oracle.log_evidence_, rtol=CLOSE, atol=CLOSE)
 
     def from_scratch(self, rows: Array) -> NaiveBayes:
         """It knows the labels and levels that have ever been there, of which rows may be gone."""
-        families = dict(FAMILIES)
+        families, table = dict(FAMILIES), FRAME[rows].copy()
         for block in self.model.schema_.blocks:
             for name, levels in zip(block.names, block.levels, strict=bool(block.levels)):
-                families[name] = Categorical(FAMILIES[name].prior, levels=levels)
-        model = NaiveBayes(families, classes=self.model.classes_)
-        return model.fit(FRAME[rows], Y[rows], self.known[rows])
+                if name in FAMILIES:
+                    families[name] = replace(FAMILIES[name], levels=levels)
+                else:  # of a table, whose columns' levels a type declares
+                    table[name] = pd.Categorical(table[name], levels)
+        return NaiveBayes(families, classes=self.model.classes_).fit(table, Y[rows], self.known[rows])
 
 
 pytestmark = pytest.mark.filterwarnings("ignore::bayesnb.UnseenLevelWarning")
@@ -178,9 +196,9 @@ BOUNDED = {"deadline": None, "suppress_health_check": list(HealthCheck), "derand
 
 
 def test_a_model_is_what_fit_makes_of_the_rows_that_it_knows() -> None:
-    run_state_machine_as_test(Lifetime, settings=settings(max_examples=12, stateful_step_count=10, **BOUNDED))
+    run_state_machine_as_test(Lifetime, settings=settings(max_examples=9, stateful_step_count=10, **BOUNDED))
 
 
 @pytest.mark.slow
 def test_a_model_is_what_fit_makes_of_the_rows_that_it_knows_after_a_long_life() -> None:
-    run_state_machine_as_test(Lifetime, settings=settings(max_examples=150, stateful_step_count=40, **BOUNDED))
+    run_state_machine_as_test(Lifetime, settings=settings(max_examples=40, stateful_step_count=40, **BOUNDED))
