@@ -8,21 +8,18 @@ of fifty. Smoothing l is Dirichlet(l) for the posterior mean, and Dirichlet(1 + 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
-from operator import add
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from bayesnb import kernels
 from bayesnb.families.base import ORDER, Array, Cells, Parts, Rng, Say, Stats
-from bayesnb.families.dice import Row, codes_of, note, tables_of
+from bayesnb.families.dice import CodedStats, Row, codes_of, note, tables_of
 from bayesnb.families.dirichlet import (
     Die,
     DieDensity,
     Dirichlet,
     DirichletStats,
-    LevelStats,
     as_level,
     pick,
     tally,
@@ -35,26 +32,18 @@ from bayesnb.families.linear import LevelDoubt, LevelWeights
 from bayesnb.families.record import silent
 from bayesnb.families.simplex import simplex
 from bayesnb.families.sums import Entries, nodes
-from bayesnb.families.weight import Weight, hard
+from bayesnb.families.weight import Weight
 from bayesnb.threads import in_order, pieces
 
 MOST_VALUES = 1 << 20  # levels of the largest column, times columns
 
 
 @dataclass(frozen=True, eq=False)
-class CategoricalStats(Row, LevelStats):
+class CategoricalStats(Row, CodedStats):
     """How often each level was seen, `(c, k)`, the columns' levels end to end."""
 
     counts: Array
     sizes: tuple[int, ...]
-
-    @classmethod
-    def of(  # type: ignore[override]
-        cls, x: Cells, weight: Any, sizes: tuple[int, ...] | None = None, n_jobs: int | None = 1
-    ) -> Self:
-        """Codes `(r, f)`, missing ones negative. Without sizes, the largest code of each column decides."""
-        sizes = tuple(int(top) + 1 for top in as_level(x).max(axis=0)) if sizes is None else sizes
-        return reduce(add, (cls.counted(x, labels, n_jobs, sizes) for labels in hard(weight)))
 
     @classmethod
     def counted(cls, x: Cells, weight: Weight, n_jobs: int | None, sizes: tuple[int, ...] = ()) -> Self:

@@ -1,15 +1,35 @@
 """Dice laid end to end: columns of levels, each with a number of levels of its own, on one axis."""
 
-from functools import cached_property
-from typing import Any, ClassVar
+from abc import abstractmethod
+from functools import cached_property, reduce
+from operator import add
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from bayesnb import kernels
 from bayesnb.families.base import Array, Cells, Parts
-from bayesnb.families.dirichlet import Levels, as_level
+from bayesnb.families.dirichlet import Levels, LevelStats, as_level
 from bayesnb.families.tables import Tables, by_tables
+from bayesnb.families.weight import Weight, hard
 from bayesnb.views import Coded, integers, lanes
+
+
+class CodedStats(LevelStats):
+    """Counts of what columns of codes hold, each column having a number of levels of its own."""
+
+    @classmethod
+    def of(  # type: ignore[override]
+        cls, x: Cells, weight: Any, sizes: tuple[int, ...] | None = None, n_jobs: int | None = 1
+    ) -> Self:
+        """Codes `(r, f)`, missing ones negative. Without sizes, the largest code of each column decides."""
+        sizes = tuple(int(top) + 1 for top in as_level(x).max(axis=0)) if sizes is None else sizes
+        return reduce(add, (cls.counted(x, labels, n_jobs, sizes) for labels in hard(weight)))
+
+    @classmethod
+    @abstractmethod
+    def counted(cls, x: Cells, weight: Weight, n_jobs: int | None, sizes: tuple[int, ...] = ()) -> Self:
+        """One pass over the rows."""
 
 
 class Row(Levels):

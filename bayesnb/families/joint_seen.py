@@ -10,16 +10,17 @@ import numpy as np
 
 from bayesnb.families.base import Array, Cells, Parts, Rng
 from bayesnb.families.combined import Combined, distinct, found, smallest
+from bayesnb.families.dice import CodedStats
 from bayesnb.families.dirichlet import DieDensity, LevelStats, as_level, pick, tally, throw
 from bayesnb.families.forgetting import SLACK
 from bayesnb.families.joint_rows import fresh
 from bayesnb.families.record import silent
-from bayesnb.families.weight import Weight, hard, one_hot
+from bayesnb.families.weight import Weight, one_hot
 from bayesnb.threads import in_order, pieces
 
 
 @dataclass(frozen=True, eq=False)
-class JointStats(Combined, LevelStats):
+class JointStats(Combined, CodedStats):
     """How often each combination of levels was seen, `(c, 1, n + 1)`; each other one never, which is the last entry.
 
     A row with missing cells is none of one combination, and is not counted: there is no conjugate update by it.
@@ -28,14 +29,6 @@ class JointStats(Combined, LevelStats):
     counts: Array
     combinations: Array
     sizes: tuple[int, ...]
-
-    @classmethod
-    def of(  # type: ignore[override]
-        cls, x: Cells, weight: Any, sizes: tuple[int, ...] | None = None, n_jobs: int | None = 1
-    ) -> Self:
-        """Codes `(r, f)`, missing ones negative. Without sizes, the largest code of each column decides."""
-        sizes = tuple(int(top) + 1 for top in as_level(x).max(axis=0)) if sizes is None else sizes
-        return reduce(add, (cls.counted(x, labels, n_jobs, sizes) for labels in hard(weight)))
 
     @classmethod
     def counted(cls, x: Cells, weight: Weight, n_jobs: int | None, sizes: tuple[int, ...] = ()) -> Self:

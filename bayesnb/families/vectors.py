@@ -1,7 +1,7 @@
 """Blocks of real numbers whose joint Gaussian is known, and what such blocks say: count, mean and scatter."""
 
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import reduce
 from operator import add
 from typing import Any, Self
 
@@ -15,12 +15,10 @@ from bayesnb.families.record import Linear
 from bayesnb.families.scores import by_rows
 from bayesnb.families.weight import Weight, by_class
 from bayesnb.families.whitening import (
+    Whitened,
     by_pattern,
     diagonal,
     distances,
-    factor,
-    inverted,
-    log_det,
     outer,
     patterns_of,
     square,
@@ -174,7 +172,7 @@ def settled(scatter: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class VectorDensity(Density):
+class VectorDensity(Whitened, Density):
     """A Gaussian over a block: `(..., d)` means and `(..., d, d)` covariances."""
 
     mean: Array
@@ -187,20 +185,9 @@ class VectorDensity(Density):
     def of_parts(cls, parts: Parts, like: Any) -> Self:
         return cls(parts["mu", None][..., None, :], parts["cov", None][..., None, :, :])
 
-    @cached_property
-    def factor(self) -> Array:
-        """The Cholesky factor of the covariance; NaN where that is singular."""
-        return factor(self.covariance)
-
-    @cached_property
-    def whitening(self) -> Array:
-        """What makes of a row's distance from the mean one of independent cells of variance 1."""
-        return inverted(self.factor)
-
-    @cached_property
-    def log_det(self) -> Array:
-        """The log determinant of the covariance, `(...)`."""
-        return log_det(self.factor)
+    @property
+    def matrix(self) -> Array:
+        return self.covariance
 
     def of_columns(self, there: Any) -> Self:
         """The density of some columns."""

@@ -5,7 +5,9 @@ the last two axes, vectors on the last. What is missing of a vector is integrate
 vector of the cells which are there: the rows of one pattern of missing cells are worked on together.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -65,6 +67,30 @@ def log_det(factors: Array) -> Array:
     """The log determinants of the matrices whose factors these are, `(..., d, d) -> (...)`."""
     with np.errstate(divide="ignore"):
         return 2 * np.log(diagonal(factors)).sum(axis=-1)
+
+
+class Whitened:
+    """What has matrices, and reads them by their factors, each found once."""
+
+    @property
+    @abstractmethod
+    def matrix(self) -> Array:
+        """Symmetric positive definite ones, `(..., d, d)`."""
+
+    @cached_property
+    def factor(self) -> Array:
+        """The Cholesky factors; NaN where a matrix is singular."""
+        return factor(self.matrix)
+
+    @cached_property
+    def whitening(self) -> Array:
+        """What makes of a row's distance from the mean, were the matrix its covariance, cells of variance 1."""
+        return inverted(self.factor)
+
+    @cached_property
+    def log_det(self) -> Array:
+        """The log determinants, `(...)`."""
+        return log_det(self.factor)
 
 
 def outer(vector: Array) -> Array:

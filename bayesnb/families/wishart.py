@@ -8,7 +8,6 @@ are left out: by that a row is predicted of which cells are missing.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -24,12 +23,10 @@ from bayesnb.families.scores import by_rows
 from bayesnb.families.vector_margins import Margins
 from bayesnb.families.vectors import VectorDensity, VectorStats
 from bayesnb.families.whitening import (
+    Whitened,
     by_pattern,
     diagonal,
     distances,
-    factor,
-    inverted,
-    log_det,
     log_square,
     outer,
     patterns_of,
@@ -42,7 +39,7 @@ FIELDS, SYMBOLS = ("location", "count", "dof", "scale"), ("mu_mean", "mu_count",
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class NormalInverseWishart(Margins):
+class NormalInverseWishart(Whitened, Margins):
     """covariance ~ InverseWishart(dof, scale), mean | covariance ~ Normal(mean, covariance / count).
 
     Parameters
@@ -99,19 +96,9 @@ class NormalInverseWishart(Margins):
     def mode(self) -> Spread:
         return Spread(self.location, self.scale / (self.dof + self.beyond)[..., None, None])
 
-    @cached_property
-    def factor(self) -> Array:
-        """The Cholesky factor of the scale; NaN where that is singular."""
-        return factor(self.scale)
-
-    @cached_property
-    def whitening(self) -> Array:
-        return inverted(self.factor)
-
-    @cached_property
-    def log_det(self) -> Array:
-        """The log determinant of the scale."""
-        return log_det(self.factor)
+    @property
+    def matrix(self) -> Array:
+        return self.scale
 
     @property
     def proper(self) -> Array:
