@@ -147,9 +147,9 @@ class Lookup:
         """The levels in a column that have no place, and how often each occurs."""
         distinct, times = np.unique(column, return_counts=True)
         places, least = self.places[j], int(self.least[j])
-        odd = [not (0 <= x - least < len(places) and places[x - least] != -2) for x in distinct.tolist()]
-        names = distinct.tolist() if self.values is None else [self.values[j][x] for x in distinct.tolist()]
-        return Counter({name: int(n) for name, n, is_odd in zip(names, times, odd, strict=True) if is_odd})
+        seen = zip(distinct.tolist(), times.tolist(), strict=True)
+        odd = [(x, n) for x, n in seen if not (0 <= x - least < len(places) and places[x - least] != -2)]
+        return Counter({x if self.values is None else self.values[j][x]: n for x, n in odd})
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,6 +26,7 @@ from bayesnb import (
     Gamma,
     Gaussian,
     GaussianNB,
+    JointTable,
     Multinomial,
     MultinomialNB,
     NaiveBayes,
@@ -514,3 +515,14 @@ def test_levels_that_are_partly_fractions_are_found_among_integers(levels: tuple
     whole = [int(level) for level in levels if float(level).is_integer()]
     found = model.predict_proba(np.array(whole)[:, None])
     assert_array_equal(found, model.predict_proba(np.array(whole, float)[:, None]))
+
+
+@pytest.mark.parametrize("family", [Categorical(), JointTable()])
+def test_a_level_that_is_not_known_is_told_beside_a_column_without_any_cell(family: Any) -> None:
+    learnt = pd.DataFrame({"site": ["wood", "field"], "slope": ["flat", "steep"]}, dtype=object)
+    model = NaiveBayes(family).fit(learnt, ["u", "v"])
+    row = pd.DataFrame({"site": ["town"], "slope": [None]}, dtype=object)
+    with pytest.raises(ValueError, match=r"column 'site'.*'town' \(1 times\).*never learnt"):
+        model.forget(row, ["u"])
+    with pytest.warns(UnseenLevelWarning, match="'town'"):
+        assert_array_equal(model.predict_proba(row), [[0.5, 0.5]])
