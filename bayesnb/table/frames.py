@@ -34,6 +34,8 @@ def open_table(x: Any, n_jobs: int | None = 1, *, documents: bool = False) -> Ta
 
 
 def _table_of(x: Any, documents: bool) -> Table:
+    if type(x) is np.ndarray and x.dtype != object:  # a shortcut: single rows are asked for one by one
+        return ArrayTable(x)
     x = lists_of_words(x)
     if are_documents(x, documents):
         return DocumentTable(x)
