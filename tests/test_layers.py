@@ -87,8 +87,8 @@ def test_each_heavy_dependency_has_one_home(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_a_module_has_at_most_300_lines(path: Path) -> None:
-    assert len(path.read_text().splitlines()) <= 300
+def test_a_module_has_at_most_600_lines(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= 600
 
 
 def loaded_after(statement: str) -> set[str]:
