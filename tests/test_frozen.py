@@ -1,0 +1,81 @@
+"""Answers do not change when the code around them does: frozen answers of frozen models, made before a rebuild.
+
+python -m tests.test_frozen      writes the answers anew, which a change of their meaning needs, and nothing else
+"""
+
+import platform
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.test_storage import MODELS, Fitted
+
+ANSWERS = Path(__file__).parent / "data" / "frozen.npz"
+MADE_BY = "made by"  # processor and libraries: on the same ones every bit is the same
+ROWS = 8
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def maker() -> str:
+    import numba
+
+    flags = Path("/proc/cpuinfo")
+    avx = "avx512f" in flags.read_text() if flags.exists() else False
+    return f"{platform.machine()}, AVX-512 {avx}, NumPy {np.__version__}, Numba {numba.__version__}"
+
+
+def first(X: Any, rows: int = ROWS) -> Any:
+    return X.iloc[:rows] if isinstance(X, pd.DataFrame) else X[:rows]
+
+
+def answers(fitted: Fitted) -> Iterator[tuple[str, np.ndarray]]:
+    """The numbers that a user asks for most, of the first rows that a model has learnt."""
+    model = fitted.fit()
+    rows = first(fitted.X)
+    yield "joint", model.predict_joint_log_proba(rows)
+    yield "proba", model.predict_proba(rows)
+    if model.estimate == "predictive":
+        whole = model.loo(fitted.X, fitted.labels, sample_weight=fitted.weight)
+        yield "loo", np.asarray(whole.elpd_i)[:ROWS]
+    for kind in ("observed", "fixed"):
+        try:
+            law = model.predict_interval(rows, rows=kind)
+        except ValueError:  # the model has no such distribution, as its own tests say
+            continue
+        if "drawn" not in str(law.attrs):
+            yield (
+                f"interval {kind}",
+                np.stack([law[name].values for name in ("probability", "median", "lower", "upper")]),
+            )
+    try:
+        yield "evidence", np.asarray(model.log_evidence_)
+    except (ValueError, AttributeError):
+        return
+
+
+def write() -> None:
+    kept = {f"{fitted.name}: {what}": array for fitted in MODELS for what, array in answers(fitted)}
+    np.savez_compressed(ANSWERS, **{MADE_BY: np.array(maker())}, **kept)
+
+
+@pytest.mark.parametrize("fitted", MODELS, ids=lambda fitted: fitted.name)
+def test_answers_are_those_of_before(fitted: Fitted) -> None:
+    with np.load(ANSWERS) as kept:
+        same_machine = str(kept[MADE_BY]) == maker()
+        expected = {name: kept[name] for name in kept.files if name.startswith(f"{fitted.name}: ")}
+    now = {f"{fitted.name}: {what}": array for what, array in answers(fitted)}
+    assert now.keys() == expected.keys()
+    for name, array in now.items():
+        if same_machine:
+            np.testing.assert_array_equal(array, expected[name], err_msg=name)
+        else:  # other instructions round otherwise; intervals are searched for to 1e-9
+            np.testing.assert_allclose(array, expected[name], rtol=1e-8 if "interval" in name else 1e-11, err_msg=name)
+
+
+if __name__ == "__main__":
+    write()
