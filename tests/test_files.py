@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import os
+import subprocess
 import sys
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
@@ -16,7 +18,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import feather, ipc, parquet
 
+import bayesnb
+from bayesnb import NaiveBayes
 from bayesnb.datasets import path, penguins
+from bayesnb.scale import fit_files
 from bayesnb.table import Reading, open_sheet, open_writer, read_file
 from bayesnb.table.kinds import kind_of
 from bayesnb.table.records import sniffed
@@ -393,3 +398,51 @@ def test_progress_is_told_in_bytes() -> None:
     told.clear()
     sheet.looks  # noqa: B018
     assert sum(told) >= 2002
+
+
+# Damaged files: what is read is a table, or an error that names the file; never the end of the process
+
+
+@pytest.mark.parametrize("words", [["40"], pytest.param(["800", "fit"], marks=pytest.mark.slow)])
+def test_a_damaged_typed_file_is_a_table_or_an_error_that_names_it(words: list[str]) -> None:
+    command = [sys.executable, str(Path(__file__).with_name("damage.py")), *words]
+    home = {"PYTHONPATH": str(Path(bayesnb.__file__).parent.parent)}
+    done = subprocess.run(command, env=os.environ | home, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+@pytest.mark.parametrize("name", ["bad.feather", "bad.arrows"])
+def test_an_offset_outside_of_its_column_is_refused_before_it_is_followed(name: str) -> None:
+    offsets = pa.py_buffer(np.array([0, 1, 10**6, 3], np.int32).tobytes())
+    bad = pa.Array.from_buffers(pa.string(), 3, [None, offsets, pa.py_buffer(b"uvw")])
+    table = pa.table({"a": [1.0, 2.0, 3.0], "text": bad, "y": ["u", "v", "u"]})
+    with (ipc.new_stream if name == "bad.arrows" else ipc.new_file)(name, table.schema) as file:
+        file.write_table(table)
+    message = f"{name}: it cannot be read: .*Offset invariant failure.* fetch or write it again"
+    with pytest.raises(ValueError, match=message):
+        read_file(name)
+    model = NaiveBayes()
+    with pytest.raises(ValueError, match=message):
+        fit_files(model, name, "y")
+    assert not hasattr(model, "classes_")
+    fit_files(model, name, "y", columns=["a"])  # what is not needed is not looked at
+    assert model.classes_.tolist() == ["u", "v"]
+
+
+def test_the_checksums_of_a_parquet_file_are_checked() -> None:
+    table = pa.table({"a": np.arange(1000.0)})
+    parquet.write_table(table, "a.parquet", write_page_checksum=True, use_dictionary=False, compression="none")
+    data = Path("a.parquet").read_bytes()
+    at = data.index(np.float64(500.0).tobytes())
+    write("a.parquet", data[:at] + b"\x01" + data[at + 1 :])
+    with pytest.raises(ValueError, match=r"a\.parquet: it cannot be read: .*CRC checksum"):
+        read_file("a.parquet")
+
+
+@pytest.mark.parametrize("levels", [["a", "b", "a"], ["a", None, "b"], [1.5, float("nan"), 2.5]])
+def test_a_dictionary_with_a_level_twice_or_missing_holds_what_its_cells_say(levels: list) -> None:
+    own = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, None]), pa.array(levels))
+    with ipc.new_file("d.feather", pa.schema([("d", own.type)])) as file:
+        file.write_table(pa.table({"d": own}))
+    expected = [None if level != level else level for level in levels] + [None]
+    assert cells(read_file("d.feather"))["d"] == expected

@@ -18,6 +18,8 @@ from bayesnb.table.sheets import Batch, Sheet, cast, kind_of_type, nothing
 
 HIDDEN = "__index_level_0__"  # an index without a name, as pandas writes it
 BUFFER = 1 << 16  # bytes of every column of a Parquet file that are read at once
+SMALL = 1 << 23  # bytes of a file whose columns are read whole: a buffer grows to what a damaged page says it has
+AGAIN = "If the file is damaged, fetch or write it again."
 BITS = (8, 16, 32, 64)
 WORDS = "lists of words"
 NULLABLE = {"bool": "boolean"} | {f"{sign}int{bits}": f"{sign.upper()}Int{bits}" for sign in ("", "u") for bits in BITS}
@@ -77,18 +79,24 @@ class ArrowSheet(TypedSheet):
     def _schema(self) -> Any:
         with self._told():
             file = self._opened()
-            return file.schema_arrow if self.source.format == "parquet" else file.schema
+            schema = file.schema_arrow if self.source.format == "parquet" else file.schema
+            schema.names  # noqa: B018  (they may be no UTF-8)
+            return schema
 
     def _opened(self) -> Any:
         if self.source.format == "parquet":
-            return pyarrow("parquet").ParquetFile(self.source.place, buffer_size=BUFFER, pre_buffer=False)
+            buffer = BUFFER if self.source.size > SMALL else 0
+            return pyarrow("parquet").ParquetFile(
+                self.source.place, buffer_size=buffer, pre_buffer=False, page_checksum_verification=True
+            )
         stream = self.source.open()
         ipc = pyarrow("ipc")
         return ipc.open_file(stream) if self.source.head.startswith(b"ARROW1") else ipc.open_stream(stream)
 
     @cached_property
     def looks(self) -> dict[str, Look]:
-        none = self._frame(self._schema.empty_table(), self.columns)
+        with self._told():
+            none = self._frame(self._schema.empty_table(), self.columns)
         return {name: self._look(name, none[name]) for name in self.columns}
 
     def _look(self, name: str, series: pd.Series) -> Look:
@@ -133,8 +141,10 @@ class ArrowSheet(TypedSheet):
         else:
             some = after(skip, iter(file))
         for batch in some:
-            for start in range(0, len(batch), rows):
-                yield batch.slice(start, rows)
+            used = batch.select(list(names))
+            used.validate(full=True)  # before it is touched: a wrong offset in a damaged file ends the process
+            for start in range(0, len(used), rows):
+                yield used.slice(start, rows)
 
     def _of_parquet(self, file: Any, rows: int, names: Sequence[str], skip: int) -> Iterator[Any]:
         """Some columns, by groups of rows, of which those that are skipped are not read."""
@@ -173,7 +183,19 @@ class ArrowSheet(TypedSheet):
             return pyarrow("compute").replace_substring_regex(column.cast(pa.string()), r"\.0+([+-].*|Z)?$", r"\1")
         if types.is_decimal(own) or types.is_null(own) or types.is_float16(own):
             return column.cast(pa.float64())
+        return distinct_levels(column) if types.is_dictionary(own) else column
+
+
+def distinct_levels(column: Any) -> Any:
+    """A dictionary column as pandas takes it, whose levels are each there once, and not missing: Arrow allows both."""
+    if not len(column):
         return column
+    levels = column.dictionary
+    if len(levels.drop_null().unique()) == len(levels) and not levels.is_null(nan_is_null=True).true_count:
+        return column
+    cells = column.dictionary_decode()
+    missing = cells.is_null(nan_is_null=True)
+    return pyarrow("compute").if_else(missing, pyarrow().scalar(None, cells.type), cells).dictionary_encode()
 
 
 def after(skip: int, batches: Iterator[Any]) -> Iterator[Any]:
@@ -205,9 +227,11 @@ class Telling:
         return None
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if is_of_arrow(error):
-            said = str(error).strip().splitlines()
-            raise ValueError(f"{self.name}: it cannot be read: {said[0] if said else kind.__name__}") from error
+        if isinstance(error, MemoryError):  # a damaged size may ask for any number of bytes
+            raise MemoryError(f"{self.name}: {str(error) or 'its metadata takes too much'}. {AGAIN}") from error
+        if is_of_arrow(error) or isinstance(error, UnicodeDecodeError):  # the latter of a column's name
+            message = (str(error).strip() or kind.__name__).splitlines()[0].rstrip(".")
+            raise ValueError(f"{self.name}: it cannot be read: {message}. {AGAIN}") from error
 
 
 def release() -> None:
