@@ -29,7 +29,7 @@ ROOMS = [
     {"model"},
     {"families"},
     {"views"},
-    {"special", "kernels", "threads", "replacing", "levels"},
+    {"special", "kernels", "threads", "replacing", "levels", "visible"},
 ]
 HEIGHT = {room: len(ROOMS) - level for level, rooms in enumerate(ROOMS) for room in rooms}
 HOMES = {

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 from bayesnb.cli.parser import arguments
 from bayesnb.cli.problems import UsageError, readable
 from bayesnb.cli.talk import Talk
+from bayesnb.visible import visible
 
 HIDDEN = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning)
 
@@ -46,10 +47,8 @@ def parsed(words: Sequence[str]) -> Any:
     parser = arguments()
     said, rest = parser.parse_known_args(words)
     if any(word.startswith("-") and word != "-" for word in rest) or (rest and not hasattr(said, "tables")):
-        parser.exit(
-            2,
-            f"bayesnb {said.name}: error: unrecognized arguments: {shlex.join(rest)}. See bayesnb {said.name} --help\n",
-        )
+        what = visible(shlex.join(rest))
+        parser.exit(2, f"bayesnb {said.name}: error: unrecognized arguments: {what}. See bayesnb {said.name} --help\n")
     if rest:
         said.tables += rest
     return said

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 from bayesnb.cli import specs
 from bayesnb.cli.problems import UsageError
+from bayesnb.visible import visible
 
 FORMATS = ("csv", "tsv", "parquet", "arrow", "jsonl")
 TABLES = """\
@@ -41,7 +42,7 @@ class Parser(argparse.ArgumentParser):
     """A parser whose errors are one line."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: error: {' '.join(message.split())}. See {self.prog} --help\n")
+        self.exit(2, f"{self.prog}: error: {visible(' '.join(message.split()))}. See {self.prog} --help\n")
 
 
 def new_command(commands: Any, name: str, examples: str, **words: Any) -> argparse.ArgumentParser:

@@ -12,6 +12,7 @@ from typing import BinaryIO, cast
 
 from bayesnb.cli.problems import UsageError
 from bayesnb.replacing import IN_MEMORY, replacing
+from bayesnb.visible import visible
 
 
 def check_goal(command: str, goal: str, inputs: tuple[str | None, ...] = ()) -> None:
@@ -43,10 +44,17 @@ def whole(goal: str) -> Iterator[BinaryIO]:
         held.seek(0)
         try:
             sys.stdout.flush()
-            shutil.copyfileobj(held, sys.stdout.buffer)
+            copy_lines(held, sys.stdout.buffer) if sys.stdout.isatty() else shutil.copyfileobj(held, sys.stdout.buffer)
             sys.stdout.buffer.flush()
         except OSError as error:
             raise OSError(error.errno, error.strerror, "standard output") from error
+
+
+def copy_lines(held: BinaryIO, terminal: BinaryIO) -> None:
+    """Copy what someone reads on a terminal: control characters of cells are shown as escapes, and not obeyed."""
+    for line in held:
+        text = line.decode("utf-8", "backslashreplace").removesuffix("\n")
+        terminal.write(visible(text).encode() + b"\n" * line.endswith(b"\n"))
 
 
 def write_text(goal: str, text: str) -> None:

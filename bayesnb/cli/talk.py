@@ -7,6 +7,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from bayesnb.cli.problems import in_options
+from bayesnb.visible import visible
+
+
+def print_line(line: str) -> None:
+    """Print one line on stderr, in which nothing that comes from a table can command the terminal."""
+    print(visible(line), file=sys.stderr, flush=True)
 
 
 class Talk:
@@ -20,17 +26,17 @@ class Talk:
     def say(self, line: str) -> None:
         """Something good to know."""
         if not self.quiet:
-            print(line, file=sys.stderr, flush=True)
+            print_line(line)
 
     def warn(self, line: str) -> None:
         """Something that may be wrong, once."""
         if line not in self.warned:
             self.warned.add(line)
-            print(f"bayesnb: warning: {line}", file=sys.stderr, flush=True)
+            print_line(f"bayesnb: warning: {line}")
 
     def fail(self, line: str) -> None:
         """Why the command failed."""
-        print(f"bayesnb: error: {line}", file=sys.stderr, flush=True)
+        print_line(f"bayesnb: error: {line}")
 
     def show_warning(self, message: Any, category: type[Warning], *place: Any) -> None:
         """A warning of the rooms below, as a line."""

@@ -1,5 +1,6 @@
 """What a model answers about a table in a file: how its columns are read, and the columns of the answer."""
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -7,6 +8,7 @@ import numpy as np
 
 from bayesnb.scale.kinds import kind_of_levels
 from bayesnb.scale.tables import listed
+from bayesnb.visible import visible
 
 SLOW = 1 << 12  # rows that are predicted at once with intervals
 
@@ -55,7 +57,7 @@ def as_learnt(model: Any, frame: Any, table: Any) -> Any:
 
 def answered(model: Any, X: Any, interval: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The columns of the answer: labels, probabilities, and by the arguments of `predict_interval` also their ends."""
-    labels = [str(label) for label in model.classes_.tolist()]
+    labels = column_labels(model.classes_)
     ends: dict[str, Any] = {}
     if interval is None:
         share = model.predict_proba(X)
@@ -67,6 +69,17 @@ def answered(model: Any, X: Any, interval: Mapping[str, Any] | None = None) -> d
     for prefix, numbers in {"p": share, **ends}.items():
         columns |= {f"{prefix}_{label}": numbers[:, c] for c, label in enumerate(labels)}
     return columns
+
+
+def column_labels(classes: Any) -> list[str]:
+    """Return labels as they stand in names of columns: without control characters, and each once."""
+    labels = [visible(str(label)) for label in classes.tolist()]
+    twice = [label for label, times in Counter(labels).items() if times > 1]
+    if twice:
+        raise ValueError(
+            f"several labels would name their columns {twice[0]!r}: they differ by control characters only."
+        )
+    return labels
 
 
 def refuse_taken(table: Any, found: Mapping[str, Any], kept: Any, advice: str) -> None:

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
-from zlib import error as ZlibError
 
 import pandas as pd
 
@@ -79,8 +78,6 @@ class Splitting(Telling):
     """Names the file in errors about its text."""
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if isinstance(error, (EOFError, ZlibError)) or (isinstance(error, OSError) and error.errno is None):
-            raise ValueError(f"{self.name}: the gzip file is damaged or cut off: {error}.") from error
         if is_of_arrow(error):
             raise ValueError(f"{self.name}: it cannot be read: {str(error).strip():.300}. {QUOTE}") from error
 

@@ -41,7 +41,16 @@ class JsonSheet(TypedSheet):
         if not rows:
             raise ValueError(f"{self.name}: {NO_ROWS.replace('a header and ', '')}")
         check_names(self.name, names)
-        return framed({name: column([row.get(name) for row in rows]) for name in names}, len(rows))
+        return framed({name: self._column(name, [row.get(name) for row in rows]) for name in names}, len(rows))
+
+    def _column(self, name: str, values: list[Any]) -> pd.Series:
+        try:
+            return column(values)
+        except OverflowError:
+            raise ValueError(
+                f"{self.name}: column {name!r} holds real numbers, and a whole number that is too large for one. Write "
+                "it as text, or leave it out."
+            ) from None
 
     def _objects(self) -> Iterator[dict[str, Any]]:
         with self.source.open() as stream:
@@ -49,9 +58,9 @@ class JsonSheet(TypedSheet):
                 if not text.strip():
                     continue
                 try:
-                    row = json.loads(text.removeprefix(b"\xef\xbb\xbf"))
+                    row = value_of(text)
                 except ValueError as error:
-                    raise ValueError(f"{self.name}, line {line}: it is no JSON: {error}.") from None
+                    raise ValueError(f"{self.name}, line {line}: {error}.") from None
                 if not isinstance(row, dict):
                     raise ValueError(f'{self.name}, line {line}: it is no object, such as {{"age": 3}}, one a line.')
                 yield row
@@ -59,6 +68,28 @@ class JsonSheet(TypedSheet):
     def frames(self, rows: int, names: Sequence[str], skip: int = 0) -> Iterator[pd.DataFrame]:
         for start in range(skip, len(self._whole), rows):
             yield self._whole[list(names)].iloc[start : start + rows].reset_index(drop=True)
+
+
+def value_of(line: bytes) -> Any:
+    """Return the value that a line of JSON holds; a ValueError says why there is none."""
+    try:
+        text = line.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"byte {error.start + 1} of the line, 0x{line[error.start]:02x}, is no UTF-8, as JSON is"
+        ) from None
+    try:
+        value = json.loads(text)
+        if "\\u" in text:
+            json.dumps(value, ensure_ascii=False).encode()
+    except RecursionError:
+        raise ValueError("it is nested too deep to be read; a row is one flat object") from None
+    except UnicodeEncodeError as error:
+        half = error.object[error.start].encode("unicode_escape").decode("ascii")
+        raise ValueError(f"{half} is half of a surrogate pair, which is no character") from None
+    except ValueError as error:
+        raise ValueError(f"it is no JSON: {error}") from None
+    return value
 
 
 def kind_of_json(series: pd.Series) -> str:

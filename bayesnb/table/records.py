@@ -118,10 +118,6 @@ class Records:
             raise ValueError(f"{self.source.name}, line {line}: {self._advice(str(error))}") from None
         except UnicodeDecodeError as error:
             raise ValueError(self._undecodable(error)) from None
-        except (EOFError, OSError) as error:
-            if isinstance(error, OSError) and error.errno is not None:
-                raise
-            raise ValueError(f"{self.source.name}: the gzip file is damaged or cut off: {error}.") from None
 
     @staticmethod
     def _advice(said: str) -> str:

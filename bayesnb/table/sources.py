@@ -1,5 +1,6 @@
 """Where a table's bytes come from: a file, packed or not, or a stream such as standard input."""
 
+import errno
 import gzip
 import io
 import math
@@ -8,7 +9,9 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -68,7 +71,7 @@ class Source:
             raise ValueError(f"{self.name}: it is a folder; give a file in it.")
         copy = cast(BinaryIO, tempfile.SpooledTemporaryFile(max_size=IN_MEMORY))  # noqa: SIM115  (kept as long as the source)
         if self.path == "-":
-            shutil.copyfileobj(sys.stdin.buffer, copy)
+            copy_input(copy)
         else:
             with open(self.path, "rb") as stream:
                 shutil.copyfileobj(stream, copy)
@@ -82,13 +85,8 @@ class Source:
     @cached_property
     def head(self) -> bytes:
         """The first bytes, unpacked."""
-        try:
-            with self.open() as stream:
-                return stream.read(1 << 16)
-        except (EOFError, gzip.BadGzipFile, OSError) as error:
-            if isinstance(error, OSError) and error.errno is not None:
-                raise
-            raise ValueError(f"{self.name}: it is a damaged gzip file: {error}.") from None
+        with self.open() as stream:
+            return stream.read(1 << 16)
 
     def forget_head(self) -> None:
         """Many sources may wait to be read; the first bytes are read again where they are needed."""
@@ -131,7 +129,7 @@ class Source:
         """The bytes from their beginning, unpacked."""
         packed = self.is_packed  # asked first: what can be read only once is shared
         raw = io.BufferedReader(Counted(self._raw(), self.tell), 1 << 18)
-        return cast(BinaryIO, gzip.GzipFile(fileobj=raw) if packed else raw)
+        return cast(BinaryIO, io.BufferedReader(Unpacked(raw, self.name), 1 << 18) if packed else raw)
 
     @property
     def place(self) -> Any:
@@ -195,6 +193,44 @@ class Counted(Shared):
     def close(self) -> None:
         self.stream.close()
         super().close()
+
+
+class Unpacked(Shared):
+    """The bytes in a gzip file, which is closed with its reader; an error that names it where it is damaged."""
+
+    def __init__(self, packed: Any, name: str) -> None:
+        super().__init__(gzip.GzipFile(fileobj=packed))
+        self.packed, self.file_name = packed, name
+
+    def readinto(self, buffer: Any) -> int:
+        with self._named():
+            return super().readinto(buffer)
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        with self._named():
+            return super().seek(offset, whence)
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise ValueError(f"{self.file_name}: it is a damaged gzip file, or one cut off: {error}.") from None
+
+    def close(self) -> None:
+        self.stream.close()
+        self.packed.close()
+        super().close()
+
+
+def copy_input(to: BinaryIO) -> None:
+    """Copy standard input; an error that names it where it cannot be read."""
+    if sys.stdin is None:
+        raise OSError(errno.EBADF, "it is closed", "standard input")
+    try:
+        shutil.copyfileobj(sys.stdin.buffer, to)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, "standard input") from error
 
 
 def available_memory() -> int | None:
