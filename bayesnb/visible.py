@@ -1,4 +1,4 @@
-"""Text without characters that a terminal obeys instead of showing them: labels and names of columns come from files."""
+"""Text without characters that a terminal obeys instead of showing: labels and names of columns come from files."""
 
 import re
 

@@ -103,6 +103,14 @@ def test_a_column_that_numbers_or_names_the_rows_is_told() -> None:
     fired(checked(X.assign(name=[f"row {i}" for i in range(ROWS)]), y), "identifiers", "warning", "name")
 
 
+def test_numbers_that_are_written_for_people_are_no_names_of_rows() -> None:
+    X, y = table()
+    found = checked(X.assign(price=[f"${1000 + i:,}.50" for i in range(ROWS)]), y)
+    fired(found, "numbers_as_levels", "warning", "price")
+    assert "plain numbers of them" in found["numbers_as_levels"].advice
+    assert found["identifiers"].state == "ok"
+
+
 def test_a_column_of_rare_levels_will_bring_new_ones() -> None:
     X, y = table()
     rare = [f"level {i}" if i % 4 == 0 else "usual" for i in range(ROWS)]

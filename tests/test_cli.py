@@ -1,6 +1,7 @@
 """The command line: data on stdout, talk on stderr, codes 0, 1, 2 and 130, and whole files only."""
 
 import argparse
+import gzip
 import json
 import os
 import re
@@ -36,7 +37,7 @@ from bayesnb.cli import main
 from bayesnb.cli.parser import arguments
 from bayesnb.cli.problems import in_options, quoted
 from bayesnb.datasets import EXAMPLES, dogs, path, penguins
-from bayesnb.table import read_file
+from bayesnb.table import amounts_of, read_file
 
 HEAVY = ("numpy", "pandas", "matplotlib", "sklearn", "numba", "scipy")
 RUN = [sys.executable, "-m", "bayesnb"]
@@ -304,7 +305,7 @@ def test_columns_that_are_most_likely_no_features_are_told(capsys: pytest.Captur
     assert "column 'day' holds dates" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("cell", ["none", "1,000", 'no "x"', "it's"])
+@pytest.mark.parametrize("cell", ["none", "no,ne", 'no "x"', "it's"])
 def test_the_advice_about_a_cell_that_is_no_number_can_be_followed(cell: str, capsys: pytest.CaptureFixture) -> None:
     rows = "".join(f"{n},{'uv'[n % 2]}\n" for n in range(20))
     write("t.csv", f"a,y\n{rows}" + '"{}",u\n'.format(cell.replace('"', '""')))
@@ -312,6 +313,41 @@ def test_the_advice_about_a_cell_that_is_no_number_can_be_followed(cell: str, ca
     (advice,) = re.findall("--missing .*", capsys.readouterr().err)
     assert isinstance(fitted("t.csv", *shlex.split(advice)).families_["a"], Gaussian)
     assert "warning" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("cells", "advice"),
+    [
+        (["$1,234.50", "$3.00"], "amounts of money, such as '$1,234.50', .*: 1234.50 for '$1,234.50'."),
+        (["1.234,50 €", "3,10 €"], "amounts of money, such as '1.234,50 €', .*: 1234.50 for"),
+        (["12.5 %", "7 %"], "percentages, such as '12.5 %', .*: 12.5 for '12.5 %'"),
+        (["1,234,567", "999"], "numbers with marks between thousands, .*: 1234567 for '1,234,567'."),
+        (["1,234", "3,999"], "marks between thousands, .*If the comma is that of decimals: --decimal ,"),
+        (["12.5 kg", "3 kg"], "numbers with a unit, such as '12.5 kg', .*: 12.5 for '12.5 kg'"),
+        (["-5.5 CHF", "7 CHF"], "amounts of money, .*: -5.5 for '-5.5 CHF'"),
+    ],
+)
+def test_numbers_that_are_written_for_people_are_no_names_of_rows(
+    cells: list[str], advice: str, capsys: pytest.CaptureFixture
+) -> None:
+    first, second = cells
+    every = dict.fromkeys([first, *(re.sub("[0-9]", str(n), second, count=1) for n in range(1, 10))])
+    write("t.csv", "a;y\n" + "".join(f"{cell};{'uv'[n % 2]}\n" for n, cell in enumerate(every)))
+    assert isinstance(fitted("t.csv").families_["a"], Categorical)
+    said = capsys.readouterr().err
+    assert re.search(f"column 'a' holds {advice.replace('$', '[$]')}", said), said
+    assert "names them" not in said
+    assert "Leave it out" not in said
+
+
+@pytest.mark.parametrize(
+    "cells",
+    ["n1 n2", "007 012", "12A 13B", "1.2.3 1.2.4", "192.168.1.1 10.0.0.1", "12:30 12:45", "555-1234 555-9999", "3 5"],
+)
+def test_codes_are_not_taken_for_amounts(cells: str) -> None:
+    assert amounts_of(cells.split()) is None
+    assert amounts_of(["110 001", "110 002"]) is None
+    assert amounts_of(["1,234", "1,5"]) is None
 
 
 # Predictions
@@ -671,6 +707,106 @@ def test_memory_that_runs_out_is_one_line(monkeypatch: pytest.MonkeyPatch, capsy
     assert capsys.readouterr().err == "bayesnb: error: there is not enough memory for this. Unable to allocate 9 TiB\n"
 
 
+@pytest.mark.parametrize("error", [RecursionError("too\ndeep"), AttributeError("no \x1b[31m"), ZeroDivisionError()])
+def test_an_error_that_no_one_foresaw_is_one_line(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    def fail(*words: object, **more: object) -> None:
+        raise error
+
+    write("t.csv", SMALL)
+    monkeypatch.setattr(NaiveBayes, "fit", fail)
+    assert main(["fit", "t.csv", "--target", "y", "-o", "m.bnb"]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith(f"bayesnb: error: {type(error).__name__}")
+    assert said.endswith(". This was not foreseen: --debug shows where it arose.\n")
+    assert said.count("\n") == 1
+    assert "\x1b" not in said
+    with pytest.raises(type(error)):
+        main(["fit", "t.csv", "--target", "y", "-o", "m.bnb", "--debug"])
+
+
+GZIPPED = gzip.compress("".join(f'{{"a": {n * 7919 % 1000}, "y": "uv"}}\n' for n in range(30_000)).encode(), mtime=0)
+BAD_FILES = {
+    "cut.jsonl.gz": (GZIPPED[:-30], "a damaged gzip file, or one cut off"),
+    "summed.jsonl.gz": (GZIPPED[:-6] + b"123456", "a damaged gzip file, or one cut off: CRC"),
+    "deep.jsonl": (b'{"y": 1}\n{"y": ' + b"[" * 10**5 + b"]" * 10**5 + b"}\n", "line 2: it is nested too deep"),
+    "half.jsonl": (b'{"b": "x"}\n{"b": "\\ud800"}\n', r"line 2: \\ud800 is half of a surrogate pair"),
+    "name.jsonl": (b'{"\\ud800": "x"}\n', r"line 1: \\ud800 is half of a surrogate pair"),
+    "long.jsonl": (b'{"a": ' + b"9" * 400 + b', "y": 1}\n{"a": 2.5, "y": 2}\n', "column 'a' .* too large for one"),
+    "wide.jsonl": ('{"a": 1}\n'.encode("utf-16"), "line 1: byte 1 of the line, 0xff, is no UTF-8"),
+    "bad.jsonl": (b'{"a": 1}\n{"a": "\xe9"}\n', "line 2: byte 8 of the line, 0xe9, is no UTF-8"),
+    "inf.jsonl": (b'{"a": Infinity, "y": "u"}\n{"a": 1, "y": "v"}\n', "a number is infinite|lacks the column 'b'"),
+    "nul.csv": (b"a,b,y\n1,x\0,u\n", "it is no text"),
+    "junk.csv": (np.random.default_rng(0).bytes(999), "it is no text"),
+    "wide.csv": (SMALL.encode("utf-16") + b"x", "it is no utf-16"),
+    "bad.csv": (b"a,b,y\n1,caf\xe9,u\n", "line 2: byte 6 of the line, 0xe9, is no UTF-8"),
+    "empty.csv": (b"", "it is empty"),
+    "empty.csv.gz": (gzip.compress(b""), "it is empty"),
+    "empty.jsonl": (b"", "it has no rows"),
+    "empty.parquet": (b"", "it cannot be read"),
+    "text.feather": (SMALL.encode(), "it cannot be read"),
+    "cut.csv.zst": (b"\x28\xb5\x2f\xfd....", "packed by zstd"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_a_file_that_is_no_table_is_one_line_that_names_it(name: str, capsys: pytest.CaptureFixture) -> None:
+    data, why = BAD_FILES[name]
+    write(name, data)
+    write("m.bnb", model_of_small())
+    target = [name, "--target", "y"]
+    for words in (
+        ["report", *target],
+        ["fit", *target, "-o", "o.bnb"],
+        ["compare", *target],
+        ["predict", "m.bnb", name],
+    ):
+        assert main(words) == 1
+        said = capsys.readouterr()
+        assert said.out == ""
+        assert re.fullmatch(f"bayesnb: error: {re.escape(name)}.*({why}).*\n", said.err), said.err
+
+
+def test_no_control_character_of_a_table_reaches_a_terminal(capsys: pytest.CaptureFixture) -> None:
+    red, name = "u\x1b[31m", "x\x1b]0;t\x07.csv"
+    labels = [red, "v\u202e", "w\x9b2J"]
+    rows = "".join(f'{n},p\x1b[0m{n % 3},"{labels[n % 3]}"\n' for n in range(12))
+    write(name, f'a,"b\nerror: \x7f",y\n{rows}')
+    fitted(name)
+    told = capsys.readouterr().err
+    assert r"3 classes of y: u\x1b[31m 4, v\u202e 4, w\x9b2J 4" in told
+    assert main(["predict", "model.bnb", name]) == 0
+    said = capsys.readouterr()
+    header, first = said.out.splitlines(keepends=True)[:2]
+    assert header == r"predicted,p_u\x1b[31m,p_v\u202e,p_w\x9b2J" + "\n"
+    assert first.startswith(red)  # cells are data
+    for words in (["fit", name, "--target", red, "-o", "m"], ["fit", name, "--target", "y", "-o", "m", "--prior", red]):
+        assert main(words) in (1, 2)
+    assert main(["report", name, "--target", "y", "-o", "o.html", red]) == 2
+    told += said.err + capsys.readouterr().err
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", told)
+    assert "\nerror" not in told
+
+
+def test_a_terminal_shows_control_characters_of_cells_as_escapes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    write("t.csv", "a,y\n" + "1,u\x1b[31m\n2,v\n" * 3)
+    fitted("t.csv")
+    capsys.readouterr()
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert main(["predict", "model.bnb", "t.csv", "--append"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].startswith(r"1,u\x1b[31m,u\x1b[31m,")
+
+
+def test_labels_whose_columns_would_have_one_name_are_refused(capsys: pytest.CaptureFixture) -> None:
+    write("t.csv", 'a,y\n1,"u\x1b"\n2,u\\x1b\n')
+    fitted("t.csv")
+    assert main(["predict", "model.bnb", "t.csv"]) == 1
+    assert "several labels differ by control characters only" in capsys.readouterr().err
+
+
 def test_an_interruption_is_130_and_quiet(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
@@ -743,6 +879,14 @@ def test_a_stream_that_is_closed_is_no_riddle() -> None:
     shell = shlex.join(RUN)
     done = subprocess.run(f"{shell} data >&-", shell=True, stderr=subprocess.PIPE, check=False, text=True)
     assert (done.returncode, done.stderr) == (1, "bayesnb: error: standard output: it is closed\n")
+    write("m.bnb", model_of_small())
+    for command, stream, why in (
+        ("report - --target y", "<&-", "it is closed"),
+        ("predict m.bnb -", "<&-", "it is closed"),
+        ("fit - --target y -o o.bnb", "< .", "Is a directory"),
+    ):
+        done = subprocess.run(f"{shell} {command} {stream}", shell=True, capture_output=True, check=False, text=True)
+        assert (done.returncode, done.stderr) == (1, f"bayesnb: error: standard input: {why}\n")
     done = subprocess.run(f"{shell} data penguin 2>&-", shell=True, stdout=subprocess.PIPE, check=False, text=True)
     assert (done.returncode, done.stdout) == (2, "")
 

@@ -340,6 +340,18 @@ def test_damaged_files_are_named() -> None:
             fit_files(NaiveBayes(), ["good.parquet", name], "label")
 
 
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.csv.gz"])
+def test_without_pyarrow_it_is_text_that_cannot_be_read(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(mixed(), name)
+    model = fit_files(NaiveBayes(), name, "label")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    message = r'read CSV and TSV by pyarrow: pip install "bayesnb\[scale\]"'
+    with pytest.raises(ImportError, match=message):
+        fit_files(NaiveBayes(), name, "label")
+    with pytest.raises(ImportError, match=message):
+        predict_files(model, name, "out.csv")
+
+
 def test_what_is_not_there_is_said() -> None:
     write(mixed(), "t.parquet")
     Path("none").mkdir()

@@ -37,6 +37,8 @@ def odd(name: str, column: Any, look: Any) -> str | None:
     distinct = there.nunique()
     if look.kind == "text" and look.dates:
         return f"holds dates, which are read as {distinct:,} levels. Leave it out, {drop}, or make numbers of it."
+    if look.kind == "text" and (advice := on_amounts(there, look)) is not None:
+        return advice
     if look.kind == "text" and look.commas:
         return "holds numbers with decimal commas, which are read as levels. If they are numbers: --decimal ,"
     if look.kind == "text" and look.is_almost_numeric:
@@ -53,6 +55,20 @@ def odd(name: str, column: Any, look: Any) -> str | None:
     if look.kind == "integer" and len(column) >= FEWEST and counts_rows(column):
         return f"counts the rows. Leave it out: {drop}"
     return None
+
+
+def on_amounts(cells: Any, look: Any) -> str | None:
+    """What to do about a column of money, percentages, thousands or units; None for any other."""
+    from bayesnb.table import amounts_of
+
+    amounts = amounts_of(cells.unique().tolist())
+    if amounts is None:
+        return None
+    decimal = " If the comma is that of decimals: --decimal ,." if look.commas else ""
+    return (
+        f"holds {amounts.what}, such as {amounts.example!r}, which are read as levels. Write plain numbers into the "
+        f"table: {amounts.plain} for {amounts.example!r}.{decimal}"
+    )
 
 
 def counts_rows(column: Any) -> bool:

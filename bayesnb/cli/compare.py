@@ -6,6 +6,7 @@ from typing import Any
 
 from bayesnb.cli import options, specs
 from bayesnb.cli.output import check_goal, whole
+from bayesnb.cli.problems import naming
 
 EXAMPLES = """\
   bayesnb compare customers.csv --target churned
@@ -68,7 +69,8 @@ def run(said: argparse.Namespace) -> None:
     from bayesnb.cli.training import lesson
 
     own = lesson(said, [said.table], keep_dropped=False)
-    found = compare_smoothing(own.model, own.X, own.y, smoothing=said.smoothing, estimates=said.estimates)
+    with naming([said.table]):
+        found = compare_smoothing(own.model, own.X, own.y, smoothing=said.smoothing, estimates=said.estimates)
     write(said.output, kind, found.table)
     said.talk.say(found.verdict)
     for note in found.notes:

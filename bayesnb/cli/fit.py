@@ -7,7 +7,7 @@ from typing import Any
 from bayesnb.cli import options
 from bayesnb.cli.families import word_of
 from bayesnb.cli.output import check_goal
-from bayesnb.cli.problems import UsageError
+from bayesnb.cli.problems import UsageError, naming
 from bayesnb.cli.tables import some
 
 EXAMPLES = """\
@@ -53,7 +53,8 @@ def run(said: argparse.Namespace) -> None:
     from bayesnb.cli.training import held_out, lesson
 
     own = lesson(said, said.tables, keep_dropped=False)
-    model = own.model.fit(own.X, own.y)
+    with naming(said.tables):
+        model = own.model.fit(own.X, own.y)
     for line in described(said.target, model, own):
         said.talk.say(line)
     if not said.quiet:

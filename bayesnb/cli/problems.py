@@ -1,6 +1,8 @@
 """Errors in one line, in the words of the command line."""
 
 import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 
 class UsageError(Exception):
@@ -23,14 +25,31 @@ WORDS = (
 )
 
 
+EXPECTED = (UsageError, ValueError, TypeError, KeyError, OSError, ImportError)  # of which the text is for the user
+
+
 def readable(error: BaseException) -> str:
     """An error in one line."""
     if isinstance(error, MemoryError):
         return f"there is not enough memory for this. {error}".strip()
     if isinstance(error, OSError) and error.strerror is not None:
         return f"{error.filename}: {error.strerror}" if error.filename is not None else error.strerror
+    if not isinstance(error, EXPECTED):
+        what = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(":.")
+        return f"{what}. This was not foreseen: --debug shows where it arose."
     said = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
     return in_options(" ".join(said.split())) or type(error).__name__
+
+
+@contextmanager
+def naming(tables: Sequence[str]) -> Iterator[None]:
+    """Name the tables in errors about what they hold, from rooms that do not know where it came from."""
+    try:
+        yield
+    except ValueError as error:
+        name = "standard input" if tables[0] == "-" else tables[0]
+        more = f" and {len(tables) - 1} more" if len(tables) > 1 else ""
+        raise ValueError(f"{name}{more}: {readable(error)}") from error
 
 
 def in_options(said: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from bayesnb.cli import options
 from bayesnb.cli.output import check_goal, write_text
-from bayesnb.cli.problems import UsageError
+from bayesnb.cli.problems import UsageError, naming
 from bayesnb.cli.specs import FamilySaid
 
 EXAMPLES = """\
@@ -85,7 +85,8 @@ def facts_of(said: argparse.Namespace) -> Any:
         date=f"{date.today():%d %B %Y}".lstrip("0"),
     )
     test = None if said.test is None else test_of(said, own)
-    return gather(own.model, own.X, own.y, test, about=about)
+    with naming([table if not example else about.source, *([] if said.test is None else [said.test])]):
+        return gather(own.model, own.X, own.y, test, about=about)
 
 
 def source(table: str) -> str:

@@ -76,9 +76,7 @@ def column_labels(classes: Any) -> list[str]:
     labels = [visible(str(label)) for label in classes.tolist()]
     twice = [label for label, times in Counter(labels).items() if times > 1]
     if twice:
-        raise ValueError(
-            f"several labels would name their columns {twice[0]!r}: they differ by control characters only."
-        )
+        raise ValueError(f"several labels differ by control characters only, and would name one column, {twice[0]!r}.")
     return labels
 
 

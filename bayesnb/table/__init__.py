@@ -1,5 +1,6 @@
 """Any table, seen one way: columns with names, as numbers or as values. The only room that knows dataframes."""
 
+from bayesnb.table.amounts import Amounts, amounts_of
 from bayesnb.table.build import Blank, Part
 from bayesnb.table.containers import SparseTable, Table
 from bayesnb.table.files import (
@@ -26,6 +27,7 @@ from bayesnb.table.writing import aligned, beside, format_of_name, open_writer
 __all__ = [
     "LABEL_ADVICE",
     "PLAIN",
+    "Amounts",
     "Blank",
     "Lists",
     "Part",
@@ -34,6 +36,7 @@ __all__ = [
     "SparseTable",
     "Table",
     "aligned",
+    "amounts_of",
     "beside",
     "blank_of",
     "cell_kind",

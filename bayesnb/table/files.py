@@ -14,7 +14,7 @@ from bayesnb.table.kinds import Reader, kind_of
 from bayesnb.table.records import Reading
 from bayesnb.table.sheets import Sheet, TextSheet
 from bayesnb.table.sources import TEXT, Source
-from bayesnb.table.typed import ArrowSheet
+from bayesnb.table.typed import ArrowSheet, pyarrow
 from bayesnb.table.values import is_missing
 
 Array = np.ndarray
@@ -44,6 +44,8 @@ def open_stream(path: Any, reading: Reading, tell: Callable[[int], Any], head: i
     if not source.head and source.format in TEXT:
         return None
     is_typed = source.format in ("parquet", "arrow")
+    if not is_typed:
+        pyarrow(need="fit_files and predict_files read CSV and TSV by pyarrow")
     sheet: Sheet = ArrowSheet(source, reading) if is_typed else StreamedText(source, reading, head=head)
     sheet.looks  # noqa: B018  (while the first bytes are there)
     source.forget_head()

@@ -75,9 +75,8 @@ def value_of(line: bytes) -> Any:
     try:
         text = line.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ValueError(
-            f"byte {error.start + 1} of the line, 0x{line[error.start]:02x}, is no UTF-8, as JSON is"
-        ) from None
+        where = f"byte {error.start + 1} of the line, 0x{line[error.start]:02x},"
+        raise ValueError(f"{where} is no UTF-8, which JSON lines are written in") from None
     try:
         value = json.loads(text)
         if "\\u" in text:

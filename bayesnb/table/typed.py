@@ -245,11 +245,11 @@ def is_of_arrow(error: Any) -> bool:
     return own and not isinstance(error, MemoryError)
 
 
-def pyarrow(part: str = "") -> ModuleType:
+def pyarrow(part: str = "", need: str = "Parquet and Arrow files need pyarrow") -> ModuleType:
     """Arrow, which is no need of whoever has text."""
     try:
         from importlib import import_module
 
         return import_module(f"pyarrow.{part}" if part else "pyarrow")
     except ImportError:
-        raise ImportError('Parquet and Arrow files need pyarrow: pip install "bayesnb[scale]".') from None
+        raise ImportError(f'{need}: pip install "bayesnb[scale]".') from None

@@ -13,7 +13,7 @@ from bayesnb.families.base import Array
 from bayesnb.model import Rows
 from bayesnb.report.facts.columns import Column
 from bayesnb.report.facts.oddities import Oddities, oddities, repeated
-from bayesnb.table import open_table
+from bayesnb.table import Amounts, amounts_of, open_table
 from bayesnb.unseen import UnseenLevelWarning
 from bayesnb.views import Coded, Counted, column
 
@@ -41,6 +41,14 @@ class Odd:
     def _of(self, own: Column, trials: int) -> Oddities:
         leveled, x = own.family.cells == "level", column(self.facts.cells[own.b], own.j)
         return oddities(np.where(x < 0, np.nan, x) if leveled else x, self.facts.codes, leveled, trials)
+
+    @cached_property
+    def amounts(self) -> list[tuple[Column, Amounts]]:
+        """Columns whose levels are money, percentages, or other numbers that were written for people."""
+        leveled = [own for own, _ in self.columns if own.family.cells == "level"]
+        blocks = self.facts.model.schema_.blocks
+        each = ((own, amounts_of(blocks[own.b].levels[own.j])) for own in leveled)
+        return [(own, amounts) for own, amounts in each if amounts is not None]
 
     @cached_property
     def repeated(self) -> Array:

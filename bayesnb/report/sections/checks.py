@@ -182,7 +182,9 @@ def empty(facts: Facts) -> Check:
 def identifiers(facts: Facts) -> Check:
     """Columns that name rows instead of describing them."""
     name = "Columns that name the rows"
+    amounts = {own.key for own, _ in facts.odd.amounts}
     found = [own for own, odd in facts.odd.columns if is_name(own, odd.known, odd.distinct, odd.counting)]
+    found = [own for own in found if own.key not in amounts]
     if not found:
         return Check(name, OK, "no column numbers the rows, or has a level for each of them")
     said = listed([brief(own.name, 40) for own in found], MOST)
@@ -191,6 +193,21 @@ def identifiers(facts: Facts) -> Check:
         WARNING,
         f"Different in every row, like a number or a name of it: {said}.",
         "Drop it, families={column: None}: of a new row it says nothing, or only when it was written down.",
+    )
+
+
+def numbers_as_levels(facts: Facts) -> Check:
+    """Columns of money, percentages, thousands or units, each of which is a level."""
+    name, found = "Numbers that are read as levels", facts.odd.amounts
+    if not found:
+        return Check(name, OK, "no column's levels are all amounts of money, percentages or numbers with a unit")
+    columns = [f"{brief(own.name, 40)} ({each.what}, such as {brief(each.example, 30)})" for own, each in found]
+    example = found[0][1]
+    return Check(
+        name,
+        WARNING,
+        f"Each value is a level of its own, without an order: {listed(columns, MOST)}.",
+        f"Make plain numbers of them, such as {example.plain} of {brief(example.example, 30)}, and fit again.",
     )
 
 
@@ -280,6 +297,7 @@ CHECKS: tuple[Callable[[Facts], Check], ...] = (
     overconfident,
     separated,
     identifiers,
+    numbers_as_levels,
     new_levels,
     dependent,
     boundary,

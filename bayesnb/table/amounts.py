@@ -1,0 +1,72 @@
+"""Columns of text whose cells are numbers written for people: money, percentages, marks between thousands, units.
+
+They stay text, as codes do, and so become levels; this says what they are, and what a plain number would be.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+CODES = "AUD BRL CAD CHF CNY CZK DKK EUR GBP HKD HUF IDR ILS INR JPY KRW MXN NOK NZD PLN SEK SGD THB TRY USD ZAR"
+CURRENCY = rf"[$\u00a2-\u00a5\u20a0-\u20c0]|kr|z\u0142|{CODES.replace(' ', '|')}"
+NUMBER = (
+    r"(?=[.,]?\d)"
+    r"(?P<whole>[1-9]\d{0,2}(?P<mark>[,.'\u2019 \u00a0\u202f])\d{3}(?:(?P=mark)\d{3})*|(?!0\d)\d+)?"
+    r"(?:[.,](?P<decimals>\d+))?"
+)
+CELL = re.compile(
+    rf"\(?[+\u2212-]?(?P<before>{CURRENCY})?\s?[+\u2212-]?(?P<number>{NUMBER})\s?"
+    rf"(?P<after>{CURRENCY}|[%\u2030]|[^\W\d_][^\W\d_/\u00b2\u00b3]{{0,9}}(?:/[^\W\d_]{{1,9}})?[\u00b2\u00b3]?)?\)?"
+)
+
+
+class Amounts(NamedTuple):
+    """What all cells of a column are, one of them, and that one as a plain number."""
+
+    what: str
+    example: str
+    plain: str
+
+
+def amounts_of(cells: Iterable[Any]) -> Amounts | None:
+    """Return what distinct cells are if all are numbers with a sign, a unit or marks beside them; else None."""
+    matches = []
+    for cell in cells:
+        match = CELL.fullmatch(cell.strip()) if isinstance(cell, str) else None
+        if match is None:
+            return None
+        matches.append(match)
+    what = meaning(matches) if len(matches) > 1 else None
+    if what is None:
+        return None
+    example = max(matches, key=lambda each: (each["mark"] is not None, bool(beside(each)), each["decimals"] or ""))
+    return Amounts(what, example[0], plain(example))
+
+
+def meaning(cells: list[re.Match[str]]) -> str | None:
+    """Return what cells are, by what stands beside their numbers and in them; None for codes and plain numbers."""
+    signs = {beside(cell) for cell in cells}
+    if signs != {""} and all(re.fullmatch(CURRENCY, sign) for sign in signs - {""}):
+        return "amounts of money"
+    if signs != {""} and signs <= {"", "%", "\u2030"}:
+        return "percentages"
+    if len(signs) == 1 and signs != {""}:
+        return "numbers with a unit"
+    marks = {cell["mark"] for cell in cells} - {None}
+    if signs != {""} or len(marks) != 1 or " " in marks:  # 110 001 may be a code
+        return None
+    (mark,) = marks
+    decimals = any(cell["mark"] is None and mark in cell["number"] for cell in cells)  # 1,5 beside 1,234
+    return None if decimals else "numbers with marks between thousands"
+
+
+def beside(cell: re.Match[str]) -> str:
+    """Return the sign or the unit before or after a number."""
+    return cell["before"] or cell["after"] or ""
+
+
+def plain(cell: re.Match[str]) -> str:
+    """Return a cell's number as a program writes it."""
+    whole = (cell["whole"] or "0").replace(cell["mark"] or ",", "")
+    minus = "-" if re.search(r"[\u2212-]|\(", cell[0]) else ""
+    return minus + whole + (f".{cell['decimals']}" if cell["decimals"] else "")
