@@ -28,7 +28,8 @@ def add(commands: Any) -> None:
         help="predict the rows of a table by a model that was saved",
         description="Predict each row of a table: its class, and the probability of each class, as columns predicted "
         "and p_CLASS; by --interval also lower_CLASS and upper_CLASS, the ends of the probability's credible interval. "
-        "Columns are found by name, in any order and among others, and read as they were learnt.",
+        "Columns are found by name, in any order and among others, and read as they were learnt. In names of columns a "
+        "control character of a label is an escape, such as \\x1b; cells are as they are.",
     )
     command.add_argument("model", metavar="MODEL", help="a file of bayesnb fit, or of a model's save in Python")
     command.add_argument("table", metavar="TABLE", help="a table")

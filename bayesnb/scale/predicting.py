@@ -38,7 +38,8 @@ def predict_files(
     output : the file to write, Parquet unless its name ends otherwise: .arrow, .csv, .tsv, .jsonl
     columns : columns to carry along, before the new ones
     ci_prob : None, or the probability of equal-tailed credible intervals: `lower_CLASS` and `upper_CLASS` beside
-        `predicted` and `p_CLASS`, which then are those of `predict_interval`
+        `predicted` and `p_CLASS`, which then are those of `predict_interval`. A control character of a label is an
+        escape in these names, such as `\\x1b`.
     kinds : {column: "number", "integer", "flag" or "text"}, where a column is not to be read as it was learnt
     reading, batch_rows, progress : as in `fit_files`
 

@@ -71,7 +71,9 @@ class Source:
             raise ValueError(f"{self.name}: it is a folder; give a file in it.")
         copy = cast(BinaryIO, tempfile.SpooledTemporaryFile(max_size=IN_MEMORY))  # noqa: SIM115  (kept as long as the source)
         if self.path == "-":
-            copy_input(copy)
+            if sys.stdin is None:
+                raise OSError(errno.EBADF, "it is closed", self.name)
+            shutil.copyfileobj(sys.stdin.buffer, copy)
         else:
             with open(self.path, "rb") as stream:
                 shutil.copyfileobj(stream, copy)
@@ -221,16 +223,6 @@ class Unpacked(Shared):
         self.stream.close()
         self.packed.close()
         super().close()
-
-
-def copy_input(to: BinaryIO) -> None:
-    """Copy standard input; an error that names it where it cannot be read."""
-    if sys.stdin is None:
-        raise OSError(errno.EBADF, "it is closed", "standard input")
-    try:
-        shutil.copyfileobj(sys.stdin.buffer, to)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, "standard input") from error
 
 
 def available_memory() -> int | None:
