@@ -21,7 +21,7 @@ class InOptions:
         return "--temper loo"
 
     def drop(self, keys: Sequence[Hashable]) -> str:
-        return f"Leave {'it' if len(keys) == 1 else 'them'} out: {self.declare(keys, 'drop')}."
+        return f"leave {'it' if len(keys) == 1 else 'them'} out: {self.declare(keys, 'drop')}"
 
     def declare(self, keys: Sequence[Hashable], family: str) -> str:
         return f"--family {in_shell(','.join(in_list(str(key)) for key in keys))}={family}"
@@ -74,9 +74,13 @@ def odd(name: str, column: Any, look: Any) -> str | None:
     if look.kind == "text" and len(there) >= FEWEST and distinct == len(there):
         return f"has another level in each of {distinct:,} rows: most likely it names them. Leave it out: {drop}"
     if look.kind == "text" and len(there) >= 2 * FEWEST and distinct > len(there) / 2:
-        return f"has {distinct:,} levels in {len(there):,} rows, too many to learn from. Leave it out: {drop}"
+        single = int((there.value_counts() == 1).sum())
+        return (
+            f"has {distinct:,} levels in {len(there):,} rows, and {single:,} of them in one row only, of which little "
+            f"can be learnt. To leave it out: {drop}"
+        )
     if look.kind == "integer" and len(column) >= FEWEST and counts_rows(column):
-        return f"counts the rows. Leave it out: {drop}"
+        return f"goes up by one from row to row, as a number of the rows does. If it is one, leave it out: {drop}"
     return None
 
 

@@ -23,7 +23,7 @@ class Advice(Protocol):
         """The exponent of the columns' evidence that predicts best."""
 
     def drop(self, keys: Sequence[Hashable]) -> str:
-        """A sentence: leave these columns out."""
+        """Leave columns out, as a clause."""
 
     def declare(self, keys: Sequence[Hashable], family: str) -> str:
         """Give columns a family; where that is joint or multivariate, as one block."""
@@ -51,8 +51,8 @@ class InPython:
     def drop(self, keys: Sequence[Hashable]) -> str:
         if not self._by_column:
             names = listed([brief(name_of(key), LETTERS) for key in keys], MOST)
-            return f"Leave {'it' if len(keys) == 1 else 'them'} out of X: {names}."
-        return f"Leave {'it' if len(keys) == 1 else 'them'} out: {self._mapping(dict.fromkeys(keys, 'None'))}."
+            return f"leave {'it' if len(keys) == 1 else 'them'} out of X: {names}"
+        return f"leave {'it' if len(keys) == 1 else 'them'} out: {self._mapping(dict.fromkeys(keys, 'None'))}"
 
     def declare(self, keys: Sequence[Hashable], family: str) -> str:
         block = family.startswith(("joint", "multivariate"))

@@ -140,8 +140,14 @@ class Judged:
 
     @property
     def less_surprise(self) -> Estimate:
-        """How much less log loss a held-out row has than under the best constant guess."""
-        return mean_of((loss_of(self.shares, self.facts.codes) + self.facts.own)[self.defined])
+        """How much less log loss a held-out row has than if it were guessed from the other rows' labels alone."""
+        return mean_of((self.blind_loss + self.facts.own)[self.defined])
+
+    @property
+    def blind_loss(self) -> Array:
+        """Log loss of each row, its label guessed from those of the others: Laplace's rule of succession, `(r,)`."""
+        counts = self.facts.counts
+        return np.log(counts.sum() - 1 + len(counts)) - np.log(counts[self.facts.codes])
 
     @property
     def more_right(self) -> Estimate:
@@ -186,7 +192,7 @@ class Judged:
             power,
             Line.of(f"Held out, with {facts.advice.temper} ({power:.2g})", found, facts.codes),
             mean_of(-facts.own - loss),
-            mean_of(loss_of(self.shares, facts.codes) - loss),
+            mean_of(self.blind_loss - loss),
             int(changed.sum()),
         )
 

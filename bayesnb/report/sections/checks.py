@@ -234,7 +234,7 @@ def empty(facts: Facts) -> Check:
         return Check(name, OK, f"every column{scope(facts)} has two values or more")
     said = listed([f"{brief(own.name, 40)} ({'constant' if odd.known else 'all missing'})" for own, odd in found], MOST)
     drop = facts.advice.drop([own.key for own, _ in found])
-    return Check(name, LOOK, f"{said}.", f"Find out why there is nothing else in it. {drop}")
+    return Check(name, LOOK, f"{said}.", f"Find out why there is nothing else in it, or {drop}.")
 
 
 def identifiers(facts: Facts) -> Check:
@@ -250,8 +250,8 @@ def identifiers(facts: Facts) -> Check:
         name,
         WARNING,
         f"Different in every row, like a number or a name of it: {said}.",
-        "A number or a name of the row says nothing of a new one, or only when it was written down. If it is that: "
-        + facts.advice.drop([own.key for own in found]),
+        "A number or a name of the row says nothing of a new one, or only when it was written down. If it is that, "
+        f"{facts.advice.drop([own.key for own in found])}.",
     )
 
 

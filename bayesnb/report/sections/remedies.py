@@ -33,7 +33,7 @@ def mends(facts: Facts) -> bool:
 
 def jointly(facts: Facts, least: float) -> str:
     """How the pair of one kind with the most evidence is modelled as one block; nothing, where there is none."""
-    pair = next((pair for pair in facts.asked.pairs if pair[2] > least and alike(pair[0], pair[1])), None)
+    pair = next((pair for pair in facts.asked.pairs if pair[2] > least and alike(pair[0], pair[1], facts)), None)
     if pair is None:
         return ""
     keys, family = [pair[0].key, pair[1].key], JOINT[pair[0].family.cells]
@@ -41,10 +41,12 @@ def jointly(facts: Facts, least: float) -> str:
     return f"Or model {names} jointly, as one block: {facts.advice.declare(keys, family)}."
 
 
-def alike(one: Column, two: Column) -> bool:
-    """Whether there is a family for a block of both."""
-    kinds = {one.family.cells, two.family.cells}
-    return len(kinds) == 1 and kinds <= set(JOINT) and not (one.family.whole or two.family.whole)
+def alike(one: Column, two: Column, facts: Facts) -> bool:
+    """Whether there is a family for a block of both, and rows enough for all combinations of their levels."""
+    kinds, blocks = {one.family.cells, two.family.cells}, facts.model.schema_.blocks
+    if len(kinds) > 1 or not kinds <= set(JOINT) or one.family.whole or two.family.whole:
+        return False
+    return kinds == {"real"} or blocks[one.b].sizes[one.j] * blocks[two.b].sizes[two.j] <= len(facts.codes)
 
 
 def settling(facts: Facts) -> str:

@@ -11,6 +11,7 @@ from bayesnb.report.sections.remedies import mends, possible, settling, temperin
 from bayesnb.report.words import INTERVAL, count, fixed, percent, percent_span, typical
 
 LEAST = 1e-3  # of a loss, that is shown
+HARM = 0.05  # of the log loss of a constant guess; what is less, any model of noise loses
 FEW = 30  # rows, of which no interval is wide enough
 
 
@@ -65,10 +66,11 @@ def gained(facts: Facts) -> str:
     if held is None or most == 0 or not isfinite(held.log_loss.value):
         return ""
     surprise = judged.less_surprise
-    if surprise.lower > 0:
+    if surprise.lower > 0 and held.log_loss.value < most:
         taken = percent(1 - held.log_loss.value / most, 0)
         return paragraph(f"Held out, the columns take away {taken} of the surprise that a constant guess leaves.")
-    worse = "worse" if surprise.upper < 0 else "not clearly better"
+    harmful = surprise.upper < 0 and held.log_loss.value > (1 + HARM) * most
+    worse = "worse" if harmful else "not clearly better"
     losses = f"their log loss of {fixed(held.log_loss.value, 3)} is {worse} than that of the best constant guess"
     losses += f", {fixed(most, 3)}"
     if judged.more_right.lower > 0:
@@ -81,7 +83,7 @@ def gained(facts: Facts) -> str:
         )
     if judged.tempered is not None and judged.tempered.over_constant.lower > 0:
         return paragraph(f"The probabilities are of no help as they stand: {losses}.", text(tempering(facts)))
-    if surprise.upper < 0:
+    if harmful:
         return paragraph(
             f"The held-out probabilities are harmful as they stand: {losses}; nor are the labels clearly more often "
             "right than the most frequent class.",

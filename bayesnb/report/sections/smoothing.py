@@ -18,9 +18,7 @@ def smoothing(facts: Facts) -> str:
     """The comparison, its verdict, and what its numbers mean."""
     found = facts.asked.smoothing
     if found is None:
-        return paragraph(
-            f"Settings of the priors cannot be compared here: {text(brief(facts.advice.reworded(asked(facts)), LETTERS))}"
-        )
+        return paragraph(f"Settings of the priors cannot be compared here: {text(brief(asked(facts), LETTERS))}")
     notes = "".join(f"<li>{text(brief(note, LETTERS))}</li>" for note in found.notes)
     few = " Of so large a table only a few settings are tried." if facts.asked.cost > DEAR else ""
     verdict = brief(found.verdict, LETTERS).replace("elpd -", f"elpd {MINUS}").replace("(elpd", "(log score")
@@ -37,7 +35,7 @@ def smoothing(facts: Facts) -> str:
 
 
 def asked(facts: Facts) -> str:
-    return facts.asked.why_no_smoothing
+    return facts.advice.reworded(facts.asked.why_no_smoothing)
 
 
 def opening(facts: Facts) -> str:
