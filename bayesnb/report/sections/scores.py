@@ -89,9 +89,10 @@ def gained(facts: Facts) -> str:
             "right than the most frequent class.",
             text(tempering(facts)),
         )
+    help_ = "may help, but so many rows cannot tell" if held.log_loss.value < most else "are of no help that shows"
     return paragraph(
-        f"The held-out probabilities are of no help, as far as so many rows can tell: {losses}; nor are the labels "
-        "clearly more often right than the most frequent class."
+        f"The columns {help_}: held out, the {losses.removeprefix('their ')}; nor are the labels clearly more often right "
+        "than the most frequent class."
     )
 
 
