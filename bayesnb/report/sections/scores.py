@@ -91,8 +91,8 @@ def gained(facts: Facts) -> str:
         )
     help_ = "may help, but so many rows cannot tell" if held.log_loss.value < most else "are of no help that shows"
     return paragraph(
-        f"The columns {help_}: held out, the {losses.removeprefix('their ')}; nor are the labels clearly more often right "
-        "than the most frequent class."
+        f"The columns {help_}: held out, the {losses.removeprefix('their ')}; nor are the labels clearly more often "
+        "right than the most frequent class."
     )
 
 
