@@ -69,7 +69,7 @@ def gained(facts: Facts) -> str:
     if surprise.lower > 0 and held.log_loss.value < most:
         taken = percent(1 - held.log_loss.value / most, 0)
         return paragraph(f"Held out, the columns take away {taken} of the surprise that a constant guess leaves.")
-    harmful = surprise.upper < 0 and held.log_loss.value > (1 + HARM) * most
+    harmful = held.log_loss.lower > most and held.log_loss.value > (1 + HARM) * most
     worse = "worse" if harmful else "not clearly better"
     losses = f"their log loss of {fixed(held.log_loss.value, 3)} is {worse} than that of the best constant guess"
     losses += f", {fixed(most, 3)}"
