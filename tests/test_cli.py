@@ -291,7 +291,8 @@ def test_columns_that_are_most_likely_no_features_are_told(capsys: pytest.Captur
     write("t.csv", "\n".join(["row,name,day,age,y", *rows]))
     fitted("t.csv")
     said = capsys.readouterr().err
-    assert "column 'row' counts the rows. Leave it out: --family row=drop" in said
+    assert "column 'row' goes up by one from row to row" in said
+    assert "leave it out: --family row=drop" in said
     assert "column 'name' has another level in each of 40 rows: most likely it names them" in said
     assert "column 'day' holds dates, which are read as 28 levels" in said
     assert "as 1 of 40 cells are no numbers; the first is 'none' in line 2" in said

@@ -209,7 +209,7 @@ def test_probabilities_that_are_true_can_be_trusted_and_doubled_ones_cannot() ->
     doubled = np.hstack([X] * 3)
     said = Page(reliability(gather(nb.GaussianNB(), doubled, y))).text
     assert "too sure of itself" in said
-    assert "mends some of it" in said
+    assert "With temper='loo', which raises what the columns say to the power" in said
     found = nb.calibration(nb.GaussianNB(), doubled, y, ci_prob=0.89)
     assert f"{100 * float(found.ece):.1f} percentage points apart" in said
     assert f"between {100 * float(found.ece_lower):.1f} and {100 * float(found.ece_upper):.1f}" in said

@@ -1,14 +1,39 @@
-"""Columns that are most likely not what they were read as: a warning for each, with what to do."""
+"""Columns that are most likely not what they were read as: a warning for each, with what to do, as options."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from bayesnb.cli.problems import in_list, in_shell, quoted
+from bayesnb.cli.problems import in_list, in_options, in_shell, quoted
 
 FEWEST = 10  # rows, for every row's own level to be worth a word
 MANY_CLASSES = 50
+
+
+@dataclass(frozen=True)
+class InOptions:
+    """What the page advises, as options of the command that made it: see `bayesnb.report.advice.Advice`."""
+
+    @property
+    def temper(self) -> str:
+        return "--temper loo"
+
+    def drop(self, keys: Sequence[Hashable]) -> str:
+        return f"leave {'it' if len(keys) == 1 else 'them'} out: {self.declare(keys, 'drop')}"
+
+    def declare(self, keys: Sequence[Hashable], family: str) -> str:
+        return f"--family {in_shell(','.join(in_list(str(key)) for key in keys))}={family}"
+
+    def reserve(self, key: Hashable) -> str:
+        return ""  # a family's own parameters have no option
+
+    def setting(self, name: str, value: Any) -> str:
+        return f"--{name.replace('_', '-')} {value}"
+
+    def reworded(self, message: str) -> str:
+        return in_options(message)
 
 
 def advise(talk: Any, X: Any, y: Any, looks: Mapping[str, Any]) -> None:
@@ -51,9 +76,13 @@ def odd(name: str, column: Any, look: Any) -> str | None:
     if look.kind == "text" and len(there) >= FEWEST and distinct == len(there):
         return f"has another level in each of {distinct:,} rows: most likely it names them. Leave it out: {drop}"
     if look.kind == "text" and len(there) >= 2 * FEWEST and distinct > len(there) / 2:
-        return f"has {distinct:,} levels in {len(there):,} rows, too many to learn from. Leave it out: {drop}"
+        single = int((there.value_counts() == 1).sum())
+        return (
+            f"has {distinct:,} levels in {len(there):,} rows, and {single:,} of them in one row only, of which little "
+            f"can be learnt. To leave it out: {drop}"
+        )
     if look.kind == "integer" and len(column) >= FEWEST and counts_rows(column):
-        return f"counts the rows. Leave it out: {drop}"
+        return f"goes up by one from row to row, as a number of the rows does. If it is one, leave it out: {drop}"
     return None
 
 

@@ -66,6 +66,7 @@ def facts_of(said: argparse.Namespace) -> Any:
     """The model of the table, and what the page will say about it."""
     from datetime import date
 
+    from bayesnb.cli.advice import InOptions
     from bayesnb.cli.training import lesson
     from bayesnb.datasets import path
     from bayesnb.report import About, gather
@@ -83,6 +84,7 @@ def facts_of(said: argparse.Namespace) -> Any:
         notes=notes,
         command=said.command,
         date=f"{date.today():%d %B %Y}".lstrip("0"),
+        advice=InOptions(),
     )
     test = None if said.test is None else test_of(said, own)
     with naming([table if not example else about.source, *([] if said.test is None else [said.test])]):

@@ -111,7 +111,10 @@ def held_out(model: Any, X: Any, y: Any) -> str:
     own = found[np.arange(len(codes)), codes]
     undefined = int(np.isnan(own).sum())
     if undefined:
-        return f"Held out one row at a time: no score, as {undefined:,} rows are impossible without themselves."
+        return (
+            f"Held out one row at a time: no score, as without {undefined:,} of the rows, each by itself, its class "
+            "has no distribution."
+        )
     right = float((found.argmax(axis=1) == codes).mean())
     error = "" if not np.isfinite(own).all() else f" ± {np.sqrt(len(own) * own.var(ddof=1)):.2f}"
     return (

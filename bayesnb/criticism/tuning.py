@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Hashable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from bayesnb.classifier import Classifier
 from bayesnb.criticism.trial import Trial, trial_of
@@ -20,8 +20,16 @@ MEANING = {
     ("concentration", False): "each die shows one level only, and the prior says that dice do",
     ("count", True): "the classes' means differ no more than chance makes them, and the prior says that they are one",
     ("count", False): "the classes' means lie infinitely far apart for their variances",
-    ("shape", True): "the classes differ no more than chance makes them, and the prior says that they do not",
-    ("shape", False): "the classes differ by orders of magnitude, and the prior says that any size is as likely",
+    (
+        "shape",
+        True,
+    ): "the classes' variances differ no more than chance makes them, and so the prior says",
+    ("shape", False): "the classes' variances differ by orders of magnitude, and the prior says that any is as likely",
+    (
+        "rate shape",
+        True,
+    ): "the classes' rates differ no more than chance makes them, and the prior says that they do not",
+    ("rate shape", False): "the classes' rates differ by orders of magnitude, and the prior says that any is as likely",
     ("shared shape", True): "a column has one variance for all classes, and the prior says which",
     ("scale", True): "the prior expects larger variances without end",
     ("scale", False): "the prior expects smaller variances without end",
@@ -34,8 +42,26 @@ MEANING = {
 }
 
 
+class Bound(NamedTuple):
+    """A parameter of the prior of some columns that is better the larger, or the smaller, it is."""
+
+    keys: tuple[Hashable, ...]
+    where: str  # the columns, and the class, in words
+    kind: str  # of dial: "die", "normal", "block" or "rate"
+    dial: str
+    infinite: bool
+    shared: bool  # whether the classes of these columns have their variances in common
+    meaning: str  # of the end, for that parameter
+
+    @property
+    def goal(self) -> str:
+        return f"{MOST:g}, as good as infinite" if self.infinite else f"{LEAST:g}, as good as 0"
+
+
 class BoundaryWarning(UserWarning):
     """A dial of a prior is better the further it is turned; it was left at the end of its range."""
+
+    ends: tuple[Bound, ...] = ()
 
 
 def tune(
@@ -145,20 +171,24 @@ def _by_columns(trial: Trial, families: Sequence[Family]) -> dict[tuple[Hashable
 def _tell(ends: Sequence[End], trial: Trial) -> None:
     """One warning that names every dial at its end."""
     if ends:
-        said = " ".join(_told(end, trial) for end in ends)
-        warnings.warn(f"priors at the end of their range: {said}", BoundaryWarning, skip_file_prefixes=(HERE,))
+        bounds = tuple(_bound(end, trial) for end in ends)
+        said = " ".join(f"{each.where}: {each.dial} {each.goal}: {each.meaning}." for each in bounds)
+        warning = BoundaryWarning(f"priors at the end of their range: {said}")
+        warning.ends = bounds
+        warnings.warn(warning, skip_file_prefixes=(HERE,))
 
 
-def _told(end: End, trial: Trial) -> str:
+def _bound(end: End, trial: Trial) -> Bound:
+    """What is known of one end, in words."""
     schema = trial.estimator.schema_
     names = [schema.blocks[b].keys[f] for b, f in end.columns]
     shown = ", ".join(_short(name) for name in names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
     whose = "" if end.code is None else f" in class {trial.estimator.classes_.tolist()[end.code]!r}"
-    where = f"{MOST:g}, as good as infinite" if end.infinite else f"{LEAST:g}, as good as 0"
     noun = "column" if len(names) == 1 and not isinstance(names[0], tuple) else "columns"
-    shared = end.dial == "shape" and all(schema.blocks[b].family.shared for b, _ in end.columns)
-    meaning = MEANING.get((f"shared {end.dial}" if shared else end.dial, end.infinite), MEANING[end.dial, end.infinite])
-    return f"{noun} {shown}{whose}: {end.dial} {where}: {meaning}."
+    shared = all(schema.blocks[b].family.shared for b, _ in end.columns)
+    special = f"{'shared' if shared else end.kind} {end.dial}"
+    meaning = MEANING.get((special, end.infinite)) or MEANING[end.dial, end.infinite]
+    return Bound(tuple(names), f"{noun} {shown}{whose}", end.kind, end.dial, end.infinite, shared, meaning)
 
 
 def _short(name: Hashable) -> str:

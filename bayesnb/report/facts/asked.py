@@ -10,7 +10,7 @@ import numpy as np
 
 from bayesnb.criticism.dependence import dependence
 from bayesnb.criticism.smoothing import compare_smoothing
-from bayesnb.criticism.tuning import BoundaryWarning, tune
+from bayesnb.criticism.tuning import Bound, BoundaryWarning, tune
 from bayesnb.model import Rows
 from bayesnb.report.facts.columns import Column, Feature
 from bayesnb.smoothing.strength import Change, Strengths
@@ -159,12 +159,16 @@ class Asked:
         return Sensitivity([own.everything(t) for t in TIMES], [own.classes(t) for t in TIMES], alone)
 
     @cached_property
-    def tuned(self) -> tuple[Any, str]:
-        """The estimator of the largest evidence, and what is said of priors at the end of their range."""
-        with warnings.catch_warnings(record=True) as told:
+    def tuned(self) -> tuple[Any, list[Bound]]:
+        """The estimator of the largest evidence, and the parameters of its priors that are at the end of their range.
+
+        None where these priors cannot be tuned.
+        """
+        with warnings.catch_warnings(record=True) as heard:
             warnings.simplefilter("always", BoundaryWarning)
             try:
                 found = tune(self.facts.model, self.facts.X, self.facts.y)
             except (TypeError, ValueError):
-                return None, ""
-        return found, " ".join(str(one.message) for one in told if issubclass(one.category, BoundaryWarning))
+                return None, []
+        messages = (each.message for each in heard)
+        return found, [end for each in messages if isinstance(each, BoundaryWarning) for end in each.ends]

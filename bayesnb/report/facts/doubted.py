@@ -19,7 +19,8 @@ COUNTED, ALONE, CLASS, COLUMN = 5e-9, 2e-3, 1e-3, 1e-5  # of them: to count a ce
 TOGETHER = 3  # times as fast, where one belief is for all rows
 HELD, LEARNT, FEWEST = 400, 2000, 10  # rows at most, held out or not; and at least
 SETTLED = 100  # rows for every class's column, of which one more does not matter
-DRAWN = 40  # rows, where each needs draws
+DRAWN, BATCHES = 40, 4  # rows, where each needs draws; and in how many parts, whose spread is the error of draws
+TINY = np.finfo(float).tiny
 PARTS = ("entropy", "aleatoric", "epistemic")
 
 
@@ -32,13 +33,16 @@ def doubted(facts: Facts) -> Any:
     held, rows = chosen(facts)
     if not len(rows):
         return export.datasets.dataset(rows, np.array(facts.classes, object), {}, {}, {"tried": 0})
-    found = held_out(rows, facts) if held else of_rows(facts.model.model_.posterior, rows, facts)
+    batches = held_out(rows, facts) if held else of_rows(facts.model.model_.posterior, rows, facts)
+    found = Entropies(*(np.mean(part, axis=0) for part in zip(*batches, strict=True)))
     good = np.isfinite(found.aleatoric)
     if not good.any():
         return None
     by_row = {name: getattr(found, name)[good] for name in PARTS}
     labels, said = np.array(facts.classes, object), {"tried": len(rows), "held_out": int(held)}
-    return export.datasets.dataset(rows[good], labels, by_row, {"probability": found.probability[good]}, said)
+    shares = [own.epistemic[good].sum() / max(own.entropy[good].sum(), TINY) for own in batches]
+    error = {"drawn_error": float(np.std(shares, ddof=1) / np.sqrt(BATCHES))} if len(batches) > 1 else {}
+    return export.datasets.dataset(rows[good], labels, by_row, {"probability": found.probability[good]}, said | error)
 
 
 def chosen(facts: Facts) -> tuple[bool, Array]:
@@ -61,21 +65,19 @@ def spaced(rows: int, most: int) -> Array:
     return np.unique(np.linspace(0, rows - 1, min(rows, most)).round().astype(int))
 
 
-def held_out(rows: Array, facts: Facts) -> Entropies:
+def held_out(rows: Array, facts: Facts) -> list[Entropies]:
     """Each row by the belief of all others; NaN where that is no distribution."""
-    size = len(facts.classes)
-    nothing = Entropies(np.full((1, size), np.nan), *np.full((3, 1), np.nan))
-    beliefs = ((row, without(int(row), facts)) for row in rows)
-    each = [nothing if belief is None else of_rows(belief, np.array([row]), facts) for row, belief in beliefs]
-    return Entropies(*(np.concatenate(part) for part in zip(*each, strict=True)))
+    each = [of_rows(without(int(row), facts), np.array([row]), facts) for row in rows]
+    return [Entropies(*map(np.concatenate, zip(*batch, strict=True))) for batch in zip(*each, strict=True)]
 
 
-def of_rows(belief: Product, rows: Array, facts: Facts) -> Entropies:
-    """By one belief, each row being new to it."""
-    model = facts.model
-    if not settled(belief):
-        return Entropies(np.full((len(rows), len(facts.classes)), np.nan), *np.full((3, len(rows)), np.nan))
+def of_rows(belief: Product | None, rows: Array, facts: Facts) -> list[Entropies]:
+    """By one belief, each row being new to it: once, or from several batches of draws."""
+    model, batches = facts.model, 1 if facts.model.model_.posterior.closed else BATCHES
+    if belief is None or not settled(belief):
+        nothing = np.full((len(rows), len(facts.classes)), np.nan), *np.full((3, len(rows)), np.nan)
+        return [Entropies(*nothing)] * batches
     scores = Scores(belief, [x[rows] for x in facts.cells], model.temper_)
     if belief.closed:
-        return entropies(scores, True, model.n_jobs)
-    return drawn_entropies(scores, model.schema_.observers, DRAWS, 0)
+        return [entropies(scores, True, model.n_jobs)]
+    return [drawn_entropies(scores, model.schema_.observers, DRAWS // BATCHES, seed) for seed in range(BATCHES)]

@@ -12,6 +12,7 @@ from bayesnb.evaluate.leaving import leave_one_out
 from bayesnb.families.base import Array, Cells, Stats
 from bayesnb.labels import encode
 from bayesnb.model import Model, Rows, normalised, observe
+from bayesnb.report.advice import Advice, InPython
 from bayesnb.report.facts.asked import Asked
 from bayesnb.report.facts.columns import Columns
 from bayesnb.report.facts.judged import Judged
@@ -22,13 +23,17 @@ from bayesnb.table import open_table
 
 @dataclass(frozen=True)
 class About:
-    """What only the caller knows: what the labels are called, where the table is from, how the page was made."""
+    """What only the caller knows: what the labels are called, where the table is from, how the page was made.
+
+    `advice` says remedies as the caller would type them; by default as Python.
+    """
 
     label: str = ""
     source: str = ""
     notes: tuple[str, ...] = ()
     command: str = ""
     date: str = ""
+    advice: Advice | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +54,10 @@ class Facts:
     blind: Array  # by how frequent the classes are, without a look at the columns
     test: tuple[Array, Array] | None  # log p(y | x) and codes of rows that it never saw
     test_X: Any = None  # those rows
+
+    @property
+    def advice(self) -> Advice:
+        return self.about.advice or InPython(self.model)
 
     @property
     def title(self) -> str:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 BINS = 10
 WORDS, VALUES, CELLS = 8e-5, 3.5e-4, {"real": 7e-6}  # seconds for a class's column, by the kind of its cells
+LEVEL = 4e-5  # more for each of its levels: a column's table holds them all, whichever the row has
+CLEAR, FEWEST = 0.95, 5  # an interval of so many rows or more that leaves out 0 is a difference
 COSTLY = 3e7  # rows x classes x columns for which no other temper is tried
 
 
@@ -55,10 +57,36 @@ class Line:
         )
 
 
+def loss_of(log_proba: Array, codes: Array) -> Array:
+    """Minus log p(own label) of each row, `(r, c), (r,) -> (r,)`."""
+    return -log_proba[np.arange(len(codes)), codes]
+
+
 def share_of(hits: float, misses: float) -> Estimate:
     """A share with its interval, that of the posterior under Jeffreys' prior, Beta(1/2, 1/2)."""
     low, high = share_interval(np.asarray(hits), np.asarray(misses), Plan(1, INTERVAL, np.random.default_rng(0)))
     return Estimate(hits / (hits + misses), float(low), float(high))
+
+
+class Tempered(NamedTuple):
+    """What temper="loo" would give: the exponent, its scores, and how they differ from those without."""
+
+    power: float
+    line: Line
+    gain: Estimate  # of log loss, a row
+    over_constant: Estimate  # the same, over the best constant guess
+    changed: int  # rows of which another label is the most probable
+
+
+def mean_of(terms: Array) -> Estimate:
+    """The mean of terms of either sign, with an interval that leaves out 0 where it clearly has a sign."""
+    if not np.isfinite(terms).all():
+        total = float(np.sum(terms[~np.isfinite(terms)]))
+        return Estimate(total, total, total)
+    if len(terms) < FEWEST:
+        return Estimate(float(np.mean(terms)), -np.inf, np.inf)
+    least = float(np.min(terms))
+    return Estimate(*(least + end for end in mean_interval(terms - least, CLEAR)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,15 +127,56 @@ class Judged:
         return None if test is None else Line.of(f"Test table, {len(test[1]):,} rows", *test)
 
     @cached_property
-    def constant(self) -> Line:
-        """The best that can be said without a look at the columns: the shares of the classes."""
+    def shares(self) -> Array:
+        """The logs of the classes' shares, for every row, `(r, c)`."""
         with np.errstate(divide="ignore"):
             share = np.log(self.facts.counts / self.facts.counts.sum())
-        codes = self.facts.codes
-        return Line.of("Best constant guess, no columns", np.broadcast_to(share, (len(codes), len(share))), codes)
+        return np.broadcast_to(share, (len(self.facts.codes), len(share)))
 
     @cached_property
-    def tempered(self) -> tuple[float, Line] | None:
+    def constant(self) -> Line:
+        """The best that can be said without a look at the columns: the shares of the classes."""
+        return Line.of("Best constant guess, no columns", self.shares, self.facts.codes)
+
+    @property
+    def less_surprise(self) -> Estimate:
+        """How much less log loss a held-out row has than if it were guessed from the other rows' labels alone."""
+        return mean_of((self.blind_loss + self.facts.own)[self.defined])
+
+    @property
+    def blind_loss(self) -> Array:
+        """Log loss of each row, its label guessed from those of the others: Laplace's rule of succession, `(r,)`."""
+        counts = self.facts.counts
+        return np.log(counts.sum() - 1 + len(counts)) - np.log(counts[self.facts.codes])
+
+    @property
+    def more_right(self) -> Estimate:
+        """How much more often a held-out label is right than the most frequent class."""
+        hits = right(self.log_proba, self.codes).astype(float)
+        return mean_of(hits - (self.codes == int(self.facts.counts.argmax())))
+
+    @property
+    def surplus(self) -> tuple[float, float]:
+        """How much the mean probability of held-out answers is above the share that is right, and two standard errors.
+
+        Were the probabilities true, that would be chance.
+        """
+        p = np.exp(self.facts.left_out[self.answered].max(axis=1))
+        hits = self.facts.left_out[self.answered].argmax(axis=1) == self.facts.codes[self.answered]
+        return float(p.mean() - hits.mean()), 2 * float(np.sqrt((p * (1 - p)).sum()) / len(p))
+
+    @property
+    def too_sure(self) -> bool:
+        """Whether held-out answers are right less often than their probabilities say, by more than chance."""
+        return self.surplus[0] > self.surplus[1]
+
+    @property
+    def unforeseen(self) -> Estimate:
+        """How much more a held-out label costs than the probabilities themselves expect: 0, were they all true."""
+        return mean_of((-self.facts.own - self.entropy)[self.answered])
+
+    @cached_property
+    def tempered(self) -> Tempered | None:
         """What temper="loo" would give, where the model has none, all can be scored and it is cheap."""
         model, facts = self.facts.model, self.facts
         cost = len(facts.codes) * len(facts.classes) * self.width
@@ -118,7 +187,14 @@ class Judged:
             return None
         power = temper_by_loo(model.model_, self.rows, model.n_jobs)
         found = loo_log_proba(model.model_, self.rows, Way(model.estimate, power), n_jobs=model.n_jobs)
-        return power, Line.of(f"Held out, with temper='loo' ({power:.2g})", found, facts.codes)
+        loss, changed = loss_of(found, facts.codes), found.argmax(axis=1) != facts.left_out.argmax(axis=1)
+        return Tempered(
+            power,
+            Line.of(f"Held out, with {facts.advice.temper} ({power:.2g})", found, facts.codes),
+            mean_of(-facts.own - loss),
+            mean_of(self.blind_loss - loss),
+            int(changed.sum()),
+        )
 
     @cached_property
     def widths(self) -> list[float]:
@@ -135,7 +211,14 @@ class Judged:
         """Seconds that it takes to know the law of a row's scores, about: more where cells have a table of values."""
         blocks = self.facts.model.schema_.blocks
         each = (WORDS if block.family.words else CELLS.get(block.family.cells, VALUES) for block in blocks)
-        return len(self.facts.classes) * sum(cost * width for cost, width in zip(each, self.widths, strict=True))
+        cells = sum(cost * width for cost, width in zip(each, self.widths, strict=True))
+        return len(self.facts.classes) * (cells + LEVEL * self.levels)
+
+    @property
+    def levels(self) -> int:
+        """Levels of all columns that have a table of them; a block's combinations are looked up one by one."""
+        blocks = self.facts.model.schema_.blocks
+        return sum(sum(block.sizes) for block in blocks if block.family.cells == "level" and not block.family.whole)
 
     @cached_property
     def answered(self) -> Array:

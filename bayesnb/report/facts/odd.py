@@ -42,6 +42,11 @@ class Odd:
         leveled, x = own.family.cells == "level", column(self.facts.cells[own.b], own.j)
         return oddities(np.where(x < 0, np.nan, x) if leveled else x, self.facts.codes, leveled, trials)
 
+    @property
+    def left(self) -> int:
+        """Columns, words left out, that were not looked at."""
+        return len(self.facts.columns.parts(self.facts.columns.features)) - len(self.columns)
+
     @cached_property
     def amounts(self) -> list[tuple[Column, Amounts]]:
         """Columns whose levels are money, percentages, or other numbers that were written for people."""

@@ -18,6 +18,7 @@ class Oddities(NamedTuple):
     """What one column is like."""
 
     known: int  # cells that are not missing
+    classes: int  # that have any of them
     distinct: int
     apart: tuple[int, ...]  # classes that it alone tells from all others
     singles: int  # cells whose value no other row has
@@ -34,7 +35,7 @@ def oddities(x: Array, codes: Array, leveled: bool, trials: int) -> Oddities:
     steps = np.diff(x)
     rising = bool((steps > 0).all() or (steps < 0).all()) and bool((x == np.floor(x)).all())
     counting = not leveled and rising and len(x) >= LONG
-    return Oddities(len(x), len(values), found, int((times == 1).sum()), counting)
+    return Oddities(len(x), len(np.unique(codes)), len(values), found, int((times == 1).sum()), counting)
 
 
 def ranges_apart(place: Array, codes: Array, trials: int) -> tuple[int, ...]:

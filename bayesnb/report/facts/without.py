@@ -18,7 +18,7 @@ from bayesnb.uncertainty.intervals import intervals
 from bayesnb.uncertainty.scores import Scores
 
 DRAWS = 1000  # of a law, where classes share parameters
-PATIENCE = 1.0  # seconds for a row
+PATIENCE = 0.4  # seconds for a row, of some thirty
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,12 +1,15 @@
 """Warnings, as small named checks: each looks for one thing, and says in a sentence what to do about it."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from bayesnb.criticism.tuning import Bound
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.columns import Column, Feature
+from bayesnb.report.facts.oddities import Oddities
+from bayesnb.report.sections.remedies import jointly, mends, possible, tempering
 from bayesnb.report.words import brief, count, listed, percent, stated
 
 OK, LOOK, WARNING, SKIPPED = "ok", "look", "warning", "not done"
@@ -15,6 +18,7 @@ NEW = 0.05  # of new rows that will hold a level that was never seen
 STRONG = 3.0  # nats
 COPIES, ROOM = 0.01, 150  # a share of rows that are copies; possible rows for each row, among which they are no chance
 MOST = 4  # names in a sentence
+UNLOOKED = "words are not looked at one by one, and there is no other column"
 
 
 class Check(NamedTuple):
@@ -39,8 +43,8 @@ def tiny_class(facts: Facts) -> Check:
         name,
         state,
         f"{count(len(few), 'class')} with fewer than {FEW} rows: {said}.",
-        "Collect more rows of them, or merge them with a class that is treated alike: what the model says of them is "
-        "mostly the prior.",
+        "Collect more rows of them, or merge them with a class that is treated alike: what the model says of them "
+        "rests on few rows and on the prior.",
     )
 
 
@@ -55,7 +59,7 @@ def impossible(facts: Facts) -> Check:
         WARNING,
         f"{count(len(odd), 'row')} had a label of probability 0, or none at all, when held out (the first is row "
         f"{odd[0]:,}).",
-        "Use a smoothing above 0, or a proper prior: without one, whatever a class has not shown is impossible.",
+        possible(facts),
     )
 
 
@@ -64,12 +68,18 @@ def new_levels(facts: Facts) -> Check:
     name = "Levels never seen"
     if facts.test_X is not None:
         return unseen_in_test(name, facts)
-    risks = [(own, odd.singles / odd.known) for own, odd in facts.odd.columns if is_leveled(own) and odd.known > 1]
-    risks = [(own, risk) for own, risk in risks if NEW < risk < 1]
-    if not any(is_leveled(own) for own in facts.columns.features):
-        return Check(name, OK, "no column has levels")
+    leveled = [(own, odd) for own, odd in facts.odd.columns if is_leveled(own) and odd.known]
+    open_ = [(own, odd) for own, odd in leveled if own.family.unseen != "reserve" and not is_name(own, odd)]
+    risks = [(own, odd.singles / odd.known) for own, odd in open_ if odd.singles / odd.known > NEW]
+    if not leveled:
+        return Check(name, OK, f"no column{scope(facts)} has levels")
     if not risks:
-        return Check(name, OK, f"in each column, under {percent(NEW, 0)} of new rows should hold a new level")
+        rest = "that does not name the rows or keep a level for new ones, " if len(open_) < len(leveled) else ""
+        return Check(
+            name,
+            OK,
+            f"in each column{scope(facts)} {rest}at most {percent(NEW, 0)} of new rows should hold a new level",
+        )
     risks.sort(key=lambda each: -each[1])
     said = listed([f"{brief(own.name, 40)} ({percent(risk, 0)})" for own, risk in risks], MOST)
     return Check(
@@ -77,9 +87,14 @@ def new_levels(facts: Facts) -> Check:
         LOOK,
         f"Many levels were seen once, so new rows will bring new ones, by the Good-Turing estimate in so many rows: "
         f"{said}.",
-        "Merge rare levels, or declare unseen='reserve', which makes a new level evidence; by default its cell is left "
-        "out.",
+        f"Merge rare levels{reserving(facts, risks[0][0].key)}; as it is, the cell of a new level is left out.",
     )
+
+
+def reserving(facts: Facts, key: Any) -> str:
+    """How a new level becomes evidence, where there is a way to say it."""
+    how = facts.advice.reserve(key)
+    return f", or keep a level for new ones, which makes them evidence: {how}" if how else ""
 
 
 def unseen_in_test(name: str, facts: Facts) -> Check:
@@ -91,7 +106,7 @@ def unseen_in_test(name: str, facts: Facts) -> Check:
         name,
         LOOK,
         f"The test table holds levels that the model has never seen: {said}. Those cells are left out.",
-        "Learn from rows that have them, or declare unseen='reserve', which makes a new level evidence.",
+        f"Learn from rows that have them{reserving(facts, found[0][0])}.",
     )
 
 
@@ -99,16 +114,20 @@ def separated(facts: Facts) -> Check:
     """Columns that alone tell a class from all others: too good to be true?"""
     name = "Columns that give the class away"
     found = [(own, odd.apart) for own, odd in facts.odd.columns if odd.apart]
+    if not facts.odd.columns:
+        return Check(name, SKIPPED, UNLOOKED)
     if not found:
-        return Check(name, OK, "no column alone tells a class from all others")
+        clear = "more clearly than chance can"
+        return Check(name, OK, f"no column{scope(facts)} alone tells a class from all others {clear}")
     present = int((facts.counts > 0).sum())
-    whole = [own for own, apart in found if len(apart) >= max(present - 1, 1) and present > 1]
+    every = {own.key: odd.classes for own, odd in facts.odd.columns}
+    whole = [own for own, apart in found if len(apart) >= max(present - 1, 1) and every[own.key] == present > 1]
     if whole:
         said = listed([brief(own.name, 40) for own in whole], MOST)
         return Check(
             name,
             WARNING,
-            f"Without an error, and alone, {them(whole)} all classes apart: {said}.",
+            f"Without an error where it is not missing, and alone, {them(whole)} all classes apart: {said}.",
             "Ask when and how the column was written down: if after the label, or from it, drop it, for new rows will "
             "not have it.",
         )
@@ -116,7 +135,7 @@ def separated(facts: Facts) -> Check:
     return Check(
         name,
         LOOK,
-        f"Without an error, and alone, {them(found)} one class from all others: {said}.",
+        f"Without an error where it is not missing, and alone, {them(found)} one class from all others: {said}.",
         "If it was measured before the label was known, be glad; if after it, or from it, drop the column.",
     )
 
@@ -140,59 +159,100 @@ def dependent(facts: Facts) -> Check:
     if not strong:
         return Check(name, OK, f"none of {count(len(pairs), 'pair')} has strong evidence for it")
     a, b, value = strong[0]
-    mended = facts.model.temper is not None
+    tempered = facts.model.temper is not None
     return Check(
         name,
         OK if facts.model.temper == "loo" else LOOK,
         f"{len(strong):,} of {count(len(pairs), 'pair')}, most of all {brief(a.name, 40)} and {brief(b.name, 40)} "
-        f"({stated(value)})" + (f", which the temper of {facts.model.temper_:.3g} is for" if mended else "."),
-        "Model such columns jointly, in one block; or fit with temper='loo', or drop one column of each pair: what "
-        "they say alike is counted twice.",
+        f"({stated(value)})" + (f", which the temper of {facts.model.temper_:.3g} is for" if tempered else "."),
+        f"What such columns say alike is counted twice. {tempering(facts)} {jointly(facts, STRONG)}".strip(),
     )
 
 
 def boundary(facts: Facts) -> Check:
-    """Priors that the data want as strong, or as weak, as can be."""
+    """Parameters of priors that the data want as large, or as small, as can be."""
     name = "Priors at the end of their range"
-    tuned, told = facts.asked.tuned
+    tuned, ends = facts.asked.tuned
     if tuned is None:
         return Check(name, SKIPPED, "these priors cannot be tuned")
-    if not told:
-        return Check(name, OK, "the best prior is an ordinary one")
+    if not ends:
+        return Check(name, OK, "under the priors of the largest evidence no parameter is at the end of its range")
+    said = " ".join(f"{brief(end.where, 200)}: {end.dial} {end.goal}, as {end.meaning}." for end in ends)
+    kinds = dict.fromkeys((end.dial, end.infinite) for end in ends)
+    first = {(end.dial, end.infinite): end for end in reversed(ends)}
     return Check(
         name,
         LOOK,
-        f"By the evidence, priors should be as strong or as weak as can be: "
-        f"{brief(told.removeprefix('priors at the end of their range: '), 600)}",
-        "Nothing is wrong with the predictions; but such columns fit the family badly, or do not depend on the class: "
-        "look at their pictures.",
+        f"The priors of the largest evidence have a parameter at its end. {brief(said, 700)}",
+        "This is about that parameter only, and the model keeps the priors that it has. "
+        + " ".join(REMEDIES.get(kind, look_at_pictures)(first[kind], facts) for kind in kinds),
     )
+
+
+def one_variance(end: Bound, facts: Facts) -> str:
+    """Of variances that do not differ between classes."""
+    if end.kind == "rate":
+        return look_at(end, facts)
+    if end.shared:
+        return "The prior says so already by one variance for all classes: nothing is to be done."
+    family = "multivariate:shared" if isinstance(end.keys[0], tuple) else "gaussian:shared"
+    keys = list(end.keys[0]) if isinstance(end.keys[0], tuple) else list(end.keys)
+    how = facts.advice.declare(keys, family)
+    return f"One variance for all classes says what the data say: {how}. The means may differ all the same."
+
+
+def look_at(end: Bound, facts: Facts) -> str:
+    """Where to see whether the columns say anything at all."""
+    return "Whether such a column depends on the class, its log Bayes factor says, under 'What each column says'."
+
+
+def look_at_pictures(end: Bound, facts: Facts) -> str:
+    """Where to see whether the family fits."""
+    return "Look at the pictures of these columns: another family, or their logarithm, may fit better."
+
+
+def keep_smoothing(end: Bound, facts: Facts) -> str:
+    """Of classes that show one level each."""
+    return "Keep a smoothing above 0 all the same, unless other levels are impossible."
+
+
+REMEDIES: dict[tuple[str, bool], Callable[[Bound, Facts], str]] = {
+    ("shape", True): one_variance,
+    ("count", True): look_at,
+    ("concentration", True): look_at,
+    ("concentration", False): keep_smoothing,
+}
 
 
 def empty(facts: Facts) -> Check:
     """Columns that say nothing."""
     name = "Columns that say nothing"
     found = [(own, odd) for own, odd in facts.odd.columns if odd.distinct < 2]
+    if not facts.odd.columns:
+        return Check(name, SKIPPED, UNLOOKED)
     if not found:
-        return Check(name, OK, "every column has two values or more")
+        return Check(name, OK, f"every column{scope(facts)} has two values or more")
     said = listed([f"{brief(own.name, 40)} ({'constant' if odd.known else 'all missing'})" for own, odd in found], MOST)
-    return Check(name, LOOK, f"{said}.", "Drop it, families={column: None}, or find out why it is empty.")
+    drop = facts.advice.drop([own.key for own, _ in found])
+    return Check(name, LOOK, f"{said}.", f"Find out why there is nothing else in it, or {drop}.")
 
 
 def identifiers(facts: Facts) -> Check:
     """Columns that name rows instead of describing them."""
     name = "Columns that name the rows"
     amounts = {own.key for own, _ in facts.odd.amounts}
-    found = [own for own, odd in facts.odd.columns if is_name(own, odd.known, odd.distinct, odd.counting)]
-    found = [own for own in found if own.key not in amounts]
+    found = [own for own, odd in facts.odd.columns if is_name(own, odd) and own.key not in amounts]
+    if not facts.odd.columns:
+        return Check(name, SKIPPED, UNLOOKED)
     if not found:
-        return Check(name, OK, "no column numbers the rows, or has a level for each of them")
+        return Check(name, OK, f"no column{scope(facts)} numbers the rows, or has a level for each of them")
     said = listed([brief(own.name, 40) for own in found], MOST)
     return Check(
         name,
         WARNING,
         f"Different in every row, like a number or a name of it: {said}.",
-        "Drop it, families={column: None}: of a new row it says nothing, or only when it was written down.",
+        "A number or a name of the row says nothing of a new one, or only when it was written down. If it is that, "
+        f"{facts.advice.drop([own.key for own in found])}.",
     )
 
 
@@ -211,8 +271,15 @@ def numbers_as_levels(facts: Facts) -> Check:
     )
 
 
-def is_name(own: Column, known: int, distinct: int, counting: bool) -> bool:
-    return counting or (is_leveled(own) and known >= FEW and distinct == known)
+def is_name(own: Column, odd: Oddities) -> bool:
+    """Whether a column counts the rows, or has a level for each."""
+    return odd.counting or (is_leveled(own) and odd.known >= FEW and odd.distinct == odd.known)
+
+
+def scope(facts: Facts) -> str:
+    """Which columns were not looked at one by one."""
+    words = ", words aside," if facts.columns.blocks else ""
+    return words + (f" of the {len(facts.odd.columns):,} that say most" if facts.odd.left else "")
 
 
 def overconfident(facts: Facts) -> Check:
@@ -221,32 +288,27 @@ def overconfident(facts: Facts) -> Check:
     name, defined = "Overconfident probabilities", np.isfinite(facts.left_out.max(axis=1))
     if not defined.any():
         return Check(name, SKIPPED, "no row has a held-out probability")
-    sure = np.exp(facts.left_out[defined].max(axis=1))
-    right = float((facts.left_out[defined].argmax(axis=1) == facts.codes[defined]).mean())
-    gap, error = float(sure.mean() - right), float(np.sqrt((sure * (1 - sure)).sum()) / len(sure))
-    if gap <= 2 * error:
-        return Check(
-            name,
-            OK,
-            f"{percent(right)} of held-out answers are right; {percent(sure.mean())}, their mean probability, is above "
-            "that by no more than chance"
-            if gap > 0
-            else f"{percent(right)} of held-out answers are right, which is no less than their mean probability, "
-            f"{percent(sure.mean())}",
-        )
-    advice = (
-        "Fit with temper='loo', which raises the columns' evidence to the power that predicts best."
-        if facts.model.temper != "loo"
-        else "Calibrate on held-out rows, for example with scikit-learn's CalibratedClassifierCV: tempering was not "
-        "enough."
-    )
+    (gap, chance), p = facts.judged.surplus, np.exp(facts.left_out[defined].max(axis=1))
+    sure, right = percent(float(p.mean())), percent(float(p.mean()) - gap)
+    if gap <= chance:
+        than = f"{sure}, their mean probability, is above that by no more than chance"
+        than = than if gap > 0 else f"which is no less than their mean probability, {sure}"
+        return Check(name, OK, f"{right} of held-out answers are right{';' if gap > 0 else ','} {than}")
     return Check(
         name,
         WARNING,
-        f"Held out, answers had a mean probability of {percent(sure.mean())}, but only {percent(right)} of them are "
-        "right.",
-        advice,
+        f"Held out, answers had a mean probability of {sure}, but only {right} of them are right.",
+        mending(facts),
     )
+
+
+def mending(facts: Facts) -> str:
+    """What makes probabilities less extreme."""
+    calibrate = "Calibrate on held-out rows, for example with scikit-learn's CalibratedClassifierCV"
+    if facts.model.temper == "loo":
+        return f"{calibrate}: tempering was not enough."
+    found = facts.judged.tempered
+    return tempering(facts) + ("" if found is None or mends(facts) else f" {calibrate}.")
 
 
 def shifted(facts: Facts) -> Check:
@@ -256,10 +318,10 @@ def shifted(facts: Facts) -> Check:
         return Check(name, SKIPPED, "no test table was given")
     found = facts.odd.shift
     if found is None:
-        return Check(name, SKIPPED, "the rows have no density under these priors")
+        return Check(name, SKIPPED, "the rows have no density under these priors, or there is only one of them")
     own, test, z = found
     if z > -3:
-        return Check(name, OK, "its rows are as usual as those that were learnt from")
+        return Check(name, OK, "its rows are not clearly less usual than those that were learnt from")
     return Check(
         name,
         WARNING,
@@ -276,7 +338,8 @@ def copies(facts: Facts) -> Check:
     if not len(rows):
         return Check(name, OK, "no two rows are the same")
     room = sum(np.log(max(odd.distinct, 1)) for _, odd in facts.odd.columns) if not facts.columns.blocks else np.inf
-    said = f"{count(len(rows), 'row')} ({percent(share)}) are the same as an earlier one, label and all"
+    are = "is" if len(rows) == 1 else "are"
+    said = f"{count(len(rows), 'row')} ({percent(share)}) {are} the same as an earlier one, label and all"
     if share < COPIES or room < np.log(ROOM * len(facts.codes)):
         return Check(name, OK, f"{said}, as can be by chance" if share >= COPIES else said)
     return Check(

@@ -4,6 +4,7 @@ from bayesnb import figures
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.asked import MOST_PAIRED
 from bayesnb.report.markup import paragraph, table, text
+from bayesnb.report.sections.remedies import jointly, tempering
 from bayesnb.report.words import brief, count, nats
 
 MOST = 12  # pairs
@@ -14,7 +15,7 @@ def dependence(facts: Facts) -> str:
     """The map of all pairs, and the strongest in words."""
     found = facts.asked.dependence
     if found is None:
-        why = text(brief(facts.asked.why_no_dependence, 400))
+        why = text(brief(facts.advice.reworded(facts.asked.why_no_dependence), 400))
         return paragraph(
             "Naive Bayes takes the columns of a class to be independent.", f"Here no pair is judged: {why}"
         )
@@ -63,27 +64,23 @@ def verdict(facts: Facts) -> str:
     if not strong:
         return paragraph(
             f"<strong>None of {count(len(pairs), 'pair')} has strong evidence for a dependence:</strong> the "
-            "assumption holds as far as these rows can tell."
+            "assumption holds for them as far as these rows can tell."
         )
     have = "has" if strong == 1 else "have"
     said = f"<strong>{strong:,} of {count(len(pairs), 'pair')} {have} strong evidence for a dependence.</strong>"
-    twice = "What such columns say alike is counted twice, which makes probabilities too extreme."
+    twice = "What such columns say alike is counted twice, which can make probabilities too extreme."
     return paragraph(said, twice, mend(facts))
 
 
 def mend(facts: Facts) -> str:
+    """What was done about it, or what can be."""
     model = facts.model
     if model.temper == "loo":
         return (
-            f"This model was fitted with <code>temper='loo'</code>, which mends it: the columns' evidence is raised to "
-            f"the power {model.temper_:.3g}, which predicts held-out labels best."
+            f"This model was fitted with {text(facts.advice.temper)}: what the columns say is raised to the power "
+            f"{model.temper_:.3g}, under which held-out labels are the most probable."
         )
-    return (
-        "Fitting with <code>temper='loo'</code> mends it: the columns' evidence is raised to the power that predicts "
-        "held-out labels best. Which label is the most probable hardly changes; how sure the model is does. Or model "
-        "such columns jointly, as one block: <code>JointTable</code> for levels, <code>MultivariateGaussian</code> for "
-        "numbers."
-    )
+    return f"{text(tempering(facts))} {text(jointly(facts, STRONG))}"
 
 
 def strongest(facts: Facts) -> str:

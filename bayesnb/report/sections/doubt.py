@@ -8,7 +8,8 @@ from bayesnb import figures
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.doubted import doubted
 from bayesnb.report.markup import paragraph, table
-from bayesnb.report.words import count, number, percent
+from bayesnb.report.sections.sensitivity import points
+from bayesnb.report.words import NOTHING, count, number, percent
 
 LITTLE, MUCH = 0.1, 0.5  # of the doubt, that more rows would take away
 NEXT_TO_NONE = 1e-3  # nats
@@ -25,7 +26,7 @@ def doubt(facts: Facts) -> str:
         )
     if not found.attrs["tried"]:
         return paragraph(
-            f"Left out: with {count(len(facts.classes), 'class')} and so many columns it takes too long. "
+            f"Left out: with {count(len(facts.classes), 'class')} and so many columns or levels it takes too long. "
             "<code>model.uncertainty(X)</code> computes it for the rows that you name."
         )
     return explained(found, facts) + drawn(found) + numbers(found) + paragraph(*left_out(found, facts))
@@ -40,7 +41,7 @@ def explained(found: Any, facts: Facts) -> str:
         "</em>), or because too few rows were seen to know the classes (<em>epistemic</em>).",
         "The two add up to the entropy of the predicted label, exactly.",
         held if found.attrs["held_out"] else new,
-    ) + paragraph(*verdict(found), understated(found, facts))
+    ) + paragraph(*(verdict(found, facts) if not understated(facts) else distrusted(found, facts)))
 
 
 def drawn(found: Any) -> str:
@@ -51,32 +52,57 @@ def drawn(found: Any) -> str:
     return f"<figure>{figures.svg(figures.plot_uncertainty(found), said, 'doubt', WIDE)}</figure>"
 
 
-def verdict(found: Any) -> list[str]:
-    """What the doubt is made of, in one sentence, and what follows."""
-    entropy, stays, goes = (float(found[name].mean()) for name in ("entropy", "aleatoric", "epistemic"))
-    if entropy < NEXT_TO_NONE:
-        return [f"<strong>There is next to no doubt:</strong> {number(entropy, 2)} nats a row on average."]
-    share = goes / entropy
-    said = (
-        f"Of {number(entropy, 2)} nats of doubt a row, {number(stays, 2)} ({percent(1 - share, 0)}) stay however many "
-        f"rows are seen, and {number(goes, 2)} ({percent(share, 0)}) would go away with more rows."
-    )
-    if share < LITTLE:
+def verdict(found: Any, facts: Facts) -> list[str]:
+    """What the doubt is made of, in one sentence, and what follows, if the rows looked at settle that."""
+    said, low, high = account(found, facts)
+    if not said:
+        return [f"<strong>There is next to no doubt:</strong> {number(float(found['entropy'].mean()), 2)} nats a row."]
+    if low < LITTLE <= high or low < MUCH <= high:
+        return [f"<strong>So few rows do not settle which it is:</strong> {said}"]
+    if high < LITTLE:
         return [f"<strong>It is the data:</strong> {said}", "Better columns would help; more rows of this kind hardly."]
-    if share < MUCH:
+    if high < MUCH:
         return [f"<strong>It is mostly the data:</strong> {said}", "More rows would help some, better columns more."]
     return [f"<strong>It is what the model does not know yet:</strong> {said}", "More rows are what would help most."]
 
 
-def understated(found: Any, facts: Facts) -> str:
-    """Were the model right about its own doubt, that would be its held-out log loss."""
-    held, entropy = facts.judged.held, float(found["entropy"].mean())
-    if held is None or held.log_loss.lower <= entropy:
-        return ""
-    return (
-        f"But the model doubts too little: held out, the true label cost {number(held.log_loss.value, 2)} nats a row. "
-        "What it does not see, such as columns that depend on each other, is in neither part."
+def account(found: Any, facts: Facts) -> tuple[str, float, float]:
+    """Both parts in a sentence, and between which shares the one that goes away is; no sentence, without a doubt.
+
+    Two standard errors of a ratio, of rows taken from a table of so many.
+    """
+    entropy, stays, goes = (np.asarray(found[name]) for name in ("entropy", "aleatoric", "epistemic"))
+    if entropy.mean() < NEXT_TO_NONE:
+        return "", 0.0, 0.0
+    share, rows = float(goes.mean() / entropy.mean()), len(entropy)
+    left = max(1 - rows / len(facts.codes), 0.0)
+    spread = float(((goes - share * entropy) ** 2).sum()) / max(rows - 1, 1) * rows * left
+    reach = 2 * np.sqrt(spread) / float(entropy.sum()) if rows > 1 or not left else 1.0
+    said = (
+        f"of {number(float(entropy.mean()), 2)} nats of doubt a row, {number(float(stays.mean()), 2)} "
+        f"({percent(1 - share, 0)}) stay however many rows are seen, and {number(float(goes.mean()), 2)} "
+        f"({percent(share, 0)}) would go away with more rows."
     )
+    return said, share - reach, share + reach
+
+
+def understated(facts: Facts) -> bool:
+    """Whether the true labels cost clearly more than the doubt of the model, which would be the mean of that cost."""
+    return facts.judged.unforeseen.lower > 0
+
+
+def distrusted(found: Any, facts: Facts) -> list[str]:
+    """What a model says of its doubt that has too little of it."""
+    held, judged = facts.judged.held, facts.judged
+    cost = number(held.log_loss.value, 2) if held is not None else NOTHING
+    expected = number(float(np.mean(judged.entropy[judged.answered])), 2)
+    said, _, _ = account(found, facts)
+    return [
+        f"<strong>The model doubts too little:</strong> held out, the true label cost {cost} nats a row, where its "
+        f"probabilities expect {expected}. What it does not see, such as columns that depend on each other, is in "
+        "neither part, so the parts do not say where the mistakes come from.",
+        f"By its own account, {said}" if said else "By its own account there is next to no doubt.",
+    ]
 
 
 def numbers(found: Any) -> str:
@@ -110,7 +136,11 @@ def left_out(found: Any, facts: Facts) -> list[str]:
             "They are not counted: their probabilities have no law."
         )
     if not facts.model.model_.posterior.closed:
-        said.append("The classes share parameters here, so the parts were drawn; errors of a percent remain.")
+        error = points(2 * float(found.attrs["drawn_error"]))
+        said.append(
+            f"The classes share parameters here, so the parts were drawn: twice the standard error of the share that "
+            f"would go away is {error}, by the spread of the draws."
+        )
     if facts.model.estimate != "predictive":
         said.append("The doubt is that of the posterior, whatever estimate the model predicts with.")
     return said

@@ -29,7 +29,8 @@ def relevance(facts: Facts) -> str:
     """The Bayes factor of every column that it depends on the class."""
     columns = facts.columns
     if columns.relevance is None:
-        return paragraph(f"Which columns depend on the class is not known: {text(brief(columns.why_not, 400))}")
+        why = text(brief(facts.advice.reworded(columns.why_not), 400))
+        return paragraph(f"Which columns depend on the class is not known: {why}")
     single = columns.single
     intro = paragraph(
         "Does a column depend on the class at all? The <em>log Bayes factor</em> weighs two hypotheses: that each "

@@ -8,7 +8,8 @@ from bayesnb import figures
 from bayesnb.families.base import Array
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.judged import share_of
-from bayesnb.report.markup import paragraph, table
+from bayesnb.report.markup import paragraph, table, text
+from bayesnb.report.sections.remedies import tempering
 from bayesnb.report.words import INTERVAL, count, fixed, percent, percent_span
 
 MOST_PANELS = 8
@@ -47,7 +48,7 @@ def verdict(found: Any, facts: Facts) -> str:
         f"Bin by bin, the two are {points(error)} percentage points apart (between {points(low)} and {points(high)}); "
         f"were every probability right, chance alone would make that about {points(noise)}."
     )
-    return paragraph(f"<strong>{conclusion(gap, found)}</strong>", sure, off, advice(gap, facts))
+    return paragraph(f"<strong>{conclusion(gap, found, facts)}</strong>", sure, off, advice(gap, facts))
 
 
 def wrong(found: Any) -> bool:
@@ -63,8 +64,19 @@ def by_chance(found: Any) -> float:
     return float(np.quantile(np.abs(shares - p) @ rows / rows.sum(), (1 + INTERVAL) / 2))
 
 
-def conclusion(gap: float, found: Any) -> str:
+def unforeseen(facts: Facts) -> bool:
+    """Whether the true labels cost clearly more than the probabilities themselves expect."""
+    surplus = facts.judged.unforeseen
+    return surplus.lower > 0 or surplus.value == np.inf
+
+
+def conclusion(gap: float, found: Any, facts: Facts) -> str:
     """Whether the error is more than chance, and to which side."""
+    if not wrong(found) and unforeseen(facts):
+        return (
+            "The probabilities hold on average, but not where they are extreme: labels that they all but ruled out "
+            "came more often than they allow."
+        )
     if not wrong(found) and float(found["ece_upper"]) > COARSE:
         rows, most = count(found.sizes["obs_id"], "row"), fixed(100 * float(found["ece_upper"]), 0)
         return (
@@ -90,15 +102,11 @@ def chance(found: Any) -> float:
 
 def advice(gap: float, facts: Facts) -> str:
     """What to do about probabilities that are off."""
-    if not wrong(facts.judged.calibration) or facts.model.temper is not None:
+    if not (wrong(facts.judged.calibration) or unforeseen(facts)) or facts.model.temper is not None:
         return ""
     twice = bool(facts.columns.blocks) or any(value > STRONG for *_, value in facts.asked.pairs)
-    loss = "Columns that say alike do that: each of them is counted." if gap > 0 and twice else ""
-    tried, held = facts.judged.tempered, facts.judged.held
-    if tried is None or held is None or tried[1].log_loss.value >= held.log_loss.value:
-        return loss
-    better = f"{fixed(held.log_loss.value, 3)} to {fixed(tried[1].log_loss.value, 3)}"
-    return f"{loss}{loss and ' '}<code>temper='loo'</code> mends some of it: the held-out log loss goes from {better}."
+    cause = "Columns that say alike can do that: each of them is counted. " if gap > 0 and twice else ""
+    return cause + text(tempering(facts))
 
 
 def points(share: float) -> str:

@@ -34,7 +34,7 @@ def unsure(facts: Facts) -> str:
     return (
         paragraph(
             "Held out again: what the model says of a row when it has learnt from all the others.",
-            "Intervals are left out: with so many columns and classes they take too long."
+            "Intervals are left out: with so many columns, levels and classes they take too long."
             if hasty(facts)
             else f"In brackets, the {percent(INTERVAL, 0)} interval of the probability: what it may be, since so many "
             "rows leave the classes uncertain. A very lopsided one may not hold the probability, which is its mean.",
@@ -51,9 +51,11 @@ def unsure(facts: Facts) -> str:
 def mislabelled(facts: Facts, seen: Callable[[int], Look]) -> str:
     """Rows of whose label the other rows say that it is unlikely."""
     title, own = "<h3>Likely mislabelled</h3>", facts.own
+    if not facts.judged.answered.any():
+        return title + paragraph("Not known: no row has an answer when it is held out.")
     wrong = facts.judged.answered & (facts.left_out.argmax(axis=1) != facts.codes)
     if not wrong.any():
-        return title + paragraph("No label is doubted: every held-out row was labelled correctly.")
+        return title + paragraph("No label is doubted: every held-out row that has an answer was labelled correctly.")
     order = np.flatnonzero(wrong)[np.argsort(own[wrong], kind="stable")]
     picks = distinct(order, facts, MOST_ROWS)
     said = paragraph(
@@ -100,6 +102,8 @@ def odds(log_proba: float) -> str:
 def uncertain(facts: Facts, seen: Callable[[int], Look]) -> str:
     """The rows whose label has the largest entropy."""
     title, entropy = "<h3>Most uncertain</h3>", facts.judged.entropy
+    if not np.isfinite(entropy).any():
+        return title + paragraph("Not known: no row has an answer when it is held out.")
     doubted = np.flatnonzero(entropy > CERTAIN)
     if not len(doubted):
         return title + paragraph("There is next to no doubt about any row.")

@@ -7,9 +7,11 @@ from bayesnb.evaluate.calibration import Estimate
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.judged import Judged, Line
 from bayesnb.report.markup import paragraph, table, text
+from bayesnb.report.sections.remedies import mends, possible, settling, tempering
 from bayesnb.report.words import INTERVAL, count, fixed, percent, percent_span, typical
 
 LEAST = 1e-3  # of a loss, that is shown
+HARM = 0.05  # of the log loss of a constant guess; what is less, any model of noise loses
 FEW = 30  # rows, of which no interval is wide enough
 
 
@@ -25,9 +27,9 @@ def scores(facts: Facts) -> str:
             "On the rows it learnt from, every model looks a little too good.",
         )
         + table(f"Scores, with {percent(INTERVAL, 0)} intervals", head, rows, "cards scores")
-        + gained(judged)
+        + gained(facts)
         + glossary(facts)
-        + paragraph(*undefined(judged))
+        + paragraph(*undefined(facts))
         + paragraph(*estimate_note(facts))
     )
 
@@ -57,24 +59,40 @@ def span(found: Estimate) -> str:
     return f"{fixed(found.value, 3)} ({fixed(found.lower, 3)}\u00a0to\u00a0{fixed(found.upper, 3)})"
 
 
-def gained(judged: Judged) -> str:
-    """What the columns are worth, of what there was to gain."""
+def gained(facts: Facts) -> str:
+    """What the columns are worth: to the probabilities, to the labels, to neither."""
+    judged = facts.judged
     held, most = judged.held, judged.constant.log_loss.value
     if held is None or most == 0 or not isfinite(held.log_loss.value):
         return ""
-    share = 1 - held.log_loss.value / most
-    if share < 0 and held.log_loss.lower <= most:
+    surprise = judged.less_surprise
+    if surprise.lower > 0 and held.log_loss.value < most:
+        taken = percent(1 - held.log_loss.value / most, 0)
+        return paragraph(f"Held out, the columns take away {taken} of the surprise that a constant guess leaves.")
+    harmful = held.log_loss.lower > most and held.log_loss.value > (1 + HARM) * most
+    worse = "worse" if harmful else "not clearly better"
+    losses = f"their log loss of {fixed(held.log_loss.value, 3)} is {worse} than that of the best constant guess"
+    losses += f", {fixed(most, 3)}"
+    if judged.more_right.lower > 0:
         return paragraph(
-            "Held out, the log loss is no better than that of the best constant guess: as far as so many rows can "
-            "tell, the columns are of no help."
+            "<strong>The labels are good, the probabilities are not.</strong> Of the held-out labels "
+            f"{percent(held.accuracy.value)} are right, and {percent(judged.constant.accuracy.value)} would be if the "
+            f"most frequent class were always named; but {losses}.",
+            "The probabilities are too extreme." if mends(facts) or judged.too_sure else "",
+            text(tempering(facts)),
         )
-    if share < 0:
+    if judged.tempered is not None and judged.tempered.over_constant.lower > 0:
+        return paragraph(f"The probabilities are of no help as they stand: {losses}.", text(tempering(facts)))
+    if harmful:
         return paragraph(
-            "Held out, the log loss is worse than that of the best constant guess: these probabilities are harmful as "
-            "they stand, even where the most probable label is right. See whether they can be trusted, below."
+            f"The held-out probabilities are harmful as they stand: {losses}; nor are the labels clearly more often "
+            "right than the most frequent class.",
+            text(tempering(facts)),
         )
+    help_ = "may help, but so many rows cannot tell" if held.log_loss.value < most else "are of no help that shows"
     return paragraph(
-        f"Held out, the columns take away {percent(share, 0)} of the surprise that a constant guess leaves."
+        f"The columns {help_}: held out, the {losses.removeprefix('their ')}; nor are the labels clearly more often "
+        "right than the most frequent class."
     )
 
 
@@ -106,26 +124,27 @@ def glossary(facts: Facts) -> str:
     return f"<dl class='terms'>{''.join(f'<dt>{term}</dt><dd>{said}</dd>' for term, said in terms)}</dl>"
 
 
-def undefined(judged: Judged) -> Iterator[str]:
+def undefined(facts: Facts) -> Iterator[str]:
     """Which rows have no held-out score, or an infinite one."""
+    judged = facts.judged
     lost = int((~judged.defined).sum())
     if lost:
         yield (
             f"{count(lost, 'row')} cannot be held out: without the row, what is left of its class is no distribution "
-            "(too few rows, or no spread, and a prior that adds none). The held-out scores are those of the others. "
-            "A proper prior mends that."
+            "(too few rows, or no spread, and no prior that adds any). The held-out scores are those of the others. "
+            + text(settling(facts))
         )
     held = judged.held
     if held is not None and held.unanswered:
         yield (
             f"{count(held.unanswered, 'row')} would have no answer: without the row, its cells are impossible under "
-            "every class. A smoothing of 0 does that; a larger one mends it. Such rows count as labelled wrongly."
+            f"every class. Such rows count as labelled wrongly. {text(possible(facts))}"
         )
     if held is not None and held.impossible > held.unanswered:
         wrong = held.impossible - held.unanswered
         yield (
-            f"Of {count(wrong, 'row')} the true label was said to be impossible, which costs infinitely much. A "
-            "smoothing of 0 does that; a larger one mends it."
+            f"Of {count(wrong, 'row')} the true label was said to be impossible, which costs infinitely much. "
+            f"{text(possible(facts))}"
         )
 
 

@@ -14,7 +14,7 @@ def sensitivity(facts: Facts) -> str:
     """What halving and doubling the weight of the priors changes."""
     found = facts.asked.sensitivity
     if found is None:
-        return paragraph(text(facts.asked.why_not_sensitive))
+        return paragraph(text(facts.advice.reworded(facts.asked.why_not_sensitive)))
     lines = [("All columns together", found.columns), ("How frequent the classes are", found.classes)]
     return (
         paragraph(
@@ -24,7 +24,7 @@ def sensitivity(facts: Facts) -> str:
             "The tables say how far a row's probabilities move at most, how many predicted classes change, and what "
             "the log score of all rows gains.",
         )
-        + paragraph(verdict(found.columns, facts))
+        + paragraph(verdict([found.columns, found.classes, *(own for _, own in found.alone)], facts))
         + table(
             "What priors of other weight change", HEAD, [line(text(name), own) for name, own in lines], "counts weights"
         )
@@ -41,21 +41,23 @@ HEAD = (
 )
 
 
-def verdict(columns: list[Change], facts: Facts) -> str:
-    """In words: how far the probabilities move."""
-    largest, changed = max(own.largest for own in columns), max(own.changed for own in columns)
+def verdict(turned: list[list[Change]], facts: Facts) -> str:
+    """In words: how far the probabilities move, whichever of the priors is turned."""
+    changes = [change for both in turned for change in both]
+    largest, changed = max(own.largest for own in changes), max(own.changed for own in changes)
     rows = len(facts.codes)
     flips = "no row's predicted class" if not changed else f"the predicted class of {count(changed, 'row')} of {rows:,}"
-    moved = f"no held-out probability moves by more than {points(largest)}, and {flips} changes"
+    weight = "whichever prior has half or twice its weight, "
+    moved = f"{weight}no held-out probability moves by more than {points(largest)}, and {flips} changes"
     if largest < SLIGHT:
-        return f"<strong>The priors hardly matter:</strong> with half or twice their weight {moved}."
+        return f"<strong>The priors hardly matter:</strong> {moved}."
     if largest < LARGE:
-        return f"<strong>The priors matter a little:</strong> with half or twice their weight {moved}."
-    row = max(columns, key=lambda own: own.largest).row
+        return f"<strong>The priors matter a little:</strong> {moved}."
+    row = max(changes, key=lambda own: own.largest).row
     return (
-        f"<strong>Some predictions lean on the priors:</strong> with half or twice their weight a held-out probability "
-        f"moves by up to {points(largest)} (row {row:,}), and {flips} changes. More rows, or a prior that one can "
-        "give reasons for, would settle them."
+        f"<strong>Some predictions lean on the priors:</strong> with half or twice the weight of one prior, or of all, "
+        f"a held-out probability moves by up to {points(largest)} (row {row:,}), and {flips} changes. More rows, or a "
+        "prior that one can give reasons for, would settle them."
     )
 
 

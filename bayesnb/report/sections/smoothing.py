@@ -35,7 +35,7 @@ def smoothing(facts: Facts) -> str:
 
 
 def asked(facts: Facts) -> str:
-    return facts.asked.why_no_smoothing
+    return facts.advice.reworded(facts.asked.why_no_smoothing)
 
 
 def opening(facts: Facts) -> str:

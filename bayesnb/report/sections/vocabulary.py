@@ -10,6 +10,7 @@ from bayesnb.report.markup import named, paragraph, table, text
 from bayesnb.report.words import INTERVAL, brief, fixed, nats, number, percent
 
 MOST = 10  # words of a class
+STRONG = 3.0  # nats
 
 
 def vocabulary(facts: Facts) -> str:
@@ -45,10 +46,10 @@ def vocabulary(facts: Facts) -> str:
 def factor(value: float | None) -> str:
     if value is None:
         return ""
-    verdict = "for" if value > 0 else "against"
+    verdict = f"speaks {'for' if value > 0 else 'against'} it" if abs(value) > STRONG else "leaves that open"
     return paragraph(
         f"Do the classes use the words differently at all? The log Bayes factor of the whole block, {nats(value)}, "
-        f"speaks {verdict} it."
+        f"{verdict}."
     )
 
 
