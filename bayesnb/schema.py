@@ -221,13 +221,9 @@ class Schema:
     def check_stats(self, cells: Sequence[Cells], stats: ProductStats) -> None:
         """Raise for cells that gave stats that no numbers have, before anything is learnt from them."""
         for block, x, seen in zip(self.blocks, cells, stats.blocks, strict=True):
-            if block.family.cells == "real":
-                odd = seen.odd_columns()  # type: ignore[attr-defined]
-                if odd.size:
-                    block.check(x)
-                    refuse_extremes(block.names, x, odd)
-            elif block.family.cells == "flag" and np.isnan(seen.ones).any():  # type: ignore[attr-defined]
+            if block.family.shows_invalid and (columns := seen.odd_columns()).size:  # type: ignore[attr-defined]
                 block.check(x)
+                refuse_extremes(block.names, x, columns)
 
     def check_cells(self, cells: Sequence[Cells]) -> None:
         """Raise for a bad cell, if there is one."""

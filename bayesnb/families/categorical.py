@@ -32,6 +32,7 @@ from bayesnb.families.linear import LevelDoubt, LevelWeights
 from bayesnb.families.record import silent
 from bayesnb.families.simplex import simplex
 from bayesnb.families.sums import Entries, nodes
+from bayesnb.families.support import AnyLevel, Support
 from bayesnb.families.weight import Weight
 from bayesnb.threads import in_order, pieces
 
@@ -205,6 +206,7 @@ class Categorical(Family):
     unseen: str = "ignore"
 
     cells: ClassVar[str] = "level"
+    support: ClassVar[Support] = AnyLevel()
     dial: ClassVar[str] = "die"
     stats: ClassVar[type[Stats]] = CategoricalStats
 
