@@ -125,9 +125,8 @@ class Learner(Answering):
         self._check_arguments()
         if is_lazy(X):
             return lazy.shard(self, X, y, sample_weight, declared)
-        if not (X.shape[0] if hasattr(X, "shape") else len(X)) or (
-            sample_weight is not None and not np.any(sample_weight)
-        ):
+        rows = X.shape[0] if hasattr(X, "shape") else len(X) if hasattr(X, "__len__") else None
+        if rows == 0 or (sample_weight is not None and not np.any(sample_weight)):
             return None
         table, y, weight = self._counting(self._table(X, reset=True), y, sample_weight)
         classes = known_classes(y, None, self.classes if declared is None else declared, grow=False)
