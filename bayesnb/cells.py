@@ -21,6 +21,7 @@ from bayesnb.table import Lists, Table
 from bayesnb.threads import in_order, pieces
 from bayesnb.views import COUNTS, Coded, Columns, Counted, Dense, Flags, Lookup, entries, pieces_of, readable
 
+MOST_INTEGER = np.iinfo(np.int64).max
 MOST_LEVELS = 1 << 20  # integers that a column's table of codes may span
 Names = Sequence[Hashable]
 
@@ -125,8 +126,8 @@ def listed(drawn: Array, levels: Levels, rng: Any) -> Array:
 
 
 def of_integers(levels: Sequence[Levels], unknown: Array) -> Lookup | None:
-    """How integers are looked up among levels that are numbers, unless those lie too far apart."""
-    if any(_span(known) > MOST_LEVELS for known in levels):
+    """How integers are looked up among levels that are numbers, unless those lie too far apart, or beyond 64 bits."""
+    if any(_span(known) > MOST_LEVELS or max(map(abs, known), default=0) > MOST_INTEGER for known in levels):
         return None
     least = np.array([int(min(known, default=0)) for known in levels], np.int64)
     return Lookup(least, [_places(known) for known in levels], unknown, None)

@@ -137,7 +137,7 @@ class Block:
     def _levels(self, table: Table, j: int, known: Levels, found: Any) -> Levels:
         said, declared = self.family.levels, table.declared(self.places[j])
         if isinstance(said, Codes) and declared is None and any(map(is_number, found)):
-            return codes_up_to(self.names[j], known, found, int(np.broadcast_to(said.least, len(self.names))[j]))
+            return codes_up_to(self.names[j], known, found, said.least_of(j, len(self.names)))
         old = set(known)
         new = [level for level in declared or () if level not in old]
         return known + tuple(new) + tuple(sorted(set(found) - old - set(new)))

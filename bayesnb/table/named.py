@@ -91,7 +91,7 @@ def _refuse_unread(x: Any) -> None:
             f"X is a {type(x).__name__}, whose columns have names that are not read: give a table of pandas, polars or "
             "pyarrow."
         )
-    by_name = isinstance(first, Mapping) or nw.dependencies.is_into_series(first)
+    by_name = isinstance(first, Mapping) or (first is not x and nw.dependencies.is_into_series(first))
     by_name = by_name or any(hasattr(own, "_fields") for own in (x, first))
     if by_name or getattr(getattr(x, "dtype", None), "names", None):
         of = "" if first is x else f" of {type(first).__name__}"
