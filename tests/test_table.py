@@ -25,6 +25,7 @@ from bayesnb import (
     Dirichlet,
     Gamma,
     Gaussian,
+    GaussianNB,
     Multinomial,
     MultinomialNB,
     NaiveBayes,
@@ -144,10 +145,16 @@ def test_a_column_without_any_cell_says_nothing() -> None:
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        (pd.DataFrame({"when": pd.date_range("2020", periods=3)}), "column 'when' holds Datetime"),
+        (
+            pd.DataFrame({"when": pd.date_range("2020", periods=3)}),
+            "column 'when' holds dates or times .Datetime.*days since a date",
+        ),
         (pd.DataFrame.sparse.from_spmatrix(sparse.eye(3)), "no family can be guessed"),
         (pl.DataFrame({"a": [1, 2, 3]}).lazy(), "lazy frame"),
-        (np.array(["2020", "2021", "2022"], dtype="datetime64[Y]")[:, None], "holds datetime64"),
+        (
+            np.array(["2020", "2021", "2022"], dtype="datetime64[Y]")[:, None],
+            "X holds dates or times .datetime64.*days since a date",
+        ),
         ([[1, 2], [3], [4, 5]], "X is not a table"),
         (np.zeros((3, 2, 2)), "Expected 2D array, got 3D"),
     ],
@@ -425,3 +432,35 @@ def test_a_list_of_texts_that_may_be_one_row_says_so() -> None:
             NaiveBayes().fit(texts, [0, 1, 0])
     with pytest.raises(ValueError, match=r"Expected 2D array, got 1D array instead \(shape=\(3,\)\)"):
         NaiveBayes().fit(["a", 1.5, 2], [0, 1, 0])
+
+
+DAYS = pd.date_range("2020-01-30", periods=3)
+WHEN: dict[str, tuple[Any, str]] = {
+    "pandas": (pd.DataFrame({"when": DAYS}), "days since a date.*month"),
+    "a time zone": (pd.DataFrame({"when": DAYS.tz_localize("Asia/Tokyo")}), "days since a date.*month"),
+    "periods": (pd.DataFrame({"when": DAYS.to_period("M")}), "days since a date.*month"),
+    "dates": (pd.DataFrame({"when": DAYS.date}), "days since a date.*month"),
+    "polars": (pl.DataFrame({"when": DAYS.date}), "days since a date.*month"),
+    "arrow": (pa.table({"when": DAYS}), "days since a date.*month"),
+    "durations": (pd.DataFrame({"when": DAYS - DAYS[0]}), "one unit, such as days or seconds"),
+    "durations of polars": (pl.DataFrame({"when": DAYS - DAYS[0]}), "one unit, such as days or seconds"),
+    "times": (pl.DataFrame({"when": DAYS.time}), "hours since midnight"),
+    "times in objects": (pd.DataFrame({"when": DAYS.time}), "hours since midnight"),
+    "an array": (DAYS.to_numpy()[:, None], "days since a date.*month"),
+    "an array of durations": ((DAYS - DAYS[0]).to_numpy()[:, None], "one unit, such as days or seconds"),
+    "an array of objects": (np.array([[1.0, day] for day in DAYS.to_numpy()], object), "days since a date.*month"),
+    "lists": ([[None, 1.0], *([day, 1.0] for day in DAYS[:2].date)], "days since a date.*month"),
+}
+
+
+@pytest.mark.parametrize("kind", WHEN)
+@pytest.mark.parametrize("model", [NaiveBayes(), GaussianNB(), NaiveBayes(Poisson())])
+def test_dates_and_times_say_what_can_be_made_of_them(kind: str, model: Any) -> None:
+    table, advice = WHEN[kind]
+    with pytest.raises(ValueError, match=f"holds dates or times .*{advice}.*; or drop"):
+        model.fit(table, [0, 1, 0])
+
+
+def test_dates_that_are_declared_as_levels_are_levels() -> None:
+    model = NaiveBayes({"when": Categorical()}).fit(pd.DataFrame({"when": DAYS.date}), [0, 1, 0])
+    assert model.predict(pd.DataFrame({"when": DAYS.date[1:2]})).tolist() == [1]

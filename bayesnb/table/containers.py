@@ -15,7 +15,7 @@ from bayesnb import kernels
 from bayesnb.table.build import ArrayBlank, Blank, SparseBlank
 from bayesnb.table.lists import Lists, first_list, kind_of_lists, lists_of_objects
 from bayesnb.table.named import are_texts
-from bayesnb.table.values import Distinct, factorize, floats, kind_of_objects
+from bayesnb.table.values import Distinct, factorize, floats, kind_of_objects, time_error
 from bayesnb.threads import FEWEST, in_order, pieces
 from bayesnb.views import Picked, integers, pieces_of
 
@@ -252,8 +252,10 @@ def _as_array(x: Any) -> Array:
         array = np.array(x, dtype=object)  # a list of mixed lists, which NumPy made all text
     if array.dtype.kind == "c":
         raise ValueError("Complex data not supported\n")
-    if array.dtype.kind in "MmV":
-        raise ValueError(f"X holds {array.dtype}: make it numbers or categories first.")
+    if array.dtype.kind in "Mm":
+        raise time_error("X", str(array.dtype))
+    if array.dtype.kind == "V":
+        raise ValueError(f"X holds {array.dtype}, which is neither numbers nor levels: make columns of what it has.")
     return _native(array)
 
 

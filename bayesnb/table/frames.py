@@ -15,7 +15,7 @@ from bayesnb.table.documents import DocumentTable, are_documents, lists_of_words
 from bayesnb.table.lists import Lists, first_list, kind_of_lists, lists_of_series, words_of
 from bayesnb.table.named import frame_of
 from bayesnb.table.texts import coded_text
-from bayesnb.table.values import Distinct, distinct, floats
+from bayesnb.table.values import Distinct, distinct, floats, refuse_times, time_error
 from bayesnb.views import Columns
 
 Array = np.ndarray
@@ -115,11 +115,11 @@ class FrameTable(Table):
         if dtype == nw.Boolean:
             return "flag"
         if dtype.is_temporal():
-            raise ValueError(
-                f"column {name!r} holds {dtype}: make it a number or a category first, or drop it: {{{name!r}: None}}."
-            )
+            raise time_error(f"column {name!r}", type(dtype).__name__, name)
         if isinstance(dtype, OF_LISTS):
             return words_of(name, dtype.inner in OF_TEXTS)
+        if dtype in (nw.Object, nw.Unknown):
+            refuse_times(name, self.values(column))
         if dtype == nw.Object and (kind := kind_of_lists(name, self.values(column))):
             return kind
         if not (dtype.is_numeric() or dtype in HAVE_LEVELS):
