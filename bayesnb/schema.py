@@ -29,7 +29,7 @@ from bayesnb.families.weight import Weight
 from bayesnb.levels import Levels, codes_up_to, is_number, places_among, united_levels
 from bayesnb.model import Model, Observer, Product, ProductStats
 from bayesnb.priors import ClassDie
-from bayesnb.table import Blank, Table
+from bayesnb.table import Blank, Table, blank_of
 from bayesnb.unseen import NEVER_LEARNT, Unseen, told, warn
 from bayesnb.views import Coded, Counted, Lookup
 
@@ -188,6 +188,18 @@ class Schema:
         included = included_of(average, [block.keys for block in blocks])
         blocks = [replace(block, included=own) for block, own in zip(blocks, included, strict=True)]
         return cls(table.columns, tuple(block.learn(table) for block in blocks), table.blank)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is copied and pickled: the blank as plain values, which any serialiser keeps, if it has such a form."""
+        try:
+            blank: Any = self.blank.recipe({place for block in self.blocks for place in block.places})
+        except ValueError:
+            blank = self.blank
+        return fields_alone(self) | {"blank": blank}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        blank = state["blank"]
+        self.__dict__.update(state, blank=blank_of(blank, len(state["columns"])) if isinstance(blank, dict) else blank)
 
     @property
     def of_documents(self) -> bool:
