@@ -15,20 +15,25 @@ from scipy import sparse
 from bayesnb import kernels
 from bayesnb.families.base import Array, Cells
 from bayesnb.families.family import Family
+from bayesnb.families.support import MISSING
 from bayesnb.levels import Levels
 from bayesnb.table import Lists, Table
 from bayesnb.threads import in_order, pieces
 from bayesnb.views import COUNTS, Coded, Columns, Counted, Dense, Flags, Lookup, entries, pieces_of, readable
 
-ROWS_AT_ONCE = 1 << 14
+MOST_INTEGER = np.iinfo(np.int64).max
 MOST_LEVELS = 1 << 20  # integers that a column's table of codes may span
 Names = Sequence[Hashable]
 
 
 def read_numbers(family: Family, names: Names, x: Any, n_jobs: int | None) -> Cells:
-    """An `(r, f)` array, view or CSR as the family reads it. Counts are checked now; for the rest see `check`."""
-    if family.cells == "count" and not _are_counts(family, x, n_jobs):
-        check(family, names, x)
+    """An `(r, f)` array, view or CSR as the family reads it, all cells within its support.
+
+    Where a cell outside makes NaN of all that comes of it, it is left to that to show it: see `check`.
+    """
+    cells = Dense(x) if sparse.issparse(x) and not (family.reads_sparse and family.support.has_zero) else x
+    if not (family.shows_invalid or _within(family, cells, n_jobs)):
+        check(family, names, cells)
     if family.cells == "flag":
         if sparse.issparse(x) and family.threshold is not None and family.threshold < 0:
             raise ValueError(
@@ -36,7 +41,7 @@ def read_numbers(family: Family, names: Names, x: Any, n_jobs: int | None) -> Ce
                 "give a dense table."
             )
         return Flags(x, family.threshold)
-    return Dense(x) if sparse.issparse(x) and not family.reads_sparse else x
+    return cells
 
 
 def write_numbers(family: Family, drawn: Array) -> Array:
@@ -50,16 +55,12 @@ def write_numbers(family: Family, drawn: Array) -> Array:
     return drawn > 0 if (zero, one) == (0, 1) else np.where(drawn > 0, one, zero)
 
 
-def _are_counts(family: Family, x: Any, n_jobs: int | None) -> bool:
-    """One compiled pass; whole numbers, unless the family takes others."""
-    rules = not family.fractional, family.missing
+def _within(family: Family, x: Any, n_jobs: int | None) -> bool:
+    """Whether all cells are within the family's support, in one pass; the cells that CSR does not store are."""
+    support, missing = family.support, family.missing
     if sparse.issparse(x):
-        some = pieces(x.nnz, 1)
-        good = in_order(lambda part: kernels.counts.are_counts(readable(x.data[part], COUNTS), *rules), some, n_jobs)
-    else:
-        blocks = pieces_of(x)
-        good = in_order(lambda rows: kernels.counts.are_counts(entries(x, rows)[0], *rules), blocks, n_jobs)
-    return all(list(good))
+        return all(list(in_order(lambda part: support.holds(x.data[part], missing), pieces(x.nnz, 1), n_jobs)))
+    return all(list(in_order(lambda rows: support.holds(x[rows], missing), pieces_of(x), n_jobs)))
 
 
 def are_whole(x: Any) -> bool:
@@ -72,29 +73,10 @@ def are_whole(x: Any) -> bool:
 
 
 def check(family: Family, names: Names, cells: Cells) -> None:
-    """Raise if any cell is bad. Asked only when the numbers that came of the cells say that one is, as NaN does."""
-    x = cells.numbers if isinstance(cells, Flags) else cells.rows if isinstance(cells, Dense) else cells
-    if not family.missing:
-        advice = "This family cannot leave a cell out: fill it or drop the row."
-        refuse(x, names, np.isnan, "a cell is missing (NaN)", advice)
-    if x.dtype.kind == "f" and family.cells != "level":
-        refuse(x, names, np.isinf, "a number is infinite (inf)", "Make it NaN if it is missing.")
-    if family.cells == "count":
-        _check_counts(family, names, x)
-    elif family.cells == "flag" and family.threshold is None:
-        advice = "Give Bernoulli a threshold, or declare another family: families={{{name}: Gaussian()}}."
-        refuse(x, names, lambda part: ~((part == 0) | (part == 1) | np.isnan(part)), "a cell is not 0 or 1", advice)
-
-
-def _check_counts(family: Family, names: Names, x: Any) -> None:
-    advice = "If it is not a count, declare another family: families={{{name}: Gaussian()}}."
-    if x.dtype.kind not in "bu":
-        refuse(x, names, lambda part: part < 0, "Negative values in data passed as counts", advice)
-    if x.dtype == float:
-        refuse(x, names, lambda part: part > kernels.counts.MOST, "a count is too large to add up", "Rescale it.")
-    if x.dtype.kind == "f" and not family.fractional:
-        advice += " For weights such as tf-idf: fractional=True."
-        refuse(x, names, lambda part: part - np.floor(part) > 0, "a count is no whole number", advice)
+    """Raise if any cell is outside the family's support. Asked only when something shows that one is, as NaN does."""
+    x, takes = cells.numbers if isinstance(cells, Flags) else cells, f"{type(family).__name__} takes {family.support}."
+    for fault in family.support.faults if family.missing else (MISSING, *family.support.faults):
+        refuse(x, names, fault.invalid, fault.message, f"{takes} {fault.advice}")
 
 
 def coded(table: Table, places: Sequence[int], levels: Sequence[Levels], unknown: Array, whole: Lookup | None) -> Coded:
@@ -144,8 +126,8 @@ def listed(drawn: Array, levels: Levels, rng: Any) -> Array:
 
 
 def of_integers(levels: Sequence[Levels], unknown: Array) -> Lookup | None:
-    """How integers are looked up among levels that are numbers, unless those lie too far apart."""
-    if any(_span(known) > MOST_LEVELS for known in levels):
+    """How integers are looked up among levels that are numbers, unless those lie too far apart, or beyond 64 bits."""
+    if any(_span(known) > MOST_LEVELS or max(map(abs, known), default=0) > MOST_INTEGER for known in levels):
         return None
     least = np.array([int(min(known, default=0)) for known in levels], np.int64)
     return Lookup(least, [_places(known) for known in levels], unknown, None)
@@ -169,14 +151,14 @@ def _places(levels: Levels) -> Array:
 
 
 def refuse(x: Any, names: Names, bad: Callable[[Array], Array], what: str, advice: str) -> None:
-    """Raise if any cell of an `(r, f)` array or CSR is bad."""
-    for start in range(0, x.shape[0], ROWS_AT_ONCE):
-        part = x[start : start + ROWS_AT_ONCE]
+    """Raise if any cell of an `(r, f)` array, view or CSR is bad."""
+    for rows in pieces_of(x):
+        part = x[rows]
         flagged = bad(part.data if sparse.issparse(part) else part)
         if flagged.any():
             row, column, value = _first(part, flagged)
             raise ValueError(
-                f"column {names[column]!r}: {what}, first at row {start + row}: {value} "
+                f"column {names[column]!r}: {what}, first at row {rows.start + row}: {value} "
                 f"({flagged.sum()} such cells in {part.shape[0]} rows). {advice.format(name=repr(names[column]))}"
             )
 

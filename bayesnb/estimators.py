@@ -264,7 +264,7 @@ class CategoricalNB(Preset):
 
     def _families(self) -> Categorical:
         alpha = np.asarray(self.alpha, float)
-        levels = Codes(0 if self.min_categories is None else self.min_categories)
+        levels = Codes() if self.min_categories is None else Codes(self.min_categories)
         return Categorical(Dirichlet(alpha[..., None] if alpha.ndim else alpha), levels=levels, unseen=self.unseen)
 
     def _said_by(self, family: Categorical) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from bayesnb import kernels
+from bayesnb.families.record import LARGEST
 from bayesnb.table import coded_text, factorize_labels, refuse_lazy
 from bayesnb.views import EVERY, integers
 
@@ -168,6 +169,9 @@ def row_weights(sample_weight: Any, rows: int) -> Array | None:
             f"first at row {at}: {weight[at]}."
         )
     with np.errstate(over="ignore"):
-        if np.isinf(weight.sum()):
-            raise ValueError("sample_weight sums to more than a float holds; rescale it.")
+        if weight.sum() > LARGEST:
+            raise ValueError(
+                f"sample_weight sums to {weight.sum():.3g}, and what is made of sums above {LARGEST:g} would overflow. "
+                "Rescale it."
+            )
     return weight

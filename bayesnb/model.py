@@ -214,6 +214,11 @@ class Model:
     stats: ProductStats
     whole: bool = True
 
+    def __post_init__(self) -> None:
+        for part in (self.prior, self.stats):
+            for own in (part.classes, *part.blocks):
+                own.refuse_overflow()
+
     @cached_property
     def posterior(self) -> Product:
         return self.prior.update(self.stats)

@@ -29,7 +29,7 @@ from bayesnb.families.weight import Weight
 from bayesnb.levels import Levels, codes_up_to, is_number, places_among, united_levels
 from bayesnb.model import Model, Observer, Product, ProductStats
 from bayesnb.priors import ClassDie
-from bayesnb.table import Blank, Table
+from bayesnb.table import Blank, Table, blank_of
 from bayesnb.unseen import NEVER_LEARNT, Unseen, told, warn
 from bayesnb.views import Coded, Counted, Lookup
 
@@ -137,7 +137,7 @@ class Block:
     def _levels(self, table: Table, j: int, known: Levels, found: Any) -> Levels:
         said, declared = self.family.levels, table.declared(self.places[j])
         if isinstance(said, Codes) and declared is None and any(map(is_number, found)):
-            return codes_up_to(self.names[j], known, found, int(np.broadcast_to(said.least, len(self.names))[j]))
+            return codes_up_to(self.names[j], known, found, said.least_of(j, len(self.names)))
         old = set(known)
         new = [level for level in declared or () if level not in old]
         return known + tuple(new) + tuple(sorted(set(found) - old - set(new)))
@@ -189,6 +189,18 @@ class Schema:
         blocks = [replace(block, included=own) for block, own in zip(blocks, included, strict=True)]
         return cls(table.columns, tuple(block.learn(table) for block in blocks), table.blank)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is copied and pickled: the blank as plain values, which any serialiser keeps, if it has such a form."""
+        try:
+            blank: Any = self.blank.recipe({place for block in self.blocks for place in block.places})
+        except ValueError:
+            blank = self.blank
+        return fields_alone(self) | {"blank": blank}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        blank = state["blank"]
+        self.__dict__.update(state, blank=blank_of(blank, len(state["columns"])) if isinstance(blank, dict) else blank)
+
     @property
     def of_documents(self) -> bool:
         """Whether a row is one list of words."""
@@ -221,13 +233,9 @@ class Schema:
     def check_stats(self, cells: Sequence[Cells], stats: ProductStats) -> None:
         """Raise for cells that gave stats that no numbers have, before anything is learnt from them."""
         for block, x, seen in zip(self.blocks, cells, stats.blocks, strict=True):
-            if block.family.cells == "real":
-                odd = seen.odd_columns()  # type: ignore[attr-defined]
-                if odd.size:
-                    block.check(x)
-                    refuse_extremes(block.names, x, odd)
-            elif block.family.cells == "flag" and np.isnan(seen.ones).any():  # type: ignore[attr-defined]
+            if block.family.shows_invalid and (columns := seen.odd_columns()).size:  # type: ignore[attr-defined]
                 block.check(x)
+                refuse_extremes(block.names, x, columns)
 
     def check_cells(self, cells: Sequence[Cells]) -> None:
         """Raise for a bad cell, if there is one."""

@@ -23,6 +23,7 @@ from bayesnb import (
     BernoulliNB,
     Categorical,
     CategoricalNB,
+    Dirichlet,
     Gamma,
     Gaussian,
     GaussianNB,
@@ -526,3 +527,83 @@ def test_a_level_that_is_not_known_is_told_beside_a_column_without_any_cell(fami
         model.forget(row, ["u"])
     with pytest.warns(UnseenLevelWarning, match="'town'"):
         assert_array_equal(model.predict_proba(row), [[0.5, 0.5]])
+
+
+TOO_MUCH = r"sample_weight sums to .*overflow|add up to .*overflow"
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_weights_whose_sums_would_overflow_are_refused_before_they_are_learnt(preset: Any) -> None:
+    heavy, much = [8e307, 1, 1, 1], [1, 6e299, 1, 1]
+    column = ROWS[:, :1]
+    for learn in ("fit", "partial_fit"):
+        refuses(preset(), learn, ROWS, LABELS, heavy, TOO_MUCH)
+        refuses(preset(), learn, ROWS, LABELS, [8e307] * 4, TOO_MUCH)
+    model = preset().fit(column, LABELS, sample_weight=much)
+    assert math.isfinite(model.log_evidence_)
+    assert np.isfinite(model.predict_joint_log_proba(column)).all()
+    before = arrays(model)
+    with pytest.raises(ValueError, match=TOO_MUCH):
+        model.partial_fit(column, LABELS, sample_weight=much)
+    with pytest.raises(ValueError, match=TOO_MUCH):
+        model.merge(preset().fit(column, LABELS, sample_weight=much))
+    for was, now in zip(before, arrays(model), strict=True):
+        assert_array_equal(now, was)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda c: NaiveBayes(class_prior=c),
+        lambda c: NaiveBayes(class_prior=Dirichlet([c, 1.0])),
+        lambda c: NaiveBayes(Categorical(c)),
+        lambda c: NaiveBayes(Categorical(c), average_features=0.9),
+        lambda c: NaiveBayes(Multinomial(c)),
+        lambda c: NaiveBayes(Bernoulli(c)),
+        lambda c: NaiveBayes(Poisson(Gamma(c, 1))),
+        lambda c: NaiveBayes(Gaussian(NormalInverseGamma(0, 1, 1, c))),
+        lambda c: NaiveBayes(Gaussian(NormalInverseGamma(c / 1e150, 1, 1, 1))),
+        lambda c: NaiveBayes(JointTable(c)),
+    ],
+)
+def test_parameters_of_a_prior_that_would_overflow_are_refused_at_fit(make: Any) -> None:
+    with pytest.raises(ValueError, match=r"overflow|must be finite and from -1e\+150"):
+        make(1e302).fit(ROWS, LABELS)
+    model = make(1e290).fit(ROWS, LABELS)
+    assert math.isfinite(model.log_evidence_)
+    assert_allclose(model.predict_proba(ROWS).sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("dtype", [np.uint64, object])
+def test_levels_and_labels_beyond_64_bits_are_read_as_any_others(dtype: Any) -> None:
+    large = 2**64 - 2 if dtype is np.uint64 else 2**80
+    small, wide = np.array([[0], [1], [0], [1]]), np.array([[large], [large + 1], [large], [large + 1]], dtype)
+    expected = NaiveBayes(Categorical()).fit(small, LABELS)
+    model = NaiveBayes(Categorical()).fit(wide, LABELS)
+    assert_array_equal(model.predict_proba(wide), expected.predict_proba(small))
+    assert_array_equal(
+        model.partial_fit(wide, LABELS).predict(wide), expected.partial_fit(small, LABELS).predict(small)
+    )
+    with pytest.warns(UnseenLevelWarning, match="column 0.*7"):
+        assert_allclose(model.predict_proba([[7]]), [[0.5, 0.5]])
+    lowest = NaiveBayes(Categorical()).fit(-wide.astype(object), LABELS)
+    assert_array_equal(
+        lowest.predict_proba(-wide.astype(object)), NaiveBayes(Categorical()).fit(-small, LABELS).predict_proba(-small)
+    )
+
+
+@pytest.mark.parametrize("least", [3.5, -2, 0, [2, 2.5], [3, -1], [3, 3, 3], "many", True, [[3, 3]]])
+def test_a_least_number_of_categories_is_a_whole_number_or_one_for_each_column(least: Any) -> None:
+    with pytest.raises(ValueError, match="min_categories"):
+        CategoricalNB(min_categories=least).fit(ROWS, LABELS)
+
+
+def test_classes_that_are_declared_twice_are_refused() -> None:
+    for ask in (
+        lambda: GaussianNB().partial_fit(ROWS, LABELS, classes=[0, 1, 1]),
+        lambda: GaussianNB(classes=[0, 1, 0]).fit(ROWS, LABELS),
+        lambda: GaussianNB().fit(ROWS, LABELS).partial_fit(ROWS, LABELS, classes=[0, 1, 1]),
+        lambda: GaussianNB().fit(ROWS, LABELS).partial_fit(ROWS, LABELS, classes=[0, 1, 1], grow_classes=True),
+    ):
+        with pytest.raises(ValueError, match=r"classes: \[[01]\] stand there more than once"):
+            ask()

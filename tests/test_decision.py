@@ -132,7 +132,7 @@ def test_rows_have_the_names_of_the_frame() -> None:
     table = penguins().set_index("year", append=True)
     X = table.drop(columns="species")
     made = NaiveBayes().fit(X, table["species"]).decide(X.iloc[[3, 5]])
-    assert made["obs_id"].values.tolist() == [(3, 2007), (5, 2007)]
+    assert made["obs_id"].values.tolist() == ["(3, 2007)", "(5, 2007)"]
     assert made["action"].dims == ("obs_id",)
     assert made["loss"].dims == ("obs_id", "choice")
 

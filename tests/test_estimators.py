@@ -6,8 +6,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import sklearn
+import skops.io
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris
@@ -350,3 +354,40 @@ def test_beliefs_come_in_the_order_of_the_columns() -> None:
 
 def test_classes_may_be_declared_as_a_set() -> None:
     assert NaiveBayes(classes={"b", "a"}).fit([[1.0], [2.0]], ["a", "a"]).classes_.tolist() == ["a", "b"]
+
+
+MIXED = pd.DataFrame(
+    {
+        "size": [1.0, 2, 3, 4],
+        "town": list("uvuv"),
+        "own": [True, False, True, True],
+        "kind": pd.Categorical(list("xyxy")),
+    }
+)
+TABLES: dict[str, Any] = {
+    "array": MIXED[["size"]].to_numpy(),
+    "sparse": sparse.csr_array(np.eye(4)),
+    "pandas": MIXED,
+    "polars": pl.from_pandas(MIXED),
+    "arrow": pa.Table.from_pandas(MIXED),
+}
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_a_model_of_any_table_goes_through_skops(kind: str) -> None:
+    table = TABLES[kind]
+    model = NaiveBayes().fit(table, [0, 1, 0, 1])
+    data = skops.io.dumps(model)
+    again = skops.io.loads(data, trusted=skops.io.get_untrusted_types(data=data))
+    np.testing.assert_array_equal(again.predict_proba(table), model.predict_proba(table))
+    ours, theirs = (own.sample(3, rng=1)[0] for own in (model, again))
+    assert type(ours) is type(theirs)
+    assert repr(ours) == repr(theirs)
+
+
+def test_a_model_of_a_type_that_no_file_can_hold_is_pickled_all_the_same() -> None:
+    table = pd.DataFrame({"month": pd.period_range("2026-01", periods=4, freq="M")})
+    model = NaiveBayes({"month": Categorical()}).fit(table, [0, 1, 0, 1])
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict_proba(table), model.predict_proba(table))
+    assert repr(again.sample(3, rng=1)) == repr(model.sample(3, rng=1))

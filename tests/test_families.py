@@ -1,10 +1,14 @@
 """What one family has besides the laws: known dice, arrays of priors, edges of the parameters."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
-from scipy import stats
+from numpy.testing import assert_allclose
+from scipy import sparse, stats
+from waiting import Waiting, WaitingBelief, WaitingStats
 
 from bayesnb import (
     Bernoulli,
@@ -24,6 +28,7 @@ from bayesnb import (
 from bayesnb.families import KnownDie
 from bayesnb.families.categorical import CategoricalStats, Dice
 from bayesnb.families.dirichlet import DirichletStats
+from bayesnb.families.family import Family
 from bayesnb.families.weight import one_hot
 
 CODES = np.array([0, 2, 1, 2, 2, 0, -1, 2])
@@ -208,3 +213,78 @@ def test_an_array_over_other_columns_than_there_are_is_refused(shape: tuple[int,
     model = NaiveBayes(Categorical(Dirichlet(np.ones(shape))))
     with pytest.raises(ValueError, match=r"does not fit \(classes, columns, levels\) = \(2, 2, 2\)"):
         model.fit([[0, 1], [1, 0], [1, 1]], [0, 1, 1])
+
+
+TIMES, TURN = np.array([[0.2, 5.0], [0.1, 7.0], [3.0, 1.0], [4.0, np.nan]]), ["a", "a", "b", "b"]
+ASKS: list[Callable[[Any, Any], Any]] = [
+    lambda model, x: model.predict_proba(x),
+    lambda model, x: model.predict(x),
+    lambda model, x: model.predict_joint_log_proba(x),
+    lambda model, x: model.log_density(x),
+    lambda model, x: model.explain(x),
+    lambda model, x: model.predict_interval(x),
+    lambda model, x: model.draw_proba(x, draws=2),
+    lambda model, x: model.decide(x),
+    lambda model, x: model.fit(x, TURN),
+    lambda model, x: model.partial_fit(x, TURN),
+    lambda model, x: model.forget(x, TURN),
+    lambda model, x: model.loo(x, TURN),
+]
+
+
+@pytest.mark.parametrize("cell", [-1.0, -np.inf, np.inf])
+@pytest.mark.parametrize("ask", ASKS)
+def test_a_family_of_ones_own_is_never_asked_about_a_cell_outside_its_support(ask: Callable, cell: float) -> None:
+    model = NaiveBayes(Waiting()).fit(TIMES, TURN)
+    wrong = TIMES.copy()
+    wrong[2, 1] = cell
+    what = "infinite" if np.isinf(cell) else "below 0"
+    with pytest.raises(ValueError, match=f"column 1: a number is {what}.*row 2: {cell}.*Waiting takes numbers"):
+        ask(model, wrong)
+    assert model.stats_.blocks[0].count.tolist() == [[2, 2], [2, 1]]
+
+
+def test_a_family_of_ones_own_predicts_cells_within_its_support_in_any_table() -> None:
+    prior = WaitingBelief(2.0, 0.5)
+    model = NaiveBayes(Waiting(prior)).fit(TIMES, TURN)
+    posterior = stats.lomax([[4, 4], [4, 3]], scale=[[0.8, 12.5], [7.5, 1.5]])
+    x = np.array([[0.0, 2.0], [np.nan, 0.5]])
+    each = posterior.logpdf(x[:, None])
+    expected = np.log(0.5) + np.where(np.isnan(x[:, None]), 0.0, each).sum(axis=2)
+    for table in (x, x.astype(np.float32), sparse.csr_array(x), x.tolist()):
+        assert_allclose(model.predict_joint_log_proba(table), expected, rtol=1e-12)
+    named = NaiveBayes({("u", "v"): Waiting(prior)}).fit(pd.DataFrame(TIMES, columns=["u", "v"]), TURN)
+    frame = pd.DataFrame({"u": [1, 2], "v": [3, -4]})
+    with pytest.raises(ValueError, match=r"column 'v': .*row 1: -4.*families=\{'v': Gaussian\(\)\}"):
+        named.predict(frame)
+    assert_allclose(named.predict_proba(frame[:1]), model.predict_proba([[1.0, 3.0]]), rtol=1e-12)
+
+
+def test_a_family_that_does_not_say_its_support_cannot_be_made() -> None:
+    class Careless(Family):
+        cells, stats = "real", WaitingStats
+
+        def belief(self, stats: Any) -> WaitingBelief:
+            return WaitingBelief(1.0, 1.0)
+
+    with pytest.raises(TypeError, match="support"):
+        Careless()
+
+
+@pytest.mark.parametrize(
+    ("family", "sentence"),
+    [
+        (Gaussian(), "numbers"),
+        (MultivariateGaussian(), "numbers"),
+        (Poisson(), "whole numbers of at least 0"),
+        (Poisson(fractional=True), "numbers of at least 0"),
+        (Multinomial(), "whole numbers of at least 0"),
+        (Bernoulli(), "0 and 1"),
+        (Bernoulli(threshold=2.0), "numbers"),
+        (Categorical(), "levels"),
+        (JointTable(), "levels"),
+        (Waiting(), "numbers of at least 0"),
+    ],
+)
+def test_every_family_says_what_its_cells_must_be(family: Family, sentence: str) -> None:
+    assert str(family.support) == sentence

@@ -362,3 +362,20 @@ def test_six_dogs_have_both_figures() -> None:
     ax = nb.plot_waterfall(model.explain(stray))
     assert ax.get_title(loc="left") == "Row 0 · Labradoodle: 72 % · English cocker: 28 %"
     assert len(nb.plot_nomogram(model)) == 2
+
+
+def test_a_waterfall_of_a_model_or_of_another_result_says_what_it_draws() -> None:
+    model, X = birds()
+    for wrong in (model, X, model.uncertainty(X.iloc[:2])):
+        with pytest.raises(TypeError, match=r"plot_waterfall\(model\.explain\(X\), row=\.\.\.\)"):
+            nb.plot_waterfall(wrong, X)
+
+
+def test_a_waterfall_finds_a_row_by_the_name_that_it_has_in_the_frame() -> None:
+    model, X = birds()
+    rows = X.iloc[:2].set_axis(pd.MultiIndex.from_tuples([("u", 1), ("v", 2)]))
+    found = model.explain(rows)
+    titles = [nb.plot_waterfall(found, row).get_title() for row in (("v", 2), "('v', 2)")]
+    assert titles[0] == titles[1]
+    with pytest.raises(ValueError, match="not among the 2 rows"):
+        nb.plot_waterfall(found, ("v", 1))

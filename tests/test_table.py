@@ -1,14 +1,18 @@
 """Any table is seen one way: containers, dtypes, levels, and tables that cannot be read."""
 
+from collections import namedtuple
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+import dask.dataframe as dd
+import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -21,6 +25,7 @@ from bayesnb import (
     Dirichlet,
     Gamma,
     Gaussian,
+    GaussianNB,
     Multinomial,
     MultinomialNB,
     NaiveBayes,
@@ -140,10 +145,16 @@ def test_a_column_without_any_cell_says_nothing() -> None:
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        (pd.DataFrame({"when": pd.date_range("2020", periods=3)}), "column 'when' holds Datetime"),
+        (
+            pd.DataFrame({"when": pd.date_range("2020", periods=3)}),
+            "column 'when' holds dates or times .Datetime.*days since a date",
+        ),
         (pd.DataFrame.sparse.from_spmatrix(sparse.eye(3)), "no family can be guessed"),
         (pl.DataFrame({"a": [1, 2, 3]}).lazy(), "lazy frame"),
-        (np.array(["2020", "2021", "2022"], dtype="datetime64[Y]")[:, None], "holds datetime64"),
+        (
+            np.array(["2020", "2021", "2022"], dtype="datetime64[Y]")[:, None],
+            "X holds dates or times .datetime64.*days since a date",
+        ),
         ([[1, 2], [3], [4, 5]], "X is not a table"),
         (np.zeros((3, 2, 2)), "Expected 2D array, got 3D"),
     ],
@@ -257,3 +268,199 @@ def test_a_sparse_table_whose_indices_leave_it_is_refused(model: Any, index: int
     for call in (model.predict_proba, lambda x: model.fit(x, [0, 1, 0])):
         with pytest.raises(ValueError, match="damaged sparse table"):
             call(damaged)
+
+
+class Offering:
+    """A table of which nothing is known but one of the protocols by which tables are handed on."""
+
+    def __init__(self, frame: pd.DataFrame, protocol: str) -> None:
+        setattr(type(self), protocol, lambda own, *said, **named: getattr(own.table, protocol)(*said, **named))
+        self.table = pa.Table.from_pandas(frame)
+
+
+class Stream(Offering):
+    """It offers Arrow's stream of batches."""
+
+
+class Interchange(Offering):
+    """It offers the older protocol of dataframes."""
+
+
+NAMED: dict[str, Callable[[pd.DataFrame], Any]] = {
+    "pandas": lambda frame: frame,
+    "polars": pl.from_pandas,
+    "arrow": pa.Table.from_pandas,
+    "batch": lambda frame: pa.RecordBatch.from_pandas(frame),
+    "reader": lambda frame: pa.Table.from_pandas(frame).to_reader(7),
+    "stream": lambda frame: Stream(frame, "__arrow_c_stream__"),
+    "narwhals of pandas": nw.from_native,
+    "narwhals of polars": lambda frame: nw.from_native(pl.from_pandas(frame)),
+    "narwhals of arrow": lambda frame: nw.from_native(pa.Table.from_pandas(frame)),
+    "Dataset": lambda frame: frame.to_xarray().assign_coords(noise=("index", np.arange(len(frame)))),
+}
+TURNED = pd.DataFrame({"far": LABEL == "yes", "near": LABEL == "no"}).astype(float) * 4 + RNG.normal(size=(60, 2))
+
+
+@pytest.mark.parametrize("container", NAMED)
+def test_names_are_read_wherever_there_are_any(container: str) -> None:
+    make, turned = NAMED[container], TURNED[["near", "far"]]
+    expected, model = NaiveBayes().fit(TURNED, LABEL), NaiveBayes().fit(make(TURNED), LABEL)
+    assert model.feature_names_in_.tolist() == ["far", "near"]
+    assert list(model.posterior_) == ["far", "near"]
+    np.testing.assert_allclose(model.predict_proba(make(TURNED)), expected.predict_proba(TURNED), rtol=1e-12)
+    before = model.stats_.blocks[0].mean.copy()
+    for ask in (model.predict, model.predict_proba, model.explain, model.uncertainty, model.decide, model.log_density):
+        with pytest.raises(ValueError, match="feature names should match"):
+            ask(make(turned))
+    for learn in (model.partial_fit, model.forget, model.loo, model.score):
+        with pytest.raises(ValueError, match="feature names should match"):
+            learn(make(turned), LABEL)
+    np.testing.assert_array_equal(model.stats_.blocks[0].mean, before)
+    model.partial_fit(make(TURNED), LABEL)
+    model.forget(make(TURNED), LABEL)
+    np.testing.assert_allclose(model.stats_.blocks[0].mean, before, rtol=1e-12)
+
+
+def test_the_names_of_the_columns_and_the_rows_of_a_labelled_array_are_read() -> None:
+    rows = xr.DataArray(TURNED, dims=["when", "what"], coords={"when": np.arange(60) + 100, "what": ["far", "near"]})
+    model = NaiveBayes().fit(rows, LABEL)
+    assert list(model.posterior_) == ["far", "near"]
+    assert model.uncertainty(rows[:3]).obs_id.values.tolist() == [100, 101, 102]
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(rows[:, ::-1])
+    nameless = NaiveBayes().fit(TURNED.to_numpy(), LABEL)
+    plain = xr.DataArray(TURNED.to_numpy(), dims=["a", "b"])
+    np.testing.assert_array_equal(nameless.predict_proba(plain), nameless.predict_proba(TURNED.to_numpy()))
+    with pytest.raises(ValueError, match="Expected 2D array, got 1D"):
+        nameless.predict(plain[0])
+
+
+def test_rows_keep_their_names_and_their_library_under_narwhals() -> None:
+    frame = TURNED.set_index(np.arange(60) * 2)
+    model = NaiveBayes().fit(nw.from_native(frame), LABEL)
+    assert model.uncertainty(nw.from_native(frame[:2])).obs_id.values.tolist() == [0, 2]
+    assert isinstance(model.sample(2, rng=1)[0], pd.DataFrame)
+    assert isinstance(model.fit(pa.RecordBatch.from_pandas(frame), LABEL).sample(2, rng=1)[0], pa.Table)
+
+
+Row = namedtuple("Row", ["near", "far"])
+
+
+@pytest.mark.parametrize(
+    ("table", "advice"),
+    [
+        (TURNED.to_dict("list"), r"give pandas\.DataFrame\(X\)"),
+        (TURNED.to_dict("records"), r"give pandas\.DataFrame\(X\)"),
+        (TURNED.to_records(index=False), r"give pandas\.DataFrame\(X\)"),
+        ([row for _, row in TURNED.iterrows()], r"give pandas\.DataFrame\(X\)"),
+        ([Row(*row) for row in TURNED.to_numpy().tolist()], r"give pandas\.DataFrame\(X\)"),
+        (TURNED.iloc[0].to_dict(), r"give pandas\.DataFrame\(\[X\]\)"),
+        (Row(1.0, 2.0), r"give pandas\.DataFrame\(\[X\]\)"),
+        (pa.RecordBatch.from_pandas(TURNED).to_struct_array(), r"give its fields.*Table\.from_struct_array\(X\)"),
+        (pl.from_pandas(TURNED).to_struct("rows"), r"give its fields.*X\.struct\.unnest\(\)"),
+        (Interchange(TURNED, "__dataframe__"), r"pandas, polars or pyarrow"),
+        (pl.from_pandas(TURNED).lazy(), r"lazy frame.*X\.collect\(\)"),
+        (nw.from_native(pl.from_pandas(TURNED).lazy()), r"lazy frame.*X\.collect\(\)"),
+        (TURNED.to_xarray().expand_dims("twice"), "2 dimensions"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_names_that_cannot_be_read_are_an_error_that_says_what_to_do(table: Any, advice: str) -> None:
+    model = NaiveBayes().fit(TURNED, LABEL)
+    for ask in (model.predict, lambda rows: NaiveBayes().fit(rows, LABEL)):
+        with pytest.raises((TypeError, ValueError), match=advice):
+            ask(table)
+
+
+def test_a_stream_that_was_read_already_says_so() -> None:
+    reader = pa.Table.from_pandas(TURNED).to_reader()
+    model = NaiveBayes().fit(reader, LABEL)
+    with pytest.raises(ValueError, match=r"read only once.*pyarrow\.table\(X\)"):
+        model.predict(reader)
+
+
+@pytest.mark.filterwarnings("ignore:Dask support")
+def test_a_lazy_frame_under_narwhals_is_told_from_the_lazy_collection_that_it_hides() -> None:
+    lazy = dd.from_pandas(TURNED, npartitions=2)
+    assert NaiveBayes().fit(lazy, dd.from_pandas(pd.Series(LABEL), npartitions=2)).n_features_in_ == 2
+    with pytest.raises(TypeError, match=r"lazy frame.*X\.to_native\(\)"):
+        NaiveBayes().fit(nw.from_native(lazy), LABEL)
+
+
+def test_a_relation_of_duckdb_has_no_order_of_rows_and_says_how_to_get_them() -> None:
+    duckdb = pytest.importorskip("duckdb")
+    relation = duckdb.from_arrow(pa.Table.from_pandas(TURNED))
+    for table in (relation, nw.from_native(relation)):
+        with pytest.raises(TypeError, match=r"lazy frame of duckdb.*(X|from_native\(X\))\.collect\(\)"):
+            NaiveBayes().fit(table, LABEL)
+    assert NaiveBayes().fit(nw.from_native(relation).collect(), LABEL).n_features_in_ == 2
+
+
+def test_a_sparse_array_of_pydata_is_the_sparse_table_that_it_holds() -> None:
+    pydata = pytest.importorskip("sparse")
+    counts = RNG.poisson(0.3, (60, 5))
+    expected = MultinomialNB().fit(counts, LABEL)
+    for make in (pydata.COO.from_numpy, pydata.GCXS.from_numpy):
+        model = MultinomialNB().fit(make(counts), LABEL)
+        np.testing.assert_array_equal(model.predict_proba(make(counts)), expected.predict_proba(counts))
+
+
+@pytest.mark.parametrize(
+    "series",
+    [
+        PLAIN.iloc[0],
+        PLAIN[["town"]].iloc[0],
+        TURNED.iloc[0],
+        TURNED["far"],
+        pl.from_pandas(TURNED)["far"],
+        nw.from_native(TURNED)["far"],
+        pa.Table.from_pandas(TURNED)["far"],
+    ],
+    ids=lambda own: type(own).__module__ + str(len(own)),
+)
+def test_one_row_or_one_column_of_a_frame_says_how_to_keep_its_names(series: Any) -> None:
+    frame = PLAIN if len(series) == 4 else PLAIN[["town"]] if len(series) == 1 else TURNED
+    with pytest.raises(ValueError, match=r"Expected 2D array.*frame\.iloc\[\[0\]\].*frame\[\['name'\]\]"):
+        NaiveBayes().fit(frame, LABEL).predict(series)
+    with pytest.raises(ValueError, match=r"Expected 2D array.*frame\.iloc\[\[0\]\].*frame\[\['name'\]\]"):
+        NaiveBayes().fit(series, LABEL)
+
+
+def test_a_list_of_texts_that_may_be_one_row_says_so() -> None:
+    for texts in (["a", "b", "c"], pd.Series(["a", "b", "c"]), pl.Series(["a", "b", "c"])):
+        with pytest.raises(ValueError, match=r"a list of 3 texts.*CountVectorizer.*one row: \[X\]"):
+            NaiveBayes().fit(texts, [0, 1, 0])
+    with pytest.raises(ValueError, match=r"Expected 2D array, got 1D array instead \(shape=\(3,\)\)"):
+        NaiveBayes().fit(["a", 1.5, 2], [0, 1, 0])
+
+
+DAYS = pd.date_range("2020-01-30", periods=3)
+WHEN: dict[str, tuple[Any, str]] = {
+    "pandas": (pd.DataFrame({"when": DAYS}), "days since a date.*month"),
+    "a time zone": (pd.DataFrame({"when": DAYS.tz_localize("Asia/Tokyo")}), "days since a date.*month"),
+    "periods": (pd.DataFrame({"when": DAYS.to_period("M")}), "days since a date.*month"),
+    "dates": (pd.DataFrame({"when": DAYS.date}), "days since a date.*month"),
+    "polars": (pl.DataFrame({"when": DAYS.date}), "days since a date.*month"),
+    "arrow": (pa.table({"when": DAYS}), "days since a date.*month"),
+    "durations": (pd.DataFrame({"when": DAYS - DAYS[0]}), "one unit, such as days or seconds"),
+    "durations of polars": (pl.DataFrame({"when": DAYS - DAYS[0]}), "one unit, such as days or seconds"),
+    "times": (pl.DataFrame({"when": DAYS.time}), "hours since midnight"),
+    "times in objects": (pd.DataFrame({"when": DAYS.time}), "hours since midnight"),
+    "an array": (DAYS.to_numpy()[:, None], "days since a date.*month"),
+    "an array of durations": ((DAYS - DAYS[0]).to_numpy()[:, None], "one unit, such as days or seconds"),
+    "an array of objects": (np.array([[1.0, day] for day in DAYS.to_numpy()], object), "days since a date.*month"),
+    "lists": ([[None, 1.0], *([day, 1.0] for day in DAYS[:2].date)], "days since a date.*month"),
+}
+
+
+@pytest.mark.parametrize("kind", WHEN)
+@pytest.mark.parametrize("model", [NaiveBayes(), GaussianNB(), NaiveBayes(Poisson())])
+def test_dates_and_times_say_what_can_be_made_of_them(kind: str, model: Any) -> None:
+    table, advice = WHEN[kind]
+    with pytest.raises(ValueError, match=f"holds dates or times .*{advice}.*; or drop"):
+        model.fit(table, [0, 1, 0])
+
+
+def test_dates_that_are_declared_as_levels_are_levels() -> None:
+    model = NaiveBayes({"when": Categorical()}).fit(pd.DataFrame({"when": DAYS.date}), [0, 1, 0])
+    assert model.predict(pd.DataFrame({"when": DAYS.date[1:2]})).tolist() == [1]

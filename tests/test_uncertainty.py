@@ -4,9 +4,14 @@ Without cells the probabilities are the class die's: p ~ Dirichlet(alpha), whate
 the class's concentration is the sum of a column's, p(y | x, theta) is Dirichlet again, with those of x's level.
 """
 
+from datetime import date
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 from scipy.special import digamma, gammaln, loggamma, ndtri
 from scipy.stats import beta, norm
 from sklearn.datasets import load_digits, load_iris
@@ -19,6 +24,7 @@ from bayesnb import (
     GaussianNB,
     NaiveBayes,
     NormalInverseGamma,
+    calibration,
     kernels,
 )
 from bayesnb.uncertainty.rays import Ray, joined, of_the_rest
@@ -313,3 +319,45 @@ def test_what_is_not_understood_is_refused_by_name(said: dict, told: str) -> Non
     model = GaussianNB().fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
     with pytest.raises(ValueError, match=told):
         model.predict_interval([[1.0]], **said)
+
+
+ROW_NAMES: dict[str, tuple[Any, list[Any]]] = {
+    "text": (pd.Index(["u", "v"]), ["u", "v"]),
+    "text of objects": (pd.Index(["u", "v"], dtype=object), ["u", "v"]),
+    "numbers": (pd.Index([3, 1]), [3, 1]),
+    "a time zone": (
+        pd.date_range("2026-07-01", periods=2, tz="Europe/Berlin"),
+        ["2026-07-01 00:00:00+02:00", "2026-07-02 00:00:00+02:00"],
+    ),
+    "dates": (pd.Index([date(2026, 7, 1), date(2026, 7, 2)]), ["2026-07-01", "2026-07-02"]),
+    "periods": (pd.period_range("2026-07", periods=2, freq="M"), ["2026-07", "2026-08"]),
+    "intervals": (pd.interval_range(0, 2), ["(0, 1]", "(1, 2]"]),
+    "tuples": (pd.MultiIndex.from_tuples([("u", 1), ("v", 2)]), ["('u', 1)", "('v', 2)"]),
+    "several types": (pd.Index([1, None], dtype=object), ["1", "None"]),
+}
+
+
+@pytest.mark.parametrize("kind", ROW_NAMES)
+def test_results_are_written_to_netcdf_whatever_the_rows_are_called(kind: str, tmp_path: Path) -> None:
+    index, names = ROW_NAMES[kind]
+    rows = pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]}, index=index)
+    model = NaiveBayes().fit(rows, ["no", "yes"])
+    results = {
+        "uncertainty": model.uncertainty(rows),
+        "interval": model.predict_interval(rows),
+        "explain": model.explain(rows),
+        "decide": model.decide(rows),
+        "calibration": calibration(model, rows, ["no", "yes"]),
+        "draws": model.draw_proba(rows, draws=2, rng=1),
+    }
+    for name, result in results.items():
+        assert result.obs_id.values.tolist() == names
+        result.to_netcdf(tmp_path / f"{name}.nc", engine="scipy")
+        with xr.open_dataset(tmp_path / f"{name}.nc", engine="scipy") as again:
+            assert again.obs_id.values.tolist() == names
+
+
+def test_dates_and_durations_stay_such_as_names_of_rows() -> None:
+    for index in (pd.date_range("2026-07-01", periods=2), pd.timedelta_range("1D", periods=2)):
+        rows = pd.DataFrame({"a": [1.0, 2.0]}, index=index)
+        assert (NaiveBayes().fit(rows, [0, 1]).uncertainty(rows).obs_id.values == index.to_numpy()).all()

@@ -132,7 +132,7 @@ class Answering(ClassifierMixin, BaseEstimator):
         ['well', 'well']
         """
         self._check_fitted()
-        index = self._table(X).index
+        table = self._table(X)
         losses, cost = Losses.of(nested(loss), self.classes_.tolist()), checked_abstain(abstain)
-        made = decide(self.predict_proba(X), losses.loss, cost)
-        return export.datasets.decisions(index, losses.actions, made, cost)
+        made = decide(self.predict_proba(table.native), losses.loss, cost)
+        return export.datasets.decisions(table.index, losses.actions, made, cost)

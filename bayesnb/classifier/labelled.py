@@ -1,5 +1,6 @@
 """Labelled rows as they come in: labels that are checked, and the classes that they make."""
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from functools import reduce
 from typing import Any, NamedTuple
@@ -41,8 +42,17 @@ def known_classes(y: Labels, before: Shard | None, declared: Any, grow: bool) ->
     if before and not grow:
         return before.classes
     known, found = [before.classes] if before else [], distinct(y)
-    known += [] if declared is None else [distinct(declared)]
+    known += [] if declared is None else [declared_classes(declared)]
     return reduce(united_labels, [*known, found] if grow or not known else known)
+
+
+def declared_classes(classes: Any) -> Array:
+    """The classes that someone declares, sorted; an error where one stands twice."""
+    known = distinct(classes)
+    if len(known) < len(classes):
+        twice = [label for label, times in Counter(np.asarray(classes).tolist()).items() if times > 1]
+        raise ValueError(f"classes: {twice} stand there more than once. Give each class once.")
+    return known
 
 
 def checked_labels(estimator: Any, y: Any, rows: int) -> Labels:

@@ -15,7 +15,14 @@ from sklearn.utils.validation import validate_data
 
 from bayesnb.averaging import check_averaging
 from bayesnb.classifier.answering import Answering
-from bayesnb.classifier.labelled import GROW, Labelled, checked_labels, known_classes, name_features
+from bayesnb.classifier.labelled import (
+    GROW,
+    Labelled,
+    checked_labels,
+    declared_classes,
+    known_classes,
+    name_features,
+)
 from bayesnb.evaluate.temper import temper_by_loo
 from bayesnb.families import Multinomial
 from bayesnb.families.base import Array
@@ -80,7 +87,7 @@ class Learner(Answering):
             return self._learn((X, y, sample_weight), before, declared, grow_classes)
 
     def _check_same(self, classes: Any) -> None:
-        if not np.array_equal(np.unique(classes), self.classes_):
+        if not np.array_equal(declared_classes(classes), self.classes_):
             raise ValueError(
                 f"`classes={classes}` is not the same as on the last call to partial_fit: {self.classes_.tolist()}. "
                 "With grow_classes=True new ones are added."
@@ -125,9 +132,8 @@ class Learner(Answering):
         self._check_arguments()
         if is_lazy(X):
             return lazy.shard(self, X, y, sample_weight, declared)
-        if not (X.shape[0] if hasattr(X, "shape") else len(X)) or (
-            sample_weight is not None and not np.any(sample_weight)
-        ):
+        rows = X.shape[0] if hasattr(X, "shape") else len(X) if hasattr(X, "__len__") else None
+        if rows == 0 or (sample_weight is not None and not np.any(sample_weight)):
             return None
         table, y, weight = self._counting(self._table(X, reset=True), y, sample_weight)
         classes = known_classes(y, None, self.classes if declared is None else declared, grow=False)

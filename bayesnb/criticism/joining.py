@@ -136,7 +136,7 @@ def reading_of(family: Family, feature: int, columns: int) -> Reading:
     """How the levels are read of one of some columns."""
     levels = family.levels
     if isinstance(levels, Codes):
-        levels = Codes(int(np.broadcast_to(levels.least, columns)[feature]))
+        levels = Codes(levels.least_of(feature, columns))
     return levels, family.unseen
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import xarray as xr
 
 from bayesnb.evaluate.calibration import Calibration, Reliability
+from bayesnb.export.names import row_names
 from bayesnb.families.base import Array
 
 Variables = dict[str, tuple[Any, Any]]
@@ -47,7 +48,7 @@ def calibration(
     for name, own in zip(("miscalibration", "discrimination", "uncertainty"), terms.T, strict=True):
         variables |= {name: ((), float(own.sum())), f"class_{name}": ("class", own)}
     variables |= {"label": ("obs_id", classes[codes]), "weight": ("obs_id", weight)}
-    coords = {"obs_id": index, "class": classes, "bin": np.arange(size)}
+    coords = {"obs_id": row_names(index), "class": classes, "bin": np.arange(size)}
     table = xr.Dataset(variables, coords, said)
     for name in variables:
         words = WORDS.get(name.removeprefix("top_").removeprefix("class_"))

@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 from arviz_base import rcParams
 
+from bayesnb.export.names import row_names
 from bayesnb.uncertainty.decision import Decision
 
 Array = np.ndarray
@@ -31,7 +32,7 @@ def dataset(
     """Numbers of every row, `(r,)`, and of every row and class, `(r, c)`; what was asked for goes into `attrs`."""
     variables: dict[str, Any] = {name: ("obs_id", values) for name, values in by_row.items()}
     variables |= {name: (("obs_id", "class"), values) for name, values in by_class.items()}
-    return xr.Dataset(variables, {"obs_id": index, "class": classes}, said)
+    return xr.Dataset(variables, {"obs_id": row_names(index), "class": classes}, said)
 
 
 def decisions(rows: Array, actions: Sequence[Any], made: Decision, abstain: float | None) -> xr.Dataset:
@@ -44,7 +45,7 @@ def decisions(rows: Array, actions: Sequence[Any], made: Decision, abstain: floa
     variables: dict[str, Any] = {name: ("obs_id", values) for name, values in by_row.items()}
     variables["loss"] = (("obs_id", "choice"), made.loss)
     said = {} if abstain is None else {"abstain": abstain}
-    return xr.Dataset(variables, {"obs_id": rows, "choice": names}, said)
+    return xr.Dataset(variables, {"obs_id": row_names(rows), "choice": names}, said)
 
 
 def _names(actions: Sequence[Any]) -> Array:

@@ -213,6 +213,11 @@ def coordinate(labels: Iterable[Any]) -> Array:
     return labels.astype(str) if labels.dtype.kind in "OT" else labels
 
 
+def row_names(index: Array) -> Array:
+    """Names of rows as every file format keeps them: text and plain types as they are, tuples and periods as text."""
+    return index if index.dtype.kind != "O" or all(type(name) is str for name in index) else coordinate(index)
+
+
 def _column(block: Block, feature: int | None) -> Hashable | None:
     """The column whose levels an array has; None for an array of all columns."""
     if feature is None:

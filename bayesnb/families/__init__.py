@@ -10,6 +10,7 @@ from bayesnb.families.joint import JointTable
 from bayesnb.families.known import KnownDie
 from bayesnb.families.multivariate import MultivariateGaussian
 from bayesnb.families.poisson import Gamma, Poisson
+from bayesnb.families.support import AnyLevel, Counts, RealNumbers, Support, ZeroOrOne
 from bayesnb.families.wishart import NormalInverseWishart
 
 FAMILIES = (Gaussian, Categorical, Bernoulli, Multinomial, Poisson, JointTable, MultivariateGaussian)
@@ -18,10 +19,12 @@ PRIORS = (NormalInverseGamma, Dirichlet, Beta, Gamma, NormalInverseWishart)  # w
 __all__ = [
     "FAMILIES",
     "PRIORS",
+    "AnyLevel",
     "Bernoulli",
     "Beta",
     "Categorical",
     "Codes",
+    "Counts",
     "Dirichlet",
     "Gamma",
     "Gaussian",
@@ -32,5 +35,8 @@ __all__ = [
     "NormalInverseGamma",
     "NormalInverseWishart",
     "Poisson",
+    "RealNumbers",
+    "Support",
     "Vocabulary",
+    "ZeroOrOne",
 ]

@@ -50,9 +50,11 @@ class Averaged(Belief):
     common: Belief
     log_odds: Array
 
-    apart = False
-    paired = True
-    weighs = True
+    apart, paired, weighs = False, True, True
+
+    def refuse_overflow(self) -> None:
+        self.own.refuse_overflow()
+        self.common.refuse_overflow()
 
     @property
     def whole(self) -> bool:  # type: ignore[override]

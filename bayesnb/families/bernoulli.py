@@ -23,6 +23,7 @@ from bayesnb.families.leaving import Leaving, Pile
 from bayesnb.families.linear import of_apart
 from bayesnb.families.record import Linear, Parameter, checked, silent
 from bayesnb.families.sums import nodes
+from bayesnb.families.support import RealNumbers, Support, ZeroOrOne
 from bayesnb.families.weight import Weight, grouped_sum
 from bayesnb.special import draw_log_gamma, less, log, log_gamma_ratio, ratio, times, trigamma, trigamma_fall
 from bayesnb.views import EVERY, Dense, Flags
@@ -49,6 +50,10 @@ class BernoulliStats(Stats):
     @property
     def cells(self) -> Array:
         return self.ones + self.zeros
+
+    def odd_columns(self) -> Array:
+        """The columns with a cell outside the support."""
+        return np.flatnonzero(np.isnan(self.ones).any(axis=0))
 
     def about(self, name: str) -> Array:
         """Zeros are what ones leave of all."""
@@ -254,11 +259,16 @@ class Bernoulli(Family):
     dial: ClassVar[str] = "die"
     stats: ClassVar[type[Stats]] = BernoulliStats
     reads_sparse: ClassVar[bool] = True
+    shows_invalid: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         checked_prior("Bernoulli", self.prior, Beta, short=True)
         if not isinstance(self.prior, Beta):
             object.__setattr__(self, "prior", Beta(self.prior, self.prior))
+
+    @property
+    def support(self) -> Support:
+        return ZeroOrOne() if self.threshold is None else RealNumbers()
 
     def belief(self, stats: BernoulliStats) -> Beta:
         return shaped("Bernoulli", self.prior, stats.ones.shape)  # type: ignore[arg-type]

@@ -32,6 +32,7 @@ from bayesnb.families.linear import LevelDoubt, LevelWeights
 from bayesnb.families.record import silent
 from bayesnb.families.simplex import simplex
 from bayesnb.families.sums import Entries, nodes
+from bayesnb.families.support import AnyLevel, Support
 from bayesnb.families.weight import Weight
 from bayesnb.threads import in_order, pieces
 
@@ -187,7 +188,22 @@ class Codes:
     A column without any whole number is no column of codes; its values are levels like any other's.
     """
 
-    least: Any = 0
+    least: Any = 1  # a number, or one for each column
+
+    def __post_init__(self) -> None:
+        least = np.asarray(self.least)
+        if least.dtype.kind not in "iu" or least.ndim > 1 or (least < 1).any():
+            raise ValueError(
+                "min_categories must be None, a whole number of at least 1, or one for each column, got "
+                f"{self.least!r}."
+            )
+
+    def least_of(self, column: int, columns: int) -> int:
+        """The least number of levels of one of so many columns."""
+        least = np.asarray(self.least)
+        if least.ndim and len(least) != columns:
+            raise ValueError(f"min_categories has {len(least)} numbers for {columns} columns.")
+        return int(np.broadcast_to(least, columns)[column])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -205,6 +221,7 @@ class Categorical(Family):
     unseen: str = "ignore"
 
     cells: ClassVar[str] = "level"
+    support: ClassVar[Support] = AnyLevel()
     dial: ClassVar[str] = "die"
     stats: ClassVar[type[Stats]] = CategoricalStats
 

@@ -10,6 +10,7 @@ from bayesnb.families.base import Cells, Stats
 from bayesnb.families.dirichlet import Dirichlet
 from bayesnb.families.family import Family, Seen, checked_prior, checked_unseen, declared_levels, proportions, shaped
 from bayesnb.families.multinomial import DirichletMultinomial
+from bayesnb.families.support import Counts
 from bayesnb.families.throws import MultinomialStats
 
 
@@ -100,6 +101,10 @@ class Multinomial(Family):
         checked_prior("Multinomial", self.prior, Dirichlet, short=True)
         if not isinstance(self.prior, Dirichlet):
             object.__setattr__(self, "prior", Dirichlet(self.prior))
+
+    @property
+    def support(self) -> Counts:
+        return Counts(self.fractional)
 
     @property
     def listed(self) -> bool:  # type: ignore[override]

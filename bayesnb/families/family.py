@@ -7,6 +7,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from bayesnb.families.base import Array, Belief, Cells, Stats
+from bayesnb.families.support import Support
 from bayesnb.families.weight import Weight
 from bayesnb.special import ratio
 
@@ -29,6 +30,7 @@ class Family(ABC):
     whole: ClassVar[bool] = False  # one density over all columns of the block
     words: ClassVar[bool] = False  # the block's columns are words of one text, each of which is told of
     reads_sparse: ClassVar[bool] = False  # reads CSR as it is
+    shows_invalid: ClassVar[bool] = False  # a cell outside the support makes NaN of scores and stats: no need to look
     missing: ClassVar[bool] = True  # a missing cell is silent
     levels: Any = None  # declared levels, or how to find them
     unseen: str = "ignore"  # what a level does that training never saw
@@ -48,9 +50,14 @@ class Family(ABC):
         return self.whole and self.cells == "level"
 
     @property
+    @abstractmethod
+    def support(self) -> Support:
+        """What its cells must be. Tables are checked by it whenever they are read, to learn and to predict."""
+
+    @property
     def positive_only(self) -> bool:
         """Whether a negative number is an error."""
-        return self.cells == "count"
+        return self.support.nonnegative
 
     @property
     def of_lists(self) -> Self:

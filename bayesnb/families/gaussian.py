@@ -15,6 +15,7 @@ from bayesnb.families.family import Family, checked_prior, shaped
 from bayesnb.families.inverse_gamma import NormalInverseGamma
 from bayesnb.families.normal import GaussianStats
 from bayesnb.families.shared import SharedGaussianStats, SharedNormalInverseGamma
+from bayesnb.families.support import RealNumbers, Support
 from bayesnb.special import ratio
 
 
@@ -36,6 +37,8 @@ class Gaussian(Family):
     shared: bool = False
 
     cells: ClassVar[str] = "real"
+    support: ClassVar[Support] = RealNumbers()
+    shows_invalid: ClassVar[bool] = True
     dial: ClassVar[str] = "normal"
 
     def __post_init__(self) -> None:

@@ -19,7 +19,7 @@ from bayesnb.families import student
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Parts, Rng, Say
 from bayesnb.families.leaving import Leaving
 from bayesnb.families.normal import LOG_2PI, GaussianDensity, GaussianStats, Moments, Slip
-from bayesnb.families.record import Expected, checked, lead, silent
+from bayesnb.families.record import FARTHEST, Expected, checked, lead, silent
 from bayesnb.families.scores import by_rows, mended
 from bayesnb.special import accurate_log1p, log, log1p_square, log_gamma_ratio, ratio
 from bayesnb.views import EVERY, numbers
@@ -51,7 +51,7 @@ class NormalInverseGamma(Belief):
 
     def __init__(self, mean: Any, count: Any, shape: Any, scale: Any) -> None:
         said = {
-            "location": checked("NormalInverseGamma: mean", mean, -np.inf),
+            "location": checked("NormalInverseGamma: mean", mean, -FARTHEST, FARTHEST),
             "count": checked("NormalInverseGamma: count", count),
             "shape": checked("NormalInverseGamma: shape", shape, -0.5),  # -1/2 is the reference prior's
             "scale": checked("NormalInverseGamma: scale", scale),

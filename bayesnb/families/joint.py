@@ -14,6 +14,7 @@ from bayesnb.families.dirichlet import Dirichlet
 from bayesnb.families.family import Family, Seen, checked_prior, checked_unseen, declared_levels, proportions
 from bayesnb.families.joint_die import JointDie
 from bayesnb.families.joint_seen import JointStats
+from bayesnb.families.support import AnyLevel, Support
 from bayesnb.families.weight import Weight
 
 
@@ -60,6 +61,7 @@ class JointTable(Family):
     unseen: str = "ignore"
 
     cells: ClassVar[str] = "level"
+    support: ClassVar[Support] = AnyLevel()
     dial: ClassVar[str] = "die"
     stats: ClassVar[type[Stats]] = JointStats
     whole: ClassVar[bool] = True

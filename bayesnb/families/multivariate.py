@@ -12,6 +12,7 @@ from bayesnb.families import scales
 from bayesnb.families.base import Array, Stats
 from bayesnb.families.family import Family, checked_prior
 from bayesnb.families.gaussian import Gaussian
+from bayesnb.families.support import RealNumbers, Support
 from bayesnb.families.vectors import SharedVectorStats, VectorStats
 from bayesnb.families.wishart import FIELDS, NormalInverseWishart
 from bayesnb.families.wishart_shared import SharedNormalInverseWishart
@@ -40,6 +41,8 @@ class MultivariateGaussian(Family):
     shared: bool = False
 
     cells: ClassVar[str] = "real"
+    support: ClassVar[Support] = RealNumbers()
+    shows_invalid: ClassVar[bool] = True
     dial: ClassVar[str] = "block"
     whole: ClassVar[bool] = True
 

@@ -23,6 +23,7 @@ from bayesnb.families.leaving import PREDICTIVE, Leaving, extra_of
 from bayesnb.families.linear import of_apart
 from bayesnb.families.record import Linear, Parameter, checked, silent
 from bayesnb.families.sums import Distinct, nodes
+from bayesnb.families.support import Counts
 from bayesnb.families.tables import Tables, by_tables
 from bayesnb.families.weight import Weight, grouped_sum
 from bayesnb.special import accurate_log1p, draw_log_gamma, log, log_gamma_ratio, log_rising_binomial, ratio, times
@@ -273,6 +274,10 @@ class Poisson(Family):
 
     def __post_init__(self) -> None:
         checked_prior("Poisson", self.prior, Gamma)
+
+    @property
+    def support(self) -> Counts:
+        return Counts(self.fractional)
 
     def belief(self, stats: PoissonStats) -> Gamma:
         prior = weak_prior(stats) if self.prior is None else self.prior

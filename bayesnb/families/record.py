@@ -8,6 +8,8 @@ import numpy as np
 
 Array = np.ndarray
 Parameter = Any  # an array; a belief's constructor makes one of a number or a list
+LARGEST = 1e300  # of the numbers that are known of a block, added up: n log n of it is a float
+FARTHEST = 1e150  # that a location may be from 0: squares of deviations are floats
 Parts = dict[tuple[str, int | None], np.ndarray]  # see Record.parts
 
 
@@ -126,6 +128,20 @@ class Record:
 
         return self.map(repeated)
 
+    def refuse_overflow(self) -> None:
+        """Raise for numbers of which sums, and what is made of those, leave the range of floats."""
+        for name in self.__match_args__:
+            if name in self.layout:
+                continue
+            with np.errstate(over="ignore"):
+                total = np.abs(getattr(self, name)).sum()
+            if not total <= LARGEST:
+                raise ValueError(
+                    f"{type(self).__name__}: the numbers in `{self.renamed.get(name, name)}` add up to {total:.3g}, "
+                    f"and what is made of sums above {LARGEST:g} would overflow. Give smaller weights, counts, or "
+                    "parameters of the prior."
+                )
+
     def expand(self, values: Array) -> Array:
         """Numbers of features, `(..., f)`, so that they meet its arrays."""
         return values
@@ -163,11 +179,12 @@ def silent(missing: Array, value: Array) -> Array:
     return np.where(missing, 0.0, value) if np.any(missing) else value
 
 
-def checked(name: str, value: Any, least: float = 0.0) -> Array:
-    """A belief's parameter as floats, all finite and at least a bound."""
+def checked(name: str, value: Any, least: float = 0.0, most: float = np.inf) -> Array:
+    """A belief's parameter as floats, all finite and within bounds."""
     array = np.asarray(value, float)
-    good = np.isfinite(array) & (array >= least)
+    good = np.isfinite(array) & (array >= least) & (array <= most)
     if not good.all():
         bound = "" if least == -np.inf else f" and at least {least:g}"
+        bound = bound if most == np.inf else f" and from {least:g} to {most:g}"
         raise ValueError(f"{name} must be finite{bound}, got {array[~good].flat[0]:g}.")
     return array

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.families.record import Array, checked
+from bayesnb.families.record import FARTHEST, Array, checked
 from bayesnb.families.vectors import VectorStats
 from bayesnb.families.whitening import diagonal, factor, outer
 from bayesnb.special import ratio
@@ -16,7 +16,7 @@ NAME = "NormalInverseWishart"
 
 def said(mean: Any, count: Any, dof: Any, scale: Any) -> tuple[Array, Array, Array, Array]:
     """What a user gives, checked; an identity is spelled out where the number of columns is known."""
-    location, scale = checked(f"{NAME}: mean", mean, -np.inf), checked(f"{NAME}: scale", scale, -np.inf)
+    location, scale = checked(f"{NAME}: mean", mean, -FARTHEST, FARTHEST), checked(f"{NAME}: scale", scale, -np.inf)
     count, dof = checked(f"{NAME}: count", count), checked(f"{NAME}: dof", dof)
     width = scale.shape[-1] if scale.ndim else location.shape[-1] if location.ndim else None
     if scale.ndim == 0 and width is not None:

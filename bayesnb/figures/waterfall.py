@@ -97,10 +97,17 @@ def _titled(steps: Steps, width: float) -> str:
 
 
 def _one_row(explained: Any, row: Any) -> Any:
+    if not {"class_term", "evidence"} <= set(getattr(explained, "data_vars", ())):
+        raise TypeError(
+            "plot_waterfall draws what explain returned, got "
+            f"{type(explained).__name__}: plot_waterfall(model.explain(X), row=...)."
+        )
     if "obs_id" not in explained.dims:
         return explained
     if row is None:
         return explained.isel(obs_id=0)
+    if row not in explained.indexes["obs_id"]:
+        row = str(row)  # tuples, periods and times of a zone are text there
     if row not in explained.indexes["obs_id"]:
         raise ValueError(f"row {row!r} is not among the {explained.sizes['obs_id']} rows that were explained.")
     one = explained.sel(obs_id=row)

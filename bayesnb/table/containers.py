@@ -14,7 +14,8 @@ from scipy import sparse
 from bayesnb import kernels
 from bayesnb.table.build import ArrayBlank, Blank, SparseBlank
 from bayesnb.table.lists import Lists, first_list, kind_of_lists, lists_of_objects
-from bayesnb.table.values import Distinct, factorize, floats, kind_of_objects
+from bayesnb.table.named import are_texts
+from bayesnb.table.values import Distinct, factorize, floats, kind_of_objects, time_error
 from bayesnb.threads import FEWEST, in_order, pieces
 from bayesnb.views import Picked, integers, pieces_of
 
@@ -251,8 +252,10 @@ def _as_array(x: Any) -> Array:
         array = np.array(x, dtype=object)  # a list of mixed lists, which NumPy made all text
     if array.dtype.kind == "c":
         raise ValueError("Complex data not supported\n")
-    if array.dtype.kind in "MmV":
-        raise ValueError(f"X holds {array.dtype}: make it numbers or categories first.")
+    if array.dtype.kind in "Mm":
+        raise time_error("X", str(array.dtype))
+    if array.dtype.kind == "V":
+        raise ValueError(f"X holds {array.dtype}, which is neither numbers nor levels: make columns of what it has.")
     return _native(array)
 
 
@@ -265,11 +268,11 @@ def _native(array: Array) -> Array:
 
 def refuse_texts(x: Array) -> None:
     """Raise for texts where rows belong."""
-    if x.ndim == 1 and len(x) and isinstance(x[0], str):
+    if x.ndim == 1 and are_texts(x):
         raise ValueError(
             f"Expected 2D array, got 1D array instead: a list of {len(x)} texts. Split each into its words, "
             "[text.split() for text in X], or count them: Pipeline([('words', CountVectorizer()), ('model', "
-            "MultinomialNB())]). If a text is a level: [[text] for text in X]."
+            "MultinomialNB())]). If a text is a level: [[text] for text in X]; if they are the cells of one row: [X]."
         )
 
 

@@ -13,8 +13,9 @@ from bayesnb.table.build import FrameBlank
 from bayesnb.table.containers import ArrayTable, SparseTable, Table, refuse_odd_shape
 from bayesnb.table.documents import DocumentTable, are_documents, lists_of_words
 from bayesnb.table.lists import Lists, first_list, kind_of_lists, lists_of_series, words_of
+from bayesnb.table.named import frame_of
 from bayesnb.table.texts import coded_text
-from bayesnb.table.values import Distinct, distinct, floats
+from bayesnb.table.values import Distinct, distinct, floats, refuse_times, time_error
 from bayesnb.views import Columns
 
 Array = np.ndarray
@@ -34,21 +35,18 @@ def open_table(x: Any, n_jobs: int | None = 1, *, documents: bool = False) -> Ta
 
 
 def _table_of(x: Any, documents: bool) -> Table:
-    if type(x) is np.ndarray and x.dtype != object:  # a shortcut: single rows are asked for one by one
+    if type(x) is np.ndarray and x.dtype.kind not in "OV":  # a shortcut: single rows are asked for one by one
         return ArrayTable(x)
     x = lists_of_words(x)
     if are_documents(x, documents):
         return DocumentTable(x)
-    if type(x) is np.ndarray:
-        return ArrayTable(x)
     if sparse.issparse(x):
         return SparseTable(x)
-    if nw.dependencies.is_into_dataframe(x):
-        return FrameTable(x)
+    if hasattr(x, "to_scipy_sparse"):  # PyData's
+        return SparseTable(x.to_scipy_sparse())
     refuse_lazy(x, "X")
-    if hasattr(x, "collect"):
-        raise TypeError("X is a lazy frame: give X.collect().")
-    return ArrayTable(x)
+    frame = frame_of(x)
+    return ArrayTable(x) if frame is None else FrameTable(frame)
 
 
 def is_lazy(x: Any) -> bool:
@@ -69,6 +67,7 @@ def refuse_lazy(x: Any, name: str) -> None:
 
 def nested(x: Any) -> Any:
     """A pandas frame as `{column: {row: value}}`, both by name; what is no frame as it is."""
+    x = nw.to_native(x, pass_through=True)
     if not nw.dependencies.is_into_dataframe(x):
         return x
     if not isinstance(x, pd.DataFrame):
@@ -83,12 +82,8 @@ class FrameTable(Table):
 
     unnamed = False
 
-    def __init__(self, x: Any) -> None:
-        self.native = x
-        try:
-            self.x = nw.from_native(x, eager_only=True)
-        except nw.exceptions.DuplicateError as error:
-            raise ValueError(f"X has columns of the same name; rename them. {error}") from None
+    def __init__(self, x: nw.DataFrame) -> None:
+        self.x, self.native = x, x.to_native()
         refuse_odd_shape(self.x.shape)
         self.rows, self.width = self.x.shape
 
@@ -106,7 +101,7 @@ class FrameTable(Table):
         return FrameBlank.of(self.x)
 
     def _rows_of(self, keep: Array) -> Any:
-        return self.x.filter(keep.tolist()).to_native()
+        return self.x.filter(keep.tolist())
 
     def _series(self, column: int) -> nw.Series:
         return self._all_series[column]
@@ -120,11 +115,11 @@ class FrameTable(Table):
         if dtype == nw.Boolean:
             return "flag"
         if dtype.is_temporal():
-            raise ValueError(
-                f"column {name!r} holds {dtype}: make it a number or a category first, or drop it: {{{name!r}: None}}."
-            )
+            raise time_error(f"column {name!r}", type(dtype).__name__, name)
         if isinstance(dtype, OF_LISTS):
             return words_of(name, dtype.inner in OF_TEXTS)
+        if dtype in (nw.Object, nw.Unknown):
+            refuse_times(name, self.values(column))
         if dtype == nw.Object and (kind := kind_of_lists(name, self.values(column))):
             return kind
         if not (dtype.is_numeric() or dtype in HAVE_LEVELS):

@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from datetime import date, time, timedelta
 from numbers import Real
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 Array = np.ndarray
+TIMES = (date, time, timedelta, np.datetime64, np.timedelta64, pd.Period)  # a datetime is a date
 
 
 def is_missing(values: Array) -> Array:
@@ -76,9 +78,32 @@ def _species(value: Any) -> str:
     return "number" if isinstance(value, Real) else "str" if isinstance(value, str) else type(value).__name__
 
 
+def time_error(what: str, kind: str, name: Hashable = None) -> ValueError:
+    """What to do with dates, times and durations, which are neither numbers nor levels that come again."""
+    if "timedelta" in kind.lower() or "duration" in kind.lower():
+        advice = "Make it a number of one unit, such as days or seconds"
+    elif kind.lower().startswith("time"):
+        advice = "Make it a number, such as hours since midnight, or a level, such as the part of the day"
+    else:
+        advice = "Make it a number, such as days since a date, or a level, such as the month or the day of the week"
+    column = "its column" if name is None else f"it, {{{name!r}: None}} among NaiveBayes' families"
+    return ValueError(f"{what} holds dates or times ({kind}). {advice}; or drop {column}.")
+
+
+def refuse_times(name: Hashable, values: Array) -> None:
+    """Raise for a column of objects that are dates or times, if the first that is not missing is one."""
+    first = next((value for value in values if not np.all(is_missing(value))), None)
+    if isinstance(first, TIMES):
+        raise time_error(f"column {name!r}", type(first).__name__, name)
+
+
 def floats(name: Hashable, values: Array) -> Array:
     """A column of objects or text as floats, if its values are numbers."""
-    if values.dtype.kind in "USTMm":
+    if values.dtype.kind in "Mm":
+        raise time_error(f"column {name!r}", str(values.dtype), name)
+    if values.dtype.kind == "O":
+        refuse_times(name, values)
+    if values.dtype.kind in "UST":
         raise ValueError(
             f"column {name!r} holds {values.dtype}, not numbers. Declare it: families={{{name!r}: Categorical()}}."
         )
@@ -97,6 +122,7 @@ def floats(name: Hashable, values: Array) -> Array:
 
 def kind_of_objects(name: Hashable, values: Array) -> str:
     """An array's one dtype says nothing about a column of objects, so its values do."""
+    refuse_times(name, values)
     kinds = {_species(value) for value in values[~pd.isna(values)]}
     if len(kinds) > 1:
         raise ValueError(f"column {name!r} mixes {', '.join(sorted(kinds))} values; make them one type.")
