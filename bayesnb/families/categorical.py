@@ -188,13 +188,13 @@ class Codes:
     A column without any whole number is no column of codes; its values are levels like any other's.
     """
 
-    least: Any = 1  # a number, or one for each column
+    least: Any = 0  # a number, or one for each column
 
     def __post_init__(self) -> None:
         least = np.asarray(self.least)
-        if least.dtype.kind not in "iu" or least.ndim > 1 or (least < 1).any():
+        if least.dtype.kind not in "iu" or least.ndim > 1 or (least < 0).any():
             raise ValueError(
-                "min_categories must be None, a whole number of at least 1, or one for each column, got "
+                "min_categories must be None, a whole number of at least 0, or one for each column, got "
                 f"{self.least!r}."
             )
 
