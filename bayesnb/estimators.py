@@ -44,7 +44,7 @@ class NaiveBayes(Classifier):
     temper : None, a positive exponent on the features' evidence, or "loo"
         "loo" takes the exponent under which the posterior predictive, whatever `estimate` says, has the best exact
         leave-one-out log score; it is shown as `temper_`.
-    n_jobs : number of threads, default the cores that this process may use
+    n_jobs : number of threads, default the cores that this process may use, within OMP_NUM_THREADS and the like
     estimate : {"predictive", "mean", "map", "mle"}
         What predicts: the posterior predictive, or every parameter, the classes' included, plugged in at its
         posterior mean, its mode, or its maximum likelihood estimate. With smoothing l, (n + l) / (N + l K) is

@@ -1,8 +1,11 @@
 """Work on blocks of rows, on as many threads as allowed. Results come in order, whatever the number of threads."""
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from threading import Lock, Thread
+from typing import Any
 
 FEWEST, MOST = 1 << 18, 1 << 20  # cells that are handed to a thread at once
 PARTS = 8  # of a table that lies between
@@ -58,7 +61,33 @@ def _on_threads[In, Out](work: Callable[[In], Out], items: Sequence[In], threads
 
 
 def threads_of(n_jobs: int | None) -> int:
-    """How many threads are meant: None or a negative number is one for each core that this process may use."""
+    """How many threads are meant: a negative number is one for each core that this process may use.
+
+    None is as many, but no more than the environment allows to Numba's or OpenMP's kernels, or threadpoolctl to OpenMP
+    in this thread: joblib, Dask and batch systems share out a machine so. It is asked only where there is much to do.
+    """
     if n_jobs is not None and n_jobs > 0:
         return n_jobs
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    from joblib import cpu_count  # knows affinity and the quota of a container
+
+    cores: int = cpu_count()
+    return cores if n_jobs is not None else max(min(cores, *_limits()), 1)
+
+
+def _limits() -> Iterable[int]:
+    """The numbers of threads that others have set, and one that is no limit."""
+    yield sys.maxsize
+    for name in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS"):
+        outermost = os.environ.get(name, "").split(",")[0].strip()
+        if outermost.isdecimal():
+            yield int(outermost)
+    for library in _openmp():
+        yield library.num_threads
+
+
+@cache
+def _openmp() -> list[Any]:
+    """The libraries of OpenMP in this process, scikit-learn's among them; to look for them takes milliseconds."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController().select(user_api="openmp").lib_controllers

@@ -6,12 +6,18 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numba
+import numpy as np
 import pytest
 
 import bayesnb
+from bayesnb import kernels
+from bayesnb.kernels.compiled import compiled, remove_stale
 
 # Two rows that some class explains, as probabilities by a kernel that calls others; then whether it was compiled.
 USE = """
@@ -75,29 +81,166 @@ def test_a_full_disk_does_no_harm(used: tuple[Path, Path], tmp_path: Path) -> No
     assert run(USE, **full, preexec_fn=no_file_can_grow) == f"{RIGHT} compiled"
 
 
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where this process keeps the code of kernels that are compiled from here on."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    return Path(are_counts().stats.cache_path)
+
+
+def are_counts() -> Any:
+    """A kernel as a new process has it: neither compiled nor read as yet."""
+    return compiled(kernels.counts.are_counts.py_func)
+
+
+def refusals(kernel: Any) -> list[bool]:
+    """Of half a count, and of minus one: the bits of each are a count, or a missing cell, if read as the other type."""
+    return [not kernel(np.array([number]), True, True) for number in (0.5, -1)]
+
+
+def compilations(kernel: Any) -> int:
+    return sum(kernel.stats.cache_misses.values())
+
+
+def test_code_of_another_signature_is_never_run(folder: Path) -> None:
+    assert refusals(are_counts()) == [True, True]
+    one, two = folder.iterdir()
+    code = one.read_bytes(), two.read_bytes()
+    one.write_bytes(code[1])
+    two.write_bytes(code[0])
+    for expected in (2, 0):  # neither is taken for the other, and both are put right
+        kernel = are_counts()
+        assert (refusals(kernel), compilations(kernel)) == ([True, True], expected)
+
+
 DAMAGES: dict[str, Callable[[bytes], bytes]] = {
-    "nbi": lambda data: data[: len(data) // 2],
-    "nbc": lambda data: bytes(reversed(data)),
+    "empty": lambda data: b"",
+    "cut in half": lambda data: data[: len(data) // 2],
+    "without its last byte": lambda data: data[:-1],
+    "reversed": lambda data: bytes(reversed(data)),
+    "a bit of the checksum": lambda data: bytes([data[0] ^ 1]) + data[1:],
+    "a bit of the stamp": lambda data: data[:100] + bytes([data[100] ^ 1]) + data[101:],
+    "a bit of the code": lambda data: data[:-5000] + bytes([data[-5000] ^ 1]) + data[-4999:],
 }
 
 
-@pytest.mark.parametrize("kind", DAMAGES)
-def test_a_damaged_cache_is_as_good_as_none_and_is_mended(used: tuple[Path, Path], tmp_path: Path, kind: str) -> None:
-    cache = shutil.copytree(used[1], tmp_path / "cache")
-    files = list(cache.rglob(f"*.{kind}"))
-    assert files
-    for file in files:
-        file.write_bytes(DAMAGES[kind](file.read_bytes()))
-    assert run(USE, **settings(used[0], cache)) == f"{RIGHT} compiled"
-    assert run(USE, **settings(used[0], cache)) == f"{RIGHT} read"
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_file_is_as_good_as_none_and_is_mended(folder: Path, damage: Callable[[bytes], bytes]) -> None:
+    are_counts()(np.array([1.0]), True, True)
+    (file,) = folder.iterdir()
+    file.write_bytes(damage(file.read_bytes()))
+    for expected in (1, 0):
+        kernel = are_counts()
+        assert (kernel(np.array([0.5]), True, True), compilations(kernel)) == (False, expected)
+
+
+@pytest.mark.parametrize("version", ["numba.__version__", "llvmlite.__version__", "numpy.__version__", "sys.version"])
+def test_code_of_every_version_is_kept_and_read_by_that_version_alone(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, version: str
+) -> None:
+    def compiled_afresh() -> int:
+        kernel = are_counts()
+        kernel(np.array([1]), True, True)
+        return compilations(kernel)
+
+    assert compiled_afresh() == 1
+    with monkeypatch.context() as patch:
+        patch.setattr(version, "0.0.0")
+        assert [compiled_afresh(), compiled_afresh()] == [1, 0]
+    assert compiled_afresh() == 0
+
+
+def test_a_folder_that_is_gone_by_the_time_of_writing_does_no_harm(folder: Path) -> None:
+    kernel = are_counts()
+    folder.rmdir()
+    folder.touch()  # not even root can write there
+    assert refusals(kernel) == [True, True]
+
+
+def test_what_was_written_long_ago_or_never_finished_is_removed_and_nothing_else(folder: Path) -> None:
+    unfinished, foreign = folder / f"{kernels.__name__}.counts.killed.0.0.0", folder / "foreign.file"
+    unfinished.touch()
+    foreign.touch()
+    are_counts()(np.array([1]), True, True)
+    assert foreign.exists()
+    assert not unfinished.exists()
+    (file,) = {*folder.iterdir()} - {foreign}
+    os.utime(file, (0, 0))
+    remove_stale(folder)  # once in a process
+    assert file.exists()
+    remove_stale.cache_clear()
+    remove_stale(folder)
+    assert [*folder.iterdir()] == [foreign]
+
+
+def test_a_kernel_that_is_to_be_compiled_again_is_not_read(folder: Path) -> None:
+    kernel = are_counts()
+    kernel(np.array([1]), True, True)
+    kernel.recompile()
+    assert (compilations(kernel), len([*folder.iterdir()])) == (2, 1)
+
+
+def test_a_compiler_that_keeps_code_in_another_way_works_without_a_cache(folder: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delattr("numba.core.caching.CompileResultCacheImpl")
+        assert refusals(are_counts()) == [True, True]
+    assert not [*folder.iterdir()]
+
+
+# Several processes begin at once, in one folder, on two dtypes each; by their sources exp(x) is exp(x), or 1/2.
+TOGETHER = """
+import os, sys, time
+from pathlib import Path
+import numpy as np
+from numba.core.caching import UserProvidedCacheLocator
+UserProvidedCacheLocator.get_suitable_cache_subpath = classmethod(lambda cls, file: "one folder for all sources")
+from bayesnb import kernels
+ready, together, kinds = Path(os.environ["READY"]), int(os.environ["TOGETHER"]), os.environ["KINDS"]
+normalise, are_counts = kernels.rows.normalise, kernels.counts.are_counts
+(ready / str(os.getpid())).touch()
+deadline = time.monotonic() + 300
+while len([*ready.iterdir()]) < together and time.monotonic() < deadline:
+    time.sleep(0.005)
+results = {}
+for kind in kinds:
+    log_dtype, dtype, number = {"i": ("f4", "i8", -1), "f": ("f8", "f8", 0.5)}[kind]
+    joint = np.log(np.array([[0.1, 0.3], [0.2, 0.2]])).astype(log_dtype)
+    normalise(joint, True)
+    results[kind] = joint.round(5).tolist(), are_counts(np.array([number], dtype), True, True)
+print([results[kind] for kind in "fi"])
+"""
+
+
+@pytest.mark.slow
+def test_first_runs_at_once_of_two_dtypes_sources_and_processors_do_not_mix(
+    used: tuple[Path, Path], tmp_path: Path
+) -> None:
+    other = shutil.copytree(used[0], tmp_path / "other")
+    with (other / "bayesnb" / "kernels" / "math.py").open("a") as file:
+        file.write("\n\n@compiled\ndef exp(x: float) -> float:\n    return 0.5\n")
+    right = {used[0]: [[0.25, 0.75], [0.5, 0.5]], other: [[0.5, 0.5], [0.5, 0.5]]}
+    for attempt in range(2):
+        ready, cache = tmp_path / f"ready{attempt}", tmp_path / f"cache{attempt // 2}"
+        ready.mkdir()
+        runs = list(product(right, ("fi", "if"), ({}, {"NUMBA_CPU_NAME": "generic"}), range(2)))
+        how = {"READY": str(ready), "TOGETHER": str(len(runs))}
+        with ThreadPoolExecutor(len(runs)) as pool:
+            done = [
+                pool.submit(run, TOGETHER, **settings(package, cache, KINDS=kinds, **how, **processor))
+                for package, kinds, processor, _ in runs
+            ]
+        for (package, *_), printed in zip(runs, done, strict=True):
+            assert printed.result() == str([(right[package], False)] * 2)
 
 
 def test_a_change_in_a_file_of_helpers_is_noticed(used: tuple[Path, Path], tmp_path: Path) -> None:
     package, cache = used[0], shutil.copytree(used[1], tmp_path / "cache")
     helpers = package / "bayesnb" / "kernels" / "math.py"
-    before = helpers.read_text()
+    before, earlier = helpers.read_text(), {*cache.rglob("*.*.*")}
+    assert earlier
     try:
         helpers.write_text(before + "\n\n@compiled\ndef exp(x: float) -> float:\n    return 0.5\n")
         assert run(USE, **settings(package, cache)) == "[[0.5, 0.5], [0.5, 0.5]] compiled"
+        assert not earlier & {*cache.rglob("*.*.*")}, "code of the earlier sources is never read again"
     finally:
         helpers.write_text(before)

@@ -3,9 +3,11 @@
 Errors of an interval are on the probability scale: |F(reported quantile) - nominal|, F by an oracle.
 """
 
+import warnings
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from itertools import pairwise
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,7 @@ from bayesnb import (
     Categorical,
     CategoricalNB,
     Dirichlet,
+    DrawnWarning,
     Gamma,
     Gaussian,
     GaussianNB,
@@ -1049,3 +1052,35 @@ def test_draws_by_quantile_functions_agree_with_draws_of_theta() -> None:
 def test_quadrature_agrees_with_thirty_digits_at_small_smoothing() -> None:
     law = exact_law("dice, smoothing 0.01", 0, "observed")
     assert law.cdf(1e-3) == pytest.approx(law.cdf_30_digits(1e-3), abs=1e-11)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 4])
+@pytest.mark.parametrize("smoothing", [0.001, 0.004, 0.008, 0.016, 0.025, 0.1])
+def test_a_chosen_row_has_an_interval_at_once_at_any_smoothing(classes: int, smoothing: float) -> None:
+    words, levels, draws = ["ababa", "bbbbb", "bbabb", "aabbb"][:classes], (0.055, 0.5, 0.945), 20_000
+    cells, labels = np.array([[letter] for word in words for letter in word]), np.repeat(range(classes), 5)
+    model = NaiveBayes(Categorical(smoothing), class_prior="uniform").fit(cells, labels)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DrawnWarning)
+        law = model.predict_interval([["a"]], ci_prob=0.89, rows="fixed")
+        start = process_time()
+        model.predict_interval([["a"]], ci_prob=0.89, rows="fixed")
+        assert process_time() - start < 3
+    theta = model.draw_proba([["a"]], draws=draws // 4, rng=1).values.reshape(draws, classes)
+    for level, name in zip(levels, ("lower", "median", "upper"), strict=True):
+        end, error = law[name].values[0], 5 * np.sqrt(2 * level * (1 - level) / draws)  # the law may be drawn as well
+        assert ((theta < end - 1e-9).mean(axis=0) <= level + error).all()
+        assert ((theta <= end + 1e-9).mean(axis=0) >= level - error).all()
+    spread = 5 * theta.std(axis=0) * np.sqrt(2 / draws)
+    assert (np.abs(law.probability.values[0] - theta.mean(axis=0)) <= spread + 1e-9).all()
+
+
+def test_a_chosen_row_that_takes_too_long_to_invert_is_drawn_and_this_is_told_but_refused_by_exact() -> None:
+    cells, labels = np.array([[letter] for letter in "abababbbbbbbabb"]), np.repeat(range(3), 5)
+    for smoothing in (0.008, 0.02):
+        model = NaiveBayes(Categorical(smoothing), class_prior="uniform").fit(cells, labels)
+        for method in ("auto", "fast"):
+            with pytest.warns(DrawnWarning, match="1 rows"):
+                model.predict_interval([["a"]], rows="fixed", method=method)
+        with pytest.raises(ValueError, match="method='draws'"):
+            model.predict_interval([["a"]], rows="fixed", method="exact")

@@ -2,6 +2,8 @@
 
 import pickle
 import sys
+import threading
+import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,8 +17,10 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from joblib import Parallel, delayed, parallel_config
 from scipy import sparse
 from scipy.special import bernoulli
+from threadpoolctl import threadpool_limits
 
 from bayesnb import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB, NaiveBayes, PoissonNB
 from bayesnb.families import Beta, Gamma, NormalInverseGamma
@@ -24,7 +28,7 @@ from bayesnb.families.categorical import Dice
 from bayesnb.families.multinomial import DirichletMultinomial
 from bayesnb.families.weight import one_hot
 from bayesnb.model import normalised
-from bayesnb.threads import pieces
+from bayesnb.threads import in_order, pieces
 from bayesnb.views import Coded, Columns, Dense, Flags, Lookup, Picked
 from tests.conftest import Array, BernoulliStats, CategoricalStats, GaussianStats, MultinomialStats, PoissonStats, names
 
@@ -383,3 +387,38 @@ def test_no_table_is_copied(kind: str, order: str) -> None:
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert peak < 3 * y.nbytes + size / 5 + 16 * MANY
+
+
+def threads_at_work(n_jobs: int | None) -> int:
+    """How many threads take part in work of many pieces, on a machine of several cores."""
+
+    def work(piece: int) -> int:
+        time.sleep(0.01)
+        return threading.get_ident()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("joblib.cpu_count", lambda: 3)
+        return len({*in_order(work, range(12), n_jobs)})
+
+
+@pytest.mark.parametrize("name", ["OMP_NUM_THREADS", "NUMBA_NUM_THREADS"])
+def test_threads_are_no_more_than_the_environment_gives_to_kernels(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "1")
+    assert [threads_at_work(n_jobs) for n_jobs in (None, 2, -1)] == [1, 2, 3]
+
+
+def test_threads_are_no_more_than_threadpoolctl_allows_at_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+    with threadpool_limits(3, user_api="openmp"):
+        assert threads_at_work(None) == 3
+        with threadpool_limits(1):
+            assert [threads_at_work(n_jobs) for n_jobs in (None, 2, -1)] == [1, 2, 3]
+        assert threads_at_work(None) == 3
+
+
+@pytest.mark.slow
+def test_a_worker_of_joblib_uses_the_threads_that_it_was_given() -> None:
+    for threads in (1, 2):
+        with parallel_config("loky", inner_max_num_threads=threads):
+            assert Parallel(n_jobs=2)(delayed(threads_at_work)(None) for _ in range(2)) == [threads, threads]

@@ -16,7 +16,7 @@ from bayesnb.threads import blocks, in_order
 from bayesnb.uncertainty.draws import drawn_proba
 from bayesnb.uncertainty.inversion import half_spectrum, means, spectra
 from bayesnb.uncertainty.scores import Scores
-from bayesnb.uncertainty.softmax import active, characters, tame
+from bayesnb.uncertainty.softmax import active, characters, rays
 
 HOPELESS = 32.0  # minus the log of an expected probability that is left out
 ROWS = 1 << 10  # at once
@@ -95,13 +95,14 @@ def _of_pairs(scores: Scores, kept: Array, observed: bool) -> tuple[Array, Array
 def _of_many(scores: Scores, kept: Array, observed: bool) -> tuple[Array, Array]:
     """The same for any number of active classes."""
     mean, entropy = np.zeros(kept.shape), np.zeros(len(kept))
-    if not observed and not (fine := tame(scores, kept)).all():
+    needed = rays(scores, kept, observed, narrow=False)
+    if not observed and not (fine := needed.light).all():
         proba = drawn_proba(scores[~fine])
         mean[~fine], entropy[~fine] = proba.mean(axis=0), -xlogy(proba, proba).sum(axis=-1).mean(axis=0)
         if fine.any():
             mean[fine], entropy[fine] = _of_many(scores[fine], kept[fine], False)
         return mean, entropy
-    for some in characters(scores, kept, observed, narrow=False):
+    for some in characters(scores, kept, observed, needed):
         kernel = entropy_kernel(0.5 if observed else 0.0, some.t)
         entropy[some.rows] = some.step / np.pi * (some.phi * kernel.conj()).real.sum(axis=(1, 2))
         if not observed:

@@ -20,7 +20,7 @@ from bayesnb.threads import blocks, in_order
 from bayesnb.uncertainty.draws import drawn_proba
 from bayesnb.uncertainty.inversion import invert, too_heavy
 from bayesnb.uncertainty.scores import Scores
-from bayesnb.uncertainty.softmax import Characters, active, characters, tame
+from bayesnb.uncertainty.softmax import Characters, active, characters, rays
 
 TOLERANCES = {"auto": 1e-3, "fast": 0.02, "exact": 1e-6}  # errors on the probability scale
 HOPELESS = 28.0  # minus the log of a probability that does not matter to any other class
@@ -179,22 +179,24 @@ def _invert_many(scores: Scores, slow: Array, kept: Array, law: Array, asked: As
         if not asked.observed:
             found.mean[rows, j], found.mean[rows, i] = exact.mean, 1 - exact.mean
     many = slow[~few]
-    if len(many) and not asked.observed:
-        drawn = many[~tame(scores[many], kept[many])]
-        many = np.setdiff1d(many, drawn)
-        if len(drawn):
-            _draw(scores[drawn], drawn, asked, found)
-    if len(many):
-        for some in characters(scores[many], kept[many], asked.observed, narrow=True):
-            at = many[some.rows][:, None], some.classes
-            search = _search_half if asked.observed else _search
-            found.quantiles[:, *at] = search(some, law[0][at], found.quantiles[:, *at], level, found.mean[at])
-            if not asked.observed:
-                found.mean[at] = some.means()
+    if not len(many):
+        return
+    needed = rays(scores[many], kept[many], asked.observed, narrow=True)
+    if not asked.observed:
+        light = needed.light
+        if not light.all():
+            _draw(scores[many[~light]], many[~light], asked, found)
+        many, needed = many[light], needed.of(light)
+    search = _search_half if asked.observed else _search
+    for some in characters(scores[many], kept[many], asked.observed, needed):
+        at = many[some.rows][:, None], some.classes
+        found.quantiles[:, *at] = search(some, law[0][at], found.quantiles[:, *at], level, found.mean[at])
+        if not asked.observed:
+            found.mean[at] = some.means()
 
 
 def _draw(scores: Scores, rows: Array, asked: Asked, found: Odds) -> None:
-    """What remains: rows, chosen by someone, with three or more classes of which one's score has endless tails."""
+    """Rows, chosen by someone, with three or more classes of which one's score has endless tails."""
     if asked.tolerance < min(TOLERANCES["auto"], TOLERANCES["fast"]):
         raise too_heavy(np.inf)
     proba = drawn_proba(scores)

@@ -26,6 +26,7 @@ HALF_START = -52.0  # where log E - U starts on the line 1/2, for the most proba
 NEEDED = 9.0  # the least t that is reached; the kernels of means and entropies are exp(-pi t)
 CUT = 1e-10  # the size at which a characteristic function is cut off
 LARGEST = 1 << 18  # size of a ray
+LONGEST = 1 << 20  # size times classes: some tenths of a second for a row
 AT_ONCE = 1 << 20  # numbers of a transform
 
 
@@ -63,69 +64,63 @@ class Characters(NamedTuple):
         return 0.5 + self.step * (self.phi.imag / np.sinh(np.pi * np.minimum(self.t, 100))).sum(axis=-1)
 
 
-class Group(NamedTuple):
-    """Rows with as many active classes, and the rays that suit them."""
+class Rays(NamedTuple):
+    """The ray that each row needs, `(r,)` each: known from a few values of its transforms, before any work is done."""
 
-    rows: Array
-    classes: Array
-    ray: Ray
+    width: Array  # of the window that holds all scores and their differences
+    start: Array
+    size: Array  # beyond LARGEST, or infinite, if no transform is small by then
+    work: Array  # size times active classes
+
+    @property
+    def light(self) -> Array:
+        """Whether a row's law is inverted, `(r,)`: it takes longer than draws otherwise."""
+        return (self.size <= LARGEST) & (self.work <= LONGEST)
+
+    def of(self, rows: Array) -> "Rays":
+        return Rays(*(array[rows] for array in self))
 
 
-def characters(scores: Scores, kept: Array, observed: bool, narrow: bool) -> Iterator[Characters]:
-    """Every row's transforms; `narrow` if they are asked for as far as they matter to quantiles, not only to means.
+def rays(scores: Scores, kept: Array, observed: bool, narrow: bool) -> Rays:
+    """Every row's ray; `narrow` if transforms are asked for as far as they matter to quantiles, not only to means."""
+    reach = _reach(scores, kept, observed) if narrow else np.full(len(scores), NEEDED)
+    if observed:
+        width, start = np.full(len(scores), HALF_WIDTH), np.full(len(scores), HALF_START)
+    else:
+        width, start = _extent(scores, kept, np.logaddexp.reduce(scores.log_mean(), axis=1))
+    size = 4 * reach * width / (2 * np.pi)
+    return Rays(width, start, size, size * kept.sum(axis=1))
+
+
+def characters(scores: Scores, kept: Array, observed: bool, needed: Rays) -> Iterator[Characters]:
+    """Every row's transforms, on the ray that it needs.
 
     On the line 1/2 they are in units of the row's predictive probability.
     """
     shift = np.logaddexp.reduce(scores.log_mean(), axis=1)
-    queue = _groups(scores, kept, shift, observed, narrow)
-    while queue:
-        group = queue.pop()
-        late = []
-        for part in blocks(len(group.rows), max(AT_ONCE // (group.ray.size * scores.classes), 1)):
-            rows, classes = group.rows[part], group.classes[part]
-            phi, done = _on_ray(scores[rows], classes, shift[rows], group.ray)
-            done |= not narrow
-            late.append(np.arange(len(group.rows))[part][~done])
-            if done.any():
-                yield Characters(rows[done], classes[done], phi[done], group.ray.step)
-        again = np.concatenate(late)
-        if len(again):
-            ray = group.ray._replace(size=2 * group.ray.size)
-            if ray.size > LARGEST:
-                raise too_heavy(2 * np.pi / ray.step)
-            queue.append(Group(group.rows[again], group.classes[again], ray))
-
-
-def _groups(scores: Scores, kept: Array, shift: Array, observed: bool, narrow: bool) -> list[Group]:
-    number, reach = kept.sum(axis=1), _reach(scores, kept) if narrow else np.full(len(scores), NEEDED)
-    if observed:
-        width, start = np.full(len(scores), HALF_WIDTH), np.full(len(scores), HALF_START)
-    else:
-        width, start = _extent(scores, kept, shift)
     order = np.argsort(~kept, axis=1, kind="stable")
-    found = []
-    for a, wide, far in sorted(set(zip(number.tolist(), width.tolist(), reach.tolist(), strict=True))):
-        rows = np.flatnonzero((number == a) & (width == wide) & (reach == far))
-        step = 2 * np.pi / wide
-        size = next_fast_len(int(4 * far / step), real=False)
-        size += size % 2
-        if size > LARGEST:
+    keys = np.stack([kept.sum(axis=1), needed.width, needed.size])
+    for a, wide, places in np.unique(keys, axis=1).T:
+        if places > LARGEST:
             raise too_heavy(wide)
-        found.append(Group(rows, order[rows, :a], Ray(0.5 if observed else 0.0, step, size, float(start[rows].min()))))
-    return found
+        group = np.flatnonzero((keys == [[a], [wide], [places]]).all(axis=0))
+        size = next_fast_len(int(places), real=False)
+        size += size % 2
+        ray = Ray(0.5 if observed else 0.0, 2 * np.pi / wide, size, float(needed.start[group].min()))
+        for part in blocks(len(group), max(AT_ONCE // (size * scores.classes), 1)):
+            rows = group[part]
+            classes = order[rows, : int(a)]
+            yield Characters(rows, classes, _on_ray(scores[rows], classes, shift[rows], ray), ray.step)
 
 
-def _reach(scores: Scores, kept: Array) -> Array:
-    """Where the transforms of the log-odds would be small, were the two least spread scores normal."""
-    least = np.sort(np.where(kept, scores.cumulants()[1], np.inf), axis=1)[:, :2].sum(axis=1)
-    far = np.sqrt(-2 * np.log(CUT) / np.maximum(least, 1e-10))
-    return np.maximum(FINE ** np.ceil(np.log(far) / np.log(FINE)), NEEDED)
-
-
-def tame(scores: Scores, kept: Array) -> Array:
-    """Rows whose scores, before they were seen, lie within a window that a ray can have, `(r,)`."""
-    width, _ = _extent(scores, kept, np.zeros(len(scores)))
-    return 2 * NEEDED * width / np.pi < LARGEST / 4
+def _reach(scores: Scores, kept: Array, observed: bool) -> Array:
+    """Where the transforms of the log-odds have become small, `(r,)`: a rest varies no less than one of its classes."""
+    t = NEEDED * FINE ** np.arange(np.log(LARGEST * np.pi / (2 * SPARE * NEEDED)) / np.log(FINE) + 1)
+    size = scores.transform((0.5 if observed else 0.0) + 1j * np.append(0.0, t)).real
+    size = np.where(kept[..., None], size[..., 1:] - size[..., :1], -np.inf)
+    small = np.sort(size, axis=1)[:, -2:].sum(axis=1) < np.log(CUT)
+    for_good = np.logical_and.accumulate(small[:, ::-1], axis=1)[:, ::-1]
+    return np.where(for_good[:, -1], t[for_good.argmax(axis=1)], np.inf)
 
 
 def _extent(scores: Scores, kept: Array, shift: Array) -> tuple[Array, Array]:
@@ -142,11 +137,10 @@ def _extent(scores: Scores, kept: Array, shift: Array) -> tuple[Array, Array]:
     return width, np.floor(first / 8) * 8
 
 
-def _on_ray(scores: Scores, classes: Array, shift: Array, ray: Ray) -> tuple[Array, Array]:
-    """phi_c up to half the ray's last t, `(r, a, n)`, and whether it is small by then."""
+def _on_ray(scores: Scores, classes: Array, shift: Array, ray: Ray) -> Array:
+    """phi_c up to half the ray's last t, `(r, a, n)`."""
     s = ray.line + 1j * ray.tau
     own = np.take_along_axis(scores.transform(s), classes[..., None], axis=1) - shift[:, None, None] * s
     rest = ray.moments(of_the_rest(*ray.laplace(own)))
     n = len(ray.tau) // 2
-    size = np.sort(own[..., n].real - own[..., 0].real, axis=1)  # a rest varies no less than one of its classes
-    return np.exp(own[..., :n]) * rest[..., :n], np.exp(size[:, -1] + size[:, -2]) < CUT
+    return np.exp(own[..., :n]) * rest[..., :n]
