@@ -235,7 +235,7 @@ def numbers(members: dict[str, bytes], name: str) -> Array:
     return np.frombuffer(members[name][128:]).copy()
 
 
-@pytest.mark.parametrize("odd", [np.nan, np.inf, -1.0])
+@pytest.mark.parametrize("odd", [np.nan, np.inf, -1.0, 1e308])
 def test_numbers_that_no_rows_make_are_refused(odd: float) -> None:
     whole = dumps(small())
     members = members_of(whole)

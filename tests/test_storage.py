@@ -745,8 +745,9 @@ def test_numbers_that_no_rows_make_are_refused(name: str, tmp_path: Path) -> Non
     said = json.loads(members_of(whole)["model.json"])
     held = [(b, part, field, own["$array"]) for b, block in enumerate(said["blocks"]) for part in ("stats", "prior")
             for field, own in block[part].items() if isinstance(own, dict) and "$array" in own]  # fmt: skip
+    held.append((0, "stats", "class_stats", said["class_stats"]["counts"]["$array"]))
     for _, part, field, number in held:
-        for odd in (np.nan, np.inf, -1.0):
+        for odd in (np.nan, np.inf, -1.0, *([1e308] if part == "stats" else [])):
             if odd == -1.0 and field in ("mean", "location", "log_factorial", "log_orders"):
                 continue
             members = members_of(whole)

@@ -18,6 +18,7 @@ from bayesnb.schema import Block
 from bayesnb.shards import Shard
 from bayesnb.storage.budget import are_positions
 
+LARGEST = 1e300  # of the numbers of stats, added up: what is made of them, n log n, is finite too
 SUM = 1e-8  # how far probabilities may be from adding up to 1
 
 
@@ -123,9 +124,9 @@ def check_alike(block: Block, own: Record, like: Record) -> None:
 
 
 def _check_numbers(stats: Stats, whose: str) -> None:
-    if not all(np.isfinite(array).all() for array in arrays_of(stats).values()):
-        raise ValueError(f"{whose}: stats are not finite")
     with np.errstate(all="ignore"):
+        if not all(np.abs(array).sum() <= LARGEST for array in arrays_of(stats).values()):
+            raise ValueError(f"{whose}: stats are not finite, or too large to be computed with")
         if not stats.covers(0 * stats, np.zeros(len(stats), bool)):
             raise ValueError(f"{whose}: stats are below 0, or of no rows that there can be")
 
