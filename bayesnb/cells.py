@@ -22,6 +22,7 @@ from bayesnb.views import COUNTS, Coded, Columns, Counted, Dense, Flags, Lookup,
 
 ROWS_AT_ONCE = 1 << 14
 MOST_LEVELS = 1 << 20  # integers that a column's table of codes may span
+MOST_SPANNED, PER_LEVEL = 1 << 22, 8  # those of all columns of a block together, and more for each level
 Names = Sequence[Hashable]
 
 
@@ -145,7 +146,8 @@ def listed(drawn: Array, levels: Levels, rng: Any) -> Array:
 
 def of_integers(levels: Sequence[Levels], unknown: Array) -> Lookup | None:
     """How integers are looked up among levels that are numbers, unless those lie too far apart."""
-    if any(_span(known) > MOST_LEVELS for known in levels):
+    spans = [_span(known) for known in levels]
+    if max(spans, default=0) > MOST_LEVELS or sum(spans) > MOST_SPANNED + PER_LEVEL * sum(map(len, levels)):
         return None
     least = np.array([int(min(known, default=0)) for known in levels], np.int64)
     return Lookup(least, [_places(known) for known in levels], unknown, None)

@@ -1019,6 +1019,18 @@ def test_levels_that_were_never_counted_are_refused_before_there_are_any(tmp_pat
         tracemalloc.stop()
 
 
+def test_a_model_of_few_codes_that_lie_far_apart_predicts_in_little_memory(tmp_path: Path) -> None:
+    X = np.zeros((4, 60), int)
+    X[1] = (1 << 20) - 1
+    model = NaiveBayes(Categorical()).fit(X, [0, 1, 0, 1])
+    loaded = again(model, tmp_path)
+    tracemalloc.start()
+    proba = loaded.predict_proba(X)
+    assert tracemalloc.get_traced_memory()[1] < 100_000_000
+    tracemalloc.stop()
+    assert alike(proba, model.predict_proba(X))
+
+
 def test_names_in_a_file_are_looked_up_only_among_known_ones(tmp_path: Path) -> None:
     whole = bytes_of(small(), tmp_path)
     said = json.loads(members_of(whole)["model.json"])
