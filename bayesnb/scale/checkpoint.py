@@ -46,7 +46,7 @@ class Checkpoint:
             )
 
     def _difference(self, name: str, asked: dict[str, Any]) -> str:
-        files = asked.get("files")
+        files: Any = asked.get("files")
         if name != "files" or not _are_stamps(files):
             return f"`{name}` differs"
         before, now = ({file[0]: file for file in files} for files in (files, self.asked["files"]))
