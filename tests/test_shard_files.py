@@ -216,7 +216,7 @@ def test_files_that_say_anything_are_refused_or_make_shards_that_add_up_in_littl
         (tmp_path / f"{number}.shard").write_bytes(dumps(counted(fitted)))
     judged = changed_files(tmp_path, times)
     assert judged["faults"] == []
-    assert judged["loaded"] > times / 20
+    assert judged["loaded"] > times / 50  # else nothing is asked
     assert judged["refused"] > times / 2
 
 

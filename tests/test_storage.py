@@ -721,7 +721,7 @@ def test_files_that_say_anything_are_refused_or_make_models_that_work_in_little_
         (tmp_path / f"{number}.rows").write_bytes(pickle.dumps(fitted.X[:1]))
     judged = changed_files(tmp_path, times)
     assert judged["faults"] == []
-    assert judged["loaded"] > times / 20
+    assert judged["loaded"] > times / 50  # else nothing is asked
     assert judged["refused"] > times / 2
 
 
