@@ -23,6 +23,7 @@ from bayesnb.views import COUNTS, Coded, Columns, Counted, Dense, Flags, Lookup,
 
 MOST_INTEGER = np.iinfo(np.int64).max
 MOST_LEVELS = 1 << 20  # integers that a column's table of codes may span
+MOST_SPANNED, PER_LEVEL = 1 << 22, 8  # those of all columns of a block together, and more for each level
 Names = Sequence[Hashable]
 
 
@@ -127,7 +128,10 @@ def listed(drawn: Array, levels: Levels, rng: Any) -> Array:
 
 def of_integers(levels: Sequence[Levels], unknown: Array) -> Lookup | None:
     """How integers are looked up among levels that are numbers, unless those lie too far apart, or beyond 64 bits."""
-    if any(_span(known) > MOST_LEVELS or max(map(abs, known), default=0) > MOST_INTEGER for known in levels):
+    spans = [_span(known) for known in levels]
+    if max(spans, default=0) > MOST_LEVELS or sum(spans) > MOST_SPANNED + PER_LEVEL * sum(map(len, levels)):
+        return None
+    if any(max(map(abs, known), default=0) > MOST_INTEGER for known in levels):
         return None
     least = np.array([int(min(known, default=0)) for known in levels], np.int64)
     return Lookup(least, [_places(known) for known in levels], unknown, None)

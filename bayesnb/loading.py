@@ -30,8 +30,9 @@ def load(path: Any) -> Classifier:
 
     Notes
     -----
-    Files of strangers are safe to open: nothing in a file is run, and what is allocated is in proportion to its
-    length. A model may still be wrong on purpose; the file says nothing about who made it.
+    Files of strangers are safe to open: nothing in a file is run, and memory and time are in proportion to its length,
+    plus a constant of some hundred megabytes and a second. A model may still be wrong on purpose; the file says nothing
+    about who made it.
 
     Examples
     --------

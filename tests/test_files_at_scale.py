@@ -1,6 +1,7 @@
 """Tables in files of any size: what is learnt from them is what `fit` learns from the whole table."""
 
 import gzip
+import json
 import os
 import resource
 import subprocess
@@ -30,6 +31,7 @@ from bayesnb import (
 from bayesnb.scale import Reading, Shard, fit_files, predict_files
 from bayesnb.table import read_file
 from tests.conftest import same_bits
+from tests.hostile import members_of, packed
 
 ROWS = 600
 
@@ -586,6 +588,37 @@ def test_a_checkpoint_of_another_fit_is_refused() -> None:
     Path("fit.ckpt").write_bytes(kept[:-50])
     with pytest.raises(ValueError, match=r"fit\.ckpt"):
         fit_files(NaiveBayes(), paths, "label", **asked)
+
+
+CHANGES: dict[str, Any] = {
+    "no place": lambda note: {key: value for key, value in note.items() if key != "place"},
+    "no unseen levels": lambda note: {key: value for key, value in note.items() if key != "unseen"},
+    "a place that is none": lambda note: note | {"place": [0, "1"]},
+    "half a place": lambda note: note | {"place": [0]},
+    "a row before the first": lambda note: note | {"place": [0, -1]},
+    "a file after the last": lambda note: note | {"place": [99, 0]},
+    "levels that are none": lambda note: note | {"unseen": [1]},
+    "levels without counts": lambda note: note | {"unseen": {"town": {"Ulm": "often"}}},
+    "questions that are none": lambda note: note | {"asked": 5},
+    "files that are none": lambda note: note | {"asked": note["asked"] | {"files": [[[]], []]}},
+    "levels of no column": lambda note: note | {"unseen": {"$mapping": [[1, 2]]}},
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_checkpoint_that_says_anything_is_refused_and_named(change: Any) -> None:
+    paths = table()
+    asked: dict[str, Any] = {"batch_rows": 23, "checkpoint": "fit.ckpt"}
+    with pytest.raises(KeyboardInterrupt):
+        interrupted(2, NaiveBayes(), paths, **asked)
+    members = members_of(Path("fit.ckpt").read_bytes())
+    said = json.loads(members["shard.json"])
+    text = json.dumps(said | {"note": change(said["note"])}).encode()
+    Path("fit.ckpt").write_bytes(packed(members | {"shard.json": text}))
+    model = NaiveBayes()
+    with pytest.raises(ValueError, match=r"'fit\.ckpt' .*[Dd]elete the file to begin anew\."):
+        fit_files(model, paths, "label", **asked)
+    assert not hasattr(model, "model_")
 
 
 KILLED = """

@@ -17,24 +17,21 @@ from bayesnb import CategoricalNB, Dirichlet, Gaussian, GaussianNB, NaiveBayes, 
 from bayesnb.families.base import Array
 from bayesnb.scale import Shard, dumps, fit_shards, loads, shard
 from tests.conftest import CASES
+from tests.hostile import changed, changed_files, members_of
+from tests.hostile import packed as zipped
 from tests.test_storage import (
     DATA,
     MIXED,
     MODELS,
-    ODD,
     REAL,
     ROWS,
     Fitted,
     OwnFamily,
     Y,
     alike,
-    changed,
-    leaves,
-    members_of,
     mixed_frame,
     same_state,
 )
-from tests.test_storage import packed as zipped
 
 pytestmark = pytest.mark.filterwarnings("ignore::bayesnb.UnseenLevelWarning")
 
@@ -211,21 +208,16 @@ def with_json(data: bytes, said: Any) -> bytes:
     return zipped(members_of(data) | {"shard.json": text.encode()})
 
 
-@pytest.mark.parametrize("name", ["a mixed frame", "codes", "words of a matrix", "some averaged features"])
-def test_whatever_the_document_says_is_refused_or_makes_a_shard_that_adds_up(name: str) -> None:
-    (fitted,) = [fitted for fitted in MODELS if fitted.name == name]
-    own = counted(fitted)
-    whole = dumps(own)
-    said, rng, refused, places = json.loads(members_of(whole)["shard.json"]), np.random.default_rng(1), 0, 0
-    same(own, loads(with_json(whole, said)))
-    for place in leaves(said):
-        odd = ODD[rng.integers(len(ODD))]
-        found = outcome(with_json(whole, json.dumps(changed(said, place, odd))))
-        refused, places = refused + (found is None), places + 1
-        if found is not None:
-            assert dumps(loads(dumps(found))) == dumps(found)
-            added(own, found)
-    assert refused > places / 2
+@pytest.mark.parametrize("times", [150, pytest.param(2_000, marks=pytest.mark.slow)])
+def test_files_that_say_anything_are_refused_or_make_shards_that_add_up_in_little_memory_and_time(
+    times: int, tmp_path: Path
+) -> None:
+    for number, fitted in enumerate(MODELS):
+        (tmp_path / f"{number}.shard").write_bytes(dumps(counted(fitted)))
+    judged = changed_files(tmp_path, times)
+    assert judged["faults"] == []
+    assert judged["loaded"] > times / 50  # else nothing is asked
+    assert judged["refused"] > times / 2
 
 
 def added(own: Shard, found: Shard) -> None:
@@ -243,7 +235,7 @@ def numbers(members: dict[str, bytes], name: str) -> Array:
     return np.frombuffer(members[name][128:]).copy()
 
 
-@pytest.mark.parametrize("odd", [np.nan, np.inf, -1.0])
+@pytest.mark.parametrize("odd", [np.nan, np.inf, -1.0, 1e308])
 def test_numbers_that_no_rows_make_are_refused(odd: float) -> None:
     whole = dumps(small())
     members = members_of(whole)

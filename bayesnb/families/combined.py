@@ -36,6 +36,7 @@ class Combined(Levels):
     """
 
     layout: ClassVar[tuple[str, ...]] = ("combinations", "sizes")
+    degree: ClassVar[int] = 0  # one level of a column may be all that was seen
     combinations: Array
     sizes: tuple[int, ...]
 

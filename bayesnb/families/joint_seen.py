@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
+from sys import float_info
 from typing import Any, Self
 
 import numpy as np
@@ -17,6 +18,8 @@ from bayesnb.families.joint_rows import fresh
 from bayesnb.families.record import silent
 from bayesnb.families.weight import Weight, one_hot
 from bayesnb.threads import in_order, pieces
+
+MOST_BITS = float_info.max_exp
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +77,8 @@ class JointStats(Combined, CodedStats):
 
     def check(self) -> None:
         codes = self.combinations
+        if np.log2(self.sizes).sum() > MOST_BITS:  # sooner than the product of a million numbers
+            raise ValueError("there are more combinations of levels than a float can count")
         good = codes.ndim == 2 and codes.shape[1] == len(self.sizes) and codes.dtype == smallest(self.sizes)
         if not good or (codes >= self.sizes).any() or len(distinct(self.sizes, codes)) < len(codes):
             raise ValueError("combinations of levels are different ones, of levels that there are")

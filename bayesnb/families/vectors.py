@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -36,6 +36,7 @@ class VectorStats(Stats):
     A row that lacks a cell of the block says nothing here: it has no conjugate update.
     """
 
+    degree: ClassVar[int] = 2
     count: Array  # `(c, 1)`
     mean: Array  # `(c, 1, d)`
     scatter: Array  # `(c, 1, d, d)`

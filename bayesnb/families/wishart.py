@@ -63,6 +63,7 @@ class NormalInverseWishart(Whitened, Margins):
     scale: Array
 
     whole: ClassVar[bool] = True
+    degree: ClassVar[int] = 2
     renamed: ClassVar[dict[str, str]] = {"location": "mean"}
     symbols: ClassVar[dict[str, str]] = dict(zip(FIELDS, SYMBOLS, strict=True))
 

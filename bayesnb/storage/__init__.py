@@ -15,6 +15,10 @@ JSON has no word for: see `values`.
 Reading trusts nothing. Members are as many as said, each as long as its type and shape, none longer than the file;
 records are made by the constructors that users call, which check their numbers; and stats and prior have to be such as
 their family would make of their columns.
+
+A file of n bytes is read, or refused by a ValueError, in memory and time of a constant plus so much for each byte: some
+hundred megabytes and a second, plus a few dozen bytes and microseconds. One `Budget` pays for all that a few bytes can
+ask for; what has been saved never comes near it.
 """
 
 from bayesnb.storage.archive import Unreadable

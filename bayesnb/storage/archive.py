@@ -48,6 +48,7 @@ class Archive:
     def __init__(self, file: IO[bytes], size: int) -> None:
         if file.read(len(MAGIC)) != MAGIC:
             raise Unreadable("it is no archive")
+        self.size = size
         with damage_told():
             self.zip = zipfile.ZipFile(file)
             self.infos = {info.filename: info for info in self._checked(size)}

@@ -1,19 +1,21 @@
 """Arrays as `.npy` members: type and shape are said in `model.json` too, and a header has to be the one that they make.
 
-So no header is ever parsed, and nothing is allocated but what has been read already.
+So no header is ever parsed, and nothing is allocated but what has been read already. What is made of an array later,
+sums and beliefs, is as large as it is: whoever refers to an array pays for it again.
 """
 
 import re
 from collections.abc import Mapping
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from bayesnb.storage.archive import Archive, Bytes, Unreadable
+from bayesnb.storage.budget import MOST_AXES, Budget
 
 Array = np.ndarray
 TYPES = re.compile(r"\|b1|[<>|][iu][1248]|[<>]f[248]|[<>]U[1-9]\d{0,8}|\|S[1-9]\d{0,8}")
-MOST_AXES = 8
 ALIGNED = 64
 
 
@@ -71,25 +73,27 @@ def _bytes(array: Array) -> Bytes:
 
 
 class Shelf:
-    """The arrays of an archive, each read once."""
+    """The arrays of an archive, each read once; `budget` is what reading the archive may still take."""
 
     def __init__(self, archive: Archive, said: Any) -> None:
         if not isinstance(said, list):
             raise Unreadable("`arrays` is no list")
         self.archive, self.said = archive, said
+        self.budget = Budget(archive.size)
         self.found: dict[int, Array] = {}
 
     def __getitem__(self, number: Any) -> Array:
         if type(number) is not int or not 0 <= number < len(self.said):
             raise Unreadable(f"there is no array {number!r:.50}")
+        said = _checked(self.said[number], number)
+        self.budget.shape(said["shape"], np.dtype(said["dtype"]).itemsize)
         if number not in self.found:
-            self.found[number] = self._read(number)
+            self.found[number] = self._read(said, name_of(number))
         return self.found[number]
 
-    def _read(self, number: int) -> Array:
-        said, name = _checked(self.said[number], number), name_of(number)
+    def _read(self, said: Mapping[str, Any], name: str) -> Array:
         dtype, first = np.dtype(said["dtype"]), header(said)
-        count = int(np.prod(said["shape"], dtype=object))
+        count = prod(said["shape"])
         if self.archive.length(name) != len(first) + count * dtype.itemsize:
             raise Unreadable(f"{name} is not as long as its type and shape say")
         data = self.archive.read(name)
@@ -109,11 +113,6 @@ def _checked(said: Any, number: int) -> dict[str, Any]:
     keys = {"dtype", "shape", "fortran_order"}
     if not (isinstance(said, dict) and set(said) == keys and type(said["fortran_order"]) is bool):
         raise Unreadable(f"array {number} is not described")
-    dtype, shape = said["dtype"], said["shape"]
-    if not (isinstance(dtype, str) and TYPES.fullmatch(dtype)):
+    if not (isinstance(said["dtype"], str) and TYPES.fullmatch(said["dtype"])):
         raise Unreadable(f"array {number} is of a type that no model has")
-    if not (
-        isinstance(shape, list) and len(shape) <= MOST_AXES and all(type(s) is int and 0 <= s < 1 << 48 for s in shape)
-    ):
-        raise Unreadable(f"array {number} has a shape that no model has")
     return said

@@ -15,6 +15,7 @@ from bayesnb.schema import Block, Schema
 from bayesnb.shards import Shard, alike
 from bayesnb.storage.archive import Unreadable
 from bayesnb.storage.arrays import Keeper, Shelf
+from bayesnb.storage.budget import are_positions, check_hashes
 from bayesnb.storage.saved import (
     Saved,
     arrays_of,
@@ -27,10 +28,11 @@ from bayesnb.storage.saved import (
     own_prior,
     with_average,
 )
-from bayesnb.storage.values import packed, unpacked
+from bayesnb.storage.values import packed, unpacked, unpacked_list
 from bayesnb.table import blank_of
 
 MOST_POSITIONS = 1 << 20  # names that are their positions, and so need not be listed
+PER_NAME = 32  # units of a column in a block
 Json = dict[str, Any]
 
 
@@ -96,19 +98,14 @@ def shard_of(said: Mapping[str, Any], shelf: Shelf) -> Shard:
 
 
 def _columns_said(columns: Sequence[Hashable], keeper: Keeper) -> Any:
-    if len(columns) <= MOST_POSITIONS and _are_positions(columns):
+    if len(columns) <= MOST_POSITIONS and are_positions(columns):
         return len(columns)
+    check_hashes(columns, "the names of the columns")
     return [packed(name, keeper, f"the name of column {place}") for place, name in enumerate(columns)]
 
 
-def _are_positions(values: Sequence[Any]) -> bool:
-    return all(type(value) is int and value == place for place, value in enumerate(values))
-
-
 def _columns_of(said: Any, shelf: Shelf) -> tuple[Hashable, ...]:
-    if type(said) is int and 0 < said <= MOST_POSITIONS:
-        return tuple(range(said))
-    return tuple(unpacked(name, shelf) for name in _kind(said, list))
+    return tuple(unpacked_list(said, shelf)) if isinstance(said, list) else shelf.budget.positions(said)
 
 
 def _block_said(block: Block, stats: Stats, keeper: Keeper) -> Json:
@@ -130,7 +127,10 @@ def _prior_said(block: Block, prior: Belief, keeper: Keeper) -> Json:
 
 def _levels_said(levels: Sequence[Any], keeper: Keeper, where: str) -> Any:
     """Levels, or how many there are if they are 0, 1, ..."""
-    return len(levels) if _are_positions(levels) else [packed(level, keeper, where) for level in levels]
+    if are_positions(levels):
+        return len(levels)
+    check_hashes(levels, where)
+    return [packed(level, keeper, where) for level in levels]
 
 
 def _record_said(record: Record, keeper: Keeper, where: str) -> Json:
@@ -149,9 +149,9 @@ def _block_of(said: Any, columns: Sequence[Hashable], classes: int, shelf: Shelf
     """A block, and what was seen of it."""
     family = _kind(unpacked(said["family"], shelf), FAMILIES)
     places = _places_of(said["places"], len(columns))
+    shelf.budget.take(PER_NAME * len(places))
     stats = family.stats(*_values(family.stats, said["stats"], shelf))
-    most = MOST_POSITIONS if family.combined else max(array.size for array in arrays_of(stats).values())
-    levels = _levels_of(said["levels"], most, shelf)
+    levels = _levels_of(said["levels"], shelf)
     included = unpacked(said["included"], shelf)
     block = Block(family, tuple(columns[place] for place in places), places, levels, included)
     check_levels(block)
@@ -178,12 +178,12 @@ def _places_of(said: Any, width: int) -> Sequence[int]:
     return places
 
 
-def _levels_of(said: Any, most: int, shelf: Shelf) -> tuple[tuple[Any, ...], ...]:
-    """Levels of every column, no more of them than numbers were counted."""
-    each = _kind(said, list)
-    if sum(own if type(own) is int else len(own) for own in each) > most:
-        raise Unreadable("there are more levels than were counted")
-    return tuple(tuple(range(own) if type(own) is int else (unpacked(one, shelf) for one in own)) for own in each)
+def _levels_of(said: Any, shelf: Shelf) -> tuple[tuple[Any, ...], ...]:
+    """Levels of every column, or how many of them there are."""
+    return tuple(
+        tuple(unpacked_list(levels, shelf)) if isinstance(levels, list) else shelf.budget.positions(levels)
+        for levels in _kind(said, list)
+    )
 
 
 def _check_included(block: Block) -> None:

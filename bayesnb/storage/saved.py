@@ -16,6 +16,7 @@ from bayesnb.families.weight import one_hot
 from bayesnb.model import Product
 from bayesnb.schema import Block
 from bayesnb.shards import Shard
+from bayesnb.storage.budget import are_positions
 
 SUM = 1e-8  # how far probabilities may be from adding up to 1
 
@@ -93,6 +94,8 @@ def check_levels(block: Block) -> None:
     if len(block.levels) != (len(block.names) if block.family.cells == "level" or block.family.listed else 0):
         raise ValueError(f"{_whose(block)}: levels of {len(block.levels)} columns")
     for name, levels in zip(block.names, block.levels, strict=bool(block.levels)):
+        if are_positions(levels):
+            continue  # sooner than a set of them
         if len(set(levels)) < len(levels) or any(level is None or level != level for level in levels):
             raise ValueError(f"column {name!r:.50}: a level is missing, or stands twice")
 
@@ -103,7 +106,7 @@ def check_stats(block: Block, stats: Stats, classes: int) -> None:
         raise ValueError(f"{_whose(block)}: stats of another family")
     width, numbers = max(len(block.names), sum(block.sizes)), sum(array.size for array in arrays_of(stats).values())
     sizes = stats.counts.shape[-1:] if block.family.listed else getattr(stats, "sizes", ())  # type: ignore[attr-defined]
-    fewer = classes * width > numbers and not block.family.combined
+    fewer = classes * width**stats.degree > numbers
     if sizes != block.sizes or fewer:
         raise ValueError(f"{_whose(block)}: its stats are not those of {classes} classes and its levels")
     stats.check()
@@ -120,9 +123,8 @@ def check_alike(block: Block, own: Record, like: Record) -> None:
 
 
 def _check_numbers(stats: Stats, whose: str) -> None:
-    if not all(np.isfinite(array).all() for array in arrays_of(stats).values()):
-        raise ValueError(f"{whose}: stats are not finite")
     with np.errstate(all="ignore"):
+        stats.refuse_overflow()
         if not stats.covers(0 * stats, np.zeros(len(stats), bool)):
             raise ValueError(f"{whose}: stats are below 0, or of no rows that there can be")
 

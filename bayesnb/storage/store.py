@@ -13,6 +13,7 @@ from bayesnb.replacing import replacing
 from bayesnb.shards import Shard
 from bayesnb.storage.archive import Unreadable, opened, write_archive
 from bayesnb.storage.arrays import Keeper, Shelf, name_of
+from bayesnb.storage.budget import TOO_DEEP, check_depth
 from bayesnb.storage.document import Json, document_of, saved_of, shard_of, shard_said
 from bayesnb.storage.saved import Saved, check_shard
 from bayesnb.storage.values import packed, unpacked
@@ -103,6 +104,10 @@ def _members(kind: Kind, said: Json, keeper: Keeper) -> Mapping[str, Any]:
     """The members of an archive: what is said, and the arrays."""
     head = {"format": f"bayesnb {kind.name}", "version": list(kind.version), "written_by": f"bayesnb {__version__}"}
     said = head | said | {"arrays": keeper.said}
+    try:
+        check_depth(said)
+    except ValueError as error:
+        raise ValueError(f"this {kind.name} cannot be saved: {error}.") from None
     text = json.dumps(said, allow_nan=False, separators=(",", ":")).encode("ascii")
     return {kind.document: (text,)} | keeper.members()
 
@@ -115,6 +120,7 @@ def _document(source: Any, kind: Kind) -> Iterator[tuple[Json, Shelf]]:
             if other is not kind and kind.document not in archive.names and other.document in archive.names:
                 raise Foreign(f"holds a {other.name}, not a {kind.name}: {other.reader} reads it.")
         said = _parsed(archive.read(kind.document), kind)
+        check_depth(said)
         _check_version(said, kind)
         shelf = Shelf(archive, said["arrays"])
         if archive.names != {kind.document, *map(name_of, range(len(shelf.said)))}:
@@ -137,7 +143,7 @@ def told(source: Any, kind: Kind = MODEL) -> Iterator[None]:
     except Foreign as error:
         raise ValueError(f"{whose} {error}") from None
     except Exception as error:
-        said = shorten(str(error), MOST_LETTERS).rstrip(".")
+        said = shorten(str(error)[: 2 * MOST_LETTERS], MOST_LETTERS).rstrip(".")
         what = (
             said if isinstance(error, ValueError) else f"something is missing or odd ({type(error).__name__}: {said})"
         )
@@ -145,7 +151,10 @@ def told(source: Any, kind: Kind = MODEL) -> Iterator[None]:
 
 
 def _parsed(text: bytes, kind: Kind) -> Json:
-    said = json.loads(text, object_pairs_hook=_once, parse_constant=_refuse)
+    try:
+        said = json.loads(text, object_pairs_hook=_once, parse_constant=_refuse)
+    except RecursionError:
+        raise Unreadable(TOO_DEEP) from None
     if not isinstance(said, dict) or said.get("format") != f"bayesnb {kind.name}":
         raise Unreadable("it does not say that it is one")
     return said

@@ -20,14 +20,17 @@ from typing import Any, get_args, get_origin
 import numpy as np
 
 from bayesnb.families import FAMILIES, PRIORS, Codes, KnownDie, Vocabulary
+from bayesnb.families.base import Belief
 from bayesnb.families.family import Family
 from bayesnb.storage.archive import Unreadable
 from bayesnb.storage.arrays import Keeper, Shelf
+from bayesnb.storage.budget import PER_VALUE, check_hashes
 
 RECORDS: dict[str, type] = {kind.__name__: kind for kind in (*FAMILIES, *PRIORS, Codes, KnownDie, Vocabulary)}
 GROUPS: dict[str, Callable[..., Any]] = {"$tuple": tuple, "$set": set, "$frozenset": frozenset}
 STRINGS = np.dtypes.StringDType()
 MOST = 1 << 20  # numbers of a range
+POINTER = NUMBER = 8  # bytes
 
 
 def packed(value: Any, keeper: Keeper, where: str) -> Any:
@@ -59,6 +62,7 @@ def _refusal(value: Any, where: str) -> str:
 
 
 def _packed_list(value: Any, keeper: Keeper, where: str) -> list[Any]:
+    check_hashes(value, where)
     return [packed(each, keeper, where) for each in value]
 
 
@@ -79,6 +83,7 @@ def _packed_range(value: range, keeper: Keeper, where: str) -> Any:
 def _packed_mapping(value: dict[Any, Any], keeper: Keeper, where: str) -> Any:
     if all(type(key) is str and not key.startswith("$") for key in value):
         return {key: packed(own, keeper, f"{where}[{key!r}]") for key, own in value.items()}
+    check_hashes(value, where)
     pairs = [[packed(key, keeper, where), packed(own, keeper, f"{where}[{key!r:.50}]")] for key, own in value.items()]
     return {"$mapping": pairs}
 
@@ -107,7 +112,7 @@ PACKERS: dict[type, Callable[[Any, Keeper, str], Any]] = {
 def unpacked(said: Any, shelf: Shelf) -> Any:
     """The value that JSON stands for; an error for what `packed` never makes."""
     if isinstance(said, list):
-        return [unpacked(each, shelf) for each in said]
+        return unpacked_list(said, shelf)
     if not isinstance(said, dict):
         return said
     if not any(key.startswith("$") for key in said):
@@ -116,12 +121,19 @@ def unpacked(said: Any, shelf: Shelf) -> Any:
         raise Unreadable(f"{', '.join(said)!r:.50} mean several things")
     ((tag, inner),) = said.items()
     if tag in GROUPS:
-        return GROUPS[tag](unpacked(each, shelf) for each in _list(inner))
+        return GROUPS[tag](unpacked_list(inner, shelf))
     if tag[1:] in RECORDS:
         return _record(RECORDS[tag[1:]], inner, shelf)
     if tag not in UNPACKERS:
         raise Unreadable(f"{tag!r:.50} is nothing that a model holds")
     return UNPACKERS[tag](inner, shelf)
+
+
+def unpacked_list(said: Any, shelf: Shelf) -> list[Any]:
+    """The values that a list of JSON stands for, which a set can hold, or the keys of a mapping."""
+    values = [unpacked(each, shelf) for each in _list(said)]
+    check_hashes(values, "a list that it holds")
+    return values
 
 
 def _list(said: Any, length: int | None = None) -> list[Any]:
@@ -132,16 +144,18 @@ def _list(said: Any, length: int | None = None) -> list[Any]:
 
 def _mapping(said: Any, shelf: Shelf) -> dict[Any, Any]:
     pairs = [_list(pair, 2) for pair in _list(said)]
-    found = {unpacked(key, shelf): unpacked(value, shelf) for key, value in pairs}
-    if len(found) < len(pairs):
+    keys = unpacked_list([key for key, _ in pairs], shelf)
+    mapping = dict(zip(keys, (unpacked(value, shelf) for _, value in pairs), strict=True))
+    if len(mapping) < len(pairs):
         raise Unreadable("a key of a mapping stands twice")
-    return found
+    return mapping
 
 
 def _range(said: Any, shelf: Shelf) -> range:
     found = range(*_list(said, 3))
     if len(found) > MOST:
         raise Unreadable(f"{found} is longer than any that is saved")
+    shelf.budget.take(PER_VALUE * len(found))
     return found
 
 
@@ -152,10 +166,18 @@ def _float(said: Any, shelf: Shelf) -> float:
 
 
 def _objects(said: Any, shelf: Shelf) -> np.ndarray:
-    shape, values = _list(said, 2)
-    if math.prod(_list(shape)) != len(_list(values)):
+    sizes, inner = _list(said, 2)
+    shape, values = shelf.budget.shape(sizes, POINTER), unpacked_list(inner, shelf)
+    if math.prod(shape) != len(values):
         raise Unreadable("an array of objects is not as large as its shape says")
-    return np.fromiter((unpacked(each, shelf) for each in values), object, len(values)).reshape(shape)
+    return np.fromiter(values, object, len(values)).reshape(shape)
+
+
+def _scalar(said: Any, shelf: Shelf) -> Any:
+    array = shelf[said]
+    if array.ndim:
+        raise Unreadable(f"an array of the shape {array.shape} is no single value")
+    return array[()]
 
 
 def _strings(said: Any, shelf: Shelf) -> np.ndarray:
@@ -174,6 +196,9 @@ def _record(kind: type, said: Any, shelf: Shelf) -> Any:
     for name, value in values.items():
         if not _fits(value, declared[name]):
             raise Unreadable(f"{name} of {kind.__name__} cannot be {value!r:.50}")
+    if issubclass(kind, Belief):  # a matrix may be made of a row of numbers
+        width = max((size for value in values.values() for size in np.shape(value)[-1:]), default=1)
+        shelf.budget.take(NUMBER * width**kind.degree)
     renamed = getattr(kind, "renamed", {})
     return kind(**{renamed.get(name, name): value for name, value in values.items()})
 
@@ -194,7 +219,7 @@ UNPACKERS: dict[str, Callable[[Any, Shelf], Any]] = {
     "$range": _range,
     "$float": _float,
     "$array": lambda said, shelf: shelf[said],
-    "$scalar": lambda said, shelf: shelf[said][()],
+    "$scalar": _scalar,
     "$objects": _objects,
     "$strings": _strings,
 }

@@ -80,7 +80,7 @@ def _pandas_said(dtype: Any) -> Any:
 
 def _pandas_of(said: Any) -> Any:
     if not isinstance(said, dict):
-        return MASKED[said]() if said in MASKED else numpy_of(said)
+        return MASKED[said]() if said in MASKED else _unsized(numpy_of(said))
     if set(said) == {"categories", "ordered"}:
         own = said["categories"]
         categories = None if own is None else pd.Index(own["values"], dtype=_pandas_of(own["type"]))
@@ -90,6 +90,13 @@ def _pandas_of(said: Any) -> Any:
     if set(said) == {"arrow"}:
         return pd.ArrowDtype(_arrow_of(said["arrow"]))
     raise UnknownTypeError(f"the type {said!r:.50}")
+
+
+def _unsized(dtype: np.dtype) -> np.dtype:
+    """The type, unless it is one of texts of a fixed length, which no column of pandas has."""
+    if dtype.kind in "US":
+        raise UnknownTypeError(f"the type {dtype} of a column of pandas")
+    return dtype
 
 
 def _polars_said(dtype: Any) -> Any:
@@ -159,5 +166,7 @@ def names_of(said: Any) -> Any:
     if set(said) == {"range", "name"}:
         return pd.RangeIndex(*said["range"], name=said["name"])
     if set(said) == {"tuples", "names"}:
+        if any(len(name) != len(said["names"]) for name in said["tuples"]):
+            raise UnknownTypeError("names of columns in several parts, which have not as many parts each")
         return pd.MultiIndex.from_tuples(said["tuples"], names=said["names"])
     return pd.Index(said["values"], dtype=_pandas_of(said["type"]), name=said["name"])
