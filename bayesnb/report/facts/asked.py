@@ -164,7 +164,7 @@ class Asked:
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always", BoundaryWarning)
             try:
-                found = tune(self.facts.model, self.facts.X, self.facts.y)
+                found = tune(self.facts.model, self.facts.X, self.facts.y, force=True)
             except (TypeError, ValueError):
                 return None, ""
         return found, " ".join(str(one.message) for one in told if issubclass(one.category, BoundaryWarning))
