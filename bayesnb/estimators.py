@@ -229,8 +229,8 @@ class GaussianNB(Preset):
 class MultinomialNB(Preset):
     """Counts such as words, or lists of words; the predictive is the Dirichlet-multinomial.
 
-    Weights that are no counts, such as tf-idf, are taken as scikit-learn takes them, through the power likelihood:
-    see `Multinomial`, which also says what to do with raw text.
+    Weights that are no counts, such as tf-idf, are taken as scikit-learn takes them, through the power likelihood: it
+    is `Multinomial(fractional=True)`, where `Multinomial()` refuses them. See that, also for raw text.
 
     Parameters
     ----------

@@ -78,4 +78,4 @@ def of_rows(belief: Product, rows: Array, facts: Facts) -> Entropies:
     scores = Scores(belief, [x[rows] for x in facts.cells], model.temper_)
     if belief.closed:
         return entropies(scores, True, model.n_jobs)
-    return drawn_entropies(scores, model.schema_.observers, DRAWS, 0)
+    return drawn_entropies(scores, model.schema_.observers, DRAWS, 0)[0]

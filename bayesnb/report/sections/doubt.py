@@ -110,7 +110,7 @@ def left_out(found: Any, facts: Facts) -> list[str]:
             "They are not counted: their probabilities have no law."
         )
     if not facts.model.model_.posterior.closed:
-        said.append("The classes share parameters here, so the parts were drawn; errors of a percent remain.")
+        said.append("The classes share parameters here, so the parts are means over draws.")
     if facts.model.estimate != "predictive":
         said.append("The doubt is that of the posterior, whatever estimate the model predicts with.")
     return said
