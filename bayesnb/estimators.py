@@ -11,7 +11,6 @@ from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from bayesnb.classifier import Classifier
 from bayesnb.families import (
@@ -159,7 +158,7 @@ class Preset(Classifier):
 
     def _plugged_in(self) -> Any:
         """The parameters that predict; an AttributeError where they are integrated out, and there are none."""
-        check_is_fitted(self)
+        self._check_fitted()
         if self.estimate == "predictive":
             raise AttributeError(
                 "estimate='predictive' integrates the parameters out, so there are no fitted values of them. Use "
