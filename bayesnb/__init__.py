@@ -27,6 +27,7 @@ _HOME = {
     "UnseenLevelWarning": "unseen",
     "DrawnWarning": "uncertainty.draws",
     "UndefinedWarning": "evaluate.leaving",
+    "UnverifiedWarning": "evaluate.leaving",
     "calibration": "criticism.calibration",
     "compare": "criticism.comparison",
     "Partition": "criticism.partition",
@@ -41,6 +42,7 @@ _HOME = {
     "plot_column": "figures",
     "plot_dependence": "figures",
     "BoundaryWarning": "criticism.tuning",
+    "RefusedWarning": "criticism.tuning",
     "SmoothingComparison": "criticism.smoothing",
     "compare_smoothing": "criticism.smoothing",
     "tune": "criticism.tuning",
@@ -65,6 +67,7 @@ if TYPE_CHECKING:
     from bayesnb.criticism.smoothing import SmoothingComparison as SmoothingComparison
     from bayesnb.criticism.smoothing import compare_smoothing as compare_smoothing
     from bayesnb.criticism.tuning import BoundaryWarning as BoundaryWarning
+    from bayesnb.criticism.tuning import RefusedWarning as RefusedWarning
     from bayesnb.criticism.tuning import tune as tune
     from bayesnb.estimators import BernoulliNB as BernoulliNB
     from bayesnb.estimators import CategoricalNB as CategoricalNB
@@ -73,6 +76,7 @@ if TYPE_CHECKING:
     from bayesnb.estimators import NaiveBayes as NaiveBayes
     from bayesnb.estimators import PoissonNB as PoissonNB
     from bayesnb.evaluate.leaving import UndefinedWarning as UndefinedWarning
+    from bayesnb.evaluate.leaving import UnverifiedWarning as UnverifiedWarning
     from bayesnb.families import Bernoulli as Bernoulli
     from bayesnb.families import Beta as Beta
     from bayesnb.families import Categorical as Categorical

@@ -1,6 +1,7 @@
 """The estimators: `NaiveBayes` for columns of any kind, and presets with one family for all of them.
 
-The presets have scikit-learn's names and arguments, so that changing an import is enough. Their `class_prior`
+The presets have scikit-learn's names and arguments, but for `var_smoothing`, which a prior takes the place of. Where an
+estimate is plugged in, they have its fitted attributes too, read-only. Their `class_prior`
 is None (a Dirichlet(1) die, learnt), "empirical", "uniform", or known probabilities in the order of `classes_`;
 `fit_prior=False` is "uniform". For scikit-learn's own numbers: `estimate="mean", class_prior="empirical"` in the
 discrete classes, `estimate="mle", class_prior="empirical"` in `GaussianNB`.
@@ -115,6 +116,14 @@ class NaiveBayes(Classifier):
         return super()._class_die(classes)
 
 
+LEAST_ALPHA = 1e-10  # of scikit-learn, which takes a smaller alpha for it under force_alpha=False
+
+
+def forced(alpha: Any, force: bool) -> Any:
+    """The concentration that scikit-learn takes."""
+    return alpha if force else np.maximum(alpha, LEAST_ALPHA)
+
+
 def plain(value: Array) -> Any:
     """An array, or the number that one without axes is."""
     return value if value.ndim else float(value)
@@ -137,9 +146,33 @@ class Preset(Classifier):
         """The parameters that say this family of all columns."""
         return {"prior": family.prior}
 
+    @property
+    def class_count_(self) -> Array:
+        """The rows of each class, by weight, `(c,)`."""
+        return np.array(self.stats_.classes.counts)
+
+    @property
+    def class_log_prior_(self) -> Array:
+        """The log probability of each class that is plugged in, `(c,)`."""
+        return np.array(self._plugged_in().log_class)
+
+    def _plugged_in(self) -> Any:
+        """The parameters that predict; an AttributeError where they are integrated out, and there are none."""
+        self._check_fitted()
+        if self.estimate == "predictive":
+            raise AttributeError(
+                "estimate='predictive' integrates the parameters out, so there are no fitted values of them. Use "
+                "estimate='mean', 'map' or 'mle' for scikit-learn's attributes, or `posterior_`, what is believed."
+            )
+        return self._reader()
+
+    @property
+    def _class_prior(self) -> Any:
+        """What is said of the classes, by whichever parameter."""
+        return self.class_prior if self.fit_prior or self.class_prior is not None else "uniform"
+
     def _class_die(self, classes: Array) -> ClassDie:
-        said = self.class_prior if self.fit_prior or self.class_prior is not None else "uniform"
-        return class_die(said, classes, self.classes)
+        return class_die(self._class_prior, classes, self.classes)
 
 
 class GaussianNB(Preset):
@@ -149,6 +182,7 @@ class GaussianNB(Preset):
     ----------
     prior : NormalInverseGamma, default weak and on the scale of the data
     shared : bool, whether a column has one variance for all classes
+    priors : probabilities of the classes, scikit-learn's name of `class_prior` here
     """
 
     def __init__(
@@ -162,23 +196,45 @@ class GaussianNB(Preset):
         temper: Any = None,
         n_jobs: int | None = None,
         estimate: str = "predictive",
+        priors: Any = None,
     ) -> None:
-        self.prior, self.shared = prior, shared
+        self.prior, self.shared, self.priors = prior, shared, priors
         super().__init__(fit_prior, class_prior, classes, temper, n_jobs, estimate)
+
+    @property
+    def theta_(self) -> Array:
+        """The mean of each class and column that is plugged in, `(c, f)`."""
+        return np.array(self._plugged_in().blocks[0].mean)
+
+    @property
+    def var_(self) -> Array:
+        """The variance of each class and column that is plugged in, `(c, f)`."""
+        return np.array(self._plugged_in().blocks[0].variance)
 
     def _families(self) -> Gaussian:
         return Gaussian(self.prior, self.shared)
+
+    @property
+    def _class_prior(self) -> Any:
+        if self.priors is None:
+            return super()._class_prior
+        if self.class_prior is not None:
+            raise ValueError(
+                f"priors={self.priors!r} and class_prior={self.class_prior!r} are two names for one thing: give one."
+            )
+        return np.asarray(self.priors, float)
 
 
 class MultinomialNB(Preset):
     """Counts such as words, or lists of words; the predictive is the Dirichlet-multinomial.
 
-    Weights that are no counts, such as tf-idf, are taken as scikit-learn takes them, through the power likelihood:
-    see `Multinomial`, which also says what to do with raw text.
+    Weights that are no counts, such as tf-idf, are taken as scikit-learn takes them, through the power likelihood: it
+    is `Multinomial(fractional=True)`, where `Multinomial()` refuses them. See that, also for raw text.
 
     Parameters
     ----------
     alpha : concentration of the Dirichlet, a number or numbers that broadcast to (class, feature)
+    force_alpha : bool, whether an alpha below 1e-10 is taken as it is; False takes 1e-10, as in scikit-learn
     """
 
     def __init__(
@@ -191,12 +247,24 @@ class MultinomialNB(Preset):
         temper: Any = None,
         n_jobs: int | None = None,
         estimate: str = "predictive",
+        force_alpha: bool = True,
     ) -> None:
         self.alpha = alpha
+        self.force_alpha = force_alpha
         super().__init__(fit_prior, class_prior, classes, temper, n_jobs, estimate)
 
+    @property
+    def feature_count_(self) -> Array:
+        """How often each class has each word, by weight, `(c, f)`."""
+        return np.array(self.stats_.blocks[0].counts[:, 0])  # type: ignore[attr-defined]
+
+    @property
+    def feature_log_prob_(self) -> Array:
+        """The log probability of each word that is plugged in, `(c, f)`."""
+        return np.array(self._plugged_in().blocks[0].log_probability[:, 0])
+
     def _families(self) -> Multinomial:
-        return Multinomial(Dirichlet(self.alpha), fractional=True)
+        return Multinomial(Dirichlet(forced(self.alpha, self.force_alpha)), fractional=True)
 
     def _said_by(self, family: Multinomial) -> dict[str, Any]:
         return {"alpha": plain(family.prior.concentration)}  # type: ignore[union-attr]
@@ -208,6 +276,7 @@ class BernoulliNB(Preset):
     Parameters
     ----------
     alpha : both sides of the Beta, a number or numbers that broadcast to (class, feature)
+    force_alpha : bool, whether an alpha below 1e-10 is taken as it is; False takes 1e-10, as in scikit-learn
     binarize : a one is any number above it; None if the columns are zeros and ones
     """
 
@@ -222,13 +291,26 @@ class BernoulliNB(Preset):
         temper: Any = None,
         n_jobs: int | None = None,
         estimate: str = "predictive",
+        force_alpha: bool = True,
     ) -> None:
         self.alpha = alpha
+        self.force_alpha = force_alpha
         self.binarize = binarize
         super().__init__(fit_prior, class_prior, classes, temper, n_jobs, estimate)
 
+    @property
+    def feature_count_(self) -> Array:
+        """How many ones each class has in each column, by weight, `(c, f)`."""
+        return np.array(self.stats_.blocks[0].ones)  # type: ignore[attr-defined]
+
+    @property
+    def feature_log_prob_(self) -> Array:
+        """The log probability of a one that is plugged in, `(c, f)`."""
+        return np.array(self._plugged_in().blocks[0].logs[0])
+
     def _families(self) -> Bernoulli:
-        return Bernoulli(Beta(self.alpha, self.alpha), threshold=self.binarize)
+        alpha = forced(self.alpha, self.force_alpha)
+        return Bernoulli(Beta(alpha, alpha), threshold=self.binarize)
 
     def _said_by(self, family: Bernoulli) -> dict[str, Any]:
         return {"alpha": plain(family.prior.a)}  # type: ignore[union-attr]
@@ -240,6 +322,7 @@ class CategoricalNB(Preset):
     Parameters
     ----------
     alpha : concentration of the Dirichlet, a number or numbers that broadcast to (class, feature)
+    force_alpha : bool, whether an alpha below 1e-10 is taken as it is; False takes 1e-10, as in scikit-learn
     min_categories : the least number of levels, a number or one for each feature
     unseen : {"ignore", "error", "reserve"}, what a level does that training never saw
     """
@@ -256,14 +339,34 @@ class CategoricalNB(Preset):
         n_jobs: int | None = None,
         estimate: str = "predictive",
         unseen: str = "ignore",
+        force_alpha: bool = True,
     ) -> None:
         self.alpha = alpha
+        self.force_alpha = force_alpha
         self.min_categories = min_categories
         super().__init__(fit_prior, class_prior, classes, temper, n_jobs, estimate)
         self.unseen = unseen
 
+    @property
+    def n_categories_(self) -> Array:
+        """How many levels each column has, `(f,)`."""
+        return np.array(self.stats_.blocks[0].sizes)  # type: ignore[attr-defined]
+
+    @property
+    def category_count_(self) -> list[Array]:
+        """How often each class has each level, by weight, `(c, k)` for each column."""
+        return self._by_column(self.stats_.blocks[0].counts)  # type: ignore[attr-defined]
+
+    @property
+    def feature_log_prob_(self) -> list[Array]:
+        """The log probability of each level that is plugged in, `(c, k)` for each column."""
+        return self._by_column(self._plugged_in().blocks[0].log_probability)
+
+    def _by_column(self, values: Array) -> list[Array]:
+        return np.split(np.array(values), np.cumsum(self.n_categories_)[:-1], axis=1)
+
     def _families(self) -> Categorical:
-        alpha = np.asarray(self.alpha, float)
+        alpha = np.asarray(forced(self.alpha, self.force_alpha), float)
         levels = Codes() if self.min_categories is None else Codes(self.min_categories)
         return Categorical(Dirichlet(alpha[..., None] if alpha.ndim else alpha), levels=levels, unseen=self.unseen)
 

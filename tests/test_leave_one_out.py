@@ -1,5 +1,7 @@
 """`loo`, `kfold` and `compare`: what they give to users and to ArviZ. Their numbers by row are in test_evaluate.py."""
 
+import warnings
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -24,8 +26,13 @@ from bayesnb import (
     NormalInverseGamma,
     Poisson,
     UndefinedWarning,
+    UnverifiedWarning,
     calibration,
     compare,
+    compare_smoothing,
+    dependence,
+    partition,
+    tune,
 )
 from bayesnb.datasets import penguins
 
@@ -169,6 +176,62 @@ def test_rows_that_were_never_learnt_are_refused(odd: str) -> None:
         x, y = np.concatenate([x, x[:1]]), np.concatenate([y, y[:1]])
     with pytest.raises(ValueError, match="not among those that the model has learnt"):
         model.loo(x, y, sample_weight=WEIGHT if odd == "weight" else None)
+
+
+def penguin_halves() -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+    """Two disjoint parts of a table, of equally many rows of each class."""
+    table = penguins()
+    X, y = table.drop(columns=["species", "year"]), table["species"]
+    place = y.groupby(y).cumcount()
+    even, size = place % 2, y.map(y.value_counts()) // 2 * 2
+    return tuple((X[(even == k) & (place < size)], y[(even == k) & (place < size)]) for k in (0, 1))  # type: ignore
+
+
+CRITICISMS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "loo": lambda model, X, y: model.loo(X, y),
+    "kfold": lambda model, X, y: model.kfold(X, y, 3),
+    "calibration": calibration,
+    "compare": lambda model, X, y: compare({"a": model, "b": NaiveBayes(class_prior="uniform")}, X, y),
+    "compare_smoothing": lambda model, X, y: compare_smoothing(model, X, y, smoothing=(1,)),
+    "tune": tune,
+    "dependence": dependence,
+    "partition": partition,
+}
+
+
+@pytest.mark.parametrize("name", CRITICISMS)
+def test_as_many_rows_that_were_never_learnt_are_refused_by_all_that_leaves_rows_out(name: str) -> None:
+    (Xa, ya), (Xb, yb) = penguin_halves()
+    with pytest.raises(ValueError, match="not among those that the model has learnt"):
+        CRITICISMS[name](NaiveBayes().fit(Xa, ya), Xb, yb)
+
+
+@pytest.mark.parametrize("name", CRITICISMS)
+def test_fewer_rows_than_were_learnt_are_warned_of_or_refused(name: str) -> None:
+    (Xa, ya), (Xb, yb) = penguin_halves()
+    model = NaiveBayes().fit(Xa, ya)
+    if name in ("kfold", "tune", "compare_smoothing"):
+        with pytest.raises(ValueError, match=f"{name} needs all rows"):
+            CRITICISMS[name](model, Xa[:100], ya[:100])
+        return
+    for X, y in ((Xa[5:100], ya[5:100]), (Xb[5::9], yb[5::9])):
+        with pytest.warns(UnverifiedWarning, match=rf"given are {len(y)} of the {len(ya)} rows") as told:
+            CRITICISMS[name](model, X, y)
+        assert sum(one.category is UnverifiedWarning for one in told) == 1
+        assert {one.filename for one in told if one.category is UnverifiedWarning} == {__file__}
+
+
+def test_all_rows_of_a_class_need_no_warning_unless_classes_share_parameters() -> None:
+    (X, y), _ = penguin_halves()
+    some, order = y == "Adelie", np.random.default_rng(0).permutation(len(y))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UnverifiedWarning)
+        NaiveBayes().fit(X, y).loo(X[some], y[some])
+        NaiveBayes().fit(X, y).loo(X.iloc[order], y.iloc[order])
+        NaiveBayes().fit(X, y, np.full(len(y), 0.1)).loo(X, y, sample_weight=np.full(len(y), 0.1))
+    numbers = X[["bill_length_mm", "flipper_length_mm"]]
+    with pytest.warns(UnverifiedWarning):
+        GaussianNB(shared=True).fit(numbers, y).loo(numbers[some], y[some])
 
 
 def test_counts_and_levels_that_were_never_learnt_are_refused() -> None:

@@ -315,3 +315,60 @@ def test_a_row_keeps_its_evidence_after_very_many_others() -> None:
     row = GaussianStats(np.array(1.0), np.array(4.0), np.array(0.0))
     assert seen.log_evidence(row) == pytest.approx(norm(3, 1).logpdf(4), rel=1e-11)
     assert seen.log_predictive(np.array(4.0)) == pytest.approx(norm(3, 1).logpdf(4), rel=1e-11)
+
+
+@pytest.mark.parametrize(("ours", "theirs", "arguments"), DISCRETE, ids=lambda v: getattr(v, "__name__", str(v)))
+def test_fitted_attributes_of_the_mean_are_scikit_learns(ours: Any, theirs: Any, arguments: dict) -> None:
+    mine = ours(alpha=0.3, estimate="mean", class_prior="empirical", **arguments).fit(COUNTS, Y, WEIGHT)
+    other = theirs(alpha=0.3, **arguments).fit(COUNTS, Y, WEIGHT)
+    names = {"class_count_", "class_log_prior_", "feature_count_", "feature_log_prob_"}
+    if ours is CategoricalNB:
+        names = names - {"feature_count_"} | {"category_count_", "n_categories_"}
+    for name in names:
+        pairs = (getattr(mine, name), getattr(other, name))
+        for one, two in zip(*pairs, strict=True) if isinstance(pairs[1], list) else [pairs]:
+            np.testing.assert_allclose(one, two, rtol=1e-12, err_msg=name)
+
+
+def test_fitted_attributes_of_gaussian_maximum_likelihood_are_scikit_learns() -> None:
+    mine = GaussianNB(estimate="mle", priors=[0.2, 0.3, 0.5]).fit(REAL, Y, WEIGHT)
+    other = peer.GaussianNB(priors=[0.2, 0.3, 0.5], var_smoothing=0).fit(REAL, Y, WEIGHT)
+    for name in ("class_count_", "theta_", "var_"):
+        np.testing.assert_allclose(getattr(mine, name), getattr(other, name), rtol=1e-9, err_msg=name)
+    np.testing.assert_allclose(np.exp(mine.class_log_prior_), other.class_prior_, rtol=1e-12)
+    np.testing.assert_allclose(mine.predict_proba(REAL), other.predict_proba(REAL), atol=1e-10)
+
+
+@pytest.mark.parametrize("ours", [MultinomialNB, BernoulliNB, CategoricalNB])
+def test_force_alpha_false_clips_a_tiny_alpha_as_scikit_learn_does(ours: Any) -> None:
+    theirs, said = getattr(peer, ours.__name__), {"alpha": 1e-30, "force_alpha": False}
+    x = np.column_stack([COUNTS, Y == 1])  # the other classes have none of the last
+    mine = ours(estimate="mean", class_prior="empirical", **said).fit(x, Y)
+    with pytest.warns(UserWarning, match="alpha too small"):
+        other = theirs(**said).fit(x, Y)
+    for one, two in zip(mine.feature_log_prob_, other.feature_log_prob_, strict=True):
+        np.testing.assert_allclose(one, two, rtol=1e-9, atol=1e-12)
+    kept = ours(estimate="mean", alpha=1e-30).fit(x, Y)
+    least, clipped = (min(np.min(each) for each in model.feature_log_prob_) for model in (kept, mine))
+    assert least < clipped - 40
+
+
+def test_what_is_integrated_out_has_no_fitted_value() -> None:
+    for model in (GaussianNB(), MultinomialNB(), BernoulliNB(), CategoricalNB()):
+        names = ("theta_", "var_") if isinstance(model, GaussianNB) else ("feature_log_prob_", "class_log_prior_")
+        assert not any(hasattr(model, name) for name in (*names, "class_count_"))
+        model.fit(COUNTS, Y)
+        np.testing.assert_array_equal(model.class_count_, np.bincount(Y))
+        for name in names:
+            with pytest.raises(AttributeError, match="estimate='predictive' integrates the parameters out"):
+                getattr(model, name)
+
+
+def test_priors_are_another_name_of_class_prior_of_which_one_is_given() -> None:
+    one = GaussianNB(priors=[0.2, 0.3, 0.5]).fit(REAL, Y)
+    two = GaussianNB(class_prior=[0.2, 0.3, 0.5]).fit(REAL, Y)
+    np.testing.assert_array_equal(one.predict_proba(REAL), two.predict_proba(REAL))
+    with pytest.raises(ValueError, match="two names for one thing"):
+        GaussianNB(priors=[0.2, 0.3, 0.5], class_prior="uniform").fit(REAL, Y)
+    with pytest.raises(ValueError, match="sum to 1"):
+        GaussianNB(priors=[0.2, 0.3, 0.4]).fit(REAL, Y)

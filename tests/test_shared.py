@@ -511,3 +511,14 @@ def test_draws_of_a_hierarchy_are_as_many_models_each_with_its_variance() -> Non
         own = given(np.array([draw])).update(prior.stats)
         for name in ("location", "count", "shape", "scale"):
             np.testing.assert_allclose(getattr(every, name)[2 * draw : 2 * draw + 2], getattr(own, name), rtol=1e-13)
+
+
+def test_the_error_that_is_told_of_drawn_intervals_is_how_far_they_move_with_the_seed() -> None:
+    X, y = table(60, 3)
+    model = GaussianNB(shared=True).fit(X[:12], y[:12])
+    with pytest.warns(DrawnWarning, match=r"4000 draws each\): the largest standard error is") as told:
+        model.predict_interval(X[20:23], 0.89, "fixed")
+    error = float(str(told[0].message).rsplit(" ", 1)[1].rstrip("."))
+    laws = [model.predict_interval(X[20:23], 0.89, "fixed", "draws", draws=4000, rng=seed) for seed in range(24)]
+    ends = np.stack([np.stack([law[name].values for name in ("median", "lower", "upper")]) for law in laws])
+    assert 0.5 < error / ends.std(axis=0, ddof=1).max() < 2

@@ -10,9 +10,22 @@ import pytest
 from scipy import optimize, stats
 from scipy.special import expit, gammaln
 from sklearn.base import clone
+from sklearn.datasets import load_digits
 
 import bayesnb as nb
-from bayesnb import Bernoulli, BoundaryWarning, Categorical, Gaussian, Multinomial, NormalInverseGamma, Poisson, tune
+from bayesnb import (
+    Bernoulli,
+    BoundaryWarning,
+    Categorical,
+    Gaussian,
+    Multinomial,
+    MultivariateGaussian,
+    NormalInverseGamma,
+    Poisson,
+    RefusedWarning,
+    tune,
+)
+from bayesnb.datasets import spam
 from bayesnb.families.gaussian import GaussianStats
 from bayesnb.families.poisson import Gamma, PoissonStats
 from bayesnb.priors import normal, rates
@@ -470,3 +483,118 @@ def test_rows_that_cannot_be_predicted_are_no_criterion() -> None:
 def test_what_is_no_estimator_is_refused() -> None:
     with pytest.raises(TypeError, match="NaiveBayes"):
         tune(object(), LEVELS, Y)  # type: ignore[arg-type]
+
+
+def log_loss(model: Any, X: Any, y: Any) -> float:
+    return float(-model.predict_log_proba(X)[np.arange(len(y)), np.searchsorted(model.classes_, y)].mean())
+
+
+def split(X: np.ndarray, y: np.ndarray, rows: int) -> tuple[np.ndarray, ...]:
+    """So many rows of each class, and all others."""
+    rng = np.random.default_rng(rows)
+    keep = np.concatenate([rng.permutation(np.flatnonzero(y == c))[:rows] for c in np.unique(y)])
+    rest = np.setdiff1d(np.arange(len(y)), keep)
+    return X[keep], y[keep], X[rest], y[rest]
+
+
+def passengers(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Ages, small counts, and amounts most of which are 0: with few rows a class, some columns are constant in one."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, rows)
+    money = np.where(rng.random(rows) < 0.08 + 0.1 * y, rng.lognormal(7, 1, rows), 0.0)
+    few = rng.poisson(0.5 - 0.2 * y), rng.poisson(0.3 + 0.1 * y)
+    return np.column_stack([rng.normal(30 + 2 * y, 14), *few, money, rng.lognormal(3 + 0.8 * y, 1)]), y
+
+
+@pytest.mark.parametrize(("per", "rows"), [("model", 5), ("model", 10), ("model", 20), ("feature", 10)])
+@pytest.mark.filterwarnings("ignore::bayesnb.BoundaryWarning", "ignore::bayesnb.RefusedWarning")
+def test_columns_that_are_constant_in_a_class_do_not_ruin_the_prior_of_the_others(per: str, rows: int) -> None:
+    A, a, B, b = split(*passengers(1500, rows), rows)
+    tuned = tune(nb.GaussianNB(), A, a, per=per)
+    assert log_loss(tuned.fit(A, a), B, b) < log_loss(nb.GaussianNB().fit(A, a), B, b) + 0.1
+
+
+@pytest.mark.parametrize("rows", [5, 20, 90])
+@pytest.mark.filterwarnings("ignore::bayesnb.BoundaryWarning", "ignore::bayesnb.RefusedWarning")
+def test_tuned_digits_are_predicted_no_worse(rows: int) -> None:
+    A, a, B, b = split(*load_digits(return_X_y=True), rows)
+    before = log_loss(nb.GaussianNB().fit(A, a), B, b)
+    assert log_loss(tune(nb.GaussianNB(), A, a).fit(A, a), B, b) < before + 0.1
+    forced = log_loss(tune(nb.GaussianNB(), A, a, force=True).fit(A, a), B, b)
+    assert forced < 2 * before  # and not ten times, as if no pixel varied
+
+
+@pytest.mark.parametrize("model", [nb.MultinomialNB(), nb.GaussianNB()])
+@pytest.mark.filterwarnings("ignore::bayesnb.BoundaryWarning", "ignore::bayesnb.RefusedWarning")
+def test_tuned_mails_are_predicted_no_worse(model: Any) -> None:
+    table = spam()
+    A, a, B, b = split(table.iloc[:, 1:301].to_numpy(float), table["label"].to_numpy(), 100)
+    before = log_loss(clone(model).fit(A, a), B, b)
+    assert log_loss(tune(model, A, a).fit(A, a), B, b) < 1.05 * before
+
+
+def test_a_class_in_which_a_column_is_constant_has_no_part_in_the_evidence() -> None:
+    X = REALS.copy()
+    X[Y == 0] = [1.0, 2.0, 3.0, 4.0, 0.1]
+    tuned = tune(nb.GaussianNB(), X, Y, force=True).prior
+    seen = nb.GaussianNB().fit(X, Y).stats_.blocks[0][1:]
+
+    def others(prior: Any) -> float:
+        return float(prior.log_evidence(seen).sum())
+
+    assert others(tuned) >= max(others(prior) for prior in neighbours(tuned)) - 1e-8
+    assert 0.1 < float(tuned.shape) < 100
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_rows_that_are_all_equal_leave_the_weak_prior(shared: bool) -> None:
+    X = np.repeat(np.arange(8.0).reshape(4, 2) ** 2, 5, axis=0)
+    y = np.repeat(np.arange(4), 5)
+    plain = tune(nb.GaussianNB(shared=shared), X, y, force=True).prior
+    np.testing.assert_allclose(plain.scale, X.var(axis=0))
+    block = tune(nb.NaiveBayes({(0, 1): MultivariateGaussian(shared=shared)}), X, y, force=True)
+    (family,) = block.families.values()
+    assert (float(family.prior.count), float(family.prior.dof)) == (0.01, 3.0)
+
+
+def test_priors_that_predict_labels_worse_are_refused_unless_forced() -> None:
+    A, a, _, _ = split(*load_digits(return_X_y=True), 20)
+    model = nb.CategoricalNB()
+    with pytest.warns(RefusedWarning, match="predict the labels worse .* criterion='loo'.* force=True") as told:
+        refused = tune(model, A, a)
+    assert len(told) == 1
+    assert told[0].filename == __file__
+    assert refused.get_params() == model.get_params()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        forced = tune(model, A, a, force=True)
+    assert forced.alpha != 1.0
+    pd.testing.assert_frame_equal(forced.tuning, refused.tuning)
+    for name, tuned in (("before", model), ("after", forced)):
+        loo = clone(tuned).fit(A, a).loo(A, a)
+        assert forced.tuning.elpd_loo[name] == pytest.approx(loo.elpd, rel=1e-12)
+        assert forced.tuning.se[name] == pytest.approx(loo.se, rel=1e-12)
+    scores = [clone(tuned).fit(A, a).loo(A, a).elpd_i.to_numpy() for tuned in (model, forced)]
+    gap = scores[1] - scores[0]
+    assert forced.tuning.elpd_diff["after"] == pytest.approx(gap.sum(), rel=1e-9)
+    assert forced.tuning.diff_se["after"] == pytest.approx(gap.std(ddof=1) * np.sqrt(len(gap)), rel=1e-9)
+    assert f"{gap.sum():.1f}" in str(told[0].message)
+
+
+@pytest.mark.parametrize("temper", ["loo", 0.5])
+@pytest.mark.parametrize("criterion", ["evidence", "loo"])
+def test_the_scores_of_tuning_are_those_of_the_estimator_that_is_fitted_next(temper: Any, criterion: str) -> None:
+    weight = np.arange(ROWS) % 3
+    tuned = tune(nb.CategoricalNB(temper=temper), LEVELS, Y, criterion, sample_weight=weight, force=True)
+    fitted = clone(tuned).fit(LEVELS, Y, weight)
+    assert tuned.tuning.elpd_loo["after"] == pytest.approx(fitted.loo(LEVELS, Y, sample_weight=weight).elpd, rel=1e-12)
+    assert fitted.get_params() == tuned.get_params()
+
+
+def test_a_mode_that_makes_rows_impossible_is_refused() -> None:
+    """The best concentration of rare levels is below 1, where the mode has none of them."""
+    rng = np.random.default_rng(0)
+    X = rng.choice(12, (60, 2), p=np.r_[0.7, np.full(11, 0.3 / 11)])
+    model = nb.CategoricalNB(alpha=2.0, estimate="map")
+    with pytest.warns(RefusedWarning, match="-inf with them"):
+        assert tune(model, X, np.arange(60) % 2).alpha == 2.0

@@ -81,11 +81,11 @@ class Doubter(Learnt):
         table, scores = self._scores(X)
         observers = self.schema_.observers if observed else None
         if method == "draws":
-            law = drawn_intervals(scores, observers, prob, int(draws), rng)
+            law, _ = drawn_intervals(scores, observers, prob, int(draws), rng)
         elif not scores.belief.closed or (scores.belief.weighs and method == "fast"):
             self._refuse_shared(method)
-            say_drawn(len(scores), SHARED)
-            law = drawn_intervals(scores, observers, prob, SHARED, 0)
+            law, error = drawn_intervals(scores, observers, prob, SHARED, 0)
+            say_drawn(len(scores), SHARED, error)
         else:
             law = intervals(scores, prob, observed, method, self.n_jobs)
         self._check_law(scores, law.median)
@@ -125,8 +125,8 @@ class Doubter(Learnt):
         if scores.belief.closed:
             found = entropies(scores, observed, self.n_jobs)
         else:
-            say_drawn(len(scores), SHARED)
-            found = drawn_entropies(scores, self.schema_.observers if observed else None, SHARED, 0)
+            found, error = drawn_entropies(scores, self.schema_.observers if observed else None, SHARED, 0)
+            say_drawn(len(scores), SHARED, error)
         self._check_law(scores, found.aleatoric[:, None])
         by_row = {"entropy": found.entropy, "aleatoric": found.aleatoric, "epistemic": found.epistemic}
         by_row["log_density"] = self._log_density(scores.cells)

@@ -9,7 +9,16 @@ from bayesnb import export
 from bayesnb.classifier.doubting import Doubter
 from bayesnb.classifier.labelled import checked_labels
 from bayesnb.evaluate.folds import assigned, k_fold
-from bayesnb.evaluate.leaving import Pointwise, Way, are_there, leave_one_out, own_entries, stuck, tell_undefined
+from bayesnb.evaluate.leaving import (
+    Pointwise,
+    Way,
+    are_there,
+    leave_one_out,
+    own_entries,
+    stuck,
+    tell_undefined,
+    warn_unverified,
+)
 from bayesnb.families.base import Array, Rng
 from bayesnb.labels import encode, refuse_weightless, row_weights, weights
 from bayesnb.model import ProductStats, Rows, observe
@@ -29,6 +38,8 @@ class Judged(Doubter):
         Parameters
         ----------
         X, y, sample_weight : the rows that were learnt, or some of them, with their labels and weights
+            All rows of a class are checked: their statistics are those that were learnt, or it is an error. Of fewer
+            that cannot be proved, and an `UnverifiedWarning` says so, unless it is seen that they were never learnt.
             Dask's are scored where they are, and only the scores come here.
         target : {"label", "joint"}
             "label": log p(y_i | x_i, all other rows), by which classifiers are compared. "joint": log p(x_i, y_i | all
@@ -88,8 +99,7 @@ class Judged(Doubter):
         >>> round(GaussianNB().fit(x, y).kfold(x, y, folds=3).elpd, 3)
         -0.769
         """
-        index, rows = self._learnt_rows(X, y, sample_weight)
-        self._check_all(rows, "kfold")
+        index, rows = self._learnt_rows(X, y, sample_weight, "kfold")
         fold = assigned(folds, rows.codes, rng)
         joint = k_fold(self.model_, rows, fold, self._way(target), self.n_jobs)
         return export.elpd.elpd(self._held_out(rows, joint, target), index, len(np.unique(fold)))
@@ -148,10 +158,15 @@ class Judged(Doubter):
         codes[keep] = encode(labels[keep], self.classes_, NEVER)
         return table.index[keep], Rows(self.schema_.observers, cells, codes, weight).where(keep)
 
-    def _learnt_rows(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Array, Rows]:
-        """Rows that were learnt from, and their names; an error for any others."""
-        table, rows, _ = self._observed_again(X, y, sample_weight)
+    def _learnt_rows(
+        self, X: Any, y: Any, sample_weight: Any = None, needed_by: str | None = None
+    ) -> tuple[Array, Rows]:
+        """Rows that were learnt from, and their names; an error for any others, and for some where all are needed."""
+        table, rows, seen = self._observed_again(X, y, sample_weight)
         refuse_weightless(rows.weight)
+        if needed_by is not None:
+            self._check_all(rows, needed_by)
+        warn_unverified(self.model_, seen.classes.counts)
         return table.index, rows
 
     def _said_again(self, X: Any, y: Any, sample_weight: Any) -> ProductStats:

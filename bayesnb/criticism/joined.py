@@ -135,7 +135,7 @@ def same(one: Belief, other: Belief) -> bool:
 
 def like(model: Any, families: dict[Hashable, Family | None]) -> Classifier:
     """A `NaiveBayes` with these families, and all else as in one of the presets."""
-    prior = "uniform" if model.class_prior is None and not model.fit_prior else model.class_prior
+    prior = model._class_prior
     if prior is None:
         prior = 1.0
     elif not isinstance(prior, (str, Real, Mapping, Dirichlet)):

@@ -138,8 +138,8 @@ def compare_smoothing(
     settings = _settings(smoothing, estimates, scales)
     prob = export.datasets.ci_prob(ci_prob)
     _refuse_averages(model, settings)
-    trial = trial_of(model, X, y, sample_weight)
-    trials = trials_of(trial, "compare_smoothing")
+    trial = trial_of(model, X, y, sample_weight, "compare_smoothing")
+    trials = trials_of(trial)
     outcomes = [trials.outcome(setting, prob) for setting in settings]
     found = compared(outcomes, trials.rows.counts)
     with_dice = any(family.dial == "die" for family in trials.families)

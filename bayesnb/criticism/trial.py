@@ -30,10 +30,13 @@ def checked_fitted(estimator: Any) -> Classifier:
     return estimator
 
 
-def trial_of(estimator: Classifier, X: Any, y: Any, sample_weight: Any = None) -> Trial:
-    """An estimator that is not fitted yet learns the rows first; one that is must have learnt them."""
+def trial_of(estimator: Classifier, X: Any, y: Any, sample_weight: Any = None, needed_by: str | None = None) -> Trial:
+    """An estimator that is not fitted yet learns the rows first; one that is must have learnt them.
+
+    Where all of them are needed, `needed_by` is what needs them.
+    """
     check_estimator(estimator)
     refuse_lazy(X, "X")
     fitted = estimator if hasattr(estimator, "model_") else estimator._fresh().fit(X, y, sample_weight)
-    index, rows = fitted._learnt_rows(X, y, sample_weight)
+    index, rows = fitted._learnt_rows(X, y, sample_weight, needed_by)
     return Trial(fitted, index, rows)

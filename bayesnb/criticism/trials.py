@@ -10,13 +10,12 @@ from bayesnb.smoothing import Trials
 from bayesnb.views import read
 
 
-def trials_of(trial: Trial, what: str) -> Trials:
-    """On rows of some weight, all that were learnt.
+def trials_of(trial: Trial) -> Trials:
+    """On rows of some weight, which are all that were learnt.
 
     The class prior and the exponent stay; every other prior is made of families.
     """
     estimator, learnt = trial.estimator, trial.model
-    estimator._check_all(trial.rows, what)
     schema = estimator.schema_
 
     def start(families: Sequence[Family]) -> Model:

@@ -2,18 +2,24 @@
 
 import warnings
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from bayesnb import export
 from bayesnb.classifier import Classifier
 from bayesnb.criticism.trial import Trial, trial_of
 from bayesnb.criticism.trials import trials_of
+from bayesnb.evaluate.leaving import Pointwise
 from bayesnb.families.family import Family
 from bayesnb.priors.ascent import LEAST, MOST
 from bayesnb.priors.evidence import PER, End, most_probable
-from bayesnb.smoothing import best_by_loo
+from bayesnb.smoothing import Trials, best_by_loo
 
 CRITERIA = ("evidence", "loo")
+SMALL = 4.0  # nats: of smaller differences no standard error can be believed (Sivula et al. 2020, section 4)
 HERE = str(Path(__file__).parent.parent)
 MEANING = {
     ("concentration", True): "levels are as even as chance makes them, and the prior says that they are",
@@ -64,8 +70,19 @@ class BoundaryWarning(UserWarning):
     ends: tuple[Bound, ...] = ()
 
 
+class RefusedWarning(UserWarning):
+    """Tuned priors predict labels worse than those that an estimator had, which it keeps."""
+
+
 def tune(
-    model: Classifier, X: Any, y: Any, criterion: str = "evidence", per: str = "model", *, sample_weight: Any = None
+    model: Classifier,
+    X: Any,
+    y: Any,
+    criterion: str = "evidence",
+    per: str = "model",
+    *,
+    sample_weight: Any = None,
+    force: bool = False,
 ) -> Any:
     """Give an estimator the priors that are best for some rows.
 
@@ -81,15 +98,24 @@ def tune(
         Whether all columns of a kind share one prior, or each column has its own for all classes, or each class has
         its own for all columns of a kind. "loo" knows "model" only.
     sample_weight : None, or how often each row counts
+    force : bool
+        Whether priors are taken that predict the labels worse than those before: by more than two standard errors of
+        the difference, and by more than 4 nats, as smaller differences have no standard error to rely on.
 
     Returns
     -------
     estimator
         A new one of the same class, not fitted, which says the priors in its own parameters: `families`, `alpha` or
-        `prior`. Nothing else differs.
+        `prior`. Nothing else differs. Its attribute `tuning` is a pandas.DataFrame with the rows "before" and "after":
+        `elpd_loo`, the exact leave-one-out score of the labels, as `loo` has it, under the priors of `model` and under
+        the tuned ones, its standard error `se`, the difference to "before", `elpd_diff`, and the standard error of
+        that, `diff_se`. A clone of the estimator does not have it.
 
     Warns
     -----
+    RefusedWarning
+        Where the tuned priors predict the labels worse, and `force` is False. The estimator that is returned keeps the
+        priors of `model`; `tuning` has both scores.
     BoundaryWarning
         Where a prior is better the stronger it is, or the weaker, without end. It is left at the end of the range
         that is searched, from 1e-8 to 1e8, where it says that the classes do not differ, or that any might.
@@ -105,7 +131,10 @@ def tune(
     and a fine one from its best. The class prior stays as it is, and a prior that was improper is replaced.
 
     The evidence asks how probable the cells are, not the labels: where columns depend on each other, the prior under
-    which the cells are most probable is not the one that predicts labels best, and "loo" is. The evidence knows no
+    which the cells are most probable is not the one that predicts labels best, and "loo" is. That is why the result is
+    judged by the labels. A class in which a Gaussian column is constant has no part in the evidence, as has a class in
+    which a block of them has no spread in some direction: the density of equal rows grows without bound as the variance
+    goes to 0, and would take the prior of all other columns there. The evidence knows no
     `temper`; "loo" takes the exponent as it was fitted, and does not search for both. An `estimate="map"` under a
     concentration of 1 or less, which the evidence may well choose, puts levels that are rare at 0. With weights that
     are no whole numbers, the evidence is that of the power likelihood.
@@ -121,8 +150,8 @@ def tune(
     True
     """
     _check(model, criterion, per)
-    trial = trial_of(model, X, y, sample_weight)
-    trials = trials_of(trial, "tune")
+    trial = trial_of(model, X, y, sample_weight, "tune")
+    trials = trials_of(trial)
     if not any(family.dial for family in trials.families):
         raise ValueError("no column has a prior that can be tuned: the families are " + _shown(trials.families) + ".")
     if per == "class" and any(family.shared for family in trials.families):
@@ -134,8 +163,54 @@ def tune(
         families, ends = most_probable(trials.families, trial.model.stats.blocks, trials.widths, per)
     else:
         families, ends = best_by_loo(trials, model.estimate)
-    _tell(ends, trial)
-    return model._fresh(**model._saying(_by_columns(trial, families)))
+    tuning = _scores(trial, trials, families)
+    if _is_worse(tuning) and not force:
+        _refuse(tuning, criterion)
+        tuned = model._fresh()
+    else:
+        _tell(ends, trial)
+        tuned = model._fresh(**model._saying(_by_columns(trial, families)))
+    tuned.tuning = tuning
+    return tuned
+
+
+def _scores(trial: Trial, trials: Trials, families: Sequence[Family]) -> Any:
+    """Leave-one-out scores of the labels before and after, as a table; an exponent that is found is found anew."""
+    estimator, codes, counts = trial.estimator, trials.rows.codes, trials.rows.counts
+    model = trials.start(families)
+    after = replace(trials, power=estimator._temper(model, trials.rows))
+    before, now = (
+        own.left_out(each, estimator.estimate)[np.arange(len(codes)), codes]
+        for own, each in ((trials, trial.model), (after, model))
+    )
+    with np.errstate(invalid="ignore"):  # a row that is impossible before and after
+        gap = np.where(before == now, 0.0, now - before)
+    scores, gaps = [Pointwise(own, own, counts) for own in (before, now)], Pointwise(gap, gap, counts)
+    columns: dict[str, Any] = {
+        "elpd_loo": np.array([own.total for own in scores]),
+        "se": np.array([own.se for own in scores]),
+        "elpd_diff": np.array([0.0, gaps.total]),
+        "diff_se": np.array([0.0, gaps.se]),
+    }
+    return export.datasets.frame(columns).set_axis(["before", "after"])
+
+
+def _is_worse(tuning: Any) -> bool:
+    diff, se = tuning.elpd_diff["after"], tuning.diff_se["after"]
+    return bool(diff == -np.inf or diff < -max(2 * se, SMALL))
+
+
+def _refuse(tuning: Any, criterion: str) -> None:
+    after = tuning.loc["after"]
+    other = "" if criterion == "loo" else "criterion='loo' for the priors that predict labels best, or "
+    warnings.warn(
+        "tune: the best priors by this criterion predict the labels worse than those of the estimator, which it keeps: "
+        f"the exact leave-one-out score is {after.elpd_loo:.1f} with them and {tuning.elpd_loo['before']:.1f} without, "
+        f"a difference of {after.elpd_diff:.1f} with a standard error of {after.diff_se:.1f}. Use {other}force=True to "
+        "take them all the same.",
+        RefusedWarning,
+        skip_file_prefixes=(HERE,),
+    )
 
 
 def _check(model: Any, criterion: str, per: str) -> None:

@@ -33,6 +33,10 @@ class UndefinedWarning(UserWarning):
     """Some rows cannot be left out: the others leave no distribution of their class."""
 
 
+class UnverifiedWarning(UserWarning):
+    """Rows are fewer than were learnt, so nothing proves that they are among them."""
+
+
 @dataclass(frozen=True, eq=False)
 class Pointwise:
     """Log scores of rows, held out and as the model fits them, and how much each row counts."""
@@ -146,10 +150,32 @@ def counted_again(model: Model, rows: Rows, b: int, row: int, gone: Array, way: 
 
 def are_there(model: Model, rows: Rows) -> Array:
     """The classes of which these, with what is known of others, are all rows that the model has learnt, `(c,)`."""
-    learnt = model.stats.classes.counts
     known = 0.0 if rows.elsewhere is None else rows.elsewhere.classes.counts
-    there = np.abs(np.bincount(rows.codes, rows.counts, len(learnt)) + known - learnt) <= SLACK * learnt
+    return are_all(model, np.bincount(rows.codes, rows.counts, len(model.stats.classes)) + known)
+
+
+def are_all(model: Model, counts: Array) -> Array:
+    """The classes of which so many rows are all that the model has learnt, `(c,)`."""
+    learnt = model.stats.classes.counts
+    there = np.abs(counts - learnt) <= SLACK * learnt
     return there if model.prior.apart else np.broadcast_to(there.all(), there.shape)
+
+
+def warn_unverified(model: Model, counts: Array) -> None:
+    """Warn of classes of which there are so many rows, by weight, and more were learnt.
+
+    Of all rows of a class the stats are those that were learnt, or they are not. Of fewer it is only known whether
+    there can be such rows among those that were learnt.
+    """
+    odd = (counts > 0) & ~are_all(model, counts)
+    if odd.any():
+        warnings.warn(
+            f"given are {counts.sum():.12g} of the {model.stats.classes.counts.sum():.12g} rows, by weight, that the "
+            "model has learnt, so it cannot be proved that they are among them. If they are not, these are no "
+            "leave-one-out scores. Give all rows that were learnt; of new rows, predict_log_proba has the scores.",
+            UnverifiedWarning,
+            skip_file_prefixes=(str(Path(__file__).parent.parent),),
+        )
 
 
 def stuck(model: Model, rows: Rows, joint: Array) -> Array:

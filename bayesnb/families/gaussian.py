@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb.families.base import Stats
+from bayesnb.families.base import Array, Stats
 from bayesnb.families.family import Family, checked_prior, shaped
 from bayesnb.families.inverse_gamma import NormalInverseGamma
 from bayesnb.families.normal import GaussianStats
@@ -69,6 +69,10 @@ class Gaussian(Family):
 
 def weak_prior(pooled: GaussianStats) -> NormalInverseGamma:
     """Worth a hundredth of a row about the mean, and two rows about the variance; 1 for a constant column's."""
-    variance = ratio(pooled.ssd, pooled.count)
-    constant = np.sqrt(variance) <= 2 * np.spacing(np.abs(pooled.mean))  # its classes' means differ by rounding at most
-    return NormalInverseGamma(pooled.mean, 0.01, 1.0, np.where(constant, 1.0, variance))
+    variance = np.where(constant(pooled), 1.0, ratio(pooled.ssd, pooled.count))
+    return NormalInverseGamma(pooled.mean, 0.01, 1.0, variance)
+
+
+def constant(stats: GaussianStats) -> Array:
+    """Where all rows have one value, but for rounding."""
+    return np.sqrt(ratio(stats.ssd, stats.count)) <= 2 * np.spacing(np.abs(stats.mean))

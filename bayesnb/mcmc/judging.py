@@ -109,14 +109,15 @@ def draws_for(rows: int) -> int:
     return int(np.clip(NUMBERS // rows, LEAST, MOST))
 
 
-def tell_pareto(judged: Judgement) -> None:
-    """Warn where the weights of some rows have too long a tail."""
+def warn_pareto(judged: Judgement, most: int) -> None:
+    """Warn where the weights of some rows have too long a tail; of more draws than `most` no more are judged."""
     odd = judged.k > judged.good_k
     if odd.any():
+        more = ", or sample more draws" if judged.draws < most else f" (more draws do not help: {most} are judged)"
         warnings.warn(
             f"{odd.sum()} rows, first row {odd.argmax()}, change so much of what was sampled that {judged.draws} draws "
             f"do not settle their scores: Pareto k is {judged.k[odd.argmax()]:.2f}, above {judged.good_k:.2f}. Look at "
-            "these rows; score them by a fit without them, or sample more draws.",
+            f"these rows; score them by a fit without them{more}.",
             ParetoWarning,
             skip_file_prefixes=(str(Path(__file__).parent.parent),),
         )

@@ -21,7 +21,7 @@ from bayesnb.mcmc.draws import ensemble_of
 from bayesnb.mcmc.ensemble import Ensemble
 from bayesnb.mcmc.explaining import explain
 from bayesnb.mcmc.generating import draw_rows
-from bayesnb.mcmc.judging import Judge, Judgement, draws_for, tell_pareto
+from bayesnb.mcmc.judging import Judge, Judgement, draws_for, warn_pareto
 from bayesnb.mcmc.options import Options
 from bayesnb.mcmc.sampling import Plan, sample
 from bayesnb.mcmc.scoring import Mixed, Reading
@@ -232,9 +232,10 @@ class Sampled(Drawn):
         if target not in TARGETS:
             raise ValueError(f"target must be 'label' or 'joint', got {target!r}.")
         power = self.estimator_.temper_ if target == "label" else 1.0
-        draws = thinned(self.ensemble_.size, draws_for(len(rows.codes)))
+        most = draws_for(len(rows.codes))
+        draws = thinned(self.ensemble_.size, most)
         found = Judge(self.ensemble_, power, target, self.n_jobs).judge(rows, draws)
-        tell_pareto(found)
+        warn_pareto(found, most)
         return found
 
     def _learnt_rows(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Array, Rows]:

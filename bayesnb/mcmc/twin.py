@@ -18,7 +18,7 @@ from bayesnb.evaluate.leaving import Pointwise
 from bayesnb.families.base import Array, Cells
 from bayesnb.mcmc.design import Design
 from bayesnb.mcmc.drawn import NUMBERS, Drawn, Weighed, thinned
-from bayesnb.mcmc.judging import LEAST, Judgement, tell_pareto, weighed
+from bayesnb.mcmc.judging import LEAST, Judgement, warn_pareto, weighed
 from bayesnb.mcmc.linear import Linear
 from bayesnb.mcmc.regression import Prior, Problem, build
 from bayesnb.mcmc.sampling import Plan, sample
@@ -216,9 +216,9 @@ class Logistic(Drawn):
         if target != "label":
             raise ValueError(f"target must be 'label', got {target!r}: a regression says nothing about x.")
         size = self.chains_ * self.draws_
-        own = self._log_likelihood(rows, thinned(size, max(NUMBERS // len(rows.codes), LEAST)))
-        found = weighed(own, rows)
-        tell_pareto(found)
+        most = max(NUMBERS // len(rows.codes), LEAST)
+        found = weighed(self._log_likelihood(rows, thinned(size, most)), rows)
+        warn_pareto(found, most)
         return found
 
     def _learnt_rows(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Array, Rows]:

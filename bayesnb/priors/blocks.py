@@ -10,14 +10,30 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
+from bayesnb.families.gaussian import constant
 from bayesnb.families.multivariate import MultivariateGaussian
 from bayesnb.families.scales import weak_prior
+from bayesnb.families.vectors import VectorStats
+from bayesnb.families.whitening import factor
 from bayesnb.families.wishart import NormalInverseWishart
 from bayesnb.priors.ascent import LEAST, MOST, positive
 
 Array = np.ndarray
 FLAT = 1e-6  # of a log evidence: as good as none
 STARTS = ((0.01, 1.0, 1.0), (1.0, 10.0, 1.0))
+
+
+def unbounded(stats: VectorStats, shared: bool) -> Array:
+    """Classes whose rows have no spread in some direction, `(c,)`, as of a single column: see `normal.unbounded`.
+
+    Where classes have their covariance in common, all of them together. Few rows never have a spread in every
+    direction; of those, a column that is constant is asked for.
+    """
+    more, scatter, equal = np.maximum(stats.count[:, 0] - 1, 0), stats.scatter[:, 0], constant(stats.columns)
+    if shared:
+        more, scatter, equal = (each[None] for each in (more.sum(), scatter.sum(axis=0), equal.all(axis=0)))
+    flat = np.isnan(factor(scatter)).any(axis=(1, 2))
+    return np.broadcast_to((more >= scatter.shape[-1]) & flat | (more > 0) & equal.any(axis=1), len(stats))
 
 
 @dataclass(frozen=True, eq=False)

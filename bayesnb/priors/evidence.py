@@ -29,7 +29,7 @@ DIALS = {
     "block": ("count", "shape", "scale"),
     "rate": ("shape", "mean"),
 }
-WEAK = {"normal": (0.01, 1.0, 1.0, 0.0), "rate": (1.0, 1.0)}  # of columns that say nothing
+WEAK = {"normal": (0.01, 1.0, 1.0, 0.0), "block": (0.01, 1.0, 1.0), "rate": (1.0, 1.0)}  # where nothing is said
 
 
 class End(NamedTuple):
@@ -114,7 +114,8 @@ def _tuned_normals(kin: Kin) -> tuple[list[Family], Array]:
     pooled, free = cells.pooled(), kin.per == "feature"
     said = pooled.ssd > 0.5 * pooled.count  # not so of a constant column
     weak = WEAK["normal"] if free else WEAK["normal"][:3]
-    groups, shared = np.where(said, kin.groups, -1), kin.families[0].shared
+    shared = kin.families[0].shared
+    groups = np.where(said & ~normal.unbounded(kin.together, shared), kin.groups, -1)
     if shared:  # whose groups are columns
         cells, groups = cells.map(np.transpose), groups[0]
     dials = _best(lambda own: _normal_cells(own, free, shared), cells, groups, np.tile(weak, (kin.size, 1)))
@@ -146,15 +147,19 @@ def _tuned_rates(kin: Kin) -> tuple[list[Family], Array]:
 def _tuned_blocks(kin: Kin) -> tuple[list[Family], Array]:
     """The shape is that of each column's variance, half of dof - d + 1, as of columns that are apart."""
     weak = [blocks.Block.of(family, seen) for family, seen in zip(kin.families, kin.stats, strict=True)]
+    without = np.stack([blocks.unbounded(own.stats, own.family.shared) for own in weak], axis=1)
+    groups = np.where(without, -1, kin.groups)
 
     def evidence(dials: Array, group: int) -> float:
         total = 0.0
         for own, span in zip(weak, kin.spans, strict=True):
             each = own.evidence(*dials)  # of blocks whose classes share a covariance one number
-            total += each[kin.groups[: len(each), span] == group].sum()
+            total += each[groups[: len(each), span] == group].sum()
         return total
 
-    dials = np.stack([blocks.best(partial(evidence, group=group)) for group in range(kin.size)])
+    dials = np.tile(WEAK["block"], (kin.size, 1))
+    for group in np.unique(groups[groups >= 0]):
+        dials[group] = blocks.best(partial(evidence, group=group))
     pairs = zip(weak, kin.spans, strict=True)
     made: list[Family] = [own.tuned(*(kin.shared(each, span) for each in dials.T)) for own, span in pairs]
     return made, dials

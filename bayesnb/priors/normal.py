@@ -9,6 +9,9 @@ log(k / k_n) / 2 + lnGamma(a_n) - lnGamma(a) + a log b - a_n log b_n - n log(2 p
 Murphy (2007), Conjugate Bayesian analysis of the Gaussian distribution, section 3. Where all classes of a column have
 one variance, a_n and b_n are those of all of them, and log evidence and derivatives in a and b are so once a column.
 The dials are log k, log a, the log of b / a, which is about the variance, and m.
+
+Of n equal rows the evidence is of the order of b^(-n/2): there is no maximum, and a few such columns would take a prior
+that all columns share to a variance of 0. They are left out: nobody's variance is to be learnt from them.
 """
 
 from collections.abc import Callable
@@ -17,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.families.gaussian import weak_prior
+from bayesnb.families.gaussian import constant, weak_prior
 from bayesnb.families.inverse_gamma import NormalInverseGamma, of_variance
 from bayesnb.families.normal import GaussianStats
 from bayesnb.priors.ascent import LEAST, MOST, highest
@@ -37,6 +40,17 @@ def standardised(stats: GaussianStats) -> tuple[GaussianStats, Array, Array]:
     variance = np.asarray(weak.scale)
     mean = np.where(stats.count > 0, (stats.mean - weak.location) / np.sqrt(variance), 0.0)
     return GaussianStats(stats.count, mean, stats.ssd / variance), np.asarray(weak.location), variance
+
+
+def unbounded(stats: GaussianStats, shared: bool) -> Array:
+    """Where rows of a variance are equal: their density grows without bound as it goes to 0, `(c, f)`.
+
+    Rows of one class, or where classes have their variance in common, of every class.
+    """
+    equal = constant(stats), stats.count > 1
+    if shared:
+        equal = equal[0].all(axis=0), equal[1].any(axis=0)
+    return np.broadcast_to(equal[0] & equal[1], stats.count.shape)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
+from bayesnb.model import Model
 from bayesnb.shards import Shard
 
 Array = np.ndarray
@@ -58,6 +59,8 @@ class Answers(Protocol):
 
 class Scores(Answers, Protocol):
     """It scores rows that it has learnt, by all others."""
+
+    model_: Model
 
     def _way(self, target: str) -> Any:
         """What is scored; an error for what it cannot."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesnb.evaluate.leaving import Pointwise
+from bayesnb.evaluate.leaving import Pointwise, warn_unverified
 from bayesnb.scale.estimator import Scores
 from bayesnb.scale.lazy import FAN_IN, on_each, planned, said, tree
 from bayesnb.scale.partitions import heading, together
@@ -36,6 +36,7 @@ def lazy_loo(model: Scores, rows: tuple[Any, Any, Any], target: str) -> tuple[Ar
     if seen is None:
         raise ValueError("there is no row to score: all partitions are empty.")
     model._check_covers(seen)
+    warn_unverified(model.model_, seen.classes.counts)
     again = [number for number, part in enumerate(parts) if part is not None and part.stuck.any()]
     for number, part in zip(again, scored_again(own, every, target, again), strict=True):
         parts[number] = part

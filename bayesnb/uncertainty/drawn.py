@@ -12,7 +12,7 @@ from bayesnb.families.base import Array, Rng
 from bayesnb.families.dirichlet import DirichletStats
 from bayesnb.model import Observer, Product, Rows, normalised, observe
 from bayesnb.threads import blocks
-from bayesnb.uncertainty.draws import DrawnWarning, draw_proba
+from bayesnb.uncertainty.draws import DrawnWarning, draw_proba, mean_error, quantile_error
 from bayesnb.uncertainty.entropies import Entropies, split
 from bayesnb.uncertainty.intervals import Law
 from bayesnb.uncertainty.scores import Scores
@@ -22,30 +22,39 @@ NUMBERS = 1 << 24  # probabilities held at once
 
 def drawn_intervals(
     scores: Scores, observers: Sequence[Observer] | None, prob: float, draws: int, rng: Rng = None
-) -> Law:
-    """The law of every row's probabilities, once the row was seen if there are observers to see it."""
-    law = Law(*np.empty((4, len(scores), scores.classes)))
+) -> tuple[Law, float]:
+    """The law of every row's probabilities, once the row was seen if there are observers to see it.
+
+    And the largest standard error of its quantiles.
+    """
+    error, law = 0.0, Law(*np.empty((4, len(scores), scores.classes)))
     levels = [0.5, (1 - prob) / 2, (1 + prob) / 2]
     for rows, mean, proba in _drawn(scores, observers, draws, rng):
         law.mean[rows] = mean
         law.median[rows], law.lower[rows], law.upper[rows] = np.quantile(proba, levels, axis=0)
-    return law
+        error = max(error, quantile_error(proba, levels))
+    return law, error
 
 
-def drawn_entropies(scores: Scores, observers: Sequence[Observer] | None, draws: int, rng: Rng = None) -> Entropies:
-    """What `entropies` are, from draws."""
+def drawn_entropies(
+    scores: Scores, observers: Sequence[Observer] | None, draws: int, rng: Rng = None
+) -> tuple[Entropies, float]:
+    """What `entropies` are, from draws, and the largest standard error of the expected entropy."""
+    error = 0.0
     probability, aleatoric = np.empty((len(scores), scores.classes)), np.empty(len(scores))
     for rows, mean, proba in _drawn(scores, observers, draws, rng):
-        probability[rows], aleatoric[rows] = mean, -xlogy(proba, proba).sum(axis=-1).mean(axis=0)
-    return split(probability, aleatoric)
+        each = -xlogy(proba, proba).sum(axis=-1)
+        probability[rows], aleatoric[rows] = mean, each.mean(axis=0)
+        error = max(error, mean_error(each))
+    return split(probability, aleatoric), error
 
 
-def say_drawn(rows: int, draws: int) -> None:
-    """A warning that the law of these rows had to be drawn."""
+def say_drawn(rows: int, draws: int, error: float) -> None:
+    """A warning that the law of these rows had to be drawn, with the largest standard error of what is given."""
     warnings.warn(
         "classes share parameters that are not known, three or more of them under average_features or shared=True, or "
         f"two under average_features and a class_prior that is known: so the laws of {rows} rows were drawn ({draws} "
-        "draws each), and errors of a percent remain.",
+        f"draws each): the largest standard error is {error:.1g}.",
         DrawnWarning,
         skip_file_prefixes=(str(Path(__file__).parent.parent),),
     )

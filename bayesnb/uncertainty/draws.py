@@ -142,14 +142,35 @@ class DrawnWarning(UserWarning):
 
 
 def drawn_proba(scores: Any) -> Array:
-    """p(y | x, theta) of rows whose law is known by draws alone, `(s, r, c)`, always the same ones; says so."""
+    """p(y | x, theta) of rows whose law is known by draws alone, `(s, r, c)`, always the same ones."""
+    return draw_proba(scores.belief, scores.cells, FALLBACK, scores.power, rng=0)
+
+
+def warn_drawn(rows: int, error: float) -> None:
+    """Warn of rows whose law is known by draws alone, with the largest standard error of what was estimated."""
     warnings.warn(
-        f"{len(scores)} rows are so far out, or have such levels that a class never saw, that their law was drawn "
-        f"({FALLBACK} draws): errors of a percent remain. More smoothing helps.",
+        f"{rows} rows are so far out, or have such levels that a class never saw, that their law was drawn "
+        f"({FALLBACK} draws): the largest standard error is {error:.1g}. More smoothing helps.",
         DrawnWarning,
         skip_file_prefixes=(str(Path(__file__).parent.parent),),
     )
-    return draw_proba(scores.belief, scores.cells, FALLBACK, scores.power, rng=0)
+
+
+def quantile_error(draws: Array, levels: Any) -> float:
+    """The largest standard error of quantiles of draws, `(s, ...)`.
+
+    The share of draws below a quantile is binomial: half the way between the quantiles a standard error of that share
+    below and above.
+    """
+    levels = np.asarray(levels, float)
+    off = np.sqrt(levels * (1 - levels) / len(draws))
+    low, high = (np.quantile(draws, np.clip(levels + step, 0, 1), axis=0) for step in (-off, off))
+    return float(np.nan_to_num(high - low).max(initial=0.0) / 2)
+
+
+def mean_error(draws: Array) -> float:
+    """The largest standard error of means of draws, `(s, ...)`."""
+    return float(np.nan_to_num(draws.std(axis=0)).max(initial=0.0) / np.sqrt(len(draws)))
 
 
 def refuse_large(what: str, size: float, advice: str) -> None:

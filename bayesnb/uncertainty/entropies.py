@@ -13,7 +13,7 @@ from scipy.special import loggamma, psi, xlogy
 from bayesnb.families.base import Array
 from bayesnb.model import normalised
 from bayesnb.threads import blocks, in_order
-from bayesnb.uncertainty.draws import drawn_proba
+from bayesnb.uncertainty.draws import drawn_proba, mean_error, warn_drawn
 from bayesnb.uncertainty.inversion import half_spectrum, means, spectra
 from bayesnb.uncertainty.scores import Scores
 from bayesnb.uncertainty.softmax import active, characters, rays
@@ -98,7 +98,9 @@ def _of_many(scores: Scores, kept: Array, observed: bool) -> tuple[Array, Array]
     needed = rays(scores, kept, observed, narrow=False)
     if not observed and not (fine := needed.light).all():
         proba = drawn_proba(scores[~fine])
-        mean[~fine], entropy[~fine] = proba.mean(axis=0), -xlogy(proba, proba).sum(axis=-1).mean(axis=0)
+        each = -xlogy(proba, proba).sum(axis=-1)
+        warn_drawn(int((~fine).sum()), max(mean_error(proba), mean_error(each)))
+        mean[~fine], entropy[~fine] = proba.mean(axis=0), each.mean(axis=0)
         if fine.any():
             mean[fine], entropy[fine] = _of_many(scores[fine], kept[fine], False)
         return mean, entropy

@@ -17,7 +17,7 @@ from bayesnb import kernels
 from bayesnb.families.base import Array
 from bayesnb.model import normalised
 from bayesnb.threads import blocks, in_order
-from bayesnb.uncertainty.draws import drawn_proba
+from bayesnb.uncertainty.draws import drawn_proba, quantile_error, warn_drawn
 from bayesnb.uncertainty.inversion import invert, too_heavy
 from bayesnb.uncertainty.scores import Scores
 from bayesnb.uncertainty.softmax import Characters, active, characters, rays
@@ -199,8 +199,9 @@ def _draw(scores: Scores, rows: Array, asked: Asked, found: Odds) -> None:
     """Rows, chosen by someone, with three or more classes of which one's score has endless tails."""
     if asked.tolerance < min(TOLERANCES["auto"], TOLERANCES["fast"]):
         raise too_heavy(np.inf)
-    proba = drawn_proba(scores)
-    found.quantiles[:, rows] = logit(np.quantile(proba, ndtr(asked.z), axis=0))
+    proba, levels = drawn_proba(scores), ndtr(asked.z)
+    warn_drawn(len(scores), quantile_error(proba, levels))
+    found.quantiles[:, rows] = logit(np.quantile(proba, levels, axis=0))
     found.mean[rows] = proba.mean(axis=0)
 
 

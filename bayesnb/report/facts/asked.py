@@ -167,7 +167,7 @@ class Asked:
         with warnings.catch_warnings(record=True) as heard:
             warnings.simplefilter("always", BoundaryWarning)
             try:
-                found = tune(self.facts.model, self.facts.X, self.facts.y)
+                found = tune(self.facts.model, self.facts.X, self.facts.y, force=True)
             except (TypeError, ValueError):
                 return None, []
         messages = (each.message for each in heard)

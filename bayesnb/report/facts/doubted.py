@@ -80,4 +80,4 @@ def of_rows(belief: Product | None, rows: Array, facts: Facts) -> list[Entropies
     scores = Scores(belief, [x[rows] for x in facts.cells], model.temper_)
     if belief.closed:
         return [entropies(scores, True, model.n_jobs)]
-    return [drawn_entropies(scores, model.schema_.observers, DRAWS // BATCHES, seed) for seed in range(BATCHES)]
+    return [drawn_entropies(scores, model.schema_.observers, DRAWS // BATCHES, seed)[0] for seed in range(BATCHES)]

@@ -77,7 +77,7 @@ def ends(scores: Scores, facts: Facts) -> tuple[Array, Array]:
     if scores.belief.closed:
         found = intervals(scores, INTERVAL, True, "auto", model.n_jobs)
     else:
-        found = drawn_intervals(scores, model.schema_.observers, INTERVAL, DRAWS, 0)
+        found = drawn_intervals(scores, model.schema_.observers, INTERVAL, DRAWS, 0)[0]
     return found.lower[0], found.upper[0]
 
 
