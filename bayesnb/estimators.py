@@ -54,10 +54,7 @@ class NaiveBayes(Classifier):
         over all subsets of features, each weighted by its posterior probability; columns that a mapping leaves out
         are in all of them. A block of words is one feature. It needs estimate="predictive", whole weights and
         counts, and proper priors that are the same for all classes. The vaguer a prior is, the more has to speak for
-        parameters of each class's own: see `bayesnb.relevance`. The average is exact for the priors as they are
-        declared. Those explain a column of many rare levels, such as an identifier, badly, and each class's rows worse
-        than all together, so that it may be included though it is noise. `relevance`, for which concentrations are
-        learnt, tells: leave such a column out, `families={column: None}`.
+        parameters of each class's own. Many rare levels may be included though they are noise: see `relevance`.
 
     Attributes
     ----------

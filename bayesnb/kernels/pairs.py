@@ -31,8 +31,8 @@ def gather(
 ) -> None:  # fmt: skip
     """The cells of a table that occurred, and of its margins: their classes, shares and numbers of rows.
 
-    The rows of each level of the first column, `p` its share, lie between `cuts`, in the order of `classes`; `two` are
-    the levels of the other, and `q`, `(c, k)`, their shares. The first two of `scratch`, `(3, k)`, are zero before and after.
+    The rows of each level of the first column, `p` its share, lie between `cuts`, in the order of `classes`; `two` has the
+    levels of the other, and `q`, `(c, k)`, their shares. Two rows of `scratch`, `(3, k)`, are 0 before and after.
     """
     ends[:] = 0
     rows[:] = 0.0
@@ -91,7 +91,7 @@ def evidence(concentration: float, part: Array, number: Array, rows: Array) -> f
 
 @compiled
 def best(part: Array, number: Array, rows: Array) -> float:
-    """The concentration of the largest evidence, one for all classes: the best rung of a ladder, then golden section."""
+    """The concentration of the largest evidence, for all classes: the best rung of a ladder, and golden section."""
     low = math.log(LEAST)
     step = (math.log(LARGEST * rows.sum() ** 2) - low) / LADDER
     top, height = 0, -np.inf

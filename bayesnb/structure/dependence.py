@@ -187,7 +187,7 @@ def _within_levels(part: Numbers, levels: Leveled, labels: Labels, found: Array,
         every = one_hot(labels.codes[seen], labels.classes, labels.counts[seen]), np.arange(labels.classes)
         width = max(1, NUMBERS // max(len(seen), len(places)))
         for some in blocks(len(part.places), width):
-            sides = [Grouped.of(part, seen, some, *side, labels.classes) for side in (each, every)]
+            sides = [Grouped.of(part, seen, some, weight, owners, labels.classes) for weight, owners in (each, every)]
             value = sides[0].evidence() - sides[1].evidence()
             if isinstance(part.prior, Gamma) and (value.sum(axis=0) > 0).any():
                 value = cautious(value, sides[0].best_evidence() - sides[1].best_evidence())

@@ -19,7 +19,7 @@ import numpy as np
 from bayesnb.families.averaged import Averaged, averaged, reasons
 from bayesnb.families.base import Array, Belief
 from bayesnb.families.bernoulli import BernoulliStats, Beta
-from bayesnb.families.family import Family, Seen
+from bayesnb.families.family import Family
 from bayesnb.priors.dice import best_concentration, log_evidence, throws
 
 
@@ -48,7 +48,7 @@ def cautious(family: Family, prior: Belief, stats: Any) -> Array:
     return np.minimum(declared, np.maximum(_learnt(family.seen(stats)), 0.0))
 
 
-def _learnt(seen: Seen) -> Array:
+def _learnt(seen: Any) -> Array:
     """Log Bayes factors of columns of levels, each hypothesis under its best concentration, `(f,)`."""
     features = int(seen.column.max()) + 1
     each = throws(seen.counts, seen.unit, seen.column, np.tile(np.arange(features), (len(seen.counts), 1)))
