@@ -31,8 +31,9 @@ def gather(
 ) -> None:  # fmt: skip
     """The cells of a table that occurred, and of its margins: their classes, shares and numbers of rows.
 
-    The rows of each level of the first column, `p` its share, lie between `cuts`, in the order of `classes`; `two` has the
-    levels of the other, and `q`, `(c, k)`, their shares. Two rows of `scratch`, `(3, k)`, are 0 before and after.
+    The rows of each level of the first column, `p` its share, lie between `cuts`, in the order of `classes`. `two` has
+    the levels of the other column, and `q`, `(c, k)`, their shares. Two rows of `scratch`, `(3, k)`, are 0 before and
+    after.
     """
     ends[:] = 0
     rows[:] = 0.0
