@@ -194,19 +194,25 @@ def test_planted_blocks_are_found_and_what_is_independent_stays_so() -> None:
 
 @pytest.mark.parametrize("columns", [["a", "b"], ["f", "g"], ["u", "v"], ["b", "f"], ["a", "c"]])
 @pytest.mark.parametrize("holes", [False, True])
-def test_the_first_gain_of_two_columns_is_their_dependence(columns: list[str], holes: bool) -> None:
+def test_the_first_gain_of_two_columns_is_their_dependence_under_the_priors_of_the_model(
+    columns: list[str], holes: bool
+) -> None:
     own = X[columns].astype(object)
     if holes:
         own = own.mask(RNG.random(own.shape) < 0.1)
     own = own.astype({name: X[name].dtype if name in NUMBERS else object for name in columns})
     model = NaiveBayes({name: Bernoulli() for name in columns if name in "fg"})
     factor = float(dependence(model, own, Y).log_bayes_factor[0, 1])
-    if factor > 0:
-        assert partition(model, own, Y).table.log_bayes_factor[1] == pytest.approx(factor, abs=1e-9)
+    found = partition(model, own, Y)
+    gain = found.ends["joint"] - found.ends["naive"]
+    if factor > 0 and columns != ["u", "v"]:  # of levels a dependence is no more than with learnt concentrations
+        assert gain >= factor - 1e-9
     else:
-        assert len(partition(model, own, Y).table) == 1
-    ends = partition(model, own, Y).ends
-    assert ends["joint"] - ends["naive"] == pytest.approx(factor, abs=1e-9)
+        assert gain == pytest.approx(factor, abs=1e-9)
+    if gain > 0:
+        assert found.table.log_bayes_factor[1] == pytest.approx(gain, abs=1e-9)
+    else:
+        assert len(found.table) == 1
 
 
 def test_a_column_and_its_noisy_copy_are_joined_to_the_last_digits() -> None:

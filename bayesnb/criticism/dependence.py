@@ -9,16 +9,24 @@ import numpy as np
 from bayesnb import export
 from bayesnb.classifier import Classifier
 from bayesnb.criticism.trial import Trial, trial_of
+from bayesnb.scale.progress import bar
 from bayesnb.schema import Schema
-from bayesnb.structure.dependence import Labels, Leveled, Numbers, dependences, part_of
+from bayesnb.structure.dependence import Labels, Leveled, Numbers, Work, dependences, part_of
 from bayesnb.structure.relevance import check_comparable, own_of
 
 MOST = 50_000_000  # numbers in a result: classes x columns x columns
+PATIENCE = 2.0  # seconds before a bar is drawn
 Place = tuple[Hashable, int, int]  # a column's name, its block, its place there
 
 
 def dependence(
-    model: Classifier, X: Any, y: Any, columns: Sequence[Hashable] | None = None, *, sample_weight: Any = None
+    model: Classifier,
+    X: Any,
+    y: Any,
+    columns: Sequence[Hashable] | None = None,
+    *,
+    sample_weight: Any = None,
+    progress: bool | None = None,
 ) -> Any:
     """Say for every pair of columns how strongly the data speak for, or against, a dependence within the classes.
 
@@ -30,6 +38,7 @@ def dependence(
     model : an estimator; one that is not fitted yet learns the rows first
     X, y, sample_weight : the rows that were learnt, or some of them, with their labels and whole weights
     columns : None for all, or the names of some
+    progress : whether a bar on stderr shows how many pairs were compared; None: where that is a terminal
 
     Returns
     -------
@@ -47,6 +56,13 @@ def dependence(
     class. Two Gaussian columns: a bivariate normal, with Normal-inverse-Wishart prior, against two normals. Two counts,
     or a count and a Gaussian column, have no conjugate joint law: NaN. The words of a block share one die, and are left
     out.
+
+    Under one concentration for all, noise in columns of many levels would be evidence: a Dirichlet(1) explains many
+    rare levels badly, and their table less badly than their margins. So a factor above 0 that a column of levels has
+    with another, or with counts, is compared with a second one, for which the strength of the priors is learnt: that
+    under which each hypothesis makes the data most probable, one for all classes. The smaller of the two is shown, and
+    0 if the second speaks against a dependence. A factor below 0 is that of the model's priors. Two columns that both
+    have a level for each row cannot be told to depend on each other.
 
     A pair uses the rows that have both cells, under both hypotheses. Priors are the model's; a column that is modelled
     jointly with others has the margin of their prior, and a variance that classes share is taken for each class's own.
@@ -70,7 +86,10 @@ def dependence(
             "one result. Name some `columns`, such as those with the most `relevance`."
         )
     labels = Labels(trial.rows.codes, trial.rows.counts, len(classes))
-    found = dependences(list(_parts(trial, chosen)), labels, len(chosen))
+    with bar("pairs of columns", progress, " pairs", PATIENCE) as drawn:
+        drawn.start(len(chosen) * (len(chosen) - 1) // 2)
+        work = Work(trial.estimator.n_jobs, drawn.more)
+        found = dependences(list(_parts(trial, chosen)), labels, len(chosen), work)
     return export.structure.dependent([name for name, _, _ in chosen], classes, found)
 
 

@@ -112,7 +112,9 @@ def partition(
     The priors of all partitions agree in their margins, so that before anything is seen none is preferred: a table of
     K combinations has concentration A / K for each, whatever columns it is of, and a Gaussian of d columns has 2 shape
     + d - 1 degrees of freedom. Where the model's own priors differ from column to column, all take the geometric mean
-    of concentrations, counts and shapes, also at the start. The first gain of two columns is their `dependence`.
+    of concentrations, counts and shapes, also at the start. The first gain of two columns is their `dependence` under
+    these priors. That of two columns of many levels, such as identifiers, may be noise: `dependence`, for which
+    concentrations are learnt, tells; name the other `columns`.
 
     The two blocks are joined that gain most; if no two gain, a column is moved to another block, or to one of its own,
     if that gains. The search is greedy and may miss the best partition: three columns of which any two are independent

@@ -12,7 +12,7 @@ from bayesnb.classifier import Classifier
 from bayesnb.criticism.trial import checked_fitted
 from bayesnb.families.base import Array
 from bayesnb.levels import told_apart
-from bayesnb.structure.relevance import check_comparable, log_bayes_factors, of_words, own_of
+from bayesnb.structure.relevance import cautious, check_comparable, of_words, own_of
 
 
 def relevance(model: Classifier, prior: float = 0.5) -> Any:
@@ -44,7 +44,16 @@ def relevance(model: Classifier, prior: float = 0.5) -> Any:
     parameter for each class costs more, and small differences do not pay for it. It is defined for rows only: weights
     and counts must have been whole numbers, and the prior proper and the same for all classes.
 
-    Every feature is judged by itself. `NaiveBayes(average_features=...)` predicts by the average over these hypotheses.
+    Under one concentration for all, noise in a column of many levels would be strong evidence: a Dirichlet(1) explains
+    many rare levels badly, and those of a class worse than those of all rows. So the factor of a column of levels, of a
+    flag or of a whole block of counts, where it is above 0, is compared with a second one, for which the concentration
+    is learnt: it keeps the proportions of the declared prior, and is as large as makes the data most probable, one
+    number for all classes under one hypothesis, and one under the other. The smaller of the two is shown, and 0 if the
+    second speaks against a dependence. A factor below 0 is that of the model's priors, as is that of numbers, of counts
+    and of single words. A column with a level for each row says nothing: its factor is 0.
+
+    Every feature is judged by itself. `NaiveBayes(average_features=...)` predicts by the average over these hypotheses
+    under the model's priors as they are, so that of a column of many levels it may include what has no relevance.
 
     Examples
     --------
@@ -77,7 +86,7 @@ def _factors(fitted: Classifier) -> tuple[list[Hashable], Array, dict[str, float
     for block, prior, stats in zip(fitted.schema_.blocks, model.prior.blocks, model.stats.blocks, strict=True):
         own = own_of(prior)
         check_comparable(own, block.keys)
-        factors = log_bayes_factors(own, stats)
+        factors = cautious(block.family, own, stats)
         own_names, own_places = list(block.words), list(block.word_places)
         if block.family.whole:
             together = ", ".join(map(str, block.names))

@@ -37,11 +37,16 @@ def dependent(names: Sequence[Hashable], classes: Array, found: Array) -> xr.Dat
 
 def _strongest(labels: Array, total: Array) -> str:
     """The pairs with the most evidence for dependence, in words."""
-    i, j = np.triu_indices(len(total), 1)
-    worth = np.nan_to_num(total[i, j], nan=-np.inf)
-    best = [at for at in np.argsort(-worth, kind="stable")[:MOST_SAID] if worth[at] > 0]
-    if np.isnan(total[i, j]).all():
+    top = [_best_of(i, total[i, i + 1 :]) for i in range(len(total) - 1)]
+    best = sorted((pair for row in top for pair in row), key=lambda pair: -pair[2])[:MOST_SAID]
+    if np.isnan(total).all():  # as the diagonal is
         return "No pair of columns can be compared."
     if not best:
         return "No pair of columns has evidence for dependence within the classes."
-    return "; ".join(f"{labels[i[at]]} and {labels[j[at]]}: {worth[at]:+.1f} nats" for at in best)
+    return "; ".join(f"{labels[i]} and {labels[j]}: {value:+.1f} nats" for i, j, value in best)
+
+
+def _best_of(i: int, worth: Array) -> list[tuple[int, int, float]]:
+    """The pairs of a column with those behind it that have the most evidence for dependence, some at most."""
+    order = np.argsort(-np.nan_to_num(worth, nan=-np.inf), kind="stable")[:MOST_SAID]
+    return [(i, i + 1 + int(at), float(worth[at])) for at in order if worth[at] > 0]

@@ -18,6 +18,7 @@ MODULES = (
     "levels",
     "moments",
     "odds",
+    "pairs",
     "powers",
     "rates",
     "rest",

@@ -1,4 +1,4 @@
-"""A bar of the bytes that were read, on stderr."""
+"""A bar of how much was done, on stderr."""
 
 import sys
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Bar:
-    """What is told how many more bytes were read; what is read before the work begins does not count."""
+    """What is told how much more was done; what is done before the work begins does not count."""
 
     def __init__(self, drawn: Any = None) -> None:
         self.drawn = drawn
@@ -19,18 +19,18 @@ class Bar:
             self.drawn.update(done)
         self.started = True
 
-    def more(self, count: int) -> None:
+    def more(self, count: float) -> None:
         if self.started and self.drawn is not None:
             self.drawn.update(count)
 
 
 @contextmanager
-def bar(what: str, shown: bool | None) -> Iterator[Bar]:
-    """A bar; None: where there is a terminal to show it on."""
+def bar(what: str, shown: bool | None, unit: str = "B", delay: float = 0.0) -> Iterator[Bar]:
+    """A bar, after some seconds; None: where there is a terminal to show it on."""
     if not (sys.stderr.isatty() if shown is None else shown):
         yield Bar()
         return
     from tqdm import tqdm
 
-    with tqdm(desc=what, unit="B", unit_scale=True, file=sys.stderr) as drawn:
+    with tqdm(desc=what, unit=unit, unit_scale=True, file=sys.stderr, delay=delay) as drawn:
         yield Bar(drawn)

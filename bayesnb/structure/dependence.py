@@ -12,9 +12,13 @@ as much as each margin, and a first row is as probable under either hypothesis (
 Geiger and Chickering 1995). Where the two dice's totals differ, A is their geometric mean, under both hypotheses.
 
 A number and levels: one theta for each level against one for all, each with the class's prior.
+
+With a fixed A the margins of many levels are explained badly and the table, which is larger, less so: noise would be
+evidence. The same goes for the prior of counts' rates, and what each level has. So what speaks for a dependence is
+compared with what does under the concentrations that are best for each hypothesis: see `cautious`.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import Any, NamedTuple
@@ -22,17 +26,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from bayesnb import kernels
 from bayesnb.families.base import Array, Belief, Cells
 from bayesnb.families.bernoulli import Beta
 from bayesnb.families.categorical import Dice
 from bayesnb.families.dirichlet import as_level
 from bayesnb.families.inverse_gamma import NormalInverseGamma
+from bayesnb.families.poisson import Gamma
 from bayesnb.families.weight import one_hot
-from bayesnb.special import log_gamma_ratio
 from bayesnb.structure.correlation import correlations
-from bayesnb.threads import blocks
+from bayesnb.threads import blocks, in_order
 
-CELLS = 1 << 20  # that are counted at once
+NUMBERS = 1 << 20  # that are held at once
+STRENGTHS = np.log([1e-3, 1e8])  # of a prior of rates, against the declared one: hardly any, and as good as certain
+RUNGS, SECTIONS = 25, 24  # of the search for the best: places of a ladder, and steps that follow
+GOLDEN = float((np.sqrt(5) - 1) / 2)
 
 
 class Labels(NamedTuple):
@@ -66,21 +74,29 @@ class Numbers:
     places: Array
 
 
-def dependences(parts: Sequence[Leveled | Numbers], labels: Labels, width: int) -> Array:
+class Work(NamedTuple):
+    """How many threads there are, and what is told how many more pairs were compared."""
+
+    n_jobs: int | None = 1
+    done: Callable[[float], None] = lambda count: None
+
+
+def dependences(parts: Sequence[Leveled | Numbers], labels: Labels, width: int, work: Work = Work()) -> Array:  # noqa: B008
     """log Bayes factors of all pairs of columns, `(c, n, n)`; NaN for a column and itself, and pairs without one."""
     found = np.full((labels.classes, width, width), np.nan)
     levels, numbers = _joined(parts), [part for part in parts if isinstance(part, Numbers)]
     if levels is not None:
-        for d, j, value in _of_levels(levels, labels):
-            _put(found, levels.places[d], levels.places[j], value)
+        _of_levels(levels, labels, found, work)
         for part in numbers:
-            for d, value in _within_levels(part, levels, labels):
-                _put(found, levels.places[d], part.places, value)
+            _within_levels(part, levels, labels, found, work)
     for part in _together(numbers):
         for c in range(labels.classes):
-            own = labels.codes == c
-            pairs = correlations(part.x[own], labels.counts[own], part.prior[c])  # type: ignore[arg-type]
-            found[c][np.ix_(part.places, part.places)] = pairs
+            rows = np.flatnonzero(labels.codes == c)
+            for some, pairs in correlations(part.x[rows], labels.counts[rows], part.prior[c]):  # type: ignore[arg-type]
+                one, two = part.places[some], part.places[some.start :]
+                found[c][np.ix_(one, two)] = pairs
+                found[c][np.ix_(two, one)] = pairs.T
+                work.done((pairs.size - len(one) * (len(one) + 1) / 2) / labels.classes)
     found[:, np.arange(width), np.arange(width)] = np.nan
     return found
 
@@ -139,84 +155,91 @@ def _put(found: Array, i: int, j: Any, value: Array) -> None:
     found[:, i, j] = found[:, j, i] = value
 
 
-def _of_levels(levels: Leveled, labels: Labels) -> Iterator[tuple[int, slice, Array]]:
-    """Each column against those behind it: `(c, n)`, from a sparse table of counts that has only what occurred."""
-    slots = levels.sizes + 1  # the last is for missing cells
-    starts = np.cumsum(slots) - slots
-    column, level = np.repeat(np.arange(len(slots)), slots), np.arange(slots.sum()) - np.repeat(starts, slots)
-    own, total = levels.prior.share(levels.prior.concentration), levels.prior.per_die(levels.prior.concentration)
-    share = np.zeros((labels.classes, len(level)))
-    share[:, level < levels.sizes[column]] = own
-    for d in range(len(slots) - 1):
-        behind = starts[d + 1]
-        counts = _tables(levels.codes, labels, d, starts).tocoo()
-        c, row, at = counts.row // slots[d], counts.row % slots[d], counts.col + behind
-        seen = (row < levels.sizes[d]) & (level[at] < levels.sizes[column[at]]) & (counts.data > 0)
-        entries = Entries(c[seen], row[seen], at[seen], column[at[seen]] - d - 1, counts.data[seen])
-        root = np.sqrt(total)  # of either: their product may leave the range of floats
-        prior = root[:, [d]] * root[:, d + 1 :]
-        yield d, slice(d + 1, None), entries.factors(prior, share[:, starts[d] : starts[d] + slots[d]], share)
+def _of_levels(levels: Leveled, labels: Labels, found: Array, work: Work) -> None:
+    """Each column against those behind it, into `(c, n, n)`; several columns at once, each pair by itself."""
+    codes = np.ascontiguousarray(levels.codes.T, np.int32)
+    starts = np.concatenate([[0], np.cumsum(levels.sizes)])
+    dice, weight = levels.prior, labels.counts.astype(float)
+    share, total = dice.share(dice.concentration), dice.per_die(dice.concentration)
+
+    def compare(d: int) -> None:
+        seen = np.flatnonzero(codes[d] < levels.sizes[d])
+        place = labels.codes[seen] * levels.sizes[d] + codes[d, seen]
+        order = np.argsort(place, kind="stable")
+        places, first = np.unique(place[order], return_index=True)
+        groups, level = np.divmod(places, levels.sizes[d])
+        of_rows = seen[order], np.append(first, len(order)), groups, weight
+        value = np.empty((len(codes) - d - 1, labels.classes))
+        kernels.pairs.compare(codes, d, *of_rows, share[groups, starts[d] + level], share, starts, total, value)
+        _put(found, levels.places[d], levels.places[d + 1 :], value.T)
+        work.done(len(value))
+
+    list(in_order(compare, range(len(codes) - 1), work.n_jobs))
 
 
-def _tables(codes: Array, labels: Labels, d: int, starts: Array) -> sparse.csr_array:
-    """How often each slot of a column, class by class, goes with each slot of those behind it: `(c * l, n)`."""
-    size, wide = int(starts[d + 1] - starts[d]), codes.shape[1] - d - 1
-    places = starts[d + 1 :] - starts[d + 1]
-    last = int(codes[:, -1].max(initial=0)) + 1
-    shape = labels.classes * size, int(places[-1]) + last
-    counts = sparse.csr_array(shape)
-    for rows in blocks(len(codes), max(1, CELLS // wide)):
-        own = codes[rows]
-        behind = (own[:, d + 1 :] + places).reshape(-1)
-        ends = np.arange(len(own) + 1) * wide
-        cells = sparse.csr_array((np.ones(len(behind)), behind, ends), (len(own), shape[1]))
-        groups = labels.codes[rows] * size + own[:, d]
-        weight = sparse.coo_array((labels.counts[rows], (groups, np.arange(len(own)))), (shape[0], len(own)))
-        counts = counts + weight.tocsr() @ cells
-    return counts
-
-
-class Entries(NamedTuple):
-    """The cells of tables of one column against several that occurred, so often."""
-
-    classes: Array
-    rows: Array  # the level of the one column
-    places: Array  # the level of another, among all columns' levels
-    columns: Array  # the other
-    counts: Array
-
-    def factors(self, prior: Array, p: Array, q: Array) -> Array:
-        """Tables against their margins: `(c, n)` concentrations of tables, shares `(c, l)` and `(c, k)`."""
-        classes, width = prior.shape
-        table = self.classes * width + self.columns
-        whole, p_own, q_own = prior.reshape(-1)[table], p[self.classes, self.rows], q[self.classes, self.places]
-        cells = np.bincount(table, log_gamma_ratio(whole * p_own * q_own, self.counts), classes * width)
-        total = np.bincount(table, self.counts, classes * width)
-        value = cells + log_gamma_ratio(prior.reshape(-1), total)
-        for margin, share in (
-            (table * p.shape[1] + self.rows, p_own),
-            (self.classes * q.shape[1] + self.places, q_own),
-        ):
-            _, first, group = np.unique(margin, return_index=True, return_inverse=True)
-            gain = log_gamma_ratio((whole * share)[first], np.bincount(group, self.counts))
-            value -= np.bincount(table[first], gain, classes * width)
-        return value.reshape(classes, width)
-
-
-def _within_levels(part: Numbers, levels: Leveled, labels: Labels) -> Iterator[tuple[int, Array]]:
-    """Numbers given each column of levels: one theta a level against one for all, `(c, f)`."""
-    every = _evidence(part, labels, np.zeros(len(labels.codes), np.intp), 1)
+def _within_levels(part: Numbers, levels: Leveled, labels: Labels, found: Array, work: Work) -> None:
+    """Numbers given each column of levels, into `(c, n, n)`: one theta a level against one for all."""
     for d, size in enumerate(levels.sizes.tolist()):
         code = levels.codes[:, d]
-        keep = code < size
-        whole = every if keep.all() else _evidence(part, labels, np.zeros_like(code), 1, keep)
-        yield d, _evidence(part, labels, code, size, keep) - whole
+        seen = np.flatnonzero(code < size)
+        places, group = np.unique(labels.codes[seen] * size + code[seen], return_inverse=True)
+        each = one_hot(group, len(places), labels.counts[seen]), places // size
+        every = one_hot(labels.codes[seen], labels.classes, labels.counts[seen]), np.arange(labels.classes)
+        width = max(1, NUMBERS // max(len(seen), len(places)))
+        for some in blocks(len(part.places), width):
+            sides = [Grouped.of(part, seen, some, weight, owners, labels.classes) for weight, owners in (each, every)]
+            value = sides[0].evidence() - sides[1].evidence()
+            if isinstance(part.prior, Gamma) and (value.sum(axis=0) > 0).any():
+                value = cautious(value, sides[0].best_evidence() - sides[1].best_evidence())
+            _put(found, levels.places[d], part.places[some], value)
+        work.done(len(part.places))
 
 
-def _evidence(part: Numbers, labels: Labels, code: Array, size: int, keep: Any = slice(None)) -> Array:
-    """Of the numbers of each class, a theta for each code, `(c, f)`."""
-    groups, place = np.unique((labels.codes * size + code)[keep], return_inverse=True)
-    stats = part.observe(part.x[keep], one_hot(place, len(groups), labels.counts[keep]))
-    gain, total = part.prior[groups // size].log_evidence(stats), np.zeros((labels.classes, part.x.shape[1]))
-    np.add.at(total, groups // size, gain)
-    return total
+class Grouped(NamedTuple):
+    """What some columns of numbers say of groups of rows, each of which has a theta, and the groups' classes."""
+
+    stats: Any
+    prior: Belief
+    owners: Array
+    classes: int
+
+    @classmethod
+    def of(cls, part: Numbers, rows: Array, some: slice, weight: Any, owners: Array, classes: int) -> "Grouped":
+        return cls(part.observe(part.x[rows, some], weight), part.prior[owners][:, some], owners, classes)
+
+    def evidence(self, times: Any = 1.0) -> Array:
+        """Log evidence of each class, `(c, f)`, under a prior that is worth so many times the rows, of rates."""
+        prior = self.prior if np.ndim(times) == 0 else self.prior.map(lambda array: times * array)
+        total = np.zeros((self.classes, len(self.prior.proper[0])))
+        np.add.at(total, self.owners, prior.log_evidence(self.stats))
+        return total
+
+    def best_evidence(self) -> Array:
+        """The log evidence under the strength of the prior of rates that is best for all classes together."""
+        features = len(self.prior.proper[0])
+        logs = highest(lambda at: self.evidence(np.exp(at)).sum(axis=0), features, *STRENGTHS)
+        return self.evidence(np.exp(logs))
+
+
+def cautious(declared: Array, learnt: Array) -> Array:
+    """Log Bayes factors under the declared prior, `(c, f)`; what is above 0 in sum is no more than what was learnt.
+
+    Against a dependence the declared prior has the last word: with concentrations of their own, both hypotheses may
+    take all classes to be alike, and then nothing speaks against either.
+    """
+    total, other = declared.sum(axis=0), learnt.sum(axis=0)
+    return np.where((total <= 0) | (other >= total), declared, np.where(other > 0, learnt, 0.0))
+
+
+def highest(height: Callable[[Array], Array], size: int, low: float, high: float) -> Array:
+    """Where functions are highest, `(f,) -> (f,)`: the best rung of a ladder, and a golden section around it."""
+    ladder = np.linspace(low, high, RUNGS)
+    values = np.stack([height(np.full(size, rung)) for rung in ladder])
+    top = values.argmax(axis=0)
+    a, b = ladder[np.maximum(top - 1, 0)], ladder[np.minimum(top + 1, RUNGS - 1)]
+    for _ in range(SECTIONS):
+        x, y = b - GOLDEN * (b - a), a + GOLDEN * (b - a)
+        left = height(x) >= height(y)
+        a, b = np.where(left, a, x), np.where(left, y, b)
+    middle = (a + b) / 2
+    return np.where(height(middle) >= values.max(axis=0), middle, ladder[top])

@@ -2,7 +2,13 @@
 
     log Bayes factor = sum over classes of log p(column of the class) - log p(column of all classes together)
 
-Both under the same prior. Kass and Raftery (1995), Bayes factors.
+Both under the same prior; of levels also both under a prior that is free to fit. Kass and Raftery (1995), Bayes
+factors.
+
+Many rare levels are explained badly by a Dirichlet(1), which pulls all shares to evenness, and the few rows of a class
+are pulled more than all rows together. So noise in a column of many levels would be strong evidence for a dependence.
+With a concentration l p, where p are the prior's proportions and l is what makes the data most probable, one l for all
+classes under one hypothesis and one under the other, both are free in one number, and noise says nothing for either.
 """
 
 from collections.abc import Hashable, Sequence
@@ -13,6 +19,8 @@ import numpy as np
 from bayesnb.families.averaged import Averaged, averaged, reasons
 from bayesnb.families.base import Array, Belief
 from bayesnb.families.bernoulli import BernoulliStats, Beta
+from bayesnb.families.family import Family
+from bayesnb.priors.dice import best_concentration, log_evidence, throws
 
 
 def own_of(prior: Belief) -> Belief:
@@ -26,6 +34,27 @@ def log_bayes_factors(prior: Belief, stats: Any) -> Array:
     What classes have in common they have under both: where they share a variance, it is about their means.
     """
     return averaged(prior, 0.5).update(stats).log_odds[0]
+
+
+def cautious(family: Family, prior: Belief, stats: Any) -> Array:
+    """Log Bayes factors under the prior, `(f,)`; of levels what is above 0 is no more than with learnt concentrations.
+
+    Below 0 the prior has the last word: with concentrations of their own, both hypotheses may take all classes to be
+    alike, and then nothing speaks against either.
+    """
+    declared = log_bayes_factors(prior, stats)
+    if family.dial != "die" or not (declared > 0).any():
+        return declared
+    return np.minimum(declared, np.maximum(_learnt(family.seen(stats)), 0.0))
+
+
+def _learnt(seen: Any) -> Array:
+    """Log Bayes factors of columns of levels, each hypothesis under its best concentration, `(f,)`."""
+    features = int(seen.column.max()) + 1
+    each = throws(seen.counts, seen.unit, seen.column, np.tile(np.arange(features), (len(seen.counts), 1)))
+    every = throws(seen.counts.sum(axis=0, keepdims=True), seen.unit[:1], seen.column, np.arange(features)[None])
+    own, common = (log_evidence(terms, best_concentration(terms, features)) for terms in (each, every))
+    return own - common
 
 
 def of_words(prior: Any, stats: Any) -> Array:
