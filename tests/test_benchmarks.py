@@ -133,8 +133,7 @@ def test_the_table_says_how_many_labels_were_impossible(run: Path, capsys: pytes
     Path(path).write_text(json.dumps(said))
     main(["--read", path, "--markdown"])
     first = capsys.readouterr().out.splitlines()[2]
-    assert first.count("**") == 2
-    assert first.count("∞ (1.2 % of rows)") == len(METHODS) - 1
+    assert first.count("(1.2 % at 0)") == len(METHODS) - 1
 
 
 def test_check_tells_what_missed(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

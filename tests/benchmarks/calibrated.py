@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.naive_bayes import GaussianNB as Theirs
 
 from bayesnb import GaussianNB
 from bayesnb.evaluate.calibration import ece
-from bayesnb.evaluate.scores import accuracy, brier, log_loss
+from bayesnb.evaluate.scores import accuracy, brier
 
 from .contest import How
 from .data import SEED, Array
@@ -31,7 +32,7 @@ METHODS: Mapping[str, Callable[[], Any]] = {
     "integrated": lambda: GaussianNB(n_jobs=1),
     "tempered": lambda: GaussianNB(temper="loo", n_jobs=1),
 }
-SCORES = {"log_loss": log_loss, "brier": brier, "accuracy": accuracy}
+SCORES = {"brier": brier, "accuracy": accuracy}
 
 
 def log_proba(model: Any, x: Array) -> Array:
@@ -84,10 +85,10 @@ class Trust:
 
 
 def scores(log_p: Array, y: Array) -> dict[str, float]:
-    """Of test rows; log loss is that of the rows whose label was possible."""
+    """Of test rows; log loss is scikit-learn's, to which no probability is smaller than its dtype's eps."""
     possible = log_p[np.arange(len(y)), y] > -np.inf
     found = {name: score(log_p, y).value for name, score in SCORES.items()}
-    found["log_loss"] = log_loss(log_p[possible], y[possible]).value
+    found["log_loss"] = float(log_loss(y, np.exp(log_p), labels=np.arange(log_p.shape[1])))
     least = np.sort(log_p[possible, y[possible]])
     worst = float(least[: len(least) // 100].sum() / least.sum())
     return found | {"worst": worst, "ece": ece(log_p, y), "impossible": 1 - float(possible.mean())}

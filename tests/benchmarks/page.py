@@ -106,7 +106,7 @@ def trust(results: Results) -> str:
     lines = []
     for (name, about, rows), of in groupby(results.qualities, lambda own: (own.workload, own.about, own.rows)):
         each = list(of)
-        least = min((own.log_loss for own in each if not own.impossible), default=None)
+        least = min(own.log_loss for own in each)
         lines.append(f"| {name}: {about} | {rows:,} | {' | '.join(loss(own, least) for own in each)} |")
     return "\n".join((*head, *lines)) if lines else ""
 
@@ -145,9 +145,8 @@ def why(results: Results, size: str) -> str:
     return "\n".join(lines)
 
 
-def loss(own: Quality, least: float | None) -> str:
-    """Three digits; or how many rows had a label of probability 0."""
-    if own.impossible:
-        return f"∞ ({100 * own.impossible:.2g} % of rows)"
-    said = number(float(f"{own.log_loss:.3g}"))
-    return f"**{said}**" if own.log_loss == least else said
+def loss(own: Quality, least: float) -> str:
+    """Log loss to three digits, the least in bold, and how many rows had a label of probability 0."""
+    shown = number(float(f"{own.log_loss:.3g}"))
+    shown = f"**{shown}**" if own.log_loss == least else shown
+    return f"{shown} ({100 * own.impossible:.2g} % at 0)" if own.impossible else shown
