@@ -4,7 +4,6 @@ python damage.py TIMES [fit]      each format so many times; with fit, some by `
 """
 
 import random
-import resource
 import sys
 import warnings
 from collections import Counter
@@ -15,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from benchmarks.measure import kilobytes
 from pyarrow import feather, ipc, parquet
 
 from bayesnb.table import read_file
@@ -112,7 +112,7 @@ def read_damaged_files(times: int, readers: list[Callable[[str], None]]) -> None
             for read in readers:
                 seen[outcome(read, name, i)] += 1
     assert min(seen["read"], seen["refused"]) > times, seen
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 1 << 20, "a few kilobytes took a gigabyte"
+    assert kilobytes("VmHWM") < 1 << 20, "a few kilobytes took a gigabyte"
 
 
 if __name__ == "__main__":

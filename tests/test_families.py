@@ -159,7 +159,7 @@ def test_a_prior_of_the_wrong_shape_says_which_axes_it_lacks(family: object, mes
         (lambda: Beta(-1, 1), "Beta: a must be finite and at least 0, got -1"),
         (lambda: Gamma(1, np.nan), "Gamma: rate must be finite"),
         (lambda: Dirichlet([1, np.inf]), "Dirichlet: concentration must be finite"),
-        (lambda: NormalInverseGamma(np.nan, 1, 1, 1), "NormalInverseGamma: mean must be finite, got nan"),
+        (lambda: NormalInverseGamma(np.nan, 1, 1, 1), "NormalInverseGamma: mean must be finite and from .*, got nan"),
         (lambda: NormalInverseGamma(0, -1, 1, 1), "NormalInverseGamma: count must be finite and at least 0"),
         (lambda: NormalInverseGamma(0, 1, -1, 1), "shape must be finite and at least -0.5"),
         (lambda: Categorical(unseen="drop"), "unseen must be 'ignore', 'error' or 'reserve'"),

@@ -8,7 +8,7 @@ import numpy as np
 
 Array = np.ndarray
 Parameter = Any  # an array; a belief's constructor makes one of a number or a list
-LARGEST = 1e300  # of the numbers that are known of a block, added up: n log n of it is a float
+LARGEST = 1e303  # of the numbers that are known of a block, added up: n log n of it is a float
 FARTHEST = 1e150  # that a location may be from 0: squares of deviations are floats
 Parts = dict[tuple[str, int | None], np.ndarray]  # see Record.parts
 

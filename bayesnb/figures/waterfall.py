@@ -106,11 +106,10 @@ def _one_row(explained: Any, row: Any) -> Any:
         return explained
     if row is None:
         return explained.isel(obs_id=0)
-    if row not in explained.indexes["obs_id"]:
-        row = str(row)  # tuples, periods and times of a zone are text there
-    if row not in explained.indexes["obs_id"]:
+    place = row if row in explained.indexes["obs_id"] else str(row)  # tuples, periods, times of a zone are text there
+    if place not in explained.indexes["obs_id"]:
         raise ValueError(f"row {row!r} is not among the {explained.sizes['obs_id']} rows that were explained.")
-    one = explained.sel(obs_id=row)
+    one = explained.sel(obs_id=place)
     if "obs_id" in one.dims:
         raise ValueError(f"{one.sizes['obs_id']} rows are called {row!r}: choose one, explained.isel(obs_id=[...]).")
     return one
