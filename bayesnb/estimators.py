@@ -7,7 +7,7 @@ is None (a Dirichlet(1) die, learnt), "empirical", "uniform", or known probabili
 discrete classes, `estimate="mle", class_prior="empirical"` in `GaussianNB`.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
@@ -132,6 +132,8 @@ def plain(value: Array) -> Any:
 class Preset(Classifier):
     """What the presets share: how they say the class prior."""
 
+    force_alpha: bool = True  # of estimators that were pickled before there was such a parameter
+
     def __init__(
         self, fit_prior: bool, class_prior: Any, classes: Any, temper: Any, n_jobs: int | None, estimate: str
     ) -> None:
@@ -185,6 +187,8 @@ class GaussianNB(Preset):
     priors : probabilities of the classes, scikit-learn's name of `class_prior` here
     """
 
+    priors: Any = None  # of estimators that were pickled before there was such a parameter
+
     def __init__(
         self,
         *,
@@ -218,9 +222,15 @@ class GaussianNB(Preset):
     def _class_prior(self) -> Any:
         if self.priors is None:
             return super()._class_prior
-        if self.class_prior is not None:
+        if self.class_prior is not None or not self.fit_prior:
             raise ValueError(
-                f"priors={self.priors!r} and class_prior={self.class_prior!r} are two names for one thing: give one."
+                f"priors={self.priors!r} says the class prior, and so does class_prior={self.class_prior!r} or "
+                f"fit_prior={self.fit_prior}: give one of them."
+            )
+        if isinstance(self.priors, str | Mapping) or np.ndim(self.priors) != 1:
+            raise ValueError(
+                f"priors must be probabilities in the order of the classes, as in scikit-learn, got {self.priors!r}. "
+                "class_prior takes other forms too."
             )
         return np.asarray(self.priors, float)
 

@@ -343,11 +343,15 @@ def test_numbers_that_are_written_for_people_are_no_names_of_rows(
 
 @pytest.mark.parametrize(
     "cells",
-    ["n1 n2", "007 012", "12A 13B", "1.2.3 1.2.4", "192.168.1.1 10.0.0.1", "12:30 12:45", "555-1234 555-9999", "3 5"],
+    [
+        *("n1 n2", "007 012", "12A 13B", "34A 7A", "1.2.3 1.2.4", "192.168.1.1 10.0.0.1", "192.168.684 192.168.101"),
+        *("12:30 12:45", "555-1234 555-9999", "3 5"),
+    ],
 )
 def test_codes_are_not_taken_for_amounts(cells: str) -> None:
     assert amounts_of(cells.split()) is None
     assert amounts_of(["110 001", "110 002"]) is None
+    assert amounts_of(["147 B", "12 B"]) is None
     assert amounts_of(["1,234", "1,5"]) is None
 
 

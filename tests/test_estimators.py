@@ -391,3 +391,32 @@ def test_a_model_of_a_type_that_no_file_can_hold_is_pickled_all_the_same() -> No
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.predict_proba(table), model.predict_proba(table))
     assert repr(again.sample(3, rng=1)) == repr(model.sample(3, rng=1))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"priors": "uniform"}, "priors must be probabilities.*class_prior takes other forms"),
+        ({"priors": {0: 0.5, 1: 0.5}}, "priors must be probabilities"),
+        ({"priors": [0.5, 0.5], "class_prior": [0.5, 0.5]}, "give one of them"),
+        ({"priors": [0.5, 0.5], "fit_prior": False}, "give one of them"),
+    ],
+)
+def test_priors_that_are_no_probabilities_or_said_twice_are_refused_by_their_name(
+    arguments: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        GaussianNB(**arguments).fit(X, Y)
+
+
+@pytest.mark.parametrize("make", [GaussianNB, MultinomialNB, BernoulliNB, CategoricalNB])
+def test_an_estimator_that_was_pickled_before_it_had_all_parameters_goes_on(make: Any) -> None:
+    counts = np.round(np.abs(X))
+    old = make().fit(counts, Y)
+    for name in ("priors", "force_alpha"):
+        old.__dict__.pop(name, None)
+    fresh = make().fit(counts, Y)
+    np.testing.assert_array_equal(
+        old.partial_fit(counts, Y).predict_proba(counts), fresh.partial_fit(counts, Y).predict_proba(counts)
+    )
+    assert clone(old).get_params() == make().get_params()

@@ -64,6 +64,10 @@ def dependence(
     0 if the second speaks against a dependence. A factor below 0 is that of the model's priors. Two columns that both
     have a level for each row cannot be told to depend on each other.
 
+    Both hypotheses are of the columns' families, and so is the factor. Where a shape is wrong, as for numbers with
+    heavy tails or counts that vary more than a Poisson allows, a parameter for each level also serves to fit that
+    shape, and noise may have a large factor.
+
     A pair uses the rows that have both cells, under both hypotheses. Priors are the model's; a column that is modelled
     jointly with others has the margin of their prior, and a variance that classes share is taken for each class's own.
     What the data say of two columns of one block is no fault of the model, which takes them to be dependent already.

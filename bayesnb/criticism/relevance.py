@@ -52,6 +52,10 @@ def relevance(model: Classifier, prior: float = 0.5) -> Any:
     second speaks against a dependence. A factor below 0 is that of the model's priors, as is that of numbers, of counts
     and of single words. A column with a level for each row says nothing: its factor is 0.
 
+    Both hypotheses are of the column's family, and so is the factor. Where its shape is wrong, as for amounts of money
+    under a Gaussian or counts that vary more than a Poisson allows, a parameter for each class also serves to fit that
+    shape, and noise may have a large factor: look at the column, take a logarithm, or declare it `Categorical`.
+
     Every feature is judged by itself. `NaiveBayes(average_features=...)` predicts by the average over these hypotheses
     under the model's priors as they are, so that of a column of many levels it may include what has no relevance.
 

@@ -51,13 +51,16 @@ def meaning(cells: list[re.Match[str]]) -> str | None:
     if signs != {""} and signs <= {"", "%", "\u2030"}:
         return "percentages"
     if len(signs) == 1 and signs != {""}:
-        return "numbers with a unit"
+        return "numbers with a unit" if any(map(str.islower, *signs)) else None  # 34A and 147 B are seats and rooms
     marks = {cell["mark"] for cell in cells} - {None}
     if signs != {""} or len(marks) != 1 or " " in marks:  # 110 001 may be a code
         return None
     (mark,) = marks
     decimals = any(cell["mark"] is None and mark in cell["number"] for cell in cells)  # 1,5 beside 1,234
-    return None if decimals else "numbers with marks between thousands"
+    groups = {cell["whole"].count(mark) if cell["mark"] else 0 for cell in cells}
+    if decimals or (len(groups) == 1 and max(groups) > 1):  # versions and addresses all have as many groups
+        return None
+    return "numbers with marks between thousands"
 
 
 def beside(cell: re.Match[str]) -> str:

@@ -17,6 +17,7 @@ KINDS = ("string", "large_string", "string_view")
 
 def coded_text(column: Any) -> Texts | None:
     """The codes of a column of text, and the texts that occur, each once; None for any other column."""
+    column = nw.to_native(column, pass_through=True)
     if isinstance(column, pd.Series):
         return _of_pandas(column)
     if nw.dependencies.is_polars_series(column):

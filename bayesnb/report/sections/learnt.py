@@ -35,7 +35,8 @@ def relevance(facts: Facts) -> str:
     intro = paragraph(
         "Does a column depend on the class at all? The <em>log Bayes factor</em> weighs two hypotheses: that each "
         "class has a distribution of its own, and that all share one.",
-        "Above 0 the data speak for a dependence, below 0 against it; 3 are strong evidence, 5 very strong.",
+        "Above 0 the data speak for a dependence, below 0 against it; 3 are strong evidence, 5 very strong. Both "
+        "hypotheses are of the column's family: where its shape is wrong, noise may look like evidence.",
         said(single),
     )
     if not single:
