@@ -123,10 +123,10 @@ def partition(
     `log_evidence` would be higher. So the gains in `table` may be larger than what `dependence` shows, but none rests
     on the concentration alone.
 
-    The two blocks are joined that gain most so; if no two gain, a column is moved to another block, or to one of its own,
-    if that gains. The search is greedy and may miss the best partition: three columns of which any two are independent
-    are not joined, though the third may follow from the other two. Columns that hardly vary within the classes are
-    joined too readily: most of A is then on combinations that never occur (Suzuki 2017).
+    The two blocks are joined that gain most so; if no two gain, a column is moved to another block, or to one of its
+    own, if that gains. The search is greedy and may miss the best partition: three columns of which any two are
+    independent are not joined, though the third may follow from the other two. Columns that hardly vary within the
+    classes are joined too readily: most of A is then on combinations that never occur (Suzuki 2017).
 
     Where cells are missing, a step compares both of its hypotheses on the rows that have all cells of its blocks, and
     `log_evidence` adds up such gains. The estimator learns of a block by these rows only. Of a sparse table it learns

@@ -53,7 +53,8 @@ def relevance(model: Classifier, prior: float = 0.5) -> Any:
     and of single words. A column with a level for each row says nothing: its factor is 0.
 
     Every feature is judged by itself. `NaiveBayes(average_features=...)` predicts by the average over these hypotheses
-    under the model's priors as they are, so that of a column of many levels it may include what has no relevance.
+    under the model's priors as they are, so that of a column of many levels it may include what has no relevance: an
+    `InclusionWarning` says so.
 
     Examples
     --------

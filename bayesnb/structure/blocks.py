@@ -45,8 +45,8 @@ RUNGS, ROUNDS = (
     25,
     4,
 )  # of the search for the best: places of a ladder, and ladders, each between two places of the last
-# Nats under the best A, and their share of the declared gain. Independent columns of many levels reach the lesser of the
-# two in at most 3 of 100 tables; without the share, dependences in some twenty rows would be lost.
+# Nats under the best A, and their share of the declared gain. Independent columns of many levels reach the lesser of
+# the two in at most 3 of 100 tables; without the share, dependences in some twenty rows would be lost.
 LUCK, SHARE = 2.0, 0.1
 EVERY: Block = ()
 

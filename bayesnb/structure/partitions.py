@@ -41,10 +41,12 @@ def joining(columns: Columns, one: Block, other: Block) -> Step:
     return _step(columns, (one, other), (union(one, other),), (one, other))
 
 
-def _step(columns: Columns, gone: tuple[Block, ...], made: tuple[Block, ...], joined: tuple[Block, ...] = ()) -> Step:
+def _step(
+    columns: Columns, gone: tuple[Block, ...], made: tuple[Block, ...], joined: tuple[Block, Block] | None = None
+) -> Step:
     """A step, of which two blocks are joined, or none."""
     gain, among = gain_of(columns, gone, made), union(*gone)
-    if gain <= 0 or not joined:
+    if gain <= 0 or joined is None:
         return Step(gone, made, gain, gain)
     worth = gain - columns.unearned(*joined, among)
     return Step(gone, made, gain, worth if worth > ROUNDING * abs(columns.log_evidence(made[0], among)) else 0.0)
