@@ -24,6 +24,7 @@ _HOME = {
     "Gamma": "families",
     "NormalInverseGamma": "families",
     "NormalInverseWishart": "families",
+    "InclusionWarning": "inclusion",
     "UnseenLevelWarning": "unseen",
     "DrawnWarning": "uncertainty.draws",
     "UndefinedWarning": "evaluate.leaving",
@@ -99,6 +100,7 @@ if TYPE_CHECKING:
     from bayesnb.figures import plot_uncertainty as plot_uncertainty
     from bayesnb.figures import plot_waterfall as plot_waterfall
     from bayesnb.figures import plot_words as plot_words
+    from bayesnb.inclusion import InclusionWarning as InclusionWarning
     from bayesnb.live import Live as Live
     from bayesnb.loading import load as load
     from bayesnb.uncertainty.draws import DrawnWarning as DrawnWarning

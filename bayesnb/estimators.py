@@ -55,7 +55,8 @@ class NaiveBayes(Classifier):
         over all subsets of features, each weighted by its posterior probability; columns that a mapping leaves out
         are in all of them. A block of words is one feature. It needs estimate="predictive", whole weights and
         counts, and proper priors that are the same for all classes. The vaguer a prior is, the more has to speak for
-        parameters of each class's own. Many rare levels may be included though they are noise: see `relevance`.
+        parameters of each class's own. Many rare levels may be included though they are noise: an
+        `InclusionWarning` names such columns, and says what to do.
 
     Attributes
     ----------

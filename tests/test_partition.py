@@ -192,6 +192,48 @@ def test_planted_blocks_are_found_and_what_is_independent_stays_so() -> None:
     assert repr(NaiveBayes(stayed.estimator.families).fit(lone, Y).families_)
 
 
+def many_levels(rows: int, kind: str, rng: np.random.Generator) -> pd.DataFrame:
+    """Two columns of many levels that have nothing to do with each other."""
+    if kind == "identifiers":
+        return pd.DataFrame({"a": rng.permutation(rows), "b": rng.permutation(rows)}).astype(str)
+    return pd.DataFrame(rng.integers(0, 2 * rows, (rows, 2)), columns=["a", "b"]).astype(str)
+
+
+@pytest.mark.parametrize("rows", [100, 200, 400])
+@pytest.mark.parametrize("kind", ["identifiers", "names"])
+def test_two_columns_of_many_levels_that_are_noise_are_not_joined_and_a_note_says_why(rows: int, kind: str) -> None:
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        found = partition(NaiveBayes(), many_levels(rows, kind, rng), rng.integers(0, 2, rows))
+        assert found.ends["joint"] > found.ends["naive"]  # the evidence alone would join them
+        assert found.blocks == (("a",), ("b",))
+        gap = found.ends["joint"] - found.ends["naive"]
+        assert any(f"though the log evidence would be higher: a + b ({gap:+.1f})" in note for note in found.notes)
+
+
+def test_planted_dependences_of_many_levels_are_joined_among_columns_that_are_noise() -> None:
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        first = rng.integers(0, 400, 2000)
+        second = np.where(rng.random(2000) < 0.5, first, rng.integers(0, 400, 2000))
+        x = pd.DataFrame({"p": rng.permutation(2000), "c": first, "q": rng.permutation(2000), "d": second}).astype(str)
+        x["e"] = rng.integers(0, 2, 2000).astype(str)
+        y = np.arange(2000) % 2
+        found = partition(NaiveBayes(Categorical()), x, y)
+        assert found.blocks == (("p",), ("c", "d"), ("q",), ("e",))
+        fitted = found.estimator.fit(x, y)
+        assert fitted.log_evidence_ == pytest.approx(found.table.log_evidence.iloc[-1], abs=1e-7)
+
+
+def test_a_column_of_noise_is_not_moved_into_the_block_of_another() -> None:
+    rng = np.random.default_rng(2)
+    x, y = many_levels(200, "identifiers", rng), np.zeros(200, int)
+    x["c"] = rng.integers(0, 2, 200).astype(str)
+    model = NaiveBayes({("a", "c"): JointTable(0.5)}, classes=[0, 1])
+    found = partition(model, x, y, concentration=200.0)
+    assert not any({"a", "b"} <= set(block) for block in found.blocks)
+
+
 @pytest.mark.parametrize("columns", [["a", "b"], ["f", "g"], ["u", "v"], ["b", "f"], ["a", "c"]])
 @pytest.mark.parametrize("holes", [False, True])
 def test_the_first_gain_of_two_columns_is_their_dependence_under_the_priors_of_the_model(

@@ -11,6 +11,8 @@ import bayesnb as nb
 from bayesnb.datasets import dogs, penguins
 from bayesnb.report import About, gather, report
 from bayesnb.report.sections.code import code_of, names_in
+from bayesnb.report.sections.learnt import learnt
+from bayesnb.report.sections.modelled import modelled
 from bayesnb.structure.words import ratio_interval
 from tests.parsed import Page
 from tests.test_report import hostile, split
@@ -163,6 +165,17 @@ def test_an_averaged_model_is_turned_as_a_declared_one() -> None:
     found = gather(model, X, y).asked.strengths.everything(2.0)
     gaps = np.abs(np.exp(gather(other, X, y).left_out) - np.exp(gather(model, X, y).left_out))
     assert found.largest == pytest.approx(gaps.max(), rel=1e-9)
+
+
+def test_what_an_average_includes_for_its_many_levels_is_said_beside_what_depends_on_the_class() -> None:
+    y = np.arange(200) % 2
+    X = pd.DataFrame({"<id>": np.arange(200).astype(str), "level": np.repeat(["a", "b"], 100)})
+    for columns, times in (["<id>", "level"], 1), (["level"], 0):
+        model = nb.NaiveBayes(average_features=0.5)
+        facts = gather(model, X[columns], y)
+        for section in (modelled(facts), learnt(facts)):
+            assert section.count("average_features includes columns") == times
+            assert "<id>" not in section
 
 
 def test_counts_are_turned_as_a_declared_prior() -> None:

@@ -1,6 +1,8 @@
 """Which columns matter, and which depend on each other: against enumeration, brute force and SciPy."""
 
 import re
+import sys
+import warnings
 from itertools import product
 from typing import Any
 
@@ -23,6 +25,7 @@ from bayesnb import (
     DrawnWarning,
     Gamma,
     Gaussian,
+    InclusionWarning,
     Multinomial,
     MultinomialNB,
     NaiveBayes,
@@ -617,6 +620,99 @@ def test_evidence_for_a_dependence_of_two_columns_is_no_more_than_under_learnt_c
     found = dependence(model, np.column_stack([first, second]), y)
     assert float(found.log_bayes_factor[0, 1]) == pytest.approx(learnt, abs=1e-3)
     np.testing.assert_allclose(found.log_bayes_factor_by_class.sum("class")[0, 1], learnt, atol=1e-3)
+
+
+def inclusions(model: NaiveBayes, x: Any, y: Any) -> list[str]:
+    """What a fit warns of, and nothing but inclusions."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(x, y)
+    assert all(warning.category is InclusionWarning and warning.filename == __file__ for warning in caught)
+    return [str(warning.message) for warning in caught]
+
+
+@pytest.mark.parametrize("share", [0.5, 0.1])
+def test_a_column_that_an_average_includes_for_its_many_levels_is_warned_of_once(share: float) -> None:
+    warned = 0
+    for seed in range(20):
+        x, y = noise(400, share, np.random.default_rng(seed))
+        model = clone(NOISE).set_params(average_features=0.5)
+        messages = inclusions(model, x, y)
+        factors = relevance(model).log_bayes_factor.to_series()
+        included = pd.Series({name: float(model.posterior_[name].included[0]) for name in x})
+        overstated = [name for name in x if included[name] > expit(STRONG) and factors[name] < 1]
+        assert len(messages) == bool(overstated)
+        assert all(repr(name) in messages[0] for name in overstated[:5])
+        assert (f"and {len(overstated) - 5} more" in "".join(messages)) == (len(overstated) > 5)
+        warned += "1/4" in overstated
+    assert warned >= 6
+
+
+def test_few_levels_that_are_noise_and_effects_that_were_planted_are_not_warned_of() -> None:
+    rng, y = np.random.default_rng(5), np.arange(2000) % 2
+    half = rng.integers(0, 150, 2000) + 75 * y
+    flag = rng.random(2000) < 0.3 + 0.3 * y
+    words = rng.multinomial(20, np.full(50, 1 / 50), 2000)
+    x = pd.DataFrame({"half": half, "few": rng.integers(0, 5, 2000)}).astype(str).assign(flag=flag)
+    model = NaiveBayes(average_features=0.5)
+    assert inclusions(model, x, y) == []
+    assert float(model.posterior_["half"].included[0]) > 0.99
+    assert inclusions(NaiveBayes(Multinomial(), average_features=0.5), words, y) == []
+
+
+def test_what_the_warning_of_an_inclusion_advises_ends_it() -> None:
+    rng, y = np.random.default_rng(1), np.arange(400) % 2
+    x = pd.DataFrame({"id": np.arange(400).astype(str), "z": rng.normal(size=400) + y})
+    model = NaiveBayes(average_features=0.5)
+    (message,) = inclusions(model, x, y)
+    factor = float(re.search(r"'id' \(\+([0-9.]+)\)", message)[1])  # type: ignore[index]
+    assert "'z'" not in message
+    assert inclusions(NaiveBayes(average_features=0.5), x[["z"]], y) == []
+    assert inclusions(NaiveBayes({"id": None}, average_features=0.5), x, y) == []
+    rare = NaiveBayes(average_features={"z": 0.5, "id": np.exp(-factor - 3)})
+    assert inclusions(rare, x, y) == []
+    assert float(rare.posterior_["id"].included[0]) < 0.06
+    assert len(inclusions(NaiveBayes(average_features={"z": 0.5, "id": np.exp(-factor + 1)}), x, y)) == 1
+    assert inclusions(NaiveBayes(average_features={"z": 0.5}), x, y) == []  # it is in because the user says so
+    assert inclusions(NaiveBayes(), x, y) == []
+
+
+def test_every_call_that_learns_warns_and_one_that_is_stopped_by_it_changes_nothing() -> None:
+    x, y = pd.DataFrame({"id": np.arange(400).astype(str)}), np.arange(400) % 2
+    model = NaiveBayes(average_features=0.5, classes=[0, 1])
+    with pytest.warns(InclusionWarning, match="'id'"):
+        model.partial_fit(x[:300], y[:300])
+    before = model.predict_proba(x[:300])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(InclusionWarning):
+            model.partial_fit(x[300:], y[300:])
+    np.testing.assert_array_equal(model.predict_proba(x[:300]), before)
+    with pytest.warns(InclusionWarning, match="'id'"):
+        model.merge(model)
+    with pytest.warns(InclusionWarning, match="'id'"):
+        model.forget(x[:10], y[:10])
+
+
+def test_a_bar_of_dependence_shows_pairs_where_it_is_asked_for(capsys: pytest.CaptureFixture) -> None:
+    x, y = noise(100, 0.5, np.random.default_rng(0))
+    quiet = dependence(NOISE, x, y)
+    assert capsys.readouterr() == ("", "")
+    assert dependence(NOISE, x, y, progress=True).identical(quiet)
+    out, err = capsys.readouterr()
+    pairs = x.shape[1] * (x.shape[1] - 1) // 2
+    assert out == ""
+    assert "pairs of columns: 100%|" in err
+    assert f"{pairs}" in err
+
+
+def test_a_terminal_shows_no_bar_of_work_that_is_done_in_a_moment(
+    capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    x, y = noise(100, 0.5, np.random.default_rng(0))
+    dependence(NOISE, x, y)
+    assert capsys.readouterr() == ("", "")
 
 
 def pair_of(model: Any, x: Any, y: Any, i: Any, j: Any, **said: Any) -> np.ndarray:

@@ -27,6 +27,7 @@ from bayesnb.evaluate.temper import temper_by_loo
 from bayesnb.families import Multinomial
 from bayesnb.families.base import Array
 from bayesnb.families.family import Family
+from bayesnb.inclusion import warn_of_inclusion
 from bayesnb.labels import DECLARE, Labels, encode, weights
 from bayesnb.model import Model, Rows, observe
 from bayesnb.priors import ClassDie, class_die
@@ -192,6 +193,7 @@ class Learner(Answering):
                 "many rows a row is, and counts are counts. Give such, or average_features=None."
             )
         temper = self._temper(model, rows)
+        warn_of_inclusion(shard.schema, model)
         self.__dict__.update(temper_=temper, classes_=shard.classes, schema_=shard.schema, model_=model)
         return self
 

@@ -94,6 +94,7 @@ def dependence(
         drawn.start(len(chosen) * (len(chosen) - 1) // 2)
         work = Work(trial.estimator.n_jobs, drawn.more)
         found = dependences(list(_parts(trial, chosen)), labels, len(chosen), work)
+        drawn.finish()  # pairs of counts cannot be compared
     return export.structure.dependent([name for name, _, _ in chosen], classes, found)
 
 

@@ -29,8 +29,8 @@ class Partition:
     blocks : tuple of tuples of column names
         In the table's order; columns of different blocks are independent given the class. A block of words is one.
     table : pandas.DataFrame
-        A row for the start, and one for each step: `step`; `joined`, what was done; `log_bayes_factor`, what it gained,
-        in nats; `log_evidence`, log p(X, y | prior) after it.
+        A row for the start, and one for each step: `step`; `joined`, what was done; `log_bayes_factor`, what it gained
+        under the priors that are compared, in nats; `log_evidence`, log p(X, y | prior) after it.
     estimator : a `NaiveBayes` that is not fitted
         It says the blocks and the priors that were compared.
     ends : dict
@@ -112,14 +112,21 @@ def partition(
     The priors of all partitions agree in their margins, so that before anything is seen none is preferred: a table of
     K combinations has concentration A / K for each, whatever columns it is of, and a Gaussian of d columns has 2 shape
     + d - 1 degrees of freedom. Where the model's own priors differ from column to column, all take the geometric mean
-    of concentrations, counts and shapes, also at the start. The first gain of two columns is their `dependence` under
-    these priors. That of two columns of many levels, such as identifiers, may be noise: `dependence`, for which
-    concentrations are learnt, tells; name the other `columns`.
+    of concentrations, counts and shapes, also at the start. The first gain of two columns is the log Bayes factor for
+    their dependence under these priors, and all gains add up to the log evidence of the estimator.
 
-    The two blocks are joined that gain most; if no two gain, a column is moved to another block, or to one of its own,
-    if that gains. The search is greedy and may miss the best partition: three columns of which any two are independent
-    are not joined, though the third may follow from the other two. Columns that hardly vary within the classes are
-    joined too readily: most of A is then on combinations that never occur (Suzuki 2017).
+    Under one concentration for all, columns of about as many levels as rows, such as identifiers, would be joined
+    though they are noise: it explains many rare levels badly, and their combinations less badly. So a step that joins
+    levels is compared with a second log Bayes factor, for which each block has the concentration that makes it most
+    probable, one for all classes. The search goes by the smaller of the two. A second one below 2 nats and below a
+    tenth of the first is what noise has: it counts as 0, the blocks stay apart, and a note names them, though
+    `log_evidence` would be higher. So the gains in `table` may be larger than what `dependence` shows, but none rests
+    on the concentration alone.
+
+    The two blocks are joined that gain most so; if no two gain, a column is moved to another block, or to one of its
+    own, if that gains. The search is greedy and may miss the best partition: three columns of which any two are
+    independent are not joined, though the third may follow from the other two. Columns that hardly vary within the
+    classes are joined too readily: most of A is then on combinations that never occur (Suzuki 2017).
 
     Where cells are missing, a step compares both of its hypotheses on the rows that have all cells of its blocks, and
     `log_evidence` adds up such gains. The estimator learns of a block by these rows only. Of a sparse table it learns

@@ -1,13 +1,15 @@
 """What a search for blocks of columns says, in words and as HTML for notebooks: readable in light and dark."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from html import escape
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from bayesnb.criticism.joined import Found
 from bayesnb.criticism.joining import shown
+from bayesnb.structure.partitions import joining
 
 STYLE = (
     "<style scoped>"
@@ -31,6 +33,7 @@ HEADS = {
     "log_evidence": "log evidence",
 }
 MOST = 6  # blocks in a sentence
+MOST_PAIRS = 3  # that stay apart
 Names = tuple[Hashable, ...]
 
 
@@ -67,7 +70,24 @@ def notes_of(found: Found) -> tuple[str, ...]:
             f"Cells are missing in {shown(holed)}: a step compares its hypotheses on the rows that have all cells of "
             "its blocks, so `log_evidence` adds up gains of different rows, and is not that of the estimator."
         )
+    apart = list(kept_apart(found))
+    if apart:
+        more = f" and {len(apart) - MOST_PAIRS:,} more pairs" if len(apart) > MOST_PAIRS else ""
+        notes.append(
+            f"Not joined, though the log evidence would be higher: {'; '.join(apart[:MOST_PAIRS])}{more}. They have so "
+            "many levels that noise gains as much under one concentration for all; under the best for each, hardly "
+            "anything speaks for a dependence."
+        )
     return (*notes, *(kind.moved for kind in found.kinds if kind.moved))
+
+
+def kept_apart(found: Found) -> Iterator[str]:
+    """Pairs of blocks that only a prior which fits neither would join, and what they would gain under it."""
+    for kind, blocks in zip(found.kinds, found.blocks, strict=True):
+        for one, other in combinations(sorted(blocks), 2):
+            step = joining(kind.columns, one, other)
+            if step.gain > 0 >= step.worth:
+                yield f"{kind.told(step)} ({step.gain:+.1f})"
 
 
 def page(said: Said, columns: Mapping[str, Sequence[Any]]) -> str:

@@ -57,7 +57,8 @@ def relevance(model: Classifier, prior: float = 0.5) -> Any:
     shape, and noise may have a large factor: look at the column, take a logarithm, or declare it `Categorical`.
 
     Every feature is judged by itself. `NaiveBayes(average_features=...)` predicts by the average over these hypotheses
-    under the model's priors as they are, so that of a column of many levels it may include what has no relevance.
+    under the model's priors as they are, so that of a column of many levels it may include what has no relevance: an
+    `InclusionWarning` says so.
 
     Examples
     --------

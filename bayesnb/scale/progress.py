@@ -15,7 +15,8 @@ class Bar:
 
     def start(self, total: int, done: int = 0) -> None:
         if self.drawn is not None:
-            self.drawn.reset(total)
+            self.drawn.total = total
+            self.drawn.unpause()  # the time until now is no work; `reset` would draw at once, whatever the delay
             self.drawn.update(done)
         self.started = True
 
@@ -23,14 +24,20 @@ class Bar:
         if self.started and self.drawn is not None:
             self.drawn.update(count)
 
+    def finish(self) -> None:
+        """Count what was left out, which is done too."""
+        if self.started and self.drawn is not None:
+            self.drawn.update(self.drawn.total - self.drawn.n)
+
 
 @contextmanager
 def bar(what: str, shown: bool | None, unit: str = "B", delay: float = 0.0) -> Iterator[Bar]:
-    """A bar, after some seconds; None: where there is a terminal to show it on."""
+    """A bar; None: where there is a terminal to show it on, and after some seconds."""
     if not (sys.stderr.isatty() if shown is None else shown):
         yield Bar()
         return
     from tqdm import tqdm
 
+    delay = 0.0 if shown else delay
     with tqdm(desc=what, unit=unit, unit_scale=True, file=sys.stderr, delay=delay) as drawn:
         yield Bar(drawn)

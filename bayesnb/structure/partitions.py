@@ -6,6 +6,8 @@ The two blocks whose union gains most are joined, and again, until no union gain
 block or to one of its own, whose move gains most. It ends where nothing gains. Every step has only blocks of its own to
 compare, on the rows that have all their cells, so what was found out about others stays (semi-naive Bayes: Kononenko
 1991; Pazzani 1996; by the evidence: Cooper and Herskovits 1992).
+
+What a step of levels gains by joining blocks counts only as far as it is earned: see `Columns.unearned`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,11 +20,12 @@ ROUNDING = 1e-12  # of the evidence that a step compares
 
 
 class Step(NamedTuple):
-    """Blocks that are replaced by others, and the log Bayes factor for that."""
+    """Blocks that are replaced by others, the log Bayes factor for that, and how much of it counts in the search."""
 
     gone: tuple[Block, ...]
     made: tuple[Block, ...]
     gain: float
+    worth: float
 
 
 def gain_of(columns: Columns, gone: Sequence[Block], made: Sequence[Block]) -> float:
@@ -33,14 +36,30 @@ def gain_of(columns: Columns, gone: Sequence[Block], made: Sequence[Block]) -> f
     return after - before if abs(after - before) > ROUNDING * abs(before) else 0.0
 
 
+def joining(columns: Columns, one: Block, other: Block) -> Step:
+    """The step that joins two blocks."""
+    return _step(columns, (one, other), (union(one, other),), (one, other))
+
+
+def _step(
+    columns: Columns, gone: tuple[Block, ...], made: tuple[Block, ...], joined: tuple[Block, Block] | None = None
+) -> Step:
+    """A step, of which two blocks are joined, or none."""
+    gain, among = gain_of(columns, gone, made), union(*gone)
+    if gain <= 0 or joined is None:
+        return Step(gone, made, gain, gain)
+    worth = gain - columns.unearned(*joined, among)
+    return Step(gone, made, gain, worth if worth > ROUNDING * abs(columns.log_evidence(made[0], among)) else 0.0)
+
+
 def steps(columns: Columns, start: Sequence[Block], most: float) -> Iterator[Step]:
     """The steps of the search from some blocks, none of which comes to have more than `most` columns."""
-    blocks, gains, been = set(start), dict[tuple[Block, Block], float](), {frozenset(start)}
+    blocks, pairs, been = set(start), dict[tuple[Block, Block], Step](), {frozenset(start)}
     while True:
         for one, other in combinations(sorted(blocks), 2):
-            if (one, other) not in gains and len(one) + len(other) <= most:
-                gains[one, other] = gain_of(columns, (one, other), (union(one, other),))
-        joined = (Step(pair, (union(*pair),), gain) for pair, gain in gains.items() if blocks.issuperset(pair))
+            if (one, other) not in pairs and len(one) + len(other) <= most:
+                pairs[one, other] = joining(columns, one, other)
+        joined = (step for pair, step in pairs.items() if blocks.issuperset(pair))
         step = _best(joined, blocks, been) or _best(_moves(columns, sorted(blocks), most), blocks, been)
         if step is None:
             return
@@ -64,24 +83,23 @@ def _moves(columns: Columns, blocks: Sequence[Block], most: float) -> Iterator[S
     for block in blocks:
         for place in block if len(block) > 1 else ():
             left = tuple(other for other in block if other != place)
-            yield Step((block,), (left, (place,)), gain_of(columns, (block,), (left, (place,))))
+            yield _step(columns, (block,), (left, (place,)))
             for other in blocks:
                 if other != block and len(other) < most:
-                    made = (left, union(other, (place,)))
-                    yield Step((block, other), made, gain_of(columns, (block, other), made))
+                    yield _step(columns, (block, other), (left, union(other, (place,))), (other, (place,)))
 
 
 def _best(found: Iterator[Step], blocks: set[Block], been: set[frozenset[Block]]) -> Step | None:
-    """The step that gains most, if one does; where cells are missing, gains alone might lead in circles."""
-    fresh = (step for step in found if step.gain > 0 and frozenset(after(blocks, step)) not in been)
-    return max(fresh, key=lambda step: step.gain, default=None)
+    """The step that is worth most, if one is worth anything; where cells are missing, it might lead in circles."""
+    fresh = (step for step in found if step.worth > 0 and frozenset(after(blocks, step)) not in been)
+    return max(fresh, key=lambda step: step.worth, default=None)
 
 
 def interleaved(paths: Sequence[Iterator[Step]]) -> Iterator[tuple[int, Step]]:
-    """The steps of several searches that have nothing to do with each other: the larger of the next gains is next."""
+    """The steps of several searches that have nothing to do with each other: what is worth more is next."""
     heads = {at: step for at, path in enumerate(paths) if (step := next(path, None)) is not None}
     while heads:
-        at = max(heads, key=lambda which: heads[which].gain)
+        at = max(heads, key=lambda which: heads[which].worth)
         yield at, heads.pop(at)
         step = next(paths[at], None)
         if step is not None:

@@ -22,6 +22,8 @@ from bayesnb.families.bernoulli import BernoulliStats, Beta
 from bayesnb.families.family import Family
 from bayesnb.priors.dice import best_concentration, log_evidence, throws
 
+STRONG, WEAK = 3.0, 1.0  # nats (Kass and Raftery 1995)
+
 
 def own_of(prior: Belief) -> Belief:
     """What is believed of each class's own theta."""
@@ -46,6 +48,18 @@ def cautious(family: Family, prior: Belief, stats: Any) -> Array:
     if family.dial != "die" or not (declared > 0).any():
         return declared
     return np.minimum(declared, np.maximum(_learnt(family.seen(stats)), 0.0))
+
+
+def overstated(family: Family, prior: Averaged, stats: Any) -> Array:
+    """Log Bayes factors, `(f,)`, of features that an average includes on the prior's word alone; 0 of all others.
+
+    They are strong evidence under the prior, and next to none with learnt concentrations.
+    """
+    declared = log_bayes_factors(prior.own, stats)
+    strong = np.isfinite(prior.log_odds[0]) & (prior.log_odds[0] + declared > 0) & (declared > STRONG)
+    if family.dial != "die" or not strong.any():
+        return np.zeros_like(declared)
+    return np.where(strong & (_learnt(family.seen(stats)) < WEAK), declared, 0.0)
 
 
 def _learnt(seen: Any) -> Array:

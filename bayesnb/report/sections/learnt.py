@@ -7,7 +7,7 @@ from bayesnb.figures.sight import shown_classes
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.columns import Feature
 from bayesnb.report.markup import details, named, paragraph, table, text
-from bayesnb.report.sections.modelled import lacking
+from bayesnb.report.sections.modelled import lacking, overstated
 from bayesnb.report.sections.pictures import portrait
 from bayesnb.report.sections.vocabulary import vocabulary
 from bayesnb.report.sections.weights import weights
@@ -78,7 +78,8 @@ def factors(facts: Facts, single: list[Feature]) -> str:
     left = len(single) - len(shown)
     found = table("Columns, the most relevant first", head, rows, "factors sortable")
     found += paragraph(
-        "<em>Depends on the class</em> is the posterior probability that it does, if it was as likely as not before."
+        "<em>Depends on the class</em> is the posterior probability that it does, if it was as likely as not before.",
+        overstated(facts),
     ) + (paragraph(f"{left:,} less relevant columns are not listed.") if left else "")
     return details(f"All {len(shown):,} columns in numbers", found) if len(shown) > FIRST else found
 

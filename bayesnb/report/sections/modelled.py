@@ -7,6 +7,7 @@ import numpy as np
 
 from bayesnb.families import Dirichlet
 from bayesnb.families.family import Family
+from bayesnb.inclusion import in_words, overstated_columns
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.columns import Feature
 from bayesnb.report.markup import Cell, details, paragraph, table, text
@@ -133,8 +134,15 @@ def averaged(facts: Facts) -> str:
     return paragraph(
         "Whether a column depends on the class at all was left open: predictions are the average over all subsets of "
         f"columns, each at its posterior probability (<code>average_features="
-        f"{text(brief(repr(facts.model.average_features)))}</code>). Priors are those of a column that does."
+        f"{text(brief(repr(facts.model.average_features)))}</code>). Priors are those of a column that does.",
+        overstated(facts),
     )
+
+
+def overstated(facts: Facts) -> str:
+    """What is wrong where the average includes columns for their many levels; nothing where it does not."""
+    columns = overstated_columns(facts.model.schema_, facts.model.model_)
+    return text(facts.advice.reworded(in_words(columns)), 4000) if columns else ""
 
 
 def declared(model: Any) -> Any:
