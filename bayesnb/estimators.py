@@ -225,8 +225,8 @@ class GaussianNB(Preset):
             return super()._class_prior
         if self.class_prior is not None or not self.fit_prior:
             raise ValueError(
-                f"priors={self.priors!r} says the class prior, and so does class_prior={self.class_prior!r} or "
-                f"fit_prior={self.fit_prior}: give one of them."
+                f"priors={self.priors!r}: class_prior={self.class_prior!r} and fit_prior={self.fit_prior} say the same "
+                "thing, so give one of them."
             )
         if isinstance(self.priors, str | Mapping) or np.ndim(self.priors) != 1:
             raise ValueError(

@@ -368,7 +368,7 @@ def test_priors_are_another_name_of_class_prior_of_which_one_is_given() -> None:
     one = GaussianNB(priors=[0.2, 0.3, 0.5]).fit(REAL, Y)
     two = GaussianNB(class_prior=[0.2, 0.3, 0.5]).fit(REAL, Y)
     np.testing.assert_array_equal(one.predict_proba(REAL), two.predict_proba(REAL))
-    with pytest.raises(ValueError, match="two names for one thing"):
+    with pytest.raises(ValueError, match="give one of them"):
         GaussianNB(priors=[0.2, 0.3, 0.5], class_prior="uniform").fit(REAL, Y)
     with pytest.raises(ValueError, match="sum to 1"):
         GaussianNB(priors=[0.2, 0.3, 0.4]).fit(REAL, Y)
