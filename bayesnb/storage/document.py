@@ -155,7 +155,9 @@ def _block_of(said: Any, columns: Sequence[Hashable], classes: int, shelf: Shelf
     stats = family.stats(*_values(family.stats, said["stats"], shelf))
     levels = _levels_of(said["levels"], shelf)
     included = unpacked(said["included"], shelf)
-    block = Block(family, tuple(columns[place] for place in places), places, levels, included)
+    together = isinstance(places, range)
+    names = columns[places.start : places.stop] if together else [columns[place] for place in places]
+    block = Block(family, names, places, levels, included)
     check_levels(block)
     check_stats(block, stats, classes)
     _check_included(block)
