@@ -155,8 +155,10 @@ def _block_of(said: Any, columns: Sequence[Hashable], classes: int, shelf: Shelf
     stats = family.stats(*_values(family.stats, said["stats"], shelf))
     levels = _levels_of(said["levels"], shelf)
     included = unpacked(said["included"], shelf)
-    together = isinstance(places, range)
-    names = columns[places.start : places.stop] if together else [columns[place] for place in places]
+    if isinstance(places, range):
+        names = columns[places.start : places.stop]
+    else:
+        names = [columns[place] for place in places]
     block = Block(family, names, places, levels, included)
     check_levels(block)
     check_stats(block, stats, classes)
