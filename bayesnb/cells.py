@@ -16,7 +16,7 @@ from bayesnb import kernels
 from bayesnb.families.base import Array, Cells
 from bayesnb.families.family import Family
 from bayesnb.families.support import MISSING
-from bayesnb.levels import Levels
+from bayesnb.levels import Levels, code_of
 from bayesnb.table import Lists, Table
 from bayesnb.threads import in_order, pieces
 from bayesnb.views import COUNTS, Coded, Columns, Counted, Dense, Flags, Lookup, entries, pieces_of, readable
@@ -89,8 +89,8 @@ def coded(table: Table, places: Sequence[int], levels: Sequence[Levels], unknown
     if integers is not None and whole is not None:
         return Coded(integers, whole)
     found = table.distinct_of(places)
-    at = [{level: code for code, level in enumerate(known)} for known in levels]
-    codes = [[-1] + [own.get(value, -2) for value in seen.values] for own, seen in zip(at, found, strict=True)]
+    at = [code_of(known) for known in levels]
+    codes = [[-1] + [own(value, -2) for value in seen.values] for own, seen in zip(at, found, strict=True)]
     values = [seen.values for seen in found]
     lookup = Lookup(np.full(len(places), -1), [np.array(own, np.int64) for own in codes], unknown, values)
     return Coded(Columns([seen.codes for seen in found], np.dtype(np.int32)), lookup)
@@ -128,6 +128,8 @@ def listed(drawn: Array, levels: Levels, rng: Any) -> Array:
 
 def of_integers(levels: Sequence[Levels], unknown: Array) -> Lookup | None:
     """How integers are looked up among levels that are numbers, unless those lie too far apart, or beyond 64 bits."""
+    if all(isinstance(known, range) and known.start == 0 for known in levels):
+        return Lookup(np.zeros(len(levels), np.int64), [range(len(known)) for known in levels], unknown, None)
     spans = [_span(known) for known in levels]
     if max(spans, default=0) > MOST_LEVELS or sum(spans) > MOST_SPANNED + PER_LEVEL * sum(map(len, levels)):
         return None

@@ -1,23 +1,61 @@
 """The levels of a column: those of two parts of a table together, and integers that stand for codes."""
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from operator import eq
 from typing import Any
 
 import numpy as np
 
 Array = np.ndarray
-Levels = tuple[Any, ...]
+Levels = Sequence[Any]  # a tuple, or a range: see `compact`
 MOST_CODES = 1 << 24
+
+
+def compact(values: Sequence[Any]) -> Sequence[Any]:
+    """The values as a range where they are consecutive integers, which needs no memory for each; else as a tuple."""
+    if isinstance(values, range) and values.step == 1 and len(values):
+        return values
+    if len(values) == 0 or type(values[0]) is not int:
+        return tuple(values)
+    whole = range(values[0], values[0] + len(values))
+    same = all(type(value) is int and value == place for value, place in zip(values, whole, strict=True))
+    return whole if same else tuple(values)
+
+
+def code_of(levels: Levels) -> Callable[[Any, int], int]:
+    """What gives a value's code among the levels, or a default: the `get` of a dict of them."""
+    if not isinstance(levels, range):
+        return {level: code for code, level in enumerate(levels)}.get
+
+    def get(value: Any, default: int) -> int:
+        code = hash(value) - levels.start  # numbers that are equal have one hash, and an integer is its own
+        return code if 0 <= code < len(levels) and levels[code] == value else default
+
+    return get
+
+
+def begins(levels: Levels, first: Levels) -> bool:
+    """Whether the first of the levels are these; a range is not equal to a tuple."""
+    start = levels[: len(first)]
+    return start == first if type(start) is type(first) else len(start) == len(first) and all(map(eq, start, first))
+
+
+def extended(known: Levels, more: Levels) -> Levels:
+    """The levels that are known, and after them those of others that are not."""
+    if begins(more, known):
+        return more
+    old = set(known)
+    return compact((*known, *(level for level in more if level not in old)))
 
 
 def united_levels(name: Hashable, a: Levels, b: Levels) -> Levels:
     """The levels of both, sorted, unless those of one begin like those of the other."""
     longer, shorter = (a, b) if len(a) >= len(b) else (b, a)
-    if longer[: len(shorter)] == shorter:
+    if begins(longer, shorter):
         return longer
     try:
-        return tuple(sorted({*a, *b}))
+        return compact(sorted({*a, *b}))
     except TypeError:
         odd = sorted({type(level).__name__ for level in (*a, *b)})
         raise ValueError(
@@ -27,7 +65,8 @@ def united_levels(name: Hashable, a: Levels, b: Levels) -> Levels:
 
 def codes_up_to(name: Hashable, known: Levels, found: Levels, least: int) -> Levels:
     """0, 1, ... up to the largest code, as scikit-learn counts; a column without any whole number has plain levels."""
-    every = known + tuple(sorted(set(found) - set(known)))
+    old = known if not isinstance(known, range) else (known[0], known[-1])
+    every = (*old, *sorted(set(found) - set(old)))
     whole = [value for value in every if _is_whole(value)]
     if min(every) < 0 or max(every) == np.inf:
         odd = min(every) if min(every) < 0 else max(every)
@@ -46,7 +85,7 @@ def codes_up_to(name: Hashable, known: Levels, found: Levels, least: int) -> Lev
             f"column {name!r} holds the code {size - 1}, which would make {size} levels. "
             "NaiveBayes(Categorical()) takes any values as levels, and only those that occur."
         )
-    return tuple(range(size))
+    return range(size)
 
 
 def told_apart(names: Sequence[Hashable], columns: Sequence[Hashable]) -> list[Hashable]:
@@ -67,9 +106,17 @@ def _is_whole(value: Any) -> bool:
 def places_among(own: Sequence[Levels], every: Sequence[Levels], sizes: Sequence[int], reserve: bool) -> Array:
     """Where columns' levels stand among those of larger dice, which lie end to end; the reserved one is the last."""
     ends = np.cumsum(sizes)
-    places: list[int] = []
+    places: list[Array] = []
     for few, many, size, end in zip(own, every, sizes, ends.tolist(), strict=True):
-        at = {level: end - size + place for place, level in enumerate(many)}
-        places += [at[level] for level in few] + ([end - 1] if reserve else [])
-        places += [] if few or reserve else [end - size]  # a column without levels has a die of one
-    return np.array(places, np.int64)
+        places.append(end - size + _places_of(few, many))
+        places += [np.array([end - 1])] if reserve else []
+        places += [] if few or reserve else [np.array([end - size])]  # a column without levels has a die of one
+    return np.concatenate(places)
+
+
+def _places_of(few: Levels, many: Levels) -> Array:
+    """Where levels stand among more of them."""
+    if begins(many, few):
+        return np.arange(len(few))
+    at = {level: place for place, level in enumerate(many)}
+    return np.array([at[level] for level in few], np.int64)

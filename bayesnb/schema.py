@@ -26,7 +26,7 @@ from bayesnb.families.base import Array, Belief, Cells, Stats
 from bayesnb.families.family import Family
 from bayesnb.families.record import fields_alone
 from bayesnb.families.weight import Weight
-from bayesnb.levels import Levels, codes_up_to, is_number, places_among, united_levels
+from bayesnb.levels import Levels, codes_up_to, compact, extended, is_number, places_among, united_levels
 from bayesnb.model import Model, Observer, Product, ProductStats
 from bayesnb.priors import ClassDie
 from bayesnb.table import Blank, Table, blank_of
@@ -39,10 +39,14 @@ class Block:
     """Columns of one family, read and modelled together."""
 
     family: Family
-    names: tuple[Hashable, ...]
+    names: Sequence[Hashable]
     places: Sequence[int]
     levels: tuple[Levels, ...] = ()  # of each column, for a family with levels
     included: Array | None = None  # how probably each feature depends on the class; None: all do
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", compact(self.names))
+        object.__setattr__(self, "levels", tuple(map(compact, self.levels)))
 
     @classmethod
     def of(cls, family: Family, table: Table, places: Sequence[int]) -> Self:
@@ -55,7 +59,8 @@ class Block:
     @property
     def keys(self) -> tuple[Hashable, ...]:
         """The names of its features: its columns, or all of them at once for a family over the whole block."""
-        return (self.names if len(self.names) > 1 else self.names[0],) if self.family.whole else self.names
+        names = tuple(self.names)
+        return (names if len(names) > 1 else names[0],) if self.family.whole else names
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -63,7 +68,7 @@ class Block:
         return tuple(max(len(levels) + (self.family.unseen == "reserve"), 1) for levels in self.levels)
 
     @property
-    def words(self) -> tuple[Hashable, ...]:
+    def words(self) -> Sequence[Hashable]:
         """What its numbers are numbers of: its columns, or the words of its column of lists."""
         if not self.family.listed:
             return self.names
@@ -124,11 +129,12 @@ class Block:
     def beginning(self, known: Self) -> Self:
         """The block with the levels of another in their places, and its own others after them."""
         pairs = zip(known.levels, self.levels, strict=True)
-        return self.with_levels(tuple(old + tuple(new for new in own if new not in set(old)) for old, own in pairs))
+        return self.with_levels(tuple(extended(old, own) for old, own in pairs))
 
     def with_levels(self, levels: tuple[Levels, ...]) -> Self:
         """The block with these levels; itself, where they are its own."""
-        return self if levels == self.levels else replace(self, levels=levels)
+        block = replace(self, levels=levels)
+        return self if block.levels == self.levels else block
 
     def places_in(self, other: Self) -> Array:
         """Where its levels, the dice end to end, stand among those of a block that has them too."""
@@ -140,7 +146,7 @@ class Block:
             return codes_up_to(self.names[j], known, found, said.least_of(j, len(self.names)))
         old = set(known)
         new = [level for level in declared or () if level not in old]
-        return known + tuple(new) + tuple(sorted(set(found) - old - set(new)))
+        return (*known, *new, *sorted(set(found) - old - set(new)))
 
     def read(self, table: Table) -> Cells:
         """The block's cells. What is wrong with them is found out later, by `check`."""
@@ -175,9 +181,12 @@ class Block:
 class Schema:
     """The columns of a table and the blocks that are modelled."""
 
-    columns: tuple[Hashable, ...]
+    columns: Sequence[Hashable]
     blocks: tuple[Block, ...]
     blank: Blank  # to be filled with new rows
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", compact(self.columns))
 
     @classmethod
     def learn(cls, table: Table, families: Any, average: Any = None) -> Self:
@@ -185,8 +194,9 @@ class Schema:
         if not said:
             raise ValueError("every column is dropped: at least one needs a family.")
         blocks = [Block.of(family, table, places) for family, places in said]
-        included = included_of(average, [block.keys for block in blocks])
-        blocks = [replace(block, included=own) for block, own in zip(blocks, included, strict=True)]
+        if average is not None:
+            included = included_of(average, [block.keys for block in blocks])
+            blocks = [replace(block, included=own) for block, own in zip(blocks, included, strict=True)]
         return cls(table.columns, tuple(block.learn(table) for block in blocks), table.blank)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -23,10 +23,10 @@ def ratio(part: Array, whole: Array) -> Array:
     return np.divide(part, whole, out=np.zeros(part.shape), where=whole != 0)
 
 
-def log(x: Array) -> Array:
+def log(x: Array, out: Array | None = None) -> Array:
     """The logarithm of non-negative numbers; log 0 is -inf, without a warning."""
     with np.errstate(divide="ignore"):
-        return np.log(x)
+        return np.log(x, out=out)
 
 
 log1p = np.log1p

@@ -122,11 +122,11 @@ class Lookup:
     """What integers stand for: `places[j][x - least[j]]` is the code of column j's x, -1 if it is missing.
 
     What has no place, or -2 for one, is unknown, and coded as `unknown[j]`. `values[j]` are what column j's integers
-    stand for; None if for themselves.
+    stand for; None if for themselves. Places that are 0, 1, ... may be a range, of which no table is made if all are.
     """
 
     least: Array
-    places: Sequence[Array]
+    places: Sequence[Array | range]
     unknown: Array
     values: Sequence[tuple[Any, ...]] | None
 
@@ -134,13 +134,17 @@ class Lookup:
     def table(self) -> tuple[Array, Array, Array, Array, Array]:
         """As the kernel reads it: the columns' places end to end."""
         sizes = np.array([len(place) for place in self.places], np.int64)
-        return self.least, sizes, np.cumsum(sizes) - sizes, np.concatenate(self.places), self.unknown
+        places = [np.arange(len(own)) if isinstance(own, range) else own for own in self.places]
+        return self.least, sizes, np.cumsum(sizes) - sizes, np.concatenate(places), self.unknown
 
     @cached_property
     def plain(self) -> bool:
         """Whether the integers are the codes already; those beyond, and missing ones' -1, kernels leave out."""
         skip = 0 if self.values is None else 1
-        same = all(np.array_equal(place[skip:], np.arange(len(place) - skip)) for place in self.places)
+        same = all(
+            isinstance(place, range) or np.array_equal(place[skip:], np.arange(len(place) - skip))
+            for place in self.places
+        )
         return same and bool((self.least == -skip).all() and (self.unknown < 0).all())
 
     def unknown_in(self, j: int, column: Array) -> Counter:
@@ -273,9 +277,13 @@ def class_groups(classes: int, levels: int) -> list[slice]:
 
 
 def lanes(table: Array) -> Array:
-    """A table as kernels read it, `(c, k) -> (k, lanes)`: classes side by side, filled up with zeros."""
+    """A table as kernels read it, `(c, k) -> (k, lanes)`: classes side by side, filled up with zeros if that is small.
+
+    Whole lines of a cache are read faster; of two classes, a table of them is four times as large.
+    """
     classes, levels = table.shape
-    filled = np.zeros((levels, -(-classes // LANES) * LANES))
+    padded = -(-classes // LANES) * LANES
+    filled = np.zeros((levels, padded if levels * padded <= TABLE else classes))
     filled[:, :classes] = table.T
     return filled
 

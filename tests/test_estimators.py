@@ -1,6 +1,8 @@
 """The scikit-learn contract, and what the estimators promise beyond it."""
 
 import pickle
+import subprocess
+import sys
 import warnings
 from typing import Any
 
@@ -420,3 +422,77 @@ def test_an_estimator_that_was_pickled_before_it_had_all_parameters_goes_on(make
         old.partial_fit(counts, Y).predict_proba(counts), fresh.partial_fit(counts, Y).predict_proba(counts)
     )
     assert clone(old).get_params() == make().get_params()
+
+
+PEAKS = """
+import re
+from pathlib import Path
+import numpy as np
+from scipy import sparse
+from bayesnb import BernoulliNB, CategoricalNB, MultinomialNB
+
+def megabytes(of):
+    return int(re.search(rf"{of}:\\s*(\\d+)", Path("/proc/self/status").read_text())[1]) / 1024
+
+def codes(size):
+    return np.append(np.arange(99) % 5, size - 1)[:, None]
+
+def words(size):
+    places = np.random.default_rng(0).integers(0, size, (100, 3))
+    return sparse.csr_array((np.ones(300), np.sort(places).ravel(), np.arange(0, 301, 3)), shape=(100, size))
+
+y = np.arange(100) % 2
+for preset, table in ((CategoricalNB, codes), (MultinomialNB, words), (BernoulliNB, words)):
+    small, large = table(500), table(2_000_000)
+    preset().fit(small, y).predict(small)  # compiles, or reads what was compiled
+    Path("/proc/self/clear_refs").write_text("5")  # the peak from now on
+    before = megabytes("VmRSS")
+    model = preset().fit(large, y)
+    fitted = megabytes("VmHWM") - before
+    model.predict(large)
+    print(fitted, megabytes("VmHWM") - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peaks are read from /proc")
+@pytest.mark.slow  # a process that imports everything anew
+def test_memory_is_a_few_times_classes_times_levels() -> None:
+    done = subprocess.run([sys.executable, "-c", PEAKS], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    numbers = 2 * 2_000_000 * 8 / 2**20  # of both classes, in megabytes; flags have two levels each
+    cases = zip((("codes", 1), ("words", 1), ("flags", 2)), done.stdout.splitlines(), strict=True)
+    for (name, levels), line in cases:
+        fitted, predicted = (float(peak) / (levels * numbers) for peak in line.split())
+        assert fitted < 3, name
+        assert predicted < 4.5, name
+
+
+def test_codes_of_many_levels_are_the_same_in_numbers_of_any_type() -> None:
+    x, y = np.append(np.arange(49) % 5, 1_500_000)[:, None], np.arange(50) % 2
+    model = CategoricalNB().fit(x, y)
+    expected = model.predict_proba(x)
+    for like in (x.astype(np.int32), x.astype(float), x.astype(object), x.astype(float).astype(object), x.tolist()):
+        np.testing.assert_array_equal(model.predict_proba(like), expected)
+    for unknown in (1_500_001, -1, 2.5):
+        with pytest.warns(UserWarning, match=r"does not know: .*1 times"):
+            proba = model.predict_proba([[unknown]])
+        np.testing.assert_allclose(proba, [[0.5, 0.5]])
+
+
+def test_codes_that_were_merged_or_came_later_are_those_of_all_rows() -> None:
+    x, y = np.array([[0, 3], [1, 1], [4, 0], [2, 2], [1, 6], [0, 0]]), [0, 1, 0, 1, 1, 0]
+    whole = CategoricalNB().fit(x, y)
+    parts = CategoricalNB().fit(x[:3], y[:3]), CategoricalNB().fit(x[3:], y[3:])
+    for model in (parts[0].merge(parts[1]), parts[1].merge(parts[0]), parts[0].partial_fit(x[3:], y[3:])):
+        np.testing.assert_array_equal(model.predict_proba(x), whole.predict_proba(x))
+
+
+def test_integers_that_follow_one_another_are_levels_like_others() -> None:
+    y = [0, 1, 1, 0]
+    first, later = NaiveBayes(Categorical()).fit([[3], [4], [5], [4]], y), [[4], [-1], [9], [3]]
+    united = first.merge(NaiveBayes(Categorical()).fit(later, y))
+    whole = NaiveBayes(Categorical()).fit([[3], [4], [5], [4], *later], y * 2)
+    grown = first.partial_fit(later, y)
+    rows = [[value] for value in (-1, 3, 4, 5, 9)]
+    np.testing.assert_array_equal(united.predict_proba(rows), whole.predict_proba(rows))
+    np.testing.assert_array_equal(grown.predict_proba(rows), whole.predict_proba(rows))

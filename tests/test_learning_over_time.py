@@ -690,7 +690,7 @@ def test_codes_that_come_later_make_room_for_those_between() -> None:
         merged = one if merged is None else merged.merge(one)
     whole = CategoricalNB().fit([row for part in parts for row in part], [0, 1] * 3)
     for model in (streamed, merged):
-        assert model.schema_.blocks[0].levels == (tuple(range(6)),)
+        assert [list(levels) for levels in model.schema_.blocks[0].levels] == [[*range(6)]]
         agree(model, whole, [[0], [5], [3]], rtol=1e-14)
 
 

@@ -39,7 +39,7 @@ class Found:
         found = [kind.names(block) for kind, own in zip(self.kinds, self.blocks, strict=True) for block in own]
         joined = {name for names in found for name in names}
         for block in schema.blocks:
-            rest = [block.names] if block.family.whole else [(name,) for name in block.names]
+            rest = [tuple(block.names)] if block.family.whole else [(name,) for name in block.names]
             found += [names for names in rest if names[0] not in joined]
         return tuple(sorted(found, key=lambda names: place[names[0]]))
 

@@ -236,7 +236,7 @@ def _by_columns(trial: Trial, families: Sequence[Family]) -> dict[tuple[Hashable
     """A family for every column that has one, and None for the others."""
     schema = trial.estimator.schema_
     said: dict[tuple[Hashable, ...], Any] = {
-        block.names: family for block, family in zip(schema.blocks, families, strict=True)
+        tuple(block.names): family for block, family in zip(schema.blocks, families, strict=True)
     }
     known = {name for block in schema.blocks for name in block.names}
     dropped = tuple(name for name in schema.columns if name not in known)

@@ -48,17 +48,19 @@ class CategoricalStats(Row, CodedStats):
 
     @classmethod
     def counted(cls, x: Cells, weight: Weight, n_jobs: int | None, sizes: tuple[int, ...] = ()) -> Self:
-        seen = cls(np.zeros((sum(sizes), weight.classes)), sizes)
-        bounds = seen.bounds
+        bounds, levels = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), sum(sizes)
 
         def some(rows: slice) -> Array:
-            counts, labels = np.zeros_like(seen.counts), (weight.codes[rows], weight.counts[rows])
+            counts, labels = np.zeros((levels, weight.classes)), (weight.codes[rows], weight.counts[rows])
             note(x, kernels.levels.tally(codes_of(x, rows), bounds, *labels, counts))
             return counts
 
-        for part in in_order(some, pieces(x.shape[0], len(sizes), 4 * seen.counts.size // len(sizes)), n_jobs):
-            seen.counts[:] += part
-        return cls(np.ascontiguousarray(seen.counts.T), sizes)
+        rows = pieces(x.shape[0], len(sizes), 4 * levels * weight.classes // len(sizes))
+        parts = iter(in_order(some, rows, n_jobs))
+        total = next(parts)
+        for part in parts:
+            total += part
+        return cls(np.ascontiguousarray(total.T), sizes)
 
     @classmethod
     def defined(cls, x: Array, weight: Weight, sizes: tuple[int, ...] = ()) -> Self:
@@ -110,6 +112,7 @@ class CategoricalDensity(LevelWeights, Row, DieDensity):
 class Dice(LevelDoubt, Row, Die):
     """A Dirichlet belief about the die of every class and column; a cell is the code of a level."""
 
+    spelled_out: ClassVar[bool] = True
     concentration: Array
     sizes: tuple[int, ...]
 
@@ -243,7 +246,7 @@ class Categorical(Family):
     def belief(self, stats: CategoricalStats) -> Dice:
         smoothing, classes = self.prior.concentration, len(stats)  # type: ignore[union-attr]
         if smoothing.ndim == 0:
-            return Dice(np.full(stats.counts.shape, smoothing), stats.sizes)
+            return Dice(np.broadcast_to(smoothing.copy(), stats.counts.shape), stats.sizes)
         dice = [_die(smoothing, classes, len(stats.sizes), j, size) for j, size in enumerate(stats.sizes)]
         return Dice(np.concatenate(dice, axis=1), stats.sizes)
 

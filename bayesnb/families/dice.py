@@ -59,7 +59,9 @@ class Row(Levels):
         return values @ np.eye(len(self.sizes))[self.columns]  # a PyMC variable
 
     def expand(self, totals: Array) -> Array:
-        return totals[..., self.columns]
+        if isinstance(totals, np.ndarray):
+            return np.repeat(totals, self.sizes, axis=-1)
+        return totals[..., self.columns]  # a PyMC variable
 
     @cached_property
     def columns(self) -> Array:

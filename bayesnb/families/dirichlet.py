@@ -39,7 +39,7 @@ class Levels(Record):
         """Each level's part of its die's sum; all alike where the sum is 0."""
         total = self.expand(self.per_die(values))
         if (total > 0).all():
-            return values / total
+            return np.divide(values, total, out=total if total.shape == values.shape else None)
         even = 1 / self.expand(self.per_die(np.ones_like(values)))
         return np.where(total > 0, ratio(values, total), even)
 
@@ -131,7 +131,8 @@ class Die(Belief, Levels):
     def level_log_moment(self, s: Any) -> Array:
         """K(s) of each level: log E[probability**s]."""
         if np.ndim(s) == 0 and s == 1:
-            return log(self.mean())
+            share = self.mean()
+            return log(share, out=share)
         total = log_gamma_ratio(self.per_die(self.concentration), s)
         return less(log_gamma_ratio(self.concentration, s), self.expand(total))
 

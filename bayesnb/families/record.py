@@ -60,6 +60,7 @@ class Record:
     __match_args__: ClassVar[Any]  # the names of its fields, which `dataclass` sets
     layout: ClassVar[tuple[str, ...]] = ()
     degree: ClassVar[int] = 1  # it has at least as many numbers of each class as columns, or levels, to this power
+    spelled_out: ClassVar[bool] = False  # whether files hold also what broadcasting repeats
     renamed: ClassVar[dict[str, str]] = {}  # fields that the constructor calls otherwise
     symbols: ClassVar[dict[str, str]] = {}  # fields that tables of results call otherwise; {} is for a feature's name
 

@@ -1,7 +1,6 @@
 """How work on CSR is cut: by classes to count, and by classes and rows to score, so that no table grows large."""
 
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -17,18 +16,16 @@ class Tables:
     """Tables that a kernel reads, `(c, ..., k)` as lanes, some classes at a time; all are kept if they are few."""
 
     def __init__(self, make: Callable[[slice], tuple[Array, ...]], shape: tuple[int, ...]) -> None:
-        self.make, self.groups = make, class_groups(shape[0], shape[-1])
-
-    @cached_property
-    def _all(self) -> tuple[Array, ...]:
-        return self.make(self.groups[0])
+        self.groups = class_groups(shape[0], shape[-1])
+        self._only = make(self.groups[0]) if len(self.groups) == 1 else None
+        self._make = make if self._only is None else None  # which may hold an array that is as large
 
     def __iter__(self) -> Iterator[tuple[int, tuple[Array, ...]]]:
         """The first class of a group, and its tables."""
-        if len(self.groups) == 1:
-            yield 0, self._all
-        else:
-            yield from ((group.start, self.make(group)) for group in self.groups)
+        if self._only is not None:
+            yield 0, self._only
+        elif self._make is not None:
+            yield from ((group.start, self._make(group)) for group in self.groups)
 
 
 def by_tables(

@@ -40,12 +40,12 @@ class Budget:
         self.take(prod(max(size, 1) for size in sizes) * itemsize)
         return tuple(sizes)
 
-    def positions(self, count: Any) -> tuple[int, ...]:
+    def positions(self, count: Any) -> range:
         """The numbers 0, 1, ..., so many of them."""
         if not is_count(count):
             raise Unreadable(f"{count!r:.50} is no number of columns or levels")
         self.take(PER_VALUE * count)
-        return tuple(range(count))
+        return range(count)
 
 
 def is_count(value: Any) -> bool:
@@ -55,6 +55,8 @@ def is_count(value: Any) -> bool:
 
 def are_positions(values: Sequence[Any]) -> bool:
     """Whether they are 0, 1, ..."""
+    if isinstance(values, range):
+        return values == range(len(values))
     return all(type(value) is int and value == place for place, value in enumerate(values))
 
 

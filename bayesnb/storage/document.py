@@ -104,7 +104,7 @@ def _columns_said(columns: Sequence[Hashable], keeper: Keeper) -> Any:
     return [packed(name, keeper, f"the name of column {place}") for place, name in enumerate(columns)]
 
 
-def _columns_of(said: Any, shelf: Shelf) -> tuple[Hashable, ...]:
+def _columns_of(said: Any, shelf: Shelf) -> Sequence[Hashable]:
     return tuple(unpacked_list(said, shelf)) if isinstance(said, list) else shelf.budget.positions(said)
 
 
@@ -122,7 +122,9 @@ def _block_said(block: Block, stats: Stats, keeper: Keeper) -> Json:
 
 
 def _prior_said(block: Block, prior: Belief, keeper: Keeper) -> Json:
-    return _record_said(own_prior(prior), keeper, f"column {block.names[0]!r:.50}")
+    own = own_prior(prior)
+    written = own.map(np.ascontiguousarray) if own.spelled_out else own
+    return _record_said(written, keeper, f"column {block.names[0]!r:.50}")
 
 
 def _levels_said(levels: Sequence[Any], keeper: Keeper, where: str) -> Any:
@@ -153,7 +155,11 @@ def _block_of(said: Any, columns: Sequence[Hashable], classes: int, shelf: Shelf
     stats = family.stats(*_values(family.stats, said["stats"], shelf))
     levels = _levels_of(said["levels"], shelf)
     included = unpacked(said["included"], shelf)
-    block = Block(family, tuple(columns[place] for place in places), places, levels, included)
+    if isinstance(places, range):
+        names = columns[places.start : places.stop]
+    else:
+        names = [columns[place] for place in places]
+    block = Block(family, names, places, levels, included)
     check_levels(block)
     check_stats(block, stats, classes)
     _check_included(block)
@@ -178,7 +184,7 @@ def _places_of(said: Any, width: int) -> Sequence[int]:
     return places
 
 
-def _levels_of(said: Any, shelf: Shelf) -> tuple[tuple[Any, ...], ...]:
+def _levels_of(said: Any, shelf: Shelf) -> tuple[Sequence[Any], ...]:
     """Levels of every column, or how many of them there are."""
     return tuple(
         tuple(unpacked_list(levels, shelf)) if isinstance(levels, list) else shelf.budget.positions(levels)

@@ -27,7 +27,7 @@ class Column:
     """Numbers, or codes of levels, of which -1 is a missing cell; or lists, one an object."""
 
     numbers: Array
-    levels: tuple[Any, ...] | None = None
+    levels: Sequence[Any] | None = None
 
     @property
     def values(self) -> Array:
@@ -69,7 +69,7 @@ class Part:
 
     places: Sequence[int]
     cells: Any
-    levels: Sequence[tuple[Any, ...]] = ()
+    levels: Sequence[Sequence[Any]] = ()
 
     def columns(self) -> Iterator[tuple[int, Column]]:
         """Each column and its place in the table."""

@@ -38,9 +38,9 @@ class Table(ABC):
         """Look at what the user has; it is read when it is asked for."""
 
     @cached_property
-    def columns(self) -> tuple[Hashable, ...]:
+    def columns(self) -> Sequence[Hashable]:
         """Their names; positions, where they have none."""
-        return tuple(range(self.width))
+        return range(self.width)
 
     @property
     def index(self) -> Array:
