@@ -19,7 +19,7 @@ from bayesnb.cli.families import declared
 from bayesnb.cli.specs import family
 from bayesnb.report import About, Facts, gather, render
 from bayesnb.report.advice import InPython
-from bayesnb.report.facts.doubted import chosen
+from bayesnb.report.facts.doubted import chosen, doubted
 from bayesnb.report.facts.without import hasty
 from bayesnb.report.sections.checks import CHECKS, Check
 from bayesnb.report.sections.dependence import dependence
@@ -343,3 +343,12 @@ def test_a_page_about_names_and_dates_takes_seconds() -> None:
     start = time.process_time()
     render(gather(nb.NaiveBayes(), X, y))
     assert time.process_time() - start < 30
+
+
+def test_the_error_of_draws_is_told_where_there_are_draws_and_not_beside_it() -> None:
+    drawn, computed = levelled(3, classes=3, rows=60, average_features=0.5), levelled(3, rows=60)
+    share = doubted(drawn).attrs["drawn_error"]
+    assert share > 0
+    assert "drawn" in Page(doubt(drawn)).text
+    assert "drawn_error" not in doubted(computed).attrs
+    assert "drawn" not in Page(doubt(computed)).text
