@@ -597,12 +597,10 @@ def test_ask17_a_new_class_is_an_error_or_asked_for_and_never_silent(label: int)
 EXTREMES: dict[str, tuple[Callable[[], Any], str]] = {
     "Dirichlet near 0": (lambda: nb.Categorical(nb.Dirichlet([1e-300] * 3)), "levels"),
     "Dirichlet far from 0": (lambda: nb.Categorical(1e100), "levels"),
-    "Dirichlet too far": (lambda: nb.Categorical(nb.Dirichlet([1e300] * 3)), "levels"),
     "Beta near 0": (lambda: nb.Bernoulli(nb.Beta(1e-300, 1e-300)), "flags"),
     "Beta at both ends": (lambda: nb.Bernoulli(nb.Beta(1e-300, 1e290)), "flags"),
     "Beta too far": (lambda: nb.Bernoulli(nb.Beta(1e-308, 1e308)), "flags"),
     "Gamma near 0": (lambda: nb.Poisson(nb.Gamma(1e-300, 1e-300)), "counts"),
-    "Gamma too far": (lambda: nb.Poisson(nb.Gamma(1e-300, 1e300)), "counts"),
     "normal near 0": (lambda: nb.Gaussian(nb.NormalInverseGamma(0, 1e-300, 1e-300, 1e-300)), "numbers"),
     "normal too far": (lambda: nb.Gaussian(nb.NormalInverseGamma(0, 1, 1e308, 1e308)), "numbers"),
     "Wishart far from 0": (
