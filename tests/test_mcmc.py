@@ -29,6 +29,7 @@ from bayesnb import (
     Dirichlet,
     Gaussian,
     Multinomial,
+    MultivariateGaussian,
     NaiveBayes,
     NormalInverseGamma,
     Poisson,
@@ -39,6 +40,7 @@ from bayesnb.mcmc.priors import LearnedDice
 from bayesnb.mcmc.sampling import tell_trouble
 
 pm = pytest.importorskip("pymc")
+pytensor = pytest.importorskip("pytensor")
 
 from pymc.model.transform.conditioning import remove_value_transforms  # noqa: E402
 
@@ -491,6 +493,30 @@ def test_rows_without_labels_are_summed_over_the_classes() -> None:
         at = anywhere(model, seed)
         expected = logsumexp(Story(at, hierarchical=True).log_joint(TABLE[40:]), axis=1).sum()
         assert_allclose(own(at) - without(at), expected, rtol=1e-9)
+
+
+SHARED = {
+    "rows": (Gaussian(shared=True), {"likelihood": "rows"}),
+    "half-normal": (Gaussian(shared=True), {"scale_prior": "half-normal"}),
+    "hierarchy": (Gaussian(shared=True), {"hierarchical": True}),
+    "noise, collapsed": (Gaussian(shared=True), {"label_noise": 0.1, "collapse": True}),
+    "block": ({"girth": Gaussian(shared=True), ("red", "blue"): MultivariateGaussian(shared=True)}, {}),
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name if name in ("half-normal", "block") else pytest.param(name, marks=pytest.mark.slow) for name in SHARED],
+)
+def test_pytensor_rewrites_what_classes_share_without_an_error(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    """An error in a rewrite stops nothing: it is logged, as a traceback on the terminal."""
+    families, said = SHARED[name]
+    model = mcmc.build(NaiveBayes(families), TABLE[["girth", "red", "blue"]], LABEL, **said)
+    mode = pytensor.compile.get_default_mode().clone(linker="py")  # rewritten as ever, and not compiled
+    with caplog.at_level("ERROR", "pytensor"):
+        pytensor.function(model.value_vars, model.dlogp(), mode=mode, on_unused_input="ignore")
+        pytensor.function([], model.basic_RVs, mode=mode)
+    assert not [record for record in caplog.records if record.name.startswith("pytensor")]
 
 
 # Names that meet, rows that do not count, and what is refused ------------------------------------------------------

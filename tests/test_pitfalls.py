@@ -7,6 +7,7 @@ import hashlib
 import math
 import warnings
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from scipy import stats
 from scipy.special import expit
 from sklearn.base import clone
 
+import bayesnb as nb
 from bayesnb import (
     Bernoulli,
     BernoulliNB,
@@ -590,3 +592,45 @@ def test_ask17_a_new_class_is_an_error_or_asked_for_and_never_silent(label: int)
     whole = MultinomialNB().fit([[1, 0], [0, 1], [4, 4]], [1, 3, label])
     assert_array_equal(model.classes_, whole.classes_)
     assert_array_equal(model.predict_proba([[2, 2]]), whole.predict_proba([[2, 2]]))
+
+
+EXTREMES: dict[str, tuple[Callable[[], Any], str]] = {
+    "Dirichlet near 0": (lambda: nb.Categorical(nb.Dirichlet([1e-300] * 3)), "levels"),
+    "Dirichlet far from 0": (lambda: nb.Categorical(1e100), "levels"),
+    "Beta near 0": (lambda: nb.Bernoulli(nb.Beta(1e-300, 1e-300)), "flags"),
+    "Beta at both ends": (lambda: nb.Bernoulli(nb.Beta(1e-300, 1e290)), "flags"),
+    "Beta too far": (lambda: nb.Bernoulli(nb.Beta(1e-308, 1e308)), "flags"),
+    "Gamma near 0": (lambda: nb.Poisson(nb.Gamma(1e-300, 1e-300)), "counts"),
+    "normal near 0": (lambda: nb.Gaussian(nb.NormalInverseGamma(0, 1e-300, 1e-300, 1e-300)), "numbers"),
+    "normal too far": (lambda: nb.Gaussian(nb.NormalInverseGamma(0, 1, 1e308, 1e308)), "numbers"),
+    "Wishart far from 0": (
+        lambda: nb.MultivariateGaussian(nb.NormalInverseWishart([0, 0], 1, 1e100, 1e100 * np.eye(2))),
+        "numbers",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EXTREMES)
+def test_priors_at_the_ends_of_floats_give_numbers_or_one_error_in_words(name: str) -> None:
+    family, cells = EXTREMES[name]
+    rng, y = np.random.default_rng(0), np.arange(24) % 2
+    X = {
+        "levels": rng.integers(0, 3, (24, 2)),
+        "flags": rng.integers(0, 2, (24, 2)),
+        "counts": rng.poisson(2.0, (24, 2)),
+        "numbers": rng.normal(y[:, None], 1.0, (24, 2)),
+    }[cells]
+    if "too far" in name:
+        with pytest.raises(ValueError, match="would overflow"):
+            nb.NaiveBayes(family()).fit(X, y)
+        return
+    model, few = nb.NaiveBayes(family()).fit(X, y), X[:3]
+    results = [model.predict_proba(X), model.loo(X, y).elpd_i, model.log_evidence_, model.sample(5, rng=0)[0]]
+    tables = [
+        model.predict_interval(few),
+        model.predict_interval(few, rows="fixed"),
+        model.uncertainty(few),
+        model.explain(few),
+    ]
+    results += [values for table in tables for values in table.data_vars.values() if values.dtype.kind == "f"]
+    assert all(np.isfinite(np.asarray(values, float)).all() for values in results)

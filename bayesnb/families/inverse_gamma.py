@@ -243,7 +243,7 @@ class NormalInverseGamma(Belief):
 
     def variables(self, pm: Any, say: Say) -> GaussianDensity:
         variance = pm.InverseGamma(**say("sigma2"), alpha=self.shape, beta=self.scale)
-        return GaussianDensity(pm.Normal(**say("mu"), mu=self.location, tau=self.count / variance), variance)
+        return GaussianDensity(pm.Normal(**say("mu"), mu=self.location, sigma=(variance / self.count) ** 0.5), variance)
 
 
 def of_variance(shape: Any, scale: Any, said: tuple[Any, Any, Any], xp: Any = special) -> Any:

@@ -92,4 +92,6 @@ class NormalMean(Belief):
         return GaussianDensity(self.location, self.variance)
 
     def variables(self, pm: Any, say: Say) -> GaussianDensity:
-        return GaussianDensity(pm.Normal(**say("mu"), mu=self.location, tau=self.count / self.variance), self.variance)
+        return GaussianDensity(
+            pm.Normal(**say("mu"), mu=self.location, sigma=(self.variance / self.count) ** 0.5), self.variance
+        )

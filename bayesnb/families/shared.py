@@ -160,4 +160,4 @@ class SharedNormalInverseGamma(Sharing, NormalInverseGamma):
         dims = said["dims"] and said["dims"][1:]
         common = pm.InverseGamma(f"{said['name']}_shared", alpha=self.shape[0], beta=self.scale[0], dims=dims)
         variance = pm.Deterministic(**said, var=common * pm.math.ones_like(self.count))
-        return GaussianDensity(pm.Normal(**say("mu"), mu=self.location, tau=self.count / variance), variance)
+        return GaussianDensity(pm.Normal(**say("mu"), mu=self.location, sigma=(variance / self.count) ** 0.5), variance)

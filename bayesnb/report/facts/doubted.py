@@ -19,7 +19,10 @@ COUNTED, ALONE, CLASS, COLUMN = 5e-9, 2e-3, 1e-3, 1e-5  # of them: to count a ce
 TOGETHER = 3  # times as fast, where one belief is for all rows
 HELD, LEARNT, FEWEST = 400, 2000, 10  # rows at most, held out or not; and at least
 SETTLED = 100  # rows for every class's column, of which one more does not matter
-DRAWN, BATCHES = 40, 4  # rows, where each needs draws; and in how many parts, whose spread is the error of draws
+DRAWN, BATCHES = (
+    40,
+    4,
+)  # rows at most, where each needs draws; and in how many parts, whose spread is the error of draws
 TINY = np.finfo(float).tiny
 PARTS = ("entropy", "aleatoric", "epistemic")
 
@@ -49,9 +52,10 @@ def chosen(facts: Facts) -> tuple[bool, Array]:
     """Whether rows are held out, and which are taken: so many as can be had in some seconds; none, if too few."""
     rows, classes, judged = len(facts.codes), len(facts.classes), facts.judged
     belief = facts.model.model_.posterior
-    if belief.weighs or not belief.closed:
-        return True, spaced(rows, DRAWN)
     alone = ALONE + CLASS * classes
+    if belief.weighs or not belief.closed:
+        most = int(min(SECONDS / (alone + judged.row_seconds), DRAWN))
+        return True, spaced(rows, most if most >= min(rows, FEWEST) else 0)
     held = int(min(SECONDS / (alone + judged.transforms + COUNTED * rows * judged.width), HELD))
     if held >= rows or (rows < SETTLED * classes * judged.width and held >= FEWEST):
         return True, spaced(rows, held)

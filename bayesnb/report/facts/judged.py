@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 BINS = 10
 WORDS, VALUES, CELLS = 8e-5, 3.5e-4, {"real": 7e-6}  # seconds for a class's column, by the kind of its cells
 LEVEL = 4e-5  # more for each of its levels: a column's table holds them all, whichever the row has
+DRAWN = {"real": 8e-5, "flag": 9e-4, "count": 1e-4, "level": 0.0}  # seconds for the draws of a class's column
+DRAWN_LEVEL, DRAWN_ROW = 1.2e-4, 0.01  # for those of each of its levels; for a row, whatever its columns
 CLEAR, FEWEST = 0.95, 5  # an interval of so many rows or more that leaves out 0 is a difference
 COSTLY = 3e7  # rows x classes x columns for which no other temper is tried
 
@@ -205,6 +207,19 @@ class Judged:
     @property
     def width(self) -> float:
         return sum(self.widths)
+
+    @cached_property
+    def row_seconds(self) -> float:
+        """Seconds that the distribution of a row's probabilities takes, about: computed, or drawn where it must be.
+
+        Draws are of all levels of a column, and of the words that the row has.
+        """
+        if self.facts.model.model_.posterior.closed:
+            return self.transforms
+        blocks = self.facts.model.schema_.blocks
+        pairs = zip(blocks, self.widths, strict=True)
+        cells = sum(DRAWN[block.family.cells] * width for block, width in pairs)
+        return DRAWN_ROW + len(self.facts.classes) * (cells + DRAWN_LEVEL * self.levels)
 
     @cached_property
     def transforms(self) -> float:

@@ -82,5 +82,5 @@ def ends(scores: Scores, facts: Facts) -> tuple[Array, Array]:
 
 
 def hasty(facts: Facts) -> bool:
-    """Whether intervals take too long, for so many columns and classes."""
-    return facts.judged.transforms > PATIENCE
+    """Whether intervals take too long, for so many columns, levels and classes."""
+    return facts.judged.row_seconds > PATIENCE
