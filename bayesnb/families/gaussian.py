@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from bayesnb.families import scales
 from bayesnb.families.base import Array, Stats
 from bayesnb.families.family import Family, checked_prior, shaped
 from bayesnb.families.inverse_gamma import NormalInverseGamma
@@ -43,6 +44,8 @@ class Gaussian(Family):
 
     def __post_init__(self) -> None:
         checked_prior("Gaussian", self.prior, NormalInverseGamma)
+        if self.prior is not None:
+            scales.refuse_settled("NormalInverseGamma", "shape", self.prior.shape, self.prior.count)
 
     @property
     def columnwise(self) -> "Gaussian":

@@ -48,6 +48,8 @@ class MultivariateGaussian(Family):
 
     def __post_init__(self) -> None:
         checked_prior("MultivariateGaussian", self.prior, NormalInverseWishart)
+        if self.prior is not None:
+            scales.refuse_settled("NormalInverseWishart", "dof", self.prior.dof, self.prior.count)
 
     @property
     def columnwise(self) -> Gaussian:

@@ -12,6 +12,7 @@ from bayesnb.special import ratio
 SYMMETRIC = 1e-12  # how far two entries of a matrix may be apart, as a part of the geometric mean of their variances
 NEAR = 2.0  # spacings of a float
 NAME = "NormalInverseWishart"
+MOST_SETTLED = 1e12  # rows about a variance for each about its mean
 
 
 def said(mean: Any, count: Any, dof: Any, scale: Any) -> tuple[Array, Array, Array, Array]:
@@ -101,3 +102,17 @@ def strengthened(fields: tuple[Array, ...], times: Any, scale: float, width: int
     times = times.reshape(()) if times.size == 1 else times.reshape(len(times), -1)[:, 0]
     matrix = times[:, None, None] if times.ndim else times
     return location, times * count, width - 1 + times * (dof - width + 1), matrix * scale * own
+
+
+def refuse_settled(prior: str, name: str, about_variance: Array, count: Array) -> None:
+    """Raise for a prior that settles the variance so far beyond the mean that no digit of a score's law is left.
+
+    A law's cumulants are differences of shape * (1 / count + u) and shape / count, whose digits cancel.
+    """
+    most = MOST_SETTLED * np.maximum(count, 1.0)
+    if (about_variance > most).any():
+        raise ValueError(
+            f"{prior}: {name} can be at most 1e12 times the count, or 1e12 where that is below 1, got "
+            f"{np.max(about_variance):g}: beyond that a score has no digit left. Give a smaller {name}; 1e9 already "
+            "holds a variance to four digits and more."
+        )
