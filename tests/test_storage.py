@@ -946,7 +946,7 @@ def test_a_number_of_combinations_of_many_digits_is_refused_before_it_is_multipl
     said = json.loads(members["model.json"])
     (block,) = said["blocks"]
     number = block["stats"]["combinations"]["$array"]
-    file = members[f"arrays/{number}.npy"].replace(b"(0, 2), }     ", b"(0, 300000), }")
+    file = members[f"arrays/{number}.npy"].replace(b"(0, 2,), }     ", b"(0, 300000,), }")
     said["arrays"][number]["shape"] = [0, columns]
     stats = block["stats"] | {"sizes": {"$tuple": [2] * columns}}
     said |= {"columns": columns, "blocks": [block | {"places": [0, columns], "levels": [2] * columns, "stats": stats}]}
