@@ -109,8 +109,7 @@ def refuse_settled(prior: str, name: str, about_variance: Array, count: Array) -
 
     A law's cumulants are differences of shape * (1 / count + u) and shape / count, whose digits cancel.
     """
-    most = MOST_SETTLED * np.maximum(count, 1.0)
-    if (about_variance > most).any():
+    if (about_variance / np.maximum(count, 1.0) > MOST_SETTLED).any():
         raise ValueError(
             f"{prior}: {name} can be at most 1e12 times the count, or 1e12 where that is below 1, got "
             f"{np.max(about_variance):g}: beyond that a score has no digit left. Give a smaller {name}; 1e9 already "
