@@ -341,6 +341,28 @@ def test_numbers_that_are_written_for_people_are_no_names_of_rows(
     assert "Leave it out" not in said
 
 
+def test_levels_most_of_which_are_in_one_row_only_are_told_with_their_number(
+    folder: Path, capsys: pytest.CaptureFixture
+) -> None:
+    names = [f"n{max(0, i - 9)}" for i in range(40)]  # one of them ten times
+    write("t.csv", "a,b,y\n" + "".join(f"{name},{'uv'[i % 2]},{'st'[i % 2]}\n" for i, name in enumerate(names)))
+    fitted("t.csv")
+    message = capsys.readouterr().err
+    assert "column 'a' has 31 levels in 40 rows, and 30 of them in one row only" in message
+    assert "column 'b'" not in message
+
+
+def test_rows_that_cannot_be_held_out_are_told_with_their_number(folder: Path, capsys: pytest.CaptureFixture) -> None:
+    write("t.csv", "a,y\n" + "".join(f"{x},{y}\n" for x, y in ((1.5, "s"), (2.5, "t"), (3.5, "t"), (4.0, "t"))))
+    fitted("t.csv", "--family", "a=gaussian")
+    assert "log score" in capsys.readouterr().err
+    write("t.csv", "a,y\n1.5,s\n2.5,s\n2.5,t\n3.5,t\n4.0,t\n")
+    fitted("t.csv", "--family", "a=gaussian", "--estimate", "mle")
+    assert (
+        "no score, as without 2 of the rows, each by itself, its class has no distribution" in capsys.readouterr().err
+    )
+
+
 @pytest.mark.parametrize(
     "cells",
     [

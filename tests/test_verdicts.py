@@ -48,6 +48,14 @@ def flipped(labels: int) -> Facts:
     return gather(nb.GaussianNB(), x, np.where(np.arange(1000) < labels, 1 - y, y))
 
 
+@cache
+def rare(times: int) -> Facts:
+    """One class in ten rows, and one column that hardly differs, so many times over."""
+    rng, y = np.random.default_rng(5), (np.arange(400) % 10 == 0).astype(int)
+    x = rng.normal(0.7 * y, 1.0)
+    return gather(nb.GaussianNB(), np.tile(x[:, None], times) + 1e-3 * rng.normal(size=(400, times)), y)
+
+
 def accuracy(facts: Facts) -> float:
     return float((facts.left_out.argmax(axis=1) == facts.codes).mean())
 
@@ -68,10 +76,15 @@ def elpd_gain(facts: Facts) -> tuple[float, float]:
     return float(gain.sum()), float(np.sqrt(len(gain) * gain.var(ddof=1)))
 
 
+def tempered(facts: Facts) -> float:
+    """Log loss with temper="loo"."""
+    return log_loss(facts) - elpd_gain(facts)[0] / len(facts.codes)
+
+
 Made = Callable[[], Facts]
 True_ = Callable[[Facts], bool]
 VERDICTS: dict[str, tuple[Callable[[Facts], str], Made, Made, True_]] = {
-    "The labels are good, the probabilities are not": (
+    "The labels are better than a guess, the probabilities are not": (
         scores,
         lambda: repeated(12),
         lambda: repeated(1),
@@ -94,6 +107,18 @@ VERDICTS: dict[str, tuple[Callable[[Facts], str], Made, Made, True_]] = {
         lambda: repeated(1, gap=0.0),
         lambda: repeated(1),
         lambda own: abs(log_loss(own) - blind(own)) < 0.02 and accuracy(own) < 0.56,
+    ),
+    "The probabilities are of no help as they stand": (
+        scores,
+        lambda: rare(4),
+        lambda: repeated(12),
+        lambda own: accuracy(own) <= own.counts.max() / own.counts.sum() and log_loss(own) > blind(own) > tempered(own),
+    ),
+    "may help, but so many rows cannot tell": (
+        scores,
+        lambda: repeated(1, gap=0.6, rows=50),
+        lambda: repeated(1, gap=0.0),
+        lambda own: log_loss(own) < blind(own) - 0.01 and len(own.codes) == 50,
     ),
     "harmful as they stand": (
         scores,

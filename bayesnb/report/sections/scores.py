@@ -75,7 +75,7 @@ def gained(facts: Facts) -> str:
     losses += f", {fixed(most, 3)}"
     if judged.more_right.lower > 0:
         return paragraph(
-            "<strong>The labels are good, the probabilities are not.</strong> Of the held-out labels "
+            "<strong>The labels are better than a guess, the probabilities are not.</strong> Of the held-out labels "
             f"{percent(held.accuracy.value)} are right, and {percent(judged.constant.accuracy.value)} would be if the "
             f"most frequent class were always named; but {losses}.",
             "The probabilities are too extreme." if mends(facts) or judged.too_sure else "",
