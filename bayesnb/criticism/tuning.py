@@ -26,10 +26,7 @@ MEANING = {
     ("concentration", False): "each die shows one level only, and the prior says that dice do",
     ("count", True): "the classes' means differ no more than chance makes them, and the prior says that they are one",
     ("count", False): "the classes' means lie infinitely far apart for their variances",
-    (
-        "shape",
-        True,
-    ): "the classes' variances differ no more than chance makes them, and so the prior says",
+    ("shape", True): "the classes' variances differ no more than chance makes them, and so the prior says",
     ("shape", False): "the classes' variances differ by orders of magnitude, and the prior says that any is as likely",
     (
         "rate shape",

@@ -50,7 +50,9 @@ class Averaged(Belief):
     common: Belief
     log_odds: Array
 
-    apart, paired, weighs = False, True, True
+    apart = False
+    paired = True
+    weighs = True
 
     def refuse_overflow(self) -> None:
         self.own.refuse_overflow()

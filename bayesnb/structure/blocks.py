@@ -41,10 +41,7 @@ Block = tuple[int, ...]  # places of columns, ascending
 LOG_PI = float(np.log(np.pi))
 MOST_FOLDED = 1 << 62  # combinations that an integer can tell apart
 LEAST, LARGEST = 1e-3, 1e4  # concentrations that are tried: as good as 0, and times rows**2 as good as infinite
-RUNGS, ROUNDS = (
-    25,
-    4,
-)  # of the search for the best: places of a ladder, and ladders, each between two places of the last
+RUNGS, ROUNDS = 25, 4  # of the search for the best: places of a ladder, and ladders, each within the last
 # Nats under the best A, and their share of the declared gain. Independent columns of many levels reach the lesser of
 # the two in at most 3 of 100 tables; without the share, dependences in some twenty rows would be lost.
 LUCK, SHARE = 2.0, 0.1
