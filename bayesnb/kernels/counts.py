@@ -65,8 +65,10 @@ def log_orders(data: Array) -> float:
     """ln of the number of orders in which one row's counts can come."""
     total, logs = 0.0, 0.0
     for p in range(len(data)):
-        total += data[p]
-        logs += log_factorial(float(data[p]))
+        x = float(data[p])
+        total += x
+        if x != 1.0:  # most words occur once
+            logs += log_factorial(x)
     return log_factorial(total) - logs
 
 
@@ -174,11 +176,16 @@ def score_known(data: Array, indices: Array, indptr: Array, logs: Array, power: 
     """Adds the log-density of counts under known log probabilities, `(k, lanes) -> (r, c)`, times the power."""
     total = np.zeros(logs.shape[1])
     for i in range(len(indptr) - 1):
-        a, b = indptr[i], indptr[i + 1]
-        for p in range(a, b):
-            if data[p] != 0:
-                add_times(total, float(data[p]), logs[indices[p]])
-        pour(total, power, power * log_orders(data[a:b]), out[i], first)
+        length, factorials = 0.0, 0.0
+        for p in range(indptr[i], indptr[i + 1]):
+            x = float(data[p])
+            length += x
+            if x == 1.0:  # most words occur once
+                add_times(total, 1.0, logs[indices[p]])
+            elif x != 0.0:
+                add_times(total, x, logs[indices[p]])
+                factorials += log_factorial(x)
+        pour(total, power, power * (log_factorial(length) - factorials), out[i], first)
 
 
 @compiled
