@@ -24,34 +24,34 @@ _HOME = {
     "Gamma": "families",
     "NormalInverseGamma": "families",
     "NormalInverseWishart": "families",
-    "InclusionWarning": "inclusion",
-    "UnseenLevelWarning": "unseen",
-    "DrawnWarning": "uncertainty.draws",
-    "UndefinedWarning": "evaluate.leaving",
-    "UnverifiedWarning": "evaluate.leaving",
+    "InclusionWarning": "selection.inclusion",
+    "UnseenLevelWarning": "data.unseen",
+    "DrawnWarning": "inference.posterior_draws",
+    "UndefinedWarning": "selection.leave_one_out",
+    "UnverifiedWarning": "selection.leave_one_out",
     "calibration": "criticism.calibration",
     "compare": "criticism.comparison",
     "Partition": "criticism.partition",
     "dependence": "criticism.dependence",
     "partition": "criticism.partition",
     "relevance": "criticism.relevance",
-    "load": "loading",
-    "Live": "live",
-    "plot_boundary": "figures",
-    "plot_calibration": "figures",
-    "plot_confusion": "figures",
-    "plot_column": "figures",
-    "plot_dependence": "figures",
+    "load": "estimators.loading",
+    "Live": "integrations.live",
+    "plot_boundary": "plots",
+    "plot_calibration": "plots",
+    "plot_confusion": "plots",
+    "plot_column": "plots",
+    "plot_dependence": "plots",
     "BoundaryWarning": "criticism.tuning",
     "RefusedWarning": "criticism.tuning",
     "SmoothingComparison": "criticism.smoothing",
     "compare_smoothing": "criticism.smoothing",
     "tune": "criticism.tuning",
-    "plot_nomogram": "figures",
-    "plot_relevance": "figures",
-    "plot_uncertainty": "figures",
-    "plot_waterfall": "figures",
-    "plot_words": "figures",
+    "plot_nomogram": "plots",
+    "plot_relevance": "plots",
+    "plot_uncertainty": "plots",
+    "plot_waterfall": "plots",
+    "plot_words": "plots",
 }
 
 _ROOMS = ("datasets", "mcmc", "report", "scale")  # are there without an import of their own
@@ -70,14 +70,14 @@ if TYPE_CHECKING:
     from bayesnb.criticism.tuning import BoundaryWarning as BoundaryWarning
     from bayesnb.criticism.tuning import RefusedWarning as RefusedWarning
     from bayesnb.criticism.tuning import tune as tune
-    from bayesnb.estimators import BernoulliNB as BernoulliNB
-    from bayesnb.estimators import CategoricalNB as CategoricalNB
-    from bayesnb.estimators import GaussianNB as GaussianNB
-    from bayesnb.estimators import MultinomialNB as MultinomialNB
-    from bayesnb.estimators import NaiveBayes as NaiveBayes
-    from bayesnb.estimators import PoissonNB as PoissonNB
-    from bayesnb.evaluate.leaving import UndefinedWarning as UndefinedWarning
-    from bayesnb.evaluate.leaving import UnverifiedWarning as UnverifiedWarning
+    from bayesnb.data.unseen import UnseenLevelWarning as UnseenLevelWarning
+    from bayesnb.estimators.loading import load as load
+    from bayesnb.estimators.presets import BernoulliNB as BernoulliNB
+    from bayesnb.estimators.presets import CategoricalNB as CategoricalNB
+    from bayesnb.estimators.presets import GaussianNB as GaussianNB
+    from bayesnb.estimators.presets import MultinomialNB as MultinomialNB
+    from bayesnb.estimators.presets import NaiveBayes as NaiveBayes
+    from bayesnb.estimators.presets import PoissonNB as PoissonNB
     from bayesnb.families import Bernoulli as Bernoulli
     from bayesnb.families import Beta as Beta
     from bayesnb.families import Categorical as Categorical
@@ -90,21 +90,21 @@ if TYPE_CHECKING:
     from bayesnb.families import NormalInverseGamma as NormalInverseGamma
     from bayesnb.families import NormalInverseWishart as NormalInverseWishart
     from bayesnb.families import Poisson as Poisson
-    from bayesnb.figures import plot_boundary as plot_boundary
-    from bayesnb.figures import plot_calibration as plot_calibration
-    from bayesnb.figures import plot_column as plot_column
-    from bayesnb.figures import plot_confusion as plot_confusion
-    from bayesnb.figures import plot_dependence as plot_dependence
-    from bayesnb.figures import plot_nomogram as plot_nomogram
-    from bayesnb.figures import plot_relevance as plot_relevance
-    from bayesnb.figures import plot_uncertainty as plot_uncertainty
-    from bayesnb.figures import plot_waterfall as plot_waterfall
-    from bayesnb.figures import plot_words as plot_words
-    from bayesnb.inclusion import InclusionWarning as InclusionWarning
-    from bayesnb.live import Live as Live
-    from bayesnb.loading import load as load
-    from bayesnb.uncertainty.draws import DrawnWarning as DrawnWarning
-    from bayesnb.unseen import UnseenLevelWarning as UnseenLevelWarning
+    from bayesnb.inference.posterior_draws import DrawnWarning as DrawnWarning
+    from bayesnb.integrations.live import Live as Live
+    from bayesnb.plots import plot_boundary as plot_boundary
+    from bayesnb.plots import plot_calibration as plot_calibration
+    from bayesnb.plots import plot_column as plot_column
+    from bayesnb.plots import plot_confusion as plot_confusion
+    from bayesnb.plots import plot_dependence as plot_dependence
+    from bayesnb.plots import plot_nomogram as plot_nomogram
+    from bayesnb.plots import plot_relevance as plot_relevance
+    from bayesnb.plots import plot_uncertainty as plot_uncertainty
+    from bayesnb.plots import plot_waterfall as plot_waterfall
+    from bayesnb.plots import plot_words as plot_words
+    from bayesnb.selection.inclusion import InclusionWarning as InclusionWarning
+    from bayesnb.selection.leave_one_out import UndefinedWarning as UndefinedWarning
+    from bayesnb.selection.leave_one_out import UnverifiedWarning as UnverifiedWarning
 
 
 def __getattr__(name: str) -> Any:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from benchmarks.measure import kilobytes
 from pyarrow import feather, ipc, parquet
 
-from bayesnb.table import read_file
+from bayesnb.data import read_file
 
 
 def columns_of_all_types(rows: int = 40) -> pa.Table:

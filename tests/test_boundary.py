@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from sklearn.datasets import load_iris
 
 import bayesnb as nb
-from bayesnb.figures.plane import plane_of
-from bayesnb.figures.style import svg
+from bayesnb.plots.plane import plane_of
+from bayesnb.plots.style import svg
 
 IRIS, SPECIES = load_iris(return_X_y=True)
 X_AXIS, Y_AXIS = np.linspace(4.0, 8.0, 9), np.linspace(2.0, 4.5, 8)

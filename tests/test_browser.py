@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from bayesnb.report import Page
+from bayesnb.report.html_page import page as written
 from bayesnb.report.markup import Cell, table
-from bayesnb.report.page import page as written
 from bayesnb.report.sections import SECTIONS
 from tests.browser import Browser, Tab, chromium
 from tests.pages import PAGES

@@ -36,8 +36,8 @@ from bayesnb import (
 from bayesnb.cli import main
 from bayesnb.cli.parser import arguments
 from bayesnb.cli.problems import in_options, quoted
+from bayesnb.data import amounts_of, read_file
 from bayesnb.datasets import EXAMPLES, dogs, path, penguins
-from bayesnb.table import amounts_of, read_file
 
 HEAVY = ("numpy", "pandas", "matplotlib", "sklearn", "numba", "scipy")
 RUN = [sys.executable, "-m", "bayesnb"]

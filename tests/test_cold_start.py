@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 import bayesnb
-from bayesnb import kernels
-from bayesnb.kernels.compiled import compiled, remove_stale
+from bayesnb import numerics
+from bayesnb.numerics.compilation import compiled, remove_stale
 
 # Two rows that some class explains, as probabilities by a kernel that calls others; then whether it was compiled.
 USE = """
@@ -90,7 +90,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def are_counts() -> Any:
     """A kernel as a new process has it: neither compiled nor read as yet."""
-    return compiled(kernels.counts.are_counts.py_func)
+    return compiled(numerics.count_kernels.are_counts.py_func)
 
 
 def refusals(kernel: Any) -> list[bool]:
@@ -158,7 +158,7 @@ def test_a_folder_that_is_gone_by_the_time_of_writing_does_no_harm(folder: Path)
 
 
 def test_what_was_written_long_ago_or_never_finished_is_removed_and_nothing_else(folder: Path) -> None:
-    unfinished, foreign = folder / f"{kernels.__name__}.counts.killed.0.0.0", folder / "foreign.file"
+    unfinished, foreign = folder / f"{numerics.__name__}.counts.killed.0.0.0", folder / "foreign.file"
     unfinished.touch()
     foreign.touch()
     are_counts()(np.array([1]), True, True)

@@ -29,7 +29,7 @@ from bayesnb import (
     Poisson,
     PoissonNB,
 )
-from bayesnb.uncertainty import draws as drawing
+from bayesnb.inference import posterior_draws as drawing
 
 RNG = np.random.default_rng(20261121)
 ROWS = 60

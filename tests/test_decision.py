@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 from bayesnb import GaussianNB, NaiveBayes
 from bayesnb.datasets import penguins
-from bayesnb.uncertainty.decision import decide
+from bayesnb.inference.decision import decide
 
 LABELS = ["ham", "spam", "virus"]
 COSTS = {

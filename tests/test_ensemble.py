@@ -30,9 +30,9 @@ from bayesnb.families.certain import Certain
 from bayesnb.families.known import KnownDie
 from bayesnb.families.normal import GaussianDensity
 from bayesnb.mcmc.ensemble import Ensemble, Same
-from bayesnb.mcmc.judging import ParetoWarning
-from bayesnb.mcmc.sampled import Sampled
-from bayesnb.mcmc.weights import DegenerateWarning, effective, quantiles, shares
+from bayesnb.mcmc.importance_loo import ParetoWarning
+from bayesnb.mcmc.importance_weights import DegenerateWarning, effective, quantiles, shares
+from bayesnb.mcmc.sampled_models import Sampled
 
 Array = np.ndarray
 CLASSES, DRAWS = 3, 1000
@@ -354,8 +354,8 @@ def test_draws_are_the_same_whatever_is_asked(spread: Answers) -> None:
 def test_memory_is_taken_some_rows_and_draws_at_a_time(spread: Answers, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = spread.predict_proba(X), spread.predict_interval(X), spread.draw_proba(X)
     monkeypatch.setattr("bayesnb.mcmc.scoring.CELLS", 1 << 14)
-    monkeypatch.setattr("bayesnb.uncertainty.draws.CELLS", 1 << 14)
-    monkeypatch.setattr("bayesnb.mcmc.sampled.NUMBERS", 1 << 15)
+    monkeypatch.setattr("bayesnb.inference.posterior_draws.CELLS", 1 << 14)
+    monkeypatch.setattr("bayesnb.mcmc.sampled_models.NUMBERS", 1 << 15)
     again = spread.predict_proba(X), spread.predict_interval(X), spread.draw_proba(X)
     for one, two in zip(whole, again, strict=True):
         assert_allclose(*(each.to_dataarray() if isinstance(each, xr.Dataset) else each for each in (one, two)))
@@ -495,7 +495,7 @@ def test_the_tree_holds_what_was_sampled_and_theta_of_every_draw(monkeypatch: py
         score += np.log(posterior[name].values)[..., level].swapaxes(-1, -2)
     score += np.log(posterior["class_prob"].values)[:, :, None]
     assert_allclose(own.draw_proba(X[20:25]), softmax(score, axis=-1), rtol=1e-9)
-    monkeypatch.setattr("bayesnb.export.sampled.MOST_BYTES", 100)
+    monkeypatch.setattr("bayesnb.results.sampled_trees.MOST_BYTES", 100)
     assert "theta" in own._datatree(traces).attrs["omitted"]
     assert {*own._datatree(traces)["posterior"].data_vars} == {"nu"}
 
@@ -532,7 +532,7 @@ def test_texts_are_seen_before_their_laws_are_drawn(monkeypatch: pytest.MonkeyPa
     for name in ("median", "lower", "upper"):
         assert_allclose(drawn[name], exact[name], atol=0.03)
     assert_allclose(sure.aleatoric, known.aleatoric, atol=0.02)
-    monkeypatch.setattr("bayesnb.mcmc.sampled.few", lambda worth, draws: np.zeros(len(worth), bool))
+    monkeypatch.setattr("bayesnb.mcmc.sampled_models.few", lambda worth, draws: np.zeros(len(worth), bool))
     with pytest.warns(DegenerateWarning, match="8 rows have"):
         own.predict_interval(texts[4:])
 

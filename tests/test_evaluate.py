@@ -16,10 +16,10 @@ from bayesnb import (
     NormalInverseGamma,
     Poisson,
 )
-from bayesnb.evaluate.leaving import Way, loo_log_proba
-from bayesnb.evaluate.scores import accuracy, brier, log_loss
-from bayesnb.model import Rows
-from bayesnb.table import open_table
+from bayesnb.data import open_table
+from bayesnb.model.product import Rows
+from bayesnb.selection.leave_one_out import Way, loo_log_proba
+from bayesnb.selection.proper_scores import accuracy, brier, log_loss
 
 RNG = np.random.default_rng(6)
 Y = np.arange(30) % 3

@@ -82,7 +82,7 @@ def test_means_and_sds_are_those_of_draws_from_the_posterior(temper: float | Non
 
 
 def _table(rows: pd.DataFrame) -> object:
-    from bayesnb.table import open_table
+    from bayesnb.data import open_table
 
     return open_table(rows)
 

@@ -18,10 +18,10 @@ from matplotlib.text import Text
 
 import bayesnb as nb
 from bayesnb.datasets import dogs, penguins
-from bayesnb.figures import svg
-from bayesnb.figures.nomogram import fitting, spread
-from bayesnb.figures.odds import probability_ticks
-from bayesnb.figures.scales import folded, scales_of
+from bayesnb.plots import svg
+from bayesnb.plots.nomogram_plot import fitting, spread
+from bayesnb.plots.nomogram_scales import folded, scales_of
+from bayesnb.plots.odds import probability_ticks
 
 EVIL = "$x^ <b> & _"
 LONG = "the name of a column that nobody ever wanted to be as long as this"

@@ -11,7 +11,7 @@ from scipy import stats
 
 import bayesnb as nb
 from bayesnb.datasets import dogs
-from bayesnb.figures import svg
+from bayesnb.plots import svg
 from tests.test_figures import EVIL, LONG, assert_readable
 
 

@@ -20,11 +20,11 @@ from pyarrow import feather, ipc, parquet
 
 import bayesnb
 from bayesnb import NaiveBayes
+from bayesnb.data import Reading, open_sheet, open_writer, read_file
+from bayesnb.data.column_kinds import kind_of
+from bayesnb.data.records import sniffed
 from bayesnb.datasets import path, penguins
 from bayesnb.scale import fit_files
-from bayesnb.table import Reading, open_sheet, open_writer, read_file
-from bayesnb.table.kinds import kind_of
-from bayesnb.table.records import sniffed
 
 
 @pytest.fixture(autouse=True)

@@ -28,8 +28,8 @@ from bayesnb import (
     Poisson,
     UnseenLevelWarning,
 )
+from bayesnb.data import read_file
 from bayesnb.scale import Reading, Shard, fit_files, predict_files
-from bayesnb.table import read_file
 from tests.conftest import same_bits
 from tests.hostile import members_of, packed
 

@@ -27,9 +27,9 @@ from bayesnb.families import Beta, Gamma, NormalInverseGamma
 from bayesnb.families.categorical import Dice
 from bayesnb.families.multinomial import DirichletMultinomial
 from bayesnb.families.weight import one_hot
-from bayesnb.model import normalised
-from bayesnb.threads import in_order, pieces
-from bayesnb.views import Coded, Columns, Dense, Flags, Lookup, Picked
+from bayesnb.model.product import normalised
+from bayesnb.numerics.threads import in_order, pieces
+from bayesnb.numerics.views import Coded, Columns, Dense, Flags, Lookup, Picked
 from tests.conftest import Array, BernoulliStats, CategoricalStats, GaussianStats, MultinomialStats, PoissonStats, names
 
 MANY = 1 << 20

@@ -18,7 +18,7 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from bayesnb import GaussianNB, Live, MultinomialNB, NaiveBayes, load, storage
+from bayesnb import GaussianNB, Live, MultinomialNB, NaiveBayes, load, persistence
 from bayesnb.scale import shard
 from tests.service import Service, batches, consuming
 from tests.test_storage import DATA, MODELS, REAL, Fitted, Y, alike, golden, same_state
@@ -392,7 +392,7 @@ def test_a_file_of_a_model_is_opened_at_no_position(tmp_path: Path) -> None:
     assert alike(live.model.classes_, golden()[0].classes_)
     live.model.save(tmp_path / "model.bnb")
     assert Live.open(tmp_path / "model.bnb").at is None
-    storage.write_shard(shard(GaussianNB(), REAL, Y), tmp_path / "shard.bnb")  # type: ignore[arg-type]
+    persistence.write_shard(shard(GaussianNB(), REAL, Y), tmp_path / "shard.bnb")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="holds a shard, not a model"):
         Live.open(tmp_path / "shard.bnb")
 
@@ -426,7 +426,7 @@ def test_every_file_that_is_written_while_it_learns_is_of_one_moment(tmp_path: P
 
 def test_an_older_moment_never_replaces_a_newer_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     live, path = Live(GaussianNB().fit(REAL, Y), at=1), tmp_path / "live.bnb"
-    begun, go_on, write = Event(), Event(), storage.write
+    begun, go_on, write = Event(), Event(), persistence.write
 
     def slow(saved: Any, path: Any) -> None:
         if saved.note["at"] == 1:
@@ -434,7 +434,7 @@ def test_an_older_moment_never_replaces_a_newer_one(tmp_path: Path, monkeypatch:
             go_on.wait(20)
         write(saved, path)
 
-    monkeypatch.setattr(storage, "write", slow)
+    monkeypatch.setattr(persistence, "write", slow)
     first, second = (Thread(target=live.save, args=(path,), daemon=True) for _ in range(2))
     first.start()
     assert begun.wait(20)

@@ -17,10 +17,10 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from bayesnb import Categorical, Gaussian, Multinomial, NaiveBayes, Poisson, UnseenLevelWarning, compare
+from bayesnb.data import open_table
 from bayesnb.mcmc import Logistic, logistic
 from bayesnb.mcmc.design import Design
-from bayesnb.mcmc.judging import ParetoWarning
-from bayesnb.table import open_table
+from bayesnb.mcmc.importance_loo import ParetoWarning
 
 pytest.importorskip("pymc")
 Array = np.ndarray

@@ -35,9 +35,9 @@ from bayesnb import (
     Poisson,
     mcmc,
 )
-from bayesnb.mcmc.names import names_of
 from bayesnb.mcmc.priors import LearnedDice
 from bayesnb.mcmc.sampling import tell_trouble
+from bayesnb.mcmc.variable_names import names_of
 
 pm = pytest.importorskip("pymc")
 pytensor = pytest.importorskip("pytensor")
@@ -995,7 +995,7 @@ def test_folds_are_scored_by_scikit_learn(flowers: tuple[Array, Array]) -> None:
 
 def test_rows_without_labels_that_would_take_too_much_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.random.default_rng(0).poisson(1.0, (20, 6))
-    monkeypatch.setattr("bayesnb.uncertainty.draws.MOST_BYTES", 8 * 10 * 6)
+    monkeypatch.setattr("bayesnb.inference.posterior_draws.MOST_BYTES", 8 * 10 * 6)
     mcmc.build(NaiveBayes(Multinomial()), x, np.arange(20) % 2, unlabelled=x[:10])
     with pytest.raises(
         ValueError, match=r"11 rows whose class is not certain, by 6 numbers would take .* Give fewer rows"

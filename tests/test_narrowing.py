@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from bayesnb import JointTable, MultivariateGaussian, NaiveBayes
+from bayesnb.data import open_table
+from bayesnb.inference.class_scores import Scores
+from bayesnb.inference.drawn_intervals import once_seen
+from bayesnb.inference.posterior_draws import draw_theta
 from bayesnb.mcmc.ensemble import Ensemble, Same
 from bayesnb.mcmc.scoring import Reading
 from bayesnb.mcmc.seeing import Seer
-from bayesnb.table import open_table
-from bayesnb.uncertainty.drawn import once_seen
-from bayesnb.uncertainty.draws import draw_theta
-from bayesnb.uncertainty.scores import Scores
 
 Array = np.ndarray
 RNG = np.random.default_rng(20261123)

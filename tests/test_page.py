@@ -14,8 +14,8 @@ import pytest
 import bayesnb as nb
 from bayesnb.datasets import dogs
 from bayesnb.report import Page
+from bayesnb.report.html_page import page, shipped
 from bayesnb.report.markup import Cell, plain, table, text
-from bayesnb.report.page import page, shipped
 
 ARABIC = "\u0645\u0631\u062d\u0628\u0627"
 SHORT = page("title", "<p>headline</p>", [("one", "First", "<p>text</p>"), ("two", "Second", "<p>more</p>")])

@@ -27,10 +27,10 @@ from bayesnb import (
     dependence,
     partition,
 )
-from bayesnb.figures.partition import plot_steps
-from bayesnb.structure.blocks import Dies
-from bayesnb.structure.dependence import Labels
-from bayesnb.structure.partitions import steps
+from bayesnb.plots.partition_plot import plot_steps
+from bayesnb.selection.block_evidence import Dies
+from bayesnb.selection.pair_evidence import Labels
+from bayesnb.selection.partition_search import steps
 from tests.test_figures import assert_readable
 
 RNG = np.random.default_rng(5)

@@ -24,10 +24,10 @@ from bayesnb import (
     Poisson,
     PoissonNB,
 )
+from bayesnb.data import open_table
 from bayesnb.families.gaussian import GaussianStats
-from bayesnb.model import Rows, normalised, observe
-from bayesnb.special import log_gamma_ratio
-from bayesnb.table import open_table
+from bayesnb.model.product import Rows, normalised, observe
+from bayesnb.numerics.special import log_gamma_ratio
 
 Array = np.ndarray
 RNG = np.random.default_rng(7)

@@ -9,7 +9,6 @@ from scipy import sparse, stats
 
 import bayesnb as nb
 from bayesnb.datasets import dogs, penguins
-from bayesnb.evaluate.means import mean_interval, skewness
 from bayesnb.report import Facts, gather
 from bayesnb.report.facts.doubted import doubted
 from bayesnb.report.facts.judged import Line, share_of
@@ -19,6 +18,7 @@ from bayesnb.report.sections.headline import headline
 from bayesnb.report.sections.reliability import joined, reliability
 from bayesnb.report.sections.rows import unsure
 from bayesnb.report.sections.scores import scores
+from bayesnb.selection.means import mean_interval, skewness
 from tests.parsed import Page
 
 SECTIONS = (headline, scores, reliability, confusion, doubt, unsure)

@@ -15,8 +15,16 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics import accuracy_score, brier_score_loss
 from sklearn.metrics import log_loss as their_log_loss
 
-from bayesnb import Gaussian, GaussianNB, MultinomialNB, NaiveBayes, NormalInverseGamma, calibration, plot_calibration
-from bayesnb.evaluate.calibration import (
+from bayesnb import (
+    Gaussian,
+    GaussianNB,
+    MultinomialNB,
+    NaiveBayes,
+    NormalInverseGamma,
+    calibration,
+    plot_calibration,
+)
+from bayesnb.selection.calibration_curves import (
     Calibration,
     Plan,
     calibrated,
@@ -26,8 +34,8 @@ from bayesnb.evaluate.calibration import (
     reliability,
     scored,
 )
-from bayesnb.evaluate.isotonic import Groups, corp, split
-from bayesnb.evaluate.scores import Score, accuracy, brier, log_loss
+from bayesnb.selection.isotonic import Groups, corp, split
+from bayesnb.selection.proper_scores import Score, accuracy, brier, log_loss
 
 Array = np.ndarray
 RNG = np.random.default_rng(7)

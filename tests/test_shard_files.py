@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from bayesnb import CategoricalNB, Dirichlet, Gaussian, GaussianNB, NaiveBayes, load, storage
+from bayesnb import CategoricalNB, Dirichlet, Gaussian, GaussianNB, NaiveBayes, load, persistence
 from bayesnb.families.base import Array
 from bayesnb.scale import Shard, dumps, fit_shards, loads, shard
 from tests.conftest import CASES
@@ -115,8 +115,8 @@ NOTES: list[Any] = [
 
 @pytest.mark.parametrize("note", NOTES, ids=repr)
 def test_a_file_of_a_shard_keeps_a_note(note: Any, tmp_path: Path) -> None:
-    storage.write_shard(small(), tmp_path / "shard.bnb", note)
-    found, again = storage.read_shard(tmp_path / "shard.bnb")
+    persistence.write_shard(small(), tmp_path / "shard.bnb", note)
+    found, again = persistence.read_shard(tmp_path / "shard.bnb")
     same(small(), found)
     assert alike(again, note)
     assert [each.name for each in tmp_path.iterdir()] == ["shard.bnb"]
@@ -132,7 +132,7 @@ def test_what_cannot_be_written_leaves_the_file_and_says_what_it_is(tmp_path: Pa
         (own, None, "the family .*OwnFamily is not one of bayesnb's own"),
     ):
         with pytest.raises(ValueError, match=said):
-            storage.write_shard(what, path, note)  # type: ignore[arg-type]
+            persistence.write_shard(what, path, note)  # type: ignore[arg-type]
     for odd in (None, GaussianNB()):
         with pytest.raises(TypeError, match=r"expected a shard, as bayesnb\.scale\.shard makes of rows, got"):
             dumps(odd)  # type: ignore[arg-type]
@@ -149,18 +149,18 @@ def test_a_shard_of_labels_that_json_has_no_word_for_is_refused() -> None:
 
 
 def test_a_file_of_the_first_version_still_says_what_it_did() -> None:
-    found, note = storage.read_shard(DATA / "shard-1.0.bnb")
+    found, note = persistence.read_shard(DATA / "shard-1.0.bnb")
     same(found, shard(NaiveBayes(MIXED), mixed_frame(), Y))  # type: ignore[arg-type]
     assert note == {"file": "mixed.parquet", "rows": ROWS}
 
 
 def test_a_shard_is_no_model_and_a_model_no_shard(tmp_path: Path) -> None:
-    storage.write_shard(small(), tmp_path / "shard.bnb")
+    persistence.write_shard(small(), tmp_path / "shard.bnb")
     fit_shards(GaussianNB(), [small()]).save(tmp_path / "model.bnb")
     with pytest.raises(ValueError, match=r"shard.bnb' holds a shard, not a model: bayesnb.scale.loads reads it\.$"):
         load(tmp_path / "shard.bnb")
     with pytest.raises(ValueError, match=r"model.bnb' holds a model, not a shard: bayesnb.load reads it\.$"):
-        storage.read_shard(tmp_path / "model.bnb")
+        persistence.read_shard(tmp_path / "model.bnb")
     with pytest.raises(ValueError, match=r"^data of \d+ bytes holds a model, not a shard: bayesnb.load reads it\.$"):
         loads((tmp_path / "model.bnb").read_bytes())
 
@@ -303,9 +303,9 @@ def test_any_bytes_are_refused(data: bytes) -> None:
 
 def test_a_file_that_is_no_regular_one_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="'/dev/zero' is no shard that can be read: it is no regular file"):
-        storage.read_shard("/dev/zero")
+        persistence.read_shard("/dev/zero")
     with pytest.raises(FileNotFoundError):
-        storage.read_shard(tmp_path / "nothing.bnb")
+        persistence.read_shard(tmp_path / "nothing.bnb")
 
 
 def test_what_no_shard_is_and_shards_of_other_families_are_refused() -> None:

@@ -15,10 +15,10 @@ from bayesnb import Categorical, Gaussian, GaussianNB, NaiveBayes, NormalInverse
 from bayesnb.families.leaving import Leaving
 from bayesnb.families.shared import SharedGaussianStats, SharedNormalInverseGamma
 from bayesnb.families.weight import one_hot
-from bayesnb.mcmc.build import Blueprint, Data, assemble
-from bayesnb.mcmc.options import Options
-from bayesnb.priors.normal import Cells
-from bayesnb.uncertainty.draws import DrawnWarning
+from bayesnb.inference.posterior_draws import DrawnWarning
+from bayesnb.mcmc.model_options import Options
+from bayesnb.mcmc.pymc_model import Blueprint, Data, assemble
+from bayesnb.selection.normal_priors import Cells
 from tests.conftest import CASES, CLASSES, Array, same
 
 (CASE,) = (case for case in CASES if case.name == "gaussian, shared")

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from nbclient import NotebookClient
 
 import bayesnb as nb
-from bayesnb.figures import new_axes, off_screen
+from bayesnb.plots import new_axes, off_screen
 
 START = """
 import bayesnb as nb
@@ -53,7 +53,7 @@ def test_pyplot_has_a_figure_that_was_made_when_it_was_there() -> None:
         "model = nb.GaussianNB().fit([[1.0], [2.0], [3.0]], [0, 0, 1]); found = model.explain([[1.0]]); "
         "ax = nb.plot_waterfall(found); assert plt.get_fignums() == [1]; assert plt.gcf() is ax.get_figure(); "
         "nb.plot_waterfall(found, ax=ax); assert plt.get_fignums() == [1]; plt.close('all'); "
-        "from bayesnb.figures import off_screen\n"
+        "from bayesnb.plots import off_screen\n"
         "with off_screen(): nb.plot_waterfall(found)\n"
         "assert not plt.get_fignums()"
     )

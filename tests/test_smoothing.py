@@ -10,7 +10,17 @@ import pytest
 from scipy import sparse
 
 import bayesnb as nb
-from bayesnb import Bernoulli, Beta, Categorical, Dirichlet, Gamma, Gaussian, Multinomial, NormalInverseGamma, Poisson
+from bayesnb import (
+    Bernoulli,
+    Beta,
+    Categorical,
+    Dirichlet,
+    Gamma,
+    Gaussian,
+    Multinomial,
+    NormalInverseGamma,
+    Poisson,
+)
 from bayesnb.datasets import penguins
 from tests.test_figures import assert_readable
 

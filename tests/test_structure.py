@@ -38,9 +38,9 @@ from bayesnb import (
     plot_waterfall,
     relevance,
 )
-from bayesnb.evaluate.leaving import Way, loo_log_proba
-from bayesnb.model import Rows, observe
-from bayesnb.table import open_table
+from bayesnb.data import open_table
+from bayesnb.model.product import Rows, observe
+from bayesnb.selection.leave_one_out import Way, loo_log_proba
 from tests.test_figures import assert_readable
 
 RNG = np.random.default_rng(21)

@@ -33,9 +33,9 @@ from bayesnb import (
     Poisson,
     UnseenLevelWarning,
 )
+from bayesnb.data import open_table
 from bayesnb.families.gaussian import GaussianStats
 from bayesnb.families.weight import one_hot
-from bayesnb.table import open_table
 
 RNG = np.random.default_rng(1)
 LABEL = RNG.choice(["no", "yes"], 60)

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bayesnb import Categorical, NaiveBayes, scale
-from bayesnb.table import coded_text
-from bayesnb.views import Columns
+from bayesnb.data import coded_text
+from bayesnb.numerics.views import Columns
 
 RNG = np.random.default_rng(8)
 TOWN = np.array(RNG.choice(["Cork", "Ayr", "Bo"], 50), object)

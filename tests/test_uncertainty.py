@@ -25,9 +25,9 @@ from bayesnb import (
     NaiveBayes,
     NormalInverseGamma,
     calibration,
-    kernels,
+    numerics,
 )
-from bayesnb.uncertainty.rays import Ray, joined, of_the_rest
+from bayesnb.inference.rays import Ray, joined, of_the_rest
 from tests.conftest import Array
 
 CLASSES = [2, 3, 10, 50]
@@ -151,7 +151,7 @@ def test_the_rest_of_normal_scores_has_the_cumulants_of_a_brute_force_sum() -> N
     share = np.exp(mean + spread**2 / 2)[None]
     share /= share.sum()
     rest, rest_seen, probability = np.empty_like(alone), np.empty_like(alone), np.empty_like(share)
-    kernels.rest.rests(alone, seen, share, np.ones((1, 4), bool), rest, rest_seen, probability, np.empty(1))
+    numerics.class_sums.rests(alone, seen, share, np.ones((1, 4), bool), rest, rest_seen, probability, np.empty(1))
     for c in range(4):
         others = [k for k in range(4) if k != c]
         u = np.stack(np.meshgrid(*(mean[k] + spread[k] * z for k in others)))
@@ -172,7 +172,7 @@ def test_a_mixture_of_two_equal_laws_is_that_law(skew: float, kurtosis: float) -
     law = np.array([[1.0], [4.0], [8 * skew], [16 * kurtosis]])
     z = ndtri(np.array([0.05, 0.5, 0.95]))
     ends, error, mixed = np.empty((3, 1)), np.empty(1), np.empty((4, 1))
-    kernels.odds.quantiles(law, law + 1e-9 * np.eye(4)[:, :1], np.array([0.3]), z, -1.0, ends, error, mixed)
+    numerics.cornish_fisher.quantiles(law, law + 1e-9 * np.eye(4)[:, :1], np.array([0.3]), z, -1.0, ends, error, mixed)
     cubic = (z**3 - 3 * z) * kurtosis / 24 - (2 * z**3 - 5 * z) * skew**2 / 36
     np.testing.assert_allclose(ends[:, 0], 1 + 2 * (z + (z**2 - 1) * skew / 6 + cubic), atol=1e-6)
     np.testing.assert_allclose(mixed, law, atol=1e-8)

@@ -18,9 +18,9 @@ from bayesnb.cli.advice import InOptions
 from bayesnb.cli.families import declared
 from bayesnb.cli.specs import family
 from bayesnb.report import About, Facts, gather, render
-from bayesnb.report.advice import InPython
 from bayesnb.report.facts.doubted import chosen, doubted
 from bayesnb.report.facts.without import hasty
+from bayesnb.report.reading_advice import InPython
 from bayesnb.report.sections.checks import CHECKS, Check
 from bayesnb.report.sections.dependence import dependence
 from bayesnb.report.sections.doubt import doubt, verdict

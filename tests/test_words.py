@@ -552,5 +552,5 @@ def test_declared_words_and_lists_survive_json(tmp_path: Path) -> None:
 def test_counts_of_words_are_sparse_whatever_the_vocabulary() -> None:
     texts = [[f"w{row}"] for row in range(3000)]
     model = NaiveBayes(Multinomial()).fit(texts, np.arange(3000) % 2)
-    assert sparse.issparse(model.schema_.read(bayesnb.table.open_table(texts, documents=True))[0])
+    assert sparse.issparse(model.schema_.read(bayesnb.data.open_table(texts, documents=True))[0])
     assert model.predict_proba(texts).shape == (3000, 2)

@@ -14,7 +14,7 @@ MANY_CLASSES = 50
 
 @dataclass(frozen=True)
 class InOptions:
-    """What the page advises, as options of the command that made it: see `bayesnb.report.advice.Advice`."""
+    """What the page advises, as options of the command that made it: see `bayesnb.report.reading_advice.Advice`."""
 
     @property
     def temper(self) -> str:
@@ -38,7 +38,7 @@ class InOptions:
 
 def advise(talk: Any, X: Any, y: Any, looks: Mapping[str, Any]) -> None:
     """Warn of columns whose family was inferred, and of labels, where they look odd."""
-    from bayesnb.table import looks_numeric
+    from bayesnb.data import looks_numeric
 
     if looks_numeric((*X.columns,)):
         talk.warn("the names of the columns are numbers: does the table lack its first line, with the names?")
@@ -88,7 +88,7 @@ def odd(name: str, column: Any, look: Any) -> str | None:
 
 def on_amounts(cells: Any, look: Any) -> str | None:
     """What to do about a column of money, percentages, thousands or units; None for any other."""
-    from bayesnb.table import amounts_of
+    from bayesnb.data import amounts_of
 
     amounts = amounts_of(cells.unique().tolist())
     if amounts is None:

@@ -81,7 +81,7 @@ def run(said: argparse.Namespace) -> None:
 
 def write(goal: str, kind: str, table: Any) -> None:
     """The table, for the eye on a terminal."""
-    from bayesnb.table import aligned, open_writer
+    from bayesnb.data import aligned, open_writer
 
     with whole(goal) as stream:
         if goal == "-" and sys.stdout.isatty():

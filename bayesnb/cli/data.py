@@ -52,7 +52,7 @@ def write(name: str, goal: str) -> None:
         return
 
     from bayesnb.cli.tables import format_for
-    from bayesnb.table import open_writer
+    from bayesnb.data import open_writer
 
     kind = format_for("data", goal, None)
     with whole(goal) as stream:

@@ -134,7 +134,7 @@ def refuse_lengths(X: Any, chosen: dict[str, tuple[str, int]], by_column: dict[s
 
 def inferred(X: Any, chosen: dict[str, tuple[str, int]]) -> dict[str, tuple[str, int]]:
     """The family of every column, those included that no option names."""
-    from bayesnb.table import open_table
+    from bayesnb.data import open_table
 
     table = open_table(X)
     return {

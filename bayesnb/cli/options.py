@@ -143,7 +143,7 @@ def add_seed(command: argparse._ActionsContainer, what: str) -> None:
 
 def reading_of(said: Any) -> Any:
     """How the user says that tables are to be read."""
-    from bayesnb.table import Reading
+    from bayesnb.data import Reading
 
     if said.delimiter is not None and said.delimiter == said.decimal:
         raise UsageError(f"--delimiter and --decimal are both {said.decimal!r}.")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from bayesnb.cli.problems import UsageError
-from bayesnb.replacing import IN_MEMORY, replacing
+from bayesnb.safe_output import IN_MEMORY, replacing
 from bayesnb.visible import visible
 
 

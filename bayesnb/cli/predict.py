@@ -72,7 +72,7 @@ def run(said: argparse.Namespace) -> None:
     check_goal("predict", said.output, (said.table, said.model))
     kind = format_for("predict", said.output, said.to)
 
-    from bayesnb.table import open_writer
+    from bayesnb.data import open_writer
 
     model = loaded(said)
     with said.talk.progress("predicting", size_of(said.table)) as tell, whole(said.output) as stream:
@@ -107,9 +107,9 @@ def size_of(table: str) -> int | None:
 
 def answers(said: argparse.Namespace, model: Any, kind: str, tell: Any) -> Iterator[Any]:
     """What is written about the rows, batch by batch."""
-    from bayesnb.scale.answers import SLOW, as_learnt, named_kinds, refuse_taken
-    from bayesnb.scale.tables import where
-    from bayesnb.table import beside
+    from bayesnb.data import beside
+    from bayesnb.integrations.answers import SLOW, as_learnt, named_kinds, refuse_taken
+    from bayesnb.integrations.many_files import where
 
     (sheet,) = opened(said, [said.table], tell, whole=False)
     kinds = named_kinds(model, sheet)
@@ -125,7 +125,7 @@ def answers(said: argparse.Namespace, model: Any, kind: str, tell: Any) -> Itera
 
 def predicted(said: argparse.Namespace, model: Any, X: Any) -> dict[str, Any]:
     """The columns of the answer."""
-    from bayesnb.scale.answers import answered
+    from bayesnb.integrations.answers import answered
 
     if not said.interval:
         return answered(model, X)

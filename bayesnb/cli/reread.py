@@ -7,8 +7,8 @@ from bayesnb.cli.tables import check_target, opened, reading_bar, some
 
 def again(said: Any, path: str, own: Any) -> tuple[Any, Any]:
     """Rows and labels of a table that is scored, in the columns of what was learnt."""
-    from bayesnb.scale.answers import refuse_lacking
-    from bayesnb.table import split_labels
+    from bayesnb.data import split_labels
+    from bayesnb.integrations.answers import refuse_lacking
 
     kinds = {name: "number" if kind == "integer" and name != said.target else kind for name, kind in own.kinds.items()}
     with reading_bar(said, [path]) as tell:

@@ -21,7 +21,7 @@ ALREADY = {"number": ("integer", "number", "empty"), "flag": ("flag", "integer",
 
 def opened(said: Any, paths: Sequence[str], tell: Any = None, *, whole: bool = True) -> list[Any]:
     """The tables of these names, all with the same columns in any order; they are to be read as a whole, or not."""
-    from bayesnb.table import open_sheet
+    from bayesnb.data import open_sheet
 
     if paths.count("-") > 1:
         raise UsageError(f"{said.name}: standard input can be read once only.")
@@ -78,7 +78,7 @@ def check_target(sheet: Any, target: str) -> None:
 
 def format_for(command: str, goal: str, told: str | None) -> str:
     """The format in which a table is written."""
-    from bayesnb.table import format_of_name
+    from bayesnb.data import format_of_name
 
     found = told or ("csv" if goal == "-" else format_of_name(goal))
     if found is None and (Path(goal).exists() and not Path(goal).is_file()):

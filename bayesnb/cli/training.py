@@ -23,7 +23,7 @@ class Lesson:
 
 def lesson(said: Any, paths: Sequence[str], *, keep_dropped: bool) -> Lesson:
     """Read the tables, split off the labels, and choose the families."""
-    from bayesnb.table import stacked
+    from bayesnb.data import stacked
 
     beliefs(said.prior)  # an error in them is found before the work
     with reading_bar(said, paths) as tell:
@@ -62,7 +62,7 @@ def estimator(said: Any, X: Any, y: Any, families: Mapping[str, tuple[str, int]]
 
 def labelled(source: str, frame: Any, target: str, kind: str) -> tuple[Any, Any]:
     """Rows and labels; an error if those are missing, are amounts, or are all the same."""
-    from bayesnb.table import split_labels
+    from bayesnb.data import split_labels
 
     try:
         X, y = split_labels(frame, target)
@@ -100,10 +100,10 @@ def check_columns(source: str, X: Any, families: Mapping[str, tuple[str, int]]) 
 
 def held_out(model: Any, X: Any, y: Any) -> str:
     """How well every row is predicted by all others, as `Classifier.loo` scores it."""
-    from bayesnb.evaluate.leaving import Way, loo_log_proba
-    from bayesnb.labels import encode
-    from bayesnb.model import Rows
-    from bayesnb.table import open_table
+    from bayesnb.data import open_table
+    from bayesnb.data.labels import encode
+    from bayesnb.model.product import Rows
+    from bayesnb.selection.leave_one_out import Way, loo_log_proba
 
     codes = encode(np.asarray(y), model.classes_)
     rows = Rows(model.schema_.observers, model.schema_.read(open_table(X)), codes)

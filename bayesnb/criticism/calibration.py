@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb import export
+from bayesnb import results
 from bayesnb.criticism.trial import Trial, trial_of
-from bayesnb.evaluate.calibration import Plan, calibrated
 from bayesnb.families.base import Array, Rng
-from bayesnb.model import normalised
+from bayesnb.model.product import normalised
+from bayesnb.selection.calibration_curves import Plan, calibrated
 
 
 def calibration(
@@ -77,7 +77,7 @@ def calibration(
     [0.712 0.126 0.046 0.06 ]
     [0.145 0.09  0.012 0.019]
     """
-    prob = export.datasets.ci_prob(ci_prob)
+    prob = results.datasets.ci_prob(ci_prob)
     if not isinstance(bins, Integral) or isinstance(bins, bool) or bins < 1:
         raise ValueError(f"bins must be a whole number, 1 or more, got {bins!r}.")
     trial = trial_of(model, X, y, sample_weight)
@@ -93,7 +93,7 @@ def calibration(
         "bins": int(bins),
         "impossible": int(np.isneginf(log_proba[np.arange(len(codes)), codes]).sum()),
     }
-    return export.calibrations.calibration(found, trial.index[keep], trial.estimator.classes_, codes, weight, said)
+    return results.calibrations.calibration(found, trial.index[keep], trial.estimator.classes_, codes, weight, said)
 
 
 def left_out(trial: Trial) -> Array:

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb import export
-from bayesnb.classifier import Classifier, check_estimator
-from bayesnb.classifier.answering import Answering
+from bayesnb import results
 from bayesnb.criticism.trial import trial_of
-from bayesnb.evaluate.leaving import Pointwise
+from bayesnb.estimators import Classifier, check_estimator
+from bayesnb.estimators.answering import Answering
+from bayesnb.selection.leave_one_out import Pointwise
 
 
 def compare(
@@ -62,7 +62,7 @@ def compare(
             trial = trial_of(model, X, y, sample_weight)
             found[name], index = trial.estimator._left_out(trial.rows, target), trial.index
         _check_score(name, found[name])
-    return export.elpd.compared(found, index, method, reference)
+    return results.elpd.compared(found, index, method, reference)
 
 
 def _check_models(models: Any, method: Any) -> None:

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb import export
-from bayesnb.classifier import Classifier
+from bayesnb import results
 from bayesnb.criticism.trial import Trial, trial_of
-from bayesnb.scale.progress import bar
-from bayesnb.schema import Schema
-from bayesnb.structure.dependence import Labels, Leveled, Numbers, Work, dependences, part_of
-from bayesnb.structure.relevance import check_comparable, own_of
+from bayesnb.estimators import Classifier
+from bayesnb.model.schema import Schema
+from bayesnb.results.progress import bar
+from bayesnb.selection.column_evidence import check_comparable, own_of
+from bayesnb.selection.pair_evidence import Labels, Leveled, Numbers, Work, dependences, part_of
 
 MOST = 50_000_000  # numbers in a result: classes x columns x columns
 PATIENCE = 2.0  # seconds before a bar is drawn
@@ -95,7 +95,7 @@ def dependence(
         work = Work(trial.estimator.n_jobs, drawn.more)
         found = dependences(list(_parts(trial, chosen)), labels, len(chosen), work)
         drawn.finish()  # pairs of counts cannot be compared
-    return export.structure.dependent([name for name, _, _ in chosen], classes, found)
+    return results.evidence_datasets.dependent([name for name, _, _ in chosen], classes, found)
 
 
 def of_whole_rows(trial: Trial) -> Trial:

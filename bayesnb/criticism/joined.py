@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.classifier import Classifier
 from bayesnb.criticism.joining import Kind, Names, Reading, reading_of
 from bayesnb.criticism.trial import Trial
-from bayesnb.estimators import NaiveBayes
+from bayesnb.estimators import Classifier
+from bayesnb.estimators.presets import NaiveBayes
 from bayesnb.families import Beta, Categorical, Dirichlet, Gaussian, NormalInverseGamma
 from bayesnb.families.base import Belief
 from bayesnb.families.family import Family
-from bayesnb.model import ProductStats
-from bayesnb.schema import Schema
-from bayesnb.structure.blocks import Block, plain
+from bayesnb.model.product import ProductStats
+from bayesnb.model.schema import Schema
+from bayesnb.selection.block_evidence import Block, plain
 
 ROUNDING = 1e-12  # how far priors that are the same may be apart, relatively
 

@@ -10,13 +10,13 @@ import numpy as np
 from bayesnb.criticism.trial import Trial
 from bayesnb.families import Codes
 from bayesnb.families.family import Family
-from bayesnb.model import ProductStats
-from bayesnb.schema import Schema
-from bayesnb.structure.blocks import Block, Columns
-from bayesnb.structure.dependence import Labels
-from bayesnb.structure.joinable import Numeric, Unit, joinable, of_levels, of_numbers
-from bayesnb.structure.partitions import Step
-from bayesnb.structure.relevance import check_comparable
+from bayesnb.model.product import ProductStats
+from bayesnb.model.schema import Schema
+from bayesnb.selection.block_evidence import Block, Columns
+from bayesnb.selection.column_evidence import check_comparable
+from bayesnb.selection.joinable import Numeric, Unit, joinable, of_levels, of_numbers
+from bayesnb.selection.pair_evidence import Labels
+from bayesnb.selection.partition_search import Step
 
 MOST_COLUMNS = 1000  # of a kind: half a million pairs
 SHOWN = 4  # names of a block in a sentence

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb import export
-from bayesnb.classifier import Classifier
+from bayesnb import results
 from bayesnb.criticism.dependence import of_whole_rows
 from bayesnb.criticism.joined import Found
 from bayesnb.criticism.joining import Kind, kinds_of, rest_of
 from bayesnb.criticism.partition_page import Said, notes_of, page, verdict
 from bayesnb.criticism.trial import trial_of
-from bayesnb.model import observe
-from bayesnb.structure.partitions import Step, after, gain_of, interleaved, steps, union
+from bayesnb.estimators import Classifier
+from bayesnb.model.product import observe
+from bayesnb.selection.partition_search import Step, after, gain_of, interleaved, steps, union
 
 Names = tuple[Hashable, ...]
 
@@ -58,7 +58,7 @@ class Partition:
         -------
         matplotlib.axes.Axes
         """
-        from bayesnb.figures.partition import plot_steps
+        from bayesnb.plots.partition_plot import plot_steps
 
         return plot_steps(self.table.joined.to_list(), self.table.log_evidence.to_numpy(), self.ends, ax)
 
@@ -162,7 +162,7 @@ def partition(
         blocks[at] = after(blocks[at], step)
     found = Found(trial, stats, kinds, blocks)
     first = rest_of(trial, stats, kinds) + sum(kind.log_evidence for kind in kinds)
-    table = export.datasets.frame(_columns(kinds, path, first))
+    table = results.datasets.frame(_columns(kinds, path, first))
     ends = {name: first + sum(_gain(kind, name == "joint") for kind in kinds) for name in ("naive", "joint")}
     return Partition(found.names, table, found.estimator, ends, verdict(found.names, table), notes_of(found))
 

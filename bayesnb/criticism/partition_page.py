@@ -9,7 +9,7 @@ import numpy as np
 
 from bayesnb.criticism.joined import Found
 from bayesnb.criticism.joining import shown
-from bayesnb.structure.partitions import joining
+from bayesnb.selection.partition_search import joining
 
 STYLE = (
     "<style scoped>"

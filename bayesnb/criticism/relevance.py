@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, logit
 
-from bayesnb import export
-from bayesnb.classifier import Classifier
+from bayesnb import results
 from bayesnb.criticism.trial import checked_fitted
+from bayesnb.data.levels import told_apart
+from bayesnb.estimators import Classifier
 from bayesnb.families.base import Array
-from bayesnb.levels import told_apart
-from bayesnb.structure.relevance import cautious, check_comparable, of_words, own_of
+from bayesnb.selection.column_evidence import cautious, check_comparable, of_words, own_of
 
 
 def relevance(model: Classifier, prior: float = 0.5) -> Any:
@@ -79,7 +79,9 @@ def relevance(model: Classifier, prior: float = 0.5) -> Any:
         )
     names, found, blocks = _factors(fitted)
     inclusion = expit(found + logit(float(prior)))
-    return export.structure.relevant(names, {"log_bayes_factor": found, "inclusion": inclusion}, float(prior), blocks)
+    return results.evidence_datasets.relevant(
+        names, {"log_bayes_factor": found, "inclusion": inclusion}, float(prior), blocks
+    )
 
 
 def _factors(fitted: Classifier) -> tuple[list[Hashable], Array, dict[str, float]]:

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb import export
-from bayesnb.classifier import Classifier
+from bayesnb import results
 from bayesnb.criticism.smoothing_notes import at_the_end, best_of, notes_of, verdict
 from bayesnb.criticism.smoothing_page import page
 from bayesnb.criticism.trial import trial_of
 from bayesnb.criticism.trials import trials_of
-from bayesnb.smoothing import ESTIMATES, Outcome, Setting
-from bayesnb.smoothing.compared import Compared, compared
+from bayesnb.estimators import Classifier
+from bayesnb.selection.compared import Compared, compared
+from bayesnb.selection.settings import ESTIMATES, Outcome, Setting
 
 SCORES = ("accuracy", "brier", "ece")
 
@@ -58,7 +58,7 @@ class SmoothingComparison:
         -------
         array of matplotlib.axes.Axes
         """
-        from bayesnb.figures.smoothing import Curves, plot_smoothing
+        from bayesnb.plots.smoothing_plot import Curves, plot_smoothing
 
         said = self.best or self.table.to_dict("records")[0]
         table, named = self.table, "smoothing"
@@ -136,17 +136,17 @@ def compare_smoothing(
     0.1
     """
     settings = _settings(smoothing, estimates, scales)
-    prob = export.datasets.ci_prob(ci_prob)
+    prob = results.datasets.ci_prob(ci_prob)
     _refuse_averages(model, settings)
     trial = trial_of(model, X, y, sample_weight, "compare_smoothing")
     trials = trials_of(trial)
     outcomes = [trials.outcome(setting, prob) for setting in settings]
     found = compared(outcomes, trials.rows.counts)
     with_dice = any(family.dial == "die" for family in trials.families)
-    table = export.datasets.frame(_columns(outcomes, found, with_dice, np.size(scales) > 1))
+    table = results.datasets.frame(_columns(outcomes, found, with_dice, np.size(scales) > 1))
     best = None if found.best is None else best_of(table, found.best)
     said = verdict(best, int(found.distinguishable.sum()), len(outcomes))
-    rest = export.datasets.frame(_intervals(outcomes) | {"distinguishable": found.distinguishable})
+    rest = results.datasets.frame(_intervals(outcomes) | {"distinguishable": found.distinguishable})
     worse = rest.pop("distinguishable")
     end = at_the_end(None if found.best is None else settings[found.best], settings)
     return SmoothingComparison(table, rest, best, worse, said, (*notes_of(trial, trials, outcomes), *end))

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 
 from bayesnb.criticism.trial import Trial
-from bayesnb.smoothing import Outcome, Setting, Trials
-from bayesnb.smoothing.alone import ROUNDING, found_alone
-from bayesnb.smoothing.settings import Place
+from bayesnb.selection.alone import ROUNDING, found_alone
+from bayesnb.selection.settings import Outcome, Place, Setting, Trials
 
 MEANINGS = {
     "die": "With smoothing l, counts n of K levels and their total N, (n + l) / (N + l K) is both the posterior mean "

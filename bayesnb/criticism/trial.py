@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-from bayesnb.classifier import Classifier, check_estimator
+from bayesnb.data import refuse_lazy
+from bayesnb.estimators import Classifier, check_estimator
 from bayesnb.families.base import Array
-from bayesnb.model import Model, Rows
-from bayesnb.table import refuse_lazy
+from bayesnb.model.product import Model, Rows
 
 
 @dataclass(frozen=True, eq=False)

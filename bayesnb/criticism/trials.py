@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from bayesnb.criticism.trial import Trial
 from bayesnb.families.family import Family
-from bayesnb.model import Model
-from bayesnb.smoothing import Trials
-from bayesnb.views import read
+from bayesnb.model.product import Model
+from bayesnb.numerics.views import read
+from bayesnb.selection.settings import Trials
 
 
 def trials_of(trial: Trial) -> Trials:

@@ -8,15 +8,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesnb import export
-from bayesnb.classifier import Classifier
+from bayesnb import results
 from bayesnb.criticism.trial import Trial, trial_of
 from bayesnb.criticism.trials import trials_of
-from bayesnb.evaluate.leaving import Pointwise
+from bayesnb.estimators import Classifier
 from bayesnb.families.family import Family
-from bayesnb.priors.ascent import LEAST, MOST
-from bayesnb.priors.evidence import PER, End, most_probable
-from bayesnb.smoothing import Trials, best_by_loo
+from bayesnb.selection.ascent import LEAST, MOST
+from bayesnb.selection.largest_evidence import PER, End, most_probable
+from bayesnb.selection.leave_one_out import Pointwise
+from bayesnb.selection.search import best_by_loo
+from bayesnb.selection.settings import Trials
 
 CRITERIA = ("evidence", "loo")
 SMALL = 4.0  # nats: of smaller differences no standard error can be believed (Sivula et al. 2020, section 4)
@@ -189,7 +190,7 @@ def _scores(trial: Trial, trials: Trials, families: Sequence[Family]) -> Any:
         "elpd_diff": np.array([0.0, gaps.total]),
         "diff_se": np.array([0.0, gaps.se]),
     }
-    return export.datasets.frame(columns).set_axis(["before", "after"])
+    return results.datasets.frame(columns).set_axis(["before", "after"])
 
 
 def _is_worse(tuning: Any) -> bool:

@@ -66,7 +66,7 @@ def spam() -> Any:
 
 def load(name: str) -> Any:
     """An example as a dataframe, with the types that its text suggests."""
-    from bayesnb.table import read_text
+    from bayesnb.data import read_text
 
     return read_text(text(name))
 

@@ -21,7 +21,6 @@ import numpy as np
 from scipy import sparse
 from scipy.special import expit, log_expit
 
-from bayesnb import special
 from bayesnb.families import averaged_pairs
 from bayesnb.families.averaged_leaving import Left
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Contributions, Density, Drawn, Rng, Say
@@ -29,7 +28,8 @@ from bayesnb.families.leaving import Leaving
 from bayesnb.families.mixture import Mixture, mixed, mixed_cumulants
 from bayesnb.families.narrowing import Narrowed
 from bayesnb.families.record import Parts, lead
-from bayesnb.special import ratio
+from bayesnb.numerics import special
+from bayesnb.numerics.special import ratio
 
 
 @dataclass(frozen=True, eq=False, repr=False)

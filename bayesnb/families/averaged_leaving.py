@@ -14,7 +14,7 @@ import numpy as np
 from bayesnb.families.leaving import Leaving
 from bayesnb.families.mixture import mixed
 from bayesnb.families.weight import one_hot
-from bayesnb.threads import blocks
+from bayesnb.numerics.threads import blocks
 
 Array = np.ndarray
 NUMBERS = 1 << 20  # that are worked on at once

@@ -13,7 +13,7 @@ import numpy as np
 
 from bayesnb.families.base import ORDER
 from bayesnb.families.mixture import mixed, mixed_cumulants
-from bayesnb.threads import blocks
+from bayesnb.numerics.threads import blocks
 
 Array = np.ndarray
 AT_ONCE = 1 << 17  # moments of cells

@@ -17,7 +17,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb import special
 from bayesnb.families.forgetting import Forgetting
 from bayesnb.families.leaving import Leaving
 from bayesnb.families.leaving import defined as left_out_defined
@@ -26,6 +25,7 @@ from bayesnb.families.narrowing import Narrowing
 from bayesnb.families.record import Array, Contributions, Drawn, Linear, Parts, Record
 from bayesnb.families.scores import by_rows, summed
 from bayesnb.families.weight import Weight, hard
+from bayesnb.numerics import special
 
 Rng = Any  # a seed, or numpy.random.Generator
 ORDER = 4  # cumulants are summed up to this one

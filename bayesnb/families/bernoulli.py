@@ -15,7 +15,6 @@ import numpy as np
 from scipy import sparse
 from scipy.special import betaln, polygamma, psi
 
-from bayesnb import special
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Say, Stats
 from bayesnb.families.coins import Coins, Tossed, count_ones, sides_added, split
 from bayesnb.families.family import Family, Seen, checked_prior, proportions, shaped
@@ -25,8 +24,18 @@ from bayesnb.families.record import Linear, Parameter, checked, silent
 from bayesnb.families.sums import nodes
 from bayesnb.families.support import RealNumbers, Support, ZeroOrOne
 from bayesnb.families.weight import Weight, grouped_sum
-from bayesnb.special import draw_log_gamma, less, log, log_gamma_ratio, ratio, times, trigamma, trigamma_fall
-from bayesnb.views import EVERY, Dense, Flags
+from bayesnb.numerics import special
+from bayesnb.numerics.special import (
+    draw_log_gamma,
+    less,
+    log,
+    log_gamma_ratio,
+    ratio,
+    times,
+    trigamma,
+    trigamma_fall,
+)
+from bayesnb.numerics.views import EVERY, Dense, Flags
 
 
 @dataclass(frozen=True, eq=False)

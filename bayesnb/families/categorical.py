@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb import kernels
+from bayesnb import numerics
 from bayesnb.families.base import ORDER, Array, Cells, Parts, Rng, Say, Stats
 from bayesnb.families.dice import CodedStats, Row, codes_of, note, tables_of
 from bayesnb.families.dirichlet import (
@@ -34,7 +34,7 @@ from bayesnb.families.simplex import simplex
 from bayesnb.families.sums import Entries, nodes
 from bayesnb.families.support import AnyLevel, Support
 from bayesnb.families.weight import Weight
-from bayesnb.threads import in_order, pieces
+from bayesnb.numerics.threads import in_order, pieces
 
 MOST_VALUES = 1 << 20  # levels of the largest column, times columns
 
@@ -52,7 +52,7 @@ class CategoricalStats(Row, CodedStats):
 
         def some(rows: slice) -> Array:
             counts, labels = np.zeros((levels, weight.classes)), (weight.codes[rows], weight.counts[rows])
-            note(x, kernels.levels.tally(codes_of(x, rows), bounds, *labels, counts))
+            note(x, numerics.level_kernels.tally(codes_of(x, rows), bounds, *labels, counts))
             return counts
 
         rows = pieces(x.shape[0], len(sizes), 4 * levels * weight.classes // len(sizes))

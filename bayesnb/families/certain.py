@@ -5,10 +5,10 @@ from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 
-from bayesnb import special
 from bayesnb.families.base import Array, Belief, Cells, Contributions, Density, Rng
 from bayesnb.families.leaving import Leaving
 from bayesnb.families.record import Parts, lead
+from bayesnb.numerics import special
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -9,14 +9,14 @@ from functools import cached_property, partial
 import numpy as np
 from scipy import sparse
 
-from bayesnb import kernels
+from bayesnb import numerics
 from bayesnb.families.base import Array, Cells
 from bayesnb.families.scores import by_rows
 from bayesnb.families.tables import Tables, by_class_ranges, by_tables
 from bayesnb.families.weight import Weight
-from bayesnb.special import dot_logs
-from bayesnb.threads import in_order, pieces
-from bayesnb.views import Flags, entries, lanes, small_numbers, sweeps_of
+from bayesnb.numerics.special import dot_logs
+from bayesnb.numerics.threads import in_order, pieces
+from bayesnb.numerics.views import Flags, entries, lanes, small_numbers, sweeps_of
 
 MOST_BYTES = 1 << 11  # groups of features times classes for which every byte's worth is kept
 
@@ -33,7 +33,7 @@ def _count_entries(x: Flags, weight: Weight, n_jobs: int | None) -> tuple[Array,
     ones, missing = np.zeros((2, weight.classes, x.shape[1]))
     for rows in sweeps_of(x.numbers):
         found = entries(x.numbers, rows)
-        add = partial(kernels.counts.tally_flags, *found, weight.counts[rows], level(x), ones, missing)
+        add = partial(numerics.count_kernels.tally_flags, *found, weight.counts[rows], level(x), ones, missing)
         if not all(by_class_ranges(add, weight.codes[rows], weight.classes, n_jobs)):
             ones[:] = np.nan
     return ones, missing
@@ -47,9 +47,9 @@ def _count_cells(x: Flags, weight: Weight, n_jobs: int | None) -> tuple[Array, A
     def some(rows: slice) -> Array:
         part, codes, total = small_numbers(x.numbers, rows), weight.codes[rows], np.zeros((2, weight.classes, features))
         if single and part.dtype == np.uint8 and not threshold < 0:
-            fine = kernels.flags.tally_bytes(part, codes, threshold, total[0])
+            fine = numerics.flag_kernels.tally_bytes(part, codes, threshold, total[0])
         else:
-            fine = kernels.flags.tally(part, codes, weight.counts[rows], threshold, *total)
+            fine = numerics.flag_kernels.tally(part, codes, weight.counts[rows], threshold, *total)
         return total if fine else total * np.nan
 
     total = np.zeros((2, weight.classes, features))
@@ -120,11 +120,11 @@ class Tossed:
 
 
 def _score_cells(x: Flags, rows: slice, own: tuple[Array, ...], first: int, out: Array) -> bool:
-    return kernels.flags.score(small_numbers(x.numbers, rows), level(x), *own, first, out)
+    return numerics.flag_kernels.score(small_numbers(x.numbers, rows), level(x), *own, first, out)
 
 
 def _score_entries(x: Flags, rows: slice, own: tuple[Array, ...], first: int, out: Array) -> bool:
-    return kernels.counts.score_flags(*entries(x.numbers, rows), level(x), *own, first, out)
+    return numerics.count_kernels.score_flags(*entries(x.numbers, rows), level(x), *own, first, out)
 
 
 def _by_byte(one: Array, zero: Array) -> tuple[Array, Array, Array]:

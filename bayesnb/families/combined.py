@@ -14,9 +14,9 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from bayesnb import special
 from bayesnb.families.base import Array
 from bayesnb.families.dirichlet import Levels
+from bayesnb.numerics import special
 
 MOST_KEYS = 1 << 62  # integers below stand for combinations of levels
 Sizes = Sequence[int]

@@ -8,7 +8,15 @@ import numpy as np
 
 from bayesnb.families.base import Cells, Stats
 from bayesnb.families.dirichlet import Dirichlet
-from bayesnb.families.family import Family, Seen, checked_prior, checked_unseen, declared_levels, proportions, shaped
+from bayesnb.families.family import (
+    Family,
+    Seen,
+    checked_prior,
+    checked_unseen,
+    declared_levels,
+    proportions,
+    shaped,
+)
 from bayesnb.families.multinomial import DirichletMultinomial
 from bayesnb.families.support import Counts
 from bayesnb.families.throws import MultinomialStats

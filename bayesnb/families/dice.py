@@ -7,12 +7,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb import kernels
+from bayesnb import numerics
 from bayesnb.families.base import Array, Cells, Parts
 from bayesnb.families.dirichlet import Levels, LevelStats, as_level
 from bayesnb.families.tables import Tables, by_tables
 from bayesnb.families.weight import Weight, hard
-from bayesnb.views import Coded, integers, lanes
+from bayesnb.numerics.views import Coded, integers, lanes
 
 
 class CodedStats(LevelStats):
@@ -82,7 +82,7 @@ class Row(Levels):
         """The entries of tables at the levels of the cells, summed over features, `(r, f) -> (r, lanes)`."""
 
         def add(rows: slice, own: tuple[Array], first: int, part: Array) -> None:
-            note(x, kernels.levels.score(codes_of(x, rows), self.bounds, *own, first, part))
+            note(x, numerics.level_kernels.score(codes_of(x, rows), self.bounds, *own, first, part))
 
         return by_tables(add, tables, x, lanes, out, n_jobs)
 

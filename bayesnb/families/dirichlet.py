@@ -14,14 +14,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import gammaln, polygamma, psi
 
-from bayesnb import special
 from bayesnb.families.base import Array, Belief, Density, Parts, Rng, Say, Stats
 from bayesnb.families.leaving import extra_of
 from bayesnb.families.linear import log_share_variance
 from bayesnb.families.record import Parameter, Record, checked, silent
 from bayesnb.families.simplex import simplex
 from bayesnb.families.weight import Weight
-from bayesnb.special import draw_log_gamma, less, log, log_gamma_ratio, ratio, times
+from bayesnb.numerics import special
+from bayesnb.numerics.special import draw_log_gamma, less, log, log_gamma_ratio, ratio, times
 
 
 class Levels(Record):

@@ -23,8 +23,8 @@ from bayesnb.families.normal import LOG_2PI, Slip
 from bayesnb.families.record import Array, Parts
 from bayesnb.families.vectors import VectorDensity, VectorStats
 from bayesnb.families.whitening import patterns_of, square, turned
-from bayesnb.special import accurate_log1p, log_gamma_ratio, ratio
-from bayesnb.views import EVERY, numbers
+from bayesnb.numerics.special import accurate_log1p, log_gamma_ratio, ratio
+from bayesnb.numerics.views import EVERY, numbers
 
 LOG_PI = float(np.log(np.pi))
 

@@ -9,7 +9,7 @@ import numpy as np
 from bayesnb.families.base import Array, Belief, Cells, Stats
 from bayesnb.families.support import Support
 from bayesnb.families.weight import Weight
-from bayesnb.special import ratio
+from bayesnb.numerics.special import ratio
 
 
 class Seen(NamedTuple):

@@ -17,7 +17,7 @@ from bayesnb.families.inverse_gamma import NormalInverseGamma
 from bayesnb.families.normal import GaussianStats
 from bayesnb.families.shared import SharedGaussianStats, SharedNormalInverseGamma
 from bayesnb.families.support import RealNumbers, Support
-from bayesnb.special import ratio
+from bayesnb.numerics.special import ratio
 
 
 @dataclass(frozen=True, eq=False, repr=False)

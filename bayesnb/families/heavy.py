@@ -9,12 +9,12 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from bayesnb import kernels
+from bayesnb import numerics
 from bayesnb.families.base import Array, Cells, Density, Parts, Rng
 from bayesnb.families.record import silent
 from bayesnb.families.scores import by_rows, mended
-from bayesnb.special import log1p_square, log_gamma_ratio
-from bayesnb.views import numbers
+from bayesnb.numerics.special import log1p_square, log_gamma_ratio
+from bayesnb.numerics.views import numbers
 
 LOG_PI = float(np.log(np.pi))
 
@@ -48,7 +48,7 @@ class StudentDensity(Density):
 
     def _score(self, x: Array, power: float, terms: tuple[Any, ...]) -> Array:
         total = np.zeros((len(x), len(self)))
-        finite = kernels.gaussian.student(x, *terms, total)
+        finite = numerics.gaussian_kernels.student(x, *terms, total)
         return mended(total, finite, lambda odd: self.defined_score(x[odd], power))
 
     def log_likelihood(self, stats: Any, xp: Any = np) -> NoReturn:

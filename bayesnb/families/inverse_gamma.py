@@ -14,15 +14,16 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import gammaln, polygamma, psi
 
-from bayesnb import kernels, special
+from bayesnb import numerics
 from bayesnb.families import student
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Parts, Rng, Say
 from bayesnb.families.leaving import Leaving
 from bayesnb.families.normal import LOG_2PI, GaussianDensity, GaussianStats, Moments, Slip
 from bayesnb.families.record import FARTHEST, Expected, checked, lead, silent
 from bayesnb.families.scores import by_rows, mended
-from bayesnb.special import accurate_log1p, log, log1p_square, log_gamma_ratio, ratio
-from bayesnb.views import EVERY, numbers
+from bayesnb.numerics import special
+from bayesnb.numerics.special import accurate_log1p, log, log1p_square, log_gamma_ratio, ratio
+from bayesnb.numerics.views import EVERY, numbers
 
 LOG_PI = float(np.log(np.pi))
 
@@ -139,7 +140,7 @@ class NormalInverseGamma(Belief):
 
     def _score(self, x: Array, power: float, terms: tuple[Any, ...]) -> Array:
         total = np.zeros((len(x), len(terms[0])))
-        finite = kernels.gaussian.student(x, *terms, total)
+        finite = numerics.gaussian_kernels.student(x, *terms, total)
         return mended(total, finite, lambda odd: self.defined_score(x[odd], power))
 
     @cached_property
@@ -181,7 +182,9 @@ class NormalInverseGamma(Belief):
     def score_cumulants(self, x: Cells, tilt: float = 0.0) -> Array:
         cells, parameters = numbers(x, EVERY), (self.location, self._width, 1 / self.count, self.shape + tilt / 2)
         total, still = np.empty((ORDER, len(cells), len(self))), self._still_cumulants(ORDER, tilt).sum(axis=-1)
-        if kernels.transforms.student_cumulants(cells, *map(np.ascontiguousarray, parameters), tilt, still, total):
+        if numerics.transform_kernels.student_cumulants(
+            cells, *map(np.ascontiguousarray, parameters), tilt, still, total
+        ):
             total -= np.isnan(cells).astype(float) @ self.cumulants(self.location, ORDER, tilt).swapaxes(1, 2)
         return total
 
@@ -193,7 +196,7 @@ class NormalInverseGamma(Belief):
         each = shared[place] - scale if np.isnan(cells).any() else np.empty((*place.shape, 0), complex)
         out = np.repeat(_apart(often @ shared - scale.sum(axis=1))[None], len(cells), axis=0)
         parameters = map(np.ascontiguousarray, (self.location, self._width, 1 / self.count, self.shape, s.real, s.imag))
-        kernels.transforms.student_transform(cells, *parameters, _apart(each), out)
+        numerics.transform_kernels.student_transform(cells, *parameters, _apart(each), out)
         exists = (s.imag != 0) | ((s.real / self.count[..., None] > -1) & (s.real > -2 * self.shape[..., None])).all(1)
         return np.where(exists, out[..., 0, :] + 1j * out[..., 1, :], np.inf)
 

@@ -15,7 +15,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import gammaln, polygamma, psi
 
-from bayesnb import special
 from bayesnb.families.base import ORDER, Array, Cells, Drawn, Parts, Rng, Say
 from bayesnb.families.dirichlet import Die, as_level, pick, throw_log_moment
 from bayesnb.families.joint_margins import Margins
@@ -24,7 +23,8 @@ from bayesnb.families.joint_seen import JointDensity, JointStats, flat
 from bayesnb.families.leaving import Leaving, Pile, reader_of
 from bayesnb.families.record import silent
 from bayesnb.families.simplex import simplex
-from bayesnb.special import draw_log_gamma, less, log_gamma_ratio, times
+from bayesnb.numerics import special
+from bayesnb.numerics.special import draw_log_gamma, less, log_gamma_ratio, times
 
 
 @dataclass(frozen=True, eq=False, repr=False)

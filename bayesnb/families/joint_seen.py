@@ -17,7 +17,7 @@ from bayesnb.families.forgetting import SLACK
 from bayesnb.families.joint_rows import fresh
 from bayesnb.families.record import silent
 from bayesnb.families.weight import Weight, one_hot
-from bayesnb.threads import in_order, pieces
+from bayesnb.numerics.threads import in_order, pieces
 
 MOST_BITS = float_info.max_exp
 

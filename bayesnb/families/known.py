@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb import special
 from bayesnb.families.base import Array, Belief, Rng, Say
 from bayesnb.families.dirichlet import DirichletDensity, DirichletStats
 from bayesnb.families.record import Parameter, lead
-from bayesnb.special import log, ratio
+from bayesnb.numerics import special
+from bayesnb.numerics.special import log, ratio
 
 
 @dataclass(frozen=True, eq=False, repr=False)

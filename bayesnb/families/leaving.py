@@ -12,8 +12,8 @@ import numpy as np
 from scipy import sparse
 
 from bayesnb.families.weight import one_hot
-from bayesnb.special import less, log, log_gamma_ratio
-from bayesnb.threads import blocks, in_order
+from bayesnb.numerics.special import less, log, log_gamma_ratio
+from bayesnb.numerics.threads import blocks, in_order
 
 Array = np.ndarray
 PREDICTIVE = "predictive"

@@ -13,10 +13,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb import special
 from bayesnb.families.base import Array, Belief, Parts, Rng, Say
 from bayesnb.families.normal import LOG_2PI, GaussianDensity, GaussianStats
 from bayesnb.families.record import lead, silent
+from bayesnb.numerics import special
 
 
 @dataclass(frozen=True, eq=False, repr=False)

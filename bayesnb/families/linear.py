@@ -8,7 +8,7 @@ has these moments of a Dirichlet's logs).
 import numpy as np
 
 from bayesnb.families.record import Array, Linear
-from bayesnb.special import trigamma, trigamma_fall
+from bayesnb.numerics.special import trigamma, trigamma_fall
 
 
 class InCells:

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import polygamma, psi
 
-from bayesnb import kernels, special
+from bayesnb import numerics
 from bayesnb.families.base import ORDER, Array, Cells, Contributions, Parts, Rng, Say
 from bayesnb.families.dirichlet import Die
 from bayesnb.families.leaving import PREDICTIVE, Leaving, extra_of
@@ -25,8 +25,9 @@ from bayesnb.families.sums import Distinct, Entries, by_entry, nodes, row_of_ent
 from bayesnb.families.tables import Tables, by_tables
 from bayesnb.families.throws import MultinomialDensity, MultinomialStats, Thrown
 from bayesnb.families.words import as_csr, words_of, words_read
-from bayesnb.special import less, log, log_gamma_ratio, log_rising_binomial, ratio
-from bayesnb.views import entries, lanes
+from bayesnb.numerics import special
+from bayesnb.numerics.special import less, log, log_gamma_ratio, log_rising_binomial, ratio
+from bayesnb.numerics.views import entries, lanes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,14 +69,14 @@ class DirichletMultinomial(LevelDoubt, Thrown, Die):
         return each - log_rising_binomial(self.concentration.sum(axis=-1), x.sum(axis=-1))
 
     def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        if isinstance(power, np.ndarray) or power < 0 or self._largest >= kernels.counts.LARGEST:
+        if isinstance(power, np.ndarray) or power < 0 or self._largest >= numerics.count_kernels.LARGEST:
             return super().score(x, power, out, n_jobs)
         if power != 1:
             return self._powered(x, float(power), out, n_jobs)
         totals = self._totals
 
         def add(rows: slice, own: tuple[Array, Array], first: int, part: Array) -> None:
-            kernels.counts.score_dirichlet(*entries(x, rows), *own, totals, first, part)
+            numerics.count_kernels.score_dirichlet(*entries(x, rows), *own, totals, first, part)
 
         return self.in_order(x, 1.0, by_tables(add, self._tables, x, len(self), out, n_jobs), n_jobs)
 
@@ -86,21 +87,21 @@ class DirichletMultinomial(LevelDoubt, Thrown, Die):
         even, known = -np.log(len(extra)) if leaving.kind == "map" else np.nan, leaving.kind != PREDICTIVE
         tables = np.ascontiguousarray(extra), np.ascontiguousarray(counts), whole
         out = np.empty(len(leaving.codes))
-        kernels.counts.left_out(*entries(leaving.x), leaving.weight, *tables, known, leaving.power, even, out)
+        numerics.count_kernels.left_out(*entries(leaving.x), leaving.weight, *tables, known, leaving.power, even, out)
         return self.in_order(leaving.x, leaving.power, out[:, None], 1)[:, 0]
 
     def _powered(self, x: Cells, power: float, out: Array | None, n_jobs: int | None) -> Array:
         cells = x.nnz if sparse.issparse(x) else x.shape[0] * x.shape[1]
-        few = min(kernels.powers.FEW, cells // x.shape[1])  # tables cost as much as so many cells of every word
+        few = min(numerics.power_kernels.FEW, cells // x.shape[1])  # tables cost as much as so many cells of every word
 
         def of(some: slice) -> tuple[Array, Array]:
             concentration = lanes(self.concentration[some, 0])
             tables = np.empty((few + 1, *concentration.shape))
-            kernels.powers.words(concentration, power, tables)
+            numerics.power_kernels.words(concentration, power, tables)
             return concentration, tables
 
         def add(rows: slice, own: tuple[Array, Array], first: int, part: Array) -> None:
-            kernels.powers.score_words(*entries(x, rows), *own, self._totals, power, first, part)
+            numerics.power_kernels.score_words(*entries(x, rows), *own, self._totals, power, first, part)
 
         tables = Tables(of, self.concentration.shape)
         return self.in_order(x, power, by_tables(add, tables, x, len(self), out, n_jobs), n_jobs)

@@ -6,15 +6,15 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from bayesnb import kernels
+from bayesnb import numerics
 from bayesnb.families.base import Array, Cells, Density, Rng, Stats
 from bayesnb.families.forgetting import SLACK, left_of, slack
 from bayesnb.families.record import Linear, silent
 from bayesnb.families.scores import by_rows, mended
 from bayesnb.families.weight import Weight, by_class
-from bayesnb.special import ratio
-from bayesnb.threads import in_order, pieces
-from bayesnb.views import numbers
+from bayesnb.numerics.special import ratio
+from bayesnb.numerics.threads import in_order, pieces
+from bayesnb.numerics.views import numbers
 
 LOG_2PI = log(2 * pi)
 ROUNDED = 8 * float(np.finfo(float).eps)
@@ -50,16 +50,16 @@ class GaussianStats(Stats):
             labels, total = (weight.codes[rows], weight.counts[rows]), np.zeros((4, weight.classes, features))
             part, block = numbers(x, rows), np.empty((5, weight.classes, features))
             spare = np.empty(len(part), np.int64), np.empty(weight.classes + 1, np.int64), block
-            if not kernels.moments.moments(part, *labels, *spare, total):
+            if not numerics.moment_kernels.moments(part, *labels, *spare, total):
                 total[:] = 0.0
-                kernels.moments.moments_with_holes(part, *labels, *spare, total)
+                numerics.moment_kernels.moments_with_holes(part, *labels, *spare, total)
             return total
 
         parts = iter(in_order(some, pieces(rows, features, 4 * weight.classes), n_jobs))
         total = next(parts)
         for part in parts:
-            kernels.moments.merge(total, part)
-        kernels.moments.finish(total)
+            numerics.moment_kernels.merge(total, part)
+        numerics.moment_kernels.finish(total)
         count, mean, _, ssd = total
         return cls(count, mean, ssd)
 
@@ -184,7 +184,7 @@ class GaussianDensity(Density):
 
     def _score(self, x: Array, power: float, terms: tuple[Array, ...]) -> Array:
         total = np.zeros((len(x), len(self)))
-        finite = kernels.gaussian.normal(x, *terms, total)
+        finite = numerics.gaussian_kernels.normal(x, *terms, total)
         return mended(total, finite, lambda odd: self.defined_score(x[odd], power))
 
     def linear(self) -> Linear | None:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import gammaln, polygamma, psi
 
-from bayesnb import kernels, special
+from bayesnb import numerics
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Say, Stats
 from bayesnb.families.family import Family, Seen, checked_prior, shaped
 from bayesnb.families.forgetting import SLACK, slack
@@ -26,9 +26,18 @@ from bayesnb.families.sums import Distinct, nodes
 from bayesnb.families.support import Counts
 from bayesnb.families.tables import Tables, by_tables
 from bayesnb.families.weight import Weight, grouped_sum
-from bayesnb.special import accurate_log1p, draw_log_gamma, log, log_gamma_ratio, log_rising_binomial, ratio, times
-from bayesnb.threads import in_order, pieces
-from bayesnb.views import EVERY, lanes, numbers
+from bayesnb.numerics import special
+from bayesnb.numerics.special import (
+    accurate_log1p,
+    draw_log_gamma,
+    log,
+    log_gamma_ratio,
+    log_rising_binomial,
+    ratio,
+    times,
+)
+from bayesnb.numerics.threads import in_order, pieces
+from bayesnb.numerics.views import EVERY, lanes, numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +53,7 @@ class PoissonStats(Stats):
     def counted(cls, x: Cells, weight: Weight, n_jobs: int | None) -> Self:
         def some(rows: slice) -> Array:
             total = np.zeros((3, weight.classes, x.shape[1]))
-            kernels.rates.tally(numbers(x, rows), weight.codes[rows], weight.counts[rows], *total)
+            numerics.rate_kernels.tally(numbers(x, rows), weight.codes[rows], weight.counts[rows], *total)
             return total
 
         return cls(*reduce(add, in_order(some, pieces(x.shape[0], x.shape[1], 4 * weight.classes), n_jobs)))
@@ -99,7 +108,7 @@ class PoissonDensity(Density):
 
     def score(self, x: Cells, power: float = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
         def add(rows: slice, own: tuple[Array, Array], first: int, part: Array) -> None:
-            kernels.rates.score_known(numbers(x, rows), *own, power, first, part)
+            numerics.rate_kernels.score_known(numbers(x, rows), *own, power, first, part)
 
         return by_tables(add, self._tables, x, len(self), out, n_jobs)
 
@@ -161,13 +170,13 @@ class Gamma(Belief):
         return silent(np.isnan(x), log_rising_binomial(self.shape, x) - rows)
 
     def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        if isinstance(power, np.ndarray) or power < 0 or self._largest >= kernels.counts.LARGEST:
+        if isinstance(power, np.ndarray) or power < 0 or self._largest >= numerics.count_kernels.LARGEST:
             return super().score(x, power, out, n_jobs)
         if power != 1:
             return self._powered(x, float(power), out, n_jobs)
 
         def add(rows: slice, own: tuple[Array, ...], first: int, part: Array) -> None:
-            kernels.rates.score_gamma(numbers(x, rows), *own, first, part)
+            numerics.rate_kernels.score_gamma(numbers(x, rows), *own, first, part)
 
         return by_tables(add, self._tables, x, len(self), out, n_jobs)
 
@@ -176,19 +185,19 @@ class Gamma(Belief):
         rate = np.zeros_like(self.rate) if leaving.kind == "mle" else self.rate
         own = [np.ascontiguousarray(each[0]) for each in (extra, rate, stats.events, stats.count)]
         x, out = numbers(leaving.x, EVERY), np.empty(len(leaving.codes))
-        kernels.rates.left_out(x, leaving.weight, *own, leaving.kind != PREDICTIVE, leaving.power, out)
+        numerics.rate_kernels.left_out(x, leaving.weight, *own, leaving.kind != PREDICTIVE, leaving.power, out)
         return out
 
     def _powered(self, x: Cells, power: float, out: Array | None, n_jobs: int | None) -> Array:
         def of(some: slice) -> tuple[Array, ...]:
             shape, rate = lanes(self.shape[some]), lanes(self.rate[some])
             rate[:, len(self.rate[some]) :] = 1.0  # lanes of no class
-            tables = np.empty((kernels.powers.FEW + 1, *shape.shape))
-            kernels.powers.rates(shape, rate, power, tables)
+            tables = np.empty((numerics.power_kernels.FEW + 1, *shape.shape))
+            numerics.power_kernels.rates(shape, rate, power, tables)
             return shape, rate, tables
 
         def add(rows: slice, own: tuple[Array, ...], first: int, part: Array) -> None:
-            kernels.powers.score_rates(numbers(x, rows), *own, power, first, part)
+            numerics.power_kernels.score_rates(numbers(x, rows), *own, power, first, part)
 
         return by_tables(add, Tables(of, self.shape.shape), x, len(self), out, n_jobs)
 

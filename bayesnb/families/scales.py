@@ -7,7 +7,7 @@ import numpy as np
 from bayesnb.families.record import FARTHEST, Array, checked
 from bayesnb.families.vectors import VectorStats
 from bayesnb.families.whitening import diagonal, factor, outer
-from bayesnb.special import ratio
+from bayesnb.numerics.special import ratio
 
 SYMMETRIC = 1e-12  # how far two entries of a matrix may be apart, as a part of the geometric mean of their variances
 NEAR = 2.0  # spacings of a float

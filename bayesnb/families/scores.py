@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.threads import in_order, pieces
+from bayesnb.numerics.threads import in_order, pieces
 
 Array = np.ndarray
 EVERY = slice(None)

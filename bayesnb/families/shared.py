@@ -17,7 +17,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb import special
 from bayesnb.families import student
 from bayesnb.families.base import Array, Parts, Rng, Say
 from bayesnb.families.inverse_gamma import NormalInverseGamma, of_variance
@@ -25,8 +24,9 @@ from bayesnb.families.leaving import Leaving
 from bayesnb.families.normal import LOG_2PI, GaussianDensity, GaussianStats
 from bayesnb.families.record import Linear, lead
 from bayesnb.families.sharing import Sharing, log_series, mean_series
-from bayesnb.special import accurate_log1p, log_gamma_ratio, ratio
-from bayesnb.views import EVERY, numbers
+from bayesnb.numerics import special
+from bayesnb.numerics.special import accurate_log1p, log_gamma_ratio, ratio
+from bayesnb.numerics.views import EVERY, numbers
 
 
 @dataclass(frozen=True, eq=False)

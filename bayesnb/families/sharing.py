@@ -20,7 +20,7 @@ import numpy as np
 
 from bayesnb.families.base import ORDER, Array, Belief
 from bayesnb.families.leaving import Leaving
-from bayesnb.threads import in_order
+from bayesnb.numerics.threads import in_order
 
 
 class Sharing(Belief):

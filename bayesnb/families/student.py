@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb import kernels
+from bayesnb import numerics
 from bayesnb.families.leaving import PREDICTIVE, Leaving
-from bayesnb.special import accurate_log1p, log_gamma_ratio, ratio
-from bayesnb.views import EVERY, numbers
+from bayesnb.numerics.special import accurate_log1p, log_gamma_ratio, ratio
+from bayesnb.numerics.views import EVERY, numbers
 
 Array = np.ndarray
 LOG_2PI = float(np.log(2 * np.pi))
@@ -32,7 +32,9 @@ def left_out(belief: Any, leaving: Leaving, beyond: float = 1.5) -> Array:
     x, terms = numbers(leaving.x, EVERY), left_out_terms(belief, leaving, beyond)
     out = np.empty(len(x))
     if leaving.alike:
-        kernels.gaussian.left_out(x, np.ascontiguousarray(np.stack(np.broadcast_arrays(*terms))[:, 0]), FRAGILE, out)
+        numerics.gaussian_kernels.left_out(
+            x, np.ascontiguousarray(np.stack(np.broadcast_arrays(*terms))[:, 0]), FRAGILE, out
+        )
         return out
     return defined(x, terms)
 

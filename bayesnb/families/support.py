@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bayesnb import kernels
-from bayesnb.views import COUNTS, readable
+from bayesnb import numerics
+from bayesnb.numerics.views import COUNTS, readable
 
 Array = np.ndarray
 ANOTHER = "Declare another family: families={{{name}: Gaussian()}}."
@@ -102,13 +102,13 @@ class Counts(Support):
         return (
             INFINITE,
             Fault(lambda x: x < 0, "Negative values in data passed as counts", advice),
-            Fault(lambda x: x > kernels.counts.MOST, "a count is too large to add up", "Rescale it."),
+            Fault(lambda x: x > numerics.count_kernels.MOST, "a count is too large to add up", "Rescale it."),
             *[broken] * (not self.fractional),
         )
 
     def holds(self, x: Array, missing: bool) -> bool:
         """The same in one compiled pass."""
-        return bool(kernels.counts.are_counts(readable(x.reshape(-1), COUNTS), not self.fractional, missing))
+        return bool(numerics.count_kernels.are_counts(readable(x.reshape(-1), COUNTS), not self.fractional, missing))
 
 
 @dataclass(frozen=True)

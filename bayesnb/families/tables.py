@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb import kernels
+from bayesnb import numerics
 from bayesnb.families.base import Array, Cells
-from bayesnb.threads import in_order, threads_of
-from bayesnb.views import class_groups, pieces_of
+from bayesnb.numerics.threads import in_order, threads_of
+from bayesnb.numerics.views import class_groups, pieces_of
 
 
 class Tables:
@@ -42,7 +42,7 @@ def by_tables(
 def by_class_ranges(add: Callable[..., Any], codes: Array, classes: int, n_jobs: int | None) -> list[Any]:
     """`add(order, starts, first, last)` for ranges of classes, which hold about as many rows: no two share a count."""
     order, starts = np.empty(len(codes), np.int64), np.empty(classes + 1, np.int64)
-    kernels.rows.group(codes, order, starts)
+    numerics.row_kernels.group(codes, order, starts)
     parts = min(4 * threads_of(n_jobs), classes)
     cuts = np.unique(np.searchsorted(starts[1:], np.linspace(0, len(codes), parts + 1)[1:-1], "left") + 1)
     edges = [0, *cuts[cuts < classes].tolist(), classes]

@@ -13,16 +13,16 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb import kernels
+from bayesnb import numerics
 from bayesnb.families.base import Array, Cells, Parts, Rng
 from bayesnb.families.dirichlet import DieDensity, LevelStats
 from bayesnb.families.linear import LevelWeights
 from bayesnb.families.tables import Tables, by_class_ranges, by_tables
 from bayesnb.families.weight import Weight, grouped_sum
 from bayesnb.families.words import as_csr, log_orders, word_orders, words_of, words_read
-from bayesnb.special import dot_logs, times
-from bayesnb.threads import in_order
-from bayesnb.views import entries, lanes, pieces_of, sweeps_of
+from bayesnb.numerics.special import dot_logs, times
+from bayesnb.numerics.threads import in_order
+from bayesnb.numerics.views import entries, lanes, pieces_of, sweeps_of
 
 
 class Thrown:
@@ -47,7 +47,7 @@ class Thrown:
 
             def some(rows: slice) -> None:
                 data, _, ends = entries(x, rows)
-                kernels.counts.take_orders(data, ends, power, scores[rows])
+                numerics.count_kernels.take_orders(data, ends, power, scores[rows])
 
             list(in_order(some, pieces_of(x), n_jobs))
         return scores
@@ -67,7 +67,7 @@ class MultinomialStats(LevelStats):
     def counted(cls, x: Cells, weight: Weight, n_jobs: int | None) -> Self:
         counts, orders = np.zeros((weight.classes, x.shape[1])), np.zeros(weight.classes)
         for rows in sweeps_of(x):
-            add = partial(kernels.counts.tally, *entries(x, rows), weight.counts[rows], counts, orders)
+            add = partial(numerics.count_kernels.tally, *entries(x, rows), weight.counts[rows], counts, orders)
             by_class_ranges(add, weight.codes[rows], weight.classes, n_jobs)
         return cls(counts[:, None], orders[:, None])
 
@@ -125,7 +125,7 @@ class MultinomialDensity(LevelWeights, Thrown, DieDensity):
 
     def score(self, x: Cells, power: float = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
         def add(rows: slice, own: tuple[Array], first: int, part: Array) -> None:
-            kernels.counts.score_known(*entries(x, rows), *own, power, first, part)
+            numerics.count_kernels.score_known(*entries(x, rows), *own, power, first, part)
 
         return self.in_order(x, power, by_tables(add, self._tables, x, len(self), out, n_jobs), n_jobs)
 

@@ -13,7 +13,7 @@ from bayesnb.families.base import Array, Belief, Cells
 from bayesnb.families.inverse_gamma import NormalInverseGamma
 from bayesnb.families.narrowing import Narrowed
 from bayesnb.families.whitening import diagonal
-from bayesnb.views import EVERY, numbers
+from bayesnb.numerics.views import EVERY, numbers
 
 
 class Margins(Belief):

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb import kernels
+from bayesnb import numerics
 from bayesnb.families.base import Array, Cells, Density, Parts, Rng, Stats
 from bayesnb.families.forgetting import SLACK
 from bayesnb.families.normal import LOG_2PI, GaussianStats, Slip
@@ -24,9 +24,9 @@ from bayesnb.families.whitening import (
     square,
     turned,
 )
-from bayesnb.special import ratio
-from bayesnb.threads import in_order, pieces
-from bayesnb.views import EVERY, numbers
+from bayesnb.numerics.special import ratio
+from bayesnb.numerics.threads import in_order, pieces
+from bayesnb.numerics.views import EVERY, numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,9 +48,9 @@ class VectorStats(Stats):
         def some(rows: slice) -> "VectorStats":
             codes, part = weight.codes[rows], numbers(x, rows)
             order, starts = np.empty(len(codes), np.int64), np.empty(classes + 1, np.int64)
-            kernels.rows.group(codes, order, starts)
+            numerics.row_kernels.group(codes, order, starts)
             found = np.zeros(classes), np.zeros((classes, width)), np.zeros((classes, width, width))
-            kernels.elliptic.moments(part, order, starts, weight.counts[rows], *found)
+            numerics.elliptic_kernels.moments(part, order, starts, weight.counts[rows], *found)
             return cls(*(each[:, None] for each in found))
 
         total: Any = reduce(add, in_order(some, pieces(x.shape[0], width, 4 * classes), n_jobs))

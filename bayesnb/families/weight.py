@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from bayesnb import kernels
-from bayesnb.views import FLOATS, LABELS, readable
+from bayesnb import numerics
+from bayesnb.numerics.views import FLOATS, LABELS, readable
 
 Array = np.ndarray
 EPSILON = float(np.finfo(float).eps)
@@ -31,7 +31,7 @@ class Weight:
     def totals(self) -> Array:
         """`(c,)`, the sum over rows."""
         total = np.zeros(self.classes)
-        kernels.rows.totals(self.codes, self.counts, total)
+        numerics.row_kernels.totals(self.codes, self.counts, total)
         return total
 
     def rest(self, part: Array) -> Array:

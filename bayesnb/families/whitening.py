@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb import kernels
+from bayesnb import numerics
 from bayesnb.families.record import Array
-from bayesnb.special import log
-from bayesnb.views import EVERY
+from bayesnb.numerics.special import log
+from bayesnb.numerics.views import EVERY
 
 ROUNDED = 8 * float(np.finfo(float).eps)  # of a variance, for each column: what rounding may leave of none
 There = Any  # the columns that a pattern has, `(d,)`, or all
@@ -171,5 +171,5 @@ def patterns_of(x: Array) -> list[tuple[Array, There]]:
 def distances(x: Array, location: Array, whitening: Array) -> Array:
     """|whitening @ (x - location)|**2 of rows and classes, `(r, d), (c, d), (c, d, d) -> (r, c)`, compiled."""
     out = np.empty((len(x), len(location)))
-    kernels.elliptic.distances(np.ascontiguousarray(x), *map(np.ascontiguousarray, (location, whitening)), out)
+    numerics.elliptic_kernels.distances(np.ascontiguousarray(x), *map(np.ascontiguousarray, (location, whitening)), out)
     return out

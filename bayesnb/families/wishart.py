@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb import special
 from bayesnb.families import elliptic, scales
 from bayesnb.families.base import ORDER, Array, Cells, Parts, Rng, Say
 from bayesnb.families.elliptic import LOG_PI, Spread, multi_gamma_ratio
@@ -32,8 +31,9 @@ from bayesnb.families.whitening import (
     patterns_of,
     square,
 )
-from bayesnb.special import accurate_log1p, ratio
-from bayesnb.views import EVERY, numbers
+from bayesnb.numerics import special
+from bayesnb.numerics.special import accurate_log1p, ratio
+from bayesnb.numerics.views import EVERY, numbers
 
 FIELDS, SYMBOLS = ("location", "count", "dof", "scale"), ("mu_mean", "mu_count", "cov_dof", "cov_scale")
 

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb import kernels, special
+from bayesnb import numerics
 from bayesnb.families import elliptic
 from bayesnb.families.base import ORDER, Array, Parts, Rng, Say
 from bayesnb.families.elliptic import LOG_PI, multi_gamma_ratio
@@ -27,8 +27,9 @@ from bayesnb.families.sharing import Sharing, log_series, mean_series
 from bayesnb.families.vectors import VectorDensity, VectorStats
 from bayesnb.families.whitening import patterns_of, turned
 from bayesnb.families.wishart import FIELDS, NormalInverseWishart
-from bayesnb.special import accurate_log1p, ratio
-from bayesnb.views import EVERY, numbers
+from bayesnb.numerics import special
+from bayesnb.numerics.special import accurate_log1p, ratio
+from bayesnb.numerics.views import EVERY, numbers
 
 FAR = 1e3  # standard deviations
 
@@ -78,7 +79,7 @@ class SharedNormalInverseWishart(Sharing, NormalInverseWishart):
         if self.models > 1 or not (np.abs(steps) < FAR).all():
             return super().distances(x)
         out = np.empty((len(x), len(self)))
-        kernels.elliptic.shared_distances(x, np.array(middle), whitening, steps, out)
+        numerics.elliptic_kernels.shared_distances(x, np.array(middle), whitening, steps, out)
         return out
 
     def log_evidence(self, stats: VectorStats, xp: Any = special) -> Array:

@@ -7,8 +7,8 @@ from scipy import sparse
 from scipy.special import gammaln
 
 from bayesnb.families.record import Array
-from bayesnb.special import ratio
-from bayesnb.views import EVERY
+from bayesnb.numerics.special import ratio
+from bayesnb.numerics.views import EVERY
 
 Cells = Any
 

@@ -3,11 +3,11 @@
 PyMC itself is imported when something is built or sampled: `pip install "bayesnb[mcmc]"`.
 """
 
-from bayesnb.mcmc.fitting import build, fit
-from bayesnb.mcmc.judging import ParetoWarning
-from bayesnb.mcmc.sampled import Sampled
+from bayesnb.mcmc.entry import build, fit
+from bayesnb.mcmc.importance_loo import ParetoWarning
+from bayesnb.mcmc.importance_weights import DegenerateWarning
+from bayesnb.mcmc.sampled_models import Sampled
 from bayesnb.mcmc.sampling import SamplingWarning
 from bayesnb.mcmc.twin import Logistic, logistic
-from bayesnb.mcmc.weights import DegenerateWarning
 
 __all__ = ["DegenerateWarning", "Logistic", "ParetoWarning", "Sampled", "SamplingWarning", "build", "fit", "logistic"]

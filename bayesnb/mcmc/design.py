@@ -17,10 +17,10 @@ import numpy as np
 from scipy import sparse
 
 from bayesnb.families.base import Array, Cells
-from bayesnb.schema import Block
-from bayesnb.special import ratio
-from bayesnb.uncertainty.draws import refuse_large
-from bayesnb.views import EVERY
+from bayesnb.inference.posterior_draws import refuse_large
+from bayesnb.model.schema import Block
+from bayesnb.numerics.special import ratio
+from bayesnb.numerics.views import EVERY
 
 ULPS = 8  # values that differ by no more are alike
 

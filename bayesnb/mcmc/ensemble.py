@@ -14,9 +14,9 @@ import numpy as np
 from bayesnb.families.base import Array, Belief
 from bayesnb.families.dirichlet import Dirichlet
 from bayesnb.families.known import KnownDie
-from bayesnb.model import Model, Product, ProductStats
-from bayesnb.special import log
-from bayesnb.uncertainty.draws import repeated
+from bayesnb.inference.posterior_draws import repeated
+from bayesnb.model.product import Model, Product, ProductStats
+from bayesnb.numerics.special import log
 
 Given = Callable[[Array], Belief]  # places of draws -> what is believed of a block before the data, `(s * c, f)`
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from bayesnb.families.base import Array, Cells
+from bayesnb.inference.explanation import Explanation
+from bayesnb.inference.explanation import explain as explain_one
 from bayesnb.mcmc.ensemble import Ensemble
-from bayesnb.uncertainty.explanation import Explanation
-from bayesnb.uncertainty.explanation import explain as explain_one
 
 
 class Spread:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from bayesnb.families.base import Array, Cells
-from bayesnb.generate import draw_cells, stacked
+from bayesnb.inference.row_sampling import draw_cells, stacked
 from bayesnb.mcmc.ensemble import Ensemble
-from bayesnb.schema import Schema
+from bayesnb.model.schema import Schema
 
 
 def draw_rows(schema: Schema, ensemble: Ensemble, codes: Array, length: Any, rng: np.random.Generator) -> list[Cells]:

@@ -17,9 +17,9 @@ from bayesnb.families.base import Array, Cells
 from bayesnb.families.sums import row_of_entry
 from bayesnb.families.weight import one_hot
 from bayesnb.families.words import as_csr
-from bayesnb.mcmc.names import Say
-from bayesnb.schema import Block
-from bayesnb.uncertainty.draws import refuse_large
+from bayesnb.inference.posterior_draws import refuse_large
+from bayesnb.mcmc.variable_names import Say
+from bayesnb.model.schema import Block
 
 STATISTICS = "Use likelihood='statistics'."
 

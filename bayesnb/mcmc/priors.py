@@ -29,7 +29,7 @@ from bayesnb.families.level import NormalMean
 from bayesnb.families.shared import SharedNormalInverseGamma
 from bayesnb.mcmc.backend import tensors
 from bayesnb.mcmc.ensemble import Given, Same
-from bayesnb.mcmc.names import Say
+from bayesnb.mcmc.variable_names import Say
 
 WIDE = 1.5  # standard deviation of the log of what is learned
 Draws = Mapping[str, Array]  # name -> `(s, ...)`

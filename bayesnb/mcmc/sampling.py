@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb import export
+from bayesnb import results
 from bayesnb.mcmc.backend import pymc
 
 SAMPLERS = ("nutpie", "pymc", "numpyro", "blackjax")
@@ -63,14 +63,14 @@ def sample(model: Any, plan: Plan, start: Mapping[str, Any] | None = None) -> An
     with model:
         tree = pymc().sample(**said | dict(plan.more))
     means = [f"{variable.name}_variate" for variable in model.deterministics]
-    tree["posterior"] = export.sampled.without(tree["posterior"], means)
+    tree["posterior"] = results.sampled_trees.without(tree["posterior"], means)
     tell_trouble(tree)
     return tree
 
 
 def tell_trouble(tree: Any) -> None:
     """One warning for everything that is wrong with the chains, and what to do about it."""
-    found = export.diagnostics.diagnose(tree)
+    found = results.diagnostics.diagnose(tree)
     said = []
     if found.r_hat > R_HAT:
         said.append(

@@ -13,10 +13,10 @@ import numpy as np
 
 from bayesnb.families.base import Array, Cells
 from bayesnb.families.dirichlet import DirichletDensity
+from bayesnb.inference.posterior_draws import CELLS, Theta, at_once
 from bayesnb.mcmc.ensemble import Ensemble, Same
-from bayesnb.special import log
-from bayesnb.threads import blocks
-from bayesnb.uncertainty.draws import CELLS, Theta, at_once
+from bayesnb.numerics.special import log
+from bayesnb.numerics.threads import blocks
 
 
 class Mixed(NamedTuple):

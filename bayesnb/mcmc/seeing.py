@@ -14,11 +14,11 @@ from bayesnb.families.base import Array, Cells
 from bayesnb.families.dirichlet import Dirichlet, DirichletDensity, throw
 from bayesnb.families.narrowing import Narrowed
 from bayesnb.families.weight import one_hot
-from bayesnb.mcmc.drawn import thinned
+from bayesnb.inference.posterior_draws import Theta
+from bayesnb.mcmc.sampled_uncertainty import thinned
 from bayesnb.mcmc.scoring import Reading
-from bayesnb.model import Observer
-from bayesnb.threads import blocks
-from bayesnb.uncertainty.draws import Theta
+from bayesnb.model.product import Observer
+from bayesnb.numerics.threads import blocks
 
 STEPS = 4  # at most, of as many draws as are worked on together
 

@@ -12,21 +12,21 @@ from typing import Any, NoReturn, Self
 
 import numpy as np
 
-from bayesnb import export
-from bayesnb.estimators import NaiveBayes
-from bayesnb.evaluate.leaving import Pointwise
+from bayesnb import results
+from bayesnb.data import Table
+from bayesnb.estimators.presets import NaiveBayes
 from bayesnb.families.base import Array, Cells
+from bayesnb.inference.posterior_draws import refuse_large
 from bayesnb.mcmc.design import Design
-from bayesnb.mcmc.drawn import NUMBERS, Drawn, Weighed, thinned
-from bayesnb.mcmc.judging import LEAST, Judgement, warn_pareto, weighed
-from bayesnb.mcmc.linear import Linear
-from bayesnb.mcmc.regression import Prior, Problem, build
+from bayesnb.mcmc.importance_loo import LEAST, Judgement, warn_pareto, weighed
+from bayesnb.mcmc.linear_draws import Linear
+from bayesnb.mcmc.sampled_uncertainty import NUMBERS, Drawn, Weighed, thinned
 from bayesnb.mcmc.sampling import Plan, sample
-from bayesnb.model import Rows
-from bayesnb.schema import Schema
-from bayesnb.table import Table
-from bayesnb.threads import in_order
-from bayesnb.uncertainty.draws import refuse_large
+from bayesnb.mcmc.softmax_regression import Prior, Problem, build
+from bayesnb.model.product import Rows
+from bayesnb.model.schema import Schema
+from bayesnb.numerics.threads import in_order
+from bayesnb.selection.leave_one_out import Pointwise
 
 
 class Logistic(Drawn):
@@ -115,7 +115,7 @@ class Logistic(Drawn):
         """Sample the coefficients given a table and its labels; what was learnt before is forgotten."""
         plan = Plan(self.draws, self.tune, self.chains, self.rng, self.sampler, self.progressbar, self.sampling or {})
         prior, (estimator, problem) = self._prior(), self._learn(X, y, sample_weight)
-        tree = export.regression.finished(sample(build(problem, prior), plan))
+        tree = results.regression_trees.finished(sample(build(problem, prior), plan))
         self.__dict__.pop("feature_names_in_", None)
         for name in ("classes_", "n_features_in_", "feature_names_in_"):
             if hasattr(estimator, name):
@@ -162,8 +162,8 @@ class Logistic(Drawn):
         own = linear.intercept.mean(axis=0), linear.intercept.std(axis=0)
         by_feature, by_score = {"evidence": evidence, "sd": sd}, {"score": score, "score_sd": score_sd}
         by_class = dict(zip(("class_term", "class_term_sd"), own, strict=True))
-        said = export.regression.Said(table.index, self.classes_, self.schema_.blocks, cells)
-        return export.regression.explained(said, by_feature, by_class, by_score)
+        said = results.regression_trees.Said(table.index, self.classes_, self.schema_.blocks, cells)
+        return results.regression_trees.explained(said, by_feature, by_class, by_score)
 
     def linear_form(self) -> Any:
         """The scores as linear functions of what the columns hold, in the columns' own units.
@@ -180,7 +180,7 @@ class Logistic(Drawn):
         w, rest = self.design_.unscaled(linear.coefficient.reshape(-1, linear.coefficient.shape[-1]))
         w, b = w.reshape(linear.coefficient.shape), linear.intercept + rest.reshape(linear.intercept.shape)
         found = {"w": w.mean(axis=0), "w_sd": w.std(axis=0), "b": b.mean(axis=0), "b_sd": b.std(axis=0)}
-        return export.regression.linear_form(found, self.classes_, self.design_.names)
+        return results.regression_trees.linear_form(found, self.classes_, self.design_.names)
 
     def loo(self, X: Any, y: Any, target: str = "label", *, sample_weight: Any = None) -> Any:
         """Score every row as if it had not been learnt: leave-one-out by Pareto-smoothed importance sampling.
@@ -206,7 +206,7 @@ class Logistic(Drawn):
         """
         index, rows = self._learnt_rows(X, y, sample_weight)
         found = self._judged(rows, target)
-        return export.elpd.sampled_elpd(found.found, index, found.k, found.draws, export.elpd.WeighedLOO)
+        return results.elpd.sampled_elpd(found.found, index, found.k, found.draws, results.elpd.WeighedLOO)
 
     def _left_out(self, rows: Rows, target: str) -> Pointwise:
         """The scores of `loo`."""
@@ -245,7 +245,7 @@ class Logistic(Drawn):
 
     @property
     def _linear(self) -> Linear:
-        return Linear(*export.regression.draws(self.datatree_))
+        return Linear(*results.regression_trees.draws(self.datatree_))
 
     def _read(self, X: Any) -> tuple[Table, list[Cells]]:
         """A table, and its cells; a bad one is an error."""

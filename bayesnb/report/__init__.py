@@ -7,9 +7,9 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from bayesnb.figures import off_screen
+from bayesnb.plots import off_screen
 from bayesnb.report.facts import About, Facts, gather
-from bayesnb.report.page import page
+from bayesnb.report.html_page import page
 from bayesnb.report.sections import SECTIONS, headline
 from bayesnb.report.written import Page
 

@@ -7,7 +7,7 @@ from math import isnan
 from typing import Any, Self
 from unicodedata import bidirectional
 
-from bayesnb.figures import COLOURS, DASHES, INK, MOST_CLASSES
+from bayesnb.plots import COLOURS, DASHES, INK, MOST_CLASSES
 
 MOST = 600  # letters of a name or a note
 LONG = 28  # letters that stay on one line in a table

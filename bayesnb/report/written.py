@@ -4,7 +4,7 @@ import os
 from html import escape
 from pathlib import Path
 
-from bayesnb.replacing import replacing
+from bayesnb.safe_output import replacing
 
 FRAME = "width: 100%; height: 45rem; border: 1px solid rgba(128, 128, 128, .4)"
 

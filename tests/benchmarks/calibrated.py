@@ -15,8 +15,8 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.naive_bayes import GaussianNB as Theirs
 
 from bayesnb import GaussianNB
-from bayesnb.evaluate.calibration import ece
-from bayesnb.evaluate.scores import accuracy, brier
+from bayesnb.selection.calibration_curves import ece
+from bayesnb.selection.proper_scores import accuracy, brier
 
 from .contest import How
 from .data import SEED, Array

@@ -10,7 +10,15 @@ from sklearn import naive_bayes as sk
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
-from bayesnb import BernoulliNB, CategoricalNB, Gaussian, GaussianNB, MultinomialNB, NaiveBayes, NormalInverseGamma
+from bayesnb import (
+    BernoulliNB,
+    CategoricalNB,
+    Gaussian,
+    GaussianNB,
+    MultinomialNB,
+    NaiveBayes,
+    NormalInverseGamma,
+)
 
 from .contest import MLE, Workload, one_row, stream
 from .data import Array, bits, categories, codes, iris, mixed, reals, texts, words

@@ -11,9 +11,9 @@ import numpy as np
 from bayesnb.criticism.dependence import dependence
 from bayesnb.criticism.smoothing import compare_smoothing
 from bayesnb.criticism.tuning import Bound, BoundaryWarning, tune
-from bayesnb.model import Rows
+from bayesnb.model.product import Rows
 from bayesnb.report.facts.columns import Column, Feature
-from bayesnb.smoothing.strength import Change, Strengths
+from bayesnb.selection.strength import Change, Strengths
 
 if TYPE_CHECKING:
     from bayesnb.report.facts.gathered import Facts

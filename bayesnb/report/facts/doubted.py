@@ -4,15 +4,15 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb import export
+from bayesnb import results
 from bayesnb.families.base import Array
-from bayesnb.model import Product
+from bayesnb.inference.class_scores import Scores
+from bayesnb.inference.drawn_intervals import drawn_entropies
+from bayesnb.inference.entropies import Entropies, entropies
+from bayesnb.model.product import Product
 from bayesnb.report.facts.gathered import Facts
 from bayesnb.report.facts.judged import settled
 from bayesnb.report.facts.without import DRAWS, without
-from bayesnb.uncertainty.drawn import drawn_entropies
-from bayesnb.uncertainty.entropies import Entropies, entropies
-from bayesnb.uncertainty.scores import Scores
 
 SECONDS = 3.0  # that this may take
 COUNTED, ALONE, CLASS, COLUMN = 5e-9, 2e-3, 1e-3, 1e-5  # of them: to count a cell; for a row, its class, a class's cell
@@ -35,7 +35,7 @@ def doubted(facts: Facts) -> Any:
     """
     held, rows = chosen(facts)
     if not len(rows):
-        return export.datasets.dataset(rows, np.array(facts.classes, object), {}, {}, {"tried": 0})
+        return results.datasets.dataset(rows, np.array(facts.classes, object), {}, {}, {"tried": 0})
     batches = held_out(rows, facts) if held else of_rows(facts.model.model_.posterior, rows, facts)
     found = Entropies(*(np.mean(part, axis=0) for part in zip(*batches, strict=True)))
     good = np.isfinite(found.aleatoric)
@@ -45,7 +45,7 @@ def doubted(facts: Facts) -> Any:
     labels, said = np.array(facts.classes, object), {"tried": len(rows), "held_out": int(held)}
     shares = [own.epistemic[good].sum() / max(own.entropy[good].sum(), TINY) for own in batches]
     error = {"drawn_error": float(np.std(shares, ddof=1) / np.sqrt(BATCHES))} if len(batches) > 1 else {}
-    return export.datasets.dataset(rows[good], labels, by_row, {"probability": found.probability[good]}, said | error)
+    return results.datasets.dataset(rows[good], labels, by_row, {"probability": found.probability[good]}, said | error)
 
 
 def chosen(facts: Facts) -> tuple[bool, Array]:

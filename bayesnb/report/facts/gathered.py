@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.classifier import Classifier
-from bayesnb.evaluate.leaving import leave_one_out
+from bayesnb.data import open_table
+from bayesnb.data.labels import encode
+from bayesnb.estimators import Classifier
 from bayesnb.families.base import Array, Cells, Stats
-from bayesnb.labels import encode
-from bayesnb.model import Model, Rows, normalised, observe
-from bayesnb.report.advice import Advice, InPython
+from bayesnb.model.product import Model, Rows, normalised, observe
 from bayesnb.report.facts.asked import Asked
 from bayesnb.report.facts.columns import Columns
 from bayesnb.report.facts.judged import Judged
 from bayesnb.report.facts.odd import Odd
-from bayesnb.report.words import name_of
-from bayesnb.table import open_table
+from bayesnb.report.reading_advice import Advice, InPython
+from bayesnb.report.wording import name_of
+from bayesnb.selection.leave_one_out import leave_one_out
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,15 @@ import numpy as np
 from scipy import sparse
 from scipy.special import xlogy
 
-from bayesnb import export
-from bayesnb.evaluate.calibration import Estimate, Plan, calibrated, share_interval
-from bayesnb.evaluate.leaving import Way, leave_one_out, loo_log_proba
-from bayesnb.evaluate.means import mean_interval
-from bayesnb.evaluate.scores import right
-from bayesnb.evaluate.temper import temper_by_loo
+from bayesnb import results
 from bayesnb.families.base import Array, Cells
-from bayesnb.model import Product, Rows
-from bayesnb.report.words import INTERVAL
+from bayesnb.model.product import Product, Rows
+from bayesnb.report.wording import INTERVAL
+from bayesnb.selection.calibration_curves import Estimate, Plan, calibrated, share_interval
+from bayesnb.selection.leave_one_out import Way, leave_one_out, loo_log_proba
+from bayesnb.selection.means import mean_interval
+from bayesnb.selection.proper_scores import right
+from bayesnb.selection.temper import temper_by_loo
 
 if TYPE_CHECKING:
     from bayesnb.report.facts.gathered import Facts
@@ -250,7 +250,7 @@ class Judged:
         said = {"leave_one_out": "exact", "estimate": model.estimate, "temper": model.temper_}
         said |= {"ci_prob": INTERVAL, "bins": BINS, "impossible": int(np.isneginf(self.facts.own[where]).sum())}
         labels = np.array(self.facts.classes, object)
-        return export.calibrations.calibration(found, where, labels, codes, weight, said)
+        return results.calibrations.calibration(found, where, labels, codes, weight, said)
 
     @cached_property
     def entropy(self) -> Array:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesnb.evaluate.leaving import leave_one_out
+from bayesnb.data import Amounts, amounts_of, open_table
+from bayesnb.data.unseen import UnseenLevelWarning
 from bayesnb.families.base import Array
-from bayesnb.model import Rows
+from bayesnb.model.product import Rows
+from bayesnb.numerics.views import Coded, Counted, column
 from bayesnb.report.facts.columns import Column
 from bayesnb.report.facts.oddities import Oddities, oddities, repeated
-from bayesnb.table import Amounts, amounts_of, open_table
-from bayesnb.unseen import UnseenLevelWarning
-from bayesnb.views import Coded, Counted, column
+from bayesnb.selection.leave_one_out import leave_one_out
 
 if TYPE_CHECKING:
     from bayesnb.report.facts.gathered import Facts

@@ -8,7 +8,7 @@ from scipy import sparse
 from scipy.special import gammaln
 
 from bayesnb.families.base import Array, Cells
-from bayesnb.views import pieces_of
+from bayesnb.numerics.views import pieces_of
 
 RARE = np.log(1e-3)  # a separation by chance, in the whole table, that is believed to be none
 LONG = 20  # rows from which on a column can be a name of rows

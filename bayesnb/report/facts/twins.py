@@ -7,9 +7,9 @@ import numpy as np
 from scipy import sparse
 
 from bayesnb.families.base import Array
+from bayesnb.numerics.threads import blocks
 from bayesnb.report.facts.gathered import Facts
-from bayesnb.report.words import count
-from bayesnb.threads import blocks
+from bayesnb.report.wording import count
 
 CHUNK = 512
 CLOSE = 1e-9  # of held-out log probabilities: rows that are the same have the same, up to rounding

@@ -5,17 +5,17 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb import export
-from bayesnb.evaluate.folds import learnt_from
+from bayesnb import results
 from bayesnb.families.base import Array
-from bayesnb.model import Product, observe
+from bayesnb.inference.class_scores import Scores
+from bayesnb.inference.drawn_intervals import drawn_intervals
+from bayesnb.inference.explanation import explain
+from bayesnb.inference.intervals import intervals
+from bayesnb.model.product import Product, observe
 from bayesnb.report.facts.gathered import Facts
 from bayesnb.report.facts.judged import settled
-from bayesnb.report.words import INTERVAL
-from bayesnb.uncertainty.drawn import drawn_intervals
-from bayesnb.uncertainty.explanation import explain
-from bayesnb.uncertainty.intervals import intervals
-from bayesnb.uncertainty.scores import Scores
+from bayesnb.report.wording import INTERVAL
+from bayesnb.selection.folds import learnt_from
 
 DRAWS = 1000  # of a law, where classes share parameters
 PATIENCE = 0.4  # seconds for a row, of some thirty
@@ -49,7 +49,7 @@ def look(row: int, facts: Facts) -> Look:
     cells = [x[[row]] for x in facts.cells]
     lower, upper = ends(Scores(belief, cells, facts.model.temper_), facts)
     why = explain(belief, cells, facts.model.temper_)
-    named = export.explanations.explained(
+    named = results.explanations.explained(
         why, np.array([row]), np.array(facts.classes, object), facts.model.schema_.blocks, cells
     )
     return Look(row, facts.left_out[row], lower, upper, named.isel(obs_id=0))

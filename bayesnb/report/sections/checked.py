@@ -3,7 +3,7 @@
 from bayesnb.report.facts import Facts
 from bayesnb.report.markup import paragraph, table, text
 from bayesnb.report.sections.checks import CHECKS, LOOK, OK, SKIPPED, WARNING, Check
-from bayesnb.report.words import count
+from bayesnb.report.wording import count
 
 SAID = {LOOK: "Look at it", WARNING: "Warning"}
 

@@ -10,7 +10,7 @@ from bayesnb.report.facts import Facts
 from bayesnb.report.facts.columns import Column, Feature
 from bayesnb.report.facts.oddities import Oddities
 from bayesnb.report.sections.remedies import jointly, mends, possible, tempering
-from bayesnb.report.words import brief, count, listed, percent, stated
+from bayesnb.report.wording import brief, count, listed, percent, stated
 
 OK, LOOK, WARNING, SKIPPED = "ok", "look", "warning", "not done"
 FEW = 10  # rows of a class

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from bayesnb import figures
+from bayesnb import plots
 from bayesnb.families.base import Array
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.judged import share_of
 from bayesnb.report.markup import paragraph, table, text
-from bayesnb.report.words import INTERVAL, NOTHING, brief, count, percent, percent_span
+from bayesnb.report.wording import INTERVAL, NOTHING, brief, count, percent, percent_span
 
 MOST_CONFUSED = 12  # classes in a square table; of more, there are only a picture and the commonest mistakes
 MOST_PAIRS = 20
@@ -39,10 +39,10 @@ def counted(log_proba: Array, codes: Array) -> Array:
 
 
 def picture(facts: Facts) -> str:
-    ax = figures.plot_confusion(facts.judged.calibration)
+    ax = plots.plot_confusion(facts.judged.calibration)
     said = "Of the held-out rows of each class, the share that got each label. The numbers are in the tables below."
     kind = " class='broad'" if len(facts.classes) > BROAD else ""
-    return f"<figure{kind}>{figures.svg(ax, said, 'confusion')}</figure>"
+    return f"<figure{kind}>{plots.svg(ax, said, 'confusion')}</figure>"
 
 
 def tables(seen: Array, facts: Facts, where: str) -> str:

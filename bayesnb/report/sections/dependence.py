@@ -1,11 +1,11 @@
 """Where independence fails: pairs of columns that depend on each other within the classes."""
 
-from bayesnb import figures
+from bayesnb import plots
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.asked import MOST_PAIRED
 from bayesnb.report.markup import paragraph, table, text
 from bayesnb.report.sections.remedies import jointly, tempering
-from bayesnb.report.words import brief, count, nats
+from bayesnb.report.wording import brief, count, nats
 
 MOST = 12  # pairs
 STRONG = 3.0  # nats
@@ -19,7 +19,7 @@ def dependence(facts: Facts) -> str:
         return paragraph(
             "Naive Bayes takes the columns of a class to be independent.", f"Here no pair is judged: {why}"
         )
-    ax = figures.plot_dependence(found)
+    ax = plots.plot_dependence(found)
     about = "A map of all pairs of columns: how strongly the data speak for a dependence. The strongest are listed."
     return (
         paragraph(
@@ -30,7 +30,7 @@ def dependence(facts: Facts) -> str:
             some(facts),
         )
         + verdict(facts)
-        + f"<figure class='map'>{figures.svg(ax, about, 'dependence')}</figure>"
+        + f"<figure class='map'>{plots.svg(ax, about, 'dependence')}</figure>"
         + strongest(facts)
     )
 

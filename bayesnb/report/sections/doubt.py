@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb import figures
+from bayesnb import plots
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.doubted import doubted
 from bayesnb.report.markup import paragraph, table
 from bayesnb.report.sections.sensitivity import points
-from bayesnb.report.words import NOTHING, count, number, percent
+from bayesnb.report.wording import NOTHING, count, number, percent
 
 LITTLE, MUCH = 0.1, 0.5  # of the doubt, that more rows would take away
 NEXT_TO_NONE = 1e-3  # nats
@@ -49,7 +49,7 @@ def drawn(found: Any) -> str:
     said = (
         "The doubt about each row's label in nats, the most doubtful first: what stays, and what more rows take away."
     )
-    return f"<figure>{figures.svg(figures.plot_uncertainty(found), said, 'doubt', WIDE)}</figure>"
+    return f"<figure>{plots.svg(plots.plot_uncertainty(found), said, 'doubt', WIDE)}</figure>"
 
 
 def verdict(found: Any, facts: Facts) -> list[str]:

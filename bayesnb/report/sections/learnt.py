@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from bayesnb import figures
-from bayesnb.figures.sight import shown_classes
+from bayesnb import plots
+from bayesnb.plots.sight import shown_classes
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.columns import Feature
 from bayesnb.report.markup import details, named, paragraph, table, text
@@ -11,7 +11,7 @@ from bayesnb.report.sections.modelled import lacking, overstated
 from bayesnb.report.sections.pictures import portrait
 from bayesnb.report.sections.vocabulary import vocabulary
 from bayesnb.report.sections.weights import weights
-from bayesnb.report.words import INTERVAL, NOTHING, SURE, brief, count, nats, percent
+from bayesnb.report.wording import INTERVAL, NOTHING, SURE, brief, count, nats, percent
 
 FIRST, MOST = 12, 36  # portraits that are shown, and drawn at all
 ROOM = 1_000_000  # letters that all of them may take
@@ -42,9 +42,9 @@ def relevance(facts: Facts) -> str:
     if not single:
         return paragraph("All columns are words of a block of counts, which are compared below.")
     found = columns.relevance.isel(feature=[columns.relevant[own.key] for own in single])
-    ax = figures.plot_relevance(found)
+    ax = plots.plot_relevance(found)
     about = "Log Bayes factors that each column depends on the class, as bars. All are in the table below."
-    return intro + f"<figure>{figures.svg(ax, about, 'relevance', WIDE)}</figure>" + factors(facts, single)
+    return intro + f"<figure>{plots.svg(ax, about, 'relevance', WIDE)}</figure>" + factors(facts, single)
 
 
 def said(single: list[Feature]) -> str:

@@ -6,7 +6,7 @@ from importlib.metadata import version
 from bayesnb.report.facts import Facts
 from bayesnb.report.markup import paragraph, table, text
 from bayesnb.report.sections.code import code_of, names_in
-from bayesnb.report.words import brief
+from bayesnb.report.wording import brief
 
 PARTS = ("bayesnb", "numpy", "scipy", "numba", "scikit-learn", "pandas", "matplotlib")
 LETTERS = 20_000  # of code

@@ -7,11 +7,22 @@ import numpy as np
 
 from bayesnb.families import Dirichlet
 from bayesnb.families.family import Family
-from bayesnb.inclusion import in_words, overstated_columns
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.columns import Feature
 from bayesnb.report.markup import Cell, details, paragraph, table, text
-from bayesnb.report.words import NOTHING, brief, count, described, fixed, listed, percent, spelled, times, worth
+from bayesnb.report.wording import (
+    NOTHING,
+    brief,
+    count,
+    described,
+    fixed,
+    listed,
+    percent,
+    spelled,
+    times,
+    worth,
+)
+from bayesnb.selection.inclusion import in_words, overstated_columns
 
 MOST_CLASSES = 12  # are listed
 MOST_NAMED = 6  # columns of a family

@@ -5,14 +5,14 @@ from functools import singledispatch
 
 import numpy as np
 
-from bayesnb import figures
+from bayesnb import plots
 from bayesnb.families import Beta, Dirichlet, Gamma, NormalInverseGamma, NormalInverseWishart
 from bayesnb.families.base import Belief
 from bayesnb.families.joint_die import JointDie
-from bayesnb.figures.column import bars_of, sketch
-from bayesnb.figures.sight import Sight, combined
+from bayesnb.plots.column_plot import bars_of, sketch
+from bayesnb.plots.sight import Sight, combined
 from bayesnb.report.markup import named, paragraph, side_by_side, table, text
-from bayesnb.report.words import INTERVAL, brief, fixed, percent, percent_span, spans
+from bayesnb.report.wording import INTERVAL, brief, fixed, percent, percent_span, spans
 
 LEVELS_SAID = 3
 Said = tuple[tuple[str, ...], list[tuple[str, ...]]]  # the head of a table, and its rows
@@ -38,7 +38,7 @@ def portrait(sight: Sight, salt: str) -> str:
     said = (TOGETHER if len(sight.names) > 1 else DRAWN)[sight.family.cells].format(brief(drawn.name))
     head, rows = numbers(sight.belief, sight)
     caption = f"{text(brief(sight.name))}, with {percent(INTERVAL, 0)} intervals"
-    picture, found, more = figures.svg(ax, said, salt) + left_out(sight, drawn), table(caption, head, rows), ""
+    picture, found, more = plots.svg(ax, said, salt) + left_out(sight, drawn), table(caption, head, rows), ""
     if len(sight.names) > 1 and sight.family.cells == "real":  # too wide to stand beside it
         found, more = correlated(sight), found
     return side_by_side(picture, found) + more

@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb import figures
+from bayesnb import plots
 from bayesnb.families.base import Array
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.judged import share_of
 from bayesnb.report.markup import paragraph, table, text
 from bayesnb.report.sections.remedies import tempering
-from bayesnb.report.words import INTERVAL, count, fixed, percent, percent_span
+from bayesnb.report.wording import INTERVAL, count, fixed, percent, percent_span
 
 MOST_PANELS = 8
 COARSE = 0.1  # a calibration error that is possible, above which nothing is known
@@ -25,7 +25,7 @@ def reliability(facts: Facts) -> str:
         return paragraph("Not known: no row has an answer when it is held out.")
     found = judged.calibration
     said = "Share of held-out rows labelled correctly, against the probability of the label: curve, bins, and a band."
-    picture = figures.svg(figures.plot_calibration(found, by="predicted"), said, "reliability")
+    picture = plots.svg(plots.plot_calibration(found, by="predicted"), said, "reliability")
     return (
         verdict(found, facts)
         + paragraph(
@@ -139,9 +139,9 @@ def by_class(facts: Facts) -> str:
     size = len(facts.classes)
     if size < 2:
         return ""
-    drawn = figures.plot_calibration(facts.judged.calibration, most=MOST_PANELS)
+    drawn = plots.plot_calibration(facts.judged.calibration, most=MOST_PANELS)
     ax = drawn if size == 2 else drawn[0]
     said = "How often each class came, against the probability that it was given: one panel a class."
     some = f"for the {MOST_PANELS} most frequent classes" if size > MOST_PANELS else "class by class"
     name = f"The same {'for the second class' if size == 2 else some}"
-    return f"<details><summary>{name}</summary><figure>{figures.svg(ax, said, 'classes')}</figure></details>"
+    return f"<details><summary>{name}</summary><figure>{plots.svg(ax, said, 'classes')}</figure></details>"

@@ -2,7 +2,7 @@
 
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.columns import Column
-from bayesnb.report.words import brief, count, fixed, percent
+from bayesnb.report.wording import brief, count, fixed, percent
 
 JOINT = {"real": "multivariate", "level": "joint"}  # the family of a block, by the kind of its cells
 

@@ -5,16 +5,16 @@ from functools import cache
 
 import numpy as np
 
-from bayesnb import figures
+from bayesnb import plots
 from bayesnb.families.base import Array
-from bayesnb.figures.waterfall import height, steps_of
+from bayesnb.plots.waterfall_plot import height, steps_of
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.twins import Pick, distinct
 from bayesnb.report.facts.without import Look, hasty, look
 from bayesnb.report.markup import details, paragraph, table, text
 from bayesnb.report.sections.evidence import surprises, weighed
 from bayesnb.report.sections.shown import cells_of
-from bayesnb.report.words import INTERVAL, NOTHING, SURE, brief, count, fixed, number, percent, percent_span
+from bayesnb.report.wording import INTERVAL, NOTHING, SURE, brief, count, fixed, number, percent, percent_span
 
 MOST_ROWS, FIRST = 10, 5  # of each kind; those of them that are not folded
 MOST_SAID, LEAST_SAID = 3, 0.005
@@ -222,6 +222,6 @@ def picture(one: Look, pair: tuple[int, int], facts: Facts, salt: str) -> str:
         return ""
     names = [one.explained["class"].values.tolist()[c] for c in pair]
     said = f"Row {one.row}: what each column adds to the log-odds of {brief(names[0])} against {brief(names[1])}."
-    ax = figures.new_axes(height(steps_of(one.explained, names), WIDTH), WIDTH)
-    figures.plot_waterfall(one.explained, classes=names, ax=ax)
-    return f"<figure>{figures.svg(ax, said, salt)}</figure>"
+    ax = plots.new_axes(height(steps_of(one.explained, names), WIDTH), WIDTH)
+    plots.plot_waterfall(one.explained, classes=names, ax=ax)
+    return f"<figure>{plots.svg(ax, said, salt)}</figure>"

@@ -4,10 +4,10 @@ import numpy as np
 from scipy import sparse
 
 from bayesnb.families.base import Array
+from bayesnb.model.schema import Block
 from bayesnb.report.facts import Facts
 from bayesnb.report.markup import text
-from bayesnb.report.words import brief, name_of, number
-from bayesnb.schema import Block
+from bayesnb.report.wording import brief, name_of, number
 
 MOST_CELLS = 12
 

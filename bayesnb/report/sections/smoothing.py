@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb import figures
+from bayesnb import plots
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.asked import DEAR
 from bayesnb.report.markup import details, paragraph, table, text
-from bayesnb.report.words import MINUS, brief, count, fixed, number, percent
+from bayesnb.report.wording import MINUS, brief, count, fixed, number, percent
 
 PANELS = ("log score", "evidence", "calibration error")
 LETTERS = 400  # of a note, which may name a column
@@ -68,11 +68,11 @@ def own_setting(facts: Facts) -> str:
 
 def pictures(found: Any) -> str:
     """Three pictures, each in a figure of its own, so that they find their places on any screen."""
-    axes = [figures.new_axes(2.9, 3.65) for _ in PANELS]
+    axes = [plots.new_axes(2.9, 3.65) for _ in PANELS]
     found.plot(np.array(axes))
     said = "The {} of each setting against the smoothing. The numbers are in the table below."
     return "".join(
-        f"<figure>{figures.svg(ax, said.format(name), f'smoothing-{n}')}</figure>"
+        f"<figure>{plots.svg(ax, said.format(name), f'smoothing-{n}')}</figure>"
         for n, (ax, name) in enumerate(zip(axes, PANELS, strict=True))
     )
 

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from bayesnb import figures
-from bayesnb.figures.sight import shown_classes
-from bayesnb.figures.words import Speaking, draw_words, speaking
+from bayesnb import plots
+from bayesnb.plots.sight import shown_classes
+from bayesnb.plots.words_plot import Speaking, draw_words, speaking
 from bayesnb.report.facts import Facts
 from bayesnb.report.markup import named, paragraph, table, text
-from bayesnb.report.words import INTERVAL, brief, fixed, nats, number, percent
+from bayesnb.report.wording import INTERVAL, brief, fixed, nats, number, percent
 
 MOST = 10  # words of a class
 STRONG = 3.0  # nats
@@ -55,10 +55,10 @@ def factor(value: float | None) -> str:
 
 def panel(c: int, one: Speaking, facts: Facts) -> str:
     label = facts.classes[one.place]
-    ax = figures.new_axes(0.95 + 0.2 * max(len(one.words), 2), 3.65)
+    ax = plots.new_axes(0.95 + 0.2 * max(len(one.words), 2), 3.65)
     draw_words(ax, one, c)
     said = f"Words that speak for {brief(label)}, as dots with intervals. The numbers are in the table below."
-    picture = figures.svg(ax, said, f"words-{one.place}")
+    picture = plots.svg(ax, said, f"words-{one.place}")
     return f"<figure><figcaption>{named(c, brief(label, 40))}</figcaption>{picture}</figure>"
 
 

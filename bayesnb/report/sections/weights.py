@@ -7,7 +7,7 @@ import numpy as np
 from bayesnb.families.base import Array
 from bayesnb.report.facts import Facts
 from bayesnb.report.markup import Cell, paragraph, table, text
-from bayesnb.report.words import SPACE, brief, count, fixed, name_of, number
+from bayesnb.report.wording import SPACE, brief, count, fixed, name_of, number
 
 MOST, ABREAST = 30, 4  # weights that are listed, and classes beside each other
 FINEST = 6  # decimals

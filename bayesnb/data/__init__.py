@@ -1,0 +1,62 @@
+"""Any table, seen one way: columns with names, as numbers or as values. The only room that knows dataframes."""
+
+from bayesnb.data.amounts import Amounts, amounts_of
+from bayesnb.data.blank_tables import Blank, Part
+from bayesnb.data.column_kinds import joined
+from bayesnb.data.column_values import factorize_labels, is_missing
+from bayesnb.data.containers import SparseTable, Table
+from bayesnb.data.frames import is_lazy, nested, open_table, refuse_lazy
+from bayesnb.data.lists import Lists
+from bayesnb.data.recipes import blank_of
+from bayesnb.data.records import Reading, looks_numeric
+from bayesnb.data.sheets import Sheet, nothing, stacked
+from bayesnb.data.table_files import (
+    LABEL_ADVICE,
+    PLAIN,
+    cell_kind,
+    open_sheet,
+    open_stream,
+    read_cells,
+    read_file,
+    read_text,
+    split_labels,
+)
+from bayesnb.data.texts import coded_text
+from bayesnb.data.writing import aligned, beside, format_of_name, open_writer
+
+__all__ = [
+    "LABEL_ADVICE",
+    "PLAIN",
+    "Amounts",
+    "Blank",
+    "Lists",
+    "Part",
+    "Reading",
+    "Sheet",
+    "SparseTable",
+    "Table",
+    "aligned",
+    "amounts_of",
+    "beside",
+    "blank_of",
+    "cell_kind",
+    "coded_text",
+    "factorize_labels",
+    "format_of_name",
+    "is_lazy",
+    "is_missing",
+    "joined",
+    "looks_numeric",
+    "nested",
+    "nothing",
+    "open_sheet",
+    "open_stream",
+    "open_table",
+    "open_writer",
+    "read_cells",
+    "read_file",
+    "read_text",
+    "refuse_lazy",
+    "split_labels",
+    "stacked",
+]

@@ -1,0 +1,210 @@
+"""The cells of a block of numbers, and what is wrong with them.
+
+Cells are not searched for bad ones beforehand: a bad one makes NaN of what comes of it, and only then is it looked
+for, and raises one error that says what, how many, where, and what to do.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from bayesnb import numerics
+from bayesnb.data import Lists, Table
+from bayesnb.data.levels import Levels, code_of
+from bayesnb.families.base import Array, Cells
+from bayesnb.families.family import Family
+from bayesnb.families.support import MISSING
+from bayesnb.numerics.threads import in_order, pieces
+from bayesnb.numerics.views import (
+    COUNTS,
+    Coded,
+    Columns,
+    Counted,
+    Dense,
+    Flags,
+    Lookup,
+    entries,
+    pieces_of,
+    readable,
+)
+
+MOST_INTEGER = np.iinfo(np.int64).max
+MOST_LEVELS = 1 << 20  # integers that a column's table of codes may span
+MOST_SPANNED, PER_LEVEL = 1 << 22, 8  # those of all columns of a block together, and more for each level
+Names = Sequence[Hashable]
+
+
+def read_numbers(family: Family, names: Names, x: Any, n_jobs: int | None) -> Cells:
+    """An `(r, f)` array, view or CSR as the family reads it, all cells within its support.
+
+    Where a cell outside makes NaN of all that comes of it, it is left to that to show it: see `check`.
+    """
+    cells = Dense(x) if sparse.issparse(x) and not (family.reads_sparse and family.support.has_zero) else x
+    if not (family.shows_invalid or _within(family, cells, n_jobs)):
+        check(family, names, cells)
+    if family.cells == "flag":
+        if sparse.issparse(x) and family.threshold is not None and family.threshold < 0:
+            raise ValueError(
+                f"Bernoulli: a threshold of {family.threshold} makes ones of a sparse table's empty cells; "
+                "give a dense table."
+            )
+        return Flags(x, family.threshold)
+    return cells
+
+
+def write_numbers(family: Family, drawn: Array) -> Array:
+    """What `read_numbers` would read as those drawn: counts as integers, ones as something above the threshold."""
+    if family.cells == "count":
+        return drawn.astype(np.int64)
+    if family.cells != "flag":
+        return drawn
+    floor = 0 if family.threshold is None else int(np.floor(family.threshold))
+    zero, one = min(floor, 0), max(floor + 1, 1)
+    return drawn > 0 if (zero, one) == (0, 1) else np.where(drawn > 0, one, zero)
+
+
+def _within(family: Family, x: Any, n_jobs: int | None) -> bool:
+    """Whether all cells are within the family's support, in one pass; the cells that CSR does not store are."""
+    support, missing = family.support, family.missing
+    if sparse.issparse(x):
+        return all(list(in_order(lambda part: support.holds(x.data[part], missing), pieces(x.nnz, 1), n_jobs)))
+    return all(list(in_order(lambda rows: support.holds(x[rows], missing), pieces_of(x), n_jobs)))
+
+
+def are_whole(x: Any) -> bool:
+    """Whether all numbers are whole; missing ones are none. One compiled pass, which integers do not need."""
+    if x.dtype.kind in "iub":
+        return True
+    if sparse.issparse(x):
+        return bool(numerics.count_kernels.are_counts(readable(x.data, COUNTS), True, True))
+    return all(numerics.count_kernels.are_counts(entries(x, rows)[0], True, True) for rows in pieces_of(x))
+
+
+def check(family: Family, names: Names, cells: Cells) -> None:
+    """Raise if any cell is outside the family's support. Asked only when something shows that one is, as NaN does."""
+    x, takes = cells.numbers if isinstance(cells, Flags) else cells, f"{type(family).__name__} takes {family.support}."
+    for fault in family.support.faults if family.missing else (MISSING, *family.support.faults):
+        refuse(x, names, fault.invalid, fault.message, f"{takes} {fault.advice}")
+
+
+def coded(table: Table, places: Sequence[int], levels: Sequence[Levels], unknown: Array, whole: Lookup | None) -> Coded:
+    """Columns of levels as codes, made of whatever integers stand for their values.
+
+    `whole` is how to look up integers, where the levels are such; see `of_integers`.
+    """
+    integers = None if whole is None else table.integers(places)
+    if integers is not None and whole is not None:
+        return Coded(integers, whole)
+    found = table.distinct_of(places)
+    at = [code_of(known) for known in levels]
+    codes = [[-1] + [own(value, -2) for value in seen.values] for own, seen in zip(at, found, strict=True)]
+    values = [seen.values for seen in found]
+    lookup = Lookup(np.full(len(places), -1), [np.array(own, np.int64) for own in codes], unknown, values)
+    return Coded(Columns([seen.codes for seen in found], np.dtype(np.int32)), lookup)
+
+
+def counted(lists: Lists, levels: Levels, unknown: int, size: int) -> Counted:
+    """How often each level of a die of this size is among each row's words; others count as `unknown`, or not at all.
+
+    No dense table is made.
+    """
+    at, words, which, ends = {level: code for code, level in enumerate(levels)}, *lists
+    codes = np.fromiter((at.get(word, unknown) for word in words), np.int32, len(words))[which]
+    new = [place for place, word in enumerate(words) if word not in at]
+    odd: Counter = Counter()
+    if new:
+        times = np.bincount(which, minlength=len(words)).tolist()
+        odd.update({words[place]: times[place] for place in new})
+    if new and unknown < 0:
+        keep = codes >= 0
+        codes, ends = codes[keep], np.concatenate([[0], np.cumsum(keep)])[ends]
+    found = Counted((np.ones(len(codes)), codes, ends), shape=(len(ends) - 1, size))
+    found.sum_duplicates()
+    found.unknown = odd
+    return found
+
+
+def listed(drawn: Array, levels: Levels, rng: Any) -> Array:
+    """Counts of levels as lists of them in a random order, `(r, k) -> (r, 1)`; those without a name are left out."""
+    every = np.fromiter(levels, object, len(levels))
+    lists = np.empty((len(drawn), 1), object)
+    for row, counts in enumerate(drawn[:, : len(levels)]):
+        lists[row, 0] = every[rng.permutation(np.repeat(np.arange(len(levels)), counts.astype(np.int64)))].tolist()
+    return lists
+
+
+def of_integers(levels: Sequence[Levels], unknown: Array) -> Lookup | None:
+    """How integers are looked up among levels that are numbers, unless those lie too far apart, or beyond 64 bits."""
+    if all(isinstance(known, range) and known.start == 0 for known in levels):
+        return Lookup(np.zeros(len(levels), np.int64), [range(len(known)) for known in levels], unknown, None)
+    spans = [_span(known) for known in levels]
+    if max(spans, default=0) > MOST_LEVELS or sum(spans) > MOST_SPANNED + PER_LEVEL * sum(map(len, levels)):
+        return None
+    if any(max(map(abs, known), default=0) > MOST_INTEGER for known in levels):
+        return None
+    least = np.array([int(min(known, default=0)) for known in levels], np.int64)
+    return Lookup(least, [_places(known) for known in levels], unknown, None)
+
+
+def _span(levels: Levels) -> float:
+    """How many integers lie between the least and the largest level; infinitely many if they are no numbers."""
+    if not all(isinstance(level, Real) for level in levels):
+        return np.inf
+    return max(levels, default=0) - min(levels, default=0) + 1
+
+
+def _places(levels: Levels) -> Array:
+    """Where each integer, from the least level on, stands among the levels; -2 for one that is none."""
+    least = int(min(levels, default=0))
+    places = np.full(int(max(levels)) - least + 1 if levels else 0, -2, np.int64)
+    for code, level in enumerate(levels):
+        if float(level).is_integer():
+            places[int(level) - least] = code
+    return places
+
+
+def refuse(x: Any, names: Names, bad: Callable[[Array], Array], what: str, advice: str) -> None:
+    """Raise if any cell of an `(r, f)` array, view or CSR is bad."""
+    for rows in pieces_of(x):
+        part = x[rows]
+        flagged = bad(part.data if sparse.issparse(part) else part)
+        if flagged.any():
+            row, column, value = _first(part, flagged)
+            raise ValueError(
+                f"column {names[column]!r}: {what}, first at row {rows.start + row}: {value} "
+                f"({flagged.sum()} such cells in {part.shape[0]} rows). {advice.format(name=repr(names[column]))}"
+            )
+
+
+def _first(part: Any, flagged: Array) -> tuple[int, int, Any]:
+    """Row, column and value of the first flagged cell."""
+    if sparse.issparse(part):
+        at = int(flagged.argmax())
+        return int(np.searchsorted(part.indptr, at, "right")) - 1, int(part.indices[at]), part.data[at]
+    row, column = (int(place) for place in np.argwhere(flagged)[0])
+    return row, column, part[row, column]
+
+
+def refuse_extremes(names: Names, x: Any, odd: Array) -> None:
+    """Raise for a column, of some, whose squared deviations leave the range of floats."""
+    least, most = _range(x, odd)
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread = np.where(most > least, most.astype(float) - least, 1.0)
+        extreme = (spread > 1e150) | (spread < 1e-150) | (np.abs(least) > 1e150)
+    if extreme.any():
+        at = int(extreme.argmax())
+        raise ValueError(
+            f"column {names[odd[at]]!r} runs from {least[at]:g} to {most[at]:g}: the squares of its deviations are "
+            "beyond what a float holds. Rescale it."
+        )
+
+
+def _range(x: Any, columns: Array) -> tuple[Array, Array]:
+    """The least and the largest number of some columns."""
+    parts = [x[rows][:, columns] for rows in pieces_of(x)]
+    least = np.fmin.reduce([np.fmin.reduce(part, axis=0) for part in parts])
+    return least, np.fmax.reduce([np.fmax.reduce(part, axis=0) for part in parts])

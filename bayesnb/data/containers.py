@@ -1,0 +1,290 @@
+"""What every table can be asked, and the tables that are NumPy arrays, lists of lists, or SciPy sparse.
+
+Missing cells (NaN, None, NA, masked) come out as NaN among numbers, and as None or NaN among values.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Sequence
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+
+from bayesnb import numerics
+from bayesnb.data.blank_tables import ArrayBlank, Blank, SparseBlank
+from bayesnb.data.column_values import Distinct, factorize, floats, kind_of_objects, time_error
+from bayesnb.data.lists import Lists, first_list, kind_of_lists, lists_of_objects
+from bayesnb.data.named import are_texts
+from bayesnb.numerics.threads import FEWEST, in_order, pieces
+from bayesnb.numerics.views import Picked, integers, pieces_of
+
+Array = np.ndarray
+MOST_LEVELS = 1 << 20  # candidates among which a column's integers are marked
+
+
+class Table(ABC):
+    """Rows and named columns; a column has a kind, `"flag"`, `"level"`, `"number"` or `"words"`, its lists' own."""
+
+    x: Any
+    native: Any  # what scikit-learn is to see
+    rows: int
+    width: int  # how many columns
+    unnamed: bool = True  # whether columns have no names but their positions
+    n_jobs: int | None = 1  # threads that may read it
+
+    @abstractmethod
+    def __init__(self, x: Any) -> None:
+        """Look at what the user has; it is read when it is asked for."""
+
+    @cached_property
+    def columns(self) -> Sequence[Hashable]:
+        """Their names; positions, where they have none."""
+        return range(self.width)
+
+    @property
+    def index(self) -> Array:
+        """The rows' names; positions, where they have none."""
+        return np.arange(self.rows)
+
+    def take(self, keep: Array) -> Self:
+        """The rows where `keep` is true."""
+        taken = type(self)(self._rows_of(keep))
+        taken.n_jobs = self.n_jobs
+        return taken
+
+    def _rows_of(self, keep: Array) -> Any:
+        return self.x[keep]
+
+    @property
+    @abstractmethod
+    def blank(self) -> Blank:
+        """What to keep of it to make others like it."""
+
+    @abstractmethod
+    def kind(self, column: int) -> str:
+        """What the column seems to hold."""
+
+    @abstractmethod
+    def numbers(self, columns: Sequence[int]) -> Any:
+        """Some columns as an `(r, f)` array or CSR of numbers, missing cells NaN."""
+
+    @abstractmethod
+    def values(self, column: int) -> Array:
+        """One column's values."""
+
+    def has_lists(self, column: int) -> bool:
+        """Whether the cells of a column are lists of words."""
+        return False
+
+    def lists(self, column: int) -> Lists:
+        """The words of a column of lists, found once."""
+        if column not in self._listed:
+            self._listed[column] = self._split(column)
+        return self._listed[column]
+
+    def _split(self, column: int) -> Lists:
+        return lists_of_objects(self.columns[column], self.values(column))
+
+    def declared(self, column: int) -> tuple[Any, ...] | None:
+        """The levels that a column's type declares, used or not."""
+        return None
+
+    def distinct(self, column: int) -> Distinct:
+        """One column's distinct values and where they stand, found once."""
+        if column not in self._found:
+            self._found[column] = self._factorized(column)
+        return self._found[column]
+
+    def _factorized(self, column: int) -> Distinct:
+        return factorize(self.columns[column], self.values(column))
+
+    def distinct_of(self, columns: Sequence[int]) -> list[Distinct]:
+        """The same of some columns, which several threads look through."""
+        return list(in_order(self.distinct, columns, self.n_jobs if self.rows * len(columns) > FEWEST else 1))
+
+    def found(self, columns: Sequence[int]) -> list[tuple[Any, ...]]:
+        """Some columns' distinct values."""
+        return [seen.values for seen in self.distinct_of(columns)]
+
+    def integers(self, columns: Sequence[int]) -> Any:
+        """Some columns as an `(r, f)` array, if they are integers; else None."""
+        return None
+
+    def extent(self, column: int) -> tuple[int, int] | None:
+        """The least and the largest value of a column of integers."""
+        return None
+
+    @cached_property
+    def _found(self) -> dict[int, Distinct]:
+        return {}
+
+    @cached_property
+    def _listed(self) -> dict[int, Lists]:
+        return {}
+
+
+class ArrayTable(Table):
+    """A two-dimensional NumPy array, or what becomes one. Columns are named by position."""
+
+    def __init__(self, x: Any) -> None:
+        self.x = self.native = _as_array(x)
+        refuse_texts(self.x)
+        refuse_odd_shape(self.x.shape)
+        self.rows, self.width = self.x.shape
+
+    @property
+    def blank(self) -> ArrayBlank:
+        return ArrayBlank(self.x.dtype)
+
+    def kind(self, column: int) -> str:
+        if self.x.dtype.kind == "O":
+            return kind_of_lists(column, self.x[:, column]) or kind_of_objects(column, self.x[:, column])
+        return {"b": "flag", "U": "level", "S": "level", "T": "level"}.get(self.x.dtype.kind, "number")
+
+    def numbers(self, columns: Sequence[int]) -> Any:
+        if self.x.dtype.kind not in "biuf":
+            return np.column_stack([floats(column, self.x[:, column]) for column in columns])
+        return self.x if _all_of(columns, self.width) else Picked(self.x, columns)
+
+    def has_lists(self, column: int) -> bool:
+        return self.x.dtype.kind == "O" and first_list(self.x[:, column]) is not None
+
+    def values(self, column: int) -> Array:
+        return self.x[:, column]
+
+    def found(self, columns: Sequence[int]) -> list[tuple[Any, ...]]:
+        if self._extents is None or self._seen is None:
+            return super().found(columns)
+        seen, sizes, starts = self._seen
+        least = self._extents[0]
+        own = (np.flatnonzero(seen[starts[j] : starts[j] + sizes[j]]) + least[j] for j in columns)
+        return [tuple(values.tolist()) for values in own]
+
+    def integers(self, columns: Sequence[int]) -> Any:
+        return self.numbers(columns) if self.x.dtype.kind in "iu" and self.x.dtype != np.uint64 else None
+
+    def extent(self, column: int) -> tuple[int, int] | None:
+        return None if self._extents is None else (int(self._extents[0][column]), int(self._extents[1][column]))
+
+    @cached_property
+    def _extents(self) -> tuple[Array, Array] | None:
+        """The least and the largest of each column, if all are integers that 64 bits hold."""
+        if self.x.dtype.kind not in "iu" or self.x.dtype == np.uint64:
+            return None
+
+        def some(rows: slice) -> tuple[Array, Array]:
+            first = np.array(self.x[rows.start], np.int64)
+            least, most = first, first.copy()
+            numerics.level_kernels.extent(integers(self.x, rows), least, most)
+            return least, most
+
+        parts = list(in_order(some, pieces_of(self.x), self.n_jobs))
+        return np.min([least for least, _ in parts], axis=0), np.max([most for _, most in parts], axis=0)
+
+    @cached_property
+    def _seen(self) -> tuple[Array, Array, Array] | None:
+        """Which integers occur, of all columns end to end; each column's number of candidates, and its start."""
+        least, most = self._extents  # type: ignore[misc]
+        sizes = most - least + 1
+        if (sizes < 1).any() or (sizes > MOST_LEVELS).any():
+            return None
+        starts = np.cumsum(sizes) - sizes
+        seen = np.zeros(int(sizes.sum()), bool)
+        for rows in pieces_of(self.x):
+            numerics.level_kernels.mark(integers(self.x, rows), least, starts, seen)
+        return seen, sizes, starts
+
+
+class SparseTable(Table):
+    """SciPy sparse, matrix or array, any format. A cell that is not stored is zero."""
+
+    def __init__(self, x: Any) -> None:
+        if np.iscomplexobj(x):
+            raise ValueError("Complex data not supported\n")
+        refuse_odd_shape(x.shape)
+        self.x = x.tocsr()  # the same one if it is CSR
+        data = _native(self.x.data)
+        if data is not self.x.data:
+            self.x = sparse.csr_array((data, self.x.indices, self.x.indptr), shape=x.shape)
+        if not self.x.has_canonical_format:
+            self.x = self.x.copy()  # the user's arrays stay as they are
+            self.x.sum_duplicates()
+        self.native = self.x
+        self.rows, self.width = self.x.shape
+
+    @property
+    def blank(self) -> SparseBlank:
+        return SparseBlank(sparse.isspmatrix(self.x), self.x.dtype)
+
+    def kind(self, column: int) -> str:
+        return "number"
+
+    def numbers(self, columns: Sequence[int]) -> sparse.csr_array:
+        some = pieces(self.x.nnz, 1) if self.x.nnz else []
+        ends = list(
+            in_order(lambda part: numerics.row_kernels.code_range(integers(self.x.indices, part)), some, self.n_jobs)
+        )
+        if any(least < 0 or most >= self.width for least, most in ends):
+            raise ValueError(
+                f"X is a damaged sparse table: an index of a column is not within its {self.width} columns."
+            )
+        return self.x if _all_of(columns, self.width) else self.x[:, columns]
+
+    def values(self, column: int) -> Array:
+        raise TypeError("Sparse input has no levels: give a Categorical column as a dense array, X.toarray().")
+
+
+def _all_of(columns: Sequence[int], width: int) -> bool:
+    return columns == range(width) or (len(columns) == width and list(columns) == list(range(width)))
+
+
+def _as_array(x: Any) -> Array:
+    if type(x) is np.ndarray and x.dtype == float:  # a shortcut: most tables are
+        return x
+    if isinstance(x, np.ma.MaskedArray):
+        odd = x.dtype.kind in "OUST"
+        gone, x = np.ma.getmaskarray(x), x.data.astype(object if odd else float)
+        x[gone] = None if odd else np.nan
+    try:
+        array = np.asarray(x)
+    except ValueError as error:
+        raise ValueError(f"X is not a table: {error}") from None
+    if array.dtype.kind in "UST" and not isinstance(x, np.ndarray):
+        array = np.array(x, dtype=object)  # a list of mixed lists, which NumPy made all text
+    if array.dtype.kind == "c":
+        raise ValueError("Complex data not supported\n")
+    if array.dtype.kind in "Mm":
+        raise time_error("X", str(array.dtype))
+    if array.dtype.kind == "V":
+        raise ValueError(f"X holds {array.dtype}, which is neither numbers nor levels: make columns of what it has.")
+    return _native(array)
+
+
+def _native(array: Array) -> Array:
+    """Numbers that compiled code reads: this machine's byte order, single or double precision."""
+    if array.dtype.kind == "f" and array.dtype.itemsize not in (4, 8):
+        return array.astype(float)
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+def refuse_texts(x: Array) -> None:
+    """Raise for texts where rows belong."""
+    if x.ndim == 1 and are_texts(x):
+        raise ValueError(
+            f"Expected 2D array, got 1D array instead: a list of {len(x)} texts. Split each into its words, "
+            "[text.split() for text in X], or count them: Pipeline([('words', CountVectorizer()), ('model', "
+            "MultinomialNB())]). If a text is a level: [[text] for text in X]; if they are the cells of one row: [X]."
+        )
+
+
+def refuse_odd_shape(shape: tuple[int, ...]) -> None:
+    if len(shape) != 2:
+        raise ValueError(
+            f"Expected 2D array, got {len(shape)}D array instead (shape={shape}). Reshape your data: "
+            "X.reshape(-1, 1) if it is one feature, X.reshape(1, -1) if it is one row."
+        )
+    if shape[0] == 0:
+        raise ValueError(f"Found array with 0 sample(s) (shape={shape}) while a minimum of 1 is required.")
+    if shape[1] == 0:
+        raise ValueError(f"Found array with 0 feature(s) (shape={shape}) while a minimum of 1 is required.")

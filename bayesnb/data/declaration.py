@@ -1,0 +1,114 @@
+"""Which columns have which family: what the user declares, and what their values suggest for the rest."""
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from bayesnb.data import SparseTable, Table
+from bayesnb.families import Bernoulli, Categorical, Gaussian, Multinomial
+from bayesnb.families.family import Family
+
+Said = list[tuple[Family, Sequence[int]]]  # families, and the places of their columns
+
+
+def families_of(said: Any, table: Table) -> Said:
+    """The blocks of columns that `families` means for this table."""
+    if isinstance(said, Family):
+        return list(of_lists([(said, range(table.width))], table))
+    if not isinstance(said, Mapping) and said != "auto":
+        raise TypeError(
+            "families must be 'auto', a family such as Gaussian(), or a mapping from columns to families, "
+            f"got {said!r}."
+        )
+    mapping = {} if said == "auto" else said
+    declared = [(family, _places(key, table)) for key, family in mapping.items()]
+    _check(declared, table)
+    taken = {place for _, places in declared for place in places}
+    rest = [place for place in range(len(table.columns)) if place not in taken]
+    every = [(family, places) for family, places in declared if family is not None] + inferred(rest, table)
+    return grouped(list(of_lists(every, table)))
+
+
+def of_lists(said: Iterable[tuple[Family, Sequence[int]]], table: Table) -> Iterator[tuple[Family, Sequence[int]]]:
+    """Every column of lists of words is a block with a vocabulary of its own; columns of counts stay one block."""
+    for family, places in said:
+        own = [place for place in places if table.has_lists(place)] if isinstance(family, Multinomial) else []
+        rest = [place for place in places if place not in own] if own else places
+        if family.listed and rest:
+            raise ValueError(
+                f"column {table.columns[rest[0]]!r} holds no lists of words, whose `levels` are declared. Of columns "
+                "of counts, the columns are the levels: leave `levels` out. A text is split first: text.split()."
+            )
+        if len(rest):
+            yield family, rest
+        yield from ((family.of_lists, [place]) for place in own)
+
+
+def _places(key: Hashable, table: Table) -> list[int]:
+    """Where the columns of one key of a mapping are."""
+    at = {name: place for place, name in enumerate(table.columns)}
+    names = list(key) if isinstance(key, tuple) and key not in at else [key]
+    missing = [name for name in names if name not in at]
+    if missing:
+        shown = ", ".join(map(repr, table.columns[:20])) + (", ..." if len(table.columns) > 20 else "")
+        raise ValueError(f"families names columns {missing} that the table does not have; it has {shown}.")
+    return [at[name] for name in names]
+
+
+def _check(declared: list[tuple[Any, list[int]]], table: Table) -> None:
+    for family, places in declared:
+        if family is not None and not isinstance(family, Family):
+            names = [table.columns[place] for place in places]
+            raise TypeError(
+                f"the family of {names} must be an instance such as Gaussian(), or None to drop it, got {family!r}."
+            )
+    taken = Counter(place for _, places in declared for place in places)
+    twice = [table.columns[place] for place, times in taken.items() if times > 1]
+    if twice:
+        raise ValueError(f"columns {twice} are listed twice in families; each column has one family.")
+
+
+def inferred(places: list[int], table: Table) -> Said:
+    """Booleans are Bernoulli, levels Categorical, numbers Gaussian, words Multinomial; sparse counts are one block."""
+    if isinstance(table, SparseTable):
+        return [(_sparse_family(places, table), places)] if places else []
+    kinds = {place: table.kind(place) for place in places}
+    choice: dict[str, Family] = {
+        "flag": Bernoulli(),
+        "level": Categorical(),
+        "number": Gaussian(),
+        "words": Multinomial(),
+    }
+    return [(family, own) for kind, family in choice.items() if (own := [p for p in places if kinds[p] == kind])]
+
+
+def _sparse_family(places: list[int], table: SparseTable) -> Family:
+    counts = table.numbers(places).data
+    if (counts >= 0).all() and (counts == np.floor(counts)).all():
+        return Multinomial()
+    raise ValueError(
+        "Sparse input that holds no counts has no obvious family. Declare one for all columns: "
+        "Multinomial(fractional=True) for weights such as tf-idf, Bernoulli(threshold=0) for presence, "
+        "Gaussian() for numbers whose zeros are values."
+    )
+
+
+def grouped(said: Said) -> Said:
+    """Columns whose families say the same of every column, as one block: blocks, not columns, cost time."""
+    groups: dict[Any, tuple[Family, list[int]]] = {}
+    for position, (family, places) in enumerate(said):
+        key = (type(family), *(_plain(getattr(family, f.name)) for f in fields(family)))  # type: ignore[arg-type]
+        apart = family.whole or None in key  # an array in a prior is in the order of its own columns
+        groups.setdefault(position if apart else key, (family, []))[1].extend(places)
+    return list(groups.values())
+
+
+def _plain(value: Any) -> Any:
+    """A value by which two families can be told apart, or None if it has arrays, which belong to its own columns."""
+    if hasattr(value, "__dataclass_fields__"):
+        parts = [np.asarray(getattr(value, f.name)) for f in fields(value)]
+        return None if any(part.ndim for part in parts) else (type(value), *(part.item() for part in parts))
+    return repr(value)

@@ -1,0 +1,178 @@
+"""Tables that are dataframes: pandas, and whatever else narwhals reads."""
+
+from collections.abc import Hashable, Sequence
+from functools import cached_property
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from bayesnb.data.blank_tables import FrameBlank
+from bayesnb.data.column_values import Distinct, distinct, floats, refuse_times, time_error
+from bayesnb.data.containers import ArrayTable, SparseTable, Table, refuse_odd_shape
+from bayesnb.data.documents import DocumentTable, are_documents, lists_of_words
+from bayesnb.data.lists import Lists, first_list, kind_of_lists, lists_of_series, words_of
+from bayesnb.data.named import frame_of
+from bayesnb.data.texts import coded_text
+from bayesnb.numerics.views import Columns
+
+Array = np.ndarray
+HAVE_LEVELS = (nw.String, nw.Object, nw.Categorical, nw.Enum)
+OF_LISTS = (nw.List, nw.Array)
+OF_TEXTS = (nw.String, nw.Categorical, nw.Enum, nw.Unknown)  # the last is that of lists that are all empty
+
+
+def open_table(x: Any, n_jobs: int | None = 1, *, documents: bool = False) -> Table:
+    """The table behind whatever the user has, which so many threads may read.
+
+    Of lists of texts it is said whether they are `documents`, and not cells side by side; ragged ones always are.
+    """
+    table = _table_of(x, documents)
+    table.n_jobs = n_jobs
+    return table
+
+
+def _table_of(x: Any, documents: bool) -> Table:
+    if type(x) is np.ndarray and x.dtype.kind not in "OV":  # a shortcut: single rows are asked for one by one
+        return ArrayTable(x)
+    x = lists_of_words(x)
+    if are_documents(x, documents):
+        return DocumentTable(x)
+    if sparse.issparse(x):
+        return SparseTable(x)
+    if hasattr(x, "to_scipy_sparse"):  # PyData's
+        return SparseTable(x.to_scipy_sparse())
+    refuse_lazy(x, "X")
+    frame = frame_of(x)
+    return ArrayTable(x) if frame is None else FrameTable(frame)
+
+
+def is_lazy(x: Any) -> bool:
+    """Whether it is a collection of Dask, whose rows are not there yet."""
+    kind = type(x)
+    return hasattr(kind, "__dask_graph__") and (kind.__module__.startswith("dask.") or x.__dask_graph__() is not None)
+
+
+def refuse_lazy(x: Any, name: str) -> None:
+    """Raise for a collection of Dask where rows are needed."""
+    if is_lazy(x):
+        raise TypeError(
+            f"{name} is a lazy collection of Dask. An estimator's fit, partial_fit, predict, predict_proba, "
+            "predict_log_proba, predict_joint_log_proba, score and loo, and scale.shard, take such an X as it is, with "
+            f"y and sample_weight lazy or not. Else rows are needed: give {name}.compute(), or that of some rows."
+        )
+
+
+def nested(x: Any) -> Any:
+    """A pandas frame as `{column: {row: value}}`, both by name; what is no frame as it is."""
+    x = nw.to_native(x, pass_through=True)
+    if not nw.dependencies.is_into_dataframe(x):
+        return x
+    if not isinstance(x, pd.DataFrame):
+        raise TypeError(f"a {type(x).__name__} has no names of rows: give a pandas frame with an index, or a mapping.")
+    if not (x.index.is_unique and x.columns.is_unique):
+        raise ValueError("a name of a row or a column stands twice in the frame.")
+    return x.to_dict()
+
+
+class FrameTable(Table):
+    """A dataframe. Columns are named by label."""
+
+    unnamed = False
+
+    def __init__(self, x: nw.DataFrame) -> None:
+        self.x, self.native = x, x.to_native()
+        refuse_odd_shape(self.x.shape)
+        self.rows, self.width = self.x.shape
+
+    @cached_property
+    def columns(self) -> tuple[Hashable, ...]:
+        return tuple(self.x.columns)
+
+    @property
+    def index(self) -> Array:
+        """That of pandas; one of several levels as tuples."""
+        return self.native.index.to_numpy() if isinstance(self.native, pd.DataFrame) else super().index
+
+    @property
+    def blank(self) -> FrameBlank:
+        return FrameBlank.of(self.x)
+
+    def _rows_of(self, keep: Array) -> Any:
+        return self.x.filter(keep.tolist())
+
+    def _series(self, column: int) -> nw.Series:
+        return self._all_series[column]
+
+    @cached_property
+    def _all_series(self) -> list[nw.Series]:
+        return list(self.x.iter_columns())
+
+    def kind(self, column: int) -> str:
+        name, dtype = self.columns[column], self._series(column).dtype
+        if dtype == nw.Boolean:
+            return "flag"
+        if dtype.is_temporal():
+            raise time_error(f"column {name!r}", type(dtype).__name__, name)
+        if isinstance(dtype, OF_LISTS):
+            return words_of(name, dtype.inner in OF_TEXTS)
+        if dtype in (nw.Object, nw.Unknown):
+            refuse_times(name, self.values(column))
+        if dtype == nw.Object and (kind := kind_of_lists(name, self.values(column))):
+            return kind
+        if not (dtype.is_numeric() or dtype in HAVE_LEVELS):
+            native = getattr(self._series(column).to_native(), "dtype", dtype)
+            raise ValueError(
+                f"column {name!r} holds {native}, for which no family can be guessed: declare or convert it."
+            )
+        return "number" if dtype.is_numeric() else "level"
+
+    def has_lists(self, column: int) -> bool:
+        dtype = self._series(column).dtype
+        return isinstance(dtype, OF_LISTS) or (dtype == nw.Object and first_list(self.values(column)) is not None)
+
+    def _split(self, column: int) -> Lists:
+        return lists_of_series(self.columns[column], self._series(column))
+
+    def numbers(self, columns: Sequence[int]) -> Columns:
+        """Columns as they lie, bytes where all are booleans."""
+        parts = [self._numbers(column) for column in columns]
+        dtypes = {part.dtype for part in parts}
+        narrow = dtypes if dtypes in ({np.dtype(np.float32)}, {np.dtype(np.uint8)}) else {np.dtype(float)}
+        return Columns(parts, next(iter(narrow)))
+
+    def _numbers(self, column: int) -> Array:
+        series = self._series(column)
+        if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
+            return floats(self.columns[column], series.to_numpy())
+        if series.null_count():
+            return series.cast(nw.Float64).to_numpy()
+        plain = series.to_numpy()
+        return (
+            plain.view(np.uint8) if plain.dtype == bool else plain if plain.dtype.kind in "iuf" else plain.astype(float)
+        )
+
+    def _factorized(self, column: int) -> Distinct:
+        native = self._series(column).to_native()
+        if isinstance(getattr(native, "dtype", None), pd.CategoricalDtype):
+            return distinct(self.columns[column], native.cat.codes.to_numpy(), native.cat.categories)
+        text = coded_text(native)
+        return super()._factorized(column) if text is None else Distinct(tuple(text[1]), text[0])
+
+    def values(self, column: int) -> Array:
+        series = self._series(column)
+        if series.dtype in (nw.Categorical, nw.Enum) and not self._categories(column):
+            series = series.cast(nw.String)  # arrow's dictionaries lose missing cells on the way
+        return series.to_numpy()
+
+    def declared(self, column: int) -> tuple[Any, ...] | None:
+        dtype = self._series(column).dtype
+        return tuple(dtype.categories) if isinstance(dtype, nw.Enum) else self._categories(column)
+
+    def _categories(self, column: int) -> tuple[Any, ...] | None:
+        """Those of pandas, which need not be text."""
+        native = self._series(column).to_native()
+        is_pandas = isinstance(getattr(native, "dtype", None), pd.CategoricalDtype)
+        return tuple(native.cat.categories.tolist()) if is_pandas else None

@@ -1,0 +1,177 @@
+"""Labels and weights of rows, as codes and numbers."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from bayesnb import numerics
+from bayesnb.data import coded_text, factorize_labels, refuse_lazy
+from bayesnb.families.record import LARGEST
+from bayesnb.numerics.views import EVERY, integers
+
+Array = np.ndarray
+DECLARE = "Declare all of them as `classes`."
+MOST_CANDIDATES = 1 << 20  # integers that labels may span, to be counted in a table
+
+
+@dataclass(frozen=True, eq=False)
+class Named:
+    """Labels that are no plain numbers: the distinct ones, and where each row's stands; -1 if it is missing."""
+
+    values: Array
+    codes: Array
+
+    @classmethod
+    def of(cls, y: Array) -> Self:
+        """The labels of an array."""
+        with one_type():
+            codes, values = factorize_labels(y)
+        return cls(values, codes)
+
+    @classmethod
+    def of_text(cls, y: Any) -> Self | None:
+        """The labels of a dataframe's column of text; None for anything else."""
+        found = None if isinstance(y, np.ndarray) else coded_text(y)
+        return found and cls(np.array(found[1], object), found[0])
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, keep: Array) -> Self:
+        return type(self)(self.values, self.codes[keep])
+
+    @property
+    def missing(self) -> Array:
+        return self.codes < 0
+
+    @cached_property
+    def occurring(self) -> Array:
+        """The distinct labels of these rows."""
+        seen = np.zeros(len(self.values), bool)
+        seen[self.codes] = True
+        return self.values[seen]
+
+
+Labels = Array | Named
+
+
+@contextmanager
+def one_type() -> Iterator[None]:
+    """Labels that cannot be told apart, or be sorted, are of several types."""
+    try:
+        yield
+    except TypeError:
+        raise ValueError("Unknown label type: labels of several types; make them one, say strings.") from None
+
+
+def distinct(labels: Any) -> Array:
+    """The classes, sorted."""
+    with one_type():
+        if isinstance(labels, Named):
+            return np.unique(labels.occurring)
+        return _distinct(np.asarray(list(labels) if isinstance(labels, set | frozenset) else labels))
+
+
+def _distinct(labels: Array) -> Array:
+    if labels.dtype.kind in "iu" and labels.dtype != np.uint64 and labels.size:
+        whole = integers(labels.reshape(-1), EVERY)
+        least, most = numerics.row_kernels.code_range(whole)
+        if most - least < MOST_CANDIDATES:
+            seen = np.zeros(most - least + 1, bool)
+            numerics.row_kernels.mark(whole, least, seen)
+            return (np.flatnonzero(seen) + least).astype(labels.dtype)
+    return np.unique(factorize_labels(labels)[1])
+
+
+def united_labels(a: Array, b: Array) -> Array:
+    """The classes of both, sorted."""
+    if a is b or np.array_equal(a, b):
+        return a
+    kinds = [_kind(labels) for labels in (a, b)]
+    if kinds[0] != kinds[1]:
+        raise ValueError(
+            f"labels are {' in one part and '.join(kinds)} in another: {_few(a)} and {_few(b)}. Make them one type."
+        )
+    known = set(a.tolist())
+    return a if known.issuperset(b.tolist()) else distinct(np.concatenate([a, b]))
+
+
+def _kind(labels: Array) -> str:
+    if labels.dtype.kind == "O":
+        return "text" if isinstance(labels[0], str) else f"of the type {type(labels[0]).__name__}"
+    return {"b": "booleans", "U": "text", "S": "bytes", "T": "text"}.get(labels.dtype.kind, "numbers")
+
+
+def _few(labels: Array) -> str:
+    shown = ", ".join(map(repr, labels[:3].tolist()))
+    return f"{shown}, ..." if len(labels) > 3 else shown
+
+
+def encode(y: Labels, classes: Array, advice: str = DECLARE) -> Array:
+    """The place of each label among the classes; an error with advice for labels that are not there."""
+    if isinstance(y, Named):
+        return _encode(y, classes, advice)
+    if y.dtype.kind in "iu" and classes.dtype.kind in "iu" and y.dtype != np.uint64:
+        least, most = int(classes[0]), int(classes[-1])
+        if most - least < MOST_CANDIDATES:
+            table, codes = np.full(most - least + 1, -1, np.int64), np.empty(len(y), np.int64)
+            table[classes.astype(np.int64) - least] = np.arange(len(classes))
+            if numerics.row_kernels.look_up(integers(y, EVERY), least, table, codes) < 0:
+                return codes
+    return _encode(Named.of(y), classes, advice)
+
+
+def _encode(y: Named, classes: Array, advice: str) -> Array:
+    places = {label: place for place, label in enumerate(classes.tolist())}
+    unknown = [label for label in y.occurring.tolist() if label not in places]
+    if unknown:
+        raise ValueError(
+            f"y contains labels {sorted(unknown)} that are not among the classes {classes.tolist()}. {advice}"
+        )
+    return np.array([places.get(label, -1) for label in y.values.tolist()], np.int64)[y.codes]
+
+
+def weights(sample_weight: Any, rows: int) -> Array | None:
+    """The same, of which at least one is not zero."""
+    weight = row_weights(sample_weight, rows)
+    refuse_weightless(weight)
+    return weight
+
+
+def refuse_weightless(weight: Array | None) -> None:
+    if weight is not None and not weight.any():
+        raise ValueError("sample_weight is zero for all rows: nothing is left to learn from.")
+
+
+def row_weights(sample_weight: Any, rows: int) -> Array | None:
+    """One finite, non-negative number for each row; a single number is everyone's."""
+    if sample_weight is None:
+        return None
+    refuse_lazy(sample_weight, "sample_weight")
+    if np.ma.is_masked(sample_weight):
+        raise ValueError("sample_weight has masked entries: give a row that is not to count the weight 0.")
+    try:
+        weight = np.asarray(sample_weight, float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight must be numbers: {error}") from None
+    weight = np.full(rows, float(weight)) if weight.ndim == 0 else weight
+    if weight.shape != (rows,):
+        raise ValueError(f"sample_weight must have one number for each of {rows} rows, got shape {weight.shape}.")
+    wrong = ~(np.isfinite(weight) & (weight >= 0))
+    if wrong.any():
+        at = int(wrong.argmax())
+        raise ValueError(
+            f"sample_weight must be finite and not negative: {wrong.sum()} of {rows} are not, "
+            f"first at row {at}: {weight[at]}."
+        )
+    with np.errstate(over="ignore"):
+        if weight.sum() > LARGEST:
+            raise ValueError(
+                f"sample_weight sums to {weight.sum():.3g}, and what is made of sums above {LARGEST:g} would overflow. "
+                "Rescale it."
+            )
+    return weight

@@ -1,0 +1,131 @@
+"""Columns whose cells are lists of words: all words end to end, and where each row's end.
+
+A list, a tuple, or an array of one axis is a cell; a text is none, as it is not told where its words begin.
+"""
+
+from collections.abc import Hashable, Iterable
+from itertools import chain
+from typing import Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+
+from bayesnb.data.column_values import Distinct, factorize, is_missing
+from bayesnb.data.texts import coded_text
+
+Array = np.ndarray
+LISTS = (list, tuple, np.ndarray)
+ADVICE = "Split a text into its words, text.split() say, or count them, with scikit-learn's CountVectorizer."
+
+
+class Lists(NamedTuple):
+    """The distinct words of all rows, which of them each word is, end to end, and where rows end."""
+
+    words: tuple[Any, ...]
+    codes: Array
+    ends: Array  # `(r + 1,)`, the first is 0
+
+    @classmethod
+    def of(cls, name: Hashable, found: Distinct, lengths: Array) -> "Lists":
+        """Of so many words a row, none of which may be missing."""
+        ends = np.concatenate([[0], np.cumsum(lengths)])
+        if (odd := found.codes < 0).any():
+            raise ValueError(
+                f"column {name!r}: a word is missing (None, NaN), first at row "
+                f"{np.searchsorted(ends, odd.argmax(), 'right') - 1} ({odd.sum()} such words). Leave such words out."
+            )
+        return cls(found.values, found.codes, ends)
+
+
+def lists_of_objects(name: Hashable, cells: Array) -> Lists:
+    """Cells that are Python's objects; a ValueError where one is no list."""
+    if not set(map(type, cells)) <= set(LISTS):
+        refuse_others(name, cells)
+    lengths = np.fromiter(map(len, cells), np.int64, len(cells))
+    flat = np.fromiter(chain.from_iterable(cells), object, int(lengths.sum()))
+    return Lists.of(name, factorize(name, flat), lengths)
+
+
+def lists_of_series(name: Hashable, series: nw.Series) -> Lists:
+    """A column of a dataframe, by its own library where that has lists."""
+    missing = int(series.null_count())
+    native = series.to_native()
+    if missing:
+        refuse_missing(name, series.is_null().to_numpy(), len(series))
+    if nw.dependencies.is_polars_series(native):
+        own = nw.from_native(native.arr.to_list() if isinstance(series.dtype, nw.Array) else native, series_only=True)
+        lengths = own.list.len().to_numpy().astype(np.int64)
+        flat = own.filter((lengths > 0).tolist()).to_native().explode()
+    elif nw.dependencies.is_pyarrow_chunked_array(native):
+        flat, lengths = _of_arrow(native)
+    else:
+        return lists_of_objects(name, series.to_numpy())
+    return Lists.of(name, _distinct(name, flat), lengths)
+
+
+def _of_arrow(column: Any) -> tuple[Any, Array]:
+    from pyarrow import compute
+
+    return compute.list_flatten(column), compute.list_value_length(column).to_numpy().astype(np.int64)
+
+
+def _distinct(name: Hashable, flat: Any) -> Distinct:
+    text = coded_text(flat)
+    if text is not None:
+        return Distinct(tuple(text[1]), text[0])
+    return factorize(name, nw.from_native(flat, series_only=True).to_numpy())
+
+
+def refuse_others(name: Hashable, cells: Array) -> None:
+    """Raise for the first cell that is no list."""
+    missing = np.array([not isinstance(cell, LISTS) and bool(np.all(is_missing(cell))) for cell in cells], bool)
+    refuse_missing(name, missing, len(cells))
+    row, cell = next((row, cell) for row, cell in enumerate(cells) if not isinstance(cell, LISTS))
+    advice = ADVICE if isinstance(cell, str) else "Give every row a list of words."
+    raise ValueError(
+        f"column {name!r} holds lists of words, but row {row} holds {cell!r:.60} ({type(cell).__name__}). {advice}"
+    )
+
+
+def refuse_missing(name: Hashable, missing: Array, rows: int) -> None:
+    """Raise for a document that is not there."""
+    if missing.any():
+        raise ValueError(
+            f"column {name!r}: a cell is missing (None, NaN), first at row {missing.argmax()} ({missing.sum()} such "
+            f"cells in {rows} rows). This family cannot leave a cell out: drop the row, or give [] for a text without "
+            "words."
+        )
+
+
+def first_list(cells: Iterable[Any]) -> Any:
+    """The first cell that is not missing, if that is a list; else None."""
+    for cell in cells:
+        if isinstance(cell, LISTS):
+            return cell
+        if not bool(np.all(is_missing(cell))):
+            return None
+    return None
+
+
+def are_texts(words: Iterable[Any]) -> bool:
+    """Whether words are text, as far as the first of them tells."""
+    return isinstance(next(iter(words), ""), str)
+
+
+def kind_of_lists(name: Hashable, cells: Iterable[Any]) -> str:
+    """What a column of lists holds, "" if it has none; an error where that may be anything but words."""
+    first = first_list(cells)
+    if first is None:
+        return ""
+    every = chain.from_iterable(cell for cell in cells if isinstance(cell, LISTS))
+    return words_of(name, are_texts(every))
+
+
+def words_of(name: Hashable, texts: bool) -> str:
+    """The kind of a column of lists of texts; others are measurements side by side, or numbers that stand for words."""
+    if texts:
+        return "words"
+    raise ValueError(
+        f"column {name!r} holds lists, but not of text, so no family can be guessed. If they are words, or stand for "
+        f"words: families={{{name!r}: Multinomial()}}; else make them columns."
+    )

@@ -1,0 +1,193 @@
+"""A table in a file: its columns, what they look like, and its rows, all at once or some at a time."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+import pandas as pd
+
+from bayesnb.data.column_kinds import MISSING, Look, Reader, text_of
+from bayesnb.data.records import Chunk, Reading, Records
+from bayesnb.data.sources import Source
+
+MOST_ROWS, MOST_CELLS = 1 << 12, 1 << 22  # that are read at once: few, which stay near the processor
+MEANT = {"number": "no number", "integer": "no number", "flag": "neither true nor false"}
+NO_ROWS = "it has a header and no rows; a table needs at least one."
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Some rows, as columns of the kinds that were asked for."""
+
+    start: int  # rows before it
+    frame: Any
+    kept: Any  # all columns, as the file has them
+    missing: frozenset[str] | None = None  # texts among them that say that a cell is missing, if all are text
+
+    def kept_for(self, kind: str) -> Any:
+        """All columns, to be written in a format: text as it was in text, else of types, where those are known."""
+        if self.missing is None or kind in ("csv", "tsv"):
+            return self.kept
+        text = self.kept.where(~self.kept.isin(self.missing), None).astype(str)
+        return text.assign(**{name: self.frame[name] for name in self.frame.columns if name in self.kept})
+
+    def __len__(self) -> int:
+        return len(self.kept)
+
+
+@dataclass(eq=False)
+class Sheet(ABC):
+    """A table in a file that can be read from its beginning as often as is needed."""
+
+    source: Source
+    reading: Reading = field(default_factory=Reading)
+    use_threads: bool = True
+    guessed: Collection[str] = ()  # columns whose kind is known by the first rows, which all others are to be like
+    is_text: ClassVar[bool] = False  # whether its cells are text, which may be read as anything
+    said_missing: ClassVar[tuple[str, ...]] = ()  # texts that say that a cell is missing, if the user does not
+
+    @property
+    def name(self) -> str:
+        return self.source.name
+
+    @property
+    @abstractmethod
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns, each once."""
+
+    @cached_property
+    @abstractmethod
+    def looks(self) -> dict[str, Look]:
+        """What each column looks like."""
+
+    def batches(self, kinds: Mapping[str, str], rows: int = MOST_ROWS) -> Iterator[Batch]:
+        """The rows, at most so many at a time, with the columns of `kinds`, in that order; there has to be one."""
+        batches = self.parts(kinds, rows, self.columns)
+        first = next(batches, None)
+        if first is None:
+            raise ValueError(f"{self.name}: {NO_ROWS}")
+        yield first
+        yield from batches
+
+    @abstractmethod
+    def parts(self, kinds: Mapping[str, str], rows: int, kept: Sequence[str], skip: int = 0) -> Iterator[Batch]:
+        """The same of any number of rows, without the first ones, of as many as are said; some columns are kept."""
+
+    @cached_property
+    def reader(self) -> Reader:
+        missing = self.said_missing if self.reading.missing is None else self.reading.missing
+        return Reader(frozenset(missing), self.reading.decimal)
+
+    def read(self, kinds: Mapping[str, str]) -> Any:
+        """All rows, as a dataframe."""
+        return stacked([batch.frame for batch in self.batches(kinds)])
+
+    def most(self, rows: int) -> int:
+        """How many rows are read at once."""
+        return max(min(rows, MOST_CELLS // max(len(self.columns), 1)), 1)
+
+
+class TextSheet(Sheet):
+    """CSV and TSV. It is read twice: what a column holds is known only when all of it was seen."""
+
+    is_text = True
+    said_missing = MISSING
+
+    @cached_property
+    def records(self) -> Records:
+        return Records(self.source, self.reading)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.records.header
+
+    @cached_property
+    def looks(self) -> dict[str, Look]:
+        missing, decimal = self.reader.missing, self.reader.decimal
+        found = [Look()] * len(self.columns)
+        for chunk in self.records.chunks(self.most(MOST_ROWS)):
+            seen = (Look.at(cells, chunk.lines, missing, decimal) for cells in chunk.columns)
+            found = [old + new for old, new in zip(found, seen, strict=True)]
+        return dict(zip(self.columns, found, strict=True))
+
+    def parts(self, kinds: Mapping[str, str], rows: int, kept: Sequence[str], skip: int = 0) -> Iterator[Batch]:
+        at = {name: place for place, name in enumerate(self.columns)}
+        for chunk in self.records.chunks(self.most(rows)):
+            if chunk.start + len(chunk.lines) <= skip:
+                continue
+            series = {name: self._series(chunk, at[name], kind) for name, kind in kinds.items()}
+            texts = pd.DataFrame({name: chunk.columns[at[name]] for name in kept}, dtype=object)
+            yield Batch(chunk.start, framed(series, len(chunk.lines)), texts, self.reader.missing)
+
+    def _series(self, chunk: Chunk, place: int, kind: str) -> pd.Series:
+        cells = chunk.columns[place]
+        try:
+            return self.reader.series(cells, kind)
+        except ValueError:
+            row = self.reader.bad(cells, kind)
+        raise ValueError(
+            f"{self.name}, line {chunk.lines[row]}, column {self.columns[place]!r}: {cells[row]!r} is {MEANT[kind]}. "
+            "If it says that the cell is missing, name it in --missing."
+        )
+
+
+def cast(name: str, series: pd.Series, kind: str, reader: Reader) -> pd.Series:
+    """A column of a typed table as one of this kind."""
+    own = kind_of_type(series)
+    if kind != "text" and own in ("number", "flag"):
+        return series
+    missing = series.isna()
+    if own == "text" and reader.missing:
+        missing |= series.isin(reader.missing)
+        series = series.where(~missing, None)
+    if kind == "text" and own != "text":
+        return pd.Series(
+            [None if gone else text_of(value) for value, gone in zip(series, missing, strict=True)], dtype=str
+        )
+    if kind != "text" and own == "text":
+        cells = ["" if gone else str(value) for value, gone in zip(series, missing, strict=True)]
+        read = Reader(frozenset([""]), reader.decimal)
+        try:
+            return read.series(cells, kind)
+        except ValueError:
+            row = read.bad(cells, kind)
+        raise ValueError(f"{name}: {cells[row]!r} in row {row} is {MEANT[kind]}.")
+    return series.astype(float) if own == "integer" and missing.any() else series
+
+
+def nothing(rows: int, kind: str) -> pd.Series:
+    """A column of missing cells that is like others of a kind."""
+    dtype: Any = {"text": str, "flag": "boolean", "words": object}.get(kind, float)
+    return pd.Series([None] * rows, dtype=dtype)
+
+
+def kind_of_type(series: pd.Series) -> str:
+    """What a column holds, by its type."""
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        return "text"  # its categories are levels, whatever they are
+    if pd.api.types.is_bool_dtype(series.dtype):
+        return "flag"
+    if pd.api.types.is_integer_dtype(series.dtype):
+        return "integer"
+    return "number" if pd.api.types.is_numeric_dtype(series.dtype) else "text"
+
+
+def framed(series: Mapping[str, pd.Series], rows: int) -> pd.DataFrame:
+    """Columns side by side."""
+    return pd.DataFrame(dict(series), index=pd.RangeIndex(rows), copy=False)
+
+
+def stacked(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Rows below each other; categories that differ become their union."""
+    if len(frames) == 1:
+        return frames[0]
+    parts = {}
+    for name in frames[0].columns:
+        own = [frame[name] for frame in frames]
+        if all(isinstance(part.dtype, pd.CategoricalDtype) for part in own):
+            parts[name] = pd.Series(pd.api.types.union_categoricals(own))
+        else:
+            parts[name] = pd.concat(own, ignore_index=True)
+    return pd.DataFrame(parts)

@@ -1,0 +1,63 @@
+"""A fitted estimator from its file."""
+
+from typing import Any
+
+from bayesnb import persistence
+from bayesnb.estimators import Classifier
+from bayesnb.estimators.presets import (
+    BernoulliNB,
+    CategoricalNB,
+    GaussianNB,
+    MultinomialNB,
+    NaiveBayes,
+    PoissonNB,
+)
+
+ESTIMATORS = {
+    kind.__name__: kind for kind in (NaiveBayes, BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB, PoissonNB)
+}
+
+
+def load(path: Any) -> Classifier:
+    """Read a fitted estimator that `save` wrote.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+
+    Returns
+    -------
+    NaiveBayes or a preset
+        It predicts, explains, draws and goes on learning as the one that was saved.
+
+    Raises
+    ------
+    ValueError
+        For a file that is damaged, was changed, is no model, or is of a newer format; the message says why.
+
+    Notes
+    -----
+    Files of strangers are safe to open: nothing in a file is run, and memory and time are in proportion to its length,
+    plus a constant of some hundred megabytes and a second. A model may still be wrong on purpose; the file says nothing
+    about who made it.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from bayesnb import GaussianNB, load
+    >>> model = GaussianNB().fit([[1.0], [1.2], [3.0], [3.1]], ["low", "low", "high", "high"])
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.bnb")
+    >>> model.save(path)
+    >>> load(path).predict([[1.1]]).tolist()
+    ['low']
+    """
+    return opened(path)[0]
+
+
+def opened(path: Any) -> tuple[Classifier, Any]:
+    """A fitted estimator from its file, and the note that is there."""
+    saved = persistence.read(path)
+    with persistence.told(path):
+        if saved.estimator not in ESTIMATORS:
+            raise persistence.Unreadable(f"there is no estimator {saved.estimator!r:.50}")
+        return ESTIMATORS[saved.estimator]._of_saved(saved), saved.note

@@ -1,0 +1,98 @@
+"""The scores of the classes: independent of one another, though the probabilities that they make are not.
+
+    U_c = log G_c + t sum_f log p(x_f | theta_cf),   G_c ~ Gamma(alpha_c),   t the temper
+
+The class's die has the law of G / sum(G), and a softmax ignores a common factor, so softmax(U) has exactly the law
+of p(y | x, theta): the classes' weights no longer depend on one another. K_c(s) = log E exp(s U_c) is a sum of log
+moments. Where two classes have parameters in common, log E exp(s U_1 + u U_0) is K_1(s) + K_0(u) of all blocks whose
+classes are apart, plus the joint log moments of the others.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, Self
+
+import numpy as np
+
+from bayesnb.families.base import Array, Cells
+from bayesnb.model.product import Product
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """What is known of the scores of some rows before they are computed."""
+
+    belief: Product
+    cells: Sequence[Cells]
+    power: float = 1.0
+
+    def __len__(self) -> int:
+        return self.cells[0].shape[0]
+
+    def __getitem__(self, rows: Any) -> Self:
+        return type(self)(self.belief, [x[rows] for x in self.cells], self.power)
+
+    @property
+    def classes(self) -> int:
+        return len(self.belief.live)
+
+    def of(self, classes: Any) -> Self:
+        """The scores of some classes only."""
+        blocks = tuple(block[classes] for block in self.belief.blocks)
+        return type(self)(Product(self.belief.classes[classes], blocks), self.cells, self.power)
+
+    def log_mean(self) -> Array:
+        """K_c(1): the log joint predictive, `(r, c)`."""
+        own = self.belief.classes.weight_log_moment(1.0)
+        total = np.repeat(np.asarray(own)[None], len(self), axis=0)
+        for block, x in zip(self.belief.blocks, self.cells, strict=True):
+            block.score(x, self.power, total)
+        return total
+
+    def _blocks(self, *, apart: bool) -> list[tuple[Any, Cells]]:
+        """The blocks whose classes are apart, or the others, with their cells."""
+        pairs = zip(self.belief.blocks, self.cells, strict=True)
+        return [(block, x) for block, x in pairs if block.apart == apart]
+
+    def cumulants(self, tilt: float = 0.0) -> Array:
+        """The first four derivatives of K_c at `tilt`, `(4, r, c)`; at 1 the class has also seen the row.
+
+        Those of the class alone, as are those of the next: what it has in common with others is not in them.
+        """
+        parts = [block.score_cumulants(x, tilt * self.power) for block, x in self._blocks(apart=True)]
+        total = reduce(np.add, parts) if parts else np.zeros((4, len(self), self.classes))
+        total = total * self._powers[:, None, None] if self.power != 1 else total
+        total += self.belief.classes.weight_cumulants(4, tilt)[:, None]
+        return np.ascontiguousarray(total)
+
+    def transform(self, s: Array) -> Array:
+        """K_c(s) on the real axis or above it, `(n,) -> (r, c, n)`; infinite where the moment does not exist."""
+        s = np.asarray(s, complex)
+        parts = [block.score_transform(x, s * self.power) for block, x in self._blocks(apart=True)]
+        features = reduce(np.add, parts) if parts else np.zeros((len(self), 1, 1))
+        total = features + self.belief.classes.weight_log_moment(s[:, None]).T
+        return np.where(np.isnan(total), np.inf, total)
+
+    def pair_cumulants(self, observed: bool) -> Array:
+        """What two classes have in common adds so much to cumulants of U_1 - U_0, `(2, 4, r)`.
+
+        Once the second, or the first, has also seen the row, if it is `observed`.
+        """
+        total = np.zeros((2, 4, len(self)))
+        for block, x in self._blocks(apart=False):
+            t = self.power if observed else 0.0
+            total += np.stack([block.pair_cumulants(x, t, 0.0), block.pair_cumulants(x, 0.0, t)])
+        return total * self._powers[:, None]
+
+    def pair_transform(self, s: Array, u: Array) -> Any:
+        """What two classes have in common adds so much to log E exp(s U_1 + u U_0), `(n,), (n,) -> (r, n)`.
+
+        Real, or with real parts of 0 or more; infinite where the moment does not exist.
+        """
+        shared = self._blocks(apart=False)
+        return sum((block.pair_moment(x, s * self.power, u * self.power) for block, x in shared), start=0.0)
+
+    @property
+    def _powers(self) -> Array:
+        return self.power ** np.arange(1.0, 5.0)

@@ -1,0 +1,124 @@
+"""How unsure a row's label is, and why: because classes overlap, or because too little is known about them.
+
+    entropy of E p = expected entropy of p + mutual information of the label and the parameters
+
+The first part stays however many rows are seen (aleatoric), the second goes away (epistemic).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import loggamma, psi, xlogy
+
+from bayesnb.families.base import Array
+from bayesnb.inference.class_scores import Scores
+from bayesnb.inference.inversion import half_spectrum, means, spectra
+from bayesnb.inference.posterior_draws import drawn_proba, mean_error, warn_drawn
+from bayesnb.inference.softmax import active, characters, rays
+from bayesnb.model.product import normalised
+from bayesnb.numerics.threads import blocks, in_order
+
+HOPELESS = 32.0  # minus the log of an expected probability that is left out
+ROWS = 1 << 10  # at once
+
+
+class Entropies(NamedTuple):
+    """The mean of the law of p(y | x, theta), `(r, c)`, the entropy of that mean and its two parts, in nats, `(r,)`."""
+
+    probability: Array
+    entropy: Array
+    aleatoric: Array
+    epistemic: Array
+
+
+def entropies(scores: Scores, observed: bool, n_jobs: int | None = 1) -> Entropies:
+    """Exact, for every row; a class of probability 0 keeps it. A row without a law has NaN."""
+    live = scores.belief.live
+    probability, aleatoric = np.zeros((len(scores), len(live))), np.zeros(len(scores))
+    possible = scores if live.all() else scores.of(live)
+    if live.sum() == 1:
+        probability[:, live] = 1.0
+        return Entropies(probability, aleatoric, aleatoric, aleatoric)
+
+    def some(rows: slice) -> None:
+        probability[rows, live], aleatoric[rows] = _of_rows(possible[rows], observed)
+
+    list(in_order(some, blocks(len(scores), ROWS), n_jobs))
+    return split(probability, aleatoric)
+
+
+def split(probability: Array, aleatoric: Array) -> Entropies:
+    """The entropy of the means, `(r, c)`, and what of it is no expected entropy, `(r,)`."""
+    entropy = -xlogy(probability, probability).sum(axis=1)
+    aleatoric = np.clip(aleatoric, 0.0, entropy)  # beyond is rounding
+    return Entropies(probability, entropy, aleatoric, entropy - aleatoric)
+
+
+def _of_rows(scores: Scores, observed: bool) -> tuple[Array, Array]:
+    """Means of the laws, and expected entropies."""
+    log_mean = scores.log_mean()
+    good = np.isfinite(log_mean).all(axis=1) & np.isfinite(scores.cumulants()).all(axis=(0, 2))
+    good &= np.isfinite(scores.pair_cumulants(False)).all(axis=(0, 1))
+    if not good.all():
+        mean, entropy = np.full(log_mean.shape, np.nan), np.full(len(log_mean), np.nan)
+        if good.any():
+            mean[good], entropy[good] = _of_rows(scores[good], observed)
+        return mean, entropy
+    kept = active(scores, log_mean, observed, HOPELESS)
+    few = kept.sum(axis=1) == 2
+    mean, entropy = np.zeros(kept.shape), np.zeros(len(kept))
+    for rows, of_rows in ((few, _of_pairs), (~few, _of_many)):
+        if rows.any():
+            mean[rows], entropy[rows] = of_rows(scores[rows], kept[rows], observed)
+    mean = np.exp(normalised(log_mean)) if observed else np.clip(mean, 0.0, 1.0)
+    return mean / mean.sum(axis=1, keepdims=True), entropy
+
+
+def _of_pairs(scores: Scores, kept: Array, observed: bool) -> tuple[Array, Array]:
+    """Rows with two active classes; the means are those before the rows were seen."""
+    mean, entropy = np.zeros(kept.shape), np.empty(len(kept))
+    pairs = np.argsort(~kept, axis=1, kind="stable")[:, :2]
+    for i, j in np.unique(pairs, axis=0):
+        group = np.flatnonzero((pairs == (i, j)).all(axis=1))
+        two = scores[group].of([i, j])
+        found = [(np.arange(len(two)), half_spectrum(two))] if observed else spectra(two)
+        for rows, some in found:
+            at, line = group[rows], 0.5 if observed else 0.0
+            kernel = some.weight * entropy_kernel(line, some.t).real
+            entropy[at] = 2 / np.pi * (some.phi.real * kernel).sum(axis=1)
+            if not observed:
+                mean[at, j] = means(some)
+                mean[at, i] = 1 - mean[at, j]
+    return mean, entropy
+
+
+def _of_many(scores: Scores, kept: Array, observed: bool) -> tuple[Array, Array]:
+    """The same for any number of active classes."""
+    mean, entropy = np.zeros(kept.shape), np.zeros(len(kept))
+    needed = rays(scores, kept, observed, narrow=False)
+    if not observed and not (fine := needed.light).all():
+        proba = drawn_proba(scores[~fine])
+        each = -xlogy(proba, proba).sum(axis=-1)
+        warn_drawn(int((~fine).sum()), max(mean_error(proba), mean_error(each)))
+        mean[~fine], entropy[~fine] = proba.mean(axis=0), each.mean(axis=0)
+        if fine.any():
+            mean[fine], entropy[fine] = _of_many(scores[fine], kept[fine], False)
+        return mean, entropy
+    for some in characters(scores, kept, observed, needed):
+        kernel = entropy_kernel(0.5 if observed else 0.0, some.t)
+        entropy[some.rows] = some.step / np.pi * (some.phi * kernel.conj()).real.sum(axis=(1, 2))
+        if not observed:
+            mean[some.rows[:, None], some.classes] = some.means()
+    return mean, entropy
+
+
+def entropy_kernel(line: float, t: Array) -> Array:
+    """The Fourier transform of -p log p, p = 1 / (1 + exp(-x)); on the line 1/2, of that times 2 cosh(x / 2)."""
+    if line:
+        return _entropy_kernel(0.5 + 1j * t) + _entropy_kernel(-0.5 + 1j * t)
+    return _entropy_kernel(1j * t)
+
+
+def _entropy_kernel(s: Array) -> Array:
+    """The integral of -p log p exp(s x): the derivative of a Beta function."""
+    return -(psi(1 + s) - psi(1)) * np.exp(loggamma(1 + s) + loggamma(-s))

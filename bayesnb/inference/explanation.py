@@ -1,0 +1,106 @@
+"""Why a row gets its class: what every feature adds to the scores of the classes.
+
+    U_c = log G_c + t * sum_j log p(x_j | theta_cj)      p(y | x, theta) = softmax_c(U)
+
+G_c are independent Gamma variates whose shares are the probabilities of the classes. The terms are independent, so
+their means and variances, the first two cumulants, add. Integrated out, they are K_j(t) = log E[p(x_j | theta_cj)^t]
+and log E[pi_c], whose sum is the log-joint that predicts.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+from scipy import sparse
+
+from bayesnb.families.base import Array, Belief, Cells, Contributions
+from bayesnb.model.product import Product
+from bayesnb.numerics.threads import blocks
+
+AT_ONCE = 1 << 20  # numbers that are worked on together
+MOST = 10_000_000  # of a result: rows x classes x features
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """Posterior mean, sd and log predictive of every term of the classes' scores. An impossible class has none."""
+
+    evidence: Array  # `(r, c, f)`, as the next two
+    sd: Array
+    predictive: Array
+    class_term: Array  # `(c,)`, as the next two; -inf for a class that is impossible
+    class_term_sd: Array
+    predictive_class_term: Array
+    score_sd: Array  # `(r, c)`
+    words: tuple[Array | None, ...]  # the columns shown, for each block that is told word by word
+
+    @property
+    def score(self) -> Array:
+        """The mean of U, `(r, c)`."""
+        return self.class_term + self.evidence.sum(axis=-1)
+
+    def ordered(self, order: Array) -> Self:
+        """The same with its features in another order."""
+        if (np.diff(order) > 0).all():
+            return self
+        parts = (self.evidence, self.sd, self.predictive)
+        evidence, sd, predictive = (part[..., order] for part in parts)
+        return replace(self, evidence=evidence, sd=sd, predictive=predictive)
+
+
+def explain(belief: Product, cells: Sequence[Cells], power: float = 1.0) -> Explanation:
+    """Every term of every row's scores, `(r, f) per block -> (r, c, f)`, features of all blocks end to end."""
+    live, words = belief.live, tuple(block.words(x) for block, x in zip(belief.blocks, cells, strict=True))
+    _refuse_many(cells, words, len(live))
+    own = belief.blocks if belief.all_live else tuple(block[live] for block in belief.blocks)
+    parts = [_of_block(*block, power, int(live.sum())) for block in zip(own, cells, words, strict=True)]
+    mean, variance, gain, total = (
+        np.concatenate(each, axis=-1)
+        for each in zip(*((*part[:3], part.total_variance[..., None]) for part in parts), strict=True)
+    )
+    first, second = belief.classes.weight_cumulants(2)
+    second = np.where(live, second, 0.0)
+    return Explanation(
+        _spread(mean, live),
+        np.sqrt(np.maximum(_spread(variance, live), 0.0)),
+        _spread(gain, live),
+        np.where(live, first, -np.inf),
+        np.sqrt(second),
+        belief.log_class,
+        np.sqrt(np.maximum(second + _spread(total, live).sum(axis=-1), 0.0)),
+        words,
+    )
+
+
+def _of_block(block: Belief, x: Cells, words: Array | None, power: float, classes: int) -> Contributions:
+    """The contributions of one block's cells, some rows at a time."""
+    width = x.shape[1] if words is None else len(words)
+    some = blocks(x.shape[0], max(AT_ONCE // max(classes * width, 1), 1))
+    parts = (block.contributions(_as_read(x[rows], words), power, words) for rows in some)
+    return Contributions(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+
+
+def _as_read(x: Cells, words: Array | None) -> Cells:
+    return x.toarray() if words is None and sparse.issparse(x) else x
+
+
+def _spread(values: Array, live: Array) -> Array:
+    """Numbers of the possible classes, with zeros for the others."""
+    if live.all():
+        return values
+    out = np.zeros((len(values), len(live), values.shape[-1]))
+    out[:, live] = values
+    return out
+
+
+def _refuse_many(cells: Sequence[Cells], words: Sequence[Array | None], classes: int) -> None:
+    rows = cells[0].shape[0]
+    features = sum(x.shape[1] if own is None else len(own) for x, own in zip(cells, words, strict=True))
+    if rows * classes * features > MOST:
+        most = MOST // (classes * features)
+        advice = f"at most {most:,} rows like these at once" if most else "fewer columns"
+        raise ValueError(
+            f"explain: {rows:,} rows x {classes:,} classes x {features:,} features are "
+            f"{rows * classes * features:,} numbers, more than {MOST:,}. Explain {advice}."
+        )

@@ -1,0 +1,88 @@
+"""Where a long fit has come to, in a file, from which it goes on after the machine has failed."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from bayesnb.integrations.unseen_counts import Unheard
+from bayesnb.model.shards import Shard, alike
+from bayesnb.persistence import read_shard, write_shard
+
+
+@dataclass(eq=False)
+class Checkpoint:
+    """A file that holds the shard of all rows so far, which files and which fit it is of, and the place reached."""
+
+    path: Path
+    asked: dict[str, Any]  # what has to be the same for the fit to go on
+    seconds: float
+    written: float = field(default=float("-inf"))
+
+    def resumed(self, unheard: Unheard) -> tuple[Shard | None, tuple[int, int]]:
+        """What was counted, and the file and row to go on from."""
+        if not self.path.exists():
+            return None, (0, 0)
+        total, note = read_shard(self.path)
+        self._check(note)
+        place, unseen = note.get("place"), note.get("unseen")
+        if not (_is_place(place, len(self.asked["files"])) and _are_counts(unseen)):
+            raise ValueError(
+                f"{str(self.path)!r} is no checkpoint that can be read: it does not say how far the fit has come, or "
+                "which levels were new. Delete the file to begin anew."
+            )
+        unheard.recall(unseen)
+        file, row = place
+        return total, (file, row)
+
+    def _check(self, note: Any) -> None:
+        asked = note.get("asked") if isinstance(note, dict) else None
+        asked = asked if isinstance(asked, dict) else {}
+        differ = [name for name, own in self.asked.items() if not alike(own, asked.get(name))]
+        if differ:
+            raise ValueError(
+                f"{str(self.path)!r} is the checkpoint of another fit: {self._difference(differ[0], asked)}. Go on "
+                "with what that fit had, give another name, or delete the file to begin anew."
+            )
+
+    def _difference(self, name: str, asked: dict[str, Any]) -> str:
+        files: Any = asked.get("files")
+        if name != "files" or not _are_stamps(files):
+            return f"`{name}` differs"
+        before, now = ({file[0]: file for file in files} for files in (files, self.asked["files"]))
+        odd = [path for path in {**before, **now} if before.get(path) != now.get(path)]
+        return (
+            f"its files are others, or have changed since, {odd[0]!r} first" if odd else "its files had another order"
+        )
+
+    def keep(self, total: Shard | None, place: tuple[int, int], unheard: Unheard) -> None:
+        """Write down what was counted up to a place, if it is time to."""
+        if total is None or monotonic() - self.written < self.seconds:
+            return
+        write_shard(total, self.path, {"asked": self.asked, "place": list(place), "unseen": unheard.note})
+        self.written = monotonic()
+
+    def remove(self) -> None:
+        """It is not needed any more."""
+        self.path.unlink(missing_ok=True)
+
+
+def _are_stamps(files: Any) -> bool:
+    """Whether a note says which files there were, each by its name and what else is known of it."""
+    return isinstance(files, list) and all(
+        isinstance(file, list) and file and isinstance(file[0], str) for file in files
+    )
+
+
+def _is_place(place: Any, files: int) -> bool:
+    """Whether a note says the number of one of the files, and a row."""
+    is_pair = isinstance(place, list) and len(place) == 2 and all(type(number) is int for number in place)
+    return is_pair and 0 <= place[0] < files and place[1] >= 0
+
+
+def _are_counts(unseen: Any) -> bool:
+    """Whether a note says how often each level occurred, column by column."""
+    return isinstance(unseen, dict) and all(
+        isinstance(levels, dict) and all(type(times) is int and times > 0 for times in levels.values())
+        for levels in unseen.values()
+    )

@@ -1,0 +1,129 @@
+"""A model that learns while it answers: one thread changes it, others read it, and no reader sees half a change.
+
+Stats are values: a change makes new ones beside the old, however many rows those were of, and then takes their place
+in one assignment.
+"""
+
+import copy
+from collections.abc import Callable
+from dataclasses import replace
+from threading import Lock
+from typing import Any, NamedTuple, Self
+
+from bayesnb import persistence
+from bayesnb.estimators import Classifier, check_estimator
+from bayesnb.estimators.loading import opened
+from bayesnb.estimators.saving import saved_of
+
+
+class Moment(NamedTuple):
+    """A model, and how far in its stream it has read."""
+
+    model: Classifier
+    at: Any
+
+
+class Live:
+    """A model that goes on learning while other threads ask it.
+
+    Parameters
+    ----------
+    model : an estimator, fitted or not; a copy of it is held
+    at : how far in a stream of rows it has read: None, or plain values such as a number, or offsets by partition
+    ready : None, or a function of a changed model, called before that takes the old one's place
+        It may ask what readers will ask: what a model derives to answer at all, such as tables of 50,000 words, is then
+        there, and no reader waits for it. Or it may raise, on a check of its own, and so refuse the change.
+
+    Attributes
+    ----------
+    model : the estimator as it is now, a copy that never changes: ask it as often as an answer needs
+    at : how far in the stream it has read
+    now : both, of the same moment
+
+    Notes
+    -----
+    Any number of threads may read and change it. (An estimator itself may be asked by many, but not while it learns.)
+    A change is made to a copy, and is there as a whole or, where it fails, not at all; changes wait for each other,
+    readers for nobody. A model that was taken stays what it was, so several questions about one row are best asked of
+    one `model`.
+
+    `save` writes the model and its position into one file, as a whole or not at all. A service that is killed goes on
+    from there: `open` the file, and learn what comes after `at`. So no row is lost, and none is learnt twice, as long
+    as every change says the position after it, and one service at a time writes the file.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from bayesnb import GaussianNB, Live
+    >>> batches = [([[1.0], [3.0]], ["low", "high"]), ([[1.2], [3.1]], ["low", "high"]), ([[9.0]], ["top"])]
+    >>> live = Live(GaussianNB(classes=["low", "high"]), at=0)
+    >>> for at, (X, y) in enumerate(batches[:2]):
+    ...     live.learn(X, y, at=at + 1)
+    >>> before, path = live.model, os.path.join(tempfile.mkdtemp(), "live.bnb")
+    >>> live.save(path)
+
+    It is killed, and starts again:
+
+    >>> live = Live.open(path)
+    >>> for at, (X, y) in enumerate(batches[live.at :], live.at):
+    ...     live.learn(X, y, grow_classes=True, at=at + 1)
+    >>> live.at, live.model.classes_.tolist(), before.classes_.tolist()
+    (3, ['high', 'low', 'top'], ['high', 'low'])
+    """
+
+    def __init__(self, model: Any, at: Any = None, *, ready: Callable[[Any], Any] | None = None) -> None:
+        check_estimator(model)
+        self.ready = ready
+        self._now = Moment(copy.copy(model), copy.deepcopy(at))
+        self._turn, self._saving = Lock(), Lock()
+
+    @classmethod
+    def open(cls, path: Any, *, ready: Callable[[Any], Any] | None = None) -> Self:
+        """The model in a file, and how far it had read: None in a file that an estimator's own `save` wrote."""
+        model, note = opened(path)
+        return cls(model, note.get("at") if isinstance(note, dict) else None, ready=ready)
+
+    @property
+    def now(self) -> Moment:
+        """The model, and how far it has read, at one moment."""
+        model, at = self._now
+        return Moment(copy.copy(model), copy.deepcopy(at))
+
+    @property
+    def model(self) -> Any:
+        """The model as it is now."""
+        return self.now.model
+
+    @property
+    def at(self) -> Any:
+        """How far it has read."""
+        return self.now.at
+
+    def learn(self, X: Any, y: Any, *, at: Any = None, **how: Any) -> None:
+        """Learn some more rows; `how` is what `partial_fit` takes besides, `at` as in `update`."""
+        self.update(lambda model: model.partial_fit(X, y, **how), at)
+
+    def update(self, change: Callable[[Any], Any], at: Any = None) -> None:
+        """Change the model.
+
+        Parameters
+        ----------
+        change : a function of a copy of the model, which returns what is to take its place
+            Only what belongs together is done in one change: where old rows are to count less with every new batch,
+            `lambda model: model.decay(0.99).partial_fit(X, y)`.
+        at : how far in the stream the model has then read; None where that is as far as before
+        """
+        with self._turn:
+            before = self._now
+            model = change(copy.copy(before.model))
+            check_estimator(model, "the function that changes a model has to return it: ")
+            if self.ready is not None:
+                self.ready(model)
+            self._now = Moment(model, before.at if at is None else copy.deepcopy(at))
+
+    def save(self, path: Any) -> None:
+        """Write the model, and how far it has read, to a file in place of what is there; readers and changes go on."""
+        with self._saving:  # else an older moment might replace a newer one
+            model, at = self._now
+            model._check_fitted()
+            persistence.write(replace(saved_of(model), note={"at": at}), path)

@@ -1,0 +1,84 @@
+"""Parts of a table, counted anywhere, and the model of all of them."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from bayesnb import persistence
+from bayesnb.integrations.estimator import check_model
+from bayesnb.integrations.file_kinds import declared_families
+from bayesnb.model.shards import Shard, added, alike
+
+
+def shard(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Shard | None:
+    """Count some rows, which `model` is to learn together with others; it need not be fitted, and does not change.
+
+    Parameters
+    ----------
+    model : an estimator, which says the families
+    X, y, sample_weight : rows of a table, with their labels and weights, in memory or of Dask
+
+    Returns
+    -------
+    Shard or None
+        What the rows say: it has their labels and levels, and no row. Shards add up, `a + b`. None for no row.
+    """
+    check_model(model)
+    return model._shard(X, y, sample_weight)
+
+
+def fit_shards(model: Any, shards: Iterable[Shard | None]) -> Any:
+    """Fit an estimator on all rows that the shards are of, as `fit` would on the whole table.
+
+    Examples
+    --------
+    >>> from bayesnb import GaussianNB, scale
+    >>> x, y = [[1.0], [1.2], [3.0], [3.1]], ["low", "low", "high", "high"]
+    >>> shards = [scale.shard(GaussianNB(), x[:2], y[:2]), scale.shard(GaussianNB(), x[2:], y[2:])]
+    >>> scale.fit_shards(GaussianNB(), shards).predict([[1.1]]).tolist()
+    ['low']
+    """
+    check_model(model)
+    total = added(one if one is None else checked(one) for one in shards)
+    if total is None:
+        raise ValueError("there is no row to learn from: all shards are empty.")
+    refuse_others(model, total)
+    return model._adopt(total)
+
+
+def dumps(shard: Shard) -> bytes:
+    """A shard as bytes, to be sent to another machine or kept: those of a file without code, with checksums.
+
+    Examples
+    --------
+    >>> from bayesnb import GaussianNB, scale
+    >>> sent = scale.dumps(scale.shard(GaussianNB(), [[1.0], [1.2], [3.0]], ["low", "low", "high"]))
+    >>> scale.fit_shards(GaussianNB(), [scale.loads(sent)]).predict([[1.1]]).tolist()
+    ['low']
+    """
+    return persistence.shard_bytes(shard)
+
+
+def refuse_others(model: Any, shard: Shard) -> None:
+    """Raise for a shard that a model of other families counted."""
+    found = shard.schema.families
+    for name, family in declared_families(model._families(), shard.schema.columns).items():
+        own = found.get(name)
+        if not alike(family.of_lists if own is not None and own.listed and family is not None else family, own):
+            raise ValueError(
+                f"column {name!r} is {family} in the model, and {own or 'dropped'} in the shards: count them by "
+                "`shard` of the same model."
+            )
+
+
+def checked(shard: Any) -> Shard:
+    """It, or an error for what is no shard."""
+    if not isinstance(shard, Shard):
+        raise TypeError(f"expected a shard, as bayesnb.scale.shard makes of rows, got {type(shard).__name__}.")
+    return shard
+
+
+def loads(data: bytes) -> Shard:
+    """The shard of which `dumps` made the bytes; safe for bytes of strangers, and a ValueError for any others."""
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise TypeError(f"expected bytes, as `dumps` makes them, got {type(data).__name__}.")
+    return persistence.read_shard(bytes(data))[0]

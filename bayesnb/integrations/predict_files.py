@@ -1,0 +1,119 @@
+"""Tables in files of any size are predicted by a model, some megabytes at a time."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bayesnb.data import PLAIN, Reading, beside, format_of_name, open_writer
+from bayesnb.integrations.answers import SLOW, answered, as_learnt, named_kinds, refuse_taken
+from bayesnb.integrations.estimator import check_model
+from bayesnb.integrations.file_kinds import Reads, decide
+from bayesnb.integrations.fit_files import opened, read
+from bayesnb.integrations.many_files import FileBatch, Tables, names_of, refuse_rows
+from bayesnb.integrations.unseen_counts import Unheard
+from bayesnb.results.progress import Bar, bar
+from bayesnb.safe_output import replacing
+
+
+def predict_files(
+    model: Any,
+    paths: Any,
+    output: Any,
+    *,
+    columns: Sequence[str] | None = None,
+    ci_prob: float | None = None,
+    kinds: Mapping[str, str] | None = None,
+    reading: Reading = PLAIN,
+    batch_rows: int | None = None,
+    progress: bool | None = None,
+) -> int:
+    """Predict all rows of some files into one file, in bounded memory; it appears when it is complete.
+
+    Parameters
+    ----------
+    model : a fitted estimator
+    paths : files as in `fit_files`; columns are found by name, in any order and among others
+    output : the file to write, Parquet unless its name ends otherwise: .arrow, .csv, .tsv, .jsonl
+    columns : columns to carry along, before the new ones
+    ci_prob : None, or the probability of equal-tailed credible intervals: `lower_CLASS` and `upper_CLASS` beside
+        `predicted` and `p_CLASS`, which then are those of `predict_interval`. A control character of a label is an
+        escape in these names, such as `\\x1b`.
+    kinds : {column: "number", "integer", "flag" or "text"}, where a column is not to be read as it was learnt
+    reading, batch_rows, progress : as in `fit_files`
+
+    Returns
+    -------
+    int
+        How many rows there were.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from bayesnb import NaiveBayes, scale
+    >>> from bayesnb.datasets import path
+    >>> model = scale.fit_files(NaiveBayes(), path("penguins"), "species")
+    >>> with TemporaryDirectory() as folder:
+    ...     scale.predict_files(model, path("penguins"), f"{folder}/answers.parquet", columns=["species"])
+    344
+    """
+    check_model(model)
+    model._check_fitted()
+    refuse_rows(batch_rows)
+    with bar("predicting", progress) as shown:
+        tables = opened(model, paths, reading, shown)
+        wanted = {name: Reads(kind) for name, kind in named_kinds(model, tables).items()}
+        own = FileAnswers(model, tables, decide(tables, wanted, kinds), names_of(columns), ci_prob)
+        tables.check_there(own.kept, "columns")
+        tables.check_same({*own.kinds, *own.kept} if hasattr(model, "feature_names_in_") else None)
+        refuse_input(output, tables)
+        return own.write(output, batch_rows or min(tables.rows_at_once(own.kinds), own.most), shown)
+
+
+def refuse_input(output: Any, tables: Tables) -> None:
+    """Raise for an output that is one of the files that are read."""
+    goal = Path(output).resolve()
+    if any(goal == file.path.resolve() for file in tables.files):
+        raise ValueError(f"output: {str(output)!r} is one of the files that are read; give another name.")
+
+
+@dataclass(frozen=True, eq=False)
+class FileAnswers:
+    """What a model says of tables."""
+
+    model: Any
+    tables: Tables
+    kinds: Mapping[str, str]
+    kept: Sequence[str]
+    ci_prob: float | None
+
+    @property
+    def most(self) -> int:
+        """Rows at once."""
+        return SLOW if self.ci_prob is not None else 1 << 30
+
+    def write(self, output: Any, rows: int, shown: Bar) -> int:
+        """All of them into a file."""
+        name, count, unheard = str(output), 0, Unheard()
+        shown.start(self.tables.size)
+        batches = read(self.model, self.tables.batches(self.kinds, rows, self.kept))
+        kind, packed = format_of_name(name) or "parquet", name.endswith(".gz")
+        with replacing(output) as stream, closing(batches), closing(open_writer(stream, kind, packed)) as writer:
+            for batch in batches:
+                with unheard.kept():
+                    writer.write(self._of(batch))
+                count += len(batch.frame)
+            if not count:
+                raise ValueError(f"{self.tables.name}: there is no row to predict.")
+        unheard.tell()
+        return count
+
+    def _of(self, batch: FileBatch) -> Any:
+        try:
+            interval = None if self.ci_prob is None else {"ci_prob": self.ci_prob}
+            found = answered(self.model, as_learnt(self.model, batch.frame, self.tables), interval)
+        except ValueError as error:
+            raise ValueError(f"{batch.where}: {error}") from error
+        refuse_taken(self.tables, found, self.kept, "do not carry it along")
+        return beside(found, batch.kept)

@@ -1,0 +1,186 @@
+"""How sure a prediction is, where what is unknown is there as draws of chains.
+
+    theta_s ~ p(theta | D)      p(y | x, D) = sum over s of w_s(x) p(y | x, theta_s)
+
+A row that came from the population is evidence about theta, and so weighs the draws; a row that someone chose is none.
+"""
+
+from collections.abc import Iterator, Sequence
+from copy import copy
+from numbers import Integral
+from typing import Any, NoReturn, Self
+
+import numpy as np
+from scipy.special import xlogy
+
+from bayesnb import results
+from bayesnb.data import Table
+from bayesnb.estimators.answering import Answering
+from bayesnb.estimators.doubting import is_observed
+from bayesnb.families.base import Array, Cells
+from bayesnb.inference.entropies import split
+from bayesnb.mcmc.importance_weights import effective, quantiles, shares, tell_degenerate
+from bayesnb.model.product import normalise
+
+Weighed = tuple[slice, Array, Array]  # rows, log weights of the draws `(s, r)`, and p(y | x, theta) `(s, r, c)`
+NUMBERS = 1 << 24  # probabilities that are held at once
+
+
+class Drawn(Answering):
+    """Laws of p(y | x, theta) from draws of theta; a subclass knows the draws, and log p(x, y) or log p(y | x).
+
+    A subclass sets `classes_`, `chains_` and `draws_` when it is fitted; draws are chain after chain. It says `_joint`,
+    `_refuse_row` and `_weighed`, and `_log_density` where rows have one.
+    """
+
+    estimator_: Answering  # which knows the columns
+    n_jobs: int | None = None
+    chains_: int
+    draws_: int  # of each chain
+
+    def _weighed(self, cells: Sequence[Cells], draws: Array, observed: bool) -> Iterator[Weighed]:
+        """p(y | x, theta) of the draws at some places, some rows at a time, as many as `threads.blocks` says.
+
+        Log weights are zeros unless rows were observed. At most `NUMBERS` probabilities at once.
+        """
+        raise AssertionError("a subclass has the draws")
+
+    def _table(self, X: Any, *, reset: bool = False) -> Table:
+        return self.estimator_._table(X, reset=reset)
+
+    def _on_one_thread(self) -> Self:
+        """Its tables are read by an estimator, which has its own number of threads."""
+        own = copy(self)
+        own.estimator_ = self.estimator_._on_one_thread()
+        return own
+
+    def _log_density(self, cells: Sequence[Cells]) -> Array | None:
+        """log p(x | D), `(r,)`, or None where the model says nothing about x."""
+        return None
+
+    def _quiet_joint(self, X: Any) -> tuple[Array, Sequence[Cells]]:
+        """`_joint` without a warning about weights: laws have weights of their own."""
+        return self._joint(X)
+
+    def predict_interval(self, X: Any, ci_prob: float | None = None, rows: str = "observed") -> Any:
+        """Equal-tailed credible intervals of the class probabilities p(y | x, theta), theta being uncertain.
+
+        Parameters
+        ----------
+        X : table of rows
+        ci_prob : probability of the interval, default ArviZ's `rcParams["stats.ci_prob"]`
+        rows : {"observed", "fixed"}
+            "observed": x came from the population, and is itself evidence about theta; the law is that under
+            p(theta | D, x), and its mean is `predict_proba`. "fixed": someone chose x, as on a grid; the law is that
+            under p(theta | D), and its mean the average over the draws.
+
+        Returns
+        -------
+        xarray.Dataset
+            By (obs_id, class): `probability`, the mean of the law, `median`, `lower` and `upper`.
+
+        Notes
+        -----
+        Ends are quantiles of the draws, weighted where the row was observed, and as noisy as those are; a row that
+        leaves few draws with any weight is told of by a `DegenerateWarning`. The mean of a skewed law can lie outside
+        its interval; the median never does.
+        """
+        prob, observed = results.datasets.ci_prob(ci_prob), is_observed(rows)
+        mean, cells = self._mean(X)
+        levels, ends = np.array([0.5, (1 - prob) / 2, (1 + prob) / 2]), np.empty((3, *mean.shape))
+        for some, share, proba in self._laws(cells, observed):
+            ends[:, some] = quantiles(proba, share, levels)
+            if not observed:
+                mean[some] = proba.mean(axis=0)
+        named = dict(zip(("probability", "median", "lower", "upper"), (mean, *ends), strict=True))
+        said = {"ci_prob": prob, "rows": rows, "method": "draws"}
+        return results.datasets.dataset(self._table(X).index, self.classes_, {}, named, said)
+
+    def uncertainty(self, X: Any, rows: str = "observed") -> Any:
+        """The entropy of each row's label, in nats, and its two parts.
+
+        Parameters
+        ----------
+        X : table of rows
+        rows : {"observed", "fixed"}, as in `predict_interval`
+
+        Returns
+        -------
+        xarray.Dataset
+            By obs_id: `entropy` of `probability`; `aleatoric`, the expected entropy of p(y | x, theta), which more
+            training does not take away; `epistemic`, their difference, the mutual information of label and
+            parameters, which it does, and which is never negative; `log_density`, how usual the row is, where the
+            model says so. By (obs_id, class): `probability`.
+        """
+        observed = is_observed(rows)
+        mean, cells = self._mean(X)
+        aleatoric = np.empty(len(mean))
+        for some, share, proba in self._laws(cells, observed):
+            aleatoric[some] = (share * -xlogy(proba, proba).sum(axis=-1)).sum(axis=0)
+            if not observed:
+                mean[some] = proba.mean(axis=0)
+        found, density = split(mean, aleatoric), self._log_density(cells)
+        by_row = {"entropy": found.entropy, "aleatoric": found.aleatoric, "epistemic": found.epistemic}
+        if density is not None:
+            by_row["log_density"] = density
+        by_class = {"probability": found.probability}
+        return results.datasets.dataset(self._table(X).index, self.classes_, by_row, by_class, {"rows": rows})
+
+    def draw_proba(self, X: Any, draws: int | None = None) -> Any:
+        """p(y | x, theta) of the draws of the chains.
+
+        Their mean is the ensemble average, not `predict_proba`: a row to come is itself evidence about theta, which
+        the draws leave out.
+
+        Parameters
+        ----------
+        X : table of rows
+        draws : None for all, or how many of each chain, evenly spaced; all of them where that is fewer
+
+        Returns
+        -------
+        xarray.DataArray
+            (chain, draw, obs_id, class); `obs_id` is the frame's index. What would take more than 2 GiB is refused.
+        """
+        self._check_fitted()
+        if draws is not None and (not isinstance(draws, Integral) or draws < 1):
+            raise ValueError(f"draws must be None or a whole number, at least 1, got {draws!r}.")
+        kept = thinned(self.draws_, self.draws_ if draws is None else int(draws))
+        plan = results.drawn_trees.Plan(len(kept), self.chains_, None)
+        index, (mean, cells) = self._table(X).index, self._mean(X)
+        results.drawn_trees.refuse_probabilities(plan, *mean.shape)
+        every, found = np.arange(self.chains_)[:, None] * self.draws_ + kept, np.empty((plan.size, *mean.shape))
+        for some, _, proba in self._weighed(cells, every.ravel(), False):
+            found[:, some] = proba
+        said = {**results.drawn_trees.SAID, "sampling": "MCMC"}
+        return results.drawn_trees.labelled_proba(found, plan, index, self.classes_, said).assign_coords(draw=kept)
+
+    def save(self, path: Any) -> NoReturn:
+        """Raise: what was sampled is no such file."""
+        raise TypeError(
+            f"{type(self).__name__}: a sampled model cannot be saved, only one in closed form. Save the estimator that "
+            "was sampled, fitted on the same rows, and the draws beside it: datatree_.to_netcdf(...)."
+        )
+
+    def _mean(self, X: Any) -> tuple[Array, Sequence[Cells]]:
+        """p(y | x, D), and the cells that it is of."""
+        self._check_fitted()
+        joint, cells = self._quiet_joint(X)
+        odd = normalise(joint, True, self.n_jobs)
+        if odd >= 0:
+            self._refuse_row(odd, cells)
+        return joint, cells
+
+    def _laws(self, cells: Sequence[Cells], observed: bool) -> Iterator[Weighed]:
+        """Rows, what share each draw has in their laws, and p(y | x, theta); tells where few draws have any."""
+        size, worth = self.chains_ * self.draws_, []
+        for some, log_weight, proba in self._weighed(cells, np.arange(size), observed):
+            worth.append(effective(log_weight))
+            yield some, shares(log_weight), proba
+        if observed:
+            tell_degenerate(np.concatenate(worth), size)
+
+
+def thinned(draws: int, most: int) -> Array:
+    """The places of so many draws, evenly spaced, or of all."""
+    return np.arange(draws) if most >= draws else np.arange(most) * draws // most

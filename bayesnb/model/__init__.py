@@ -1,0 +1,1 @@
+"""The product of beliefs, its schema and class prior: owns the axes."""

@@ -1,0 +1,263 @@
+"""The product: a die for the class, times one belief for each block of columns. It owns the axes.
+
+    class ~ die      every block of cells | class ~ its family      blocks independent given the class
+
+Every block goes through its rows on as many threads as allowed: rows x classes x features are never held at once,
+and the number of threads changes no digit.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from bayesnb import numerics
+from bayesnb.families.base import Array, Belief, Cells, Density, Stats
+from bayesnb.families.dirichlet import Dirichlet, DirichletDensity, DirichletStats
+from bayesnb.families.forgetting import SLACK
+from bayesnb.families.known import KnownDie
+from bayesnb.families.record import fields_alone
+from bayesnb.families.weight import Weight, one_hot
+from bayesnb.numerics.threads import MOST, in_order, pieces
+
+Observer = Callable[[Cells, Weight, int | None], Stats]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Labelled rows: the cells of every block and what sees them, the places of the classes, how much each counts."""
+
+    observers: Sequence[Observer]
+    cells: Sequence[Cells]
+    codes: Array
+    weight: Array | None = None
+    elsewhere: "ProductStats | None" = None  # what was learnt from other rows, which are not here
+
+    def where(self, keep: Array) -> Self:
+        """Some of the rows."""
+        if keep.all():
+            return self
+        weight = None if self.weight is None else self.weight[keep]
+        places = np.flatnonzero(keep)
+        return replace(self, cells=[x[places] for x in self.cells], codes=self.codes[keep], weight=weight)
+
+    @property
+    def counts(self) -> Array:
+        return np.ones(len(self.codes)) if self.weight is None else self.weight
+
+
+@dataclass(frozen=True, eq=False)
+class ProductStats:
+    """What the data said about the class and about every block. A commutative group that can be scaled."""
+
+    classes: DirichletStats
+    blocks: tuple[Stats, ...]
+
+    def __add__(self, other: Self) -> Self:
+        pairs = zip(self.blocks, other.blocks, strict=True)
+        return type(self)(self.classes + other.classes, tuple(a + b for a, b in pairs))
+
+    def __mul__(self, times: float) -> Self:
+        return type(self)(times * self.classes, tuple(times * block for block in self.blocks))
+
+    __rmul__ = __mul__
+
+    def __sub__(self, other: Self) -> Self:
+        return self + -1 * other
+
+    def remains(self, part: Self, rounding: float) -> Self:
+        """What stays once the rows behind `part` have left, unless it is no more than rounding."""
+        pairs = zip(self.blocks, part.blocks, strict=True)
+        return type(self)(self.classes.remains(part.classes, rounding), tuple(a.remains(b, rounding) for a, b in pairs))
+
+    def __getitem__(self, classes: Any) -> Self:
+        """Of some classes."""
+        return type(self)(self.classes[classes], tuple(block[classes] for block in self.blocks))
+
+    def replaced(self, classes: Array, other: Self) -> Self:
+        """With those of others in place of its own of some classes."""
+
+        def put(own: Array, its: Array) -> Array:
+            own = own.copy()
+            own[classes] = its
+            return own
+
+        pairs = zip(self.blocks, other.blocks, strict=True)
+        return type(self)(self.classes.map(put, other.classes), tuple(a.map(put, b) for a, b in pairs))
+
+    def covers(self, part: Self) -> bool:
+        """Whether the rows behind `part` can be among those behind these."""
+        every = self.classes.counts - part.classes.counts <= SLACK * self.classes.counts
+        pairs = zip((self.classes, *self.blocks), (part.classes, *part.blocks), strict=True)
+        return all(own.covers(its, every) for own, its in pairs)
+
+
+class Joint:
+    """p(x, y), from the class's part and that of every block given the class."""
+
+    classes: Any
+    blocks: tuple[Any, ...]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return fields_alone(self)
+
+    @cached_property
+    def log_class(self) -> Array:
+        return self.classes.level_log_moment(1)
+
+    @cached_property
+    def live(self) -> Array:
+        """The classes that are possible at all."""
+        return self.log_class > -np.inf
+
+    @cached_property
+    def all_live(self) -> bool:
+        return bool(self.live.all())
+
+    def log_joint(self, cells: Sequence[Cells], power: float = 1.0, n_jobs: int | None = None) -> Array:
+        """log p(x, y), `(r, f) per block -> (r, c)`, the features' part times the power.
+
+        A class of probability 0 stays so whatever its features say.
+        """
+        if self.all_live:
+            return _log_joint(self.log_class, self.blocks, cells, power, n_jobs)
+        total = np.full((cells[0].shape[0], len(self.live)), -np.inf)
+        if self.live.any():
+            blocks = [block[self.live] for block in self.blocks]
+            total[:, self.live] = _log_joint(self.log_class[self.live], blocks, cells, power, n_jobs)
+        return total
+
+
+def _log_joint(
+    log_class: Array, blocks: Sequence[Any], cells: Sequence[Cells], power: float, n_jobs: int | None
+) -> Array:
+    total = np.empty((cells[0].shape[0], len(log_class)))
+    if total.size <= MOST:
+        total[:] = log_class
+    else:  # the memory is touched for the first time, which several threads do sooner
+        some = pieces(len(total), len(log_class))
+        list(in_order(lambda rows: np.copyto(total[rows], log_class), some, n_jobs))
+    for block, x in zip(blocks, cells, strict=True):
+        block.score(x, power, total, n_jobs)
+    return total
+
+
+@dataclass(frozen=True, eq=False)
+class ProductDensity(Joint):
+    """p(x, y | theta), theta known."""
+
+    classes: DirichletDensity
+    blocks: tuple[Density, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Product(Joint):
+    """p(x, y), theta integrated out: a belief about the class's die and every block, prior or posterior."""
+
+    classes: Dirichlet | KnownDie
+    blocks: tuple[Belief, ...]
+
+    @property
+    def apart(self) -> bool:
+        """Whether no class shares anything unknown with another."""
+        return all(block.apart for block in self.blocks)
+
+    @property
+    def weighs(self) -> bool:
+        """Whether it is a mixture of hypotheses, weighed by their evidence."""
+        return any(block.weighs for block in self.blocks)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the law of p(y | x, theta) has a closed form: of classes that are apart, or of any two.
+
+        Not so of hypotheses, where the classes' die is known: it may be that nothing is unknown, with some probability.
+        """
+        smooth = isinstance(self.classes, Dirichlet) or not self.weighs
+        pairs = all(block.apart or block.paired for block in self.blocks)
+        return self.apart or bool(pairs and smooth and self.live.sum() <= 2)
+
+    def update(self, stats: ProductStats) -> Self:
+        pairs = zip(self.blocks, stats.blocks, strict=True)
+        return type(self)(self.classes.update(stats.classes), tuple(belief.update(seen) for belief, seen in pairs))
+
+    def beside(self, other: Self) -> Self:
+        """The same, with entries of its own for all that another has."""
+        pairs = zip(self.blocks, other.blocks, strict=True)
+        return type(self)(self.classes, tuple(belief.beside(its) for belief, its in pairs))
+
+    def log_evidence(self, stats: ProductStats) -> tuple[float, tuple[Array, ...]]:
+        """Of the labels, and of every feature given them, `(f,)` for each block."""
+        pairs = zip(self.blocks, stats.blocks, strict=True)
+        return float(self.classes.log_evidence(stats.classes)), tuple(
+            belief.log_evidence(seen).sum(axis=0) for belief, seen in pairs
+        )
+
+    def estimate(self, kind: str, stats: ProductStats) -> ProductDensity:
+        """The parameters plugged in: posterior `"mean"`, mode `"map"`, or `"mle"`, which no prior enters."""
+        if kind == "mle":
+            return ProductDensity(self.classes.mle(stats.classes), tuple(seen.mle() for seen in stats.blocks))
+        return ProductDensity(self.classes.estimate(kind), tuple(belief.estimate(kind) for belief in self.blocks))
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """What was believed before and what the data said. The rest is derived.
+
+    `whole` is whether every weight, and all that was counted, were whole numbers: only then is the evidence that of
+    rows, and two of them can be compared by a Bayes factor.
+    """
+
+    prior: Product
+    stats: ProductStats
+    whole: bool = True
+
+    def __post_init__(self) -> None:
+        for part in (self.prior, self.stats):
+            for own in (part.classes, *part.blocks):
+                own.refuse_overflow()
+
+    @cached_property
+    def posterior(self) -> Product:
+        return self.prior.update(self.stats)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return fields_alone(self)
+
+    @cached_property
+    def readers(self) -> dict[str, Joint]:
+        """What predicts, by kind of estimate, once it is known to be a distribution."""
+        return {}
+
+    def read(self, estimate: str) -> Joint:
+        """What predicts: the posterior itself, or its parameters plugged in."""
+        return self.posterior if estimate == "predictive" else self.posterior.estimate(estimate, self.stats)
+
+
+def observe(rows: Rows, classes: int, n_jobs: int | None = None) -> ProductStats:
+    """The stats of labelled rows; rows count by their weight."""
+    weight = one_hot(rows.codes, classes, rows.weight)
+    seen = tuple(see(x, weight, n_jobs) for see, x in zip(rows.observers, rows.cells, strict=True))
+    return ProductStats(DirichletStats(weight.totals()), seen)
+
+
+def normalise(joint: Array, proba: bool, n_jobs: int | None = 1) -> int:
+    """p(y | x), or its log, in place of log p(x, y), `(r, c)`; the first row that has none, or -1."""
+    if joint.size <= MOST:
+        return numerics.row_kernels.normalise(joint, proba)
+    some = pieces(*joint.shape)
+    found = in_order(lambda rows: numerics.row_kernels.normalise(joint[rows], proba), some, n_jobs)
+    odd = [rows.start + at for rows, at in zip(some, list(found), strict=True) if at >= 0]
+    return min(odd, default=-1)
+
+
+def normalised(joint: Array) -> Array:
+    """log p(y | x) from log p(x, y); log 0 for every class where a row is impossible under all of them. NaN stays."""
+    best = joint.max(axis=1)
+    nowhere = ~np.isfinite(best)
+    log_proba = np.where(nowhere[:, None], 0.0, joint)
+    normalise(log_proba, False)
+    log_proba[nowhere] = np.where(np.isnan(best[nowhere]), np.nan, -np.inf)[:, None]
+    return log_proba

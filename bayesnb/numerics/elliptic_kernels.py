@@ -1,0 +1,175 @@
+"""Squared distances of rows from the middle of each class, in the units of its spread in every direction; and what
+rows say of both.
+
+Rows are the lanes of a transposed tile. A whitening is lower triangular: half of its entries are never read.
+"""
+
+import numpy as np
+
+from bayesnb.numerics.compilation import Array, compiled
+from bayesnb.numerics.gaussian_kernels import LANES, transpose
+from bayesnb.numerics.row_kernels import clear
+
+BLOCK = 4  # columns that are added to a lane at once, and rows that are added to a scatter
+
+
+@compiled
+def distances(x: Array, location: Array, whitening: Array, out: Array) -> None:
+    """The squared length of whitening @ (x - location): `(r, d), (c, d), (c, d, d) -> (r, c)`."""
+    width = x.shape[1]
+    padded = -(-width // BLOCK) * BLOCK
+    tile, gap = np.empty((width, LANES)), np.zeros((padded, LANES))
+    spare, total = np.empty(LANES), np.empty(LANES)
+    for start in range(0, len(x), LANES):
+        part = x[start : start + LANES]
+        transpose(part, tile)
+        for c in range(len(location)):
+            for j in range(width):
+                middle = location[c, j]
+                for i in range(LANES):
+                    gap[j, i] = tile[j, i] - middle
+            squared_length(gap, whitening[c], spare, total)
+            for i in range(len(part)):
+                out[start + i, c] = total[i]
+
+
+@compiled
+def shared_distances(x: Array, middle: Array, whitening: Array, steps: Array, out: Array) -> None:
+    """The same where all classes have one whitening: the squared length of whitening @ (x - middle) - steps[c].
+
+    `(r, d), (d,), (d, d), (c, d) -> (r, c)`.
+    """
+    width = x.shape[1]
+    tile, gap = np.empty((width, LANES)), np.zeros((-(-width // BLOCK) * BLOCK, LANES))
+    spare, total = np.empty(LANES), np.empty((len(steps), LANES))
+    for start in range(0, len(x), LANES):
+        part = x[start : start + LANES]
+        transpose(part, tile)
+        for j in range(width):
+            for i in range(LANES):
+                gap[j, i] = tile[j, i] - middle[j]
+        for c in range(len(steps)):
+            clear(total[c])
+        for row in range(width):
+            turned(gap, whitening[row], row, spare)
+            for c in range(len(steps)):
+                own, step = total[c], steps[c, row]
+                for i in range(LANES):
+                    z = spare[i] - step
+                    own[i] += z * z
+        for i in range(len(part)):
+            for c in range(len(steps)):
+                out[start + i, c] = total[c, i]
+
+
+@compiled
+def squared_length(gap: Array, whitening: Array, spare: Array, total: Array) -> None:
+    """Of whitening @ gap, lane by lane; above its diagonal the whitening is zero, and so are rows beyond it of gap."""
+    clear(total)
+    for row in range(len(whitening)):
+        turned(gap, whitening[row], row, spare)
+        for i in range(LANES):
+            total[i] += spare[i] * spare[i]
+
+
+@compiled
+def turned(gap: Array, own: Array, row: int, spare: Array) -> None:
+    """One row of whitening @ gap, lane by lane."""
+    clear(spare)
+    for j in range(0, row + 1, BLOCK):
+        w0 = own[j]
+        w1 = own[j + 1] if j + 1 <= row else 0.0
+        w2 = own[j + 2] if j + 2 <= row else 0.0
+        w3 = own[j + 3] if j + 3 <= row else 0.0
+        for i in range(LANES):
+            spare[i] += (w0 * gap[j, i] + w1 * gap[j + 1, i]) + (w2 * gap[j + 2, i] + w3 * gap[j + 3, i])
+
+
+@compiled
+def moments(x: Array, order: Array, starts: Array, weight: Array, count: Array, mean: Array, scatter: Array) -> None:
+    """Of the complete rows of each class, `order[starts[c] : starts[c + 1]]`: `(r, d) -> (c,), (c, d), (c, d, d)`.
+
+    Their mean is found about one of them; squares and products are about the mean.
+    """
+    width = x.shape[1]
+    kept, slip, gap = np.empty(len(order), np.int64), np.empty(width), np.zeros((BLOCK, width))
+    for c in range(len(count)):
+        rows = complete_rows(x, order[starts[c] : starts[c + 1]], weight, kept)
+        if rows == 0:
+            continue
+        own, middle = kept[:rows], mean[c]
+        count[c] = center(x, own, weight, middle, slip)
+        clear(slip)
+        for first in range(0, rows, BLOCK):
+            for k in range(BLOCK):
+                set_apart(x, own, first + k, middle, gap[k])
+            add_products(gap, own, first, weight, slip, scatter[c])
+        settle(count[c], slip, middle, scatter[c])
+
+
+@compiled
+def complete_rows(x: Array, order: Array, weight: Array, kept: Array) -> int:
+    """How many rows have some weight, and lack no cell; which they are."""
+    rows = 0
+    for e in range(len(order)):
+        row, missing = order[e], 0
+        for j in range(x.shape[1]):
+            missing |= x[row, j] != x[row, j]
+        if missing == 0 and weight[row] != 0.0:
+            kept[rows] = row
+            rows += 1
+    return rows
+
+
+@compiled
+def center(x: Array, rows: Array, weight: Array, mean: Array, total: Array) -> float:
+    """The weight of the rows, and their mean, about the first of them."""
+    start, count = rows[0], 0.0
+    clear(total)
+    for e in range(len(rows)):
+        row, w = rows[e], weight[rows[e]]
+        count += w
+        for j in range(x.shape[1]):
+            total[j] += w * (np.float64(x[row, j]) - np.float64(x[start, j]))
+    for j in range(x.shape[1]):
+        mean[j] = x[start, j] + total[j] / count
+    return count
+
+
+@compiled
+def set_apart(x: Array, rows: Array, e: int, middle: Array, gap: Array) -> None:
+    """One row less the middle; zeros beyond the last row."""
+    if e >= len(rows):
+        clear(gap)
+        return
+    row = rows[e]
+    for j in range(len(gap)):
+        gap[j] = x[row, j] - middle[j]
+
+
+@compiled
+def add_products(gap: Array, rows: Array, first: int, weight: Array, slip: Array, scatter: Array) -> None:
+    """What BLOCK rows add, below the diagonal and on it; a row that is not there is all zeros."""
+    last = len(rows) - 1
+    u = weight[rows[first]]
+    v = weight[rows[min(first + 1, last)]]
+    w = weight[rows[min(first + 2, last)]]
+    z = weight[rows[min(first + 3, last)]]
+    for i in range(len(slip)):
+        a, b, c, d = u * gap[0, i], v * gap[1, i], w * gap[2, i], z * gap[3, i]
+        slip[i] += (a + b) + (c + d)
+        own = scatter[i]
+        for j in range(i + 1):
+            own[j] += (a * gap[0, j] + b * gap[1, j]) + (c * gap[2, j] + d * gap[3, j])
+
+
+@compiled
+def settle(count: float, slip: Array, mean: Array, scatter: Array) -> None:
+    """What rounding left in the mean is taken out; the scatter gets its upper half."""
+    for i in range(len(slip)):
+        slip[i] /= count
+        mean[i] += slip[i]
+    for i in range(len(slip)):
+        for j in range(i + 1):
+            scatter[i, j] -= count * slip[i] * slip[j]
+            scatter[j, i] = scatter[i, j]

@@ -1,0 +1,225 @@
+"""Sums of Gaussian and Student-t log-densities over features.
+
+Rows are the lanes of a transposed tile, so that the innermost loop runs over LANES rows; with many features they
+are the lanes themselves, and nothing is transposed.
+"""
+
+import numpy as np
+
+from bayesnb.numerics.compilation import Array, compiled
+from bayesnb.numerics.elementary import SMALL, log1p, series
+from bayesnb.numerics.row_kernels import clear, holes
+
+LANES = 64
+WIDE = 96  # features from which they are lanes
+
+
+@compiled
+def student(x: Array, mean: Array, width: Array, exponent: Array, height: Array, alike: bool, out: Array) -> bool:
+    """Adds height - exponent * log1p(width * (x - mean)**2), summed over features: `(r, f), 4 of (c, f) -> (r, c)`.
+
+    `alike` says that a class's exponents are all the same: then there is one logarithm for a product of many
+    features. Tells whether all sums are finite; one that overflowed is NaN.
+    """
+    features, finite = x.shape[1], True
+    tile, spare, total = np.empty((features, LANES)), np.empty(LANES), np.empty((len(mean), LANES))
+    level = np.empty(len(mean))
+    for c in range(len(mean)):
+        level[c] = 0.0
+        for j in range(features):
+            level[c] += height[c, j]
+    for start in range(0, len(x), LANES):
+        part, sums = x[start : start + LANES], out[start : start + LANES]
+        if alike and not holes(part):
+            logs_of_tile(part, mean, width, tile, spare, total)
+            for i in range(len(part)):
+                for c in range(len(mean)):
+                    sums[i, c] += level[c] - exponent[c, 0] * total[c, i]
+        else:
+            transpose(part, tile)
+            for c in range(len(mean)):
+                sum_of_each(tile, mean[c], width[c], exponent[c], height[c], spare, total[c])
+            for i in range(len(part)):
+                for c in range(len(mean)):
+                    sums[i, c] += total[c, i]
+        finite = finite and not holes(sums)
+    return finite
+
+
+@compiled
+def logs_of_tile(part: Array, mean: Array, width: Array, tile: Array, q: Array, total: Array) -> None:
+    """Sums of log1p over features, `(LANES, f), (c, f), (c, f) -> (c, LANES)`."""
+    if part.shape[1] >= WIDE:
+        for i in range(len(part)):
+            log_products_of_row(part[i], mean, width, q, total[:, i])
+    else:
+        transpose(part, tile)
+        for c in range(len(mean)):
+            log_product(tile, mean[c], width[c], q, total[c])
+
+
+@compiled
+def transpose(part: Array, tile: Array) -> None:
+    for i in range(len(part)):
+        for j in range(part.shape[1]):
+            tile[j, i] = part[i, j]
+    for i in range(len(part), LANES):
+        for j in range(part.shape[1]):
+            tile[j, i] = 0.0
+
+
+@compiled
+def times(q: float, x: float, mean: float, width: float) -> float:
+    """(1 + q) * (1 + width * (x - mean)**2) - 1, which keeps its digits when all are small."""
+    d = x - mean
+    u = width * d * d
+    return q + (u + q * u)
+
+
+@compiled
+def log_product(tile: Array, mean: Array, width: Array, q: Array, total: Array) -> None:
+    """The log of a product over features, for each lane; taken before it can overflow."""
+    features = len(tile)
+    clear(q)
+    clear(total)
+    for j in range(0, features - features % 4, 4):
+        m0, m1, m2, m3 = mean[j], mean[j + 1], mean[j + 2], mean[j + 3]
+        w0, w1, w2, w3 = width[j], width[j + 1], width[j + 2], width[j + 3]
+        large = 0
+        for i in range(LANES):
+            v = times(q[i], tile[j, i], m0, w0)
+            v = times(v, tile[j + 1, i], m1, w1)
+            v = times(v, tile[j + 2, i], m2, w2)
+            v = times(v, tile[j + 3, i], m3, w3)
+            q[i] = v
+            large |= v > 1e60
+        if large != 0:
+            for i in range(LANES):
+                total[i] += log1p(q[i])
+                q[i] = 0.0
+    for j in range(features - features % 4, features):
+        for i in range(LANES):
+            q[i] = times(q[i], tile[j, i], mean[j], width[j])
+    for i in range(LANES):
+        total[i] += log1p(q[i])
+
+
+@compiled
+def log_products_of_row(x: Array, mean: Array, width: Array, q: Array, out: Array) -> None:
+    """The log of a product over features for each class; every LANES-th feature goes into the same lane."""
+    tail = len(x) % LANES
+    whole = len(x) - tail
+    for c in range(len(mean)):
+        clear(q)
+        for start in range(0, whole, LANES):
+            for i in range(LANES):
+                q[i] = times(q[i], x[start + i], mean[c, start + i], width[c, start + i])
+        for i in range(tail):
+            q[i] = times(q[i], x[whole + i], mean[c, whole + i], width[c, whole + i])
+        out[c] = log_of_lanes(q)
+
+
+@compiled
+def log_of_lanes(q: Array) -> float:
+    """The log of the product of all lanes: one logarithm, unless some of them are large."""
+    large = 0
+    for i in range(LANES):
+        large |= q[i] > 1e4
+    if large != 0:
+        total = 0.0
+        for i in range(LANES):
+            total += log1p(q[i])
+        return total
+    half = LANES // 2
+    while half > 0:
+        for i in range(half):
+            q[i] = q[i] + (q[i + half] + q[i] * q[i + half])
+        half //= 2
+    return log1p(q[0])
+
+
+@compiled
+def sum_of_each(tile: Array, mean: Array, width: Array, exponent: Array, height: Array, u: Array, total: Array) -> None:
+    """Feature by feature; a missing cell adds nothing."""
+    clear(total)
+    for j in range(len(tile)):
+        m, w, e, h = mean[j], width[j], exponent[j], height[j]
+        large = 0
+        for i in range(LANES):
+            d = tile[j, i] - m
+            u[i] = w * d * d
+            large |= u[i] > SMALL
+        if large != 0:
+            for i in range(LANES):
+                value = h - e * log1p(u[i])
+                total[i] += value if u[i] == u[i] else 0.0
+        else:
+            for i in range(LANES):
+                value = h - e * series(u[i] / (2.0 + u[i]))
+                total[i] += value if u[i] == u[i] else 0.0
+
+
+@compiled
+def normal(x: Array, mean: Array, precision: Array, height: Array, out: Array) -> bool:
+    """Adds height - precision * (x - mean)**2 / 2, summed over features: `(r, f), 3 of (c, f) -> (r, c)`."""
+    tile, total = np.empty((x.shape[1], LANES)), np.empty(LANES)
+    finite = True
+    for start in range(0, len(x), LANES):
+        part, sums = x[start : start + LANES], out[start : start + LANES]
+        transpose(part, tile)
+        for c in range(len(mean)):
+            clear(total)
+            for j in range(len(tile)):
+                m, p, h = mean[c, j], precision[c, j] / 2, height[c, j]
+                for i in range(LANES):
+                    d = tile[j, i] - m
+                    total[i] += h - p * d * d if d == d else 0.0
+            for i in range(len(part)):
+                sums[i, c] += total[i]
+        finite = finite and not holes(sums)
+    return finite
+
+
+@compiled
+def left_out(x: Array, terms: Array, least: float, out: Array) -> None:
+    """The scores of rows once each has left its class, `(r, f), (7, f) -> (r,)`; terms as `left_out_terms` has them.
+
+    height + a * log1p(-g u) - b * log1p(c u) - k * u / (1 - g u), u = (x - mean)**2, summed over features; NaN where
+    1 - g u is below `least` for any of them.
+    """
+    features, (mean, height, a, g, b, c, k) = x.shape[1], terms
+    tile, total, worst = np.empty((features, LANES)), np.empty(LANES), np.empty(LANES)
+    for start in range(0, len(x), LANES):
+        part = x[start : start + LANES]
+        transpose(part, tile)
+        clear(total)
+        clear(worst)
+        for j in range(features):
+            add_left_out(tile[j], mean[j], height[j], a[j], g[j], b[j], c[j], k[j], total, worst)
+        for i in range(len(part)):
+            out[start + i] = total[i] if worst[i] >= least - 1.0 else np.nan
+
+
+@compiled
+def add_left_out(
+    x: Array,
+    mean: float,
+    height: float,
+    a: float,
+    g: float,
+    b: float,
+    c: float,
+    k: float,
+    total: Array,
+    worst: Array,
+) -> None:
+    """One feature of the above; a missing cell adds nothing."""
+    for i in range(LANES):
+        d = x[i] - mean
+        u = d * d
+        v = -g * u
+        value = height + a * log1p(v) - k * u / (1.0 + v)
+        if b != 0.0:
+            value -= b * log1p(c * u)
+        total[i] += value if u == u else 0.0
+        worst[i] = min(worst[i], v) if u == u else worst[i]

@@ -1,0 +1,209 @@
+"""Moments of the rows of each class, as exact as two passes over a block that stays in a core's cache can be.
+
+Working memory comes from the caller: `total` and `block` hold the count, mean, rest of the mean, and ssd of every
+class, `(4, c, f)`; `block` has a fifth part for what a sum rounded away.
+"""
+
+import numpy as np
+
+from bayesnb.numerics.compilation import Array, compiled
+from bayesnb.numerics.row_kernels import clear, group, holes
+
+COUNT, MEAN, SLIP, SSD, LOST = range(5)
+BLOCK = 1 << 15  # cells
+TINY = 2e-20  # of a number: a ten-thousandth of what lies between it and the next float
+
+
+@compiled
+def moments(x: Array, codes: Array, weight: Array, order: Array, starts: Array, block: Array, total: Array) -> bool:
+    """Adds the rows `(r, f)` of classes `(r,)`, which count by their weights, to the total, `(4, c, f)`.
+
+    Tells whether no cell is missing or infinite; if one is, it stops there.
+    """
+    rows, features = x.shape
+    step = max(BLOCK // features, 4 * total.shape[1])
+    for start in range(0, rows, step):
+        stop = min(start + step, rows)
+        part, labels, w = x[start:stop], codes[start:stop], weight[start:stop]
+        means(part, labels, w, order, starts, block)
+        if holes(block[MEAN]):
+            return False
+        spread(part, w, order, starts, block)
+        merge(total, block)
+    return True
+
+
+@compiled
+def moments_with_holes(
+    x: Array, codes: Array, weight: Array, order: Array, starts: Array, block: Array, total: Array
+) -> None:
+    """The same where cells may be missing: they are counted, and then filled with the mean of their class."""
+    rows, features = x.shape
+    step = max(BLOCK // features, 4 * total.shape[1])
+    for start in range(0, rows, step):
+        stop = min(start + step, rows)
+        part, labels, w = x[start:stop], codes[start:stop], weight[start:stop]
+        group(labels, order, starts)
+        means_with_holes(part, labels, w, block)
+        spread(filled(part, labels, block[MEAN]), w, order, starts, block)
+        merge(total, block)
+
+
+@compiled
+def merge(total: Array, new: Array) -> None:
+    """Chan's merge, in place. Means are pairs of numbers, so that their difference keeps its digits."""
+    for c in range(total.shape[1]):
+        for j in range(total.shape[2]):
+            n = new[COUNT, c, j]
+            if n > 0.0:
+                before = total[COUNT, c, j]
+                both = before + n
+                gap = (new[MEAN, c, j] - total[MEAN, c, j]) + (new[SLIP, c, j] - total[SLIP, c, j])
+                if before == 0.0:  # the first rows of the class
+                    total[MEAN, c, j], total[SLIP, c, j] = new[MEAN, c, j], new[SLIP, c, j]
+                    gap = 0.0
+                share = n / both
+                total[SSD, c, j] += new[SSD, c, j] + before * share * gap * gap
+                total[SLIP, c, j] += share * gap
+                total[COUNT, c, j] = both
+
+
+@compiled
+def means(x: Array, codes: Array, weight: Array, order: Array, starts: Array, block: Array) -> None:
+    """Counts, and means by a plain sum."""
+    group(codes, order, starts)
+    empty(block)
+    for i in range(len(x)):
+        add(block[MEAN, codes[i]], x[i], weight[i])
+    for c in range(block.shape[1]):
+        count = 0.0
+        for e in range(starts[c], starts[c + 1]):
+            count += weight[order[e]]
+        divide(block[COUNT, c], block[MEAN, c], count)
+
+
+@compiled
+def empty(block: Array) -> None:
+    for k in range(5):
+        for c in range(block.shape[1]):
+            clear(block[k, c])
+
+
+@compiled
+def spread(x: Array, weight: Array, order: Array, starts: Array, block: Array) -> None:
+    """Deviations about the means, which also say how far the plain sum was off."""
+    for c in range(block.shape[1]):
+        first, last = starts[c], starts[c + 1]
+        if first < last:
+            deviations(x, order, first, last, weight, block[MEAN, c], block[SLIP, c], block[LOST, c], block[SSD, c])
+            settle(block[COUNT, c], block[SLIP, c], block[LOST, c], block[SSD, c])
+
+
+@compiled
+def add(total: Array, row: Array, w: float) -> None:
+    for j in range(len(total)):
+        total[j] += w * row[j]
+
+
+@compiled
+def divide(count: Array, mean: Array, n: float) -> None:
+    for j in range(len(mean)):
+        count[j] = n
+        mean[j] = mean[j] / n if n > 0.0 else 0.0
+
+
+@compiled
+def means_with_holes(x: Array, codes: Array, weight: Array, block: Array) -> None:
+    """Counts and means cell by cell, missing cells left out."""
+    empty(block)
+    for i in range(len(x)):
+        add_seen(block[COUNT, codes[i]], block[MEAN, codes[i]], x[i], weight[i])
+    for c in range(block.shape[1]):
+        for j in range(block.shape[2]):
+            if block[COUNT, c, j] > 0.0:
+                block[MEAN, c, j] /= block[COUNT, c, j]
+
+
+@compiled
+def add_seen(count: Array, total: Array, row: Array, w: float) -> None:
+    for j in range(len(count)):
+        seen = row[j] == row[j]
+        count[j] += w if seen else 0.0
+        total[j] += w * row[j] if seen else 0.0
+
+
+@compiled
+def filled(x: Array, codes: Array, mean: Array) -> Array:
+    """The block with the mean of its class in place of a missing cell, which so deviates by nothing."""
+    copy = np.empty(x.shape)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            copy[i, j] = x[i, j] if x[i, j] == x[i, j] else mean[codes[i], j]
+    return copy
+
+
+@compiled
+def deviations(
+    x: Array, order: Array, first: int, last: int, weight: Array, mean: Array, slip: Array, lost: Array, ssd: Array
+) -> None:
+    """Sums of deviations and of their squares over one class's rows, eight at a time."""
+    rest = last - (last - first) % 8
+    for start in range(first, rest, 8):
+        add_eight(x, order[start : start + 8], weight, mean, slip, lost, ssd)
+    for e in range(rest, last):
+        add_one(x[order[e]], weight[order[e]], mean, slip, lost, ssd)
+
+
+@compiled
+def add_eight(x: Array, rows: Array, w: Array, mean: Array, slip: Array, lost: Array, ssd: Array) -> None:
+    a, b, c, d = x[rows[0]], x[rows[1]], x[rows[2]], x[rows[3]]
+    e, f, g, h = x[rows[4]], x[rows[5]], x[rows[6]], x[rows[7]]
+    wa, wb, wc, wd = w[rows[0]], w[rows[1]], w[rows[2]], w[rows[3]]
+    we, wf, wg, wh = w[rows[4]], w[rows[5]], w[rows[6]], w[rows[7]]
+    for j in range(len(mean)):
+        m = mean[j]
+        da, db, dc, dd, de, df, dg, dh = a[j] - m, b[j] - m, c[j] - m, d[j] - m, e[j] - m, f[j] - m, g[j] - m, h[j] - m
+        va, vb, vc, vd, ve, vf, vg, vh = wa * da, wb * db, wc * dc, wd * dd, we * de, wf * df, wg * dg, wh * dh
+        old, new = slip[j], ((va + vb) + (vc + vd)) + ((ve + vf) + (vg + vh))
+        slip[j] = old + new
+        lost[j] += rounded_away(old, new)
+        ssd[j] += ((va * da + vb * db) + (vc * dc + vd * dd)) + ((ve * de + vf * df) + (vg * dg + vh * dh))
+
+
+@compiled
+def add_one(row: Array, w: float, mean: Array, slip: Array, lost: Array, ssd: Array) -> None:
+    for j in range(len(mean)):
+        d = row[j] - mean[j]
+        old, new = slip[j], w * d
+        slip[j] = old + new
+        lost[j] += rounded_away(old, new)
+        ssd[j] += new * d
+
+
+@compiled
+def rounded_away(a: float, b: float) -> float:
+    """What `a + b` loses, exactly: Knuth's two-sum."""
+    total = a + b
+    kept = total - a
+    return (a - (total - kept)) + (b - kept)
+
+
+@compiled
+def settle(count: Array, slip: Array, lost: Array, ssd: Array) -> None:
+    """The sum of deviations becomes the rest of the mean, and leaves the sum of squares."""
+    for j in range(len(count)):
+        if count[j] > 0.0:
+            slip[j] = (slip[j] + lost[j]) / count[j]
+            ssd[j] = max(ssd[j] - count[j] * slip[j] * slip[j], 0.0)
+
+
+@compiled
+def finish(total: Array) -> None:
+    """The two parts of the mean become one, and what rounding left of a constant column's ssd becomes 0."""
+    for c in range(total.shape[1]):
+        for j in range(total.shape[2]):
+            mean = total[MEAN, c, j] + total[SLIP, c, j]
+            least = TINY * abs(mean)
+            total[MEAN, c, j] = mean
+            if total[SSD, c, j] <= total[COUNT, c, j] * least * least and least < 1e140:
+                total[SSD, c, j] = 0.0

@@ -1,0 +1,162 @@
+"""Pairs of columns of levels: the evidence of their table against that of its margins, class by class.
+
+A cell of the table has concentration A p q, and its margins have A p and A q, where p and q are the shares that the
+levels have in their priors. Rows come sorted by class and level of the first column, so a table of any size is counted
+in the memory of one of its rows; only cells that occurred are ever looked at.
+"""
+
+import math
+
+import numpy as np
+
+from bayesnb.numerics.compilation import Array, compiled
+from bayesnb.numerics.count_kernels import gamma_ratio
+
+TABLE, FIRST, SECOND = range(3)  # the table and its margins
+LEAST, LARGEST = 1e-3, 1e4  # the concentrations that are tried: as good as 0, and times rows**2 as good as infinite
+LADDER, STEPS = 24, 24
+GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
+
+
+@compiled
+def rise(a: float, n: float) -> float:
+    """ln Gamma(a + n) - ln Gamma(a); of a single row to the last digit, so that one says exactly nothing."""
+    return np.log(a) if n == 1.0 else gamma_ratio(a, n)
+
+
+@compiled
+def gather(
+    two: Array, order: Array, cuts: Array, classes: Array, weight: Array, p: Array, q: Array,
+    scratch: Array, owner: Array, part: Array, number: Array, ends: Array, rows: Array,
+) -> None:  # fmt: skip
+    """The cells of a table that occurred, and of its margins: their classes, shares and numbers of rows.
+
+    The rows of each level of the first column, `p` its share, lie between `cuts`, in the order of `classes`. `two` has
+    the levels of the other column, and `q`, `(c, k)`, their shares. Two rows of `scratch`, `(3, k)`, are 0 before and
+    after.
+    """
+    ends[:] = 0
+    rows[:] = 0.0
+    begin = 0
+    for g in range(len(classes)):
+        c, total = classes[g], 0.0
+        some = order[cuts[g] : cuts[g + 1]]
+        for row in some:
+            if two[row] < q.shape[1]:
+                scratch[0, two[row]] += weight[row]
+                total += weight[row]
+        if total > 0:
+            add_one(FIRST, c, p[g], total, owner, part, number, ends)
+            rows[c] += total
+            harvest(TABLE, two, some, c, p[g], q[c], scratch[0], scratch[1], owner, part, number, ends)
+        if g + 1 == len(classes) or classes[g + 1] != c:
+            every = order[cuts[begin] : cuts[g + 1]]
+            harvest(SECOND, two, every, c, 1.0, q[c], scratch[1], scratch[2], owner, part, number, ends)
+            begin = g + 1
+
+
+@compiled
+def harvest(
+    kind: int, two: Array, some: Array, c: int, p: float, q: Array, tally: Array, whole: Array,
+    owner: Array, part: Array, number: Array, ends: Array,
+) -> None:  # fmt: skip
+    """Takes what was tallied in rows, and adds it to a tally of the whole: by level or by row, whichever are fewer."""
+    by_level = len(q) <= len(some)
+    for i in range(min(len(q), len(some))):
+        level = i if by_level else two[some[i]]
+        if level < len(q) and tally[level] > 0.0:
+            add_one(kind, c, p * q[level], tally[level], owner, part, number, ends)
+            whole[level] += tally[level]
+            tally[level] = 0.0
+
+
+@compiled
+def add_one(
+    kind: int, c: int, share: float, found: float, owner: Array, part: Array, number: Array, ends: Array
+) -> None:
+    at = ends[kind]
+    owner[kind, at], part[kind, at], number[kind, at] = c, share, found
+    ends[kind] = at + 1
+
+
+@compiled
+def evidence(concentration: float, part: Array, number: Array, rows: Array) -> float:
+    """Log evidence of all classes' cells under one concentration, shared out by `part`."""
+    total = 0.0
+    for i in range(len(part)):
+        total += rise(concentration * part[i], number[i])
+    for c in range(len(rows)):
+        total -= rise(concentration, rows[c])
+    return total
+
+
+@compiled
+def best(part: Array, number: Array, rows: Array) -> float:
+    """The concentration of the largest evidence, for all classes: the best rung of a ladder, and golden section."""
+    low = math.log(LEAST)
+    step = (math.log(LARGEST * rows.sum() ** 2) - low) / LADDER
+    top, height = 0, -np.inf
+    for rung in range(LADDER + 1):
+        value = evidence(math.exp(low + rung * step), part, number, rows)
+        if value > height:
+            top, height = rung, value
+    a, b = low + max(top - 1, 0) * step, low + min(top + 1, LADDER) * step
+    x, y = b - GOLDEN * (b - a), a + GOLDEN * (b - a)
+    at_x, at_y = evidence(math.exp(x), part, number, rows), evidence(math.exp(y), part, number, rows)
+    for _ in range(STEPS):
+        if at_x >= at_y:
+            b, y, at_y = y, x, at_x
+            x = b - GOLDEN * (b - a)
+            at_x = evidence(math.exp(x), part, number, rows)
+        else:
+            a, x, at_x = x, y, at_y
+            y = a + GOLDEN * (b - a)
+            at_y = evidence(math.exp(y), part, number, rows)
+    middle = 0.5 * (a + b)
+    end = low + top * step
+    return math.exp(middle if evidence(math.exp(middle), part, number, rows) >= height else end)
+
+
+@compiled
+def add(sign: float, concentration: Array, owner: Array, part: Array, number: Array, rows: Array, value: Array) -> None:
+    """Adds each class's log evidence of cells, with a sign."""
+    for i in range(len(part)):
+        value[owner[i]] += sign * rise(concentration[owner[i]] * part[i], number[i])
+    for c in range(len(rows)):
+        value[c] -= sign * rise(concentration[c], rows[c])
+
+
+@compiled
+def compare(
+    codes: Array, column: int, order: Array, cuts: Array, groups: Array, weight: Array, p: Array, share: Array,
+    starts: Array, total: Array, found: Array,
+) -> None:  # fmt: skip
+    """log Bayes factors of a column and each one behind it, `(n, c)`: under the priors' totals `(c, f)`, or less.
+
+    Where they are above 0 they are no more than with the concentrations that are best for the table, and for each
+    margin: what is left of them is shared out to the classes as those have it.
+    """
+    classes, length = len(total), max(len(order), 1)
+    scratch = np.zeros((3, np.diff(starts).max()))
+    owner, ends = np.empty((3, length), np.int64), np.zeros(3, np.int64)
+    part, number, rows = np.empty((3, length)), np.empty((3, length)), np.empty(classes)
+    learnt, each = np.empty(classes), np.empty(classes)
+    for other in range(column + 1, len(codes)):
+        q = share[:, starts[other] : starts[other + 1]]
+        gather(codes[other], order, cuts, groups, weight, p, q, scratch, owner, part, number, ends, rows)
+        value = found[other - column - 1]
+        value[:] = 0.0
+        each[:] = np.sqrt(total[:, column]) * np.sqrt(total[:, other])  # their product may leave the range of floats
+        for kind in range(3):
+            sign, n = 1.0 if kind == TABLE else -1.0, ends[kind]
+            add(sign, each, owner[kind, :n], part[kind, :n], number[kind, :n], rows, value)
+        if value.sum() <= 0:
+            continue
+        learnt[:] = 0.0
+        for kind in range(3):
+            sign, n = 1.0 if kind == TABLE else -1.0, ends[kind]
+            each[:] = best(part[kind, :n], number[kind, :n], rows)
+            add(sign, each, owner[kind, :n], part[kind, :n], number[kind, :n], rows, learnt)
+        if learnt.sum() < value.sum():
+            for c in range(classes):
+                value[c] = learnt[c] if learnt.sum() > 0 else 0.0

@@ -1,0 +1,90 @@
+"""Counts in dense columns of their own: sums by class, and scores under Poisson rates, known or Gamma."""
+
+import numpy as np
+
+from bayesnb.numerics.compilation import Array, compiled
+from bayesnb.numerics.count_kernels import grown, log_factorial, score_words
+from bayesnb.numerics.elementary import staying
+from bayesnb.numerics.row_kernels import add_times, pour
+
+
+@compiled
+def tally(x: Array, labels: Array, weight: Array, count: Array, events: Array, logs: Array) -> None:
+    """Adds rows, events and log x! by class, `(r, f), (r,), (r,) -> (c, f) each`; a missing cell adds nothing."""
+    for i in range(x.shape[0]):
+        c, w = labels[i], weight[i]
+        for j in range(x.shape[1]):
+            v = float(x[i, j])
+            if v == v:
+                count[c, j] += w
+                events[c, j] += w * v
+                if v > 1.0 or v != np.floor(v):
+                    logs[c, j] += w * log_factorial(v)
+
+
+@compiled
+def score_gamma(x: Array, base: Array, slope: Array, shape: Array, logs: Array, first: int, out: Array) -> None:
+    """Adds the log of the negative binomial: base + slope x + that of the rising binomial; 4 of `(f, lanes)`."""
+    features, lanes = base.shape
+    total, product = np.zeros(lanes), np.ones(lanes)
+    row, places = np.empty(features), np.arange(features)
+    for i in range(x.shape[0]):
+        for j in range(features):
+            v = float(x[i, j])
+            row[j] = v if v == v else 0.0
+            if v == v:
+                add_times(total, 1.0, base[j])
+            if v > 0.0:
+                add_times(total, v, slope[j])
+        score_words(row, places, shape, logs, total, product)
+        pour(total, 1.0, 0.0, out[i], first)
+
+
+@compiled
+def score_known(x: Array, rate: Array, logs: Array, power: float, first: int, out: Array) -> None:
+    """Adds x log(rate) - rate - log x!, the power times; rates and their logs are `(f, lanes)`."""
+    total = np.zeros(rate.shape[1])
+    for i in range(x.shape[0]):
+        orders = 0.0
+        for j in range(x.shape[1]):
+            v = float(x[i, j])
+            if v == v:
+                add_times(total, -1.0, rate[j])
+            if v > 0.0:
+                add_times(total, v, logs[j])
+                orders += log_factorial(v)
+        pour(total, power, -power * orders, out[i], first)
+
+
+@compiled
+def left_out(
+    x: Array,
+    weight: Array,
+    extra: Array,
+    rate: Array,
+    events: Array,
+    count: Array,
+    known: bool,
+    power: float,
+    out: Array,
+) -> None:
+    """The scores of rows once so much of each has left its class, `(r, f), (r,), 4 of (f,) -> (r,)`.
+
+    The shape that stays is `extra` plus the events that stay. NaN where no distribution does.
+    """
+    for i in range(x.shape[0]):
+        w, total = weight[i], 0.0
+        for j in range(x.shape[1]):
+            v = float(x[i, j])
+            if v != v:
+                continue
+            left = max(extra[j] + staying(events[j], w * v), 0.0)
+            rows = rate[j] + staying(count[j], w)
+            if rows <= 0.0 or (left <= 0.0 and not known):
+                total = np.nan
+            elif known:
+                logs = v * np.log(left / rows) if v > 0.0 else 0.0
+                total += power * (logs - left / rows - log_factorial(v))
+            else:
+                total += grown(left, v, power) - left * np.log1p(power / rows) - power * v * np.log(rows + power)
+        out[i] = total

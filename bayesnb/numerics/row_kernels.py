@@ -1,0 +1,140 @@
+"""Rows and their labels: grouping by class, codes of labels, and probabilities from log joints."""
+
+import numpy as np
+
+from bayesnb.numerics.compilation import Array, compiled
+from bayesnb.numerics.elementary import exp, log
+
+TILE = 512
+LANES = 64
+
+
+@compiled
+def group(codes: Array, order: Array, starts: Array) -> None:
+    """Lists the rows in the order of their classes, and where each class starts: `(r,) -> (r,), (c + 1,)`."""
+    for c in range(len(starts)):
+        starts[c] = 0
+    for i in range(len(codes)):
+        starts[codes[i]] += 1
+    end = 0
+    for c in range(len(starts)):
+        end += starts[c]
+        starts[c] = end
+    for i in range(len(codes) - 1, -1, -1):  # from the back, so that each class's end becomes its start
+        starts[codes[i]] -= 1
+        order[starts[codes[i]]] = i
+
+
+@compiled
+def normalise(joint: Array, proba: bool) -> int:
+    """log p(y | x) in place of log p(x, y), `(r, c)`; or p(y | x) itself.
+
+    Tells the first row that is impossible under every class or holds NaN, where it stops; -1 if there is none.
+    """
+    rows, classes = joint.shape
+    step = max(1, TILE // classes)
+    spare, peak = np.empty(step * classes), np.empty(step)
+    for start in range(0, rows, step):
+        n, odd = min(step, rows - start), -1
+        for i in range(n):
+            peak[i] = -np.inf
+            for c in range(classes):
+                peak[i] = max(peak[i], joint[start + i, c])
+            if not np.isfinite(peak[i]):
+                n, odd = i, start + i
+                break
+            for c in range(classes):
+                spare[i * classes + c] = joint[start + i, c] - peak[i]
+        for k in range(n * classes):
+            spare[k] = exp(spare[k])
+        for i in range(n):
+            total = 0.0
+            for c in range(classes):
+                total += spare[i * classes + c]
+            if not total >= 1.0:
+                return start + i
+            if proba:
+                for c in range(classes):
+                    joint[start + i, c] = spare[i * classes + c] / total
+            else:
+                log_total = log(total)
+                for c in range(classes):
+                    joint[start + i, c] = joint[start + i, c] - peak[i] - log_total
+        if odd >= 0:
+            return odd
+    return -1
+
+
+@compiled
+def transpose(x: Array, out: Array) -> None:
+    """Some rows of the result at a time, which a core's cache holds."""
+    for start in range(0, x.shape[1], LANES):
+        for j in range(x.shape[0]):
+            for i in range(start, min(start + LANES, x.shape[1])):
+                out[i, j] = x[j, i]
+
+
+@compiled
+def code_range(labels: Array) -> tuple[int, int]:
+    """The least and the largest of some integers."""
+    least = most = labels[0]
+    for i in range(len(labels)):
+        least = min(least, labels[i])
+        most = max(most, labels[i])
+    return least, most
+
+
+@compiled
+def mark(labels: Array, least: int, seen: Array) -> None:
+    """Marks the integers that occur, counted from the least."""
+    for i in range(len(labels)):
+        seen[labels[i] - least] = True
+
+
+@compiled
+def totals(codes: Array, weight: Array, out: Array) -> None:
+    """Adds up the weights of each class."""
+    for i in range(len(codes)):
+        out[codes[i]] += weight[i]
+
+
+@compiled
+def look_up(labels: Array, least: int, table: Array, codes: Array) -> int:
+    """The code of each integer label, from a table that starts at the least; tells the first without one, or -1."""
+    for i in range(len(labels)):
+        at = labels[i] - least
+        codes[i] = table[at] if 0 <= at < len(table) else -1
+        if codes[i] < 0:
+            return i
+    return -1
+
+
+@compiled
+def clear(numbers: Array) -> None:
+    for i in range(len(numbers)):
+        numbers[i] = 0.0
+
+
+@compiled
+def holes(x: Array) -> bool:
+    """Whether any number is NaN or infinite."""
+    found = 0
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            found |= x[i, j] - x[i, j] != 0.0
+    return found != 0
+
+
+@compiled
+def add_times(total: Array, times: float, row: Array) -> None:
+    for k in range(len(total)):
+        total[k] += times * row[k]
+
+
+@compiled
+def pour(total: Array, times: float, plus: float, out: Array, first: int) -> None:
+    """Adds the lanes of some classes to a row, and empties them."""
+    for k in range(min(len(total), len(out) - first)):
+        out[first + k] += times * total[k] + plus
+    for k in range(len(total)):
+        total[k] = 0.0

@@ -1,0 +1,152 @@
+"""Cumulants and moment transforms of log-densities, summed over a row's features.
+
+A Gaussian's depend on a cell through rho = 1 / count + (x - location)**2 / (2 scale) alone.
+"""
+
+import numpy as np
+
+from bayesnb.numerics.compilation import Array, compiled
+from bayesnb.numerics.elementary import log1p
+from bayesnb.numerics.gaussian_kernels import LANES, transpose
+from bayesnb.numerics.row_kernels import holes
+
+LARGE = 1e100
+
+
+@compiled
+def add_up(starts: Array, places: Array, table: Array, out: Array) -> None:
+    """Adds each row's table entries, `(r + 1,), (e,), (k, n) -> (r, n)`; a negative place adds nothing."""
+    width = table.shape[1]
+    for i in range(len(out)):
+        total = out[i]
+        for e in range(starts[i], starts[i + 1]):
+            place = places[e]
+            if place >= 0:
+                own = table[place]
+                for k in range(width):
+                    total[k] += own[k]
+
+
+@compiled
+def student_cumulants(
+    x: Array, location: Array, width: Array, spread: Array, shape: Array, tilt: float, still: Array, out: Array
+) -> bool:
+    """Four cumulants at a tilt, `(r, f), 4 of (c, f) -> (4, r, c)`, where `still`, `(4, c)`, is what no cell changes.
+
+    The shapes are those after the tilt; a missing cell counts as one at the location. Tells whether there are any.
+    """
+    features, met = x.shape[1], False
+    tile, sums = np.empty((features, LANES)), np.empty(5 * LANES)
+    for start in range(0, len(x), LANES):
+        part = x[start : start + LANES]
+        transpose(part, tile)
+        met |= holes(part)
+        for c in range(len(location)):
+            sums[:] = 0.0
+            for j in range(features):
+                if tilt == 0.0:
+                    add_terms(tile[j], location[c, j], width[c, j], spread[c, j], shape[c, j], sums)
+                else:
+                    add_tilted_terms(tile[j], location[c, j], width[c, j], spread[c, j], shape[c, j], tilt, sums)
+                    if j % 4 == 3 or j == features - 1:
+                        for i in range(LANES):
+                            sums[i] -= 0.5 * log1p(sums[4 * LANES + i])
+                            sums[4 * LANES + i] = 0.0
+            for n in range(4):
+                for i in range(len(part)):
+                    out[n, start + i, c] = still[n, c] + sums[n * LANES + i]
+    return met
+
+
+@compiled
+def add_terms(x: Array, location: float, width: float, spread: float, shape: float, sums: Array) -> None:
+    """One feature's terms, lane by lane; one array for all four, or LLVM would not see that they do not overlap."""
+    for i in range(LANES):
+        d = x[i] - location
+        d = d if d == d else 0.0
+        rho = spread + width * d * d
+        y, square = shape * rho, rho * rho
+        sums[i] -= y
+        sums[LANES + i] += rho * (y - 1.0)
+        sums[2 * LANES + i] -= square * (2.0 * y - 1.5)
+        sums[3 * LANES + i] += square * rho * (6.0 * y - 4.0)
+
+
+@compiled
+def add_tilted_terms(
+    x: Array, location: float, width: float, spread: float, shape: float, tilt: float, sums: Array
+) -> None:
+    """The same, and in a fifth part a product of which half the logarithm is still to be subtracted."""
+    for i in range(LANES):
+        d = x[i] - location
+        d = d if d == d else 0.0
+        rho = spread + width * d * d
+        u, q = tilt * rho, sums[4 * LANES + i]
+        sums[4 * LANES + i] = q + (u + q * u)
+        rho /= 1.0 + u
+        y, square = shape * rho, rho * rho
+        sums[i] -= y
+        sums[LANES + i] += rho * (y - 1.0)
+        sums[2 * LANES + i] -= square * (2.0 * y - 1.5)
+        sums[3 * LANES + i] += square * rho * (6.0 * y - 4.0)
+
+
+@compiled
+def student_transform(
+    x: Array, location: Array, width: Array, spread: Array, shape: Array, re: Array, im: Array, each: Array, out: Array
+) -> None:
+    """Adds -(shape + s / 2) log(1 + rho s) summed over features, `(r, f), 4 of (c, f), 2 of (n,) -> (r, c, 2, n)`.
+
+    The places s lie on or above the real axis. A missing cell subtracts its own part of `each`, `(c, f, 2, n)`.
+    Features of one shape share a logarithm, that of a product, whose turns around 0 are counted.
+    """
+    features, n = x.shape[1], len(re)
+    p, q, turns = np.zeros(n), np.zeros(n), np.zeros(n)  # the product is 1 + p + iq
+    longest, most = 0.0, LARGE
+    for k in range(n):
+        longest = max(longest, np.hypot(re[k], im[k]))
+        most = most if re[k] >= 0.0 else 0.0  # a product may then become small, and p has no digits beside 1
+    for i in range(len(x)):
+        for c in range(len(location)):
+            total, bound = out[i, c], 1.0
+            for j in range(features):
+                d = x[i, j] - location[c, j]
+                if d != d:
+                    for k in range(n):
+                        total[0, k] -= each[c, j, 0, k]
+                        total[1, k] -= each[c, j, 1, k]
+                else:
+                    rho = spread[c, j] + width[c, j] * d * d
+                    bound *= 1.0 + rho * longest
+                    multiply(rho, re, im, p, q, turns)
+                if j == features - 1 or shape[c, j + 1] != shape[c, j] or bound > most:
+                    take_log(shape[c, j], re, im, p, q, turns, total)
+                    bound = 1.0
+
+
+@compiled
+def multiply(rho: float, re: Array, im: Array, p: Array, q: Array, turns: Array) -> None:
+    """The product times 1 + rho s, without what 1 + small would round away."""
+    for k in range(len(re)):
+        u, v = rho * re[k], rho * im[k]
+        new = q[k] + v + (p[k] * v + q[k] * u)
+        p[k] += u + (p[k] * u - q[k] * v)
+        turns[k] += np.inf if v == 0.0 and u <= -1.0 else np.float64((new < 0.0) != (q[k] < 0.0))
+        q[k] = new
+
+
+@compiled
+def take_log(shape: float, re: Array, im: Array, p: Array, q: Array, turns: Array, total: Array) -> None:
+    """Subtracts (shape + s / 2) times the product's logarithm; the product is 1 again."""
+    for k in range(len(re)):
+        square = p[k] * (2.0 + p[k]) + q[k] * q[k]
+        side = -1.0 if q[k] < 0.0 else 1.0
+        if turns[k] == np.inf:
+            total[0, k] = np.inf  # E[p**s] does not exist
+        else:
+            size = 0.5 * np.log1p(square)
+            angle = np.pi * turns[k] + np.arctan2(side * q[k], side * (1.0 + p[k]))
+            half = shape + 0.5 * re[k]
+            total[0, k] -= half * size - 0.5 * im[k] * angle
+            total[1, k] -= half * angle + 0.5 * im[k] * size
+        p[k], q[k], turns[k] = 0.0, 0.0, 0.0

@@ -1,0 +1,295 @@
+"""Cells that are stored otherwise than their family reads them, and turned around some rows at a time.
+
+`view[rows]` is an ordinary array (or CSR) of those rows; no copy of the whole table is ever made.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from bayesnb import numerics
+from bayesnb.numerics.threads import blocks, pieces
+
+Array = np.ndarray
+FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
+BYTES = (*FLOATS, np.dtype(np.uint8))
+INTEGERS = (np.dtype(np.int64), np.dtype(np.int32))
+LABELS = INTEGERS[:1]
+COUNTS = (np.dtype(np.float64), np.dtype(np.int64))
+EVERY = slice(None)
+LANES = 8  # numbers in a line of a cache
+MOST_LANES = 64
+SWEEP = 1 << 24  # cells
+STRIP, FEWEST = 1 << 16, 512  # cells that a core's cache holds while they are turned around, and rows
+TABLE = 1 << 21  # entries of a table for some classes
+
+
+@dataclass(frozen=True, eq=False)
+class Dense:
+    """A sparse block for families that read arrays."""
+
+    rows: sparse.csr_array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.rows.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.rows.dtype
+
+    def __getitem__(self, index: Any) -> Array:
+        return self.rows[index].toarray()
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Columns that lie apart, as in a dataframe, read as one array of their dtype."""
+
+    columns: Sequence[Array]
+    dtype: np.dtype
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.columns[0]), len(self.columns)
+
+    def __getitem__(self, index: Any) -> Array:
+        parts = [column[index] for column in self.columns]
+        standing = np.empty((len(parts[0]), len(parts)), self.dtype)
+        some = blocks(len(standing), max(STRIP // len(parts), FEWEST))
+        spare = np.empty((some[0].stop - some[0].start) * len(parts), self.dtype)
+        for rows in some:
+            few = standing[rows]
+            lying = spare[: few.size].reshape(few.shape[::-1])
+            for row, part in zip(lying, parts, strict=True):
+                row[:] = part[rows]
+            numerics.row_kernels.transpose(lying, few)
+        return standing
+
+
+@dataclass(frozen=True, eq=False)
+class Picked:
+    """Some columns of an array."""
+
+    array: Array
+    places: Sequence[int]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.array), len(self.places)
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.array.dtype
+
+    def __getitem__(self, index: Any) -> Array:
+        return self.array[index][:, self.places]
+
+
+@dataclass(frozen=True, eq=False)
+class Flags:
+    """Numbers of which those above a threshold are ones; without one they are zeros and ones already."""
+
+    numbers: Any  # an array, a view or CSR
+    threshold: float | None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.numbers.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        return np.dtype(float)
+
+    def __getitem__(self, index: Any) -> Any:
+        part = self.numbers[index]
+        if sparse.issparse(part):
+            return sparse.csr_array((self._ones(part.data), part.indices, part.indptr), shape=part.shape)
+        return self._ones(part)
+
+    def _ones(self, x: Array) -> Array:
+        x = np.asarray(x, float)
+        return x if self.threshold is None else np.where(np.isnan(x), np.nan, x > self.threshold)
+
+
+@dataclass(frozen=True, eq=False)
+class Lookup:
+    """What integers stand for: `places[j][x - least[j]]` is the code of column j's x, -1 if it is missing.
+
+    What has no place, or -2 for one, is unknown, and coded as `unknown[j]`. `values[j]` are what column j's integers
+    stand for; None if for themselves. Places that are 0, 1, ... may be a range, of which no table is made if all are.
+    """
+
+    least: Array
+    places: Sequence[Array | range]
+    unknown: Array
+    values: Sequence[tuple[Any, ...]] | None
+
+    @cached_property
+    def table(self) -> tuple[Array, Array, Array, Array, Array]:
+        """As the kernel reads it: the columns' places end to end."""
+        sizes = np.array([len(place) for place in self.places], np.int64)
+        places = [np.arange(len(own)) if isinstance(own, range) else own for own in self.places]
+        return self.least, sizes, np.cumsum(sizes) - sizes, np.concatenate(places), self.unknown
+
+    @cached_property
+    def plain(self) -> bool:
+        """Whether the integers are the codes already; those beyond, and missing ones' -1, kernels leave out."""
+        skip = 0 if self.values is None else 1
+        same = all(
+            isinstance(place, range) or np.array_equal(place[skip:], np.arange(len(place) - skip))
+            for place in self.places
+        )
+        return same and bool((self.least == -skip).all() and (self.unknown < 0).all())
+
+    def unknown_in(self, j: int, column: Array) -> Counter:
+        """The levels in a column that have no place, and how often each occurs."""
+        distinct, times = np.unique(column, return_counts=True)
+        places, least = self.places[j], int(self.least[j])
+        seen = zip(distinct.tolist(), times.tolist(), strict=True)
+        odd = [(x, n) for x, n in seen if not (0 <= x - least < len(places) and places[x - least] != -2)]
+        return Counter({x if self.values is None else self.values[j][x]: n for x, n in odd})
+
+
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """Integers that stand for levels, read as codes of the levels."""
+
+    integers: Any  # an array or a view
+    lookup: Lookup
+    met: list[bool] = field(default_factory=list)  # whether rows that were read had an unknown level
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.integers.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        return np.dtype(np.int32)
+
+    @property
+    def plain(self) -> bool:
+        return self.lookup.plain
+
+    def __getitem__(self, index: Any) -> Array:
+        x = readable(self.integers[index], INTEGERS)
+        codes = np.empty(x.shape, np.int32)
+        if numerics.level_kernels.translate(x, *self.lookup.table, codes):
+            self.met.append(True)
+        return codes
+
+    def note(self, met: int) -> None:
+        """What a kernel met in plain codes: 1 a negative one, 2 one beyond the levels."""
+        if self.plain and (met & 2 or (met & 1 and self.lookup.values is None)):
+            self.met.append(True)
+
+    def unknown_levels(self) -> list[Counter]:
+        """Of each column the unknown levels, and how often each occurs."""
+        parts = [self.integers[rows] for rows in pieces_of(self)]
+        columns = (np.concatenate([part[:, j] for part in parts]) for j in range(self.shape[1]))
+        return [self.lookup.unknown_in(j, column) for j, column in enumerate(columns)]
+
+
+class Counted(sparse.csr_array):
+    """How often each word is in each row, and the words that no one knows, which were left out or put together."""
+
+    unknown: Counter | None = None  # of all rows: a part of them says nothing
+
+    @property
+    def met(self) -> bool:
+        return bool(self.unknown)
+
+    def unknown_levels(self) -> list[Counter]:
+        return [self.unknown or Counter()]
+
+
+def read(x: Any) -> Any:
+    """Cells that are to be gone through many times: codes of levels are looked up now, once."""
+    return x[EVERY] if isinstance(x, Coded) else x
+
+
+def numbers(x: Any, rows: slice) -> Array:
+    """Some rows as kernels read them: a contiguous array of floats, without a copy where it is one."""
+    return readable(x[rows], FLOATS)
+
+
+def integers(x: Any, rows: slice) -> Array:
+    """The same for integers."""
+    return readable(x[rows], INTEGERS)
+
+
+def small_numbers(x: Any, rows: slice) -> Array:
+    """The same, but bytes and booleans stay bytes."""
+    part = x[rows]
+    return readable(part.view(np.uint8) if part.dtype == bool else part, BYTES)
+
+
+def entries(x: Any, rows: slice = EVERY) -> tuple[Array, Array, Array]:
+    """Some rows as `data`, `indices` and `indptr` of CSR; those of an array have all cells, zeros too."""
+    if sparse.issparse(x):
+        whole = x.indptr[rows.start : None if rows.stop is None else rows.stop + 1]
+        data, indices = x.data, x.indices
+        if as_it_is(x):
+            return data, indices, readable(whole, INTEGERS)
+        own = slice(whole[0], whole[-1])
+        return readable(data[own], COUNTS), np.array(indices[own]), whole - whole[0]
+    part = np.ascontiguousarray(x[rows])
+    features = np.arange(part.shape[1], dtype=np.int32)
+    ends = np.arange(len(part) + 1, dtype=np.int32) * part.shape[1]
+    return readable(part.reshape(-1), COUNTS), np.tile(features, len(part)), ends
+
+
+def column(x: Any, feature: int) -> Array:
+    """One feature of a block, `(r, f) -> (r,)`, as an array of floats."""
+    parts = [x[rows][:, [feature]] for rows in pieces_of(x)]
+    return np.concatenate([part.toarray() if sparse.issparse(part) else part for part in parts]).astype(float)[:, 0]
+
+
+def as_it_is(x: Any) -> bool:
+    """Whether kernels can read a CSR's own arrays."""
+    return x.data.dtype in COUNTS and x.data.flags.writeable and x.indices.flags.writeable
+
+
+def pieces_of(x: Any) -> list[slice]:
+    """Blocks of a table's rows, dense or CSR, to hand to threads."""
+    return pieces(x.shape[0], _width(x))
+
+
+def sweeps_of(x: Any) -> list[slice]:
+    """Larger ones, through each of which several threads go, every one for its own classes; not where it is copied."""
+    if not (sparse.issparse(x) and as_it_is(x)):
+        return pieces_of(x)
+    return blocks(x.shape[0], max(SWEEP // max(_width(x), 1), 1))
+
+
+def _width(x: Any) -> int:
+    return -(-x.nnz // x.shape[0]) if sparse.issparse(x) else x.shape[1]
+
+
+def class_groups(classes: int, levels: int) -> list[slice]:
+    """Classes that are scored together, whose tables of so many levels take some megabytes at most."""
+    return blocks(classes, min(max(TABLE // levels // LANES, 1) * LANES, MOST_LANES))
+
+
+def lanes(table: Array) -> Array:
+    """A table as kernels read it, `(c, k) -> (k, lanes)`: classes side by side, filled up with zeros if that is small.
+
+    Whole lines of a cache are read faster; of two classes, a table of them is four times as large.
+    """
+    classes, levels = table.shape
+    padded = -(-classes // LANES) * LANES
+    filled = np.zeros((levels, padded if levels * padded <= TABLE else classes))
+    filled[:, :classes] = table.T
+    return filled
+
+
+def readable(array: Array, dtypes: tuple[np.dtype, ...]) -> Array:
+    """The array itself where it is one that kernels read, else a copy as the first of the dtypes."""
+    if array.dtype in dtypes and array.flags.c_contiguous and array.flags.writeable:
+        return array
+    return np.array(array, array.dtype if array.dtype in dtypes else dtypes[0], order="C")

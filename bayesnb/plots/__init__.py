@@ -1,0 +1,40 @@
+"""Figures. The only room that knows matplotlib.
+
+A function that is given no `ax` makes a figure of its own. pyplot hears of it only where it is loaded already, or where
+a notebook runs, so that a figure appears once, as with other libraries; else pyplot and its state are left alone.
+"""
+
+from bayesnb.plots.beliefs import counts, densities, levels
+from bayesnb.plots.boundary_plot import plot_boundary
+from bayesnb.plots.calibration_plot import plot_calibration
+from bayesnb.plots.column_plot import plot_column
+from bayesnb.plots.confusion_plot import plot_confusion
+from bayesnb.plots.evidence_plot import plot_dependence, plot_relevance
+from bayesnb.plots.nomogram_plot import plot_nomogram
+from bayesnb.plots.style import COLOURS, DASHES, INK, MOST_CLASSES, new_axes, off_screen, svg
+from bayesnb.plots.uncertainty_plot import plot_uncertainty
+from bayesnb.plots.waterfall_plot import plot_waterfall
+from bayesnb.plots.words_plot import plot_words
+
+__all__ = [
+    "COLOURS",
+    "DASHES",
+    "INK",
+    "MOST_CLASSES",
+    "counts",
+    "densities",
+    "levels",
+    "new_axes",
+    "off_screen",
+    "plot_boundary",
+    "plot_calibration",
+    "plot_column",
+    "plot_confusion",
+    "plot_dependence",
+    "plot_nomogram",
+    "plot_relevance",
+    "plot_uncertainty",
+    "plot_waterfall",
+    "plot_words",
+    "svg",
+]

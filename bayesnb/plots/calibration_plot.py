@@ -1,0 +1,176 @@
+"""Whether probabilities come true: the observed share against the predicted one, and below it the predictions."""
+
+from collections.abc import Sequence
+from math import ceil
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from bayesnb.plots.style import COLOURS, INK, PERCENT, check_found, check_most, new_figure, short, styled
+
+Array = np.ndarray
+
+SIDE, ALONE, COLUMNS = 2.1, 3.6, 4  # inches of a panel among several, of one alone; panels side by side
+NAME = 20  # letters above a panel among several
+CURVE = ("probability", "calibrated", "curve_band_lower", "curve_band_upper")
+BINS = ("predicted", "observed", "lower", "upper", "count")
+HALVES, MARGIN = (0, 0.5, 1), 0.03
+FLOOR, CEILING = -0.38, -0.13  # of the histogram, below the diagram
+BARS = np.linspace(0, 1, 21)
+
+
+class Panel(NamedTuple):
+    """What one pair of axes shows."""
+
+    title: str
+    curve: dict[str, Array]
+    bins: dict[str, Array]
+    bars: Array
+
+
+@styled
+def plot_calibration(
+    found: Any, classes: Sequence[Any] | None = None, *, by: str = "class", most: int = 12, ax: Axes | None = None
+) -> Any:
+    """Draw how often a label came against how probable it was said to be.
+
+    Were every prediction true, points and curve would lie on the diagonal, and within the grey band but for chance.
+    Below it, they came less often than was said.
+
+    Parameters
+    ----------
+    found : xarray.Dataset
+        What `bayesnb.calibration(model, X, y)` returned.
+    classes : labels, one panel for each against all others; default all, of two only the second
+    by : {"class", "predicted"}
+        "predicted" draws one panel, of the most probable label of each row.
+    most : how many panels at most; of more classes the most frequent are drawn, and the figure says so
+    ax : matplotlib.axes.Axes, for one panel; default new ones in a figure of their own
+
+    Returns
+    -------
+    matplotlib.axes.Axes, or an array of them where there are several panels
+        The line is the isotonic curve, and the points are the bins with their intervals. Bars below count rows.
+
+    Examples
+    --------
+    >>> from bayesnb import GaussianNB, calibration, plot_calibration
+    >>> from sklearn.datasets import load_iris
+    >>> x, y = load_iris(return_X_y=True)
+    >>> axes = plot_calibration(calibration(GaussianNB(), x, y))
+    >>> axes[0].get_figure().savefig("calibration.png")  # doctest: +SKIP
+    """
+    check_found(found, "top_predicted", "calibration(model, X, y)")
+    check_most(most)
+    panels, left = _panels(found, classes, by, most)
+    if ax is not None and len(panels) > 1:
+        raise ValueError(
+            f"{len(panels)} panels do not fit into one ax. Name one class, classes=[{found['class'].values[0]!r}], "
+            "or draw the predicted label, by='predicted'."
+        )
+    own = _own_axes(len(panels)) if ax is None else [ax]
+    rows, prob = max(float(panel.bars.max()) for panel in panels), f"{100 * found.attrs['ci_prob']:g} %"
+    for k, (axes, panel) in enumerate(zip(own, panels, strict=True)):
+        _draw(axes, panel, prob)
+        _histogram(axes, panel.bars, rows, named=k % COLUMNS == 0)
+        if k + COLUMNS >= len(own):
+            axes.set_xlabel("predicted probability" if len(own) == 1 else "predicted")
+    if ax is None:
+        _legend(own[0], f"the {len(panels)} most frequent of {len(panels) + left} classes" if left else None)
+    return np.array(own) if len(panels) > 1 else own[0]
+
+
+def _panels(found: Any, classes: Sequence[Any] | None, by: str, most: int) -> tuple[list[Panel], int]:
+    """What to draw, and how many classes that leaves out."""
+    if by not in ("class", "predicted"):
+        raise ValueError(f"by must be 'class' or 'predicted', got {by!r}.")
+    if isinstance(classes, str):
+        raise ValueError(f"classes must be a list of labels, got {classes!r}: say [{classes!r}].")
+    if by == "predicted":
+        said = f"predicted label, ece {_interval(found, 'ece')}"
+        return [_panel(found, "top_", said)], 0
+    labels = found["class"].values.tolist()
+    if classes is None:
+        places = [1] if len(labels) == 2 else list(range(len(labels)))
+    else:
+        unknown = [label for label in classes if label not in labels]
+        if unknown or not len(classes):
+            raise ValueError(f"classes must be some of {labels}, got {list(classes)}.")
+        places = [labels.index(label) for label in classes]
+    count = [float(found["weight"].values[found["label"].values == labels[c]].sum()) for c in places]
+    kept = sorted(np.argsort(-np.array(count), kind="stable")[:most].tolist())
+    drawn = [places[k] for k in kept]
+    alone = len(drawn) == 1
+    titles = [short(str(labels[c]), (1 + alone) * NAME) for c in drawn]
+    return [_panel(found.isel({"class": c}), "", t) for c, t in zip(drawn, titles, strict=True)], len(places) - len(
+        drawn
+    )
+
+
+def _panel(found: Any, prefix: str, title: str) -> Panel:
+    curve = {name: found[prefix + name].values for name in CURVE}
+    bins = {name: found[prefix + name].values for name in BINS}
+    full = bins["count"] > 0
+    bars, _ = np.histogram(np.clip(curve["probability"], 0, 1), BARS, weights=found["weight"].values)
+    return Panel(title, curve, {name: own[full] for name, own in bins.items()}, bars)
+
+
+def _interval(found: Any, name: str) -> str:
+    value, low, high = (float(found[f"{name}{end}"]) for end in ("", "_lower", "_upper"))
+    return f"{value:.3f} ({low:.3f} to {high:.3f})"
+
+
+def _own_axes(panels: int) -> list[Axes]:
+    columns = min(panels, COLUMNS)
+    rows = ceil(panels / columns)
+    side = ALONE if panels == 1 else SIDE
+    figure = new_figure((side * 1.3 + 0.35) * rows + 0.9, side * columns + 0.9)
+    figure.get_layout_engine().set(w_pad=0.1, h_pad=0.08)  # type: ignore[union-attr, call-arg]
+    axes = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
+    for unused in axes[panels:]:
+        unused.remove()
+    return axes[:panels]
+
+
+def _draw(ax: Axes, panel: Panel, prob: str) -> None:
+    """The reliability diagram."""
+    (p, share, low, high), bins = _corners(*panel.curve.values()), panel.bins
+    ax.plot([0, 1], [0, 1], color=INK, linewidth=0.7, dashes=(4, 3))
+    ax.plot(p, share, color=COLOURS[0], linewidth=1.8, label="isotonic curve")
+    grey: Any = {"color": INK, "alpha": 0.13, "linewidth": 0}
+    ax.fill_between(p, low, high, label=f"{prob} of such curves, if predictions were true", **grey)
+    ax.vlines(bins["predicted"], bins["lower"], bins["upper"], color=COLOURS[1], linewidth=1.2)
+    look: Any = {"marker": "o", "linestyle": "", "markersize": 4.5, "color": COLOURS[1]}
+    ax.plot(bins["predicted"], bins["observed"], label=f"bins of equally many rows, {prob} intervals", **look)
+    ax.set(xlim=(-MARGIN, 1 + MARGIN), ylim=(FLOOR, 1 + MARGIN), box_aspect=(1 + MARGIN - FLOOR) / (1 + 2 * MARGIN))
+    ax.set_xticks(HALVES)
+    ax.xaxis.set_major_formatter(PERCENT)
+    ax.set_title(panel.title, loc="left", fontsize="medium")
+
+
+def _histogram(ax: Axes, bars: Array, most: float, named: bool) -> None:
+    """How many rows have each probability, below the diagram; logarithmic, for most lie at the ends."""
+    top = 10.0 ** max(1, ceil(np.log10(max(most, 1.0))))
+    heights = (CEILING - FLOOR) * np.log1p(bars) / np.log1p(top)
+    ax.bar(BARS[:-1], heights, np.diff(BARS) * 0.9, FLOOR, align="edge", color=INK, alpha=0.55, linewidth=0)
+    ax.axhline(CEILING + MARGIN, color=INK, linewidth=0.5, alpha=0.5)
+    labels = ["0", f"{top:,.0f} rows,\nlog scale", *(f"{100 * share:g} %" for share in HALVES)] if named else []
+    ax.set_yticks([FLOOR, CEILING, *HALVES], labels or [""] * 5)
+    if named:
+        ax.set_ylabel("observed share", y=(0.5 - FLOOR) / (1 + MARGIN - FLOOR))
+
+
+def _corners(p: Array, *curves: Array) -> list[Array]:
+    """Curves in the order of p, only where one of them bends: a line between looks the same."""
+    p, first = np.unique(p, return_index=True)
+    ordered = np.stack([own[first] for own in curves])
+    changes = (np.diff(ordered, axis=1) != 0).any(axis=0)
+    keep = np.append(True, changes) | np.append(changes, True)
+    return [p[keep], *ordered[:, keep]]
+
+
+def _legend(ax: Axes, title: str | None) -> None:
+    figure: Any = ax.get_figure()
+    handles, words = ax.get_legend_handles_labels()
+    figure.legend(handles, words, title=title, loc="outside upper left", alignment="left", frameon=False)

@@ -1,0 +1,114 @@
+"""What is drawn of which model and rows, in how many chains, and how draws are labelled."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from bayesnb import __version__
+from bayesnb.families.base import Array, Cells
+from bayesnb.families.known import KnownDie
+from bayesnb.inference.posterior_draws import Theta, draw_proba, refuse_large
+from bayesnb.model.product import Model
+from bayesnb.results.parameter_names import Layout, Variables, coordinate
+
+SAID = {"inference_library": "bayesnb", "inference_library_version": __version__, "sampling": "exact iid"}
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A model, what its parameters are called, and how it predicts."""
+
+    model: Model
+    layout: Layout
+    temper: float
+    n_jobs: int | None
+
+    @property
+    def certain(self) -> bool:
+        """Whether the die of the classes is given, and so nothing that is drawn."""
+        return isinstance(self.model.prior.classes, KnownDie)
+
+
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """Rows: their names, their cells, and the places of their classes, where those are known."""
+
+    index: Array
+    cells: Sequence[Cells]
+    codes: Array | None = None
+
+    @property
+    def rows(self) -> int:
+        return len(self.index)
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """How many draws, in how many chains, from which generator."""
+
+    draws: int
+    chains: int
+    rng: Any
+
+    def __post_init__(self) -> None:
+        for name, value in (("draws", self.draws), ("chains", self.chains)):
+            if not isinstance(value, Integral) or value < 1:
+                raise ValueError(f"{name} must be a whole number, at least 1, got {value!r}.")
+
+    @property
+    def size(self) -> int:
+        return self.draws * self.chains
+
+    def labelled(self, dims: tuple[str, ...], array: Array) -> tuple[tuple[str, ...], Array]:
+        """`(s, ...)` with its dims, the draws parted into chains."""
+        return ("chain", "draw", *dims), array.reshape(self.chains, self.draws, *array.shape[1:])
+
+    @property
+    def coords(self) -> dict[str, Array]:
+        return {"chain": np.arange(self.chains), "draw": np.arange(self.draws)}
+
+
+def probabilities(subject: Subject, sheet: Sheet, plan: Plan) -> xr.DataArray:
+    """p(y | x, theta) of every draw and row."""
+    refuse_probabilities(plan, sheet.rows, len(subject.layout.classes))
+    how = {"rng": plan.rng, "n_jobs": subject.n_jobs}
+    drawn = draw_proba(subject.model.posterior, sheet.cells, plan.size, subject.temper, **how)
+    return labelled_proba(drawn, plan, sheet.index, subject.layout.classes, {**SAID, "temper": subject.temper})
+
+
+def refuse_probabilities(plan: Plan, rows: int, classes: int) -> None:
+    """An error where the probabilities of so many rows and classes would take too much memory."""
+    what = f"{plan.chains} chains of {plan.draws} draws for {rows} rows and {classes} classes"
+    advice = "Ask for fewer draws or rows; predict_proba and predict_interval need no draws."
+    refuse_large(what, 8.0 * plan.size * rows * classes, advice)
+
+
+def labelled_proba(drawn: Array, plan: Plan, index: Array, classes: Array, said: dict[str, Any]) -> xr.DataArray:
+    """Draws of p(y | x, theta), `(s, r, c)`, with their labels."""
+    dims, array = plan.labelled(("obs_id", "class"), drawn)
+    coords = {**plan.coords, "obs_id": coordinate(index), "class": coordinate(classes)}
+    return xr.DataArray(array, coords, dims, "p", said)
+
+
+def parameters(theta: Theta, layout: Layout, certain: bool) -> Variables:
+    """theta by the names of its variables, `(s, c, ...)`; without the die of the classes where that is given."""
+    arranged = layout.arrange([density.parts() for density in theta.blocks])
+    die: Variables = {} if certain else {"class_prob": (("class",), theta.die.probability)}
+    flags = [own if own is None else own.astype(np.int64) for own in theta.included]  # ArviZ subtracts them
+    return die | unfolded(theta, arranged) | layout.included(flags)
+
+
+def unfolded(theta: Theta, variables: Variables) -> Variables:
+    """Draws of classes, `(s * c, ...)`, as draws and classes, `(s, c, ...)`."""
+    return {name: (dims, array.reshape(*theta.shape, *array.shape[1:])) for name, (dims, array) in variables.items()}
+
+
+def labelled(variables: Variables, every: dict[str, Array]) -> xr.Dataset:
+    """Variables with the labels of their axes; codes of classes bring the classes."""
+    used = {dim for dims, _ in variables.values() for dim in dims}
+    used |= {"class"} if any(array.dtype.kind == "i" for _, array in variables.values()) else set()
+    return xr.Dataset(variables, {dim: every[dim] for dim in every if dim in used})

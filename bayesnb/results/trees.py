@@ -1,0 +1,219 @@
+"""A fitted model as draws with labels: ArviZ's tree, whose groups its functions and plots look for.
+
+The draws are exact and independent; chains are only what ArviZ expects. Every group has the same theta behind it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from bayesnb.families.base import Array
+from bayesnb.families.dirichlet import throw
+from bayesnb.inference.posterior_draws import Theta, another, draw_theta, refuse_large
+from bayesnb.results.drawn_trees import SAID, Plan, Sheet, Subject, labelled, parameters, unfolded
+from bayesnb.results.parameter_names import Variables, coordinate
+
+DRAWN = {
+    "posterior": (),
+    "prior": (),
+    "log_prior": (),
+    "log_likelihood": ("X", "y"),
+    "posterior_predictive": ("X", "y"),
+    "predictions": ("X",),
+}
+GROUPS = {**DRAWN, "observed_data": ("X", "y"), "constant_data": (), "conjugate": ()}
+ADVICE = "Ask for fewer draws, fewer rows, some `groups`, or the parameters of some `features`."
+
+
+def tree(subject: Subject, sheet: Sheet | None, plan: Plan, groups: Sequence[str] | None = None) -> xr.DataTree:
+    """Draws in ArviZ's groups, and what they are draws of in closed form."""
+    given = () if sheet is None else ("X",) if sheet.codes is None else ("X", "y")
+    improper = _improper(subject)
+    without = _without(subject, improper)
+    chosen = _default(given, without) if groups is None else _checked(groups, given, without)
+    _refuse_improper_posterior(subject)
+    filling = Filling(subject, sheet, plan)
+    refuse_large(f"{plan.chains} chains of {plan.draws} draws in {', '.join(chosen)}", filling.size(chosen), ADVICE)
+    filling.fill(chosen)
+    found = {group: filling.dataset(group) for group in chosen if group in DRAWN}
+    if "observed_data" in chosen and sheet is not None and sheet.codes is not None:
+        found["observed_data"] = filling.label({"y": (("obs_id",), sheet.codes)})
+    if "constant_data" in chosen and subject.certain:
+        found["constant_data"] = filling.label({"class_prob": (("class",), subject.model.posterior.classes.mean())})
+    if "conjugate" in chosen:
+        found["conjugate"] = filling.label(_closed_form(subject, improper is None))
+    said = {**SAID, "created_at": datetime.now(UTC).isoformat(), "temper": subject.temper}
+    if groups is None and without:
+        said["omitted"] = "; ".join(f"{', '.join(names)}: {why}" for names, why in without.items())
+    return xr.DataTree.from_dict({"/": xr.Dataset(attrs=said), **found})
+
+
+@dataclass(eq=False)
+class Filling:
+    """The variables of every group while they are filled in, `(s, ...)`, some draws at a time."""
+
+    subject: Subject
+    sheet: Sheet | None
+    plan: Plan
+    groups: dict[str, Variables] = field(default_factory=dict)
+
+    def size(self, chosen: Sequence[str]) -> float:
+        """How many bytes the draws will take."""
+        _, theta = next(draw_theta(self.subject.model.posterior, 1, 0))
+        each = float(sum(array.nbytes for _, array in self._parameters(theta).values()))
+        rows, classes = 0 if self.sheet is None else self.sheet.rows, len(self.subject.layout.classes)
+        bytes_of = {
+            "log_likelihood": 8 * rows,
+            "posterior_predictive": 4 * rows,
+            "predictions": (8 * classes + 4) * rows,
+        }
+        return self.plan.size * sum(bytes_of.get(group, each) for group in chosen if group in DRAWN)
+
+    def fill(self, chosen: Sequence[str]) -> None:
+        rng, model = np.random.default_rng(self.plan.rng), self.subject.model
+        products = model.posterior, model.prior.beside(model.posterior)
+        posterior, prior = (draw_theta(product, self.plan.size, rng) for product in products)
+        throws, further = np.random.default_rng(rng.integers(1 << 63)), another(rng)
+        if set(chosen) & (DRAWN.keys() - {"prior"}):
+            for some, theta in posterior:
+                self._add(some, theta, chosen)
+                if self.sheet is not None and set(chosen) & {"log_likelihood", "posterior_predictive", "predictions"}:
+                    self._of_rows(some, theta.opened(model.posterior.blocks, self.sheet.cells, further), chosen, throws)
+        if "prior" in chosen:
+            for some, theta in prior:
+                self._put("prior", some, self._parameters(theta))
+
+    def _add(self, some: slice, theta: Theta, chosen: Sequence[str]) -> None:
+        if "posterior" in chosen:
+            self._put("posterior", some, self._parameters(theta))
+        if "log_prior" in chosen:
+            self._put("log_prior", some, self._log_prior(theta))
+
+    def _of_rows(self, some: slice, theta: Theta, chosen: Sequence[str], rng: np.random.Generator) -> None:
+        if "log_likelihood" in chosen:
+            self._put("log_likelihood", some, {"y": (("obs_id",), self._log_likelihood(theta))})
+        for group in ("posterior_predictive", "predictions"):
+            if group in chosen:
+                self._put(group, some, self._predicted(theta, rng, group == "predictions"))
+
+    def _put(self, group: str, some: slice, variables: Variables) -> None:
+        own = self.groups.setdefault(group, {})
+        for name, (dims, array) in variables.items():
+            if name not in own:
+                own[name] = dims, np.empty((self.plan.size, *array.shape[1:]), array.dtype)
+            own[name][1][some] = array
+
+    def _parameters(self, theta: Theta) -> Variables:
+        return parameters(theta, self.subject.layout, self.subject.certain)
+
+    def _log_prior(self, theta: Theta) -> Variables:
+        """log p(theta) by the same names; one number for each die."""
+        prior, (draws, _) = self.subject.model.prior, theta.shape
+        every = (belief.repeated(draws) for belief in prior.blocks)
+        parts = [belief.log_density(density) for belief, density in zip(every, theta.blocks, strict=True)]
+        found = unfolded(theta, self.subject.layout.arrange(parts))
+        if not self.subject.certain:
+            found["class_prob"] = (), next(iter(prior.classes.log_density(theta.die).values()))
+        return found
+
+    def _log_likelihood(self, theta: Theta) -> Array:
+        """log p(x, y | theta) of every row's own label, `(s, r)`."""
+        sheet: Any = self.sheet
+        found = np.empty((theta.shape[0], sheet.rows))
+        for rows, joint in theta.by_rows(sheet.cells, 1.0, self.subject.n_jobs):
+            found[:, rows] = joint[np.arange(len(joint)), :, sheet.codes[rows]].T
+        return found
+
+    def _predicted(self, theta: Theta, rng: np.random.Generator, with_p: bool) -> Variables:
+        """Labels thrown from p(y | x, theta), `(s, r)`, and these probabilities, `(s, r, c)`."""
+        sheet: Any = self.sheet
+        draws, classes = theta.shape
+        y, p = np.empty((draws, sheet.rows), np.int32), np.empty((draws, sheet.rows if with_p else 0, classes))
+        for rows, joint in theta.by_rows(sheet.cells, self.subject.temper, self.subject.n_jobs):
+            proba = theta.proba(joint, self.subject.n_jobs)
+            y[:, rows] = throw(proba, rng).T
+            if with_p:
+                p[:, rows] = proba.swapaxes(0, 1)
+        found: Variables = {"y": (("obs_id",), y)}
+        return found | ({"p": (("obs_id", "class"), p)} if with_p else {})
+
+    def dataset(self, group: str) -> xr.Dataset:
+        """A group of draws; its arrays are let go."""
+        drawn = {name: self.plan.labelled(*own) for name, own in self.groups.pop(group).items()}
+        return self.label(drawn).assign_attrs(SAID)
+
+    def label(self, variables: Variables) -> xr.Dataset:
+        """Variables with the labels of their axes; codes of classes bring the classes."""
+        every = self.plan.coords | self.subject.layout.coords
+        if self.sheet is not None:
+            every["obs_id"] = coordinate(self.sheet.index)
+        return labelled(variables, every)
+
+
+def _closed_form(subject: Subject, proper: bool) -> Variables:
+    """The parameters of the posterior, and the log evidence, where there is one."""
+    posterior = subject.model.posterior
+    found = subject.layout.arrange([belief.parts() for belief in posterior.blocks])
+    if not subject.certain:
+        found["class_prob_concentration"] = ("class",), next(iter(posterior.classes.parts().values()))
+    shares = [getattr(belief, "included", None) for belief in posterior.blocks]
+    found |= subject.layout.included([None if share is None else share[0] for share in shares])
+    if proper:
+        labels, columns = subject.model.prior.log_evidence(subject.model.stats)
+        found["log_evidence"] = (), np.array(labels + sum(column.sum() for column in columns))
+    return found
+
+
+def _improper(subject: Subject) -> str | None:
+    """What of the prior is no distribution, if anything is."""
+    prior = subject.model.prior
+    if not prior.classes.strictly_proper:
+        return "class_prior: a concentration of 0 is improper"
+    return _odd(subject, [belief.strictly_proper for belief in prior.blocks], "the prior is improper")
+
+
+def _refuse_improper_posterior(subject: Subject) -> None:
+    odd = _odd(subject, [belief.proper for belief in subject.model.posterior.blocks], "the posterior is improper")
+    if odd is not None:
+        raise ValueError(f"{odd}, so nothing can be drawn from it. Give a proper prior, or rows of every class.")
+
+
+def _odd(subject: Subject, proper: Sequence[Array], what: str) -> str | None:
+    for block, own in zip(subject.layout.blocks, proper, strict=True):
+        if not own.all():
+            c, f = np.argwhere(~own)[0]
+            return f"column {block.names[f]!r}, class {subject.layout.classes.tolist()[c]!r}: {what}"
+    return None
+
+
+def _without(subject: Subject, improper: str | None) -> dict[tuple[str, ...], str]:
+    """The groups that this model has not, and why."""
+    if improper is not None:
+        return {("prior", "log_prior"): f"{improper}; give a proper prior"}
+    if subject.model.prior.weighs:
+        return {("log_prior",): "under average_features classes may share a parameter, which then has no density"}
+    return {}
+
+
+def _default(given: Sequence[str], without: dict[tuple[str, ...], str]) -> list[str]:
+    """Everything that can be drawn from what is given; with labels, rows are checked and not predicted."""
+    left_out = {name for names in without for name in names} | ({"predictions"} if "y" in given else set())
+    return [group for group, needs in GROUPS.items() if set(needs) <= set(given) and group not in left_out]
+
+
+def _checked(groups: Sequence[str], given: Sequence[str], without: dict[tuple[str, ...], str]) -> list[str]:
+    groups = [groups] if isinstance(groups, str) else list(groups)
+    for group in groups:
+        if group not in GROUPS:
+            raise ValueError(f"groups: {group!r} is none of {', '.join(GROUPS)}.")
+        missing = [name for name in GROUPS[group] if name not in given]
+        if missing:
+            raise ValueError(f"groups: {group!r} needs {' and '.join(missing)}. Give {missing[0]}, or leave it out.")
+        why = next((why for names, why in without.items() if group in names), None)
+        if why is not None:
+            raise ValueError(f"groups: {group!r} cannot be had, for {why}. Leave it out.")
+    return groups

@@ -1,0 +1,32 @@
+"""Tables past one machine's memory: parts are counted where they are, and only what they say is brought together.
+
+Dask's arrays and dataframes need no function of their own: `fit`, `partial_fit`, `score` and `loo` take them, and go
+through their partitions once, on whatever scheduler or `distributed.Client` is in use. `predict`, `predict_proba`,
+`predict_log_proba` and `predict_joint_log_proba` give arrays of Dask, not computed yet.
+
+>>> import dask.array as da
+>>> from bayesnb import GaussianNB
+>>> x = da.random.default_rng(0).normal(size=(1000, 2), chunks=(300, 2))
+>>> model = GaussianNB().fit(x, x[:, 0] > 0)
+>>> model.predict_proba(x).chunks
+((300, 300, 300, 100), (2,))
+>>> round(model.score(x, x[:, 0] > 0), 2)
+0.99
+
+What is learnt does not depend on the workers: sums are in the order of the partitions, so that a worker that is lost on
+the way changes no digit. X, y and sample_weight have the same partitions; where their lengths are known, as in arrays,
+y and sample_weight are cut as X is, and may be in memory. Labels and levels may differ from partition to partition:
+they are united by name, and sorted. A column without a declared family must look alike in all of them. `temper="loo"`
+needs rows in memory; under `partial_fit` the exponent stays that which was found.
+
+Warnings are given where a partition is read, so that another process has them in its log. Where a level that training
+never saw must not pass unnoticed, say `Categorical(unseen="error")`: that is an error here as there.
+"""
+
+from bayesnb.data import Reading
+from bayesnb.integrations.fit_files import fit_files
+from bayesnb.integrations.parts import dumps, fit_shards, loads, shard
+from bayesnb.integrations.predict_files import predict_files
+from bayesnb.model.shards import Shard
+
+__all__ = ["Reading", "Shard", "dumps", "fit_files", "fit_shards", "loads", "predict_files", "shard"]

@@ -1,0 +1,137 @@
+"""What the priors decide: predictions of rows that were left out, had a prior been worth more, or fewer, rows.
+
+Only the prior changes; the data are counted once. A prior that is worth `times` as many rows has that many times the
+pseudo-counts: Dirichlet(times a), Beta(times a, times b), Gamma(times shape, times rate), and of a Gaussian column
+`count`, `shape` and `scale` times that, so that it expects the same mean and the same variance as before; so has every
+column of a block of Gaussians, whose own shape is half of dof - d + 1.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, singledispatch
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bayesnb.families import KnownDie, NormalInverseGamma, NormalInverseWishart
+from bayesnb.families.averaged import Averaged
+from bayesnb.families.base import Array, Belief, Stats
+from bayesnb.model.product import Model, Product, ProductStats, Rows, normalised
+from bayesnb.numerics.views import column
+from bayesnb.selection.leave_one_out import PREDICT, Way, leave_one_out
+
+
+class Change(NamedTuple):
+    """What a prior of other strength does to the rows that were left out."""
+
+    largest: float  # change of a probability
+    row: int  # where that is
+    changed: int  # rows of which another class is the most probable
+    elpd: float  # change of the sum of log p(own label)
+
+
+@singledispatch
+def worth(belief: Belief, times: Any) -> Belief:
+    """The belief that is worth so many times as many rows, and expects the same; a number, or one for each feature."""
+    each = belief.expand(times) if np.ndim(times) else times
+    return belief.map(lambda array: each * array)
+
+
+@worth.register
+def _(belief: NormalInverseGamma, times: Any) -> Belief:
+    if np.any(belief.shape < 0):
+        raise ValueError("Gaussian: a prior with a negative shape has no weight that could be halved or doubled.")
+    return type(belief)(belief.location, times * belief.count, times * belief.shape, times * belief.scale)
+
+
+@worth.register
+def _(belief: NormalInverseWishart, times: Any) -> Belief:
+    return belief.strengthened(times)
+
+
+@worth.register
+def _(belief: Averaged, times: Any) -> Belief:
+    return type(belief)(worth(belief.own, times), worth(belief.common, times), belief.log_odds)
+
+
+@worth.register
+def _(belief: KnownDie, times: Any) -> Belief:
+    return belief
+
+
+@dataclass(frozen=True, eq=False)
+class Strengths:
+    """A model and the rows that it has learnt, each of which is left out under priors of several strengths."""
+
+    model: Model
+    rows: Rows
+    way: Way = PREDICT
+    n_jobs: int | None = None
+
+    @cached_property
+    def joint(self) -> Array:
+        """log p(x, y | all rows but this one), `(r, c)`, under the model's own priors."""
+        return leave_one_out(self.model, self.rows, self.way, n_jobs=self.n_jobs)
+
+    @cached_property
+    def log_proba(self) -> Array:
+        return normalised(self.joint)
+
+    @property
+    def defined(self) -> bool:
+        """Whether every row has a score: a smoothing of 0 may leave it none."""
+        return bool(np.isfinite(self.own(self.log_proba)).all())
+
+    def own(self, log_proba: Array) -> Array:
+        return log_proba[np.arange(len(log_proba)), self.rows.codes]
+
+    def everything(self, times: float) -> Change:
+        """The priors of all columns."""
+        prior = Product(self.model.prior.classes, tuple(worth(own, times) for own in self.model.prior.blocks))
+        return self._compared(self._left_out(prior, self.model.stats, self.rows))
+
+    def classes(self, times: float) -> Change:
+        """The prior of how frequent the classes are."""
+        die: Any = worth(self.model.prior.classes, times)
+        prior = Product(die, self.model.prior.blocks)
+        return self._compared(self._left_out(prior, self.model.stats, self.rows))
+
+    def column(self, b: int, f: int, several: Sequence[float]) -> list[Change]:
+        """The prior of one column, at several strengths."""
+        stats, belief = self.model.stats.blocks[b].only(f), self.model.prior.blocks[b].only(f)
+        rows = self._rows_of(b, f, stats)
+        seen = ProductStats(self.model.stats.classes, (stats,))
+
+        def score(own: Any) -> Array:
+            return self._left_out(Product(self.model.prior.classes, (own,)), seen, rows)
+
+        now, live = score(belief), self.model.posterior.live
+        if not np.isfinite(now[:, live]).all():  # what was impossible may be so no more
+            return [self._compared(self._turned(b, f, times)) for times in several]
+        with np.errstate(invalid="ignore"):
+            joints = [np.where(live, self.joint + (score(worth(belief, times)) - now), -np.inf) for times in several]
+        return [self._compared(joint) for joint in joints]
+
+    def _turned(self, b: int, f: int, times: float) -> Array:
+        """log p(x, y | all rows but this one) with one column's prior turned, from all columns."""
+        blocks = list(self.model.prior.blocks)
+        each = np.where(np.arange(np.shape(blocks[b].proper)[-1]) == f, times, 1.0)
+        blocks[b] = worth(blocks[b], each)
+        return self._left_out(Product(self.model.prior.classes, tuple(blocks)), self.model.stats, self.rows)
+
+    def _rows_of(self, b: int, f: int, stats: Stats) -> Rows:
+        x = self.rows.cells[b]
+        cells = x if self.model.prior.blocks[b].whole else column(x, f)[:, None]
+        return Rows([lambda own, weight, n_jobs: stats.alone(own, weight)], [cells], self.rows.codes, self.rows.weight)
+
+    def _left_out(self, prior: Product, stats: ProductStats, rows: Rows) -> Array:
+        return leave_one_out(Model(prior, stats), rows, self.way, n_jobs=self.n_jobs)
+
+    def _compared(self, joint: Array) -> Change:
+        log_proba = normalised(joint)
+        with np.errstate(invalid="ignore"):
+            gaps = np.abs(np.exp(log_proba) - np.exp(self.log_proba)).max(axis=1)
+            gain = float((self.own(log_proba) - self.own(self.log_proba)) @ self.rows.counts)
+        changed = (log_proba.argmax(axis=1) != self.log_proba.argmax(axis=1)) & (self.rows.counts > 0)
+        row = int(np.nan_to_num(gaps, nan=np.inf).argmax())
+        return Change(float(gaps[row]), row, int(changed.sum()), gain)
