@@ -22,9 +22,9 @@ from bayesnb.numerics.compilation import compiled, remove_stale
 # Two rows that some class explains, as probabilities by a kernel that calls others; then whether it was compiled.
 USE = """
 import numpy as np
-from bayesnb import kernels
+from bayesnb import numerics
 joint = np.log([[0.1, 0.3], [0.2, 0.2]])
-normalise = kernels.rows.normalise
+normalise = numerics.row_kernels.normalise
 normalise(joint, True)
 print(joint.round(12).tolist(), "compiled" if normalise.stats.cache_misses else "read")
 """
@@ -194,9 +194,9 @@ from pathlib import Path
 import numpy as np
 from numba.core.caching import UserProvidedCacheLocator
 UserProvidedCacheLocator.get_suitable_cache_subpath = classmethod(lambda cls, file: "one folder for all sources")
-from bayesnb import kernels
+from bayesnb import numerics
 ready, together, kinds = Path(os.environ["READY"]), int(os.environ["TOGETHER"]), os.environ["KINDS"]
-normalise, are_counts = kernels.rows.normalise, kernels.counts.are_counts
+normalise, are_counts = numerics.row_kernels.normalise, numerics.count_kernels.are_counts
 (ready / str(os.getpid())).touch()
 deadline = time.monotonic() + 300
 while len([*ready.iterdir()]) < together and time.monotonic() < deadline:
@@ -216,7 +216,7 @@ def test_first_runs_at_once_of_two_dtypes_sources_and_processors_do_not_mix(
     used: tuple[Path, Path], tmp_path: Path
 ) -> None:
     other = shutil.copytree(used[0], tmp_path / "other")
-    with (other / "bayesnb" / "kernels" / "math.py").open("a") as file:
+    with (other / "bayesnb" / "numerics" / "elementary.py").open("a") as file:
         file.write("\n\n@compiled\ndef exp(x: float) -> float:\n    return 0.5\n")
     right = {used[0]: [[0.25, 0.75], [0.5, 0.5]], other: [[0.5, 0.5], [0.5, 0.5]]}
     for attempt in range(2):
@@ -235,7 +235,7 @@ def test_first_runs_at_once_of_two_dtypes_sources_and_processors_do_not_mix(
 
 def test_a_change_in_a_file_of_helpers_is_noticed(used: tuple[Path, Path], tmp_path: Path) -> None:
     package, cache = used[0], shutil.copytree(used[1], tmp_path / "cache")
-    helpers = package / "bayesnb" / "kernels" / "math.py"
+    helpers = package / "bayesnb" / "numerics" / "elementary.py"
     before, earlier = helpers.read_text(), {*cache.rglob("*.*.*")}
     assert earlier
     try:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.estimators import Classifier
+from bayesnb.estimators.shell import Classifier
 from bayesnb.families import (
     Bernoulli,
     Beta,

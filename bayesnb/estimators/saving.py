@@ -10,7 +10,7 @@ from bayesnb.families.family import Family
 from bayesnb.model.product import Model
 from bayesnb.persistence import Saved
 
-HOME = "bayesnb.estimators"
+HOME = "bayesnb.estimators.presets"
 
 
 def saved_of(estimator: Any) -> Saved:

@@ -228,8 +228,8 @@ class Classifier(Weigher):
 
         Notes
         -----
-        The file is a zip archive of `model.json`, arrays in NumPy's format, and checksums: `bayesnb.persistence` says what
-        is in it. It holds no code, so families and estimators of your own cannot be saved, nor can labels and levels
+        The file is a zip archive of `model.json`, arrays in NumPy's format, and checksums; see `bayesnb.persistence`.
+        It holds no code, so families and estimators of your own cannot be saved, nor can labels and levels
         that are neither text nor numbers. Requests of metadata routing are not kept.
 
         Examples

@@ -1,34 +1,18 @@
-"""Compiled inner loops: arrays in, arrays out, no policy.
+"""Special functions, threads, views of cells, and compiled inner loops: arrays in, arrays out, no policy.
 
-What a kernel computes is said once more, in NumPy, by its family: `defined` and `defined_score`, to which laws compare
-it. Its arguments are bare arrays and numbers, so there are more of them than elsewhere. It holds no lock and writes
-only to the arrays that it is given for that. Each module here, and Numba with it, is imported when it is first asked
-for; compiled code is kept on disk where a folder can be written.
+What a kernel computes is defined once more, in NumPy, by its family (`defined`, `defined_score`), and laws compare the
+two. A kernel's arguments are bare arrays and numbers, so it has more of them than other functions. It holds no lock
+and writes only to the arrays that it is given for that. Each module here, and Numba with it, is imported when it is
+first asked for; compiled code is kept on disk where a folder can be written.
 """
 
 from importlib import import_module
 from typing import Any
 
-MODULES = (
-    "counts",
-    "elliptic",
-    "flags",
-    "gaussian",
-    "inversion",
-    "levels",
-    "moments",
-    "odds",
-    "pairs",
-    "powers",
-    "rates",
-    "rest",
-    "rows",
-    "transforms",
-)
-
 
 def __getattr__(name: str) -> Any:
-    if name not in MODULES:
-        raise AttributeError(f"module 'bayesnb.numerics' has no attribute {name!r}")
-    module = globals()[name] = import_module(f"bayesnb.numerics.{name}")
+    try:
+        module = globals()[name] = import_module(f"bayesnb.numerics.{name}")
+    except ModuleNotFoundError:
+        raise AttributeError(f"module 'bayesnb.numerics' has no attribute {name!r}") from None
     return module

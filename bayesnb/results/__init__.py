@@ -6,24 +6,10 @@ Each module here, and xarray or ArviZ with it, is imported when it is first aske
 from importlib import import_module
 from typing import Any
 
-MODULES = (
-    "calibrations",
-    "datasets",
-    "diagnostics",
-    "draws",
-    "elpd",
-    "explanations",
-    "linear",
-    "names",
-    "regression",
-    "sampled",
-    "structure",
-    "trees",
-)
-
 
 def __getattr__(name: str) -> Any:
-    if name not in MODULES:
-        raise AttributeError(f"module 'bayesnb.results' has no attribute {name!r}")
-    module = globals()[name] = import_module(f"bayesnb.results.{name}")
+    try:
+        module = globals()[name] = import_module(f"bayesnb.results.{name}")
+    except ModuleNotFoundError:
+        raise AttributeError(f"module 'bayesnb.results' has no attribute {name!r}") from None
     return module
