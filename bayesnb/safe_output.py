@@ -1,4 +1,4 @@
-"""Files that are there as a whole or not at all: written beside the old one, to the disk, then put in its place."""
+"""Atomic writes: a file is written beside the old one, flushed to the disk, then put in its place."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ IN_MEMORY = 1 << 26  # bytes that wait in memory until all are there, more of th
 
 @contextmanager
 def replacing(path: Any) -> Iterator[BinaryIO]:
-    """A stream whose bytes take the place of a file; of a device or a pipe, which stays, they go into it."""
+    """Open a stream whose bytes replace a file once all are written; a device or a pipe stays and receives them."""
     target = Path(os.path.realpath(path))  # a link stays a link
     if not target.parent.is_dir():
         raise FileNotFoundError(
@@ -57,7 +57,7 @@ def _beside(target: Path) -> Iterator[BinaryIO]:
 
 
 def _settle(folder: Path) -> None:
-    """The new name, too, is on the disk; where folders cannot be opened the system sees to it."""
+    """Flush the folder, so that the new name is on the disk too, on systems that can open folders."""
     try:
         opened = os.open(folder, os.O_RDONLY)
     except OSError:

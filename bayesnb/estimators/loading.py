@@ -57,7 +57,7 @@ def load(path: Any) -> Classifier:
 def opened(path: Any) -> tuple[Classifier, Any]:
     """A fitted estimator from its file, and the note that is there."""
     saved = persistence.read(path)
-    with persistence.told(path):
+    with persistence.reading_errors(path):
         if saved.estimator not in ESTIMATORS:
             raise persistence.Unreadable(f"there is no estimator {saved.estimator!r:.50}")
         return ESTIMATORS[saved.estimator]._of_saved(saved), saved.note

@@ -23,6 +23,6 @@ ask for; what has been saved never comes near it.
 
 from bayesnb.persistence.archive import Unreadable
 from bayesnb.persistence.saved import Saved
-from bayesnb.persistence.store import read, read_shard, shard_bytes, told, write, write_shard
+from bayesnb.persistence.store import read, read_shard, reading_errors, shard_bytes, write, write_shard
 
-__all__ = ["Saved", "Unreadable", "read", "read_shard", "shard_bytes", "told", "write", "write_shard"]
+__all__ = ["Saved", "Unreadable", "read", "read_shard", "reading_errors", "shard_bytes", "write", "write_shard"]

@@ -1,4 +1,4 @@
-"""Bytes by name in a zip archive that nothing compresses: what is in it is never longer than the file itself."""
+"""Zip archives without compression: members by name, whose bytes are never more than the file's."""
 
 import errno
 import hashlib
@@ -18,11 +18,11 @@ Bytes = Any  # what has the buffer protocol
 
 
 class Unreadable(ValueError):
-    """Why a file is none of ours."""
+    """A file that cannot be read as a model or a shard; the message says why."""
 
 
 def write_archive(file: IO[bytes], members: Mapping[str, tuple[Bytes, ...]]) -> None:
-    """Every member from its pieces, and the checksums."""
+    """Write every member from its pieces, and the checksums of all."""
     sums = []
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for name, parts in members.items():
@@ -31,7 +31,7 @@ def write_archive(file: IO[bytes], members: Mapping[str, tuple[Bytes, ...]]) -> 
 
 
 def _add(archive: zipfile.ZipFile, name: str, parts: tuple[Bytes, ...]) -> str:
-    """One member; its checksum."""
+    """Write one member and return its checksum."""
     digest, info = hashlib.sha256(), zipfile.ZipInfo(name, STAMP)
     info.external_attr = (stat.S_IFREG | 0o644) << 16
     info.file_size = sum(memoryview(part).nbytes for part in parts)
@@ -43,16 +43,16 @@ def _add(archive: zipfile.ZipFile, name: str, parts: tuple[Bytes, ...]) -> str:
 
 
 class Archive:
-    """The members of an open file, each read when it is asked for, and compared with its checksum."""
+    """The members of an open archive, each read on demand and compared with its checksum."""
 
     def __init__(self, file: IO[bytes], size: int) -> None:
         if file.read(len(MAGIC)) != MAGIC:
             raise Unreadable("it is no archive")
         self.size = size
-        with damage_told():
+        with report_damage():
             self.zip = zipfile.ZipFile(file)
             self.infos = {info.filename: info for info in self._checked(size)}
-            self.sums = dict(_summed(self._bytes(SUMS).decode("ascii")))
+            self.sums = dict(_parse_checksums(self._bytes(SUMS).decode("ascii")))
         if {*self.sums, SUMS} != set(self.infos):
             raise Unreadable("its members are not those that its checksums name")
 
@@ -69,11 +69,11 @@ class Archive:
     def _bytes(self, name: str) -> bytes:
         if name not in self.infos:
             raise Unreadable(f"{name} is missing")
-        with damage_told():
+        with report_damage():
             return self.zip.read(self.infos[name])
 
     def read(self, name: str) -> bytes:
-        """One member's bytes."""
+        """Return the bytes of a member whose checksum is right."""
         data = self._bytes(name)
         if hashlib.sha256(data).hexdigest() != self.sums[name]:
             raise Unreadable(f"{name} does not match its checksum")
@@ -81,23 +81,23 @@ class Archive:
 
     @property
     def names(self) -> set[str]:
-        """What its members are called, apart from the checksums."""
+        """The names of all members but the checksums."""
         return set(self.sums)
 
     def length(self, name: str) -> int:
-        """How long a member is; it need not be there."""
+        """Length of a member in bytes, -1 where there is none."""
         return self.infos[name].file_size if name in self.infos else -1
 
 
-def _summed(text: str) -> Iterator[tuple[str, str]]:
+def _parse_checksums(text: str) -> Iterator[tuple[str, str]]:
     for line in text.splitlines():
         digest, _, name = line.partition("  ")
         yield name, digest
 
 
 @contextmanager
-def damage_told() -> Iterator[None]:
-    """Whatever a damaged archive makes go wrong in the zip reader is one kind of error."""
+def report_damage() -> Iterator[None]:
+    """Turn every error of the zip reader about a damaged archive into `Unreadable`."""
     try:
         yield
     except Unreadable:
@@ -110,7 +110,7 @@ def damage_told() -> Iterator[None]:
 
 @contextmanager
 def opened(source: Any) -> Iterator[Archive]:
-    """The archive in a file, or in bytes."""
+    """Open the archive in a file, or in bytes."""
     if isinstance(source, bytes):
         yield Archive(io.BytesIO(source), len(source))
         return

@@ -1,7 +1,8 @@
-"""Arrays as `.npy` members: type and shape are said in `model.json` too, and a header has to be the one that they make.
+"""Arrays as `.npy` members of an archive.
 
-So no header is ever parsed, and nothing is allocated but what has been read already. What is made of an array later,
-sums and beliefs, is as large as it is: whoever refers to an array pays for it again.
+`model.json` repeats the type and shape of each, and a header must be the one that these make. So no header is ever
+parsed, and nothing is allocated but what has been read already. What is derived from an array later, sums and beliefs,
+is as large as the array: every reference to it is charged to the budget again.
 """
 
 import re
@@ -20,46 +21,46 @@ ALIGNED = 64
 
 
 def name_of(number: int) -> str:
-    """What the member with an array is called."""
+    """Return the name of the member that holds an array."""
     return f"arrays/{number}.npy"
 
 
-def header(said: Mapping[str, Any]) -> bytes:
-    """NumPy's format 1.0, which any version of it reads: https://numpy.org/neps/nep-0001-npy-format.html."""
-    shape = "(" + "".join(f"{size}, " for size in said["shape"]).rstrip(" ") + ")"
-    text = f"{{'descr': {said['dtype']!r}, 'fortran_order': {said['fortran_order']}, 'shape': {shape}, }}"
+def header(description: Mapping[str, Any]) -> bytes:
+    """Return the header of an array in NumPy's format 1.0: https://numpy.org/neps/nep-0001-npy-format.html."""
+    shape = "(" + "".join(f"{size}, " for size in description["shape"]).rstrip(" ") + ")"
+    text = f"{{'descr': {description['dtype']!r}, 'fortran_order': {description['fortran_order']}, 'shape': {shape}, }}"
     length = -(-(10 + len(text) + 1) // ALIGNED) * ALIGNED - 10
     return b"\x93NUMPY\x01\x00" + length.to_bytes(2, "little") + text.ljust(length - 1).encode("ascii") + b"\n"
 
 
-class Keeper:
-    """Arrays that are to be written, each once however often it is used."""
+class ArrayWriter:
+    """Arrays to be written, each once however often it is used."""
 
     def __init__(self) -> None:
-        self.kept: list[Array] = []
+        self.arrays: list[Array] = []
         self.numbers: dict[int, int] = {}
 
-    def keep(self, array: Array, where: str) -> int:
-        """The number of an array."""
+    def add(self, array: Array, where: str) -> int:
+        """Add an array unless it is there, and return its number."""
         if id(array) not in self.numbers:
             if not TYPES.fullmatch(array.dtype.str) or array.ndim > MOST_AXES:
                 raise ValueError(
                     f"{where}: an array of {array.dtype} cannot be saved. Use text, integers, booleans or floats of at "
                     "most 64 bits, with at most 8 axes."
                 )
-            self.numbers[id(array)] = len(self.kept)
-            self.kept.append(array)
+            self.numbers[id(array)] = len(self.arrays)
+            self.arrays.append(array)
         return self.numbers[id(array)]
 
     @property
-    def said(self) -> list[dict[str, Any]]:
-        """What is said of every array."""
-        return [{"dtype": a.dtype.str, "shape": list(a.shape), "fortran_order": _is_fortran(a)} for a in self.kept]
+    def description(self) -> list[dict[str, Any]]:
+        """Type and layout of every array, as `model.json` holds them."""
+        return [{"dtype": a.dtype.str, "shape": list(a.shape), "fortran_order": _is_fortran(a)} for a in self.arrays]
 
     def members(self) -> dict[str, tuple[Bytes, ...]]:
-        """Every array as a file."""
-        pairs = zip(self.kept, self.said, strict=True)
-        return {name_of(i): (header(said), _bytes(array)) for i, (array, said) in enumerate(pairs)}
+        """Return the members of the archive that hold the arrays."""
+        pairs = zip(self.arrays, self.description, strict=True)
+        return {name_of(i): (header(description), _bytes(array)) for i, (array, description) in enumerate(pairs)}
 
 
 def _is_fortran(array: Array) -> bool:
@@ -67,52 +68,52 @@ def _is_fortran(array: Array) -> bool:
 
 
 def _bytes(array: Array) -> Bytes:
-    """An array's numbers as they lie, without a copy where they lie close together."""
+    """Return the bytes of an array, without a copy where it is contiguous."""
     lying = np.ascontiguousarray(array.T if _is_fortran(array) else array)
     return lying.reshape(-1).view(np.uint8).data if lying.size else b""
 
 
-class Shelf:
-    """The arrays of an archive, each read once; `budget` is what reading the archive may still take."""
+class ArrayReader:
+    """The arrays of an archive, each read once; `budget` bounds what reading the archive may cost."""
 
-    def __init__(self, archive: Archive, said: Any) -> None:
-        if not isinstance(said, list):
+    def __init__(self, archive: Archive, description: Any) -> None:
+        if not isinstance(description, list):
             raise Unreadable("`arrays` is no list")
-        self.archive, self.said = archive, said
+        self.archive, self.description = archive, description
         self.budget = Budget(archive.size)
-        self.found: dict[int, Array] = {}
+        self.loaded: dict[int, Array] = {}
 
     def __getitem__(self, number: Any) -> Array:
-        if type(number) is not int or not 0 <= number < len(self.said):
+        if type(number) is not int or not 0 <= number < len(self.description):
             raise Unreadable(f"there is no array {number!r:.50}")
-        said = _checked(self.said[number], number)
-        self.budget.shape(said["shape"], np.dtype(said["dtype"]).itemsize)
-        if number not in self.found:
-            self.found[number] = self._read(said, name_of(number))
-        return self.found[number]
+        description = _checked(self.description[number], number)
+        self.budget.shape(description["shape"], np.dtype(description["dtype"]).itemsize)
+        if number not in self.loaded:
+            self.loaded[number] = self._read(description, name_of(number))
+        return self.loaded[number]
 
-    def _read(self, said: Mapping[str, Any], name: str) -> Array:
-        dtype, first = np.dtype(said["dtype"]), header(said)
-        count = prod(said["shape"])
+    def _read(self, description: Mapping[str, Any], name: str) -> Array:
+        dtype, shape, first = np.dtype(description["dtype"]), description["shape"], header(description)
+        count = prod(shape)
         if self.archive.length(name) != len(first) + count * dtype.itemsize:
             raise Unreadable(f"{name} is not as long as its type and shape say")
         data = self.archive.read(name)
         if not data.startswith(first):
             raise Unreadable(f"{name} does not begin as its type and shape say")
         numbers = np.frombuffer(data, dtype, count, len(first)).copy()
-        array = numbers.reshape(said["shape"][::-1]).T if said["fortran_order"] else numbers.reshape(said["shape"])
+        array = numbers.reshape(shape[::-1]).T if description["fortran_order"] else numbers.reshape(shape)
         if dtype.kind == "b" and array.size and array.view(np.uint8).max() > 1:
             raise Unreadable(f"{name} holds what is neither false nor true")
         if dtype.kind == "U":
-            array.tolist()  # an error, where there is no such letter
+            array.tolist()  # raises where a code is no letter
         return array
 
 
-def _checked(said: Any, number: int) -> dict[str, Any]:
-    """What `model.json` says of an array."""
+def _checked(description: Any, number: int) -> dict[str, Any]:
+    """Return the description of an array, or raise `Unreadable`."""
     keys = {"dtype", "shape", "fortran_order"}
-    if not (isinstance(said, dict) and set(said) == keys and type(said["fortran_order"]) is bool):
+    if not (isinstance(description, dict) and set(description) == keys and type(description["fortran_order"]) is bool):
         raise Unreadable(f"array {number} is not described")
-    if not (isinstance(said["dtype"], str) and TYPES.fullmatch(said["dtype"])):
+    if not (isinstance(description["dtype"], str) and TYPES.fullmatch(description["dtype"])):
         raise Unreadable(f"array {number} is of a type that no model has")
-    return said
+    return description

@@ -1,4 +1,4 @@
-"""What reading a file may take: a constant, and so much for each of its bytes, for all of its parts together.
+"""The budget of reading one file: a constant plus an amount for each of its bytes, for all of its parts together.
 
 A unit is a byte that stays allocated, or about a nanosecond. What lies in the file as it stands, its text and the
 numbers of its arrays, is paid by its length; `take` pays for what a few bytes can ask for over and over: an array each
@@ -22,26 +22,26 @@ MOST_ALIKE = 64  # values of one hash: of floats there are 34 at most, as their 
 
 
 class Budget:
-    """What is left of what a file of this length may take."""
+    """Memory and time that remain for reading a file of this length."""
 
     def __init__(self, length: int) -> None:
         self.left = FREE + PER_BYTE * length
 
     def take(self, units: int) -> None:
-        """Pay for something before it is there."""
+        """Charge units before they are spent; raise `Unreadable` where too few are left."""
         self.left -= units
         if self.left < 0:
             raise Unreadable("what it says would take more memory and time than a file of its length ever needs")
 
     def shape(self, sizes: Any, itemsize: int) -> tuple[int, ...]:
-        """A shape, paid for as if no axis were empty: sums over an empty axis are as large as the others say."""
+        """Return a shape, charged as if no axis were empty: sums over an empty axis are as large as the others."""
         if not (isinstance(sizes, list) and len(sizes) <= MOST_AXES and all(is_count(size) for size in sizes)):
             raise Unreadable(f"{sizes!r:.50} is the shape of no array")
         self.take(prod(max(size, 1) for size in sizes) * itemsize)
         return tuple(sizes)
 
     def positions(self, count: Any) -> range:
-        """The numbers 0, 1, ..., so many of them."""
+        """Return the numbers 0, 1, ..., count - 1, charged one by one."""
         if not is_count(count):
             raise Unreadable(f"{count!r:.50} is no number of columns or levels")
         self.take(PER_VALUE * count)
@@ -49,19 +49,19 @@ class Budget:
 
 
 def is_count(value: Any) -> bool:
-    """Whether it is a whole number that is not negative."""
+    """Whether a value is a non-negative integer."""
     return type(value) is int and value >= 0
 
 
 def are_positions(values: Sequence[Any]) -> bool:
-    """Whether they are 0, 1, ..."""
+    """Whether values are 0, 1, ... in this order."""
     if isinstance(values, range):
         return values == range(len(values))
     return all(type(value) is int and value == place for place, value in enumerate(values))
 
 
 def check_depth(document: Any) -> None:
-    """Raise for lists and mappings within each other that are more than any model has."""
+    """Raise for a document that is nested deeper than that of any model."""
     level, depth = [document], 0
     while level:
         if depth > MOST_DEPTH:
@@ -79,10 +79,10 @@ def check_hashes(values: Collection[Any], where: str) -> None:
     if len(values) <= MOST_ALIKE:
         return
     hashes = [_hash_of(value) for value in values]
-    many = {own for own, times in Counter(hashes).items() if times > MOST_ALIKE and own is not None}
-    if many:
-        pairs = {(own, repr(value)) for own, value in zip(hashes, values, strict=True) if own in many}
-        if max(Counter(own for own, _ in pairs).values()) > MOST_ALIKE:
+    crowded = {key for key, count in Counter(hashes).items() if count > MOST_ALIKE and key is not None}
+    if crowded:
+        pairs = {(key, repr(value)) for key, value in zip(hashes, values, strict=True) if key in crowded}
+        if max(Counter(key for key, _ in pairs).values()) > MOST_ALIKE:
             raise Unreadable(f"{where}: more than {MOST_ALIKE} different values have the same hash")
 
 

@@ -23,28 +23,28 @@ from bayesnb.families import FAMILIES, PRIORS, Codes, KnownDie, Vocabulary
 from bayesnb.families.base import Belief
 from bayesnb.families.family import Family
 from bayesnb.persistence.archive import Unreadable
-from bayesnb.persistence.arrays import Keeper, Shelf
+from bayesnb.persistence.arrays import ArrayReader, ArrayWriter
 from bayesnb.persistence.budget import PER_VALUE, check_hashes
 
 RECORDS: dict[str, type] = {kind.__name__: kind for kind in (*FAMILIES, *PRIORS, Codes, KnownDie, Vocabulary)}
 GROUPS: dict[str, Callable[..., Any]] = {"$tuple": tuple, "$set": set, "$frozenset": frozenset}
 STRINGS = np.dtypes.StringDType()
-MOST = 1 << 20  # numbers of a range
+LONGEST_RANGE = 1 << 20  # numbers of a range
 POINTER = NUMBER = 8  # bytes
 
 
-def packed(value: Any, keeper: Keeper, where: str) -> Any:
-    """What JSON holds for a value; `where` says in an error whose it is."""
+def pack(value: Any, writer: ArrayWriter, where: str) -> Any:
+    """Return the JSON of a value; `where` names it in an error."""
     kind = type(value)
     if kind in (NoneType, bool, str, int):
         return value
     if kind in PACKERS:
-        return PACKERS[kind](value, keeper, where)
+        return PACKERS[kind](value, writer, where)
     if isinstance(value, np.generic):
-        return {"$scalar": keeper.keep(np.asarray(value), where)}
+        return {"$scalar": writer.add(np.asarray(value), where)}
     if RECORDS.get(kind.__name__) is kind:
-        said = {f.name: packed(getattr(value, f.name), keeper, f"{where}, {f.name}") for f in fields(value)}
-        return {f"${kind.__name__}": said}
+        packed = {f.name: pack(getattr(value, f.name), writer, f"{where}, {f.name}") for f in fields(value)}
+        return {f"${kind.__name__}": packed}
     raise ValueError(_refusal(value, where))
 
 
@@ -52,7 +52,7 @@ def _refusal(value: Any, where: str) -> str:
     kind = f"{type(value).__module__}.{type(value).__qualname__}"
     if isinstance(value, Family):
         return (
-            f"{where}: the family {kind} is not one of bayesnb's own, so a file without code cannot hold it. "
+            f"{where}: the family {kind} is not one of bayesnb's, so a file without code cannot hold it. "
             "Fit the model again where that class is."
         )
     return (
@@ -61,150 +61,150 @@ def _refusal(value: Any, where: str) -> str:
     )
 
 
-def _packed_list(value: Any, keeper: Keeper, where: str) -> list[Any]:
+def _packed_list(value: Any, writer: ArrayWriter, where: str) -> list[Any]:
     check_hashes(value, where)
-    return [packed(each, keeper, where) for each in value]
+    return [pack(each, writer, where) for each in value]
 
 
-def _packed_set(value: Any, keeper: Keeper, where: str) -> list[Any]:
-    return _packed_list(sorted(value, key=repr), keeper, where)
+def _packed_set(value: Any, writer: ArrayWriter, where: str) -> list[Any]:
+    return _packed_list(sorted(value, key=repr), writer, where)
 
 
-def _packed_float(value: float, keeper: Keeper, where: str) -> Any:
+def _packed_float(value: float, writer: ArrayWriter, where: str) -> Any:
     return value if math.isfinite(value) else {"$float": repr(value)}
 
 
-def _packed_range(value: range, keeper: Keeper, where: str) -> Any:
-    if len(value) > MOST:
+def _packed_range(value: range, writer: ArrayWriter, where: str) -> Any:
+    if len(value) > LONGEST_RANGE:
         raise ValueError(f"{where}: {value} is too long to be saved. Use a NumPy array, numpy.arange(...).")
     return {"$range": [value.start, value.stop, value.step]}
 
 
-def _packed_mapping(value: dict[Any, Any], keeper: Keeper, where: str) -> Any:
+def _packed_mapping(value: dict[Any, Any], writer: ArrayWriter, where: str) -> Any:
     if all(type(key) is str and not key.startswith("$") for key in value):
-        return {key: packed(own, keeper, f"{where}[{key!r}]") for key, own in value.items()}
+        return {key: pack(item, writer, f"{where}[{key!r}]") for key, item in value.items()}
     check_hashes(value, where)
-    pairs = [[packed(key, keeper, where), packed(own, keeper, f"{where}[{key!r:.50}]")] for key, own in value.items()]
+    pairs = [[pack(key, writer, where), pack(item, writer, f"{where}[{key!r:.50}]")] for key, item in value.items()]
     return {"$mapping": pairs}
 
 
-def _packed_array(value: np.ndarray, keeper: Keeper, where: str) -> Any:
+def _packed_array(value: np.ndarray, writer: ArrayWriter, where: str) -> Any:
     tag = {"O": "$objects", "T": "$strings"}.get(value.dtype.kind)
     if tag is None:
-        return {"$array": keeper.keep(value, where)}
+        return {"$array": writer.add(value, where)}
     if tag == "$strings" and value.dtype != STRINGS:
         raise ValueError(f"{where}: an array of {value.dtype!r} cannot be saved. Use StringDType() or objects.")
-    return {tag: [list(value.shape), _packed_list(value.ravel().tolist(), keeper, where)]}
+    return {tag: [list(value.shape), _packed_list(value.ravel().tolist(), writer, where)]}
 
 
-PACKERS: dict[type, Callable[[Any, Keeper, str], Any]] = {
+PACKERS: dict[type, Callable[[Any, ArrayWriter, str], Any]] = {
     float: _packed_float,
     list: _packed_list,
-    tuple: lambda value, keeper, where: {"$tuple": _packed_list(value, keeper, where)},
-    set: lambda value, keeper, where: {"$set": _packed_set(value, keeper, where)},
-    frozenset: lambda value, keeper, where: {"$frozenset": _packed_set(value, keeper, where)},
+    tuple: lambda value, writer, where: {"$tuple": _packed_list(value, writer, where)},
+    set: lambda value, writer, where: {"$set": _packed_set(value, writer, where)},
+    frozenset: lambda value, writer, where: {"$frozenset": _packed_set(value, writer, where)},
     range: _packed_range,
     dict: _packed_mapping,
     np.ndarray: _packed_array,
 }
 
 
-def unpacked(said: Any, shelf: Shelf) -> Any:
-    """The value that JSON stands for; an error for what `packed` never makes."""
-    if isinstance(said, list):
-        return unpacked_list(said, shelf)
-    if not isinstance(said, dict):
-        return said
-    if not any(key.startswith("$") for key in said):
-        return {key: unpacked(each, shelf) for key, each in said.items()}
-    if len(said) > 1:
-        raise Unreadable(f"{', '.join(said)!r:.50} mean several things")
-    ((tag, inner),) = said.items()
+def unpack(packed: Any, reader: ArrayReader) -> Any:
+    """Return the value that JSON stands for; raise `Unreadable` for what `pack` never makes."""
+    if isinstance(packed, list):
+        return unpack_list(packed, reader)
+    if not isinstance(packed, dict):
+        return packed
+    if not any(key.startswith("$") for key in packed):
+        return {key: unpack(each, reader) for key, each in packed.items()}
+    if len(packed) > 1:
+        raise Unreadable(f"{', '.join(packed)!r:.50} mean several things")
+    ((tag, inner),) = packed.items()
     if tag in GROUPS:
-        return GROUPS[tag](unpacked_list(inner, shelf))
+        return GROUPS[tag](unpack_list(inner, reader))
     if tag[1:] in RECORDS:
-        return _record(RECORDS[tag[1:]], inner, shelf)
+        return _record(RECORDS[tag[1:]], inner, reader)
     if tag not in UNPACKERS:
         raise Unreadable(f"{tag!r:.50} is nothing that a model holds")
-    return UNPACKERS[tag](inner, shelf)
+    return UNPACKERS[tag](inner, reader)
 
 
-def unpacked_list(said: Any, shelf: Shelf) -> list[Any]:
-    """The values that a list of JSON stands for, which a set can hold, or the keys of a mapping."""
-    values = [unpacked(each, shelf) for each in _list(said)]
+def unpack_list(packed: Any, reader: ArrayReader) -> list[Any]:
+    """Return the values of a JSON list, safe to be put into a set or to be the keys of a mapping."""
+    values = [unpack(each, reader) for each in _list(packed)]
     check_hashes(values, "a list that it holds")
     return values
 
 
-def _list(said: Any, length: int | None = None) -> list[Any]:
-    if not isinstance(said, list) or (length is not None and len(said) != length):
-        raise Unreadable(f"{said!r:.50} is no list, or not as long as it should be")
-    return said
+def _list(packed: Any, length: int | None = None) -> list[Any]:
+    if not isinstance(packed, list) or (length is not None and len(packed) != length):
+        raise Unreadable(f"{packed!r:.50} is no list, or not as long as it should be")
+    return packed
 
 
-def _mapping(said: Any, shelf: Shelf) -> dict[Any, Any]:
-    pairs = [_list(pair, 2) for pair in _list(said)]
-    keys = unpacked_list([key for key, _ in pairs], shelf)
-    mapping = dict(zip(keys, (unpacked(value, shelf) for _, value in pairs), strict=True))
+def _mapping(packed: Any, reader: ArrayReader) -> dict[Any, Any]:
+    pairs = [_list(pair, 2) for pair in _list(packed)]
+    keys = unpack_list([key for key, _ in pairs], reader)
+    mapping = dict(zip(keys, (unpack(value, reader) for _, value in pairs), strict=True))
     if len(mapping) < len(pairs):
         raise Unreadable("a key of a mapping stands twice")
     return mapping
 
 
-def _range(said: Any, shelf: Shelf) -> range:
-    found = range(*_list(said, 3))
-    if len(found) > MOST:
-        raise Unreadable(f"{found} is longer than any that is saved")
-    shelf.budget.take(PER_VALUE * len(found))
-    return found
+def _range(packed: Any, reader: ArrayReader) -> range:
+    result = range(*_list(packed, 3))
+    if len(result) > LONGEST_RANGE:
+        raise Unreadable(f"{result} is longer than any that is saved")
+    reader.budget.take(PER_VALUE * len(result))
+    return result
 
 
-def _float(said: Any, shelf: Shelf) -> float:
-    if said not in ("nan", "inf", "-inf"):
-        raise Unreadable(f"{said!r:.50} is a number of JSON's, or none")
-    return float(said)
+def _float(packed: Any, reader: ArrayReader) -> float:
+    if packed not in ("nan", "inf", "-inf"):
+        raise Unreadable(f"{packed!r:.50} is a number of JSON's, or none")
+    return float(packed)
 
 
-def _objects(said: Any, shelf: Shelf) -> np.ndarray:
-    sizes, inner = _list(said, 2)
-    shape, values = shelf.budget.shape(sizes, POINTER), unpacked_list(inner, shelf)
+def _objects(packed: Any, reader: ArrayReader) -> np.ndarray:
+    sizes, inner = _list(packed, 2)
+    shape, values = reader.budget.shape(sizes, POINTER), unpack_list(inner, reader)
     if math.prod(shape) != len(values):
         raise Unreadable("an array of objects is not as large as its shape says")
     return np.fromiter(values, object, len(values)).reshape(shape)
 
 
-def _scalar(said: Any, shelf: Shelf) -> Any:
-    array = shelf[said]
+def _scalar(packed: Any, reader: ArrayReader) -> Any:
+    array = reader[packed]
     if array.ndim:
         raise Unreadable(f"an array of the shape {array.shape} is no single value")
     return array[()]
 
 
-def _strings(said: Any, shelf: Shelf) -> np.ndarray:
-    return _objects(said, shelf).astype(STRINGS)
+def _strings(packed: Any, reader: ArrayReader) -> np.ndarray:
+    return _objects(packed, reader).astype(STRINGS)
 
 
-def _record(kind: type, said: Any, shelf: Shelf) -> Any:
-    """A family or a prior, made by its constructor, of fields of the kinds that its class declares.
+def _record(kind: type, packed: Any, reader: ArrayReader) -> Any:
+    """Return a family or a prior, made by its constructor of fields of the types that its class declares.
 
     Fields that an older version did not have take their defaults.
     """
     declared = {f.name: f.type for f in fields(kind)}
-    if not isinstance(said, dict) or not set(said) <= set(declared):
+    if not isinstance(packed, dict) or not set(packed) <= set(declared):
         raise Unreadable(f"{kind.__name__} has the fields {', '.join(declared)}")
-    values = {name: unpacked(value, shelf) for name, value in said.items()}
+    values = {name: unpack(value, reader) for name, value in packed.items()}
     for name, value in values.items():
         if not _fits(value, declared[name]):
             raise Unreadable(f"{name} of {kind.__name__} cannot be {value!r:.50}")
     if issubclass(kind, Belief):  # a matrix may be made of a row of numbers
         width = max((size for value in values.values() for size in np.shape(value)[-1:]), default=1)
-        shelf.budget.take(NUMBER * width**kind.degree)
+        reader.budget.take(NUMBER * width**kind.degree)
     renamed = getattr(kind, "renamed", {})
     return kind(**{renamed.get(name, name): value for name, value in values.items()})
 
 
 def _fits(value: Any, declared: Any) -> bool:
-    """Whether a value is of the type that a field declares; a type's own parameters are not looked at."""
+    """Whether a value is of the type that a field declares, whatever the type's parameters."""
     if isinstance(declared, UnionType):
         return any(_fits(value, each) for each in get_args(declared))
     if declared is Any:
@@ -214,11 +214,11 @@ def _fits(value: Any, declared: Any) -> bool:
     return isinstance(value, get_origin(declared) or declared)
 
 
-UNPACKERS: dict[str, Callable[[Any, Shelf], Any]] = {
+UNPACKERS: dict[str, Callable[[Any, ArrayReader], Any]] = {
     "$mapping": _mapping,
     "$range": _range,
     "$float": _float,
-    "$array": lambda said, shelf: shelf[said],
+    "$array": lambda packed, reader: reader[packed],
     "$scalar": _scalar,
     "$objects": _objects,
     "$strings": _strings,

@@ -1,4 +1,4 @@
-"""What is saved of a fitted estimator, and whether its parts can belong together."""
+"""A fitted estimator as what is saved of it, and checks that its parts belong together."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -23,7 +23,7 @@ SUM = 1e-8  # how far probabilities may be from adding up to 1
 
 @dataclass(frozen=True, eq=False)
 class Saved:
-    """A fitted estimator: its class and parameters, what it has seen, what was believed before, and a note."""
+    """A fitted estimator: its class and parameters, what it has learnt, its prior, and a note."""
 
     estimator: str
     params: dict[str, Any]
@@ -34,10 +34,10 @@ class Saved:
     note: Any = None
 
     def check(self) -> None:
-        """Raise for what could not be read again."""
+        """Raise for an estimator that could not be read again."""
         check_shard(self.shard)
         check_temper(self.temper)
-        check_die(self.prior.classes, len(self.shard.classes))
+        check_class_prior(self.prior.classes, len(self.shard.classes))
 
 
 def check_shard(shard: Shard) -> None:
@@ -54,9 +54,9 @@ def check_classes(classes: Array) -> None:
     if classes.ndim != 1 or not len(classes):
         raise ValueError("classes are a list of labels")
     labels = classes.tolist()
-    odd = [label for label in labels if not np.isscalar(label)]
-    if odd:
-        raise ValueError(f"the label {odd[0]!r:.50} is neither text nor a number")
+    invalid = [label for label in labels if not np.isscalar(label)]
+    if invalid:
+        raise ValueError(f"the label {invalid[0]!r:.50} is neither text nor a number")
     if not all(a < b for a, b in pairwise(labels)):
         raise ValueError("classes are different labels, sorted")
     if classes.dtype.kind == "f" and not np.isfinite(classes).all():
@@ -64,7 +64,7 @@ def check_classes(classes: Array) -> None:
 
 
 def check_temper(temper: Any) -> None:
-    """Raise for what no exponent of the evidence is."""
+    """Raise unless the temper is positive and finite."""
     if not (isinstance(temper, float) and 0 < temper < np.inf):
         raise ValueError(f"the temper {temper!r:.50} is not positive and finite")
 
@@ -76,16 +76,21 @@ def check_labels(stats: DirichletStats, classes: int) -> None:
     _check_numbers(stats, "labels")
 
 
-def check_die(die: Any, classes: int) -> None:
-    """Raise for what is no die of so many classes."""
-    if not isinstance(die, (Dirichlet, KnownDie)):
-        raise ValueError("the die of the classes is neither learnt nor given")
-    for array in (getattr(die, "concentration", None), getattr(die, "probability", None)):
+def check_class_prior(prior: Any, classes: int) -> None:
+    """Raise unless the prior is a distribution over as many classes."""
+    if not isinstance(prior, (Dirichlet, KnownDie)):
+        raise ValueError("the class prior is neither learnt nor given")
+    for array in (getattr(prior, "concentration", None), getattr(prior, "probability", None)):
         if array is not None and array.shape != (classes,):
-            raise ValueError(f"the die of the classes does not have {classes} sides")
-    if isinstance(die, KnownDie):
-        sides = die.probability
-        if not (np.isfinite(sides).all() and (sides >= 0).all() and abs(sides.sum() - 1) <= SUM and die.rows > 0):
+            raise ValueError(f"the class prior is not one of {classes} classes")
+    if isinstance(prior, KnownDie):
+        probability = prior.probability
+        if not (
+            np.isfinite(probability).all()
+            and (probability >= 0).all()
+            and abs(probability.sum() - 1) <= SUM
+            and prior.rows > 0
+        ):
             raise ValueError("the probabilities of the classes do not add up to 1")
 
 
@@ -101,7 +106,7 @@ def check_levels(block: Block) -> None:
 
 
 def check_stats(block: Block, stats: Stats, classes: int) -> None:
-    """Raise for stats that are none of this block's columns: other shapes, or numbers that no rows make."""
+    """Raise for stats that no rows of this block's columns make: other shapes, or impossible numbers."""
     if type(stats) is not block.family.stats:
         raise ValueError(f"{_whose(block)}: stats of another family")
     width, numbers = max(len(block.names), sum(block.sizes)), sum(array.size for array in arrays_of(stats).values())
@@ -115,10 +120,10 @@ def check_stats(block: Block, stats: Stats, classes: int) -> None:
     _check_numbers(stats, _whose(block))
 
 
-def check_alike(block: Block, own: Record, like: Record) -> None:
+def check_alike(block: Block, record: Record, like: Record) -> None:
     """Raise unless two records are of the same class and shapes."""
-    shapes = [{name: array.shape for name, array in arrays_of(record).items()} for record in (own, like)]
-    if type(own) is not type(like) or shapes[0] != shapes[1]:
+    shapes = [{name: array.shape for name, array in arrays_of(record).items()} for record in (record, like)]
+    if type(record) is not type(like) or shapes[0] != shapes[1]:
         raise ValueError(f"{_whose(block)}: shapes {shapes[0]} where {shapes[1]} belong")
 
 
@@ -130,17 +135,17 @@ def _check_numbers(stats: Stats, whose: str) -> None:
 
 
 def arrays_of(record: Record) -> dict[str, Array]:
-    """A record's arrays by name."""
+    """Return the arrays of a record by name."""
     return {name: getattr(record, name) for name in record.__match_args__ if name not in record.layout}
 
 
-def own_prior(belief: Belief) -> Belief:
-    """The prior that a family makes: where features are averaged over, that of their own parameters."""
-    return belief.own if isinstance(belief, Averaged) else belief
+def plain_prior(belief: Belief) -> Belief:
+    """Return the prior that the family makes, without the averaging over features."""
+    return belief.record if isinstance(belief, Averaged) else belief
 
 
 def with_average(belief: Belief, block: Block) -> Belief:
-    """The prior of a block, which `own_prior` undoes."""
+    """Return the prior of a block with its averaging over features, which `plain_prior` takes away."""
     return belief if block.included is None else averaging(belief, block.included, block.keys)
 
 

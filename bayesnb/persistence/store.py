@@ -1,4 +1,4 @@
-"""Files of estimators and of shards: written as a whole or not at all, and read as if they came from a stranger."""
+"""Reading and writing files of estimators and shards: written atomically, read as if they came from a stranger."""
 
 import io
 import json
@@ -11,10 +11,10 @@ from typing import Any, NoReturn
 from bayesnb import __version__
 from bayesnb.model.shards import Shard
 from bayesnb.persistence.archive import Unreadable, opened, write_archive
-from bayesnb.persistence.arrays import Keeper, Shelf, name_of
+from bayesnb.persistence.arrays import ArrayReader, ArrayWriter, name_of
 from bayesnb.persistence.budget import TOO_DEEP, check_depth
-from bayesnb.persistence.document import Json, document_of, saved_of, shard_of, shard_said
-from bayesnb.persistence.json_values import packed, unpacked
+from bayesnb.persistence.document import Json, describe_model, describe_shard, model_of, shard_of
+from bayesnb.persistence.json_values import pack, unpack
 from bayesnb.persistence.saved import Saved, check_shard
 from bayesnb.safe_output import replacing
 
@@ -22,8 +22,8 @@ MOST_LETTERS = 300
 
 
 @dataclass(frozen=True)
-class Kind:
-    """A kind of file: what it holds, the version of its format, what to do where it cannot be read, what reads it."""
+class FileKind:
+    """What a file holds, the version of its format, advice where it cannot be read, and the function that reads it."""
 
     name: str
     version: tuple[int, int]
@@ -32,22 +32,22 @@ class Kind:
 
     @property
     def document(self) -> str:
-        """The member that is no array."""
+        """Name of the member that is no array."""
         return f"{self.name}.json"
 
 
-MODEL = Kind(
+MODEL = FileKind(
     "model",
     (1, 2),
     "Get the file again from where it was saved; where that is not possible, fit the model again.",
     "bayesnb.load",
 )
-SHARD = Kind("shard", (1, 1), "Count its rows again.", "bayesnb.scale.loads")
+SHARD = FileKind("shard", (1, 1), "Count its rows again.", "bayesnb.scale.loads")
 KINDS = (MODEL, SHARD)
 
 
 class Foreign(Unreadable):
-    """The file is sound, but of another kind, or of a format that is not known yet."""
+    """A sound file of another kind, or of a newer format."""
 
 
 def write(saved: Saved, path: Any) -> None:
@@ -56,16 +56,16 @@ def write(saved: Saved, path: Any) -> None:
         saved.check()
     except ValueError as error:
         raise ValueError(f"this model cannot be saved: {error}.") from None
-    keeper = Keeper()
-    members = _members(MODEL, document_of(saved, keeper), keeper)
+    writer = ArrayWriter()
+    members = _members(MODEL, describe_model(saved, writer), writer)
     with replacing(path) as file:
         write_archive(file, members)
 
 
 def read(path: Any) -> Saved:
-    """The estimator in a file; a ValueError for a file that `write` did not make."""
-    with told(path), _document(path, MODEL) as (said, shelf):
-        return saved_of(said, shelf)
+    """Return the estimator in a file; a ValueError for a file that `write` did not make."""
+    with reading_errors(path), _document(path, MODEL) as (document, reader):
+        return model_of(document, reader)
 
 
 def write_shard(shard: Shard, path: Any, note: Any = None) -> None:
@@ -76,13 +76,13 @@ def write_shard(shard: Shard, path: Any, note: Any = None) -> None:
 
 
 def read_shard(path: Any) -> tuple[Shard, Any]:
-    """The shard in a file, or in bytes, and the note; a ValueError for what `write_shard` did not make."""
-    with told(path, SHARD), _document(path, SHARD) as (said, shelf):
-        return shard_of(said, shelf), unpacked(said["note"], shelf)
+    """Return the shard in a file, or in bytes, and its note; a ValueError for what `write_shard` did not make."""
+    with reading_errors(path, SHARD), _document(path, SHARD) as (document, reader):
+        return shard_of(document, reader), unpack(document["note"], reader)
 
 
 def shard_bytes(shard: Shard, note: Any = None) -> bytes:
-    """What `write_shard` writes."""
+    """Return the bytes that `write_shard` writes."""
     file = io.BytesIO()
     write_archive(file, _shard_members(shard, note))
     return file.getvalue()
@@ -95,88 +95,87 @@ def _shard_members(shard: Shard, note: Any) -> Mapping[str, Any]:
         check_shard(shard)
     except ValueError as error:
         raise ValueError(f"this shard cannot be saved: {error}.") from None
-    keeper = Keeper()
-    said = shard_said(shard, keeper) | {"note": packed(note, keeper, "the note")}
-    return _members(SHARD, said, keeper)
+    writer = ArrayWriter()
+    document = describe_shard(shard, writer) | {"note": pack(note, writer, "the note")}
+    return _members(SHARD, document, writer)
 
 
-def _members(kind: Kind, said: Json, keeper: Keeper) -> Mapping[str, Any]:
-    """The members of an archive: what is said, and the arrays."""
+def _members(kind: FileKind, document: Json, writer: ArrayWriter) -> Mapping[str, Any]:
+    """Return the members of an archive: the document and the arrays."""
     head = {"format": f"bayesnb {kind.name}", "version": list(kind.version), "written_by": f"bayesnb {__version__}"}
-    said = head | said | {"arrays": keeper.said}
+    document = head | document | {"arrays": writer.document}
     try:
-        check_depth(said)
+        check_depth(document)
     except ValueError as error:
         raise ValueError(f"this {kind.name} cannot be saved: {error}.") from None
-    text = json.dumps(said, allow_nan=False, separators=(",", ":")).encode("ascii")
-    return {kind.document: (text,)} | keeper.members()
+    text = json.dumps(document, allow_nan=False, separators=(",", ":")).encode("ascii")
+    return {kind.document: (text,)} | writer.members()
 
 
 @contextmanager
-def _document(source: Any, kind: Kind) -> Iterator[tuple[Json, Shelf]]:
-    """What an archive of this kind says, and its arrays."""
+def _document(source: Any, kind: FileKind) -> Iterator[tuple[Json, ArrayReader]]:
+    """Open an archive of this kind: its document and its arrays."""
     with opened(source) as archive:
-        for other in KINDS:
-            if other is not kind and kind.document not in archive.names and other.document in archive.names:
-                raise Foreign(f"holds a {other.name}, not a {kind.name}: {other.reader} reads it.")
-        said = _parsed(archive.read(kind.document), kind)
-        check_depth(said)
-        _check_version(said, kind)
-        shelf = Shelf(archive, said["arrays"])
-        if archive.names != {kind.document, *map(name_of, range(len(shelf.said)))}:
+        for candidate in KINDS:
+            if candidate is not kind and kind.document not in archive.names and candidate.document in archive.names:
+                raise Foreign(f"holds a {candidate.name}, not a {kind.name}: {candidate.reader} reads it.")
+        document = _parsed(archive.read(kind.document), kind)
+        check_depth(document)
+        _check_version(document, kind)
+        reader = ArrayReader(archive, document["arrays"])
+        if archive.names != {kind.document, *map(name_of, range(len(reader.document)))}:
             raise Unreadable("its members are not the arrays that it names")
-        yield said, shelf
+        yield document, reader
 
 
 @contextmanager
-def told(source: Any, kind: Kind = MODEL) -> Iterator[None]:
-    """Whatever is wrong with a file, or bytes, is one error that says which, why, and what to do.
+def reading_errors(source: Any, kind: FileKind = MODEL) -> Iterator[None]:
+    """Turn every failure to read a file, or bytes, into one ValueError that says which, why, and what to do.
 
     A hostile file may make anything fail anywhere: this is about every exception but those of the machine, and those
     that only a mistake of ours can make.
     """
-    whose = f"data of {len(source)} bytes" if isinstance(source, bytes) else repr(str(source))
+    source_name = f"data of {len(source)} bytes" if isinstance(source, bytes) else repr(str(source))
     try:
         yield
     except (OSError, MemoryError, NameError):
         raise
     except Foreign as error:
-        raise ValueError(f"{whose} {error}") from None
+        raise ValueError(f"{source_name} {error}") from None
     except Exception as error:
-        said = shorten(str(error)[: 2 * MOST_LETTERS], MOST_LETTERS).rstrip(".")
-        what = (
-            said if isinstance(error, ValueError) else f"something is missing or odd ({type(error).__name__}: {said})"
-        )
-        raise ValueError(f"{whose} is no {kind.name} that can be read: {what}. {kind.advice}") from error
+        reason = shorten(str(error)[: 2 * MOST_LETTERS], MOST_LETTERS).rstrip(".")
+        if not isinstance(error, ValueError):
+            reason = f"something is missing or invalid ({type(error).__name__}: {reason})"
+        raise ValueError(f"{source_name} is no {kind.name} that can be read: {reason}. {kind.advice}") from error
 
 
-def _parsed(text: bytes, kind: Kind) -> Json:
+def _parsed(text: bytes, kind: FileKind) -> Json:
     try:
-        said = json.loads(text, object_pairs_hook=_once, parse_constant=_refuse)
+        document = json.loads(text, object_pairs_hook=_once, parse_constant=_refuse)
     except RecursionError:
         raise Unreadable(TOO_DEEP) from None
-    if not isinstance(said, dict) or said.get("format") != f"bayesnb {kind.name}":
+    if not isinstance(document, dict) or document.get("format") != f"bayesnb {kind.name}":
         raise Unreadable("it does not say that it is one")
-    return said
+    return document
 
 
 def _once(pairs: list[tuple[str, Any]]) -> Json:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         raise Unreadable("it says something twice")
-    return found
+    return members
 
 
 def _refuse(constant: str) -> NoReturn:
     raise Unreadable(f"it holds {constant}, which is no JSON")
 
 
-def _check_version(said: Json, kind: Kind) -> None:
-    major, minor = said["version"]
+def _check_version(document: Json, kind: FileKind) -> None:
+    major, minor = document["version"]
     if type(major) is not int or type(minor) is not int or major < 1 or minor < 0:
-        raise Unreadable(f"its version {said['version']!r:.50} is none")
+        raise Unreadable(f"its version {document['version']!r:.50} is none")
     if major > kind.version[0]:
         raise Foreign(
-            f"is of format {major}.{minor}, written by {said.get('written_by')!s:.50}; this is bayesnb {__version__}, "
-            f"which reads formats up to {kind.version[0]}. Install a newer bayesnb."
+            f"is of format {major}.{minor}, written by {document.get('written_by')!s:.50}; this is bayesnb "
+            f"{__version__}, which reads formats up to {kind.version[0]}. Install a newer bayesnb."
         )
