@@ -53,13 +53,13 @@ class ArrayWriter:
         return self.numbers[id(array)]
 
     @property
-    def description(self) -> list[dict[str, Any]]:
+    def descriptions(self) -> list[dict[str, Any]]:
         """Type and layout of every array, as `model.json` holds them."""
         return [{"dtype": a.dtype.str, "shape": list(a.shape), "fortran_order": _is_fortran(a)} for a in self.arrays]
 
     def members(self) -> dict[str, tuple[Bytes, ...]]:
         """Return the members of the archive that hold the arrays."""
-        pairs = zip(self.arrays, self.description, strict=True)
+        pairs = zip(self.arrays, self.descriptions, strict=True)
         return {name_of(i): (header(description), _bytes(array)) for i, (array, description) in enumerate(pairs)}
 
 
@@ -76,17 +76,17 @@ def _bytes(array: Array) -> Bytes:
 class ArrayReader:
     """The arrays of an archive, each read once; `budget` bounds what reading the archive may cost."""
 
-    def __init__(self, archive: Archive, description: Any) -> None:
-        if not isinstance(description, list):
+    def __init__(self, archive: Archive, descriptions: Any) -> None:
+        if not isinstance(descriptions, list):
             raise Unreadable("`arrays` is no list")
-        self.archive, self.description = archive, description
+        self.archive, self.descriptions = archive, descriptions
         self.budget = Budget(archive.size)
         self.loaded: dict[int, Array] = {}
 
     def __getitem__(self, number: Any) -> Array:
-        if type(number) is not int or not 0 <= number < len(self.description):
+        if type(number) is not int or not 0 <= number < len(self.descriptions):
             raise Unreadable(f"there is no array {number!r:.50}")
-        description = _checked(self.description[number], number)
+        description = _checked(self.descriptions[number], number)
         self.budget.shape(description["shape"], np.dtype(description["dtype"]).itemsize)
         if number not in self.loaded:
             self.loaded[number] = self._read(description, name_of(number))

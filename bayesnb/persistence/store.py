@@ -103,7 +103,7 @@ def _shard_members(shard: Shard, note: Any) -> Mapping[str, Any]:
 def _members(kind: FileKind, document: Json, writer: ArrayWriter) -> Mapping[str, Any]:
     """Return the members of an archive: the document and the arrays."""
     head = {"format": f"bayesnb {kind.name}", "version": list(kind.version), "written_by": f"bayesnb {__version__}"}
-    document = head | document | {"arrays": writer.document}
+    document = head | document | {"arrays": writer.descriptions}
     try:
         check_depth(document)
     except ValueError as error:
@@ -123,7 +123,7 @@ def _document(source: Any, kind: FileKind) -> Iterator[tuple[Json, ArrayReader]]
         check_depth(document)
         _check_version(document, kind)
         reader = ArrayReader(archive, document["arrays"])
-        if archive.names != {kind.document, *map(name_of, range(len(reader.document)))}:
+        if archive.names != {kind.document, *map(name_of, range(len(reader.descriptions)))}:
             raise Unreadable("its members are not the arrays that it names")
         yield document, reader
 
