@@ -247,7 +247,7 @@ class Sampled(Drawn):
         layout = results.parameter_names.layout_of(self.estimator_)
         plan = results.drawn_trees.Plan(self.draws_, self.chains_, None)
         given = self.ensemble_.class_prob is None and isinstance(self.ensemble_.die, KnownDie)
-        thetas = results.sampled_trees.Thetas(plan, layout, self._reading.thetas, given)
+        thetas = results.sampled_trees.ThetaDraws(plan, layout, self._reading.thetas, given)
         return results.sampled_trees.tree(traces, thetas, self.estimator_.temper_, index, codes)
 
     @property

@@ -152,7 +152,7 @@ class Drawn(Answering):
         every, found = np.arange(self.chains_)[:, None] * self.draws_ + kept, np.empty((plan.size, *mean.shape))
         for some, _, proba in self._weighed(cells, every.ravel(), False):
             found[:, some] = proba
-        said = {**results.drawn_trees.SAID, "sampling": "MCMC"}
+        said = {**results.drawn_trees.LIBRARY_ATTRS, "sampling": "MCMC"}
         return results.drawn_trees.labelled_proba(found, plan, index, self.classes_, said).assign_coords(draw=kept)
 
     def save(self, path: Any) -> NoReturn:

@@ -162,7 +162,7 @@ class Logistic(Drawn):
         own = linear.intercept.mean(axis=0), linear.intercept.std(axis=0)
         by_feature, by_score = {"evidence": evidence, "sd": sd}, {"score": score, "score_sd": score_sd}
         by_class = dict(zip(("class_term", "class_term_sd"), own, strict=True))
-        said = results.regression_trees.Said(table.index, self.classes_, self.schema_.blocks, cells)
+        said = results.regression_trees.ExplainedRows(table.index, self.classes_, self.schema_.blocks, cells)
         return results.regression_trees.explained(said, by_feature, by_class, by_score)
 
     def linear_form(self) -> Any:
@@ -206,7 +206,7 @@ class Logistic(Drawn):
         """
         index, rows = self._learnt_rows(X, y, sample_weight)
         found = self._judged(rows, target)
-        return results.elpd.sampled_elpd(found.found, index, found.k, found.draws, results.elpd.WeighedLOO)
+        return results.elpd.sampled_elpd(found.found, index, found.k, found.draws, results.elpd.WeightedLOO)
 
     def _left_out(self, rows: Rows, target: str) -> Pointwise:
         """The scores of `loo`."""

@@ -1,4 +1,4 @@
-"""Calibration with labels: the names of classes and rows, and what every number means."""
+"""Calibration as a labelled Dataset: names of classes and rows, and what each number means."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from bayesnb.selection.calibration_curves import Calibration, Reliability
 
 Variables = dict[str, tuple[Any, Any]]
 
-WORDS = {
+LONG_NAMES = {
     "predicted": "mean predicted probability",
     "observed": "share of the rows that have the label",
     "lower": "lower end of the interval of the share",
@@ -36,53 +36,58 @@ WORDS = {
 
 
 def calibration(
-    found: Calibration, index: Array, classes: Array, codes: Array, weight: Array, said: dict[str, Any]
+    result: Calibration, index: Array, classes: Array, codes: Array, weight: Array, attrs: dict[str, Any]
 ) -> xr.Dataset:
-    """Bins by class, curves by row, scores; those of the predicted label have names that begin with `top_`."""
-    size = said["bins"]
-    variables = _together(found.classes, size, ("class", "bin"), ("obs_id", "class"), "")
-    variables |= _together([found.top], size, ("bin",), ("obs_id",), "top_")
-    for name, estimate in found.scores._asdict().items():
+    """Label bins by class, curves by row, and scores; names of the predicted label's variables begin with `top_`."""
+    size = attrs["bins"]
+    variables = _bins_and_curves(result.classes, size, ("class", "bin"), ("obs_id", "class"), "")
+    variables |= _bins_and_curves([result.top], size, ("bin",), ("obs_id",), "top_")
+    for name, estimate in result.scores._asdict().items():
         variables |= _scalar(name, estimate)
-    terms = np.array([own.corp for own in found.classes])
-    for name, own in zip(("miscalibration", "discrimination", "uncertainty"), terms.T, strict=True):
-        variables |= {name: ((), float(own.sum())), f"class_{name}": ("class", own)}
+    terms = np.array([values.corp for values in result.classes])
+    for name, values in zip(("miscalibration", "discrimination", "uncertainty"), terms.T, strict=True):
+        variables |= {name: ((), float(values.sum())), f"class_{name}": ("class", values)}
     variables |= {"label": ("obs_id", classes[codes]), "weight": ("obs_id", weight)}
     coords = {"obs_id": row_names(index), "class": classes, "bin": np.arange(size)}
-    table = xr.Dataset(variables, coords, said)
+    table = xr.Dataset(variables, coords, attrs)
     for name in variables:
-        words = WORDS.get(name.removeprefix("top_").removeprefix("class_"))
+        words = LONG_NAMES.get(name.removeprefix("top_").removeprefix("class_"))
         if words is not None:
             table[name].attrs["long_name"] = words
     return table
 
 
-def _together(
-    found: Sequence[Reliability], size: int, bins: tuple[str, ...], rows: tuple[str, ...], prefix: str
+def _bins_and_curves(
+    reliabilities: Sequence[Reliability], size: int, bins: tuple[str, ...], rows: tuple[str, ...], prefix: str
 ) -> Variables:
-    """The bins and curves of some labels; of one, without an axis for it."""
-    one = len(bins) == 1
+    """Return the bins and curves of labels; those of a single label have no axis for it."""
+    single = len(bins) == 1
     variables: Variables = {}
-    for name in vars(found[0].bins):
-        own = np.stack([_padded(getattr(each.bins, name), size, 0.0 if name == "count" else np.nan) for each in found])
-        variables[prefix + name] = (bins, own[0] if one else own)
-    for name in vars(found[0].curve):
-        own = np.stack([getattr(each.curve, name) for each in found], axis=1)
-        variables[prefix + ("curve_" * name.startswith("band") + name)] = (rows, own[:, 0] if one else own)
-    if one:
-        return variables | _scalar("ece", found[0].ece) | {"ece_if_calibrated": ((), found[0].noise)}
-    errors = {f"class_{name}": ("class", own) for name, own in _ends("ece", np.array([each.ece for each in found]).T)}
-    return variables | errors | {"class_ece_if_calibrated": ("class", np.array([each.noise for each in found]))}
+    for name in vars(reliabilities[0].bins):
+        values = np.stack(
+            [_padded(getattr(item.bins, name), size, 0.0 if name == "count" else np.nan) for item in reliabilities]
+        )
+        variables[prefix + name] = (bins, values[0] if single else values)
+    for name in vars(reliabilities[0].curve):
+        values = np.stack([getattr(item.curve, name) for item in reliabilities], axis=1)
+        variables[prefix + ("curve_" * name.startswith("band") + name)] = (rows, values[:, 0] if single else values)
+    if single:
+        return variables | _scalar("ece", reliabilities[0].ece) | {"ece_if_calibrated": ((), reliabilities[0].noise)}
+    errors = {
+        f"class_{name}": ("class", values)
+        for name, values in _with_interval("ece", np.array([item.ece for item in reliabilities]).T)
+    }
+    return variables | errors | {"class_ece_if_calibrated": ("class", np.array([item.noise for item in reliabilities]))}
 
 
 def _scalar(name: str, estimate: Sequence[float]) -> Variables:
-    return {called: ((), value) for called, value in _ends(name, estimate)}
+    return {called: ((), value) for called, value in _with_interval(name, estimate)}
 
 
-def _ends(name: str, values: Any) -> list[tuple[str, Any]]:
+def _with_interval(name: str, values: Any) -> list[tuple[str, Any]]:
     return list(zip((name, f"{name}_lower", f"{name}_upper"), values, strict=True))
 
 
 def _padded(values: Array, size: int, empty: float) -> Array:
-    """Where rows of equal probability leave fewer bins, the last are empty."""
+    """Return one value for each bin; the last bins are empty where rows of equal probability leave fewer."""
     return np.append(values, np.full(size - len(values), empty))

@@ -1,4 +1,4 @@
-"""Whether chains can be trusted, by ArviZ."""
+"""Convergence diagnostics of chains, by ArviZ."""
 
 from typing import Any, NamedTuple
 
@@ -6,11 +6,11 @@ import arviz_stats as azs
 import numpy as np
 import xarray as xr
 
-MOST = 200  # entries of a variable that are looked at
+MOST_ENTRIES = 200  # entries of a variable that are looked at
 
 
 class Diagnosis(NamedTuple):
-    """The worst of every kind, and whose it is."""
+    """The worst value of each diagnostic, and the variable that has it."""
 
     r_hat: float
     r_hat_of: str
@@ -22,12 +22,12 @@ class Diagnosis(NamedTuple):
 
 
 def diagnose(tree: Any) -> Diagnosis:
-    """The largest r_hat, the fewest effective draws in the bulk or the tails, and how many draws diverged.
+    """Return the largest r_hat, the fewest effective draws in the bulk or the tails, and the number of divergences.
 
-    Where they cannot be told, of very few draws or some that are no numbers, r_hat is infinite and no draw effective.
+    Where they are undefined, because draws are very few or not finite, r_hat is infinite and no draw is effective.
     """
-    found = {name: _some(str(name), array) for name, array in tree["posterior"].data_vars.items()}
-    posterior = xr.Dataset({name: own for name, own in found.items() if own[1].size})
+    entries = {name: _entries(str(name), array) for name, array in tree["posterior"].data_vars.items()}
+    posterior = xr.Dataset({name: variable for name, variable in entries.items() if variable[1].size})
     chains, draws = tree["posterior"].sizes["chain"], tree["posterior"].sizes["draw"]
     with np.errstate(all="ignore"):
         rhat = [azs.rhat(posterior)] if chains > 1 and posterior else []
@@ -38,19 +38,19 @@ def diagnose(tree: Any) -> Diagnosis:
     return Diagnosis(*worst, *few, int(np.sum(diverging)), chains, chains * draws)
 
 
-def _some(name: str, array: xr.DataArray) -> tuple[tuple[str, ...], np.ndarray]:
-    """At most so many entries of a variable, evenly spaced, on an axis of its own; constant ones have no chains."""
+def _entries(name: str, array: xr.DataArray) -> tuple[tuple[str, ...], np.ndarray]:
+    """Return at most MOST_ENTRIES entries of a variable, evenly spaced, without the constant ones, on a new axis."""
     values = array.values.reshape(*array.shape[:2], -1)
-    values = values[..., :: -(-values.shape[-1] // MOST)]
+    values = values[..., :: -(-values.shape[-1] // MOST_ENTRIES)]
     varies = (values != values[:1, :1]).any(axis=(0, 1)) | (values.shape[:2] == (1, 1))
     return ("chain", "draw", f"{name}_entry"), values[..., varies]
 
 
-def _worst(found: list[xr.Dataset], worst: Any, unknown: float) -> tuple[float, str]:
-    """The worst number, and the variable that has it; the best there could be, if there is none."""
-    every = [
+def _worst(datasets: list[xr.Dataset], worst: Any, unknown: float) -> tuple[float, str]:
+    """Return the worst number and the variable that has it; the best possible value where there is none."""
+    values = [
         (float(worst(np.where(np.isnan(array), unknown, array).flat)), str(name))
-        for dataset in found
+        for dataset in datasets
         for name, array in dataset.data_vars.items()
     ]
-    return worst(every, key=lambda own: own[0], default=(-unknown if unknown else np.inf, ""))
+    return worst(values, key=lambda pair: pair[0], default=(-unknown if unknown else np.inf, ""))

@@ -1,4 +1,4 @@
-"""What is drawn of which model and rows, in how many chains, and how draws are labelled."""
+"""What is drawn (a model, rows, a number of chains) and the labels of the draws."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from bayesnb.inference.posterior_draws import Theta, draw_proba, refuse_large
 from bayesnb.model.product import Model
 from bayesnb.results.parameter_names import Layout, Variables, coordinate
 
-SAID = {"inference_library": "bayesnb", "inference_library_version": __version__, "sampling": "exact iid"}
+LIBRARY_ATTRS = {"inference_library": "bayesnb", "inference_library_version": __version__, "sampling": "exact iid"}
 
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """A model, what its parameters are called, and how it predicts."""
+    """A model to draw from, the names of its parameters, and its settings of prediction."""
 
     model: Model
     layout: Layout
@@ -29,13 +29,13 @@ class Subject:
 
     @property
     def certain(self) -> bool:
-        """Whether the die of the classes is given, and so nothing that is drawn."""
+        """Whether the class prior is fixed, so that it has no draws."""
         return isinstance(self.model.prior.classes, KnownDie)
 
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
-    """Rows: their names, their cells, and the places of their classes, where those are known."""
+    """Rows to draw for: their names, their cells, and the codes of their classes where known."""
 
     index: Array
     cells: Sequence[Cells]
@@ -48,7 +48,7 @@ class Sheet:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """How many draws, in how many chains, from which generator."""
+    """Number of draws and chains, and the random generator."""
 
     draws: int
     chains: int
@@ -64,7 +64,7 @@ class Plan:
         return self.draws * self.chains
 
     def labelled(self, dims: tuple[str, ...], array: Array) -> tuple[tuple[str, ...], Array]:
-        """`(s, ...)` with its dims, the draws parted into chains."""
+        """Return `(s, ...)` as dims and array, the draws split into chains."""
         return ("chain", "draw", *dims), array.reshape(self.chains, self.draws, *array.shape[1:])
 
     @property
@@ -73,42 +73,42 @@ class Plan:
 
 
 def probabilities(subject: Subject, sheet: Sheet, plan: Plan) -> xr.DataArray:
-    """p(y | x, theta) of every draw and row."""
+    """Return p(y | x, theta) of every draw and row."""
     refuse_probabilities(plan, sheet.rows, len(subject.layout.classes))
     how = {"rng": plan.rng, "n_jobs": subject.n_jobs}
     drawn = draw_proba(subject.model.posterior, sheet.cells, plan.size, subject.temper, **how)
-    return labelled_proba(drawn, plan, sheet.index, subject.layout.classes, {**SAID, "temper": subject.temper})
+    return labelled_proba(drawn, plan, sheet.index, subject.layout.classes, {**LIBRARY_ATTRS, "temper": subject.temper})
 
 
 def refuse_probabilities(plan: Plan, rows: int, classes: int) -> None:
-    """An error where the probabilities of so many rows and classes would take too much memory."""
+    """Raise where the probabilities of all draws, rows and classes would take too much memory."""
     what = f"{plan.chains} chains of {plan.draws} draws for {rows} rows and {classes} classes"
     advice = "Ask for fewer draws or rows; predict_proba and predict_interval need no draws."
     refuse_large(what, 8.0 * plan.size * rows * classes, advice)
 
 
-def labelled_proba(drawn: Array, plan: Plan, index: Array, classes: Array, said: dict[str, Any]) -> xr.DataArray:
-    """Draws of p(y | x, theta), `(s, r, c)`, with their labels."""
+def labelled_proba(drawn: Array, plan: Plan, index: Array, classes: Array, attrs: dict[str, Any]) -> xr.DataArray:
+    """Label draws of p(y | x, theta), `(s, r, c)`."""
     dims, array = plan.labelled(("obs_id", "class"), drawn)
     coords = {**plan.coords, "obs_id": coordinate(index), "class": coordinate(classes)}
-    return xr.DataArray(array, coords, dims, "p", said)
+    return xr.DataArray(array, coords, dims, "p", attrs)
 
 
 def parameters(theta: Theta, layout: Layout, certain: bool) -> Variables:
-    """theta by the names of its variables, `(s, c, ...)`; without the die of the classes where that is given."""
+    """Return theta by the names of its variables, `(s, c, ...)`, without the class prior where that is fixed."""
     arranged = layout.arrange([density.parts() for density in theta.blocks])
-    die: Variables = {} if certain else {"class_prob": (("class",), theta.die.probability)}
-    flags = [own if own is None else own.astype(np.int64) for own in theta.included]  # ArviZ subtracts them
-    return die | unfolded(theta, arranged) | layout.included(flags)
+    class_prob: Variables = {} if certain else {"class_prob": (("class",), theta.die.probability)}
+    flags = [flag if flag is None else flag.astype(np.int64) for flag in theta.included]  # ArviZ subtracts them
+    return class_prob | unfolded(theta, arranged) | layout.included(flags)
 
 
 def unfolded(theta: Theta, variables: Variables) -> Variables:
-    """Draws of classes, `(s * c, ...)`, as draws and classes, `(s, c, ...)`."""
+    """Reshape draws of all classes, `(s * c, ...)`, to `(s, c, ...)`."""
     return {name: (dims, array.reshape(*theta.shape, *array.shape[1:])) for name, (dims, array) in variables.items()}
 
 
-def labelled(variables: Variables, every: dict[str, Array]) -> xr.Dataset:
-    """Variables with the labels of their axes; codes of classes bring the classes."""
+def labelled(variables: Variables, coords: dict[str, Array]) -> xr.Dataset:
+    """Label the axes of variables; codes of classes bring the classes along."""
     used = {dim for dims, _ in variables.values() for dim in dims}
     used |= {"class"} if any(array.dtype.kind == "i" for _, array in variables.values()) else set()
-    return xr.Dataset(variables, {dim: every[dim] for dim in every if dim in used})
+    return xr.Dataset(variables, {dim: coords[dim] for dim in coords if dim in used})

@@ -14,8 +14,8 @@ from bayesnb.results.parameter_names import coordinate
 from bayesnb.selection.leave_one_out import Pointwise
 
 STACKING = "stacking"
-SAME = 1e-9  # how much of a log-density is rounding
-FEWEST = 5  # draws that a tail needs
+ROUNDING = 1e-9  # how much of a log-density is rounding
+FEWEST_TAIL_DRAWS = 5  # draws that a tail needs
 
 
 @dataclass(kw_only=True, repr=False)
@@ -45,14 +45,14 @@ class SampledLOO(ELPDDataLOO):
         )
 
 
-def elpd(found: Pointwise, index: Array, folds: int | None = None) -> ExactLOO | ExactKFold:
-    """Pointwise scores with their sum, its standard error, and how much better the rows fit that were learnt."""
-    said = {**_said(found, index), "n_samples": 0, "warning": False, "good_k": None}
-    return ExactLOO(**said) if folds is None else ExactKFold(**said, n_folds=folds)
+def elpd(pointwise: Pointwise, index: Array, folds: int | None = None) -> ExactLOO | ExactKFold:
+    """Return pointwise scores with their sum, its standard error, and the effective number of parameters."""
+    fields = {**_elpd_fields(pointwise, index), "n_samples": 0, "warning": False, "good_k": None}
+    return ExactLOO(**fields) if folds is None else ExactKFold(**fields, n_folds=folds)
 
 
 @dataclass(kw_only=True, repr=False)
-class WeighedLOO(ELPDDataLOO):
+class WeightedLOO(ELPDDataLOO):
     """Leave-one-out from draws alone, which have importance weights, and so a Pareto k."""
 
     def _header(self) -> str:
@@ -60,61 +60,69 @@ class WeighedLOO(ELPDDataLOO):
 
 
 def sampled_elpd(
-    found: Pointwise, index: Array, k: Array, draws: int, kind: type[ELPDDataLOO] = SampledLOO
+    pointwise: Pointwise, index: Array, k: Array, draws: int, kind: type[ELPDDataLOO] = SampledLOO
 ) -> ELPDDataLOO:
-    """The same from so many draws, with the shape of the tail of each row's weights."""
-    limit, said = good_k(draws), _said(found, index)
-    tails = said["elpd_i"].copy(data=k).rename("pareto_k")
-    return kind(**said, n_samples=draws, good_k=limit, warning=bool((~(k <= limit)).any()), pareto_k=tails)
+    """Return scores that were estimated from draws, with the Pareto k of each row's weights."""
+    limit, fields = good_k(draws), _elpd_fields(pointwise, index)
+    tails = fields["elpd_i"].copy(data=k).rename("pareto_k")
+    return kind(**fields, n_samples=draws, good_k=limit, warning=bool((~(k <= limit)).any()), pareto_k=tails)
 
 
-def _said(found: Pointwise, index: Array) -> dict[str, Any]:
-    values = xr.DataArray(found.score, {"obs_id": coordinate(index)}, ["obs_id"], "y")
-    numbers = {"elpd": found.total, "se": found.se, "p": found.optimism, "n_data_points": found.rows}
+def _elpd_fields(pointwise: Pointwise, index: Array) -> dict[str, Any]:
+    values = xr.DataArray(pointwise.score, {"obs_id": coordinate(index)}, ["obs_id"], "y")
+    numbers = {"elpd": pointwise.total, "se": pointwise.se, "p": pointwise.optimism, "n_data_points": pointwise.rows}
     return {**numbers, "scale": "log", "elpd_i": values}
 
 
 def good_k(draws: int) -> float:
-    """Up to which shape of a tail so many draws are enough."""
+    """Return the largest Pareto k for which so many draws are enough (Vehtari et al., 2024)."""
     return float(min(1 - 1 / np.log10(max(draws, 2)), 0.7))
 
 
 def smoothed(log_density: Array) -> tuple[Array, Array]:
-    """Log weights, 1 / density, whose largest are smoothed, and the shapes of tails, `(s, r) -> (s, r), (r,)`."""
+    """Return log weights, 1 / density with a smoothed tail, and their Pareto k, `(s, r) -> (s, r), (r,)`."""
     log_weight, k = np.empty(log_density.shape), np.empty(log_density.shape[1])
-    for row, own in enumerate(log_density.T):
-        log_weight[:, row], k[row] = _smoothed(own)
+    for row, values in enumerate(log_density.T):
+        log_weight[:, row], k[row] = _smoothed_row(values)
     return log_weight, k
 
 
-def _smoothed(own: Array) -> tuple[Array, float]:
-    """Of one row. Weights whose largest are all the same have no tail, and draws too few to tell have the longest."""
-    if np.isnan(own).any():
-        return np.full(len(own), np.nan), float("nan")
-    least = own == own.min()
-    if np.isneginf(own.min()):  # some draws say that the row cannot be, and then nothing else counts
+def _smoothed_row(log_density: Array) -> tuple[Array, float]:
+    """Return the smoothed log weights of one row, and their Pareto k.
+
+    Weights whose largest are all the same have no tail; too few draws to fit one have the longest.
+    """
+    if np.isnan(log_density).any():
+        return np.full(len(log_density), np.nan), float("nan")
+    least = log_density == log_density.min()
+    if np.isneginf(log_density.min()):  # under these draws the row is impossible, so they have all the weight
         return np.where(least, -np.log(least.sum()), -np.inf), 0.0 if least.all() else float("inf")
-    plain = -own - np.logaddexp.reduce(-own)
-    tail = int(3 * len(own) ** 0.5 if len(own) > 225 else len(own) / 5)
-    largest = np.sort(own)[: max(tail, 1)]
-    if largest[-1] - largest[0] <= SAME * max(1.0, -largest[0]):
+    plain = -log_density - np.logaddexp.reduce(-log_density)
+    tail = int(3 * len(log_density) ** 0.5 if len(log_density) > 225 else len(log_density) / 5)
+    largest = np.sort(log_density)[: max(tail, 1)]
+    if largest[-1] - largest[0] <= ROUNDING * max(1.0, -largest[0]):
         return plain, 0.0
-    if tail < FEWEST:
+    if tail < FEWEST_TAIL_DRAWS:
         return plain, float("inf")
     with np.errstate(all="ignore"):  # of weights that leave the range of floats
-        log_weight, k = array_stats.psislw(own)
+        log_weight, k = array_stats.psislw(log_density)
     if not np.isfinite(k) or np.isnan(log_weight).any():
         return plain, float("inf")
     return log_weight, float(k)
 
 
-def compared(found: Mapping[str, Pointwise], index: Array, method: str | None, reference: str | None) -> Any:
-    """ArviZ's table. Its stacking exponentiates each row's scores as they are, so it is given them less the best."""
-    models = {name: elpd(replace(own, score=own.shares, weight=None), index) for name, own in found.items()}
-    best = np.max([own.shares for own in found.values()], axis=0)
+def compared(models: Mapping[str, Pointwise], index: Array, method: str | None, reference: str | None) -> Any:
+    """Return ArviZ's table of models.
+
+    Its stacking exponentiates the scores of each row as they are, so it is given them less the best of the row.
+    """
+    tables = {
+        name: elpd(replace(pointwise, score=pointwise.shares, weight=None), index) for name, pointwise in models.items()
+    }
+    best = np.max([pointwise.shares for pointwise in models.values()], axis=0)
     if method is None or method.lower() == STACKING:
-        for name, own in found.items():
-            models[name].elpd_i = models[name].elpd_i.copy(data=own.shares - best)
-    for name, own in found.items():
-        models[name].se, models[name].p = own.se, own.optimism
-    return compare(models, method=method or STACKING, reference=reference, round_to="none")
+        for name, pointwise in models.items():
+            tables[name].elpd_i = tables[name].elpd_i.copy(data=pointwise.shares - best)
+    for name, pointwise in models.items():
+        tables[name].se, tables[name].p = pointwise.se, pointwise.optimism
+    return compare(tables, method=method or STACKING, reference=reference, round_to="none")

@@ -1,4 +1,4 @@
-"""Explanations as labelled Datasets: the names of classes and features, and what each cell held."""
+"""Explanations as labelled Datasets: names of classes and features, and the contents of cells."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -14,7 +14,7 @@ from bayesnb.numerics.views import EVERY
 from bayesnb.results.datasets import dataset
 from bayesnb.results.parameter_names import Block
 
-WORDS = {
+LONG_NAMES = {
     "evidence": "posterior mean of what the feature adds to the class's score",
     "sd": "posterior standard deviation of the evidence",
     "predictive": "log predictive of the cell",
@@ -27,7 +27,7 @@ WORDS = {
 
 
 class Placed(Block, Protocol):
-    """A block whose columns have places in the table."""
+    """A block whose columns have positions in the table."""
 
     @property
     def places(self) -> Sequence[int]: ...
@@ -36,33 +36,33 @@ class Placed(Block, Protocol):
 
 
 def explained(
-    found: Explanation, rows: Array, classes: Array, blocks: Sequence[Placed], cells: Sequence[Cells]
+    explanation: Explanation, rows: Array, classes: Array, blocks: Sequence[Placed], cells: Sequence[Cells]
 ) -> xr.Dataset:
-    """An explanation with its labels, features in the table's order."""
-    each = list(zip(blocks, cells, found.words, strict=True))
-    features = [(block, own) for block, _, words in each for own in _features(block, words)]
-    order = np.argsort([block.word_places[own[0]] for block, own in features], kind="stable")
-    found = found.ordered(order)
-    said = np.concatenate([cell_texts(block, x, words) for block, x, words in each], axis=1)
-    table = dataset(rows, classes, {}, {"score": found.score, "score_sd": found.score_sd}, {})
-    columns = [block.names[0] if block.family.listed else _name(block, own) for block, own in features]
+    """Label an explanation, features in the order of the table."""
+    each = list(zip(blocks, cells, explanation.words, strict=True))
+    features = [(block, columns) for block, _, words in each for columns in _features(block, words)]
+    order = np.argsort([block.word_places[columns[0]] for block, columns in features], kind="stable")
+    explanation = explanation.ordered(order)
+    texts = np.concatenate([cell_texts(block, x, words) for block, x, words in each], axis=1)
+    table = dataset(rows, classes, {}, {"score": explanation.score, "score_sd": explanation.score_sd}, {})
+    columns = [block.names[0] if block.family.listed else _name(block, columns) for block, columns in features]
     names = told_apart([_name(*feature) for feature in features], columns)
     table = table.assign_coords(feature=np.array(names, str)[order])
     for name in ("evidence", "sd", "predictive"):
-        table[name] = (("obs_id", "class", "feature"), getattr(found, name))
+        table[name] = (("obs_id", "class", "feature"), getattr(explanation, name))
     for name in ("class_term", "class_term_sd", "predictive_class_term"):
-        table[name] = ("class", getattr(found, name))
-    for name, words in WORDS.items():
+        table[name] = ("class", getattr(explanation, name))
+    for name, words in LONG_NAMES.items():
         table[name].attrs = {"long_name": words, "units": "nats"}
-    table["cell"] = (("obs_id", "feature"), said[:, order], {"long_name": "what the cell held"})
-    joint = [_name(*own) for own in features if len(own[1]) > 1]
+    table["cell"] = (("obs_id", "feature"), texts[:, order], {"long_name": "what the cell held"})
+    joint = [_name(*columns) for columns in features if len(columns[1]) > 1]
     if joint:
         table["cell"].attrs["blocks"] = joint  # the features whose cells name their columns
     return table
 
 
 def _features(block: Block, words: Array | None) -> list[tuple[int, ...]]:
-    """The columns of every feature that is explained: one, or those of a block that is no words."""
+    """Return the columns of every feature: one, or all columns of a block with a joint density."""
     if words is None and block.family.whole:
         return [tuple(range(len(block.names)))]
     return [(j,) for j in (range(len(block.names)) if words is None else words.tolist())]
@@ -73,11 +73,14 @@ def _name(block: Block, columns: tuple[int, ...]) -> str:
 
 
 def cell_texts(block: Block, x: Cells, words: Array | None) -> Array:
-    """What the cells of every feature held, as text, `(r, f)`; several with their columns' names, lists as words."""
+    """Return the contents of the cells of every feature as text, `(r, f)`.
+
+    Cells of several columns carry the names of the columns; lists are shown as words.
+    """
     if words is None and block.family.listed:
         return _lists(block, x)
     features = _features(block, words)
-    shown = [j for own in features for j in own]
+    shown = [j for columns in features for j in columns]
     part = x[EVERY]
     numbers = (part[:, shown].toarray() if sparse.issparse(part) else np.asarray(part)[:, shown]).astype(float)
     texts = np.empty(numbers.shape, object)
@@ -91,11 +94,11 @@ def cell_texts(block: Block, x: Cells, words: Array | None) -> Array:
 
 
 def _lists(block: Block, x: Cells) -> Array:
-    every, rows = [str(word) for word in block.words], sparse.csr_array(x)
+    words, rows = [str(word) for word in block.words], sparse.csr_array(x)
     ends = zip(rows.indptr[:-1].tolist(), rows.indptr[1:].tolist(), strict=True)
     pairs = [zip(rows.indices[a:b].tolist(), rows.data[a:b].tolist(), strict=True) for a, b in ends]
-    said = [", ".join(every[j] if n == 1 else f"{every[j]} {n:.6g}" for j, n in own) for own in pairs]
-    return np.array(said, object)[:, None]
+    texts = [", ".join(words[j] if n == 1 else f"{words[j]} {n:.6g}" for j, n in pair) for pair in pairs]
+    return np.array(texts, object)[:, None]
 
 
 def _texts(block: Block, j: int, numbers: Array) -> Array:

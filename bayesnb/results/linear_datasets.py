@@ -1,4 +1,4 @@
-"""Linear forms as labelled Datasets: what each weight multiplies."""
+"""Linear forms as labelled Datasets: the column and level that each weight multiplies."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from bayesnb.inference.linear_form import Form
 from bayesnb.results.explanations import Placed
 from bayesnb.results.parameter_names import coordinate
 
-WORDS = {
+LONG_NAMES = {
     "w": "weight of the feature in the class's score",
     "b": "what the class's score is where every feature is 0",
     "w_sd": "posterior standard deviation of w",
@@ -20,7 +20,7 @@ WORDS = {
 
 
 class Terms(NamedTuple):
-    """What the weights of all blocks multiply, block by block, and their order in the table."""
+    """The column and level that each weight multiplies, block by block, and their order in the table."""
 
     columns: list[object]
     levels: list[str | None]  # None for a column without any
@@ -33,23 +33,23 @@ class Terms(NamedTuple):
 
 
 def terms_of(blocks: Sequence[Placed]) -> Terms:
-    """One for each column, or for each level of a column that has levels."""
-    every = [term for block in blocks for term in _terms(block)]
-    order = np.argsort([place for place, _, _ in every], kind="stable")
-    return Terms([column for _, column, _ in every], [level for _, _, level in every], order)
+    """Return one term for each column, or for each level of a column that has levels."""
+    terms = [term for block in blocks for term in _terms(block)]
+    order = np.argsort([place for place, _, _ in terms], kind="stable")
+    return Terms([column for _, column, _ in terms], [level for _, _, level in terms], order)
 
 
-def linear_form(form: Form, classes: Array, terms: Terms, said: dict[str, object]) -> xr.Dataset:
-    """A form with its labels, features in the table's order."""
+def linear_form(form: Form, classes: Array, terms: Terms, attrs: dict[str, object]) -> xr.Dataset:
+    """Label a linear form, features in the order of the table."""
     dims, form = ("class", "feature"), form.ordered(terms.order)
-    found = {"w": form.w, "b": form.b, "w_sd": form.w_sd, "b_sd": form.b_sd}
+    arrays = {"w": form.w, "b": form.b, "w_sd": form.w_sd, "b_sd": form.b_sd}
     named: dict[str, object] = {"class": coordinate(classes)}
     levels = ["" if level is None else level for level in terms.levels]
     for name, labels in (("feature", terms.names), ("column", terms.columns), ("level", levels)):
-        own = coordinate(labels)[terms.order]
-        named[name] = own if name == "feature" else ("feature", own)
-    table = xr.Dataset({name: (dims[: array.ndim], array) for name, array in found.items()}, named, said)
-    for name, words in WORDS.items():
+        values = coordinate(labels)[terms.order]
+        named[name] = values if name == "feature" else ("feature", values)
+    table = xr.Dataset({name: (dims[: array.ndim], array) for name, array in arrays.items()}, named, attrs)
+    for name, words in LONG_NAMES.items():
         table[name].attrs = {"long_name": words}
     return table
 
@@ -59,8 +59,8 @@ def _terms(block: Placed) -> list[tuple[int, object, str | None]]:
     if not block.levels:
         return [(place, name, None) for place, name in each]
     triples = zip(each, block.levels, block.sizes, strict=True)
-    return [(place, name, said) for (place, name), own, size in triples for said in _said(own, size)]
+    return [(place, name, label) for (place, name), levels, size in triples for label in _level_labels(levels, size)]
 
 
-def _said(levels: Sequence[object], size: int) -> list[str]:
+def _level_labels(levels: Sequence[object], size: int) -> list[str]:
     return [*map(str, levels), *["(unseen)"] * (size - len(levels))]

@@ -1,4 +1,4 @@
-"""What the parameters of a model are called in a Dataset.
+"""Names of a model's parameters in a Dataset.
 
 Columns of one family lie on one axis, whichever blocks they are of: `feature`, or `<family>_feature` where several
 families have one. A column of levels has a variable and an axis of its own, `theta_<column> (class, <column>_level)`,
@@ -22,11 +22,11 @@ from bayesnb.selection.column_evidence import own_of
 Variables = dict[str, tuple[tuple[str, ...], Array]]  # name -> dims, array
 Names = dict[tuple[str, int | None], tuple[str, tuple[str, ...]]]  # symbol, feature -> name, dims
 ELSEWHERE = "(elsewhere)"  # in a table of combinations, all that were not seen
-TAKEN = ("chain", "draw", "class", "class_prob", "obs_id", "log_evidence", "mu", "sigma2", "rate", "theta")
+RESERVED = ("chain", "draw", "class", "class_prob", "obs_id", "log_evidence", "mu", "sigma2", "rate", "theta")
 
 
 class Block(Protocol):
-    """Columns of one family, as the schema of a table has them."""
+    """Columns of one family, as in the schema of a table."""
 
     @property
     def family(self) -> Any: ...
@@ -46,7 +46,7 @@ class Block(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Where the parameters of every block stand; of all columns, or of some."""
+    """Names and axes of the parameters of every block, of all columns or of the wanted ones."""
 
     classes: Array
     blocks: Sequence[Block]
@@ -57,44 +57,44 @@ class Layout:
         known = {name for block in self.blocks for name in block.names}
         unknown = [name for name in self.wanted or () if name not in known]
         if unknown:
-            raise ValueError(f"features: the model has no column {unknown[0]!r}. Name some of {_some(known)}.")
+            raise ValueError(f"features: the model has no column {unknown[0]!r}. Name some of {_listing(known)}.")
 
     def wants(self, name: Hashable) -> bool:
         return self.wanted is None or name in self.wanted
 
     def arrange(self, parts: Sequence[Parts]) -> Variables:
-        """Every block's arrays, `(n, k)` or `(n,)` with n classes, or draws of them, by the names of variables."""
-        beside: dict[tuple[str, str], list[Array]] = {}
-        found: Variables = {}
-        for block, own, names in zip(self.blocks, parts, self.named(parts), strict=True):
-            for (symbol, feature), array in own.items():
+        """Return the arrays of all blocks, `(n, k)` or `(n,)` with n classes or draws, by names of variables."""
+        side_by_side: dict[tuple[str, str], list[Array]] = {}
+        variables: Variables = {}
+        for block, arrays_of_block, names in zip(self.blocks, parts, self.named(parts), strict=True):
+            for (symbol, feature), array in arrays_of_block.items():
                 name, dims = names[symbol, feature]
                 column = _column(block, feature)
                 if block.family.combined:
                     if any(map(self.wants, block.names)):
-                        found[name] = dims[: array.ndim], array
+                        variables[name] = dims[: array.ndim], array
                 elif column is None:
-                    beside.setdefault((name, _family(block)), []).append(array)
+                    side_by_side.setdefault((name, _family(block)), []).append(array)
                 elif self.wants(column):
-                    found[name] = dims[: array.ndim], array
-        for (name, family), arrays in beside.items():
+                    variables[name] = dims[: array.ndim], array
+        for (name, family), arrays in side_by_side.items():
             if self._columns[family]:
-                found[name] = self._joined(family, arrays)
-        return found
+                variables[name] = self._joined(family, arrays)
+        return variables
 
     def named(self, parts: Sequence[Iterable[tuple[str, int | None]]]) -> list[Names]:
-        """What every block's arrays are called, from their symbols, and the axes of those that have all."""
+        """Return the names of the arrays of every block, from their symbols, and their axes."""
         roots = {
             (_root(s), _family(block))
-            for block, own in zip(self.blocks, parts, strict=True)
-            for s, f in own
+            for block, symbols in zip(self.blocks, parts, strict=True)
+            for s, f in symbols
             if _column(block, f) is None and not block.family.combined
         }
         common = [root for root, _ in roots]
-        found: list[Names] = []
-        for block, own in zip(self.blocks, parts, strict=True):
+        named: list[Names] = []
+        for block, symbols in zip(self.blocks, parts, strict=True):
             names: Names = {}
-            for symbol, feature in own:
+            for symbol, feature in symbols:
                 column = _column(block, feature)
                 if block.family.combined:
                     shown = self._shown[block.keys[0]]
@@ -106,28 +106,28 @@ class Layout:
                 else:
                     shown = self._shown[column]
                     names[symbol, feature] = symbol.format(f"_{shown}"), ("class", f"{shown}_level")
-            found.append(names)
-        return found
+            named.append(names)
+        return named
 
     def included(self, blocks: Sequence[Array | None]) -> Variables:
-        """Which features depend on the class, or how probably, `(..., f)` for each block that says; by their names."""
-        said = [own for own in blocks if own is not None]
+        """Return which features depend on the class, or the probability of it, `(..., f)` of each block that has it."""
+        flags = [flag for flag in blocks if flag is not None]
         wanted = [name is not None for name in self._averaged]
-        return {"included": (("included_feature",), np.concatenate(said, axis=-1)[..., wanted])} if any(wanted) else {}
+        return {"included": (("included_feature",), np.concatenate(flags, axis=-1)[..., wanted])} if any(wanted) else {}
 
     @property
     def _averaged(self) -> list[str | None]:
-        """The features of the blocks that say so, by name; a block of words is one. None for one not wanted."""
+        """Names of the features that are averaged over, a block of words being one; None for one not wanted."""
         averaged = [block for block in self.blocks if block.included is not None]
-        every = [[*block.names] if block.family.whole else [name] for block in averaged for name in block.keys]
-        return [", ".join(map(str, own)) if any(map(self.wants, own)) else None for own in every]
+        features = [[*block.names] if block.family.whole else [name] for block in averaged for name in block.keys]
+        return [", ".join(map(str, names)) if any(map(self.wants, names)) else None for names in features]
 
     def _joined(self, family: str, arrays: list[Array]) -> tuple[tuple[str, ...], Array]:
-        """The blocks of a family side by side; what has no axis of features is added up."""
+        """Join the blocks of a family along their features; arrays without such an axis are summed."""
         if arrays[0].ndim == 1:
             return ("class",), np.sum(arrays, axis=0)
-        every = [name for block in self.blocks if _family(block) == family for name in block.names]
-        keep, axis = [self.wants(name) for name in every], self._axis(family)
+        names = [name for block in self.blocks if _family(block) == family for name in block.names]
+        keep, axis = [self.wants(name) for name in names], self._axis(family)
         if arrays[0].ndim == 3:
             together = _diagonal(arrays)
             return ("class", axis, f"{axis}_2"), together if all(keep) else together[:, keep][..., keep]
@@ -136,67 +136,67 @@ class Layout:
 
     @cached_property
     def coords(self) -> dict[str, Array]:
-        """The labels on every axis."""
-        found = {"class": coordinate(self.classes)}
+        """The labels of every axis."""
+        coords = {"class": coordinate(self.classes)}
         for family, names in self._columns.items():
-            found |= {f"{self._axis(family)}{second}": coordinate(names) for second in ("", "_2")}
-        found["included_feature"] = coordinate([name for name in self._averaged if name is not None])
+            coords |= {f"{self._axis(family)}{second}": coordinate(names) for second in ("", "_2")}
+        coords["included_feature"] = coordinate([name for name in self._averaged if name is not None])
         for block, table in zip_longest(self.blocks, self.tables):
             if block.family.combined:
-                found[f"{self._shown[block.keys[0]]}_combination"] = coordinate(combinations(block, table))
+                coords[f"{self._shown[block.keys[0]]}_combination"] = coordinate(combinations(block, table))
                 continue
             for name, levels, size in zip(block.names, block.levels, block.sizes if block.levels else (), strict=False):
-                found[f"{self._shown[name]}_level"] = coordinate([*levels, *["(unseen)"] * (size - len(levels))])
-        return found
+                coords[f"{self._shown[name]}_level"] = coordinate([*levels, *["(unseen)"] * (size - len(levels))])
+        return coords
 
     def _axis(self, family: str) -> str:
         return "feature" if len(self._columns) == 1 else f"{family}_feature"
 
     @cached_property
     def _columns(self) -> dict[str, list[Hashable]]:
-        """The wanted columns of each family whose columns lie on one axis."""
-        found: dict[str, list[Hashable]] = {}
+        """The wanted columns of each family whose columns share one axis."""
+        columns: dict[str, list[Hashable]] = {}
         for block in self.blocks:
             if not block.levels:
-                found.setdefault(_family(block), []).extend(filter(self.wants, block.names))
-        return found
+                columns.setdefault(_family(block), []).extend(filter(self.wants, block.names))
+        return columns
 
     @cached_property
     def _shown(self) -> dict[Hashable, str]:
-        """What columns of levels are called: text without '/', and such that no two variables or axes are alike."""
-        taken, shown = {*TAKEN, *(self._axis(family) for family in self._columns)}, {}
+        """Names of columns of levels: text without '/', such that no two variables or axes have the same name."""
+        taken, shown = {*RESERVED, *(self._axis(family) for family in self._columns)}, {}
         for name in (name for block in self.blocks if block.levels for name in block.keys):
-            said = ",".join(map(str, name)) if isinstance(name, tuple) else str(name)
-            said = said.replace("/", "_")
-            while taken & _names(said):
-                said += "_"
-            taken |= _names(said)
-            shown[name] = said
+            text = ",".join(map(str, name)) if isinstance(name, tuple) else str(name)
+            text = text.replace("/", "_")
+            while taken & _names(text):
+                text += "_"
+            taken |= _names(text)
+            shown[name] = text
         return shown
 
 
-def _names(said: str) -> set[str]:
-    """What a column of levels, or several, may call its own."""
-    return {f"theta_{said}", f"{said}_level", f"{said}_combination"}
+def _names(text: str) -> set[str]:
+    """Return the names that a column of levels, or a table of several, reserves."""
+    return {f"theta_{text}", f"{text}_level", f"{text}_combination"}
 
 
 def combinations(block: Block, table: Array | None) -> list[str]:
-    """What a table's entries are called: combinations of levels, and the last all others, if there are any."""
+    """Return the labels of a table's entries: combinations of levels, and all unseen ones as the last."""
     pairs = zip(block.levels, block.sizes, strict=True)
-    levels = [[*map(str, own), *["(unseen)"] * (size - len(own))] for own, size in pairs]
+    levels = [[*map(str, labels), *["(unseen)"] * (size - len(labels))] for labels, size in pairs]
     codes = [] if table is None else table.tolist()
-    named = [", ".join(own[k] for own, k in zip(levels, row, strict=True)) for row in codes]
+    named = [", ".join(labels[k] for labels, k in zip(levels, row, strict=True)) for row in codes]
     return named + [ELSEWHERE] * (len(codes) < prod(block.sizes))
 
 
 def layout_of(estimator: Any, features: Sequence[Hashable] | None = None) -> Layout:
-    """Where the parameters of a fitted estimator stand; a table's entries are those of its posterior."""
+    """Return the layout of a fitted estimator; the entries of a table are those of its posterior."""
     tables = [getattr(own_of(belief), "combinations", None) for belief in estimator.model_.posterior.blocks]
     return Layout(estimator.classes_, estimator.schema_.blocks, features, tables)
 
 
 def _diagonal(arrays: Sequence[Array]) -> Array:
-    """Matrices along the diagonal of one, `(n, d, d)` each; what they do not say is 0."""
+    """Return block-diagonal matrices of `(n, d, d)` each, 0 elsewhere."""
     if len(arrays) == 1:
         return arrays[0]
     edges = np.cumsum([0, *(array.shape[-1] for array in arrays)])
@@ -207,19 +207,19 @@ def _diagonal(arrays: Sequence[Array]) -> Array:
 
 
 def coordinate(labels: Iterable[Any]) -> Array:
-    """Labels as every file format keeps them: numbers, flags, dates and text; whatever else there is becomes text."""
+    """Return labels that any file format can hold: numbers, flags, dates and text; anything else becomes text."""
     if not isinstance(labels, np.ndarray) or labels.dtype.kind == "O":
         labels = np.array([label if isinstance(label, Real | str | np.generic) else str(label) for label in labels])
     return labels.astype(str) if labels.dtype.kind in "OT" else labels
 
 
 def row_names(index: Array) -> Array:
-    """Names of rows as every file format keeps them: text and plain types as they are, tuples and periods as text."""
+    """Return names of rows that any file format can hold: plain types as they are, tuples and periods as text."""
     return index if index.dtype.kind != "O" or all(type(name) is str for name in index) else coordinate(index)
 
 
 def _column(block: Block, feature: int | None) -> Hashable | None:
-    """The column whose levels an array has; None for an array of all columns."""
+    """Return the column whose levels an array has; None for an array of all columns."""
     if feature is None:
         return block.names[0] if block.family.listed else None
     return block.names[feature]
@@ -233,6 +233,6 @@ def _root(symbol: str) -> str:
     return symbol.partition("{")[0]
 
 
-def _some(names: Iterable[Hashable]) -> str:
+def _listing(names: Iterable[Hashable]) -> str:
     shown = sorted(map(repr, names))
     return ", ".join(shown[:8]) + (", ..." if len(shown) > 8 else "")

@@ -1,4 +1,4 @@
-"""A bar of how much was done, on stderr."""
+"""A progress bar on stderr."""
 
 import sys
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Bar:
-    """What is told how much more was done; what is done before the work begins does not count."""
+    """A progress bar, or none; what is done before `start` does not count."""
 
     def __init__(self, drawn: Any = None) -> None:
         self.drawn = drawn
@@ -25,14 +25,14 @@ class Bar:
             self.drawn.update(count)
 
     def finish(self) -> None:
-        """Count what was left out, which is done too."""
+        """Fill the bar: what was skipped is done too."""
         if self.started and self.drawn is not None:
             self.drawn.update(self.drawn.total - self.drawn.n)
 
 
 @contextmanager
 def bar(what: str, shown: bool | None, unit: str = "B", delay: float = 0.0) -> Iterator[Bar]:
-    """A bar; None: where there is a terminal to show it on, and after some seconds."""
+    """Open a bar; None shows it only on a terminal, and after `delay` seconds."""
     if not (sys.stderr.isatty() if shown is None else shown):
         yield Bar()
         return

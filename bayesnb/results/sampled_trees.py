@@ -1,4 +1,4 @@
-"""What a sampler drew, and theta of every draw, as one tree in ArviZ's groups."""
+"""Draws of a sampler, and theta of every draw, as one tree in ArviZ's groups."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -10,27 +10,27 @@ import xarray as xr
 
 from bayesnb.families.base import Array
 from bayesnb.inference.posterior_draws import Theta
-from bayesnb.results.drawn_trees import SAID, Plan, labelled, parameters
+from bayesnb.results.drawn_trees import LIBRARY_ATTRS, Plan, labelled, parameters
 from bayesnb.results.parameter_names import Layout, Variables, coordinate
 
 MOST_BYTES = 512 << 20
 
 
 @dataclass(frozen=True, eq=False)
-class Thetas:
-    """Draws of theta, chain after chain, and what they are called."""
+class ThetaDraws:
+    """Draws of theta, chain after chain, and the names of its variables."""
 
     plan: Plan
     layout: Layout
-    of: Callable[[Array], Iterator[tuple[slice, Theta]]]  # places of draws -> some of them at a time
-    certain: bool  # whether the die of the classes is given, and so nothing that is drawn
+    of: Callable[[Array], Iterator[tuple[slice, Theta]]]  # indices of draws -> theta of a part of them at a time
+    certain: bool  # whether the class prior is fixed, so that it has no draws
 
-    def of_some(self, draws: Array) -> Iterator[tuple[slice, Variables]]:
-        for some, theta in self.of(draws):
-            yield some, parameters(theta, self.layout, self.certain)
+    def in_parts(self, draws: Array) -> Iterator[tuple[slice, Variables]]:
+        for rows, theta in self.of(draws):
+            yield rows, parameters(theta, self.layout, self.certain)
 
     def refused(self) -> str | None:
-        """Why all draws are too large to be kept, if they are."""
+        """Return why the draws are too large to be kept; None where they are not."""
         _, first = next(self.of_some(np.zeros(1, np.intp)))
         size = float(self.plan.size * sum(array.nbytes for _, array in first.values()))
         if size <= MOST_BYTES:
@@ -38,30 +38,33 @@ class Thetas:
         return f"theta: its {self.plan.size} draws would take {size / 2**30:.1f} GiB, more than {MOST_BYTES / 2**30:g}"
 
     def dataset(self) -> xr.Dataset:
-        found: Variables = {}
-        for some, variables in self.of_some(np.arange(self.plan.size)):
+        variables_of: Variables = {}
+        for place, variables in self.of_some(np.arange(self.plan.size)):
             for name, (dims, array) in variables.items():
-                if name not in found:
-                    found[name] = dims, np.empty((self.plan.size, *array.shape[1:]), array.dtype)
-                found[name][1][some] = array
-        named = {name: self.plan.labelled(*own) for name, own in found.items()}
+                if name not in variables_of:
+                    variables_of[name] = dims, np.empty((self.plan.size, *array.shape[1:]), array.dtype)
+                variables_of[name][1][place] = array
+        named = {name: self.plan.labelled(*labelled_array) for name, labelled_array in variables_of.items()}
         return labelled(named, self.plan.coords | self.layout.coords)
 
     def names(self) -> list[str]:
         return [*next(self.of_some(np.zeros(1, np.intp)))[1]]
 
 
-def tree(traces: Any, thetas: Thetas, temper: float, index: Array | None = None, codes: Array | None = None) -> Any:
-    """Hyperparameters and statistics of the sampler as they came, theta, and labels, if they are given."""
+def tree(traces: Any, thetas: ThetaDraws, temper: float, index: Array | None = None, codes: Array | None = None) -> Any:
+    """Return hyperparameters and statistics of the sampler as they came, theta, and the labels where given."""
     why = thetas.refused()
-    own = xr.Dataset(coords=thetas.plan.coords) if why else thetas.dataset()
-    said = {**SAID, "sampling": "MCMC", "created_at": datetime.now(UTC).isoformat(), "temper": temper}
+    drawn = xr.Dataset(coords=thetas.plan.coords) if why else thetas.dataset()
+    attrs = {**LIBRARY_ATTRS, "sampling": "MCMC", "created_at": datetime.now(UTC).isoformat(), "temper": temper}
     if "inference_library" in traces["posterior"].attrs:
-        said["sampler"] = traces["posterior"].attrs["inference_library"]
+        attrs["sampler"] = traces["posterior"].attrs["inference_library"]
     if why:
-        said["omitted"] = why
-    groups = {"/": xr.Dataset(attrs=said), "posterior": _beside(traces["posterior"].to_dataset(), own, thetas.names())}
-    groups["posterior"].attrs |= {**SAID, "sampling": "MCMC"}
+        attrs["omitted"] = why
+    groups = {
+        "/": xr.Dataset(attrs=attrs),
+        "posterior": _merged(traces["posterior"].to_dataset(), drawn, thetas.names()),
+    }
+    groups["posterior"].attrs |= {**LIBRARY_ATTRS, "sampling": "MCMC"}
     if "sample_stats" in traces.children:
         groups["sample_stats"] = traces["sample_stats"].to_dataset()
     if codes is not None and index is not None:
@@ -70,16 +73,16 @@ def tree(traces: Any, thetas: Thetas, temper: float, index: Array | None = None,
     return xr.DataTree.from_dict(groups)
 
 
-def _beside(sampled: xr.Dataset, own: xr.Dataset, names: list[str]) -> xr.Dataset:
-    """What was sampled beside our draws of theta, which take the place of the sampler's."""
-    kept = sampled.drop_vars([name for name in sampled.data_vars if _ours(str(name), names)])
-    other = [dim for dim in kept.dims if dim in own.coords and not _alike(kept, own, str(dim))]
-    kept = kept.rename({dim: f"sampled_{dim}" for dim in other if dim not in ("chain", "draw")})
-    return own.assign_coords({dim: kept[dim] for dim in ("chain", "draw") if dim in kept.coords}).merge(kept)
+def _merged(sampled: xr.Dataset, drawn: xr.Dataset, names: list[str]) -> xr.Dataset:
+    """Merge the sampler's variables with our draws of theta, which replace the sampler's."""
+    others = sampled.drop_vars([name for name in sampled.data_vars if _ours(str(name), names)])
+    renamed = [dim for dim in others.dims if dim in drawn.coords and not _alike(others, drawn, str(dim))]
+    others = others.rename({dim: f"sampled_{dim}" for dim in renamed if dim not in ("chain", "draw")})
+    return drawn.assign_coords({dim: others[dim] for dim in ("chain", "draw") if dim in others.coords}).merge(others)
 
 
 def _ours(name: str, names: list[str]) -> bool:
-    """Whether a variable is theta: by its name, or numbered as that of a later block of the family."""
+    """Whether a variable is part of theta: by its name, or numbered as one of a later block of the family."""
     root, _, number = name.rpartition("_")
     return name in names or (number.isdigit() and root in names)
 
@@ -89,5 +92,5 @@ def _alike(one: xr.Dataset, two: xr.Dataset, dim: str) -> bool:
 
 
 def without(posterior: Any, names: list[str]) -> xr.Dataset:
-    """The other variables: what a sampler moves may be a means to an end."""
+    """Return a posterior without the variables that were only a means of sampling."""
     return posterior.to_dataset().drop_vars(names, errors="ignore")

@@ -1,4 +1,4 @@
-"""A fitted model as draws with labels: ArviZ's tree, whose groups its functions and plots look for.
+"""A fitted model as labelled draws: a tree with the groups that ArviZ's functions and plots look for.
 
 The draws are exact and independent; chains are only what ArviZ expects. Every group has the same theta behind it.
 """
@@ -14,7 +14,7 @@ import xarray as xr
 from bayesnb.families.base import Array
 from bayesnb.families.dirichlet import throw
 from bayesnb.inference.posterior_draws import Theta, another, draw_theta, refuse_large
-from bayesnb.results.drawn_trees import SAID, Plan, Sheet, Subject, labelled, parameters, unfolded
+from bayesnb.results.drawn_trees import LIBRARY_ATTRS, Plan, Sheet, Subject, labelled, parameters, unfolded
 from bayesnb.results.parameter_names import Variables, coordinate
 
 DRAWN = {
@@ -30,31 +30,31 @@ ADVICE = "Ask for fewer draws, fewer rows, some `groups`, or the parameters of s
 
 
 def tree(subject: Subject, sheet: Sheet | None, plan: Plan, groups: Sequence[str] | None = None) -> xr.DataTree:
-    """Draws in ArviZ's groups, and what they are draws of in closed form."""
+    """Return draws in ArviZ's groups, and the closed form of the distribution that they come from."""
     given = () if sheet is None else ("X",) if sheet.codes is None else ("X", "y")
     improper = _improper(subject)
     without = _without(subject, improper)
     chosen = _default(given, without) if groups is None else _checked(groups, given, without)
     _refuse_improper_posterior(subject)
-    filling = Filling(subject, sheet, plan)
-    refuse_large(f"{plan.chains} chains of {plan.draws} draws in {', '.join(chosen)}", filling.size(chosen), ADVICE)
-    filling.fill(chosen)
-    found = {group: filling.dataset(group) for group in chosen if group in DRAWN}
+    writer = GroupWriter(subject, sheet, plan)
+    refuse_large(f"{plan.chains} chains of {plan.draws} draws in {', '.join(chosen)}", writer.size(chosen), ADVICE)
+    writer.fill(chosen)
+    datasets = {group: writer.dataset(group) for group in chosen if group in DRAWN}
     if "observed_data" in chosen and sheet is not None and sheet.codes is not None:
-        found["observed_data"] = filling.label({"y": (("obs_id",), sheet.codes)})
+        datasets["observed_data"] = writer.label({"y": (("obs_id",), sheet.codes)})
     if "constant_data" in chosen and subject.certain:
-        found["constant_data"] = filling.label({"class_prob": (("class",), subject.model.posterior.classes.mean())})
+        datasets["constant_data"] = writer.label({"class_prob": (("class",), subject.model.posterior.classes.mean())})
     if "conjugate" in chosen:
-        found["conjugate"] = filling.label(_closed_form(subject, improper is None))
-    said = {**SAID, "created_at": datetime.now(UTC).isoformat(), "temper": subject.temper}
+        datasets["conjugate"] = writer.label(_closed_form(subject, improper is None))
+    attrs = {**LIBRARY_ATTRS, "created_at": datetime.now(UTC).isoformat(), "temper": subject.temper}
     if groups is None and without:
-        said["omitted"] = "; ".join(f"{', '.join(names)}: {why}" for names, why in without.items())
-    return xr.DataTree.from_dict({"/": xr.Dataset(attrs=said), **found})
+        attrs["omitted"] = "; ".join(f"{', '.join(names)}: {why}" for names, why in without.items())
+    return xr.DataTree.from_dict({"/": xr.Dataset(attrs=attrs), **datasets})
 
 
 @dataclass(eq=False)
-class Filling:
-    """The variables of every group while they are filled in, `(s, ...)`, some draws at a time."""
+class GroupWriter:
+    """The variables of every group, `(s, ...)`, while they are filled a part of the draws at a time."""
 
     subject: Subject
     sheet: Sheet | None
@@ -62,7 +62,7 @@ class Filling:
     groups: dict[str, Variables] = field(default_factory=dict)
 
     def size(self, chosen: Sequence[str]) -> float:
-        """How many bytes the draws will take."""
+        """Return the number of bytes that the draws will take."""
         _, theta = next(draw_theta(self.subject.model.posterior, 1, 0))
         each = float(sum(array.nbytes for _, array in self._parameters(theta).values()))
         rows, classes = 0 if self.sheet is None else self.sheet.rows, len(self.subject.layout.classes)
@@ -77,59 +77,61 @@ class Filling:
         rng, model = np.random.default_rng(self.plan.rng), self.subject.model
         products = model.posterior, model.prior.beside(model.posterior)
         posterior, prior = (draw_theta(product, self.plan.size, rng) for product in products)
-        throws, further = np.random.default_rng(rng.integers(1 << 63)), another(rng)
+        label_rng, further = np.random.default_rng(rng.integers(1 << 63)), another(rng)
         if set(chosen) & (DRAWN.keys() - {"prior"}):
-            for some, theta in posterior:
-                self._add(some, theta, chosen)
+            for place, theta in posterior:
+                self._add(place, theta, chosen)
                 if self.sheet is not None and set(chosen) & {"log_likelihood", "posterior_predictive", "predictions"}:
-                    self._of_rows(some, theta.opened(model.posterior.blocks, self.sheet.cells, further), chosen, throws)
+                    self._of_rows(
+                        place, theta.opened(model.posterior.blocks, self.sheet.cells, further), chosen, label_rng
+                    )
         if "prior" in chosen:
-            for some, theta in prior:
-                self._put("prior", some, self._parameters(theta))
+            for place, theta in prior:
+                self._put("prior", place, self._parameters(theta))
 
-    def _add(self, some: slice, theta: Theta, chosen: Sequence[str]) -> None:
+    def _add(self, place: slice, theta: Theta, chosen: Sequence[str]) -> None:
         if "posterior" in chosen:
-            self._put("posterior", some, self._parameters(theta))
+            self._put("posterior", place, self._parameters(theta))
         if "log_prior" in chosen:
-            self._put("log_prior", some, self._log_prior(theta))
+            self._put("log_prior", place, self._log_prior(theta))
 
-    def _of_rows(self, some: slice, theta: Theta, chosen: Sequence[str], rng: np.random.Generator) -> None:
+    def _of_rows(self, place: slice, theta: Theta, chosen: Sequence[str], rng: np.random.Generator) -> None:
         if "log_likelihood" in chosen:
-            self._put("log_likelihood", some, {"y": (("obs_id",), self._log_likelihood(theta))})
+            self._put("log_likelihood", place, {"y": (("obs_id",), self._log_likelihood(theta))})
         for group in ("posterior_predictive", "predictions"):
             if group in chosen:
-                self._put(group, some, self._predicted(theta, rng, group == "predictions"))
+                self._put(group, place, self._predicted(theta, rng, group == "predictions"))
 
-    def _put(self, group: str, some: slice, variables: Variables) -> None:
-        own = self.groups.setdefault(group, {})
+    def _put(self, group: str, place: slice, variables: Variables) -> None:
+        arrays = self.groups.setdefault(group, {})
         for name, (dims, array) in variables.items():
-            if name not in own:
-                own[name] = dims, np.empty((self.plan.size, *array.shape[1:]), array.dtype)
-            own[name][1][some] = array
+            if name not in arrays:
+                arrays[name] = dims, np.empty((self.plan.size, *array.shape[1:]), array.dtype)
+            arrays[name][1][place] = array
 
     def _parameters(self, theta: Theta) -> Variables:
         return parameters(theta, self.subject.layout, self.subject.certain)
 
     def _log_prior(self, theta: Theta) -> Variables:
-        """log p(theta) by the same names; one number for each die."""
+        """Return log p(theta) by the names of its variables, one number for each categorical distribution."""
         prior, (draws, _) = self.subject.model.prior, theta.shape
-        every = (belief.repeated(draws) for belief in prior.blocks)
-        parts = [belief.log_density(density) for belief, density in zip(every, theta.blocks, strict=True)]
-        found = unfolded(theta, self.subject.layout.arrange(parts))
+        beliefs = (belief.repeated(draws) for belief in prior.blocks)
+        parts = [belief.log_density(density) for belief, density in zip(beliefs, theta.blocks, strict=True)]
+        variables = unfolded(theta, self.subject.layout.arrange(parts))
         if not self.subject.certain:
-            found["class_prob"] = (), next(iter(prior.classes.log_density(theta.die).values()))
-        return found
+            variables["class_prob"] = (), next(iter(prior.classes.log_density(theta.die).values()))
+        return variables
 
     def _log_likelihood(self, theta: Theta) -> Array:
-        """log p(x, y | theta) of every row's own label, `(s, r)`."""
+        """Return log p(x, y | theta) of every row with its label, `(s, r)`."""
         sheet: Any = self.sheet
-        found = np.empty((theta.shape[0], sheet.rows))
+        values = np.empty((theta.shape[0], sheet.rows))
         for rows, joint in theta.by_rows(sheet.cells, 1.0, self.subject.n_jobs):
-            found[:, rows] = joint[np.arange(len(joint)), :, sheet.codes[rows]].T
-        return found
+            values[:, rows] = joint[np.arange(len(joint)), :, sheet.codes[rows]].T
+        return values
 
     def _predicted(self, theta: Theta, rng: np.random.Generator, with_p: bool) -> Variables:
-        """Labels thrown from p(y | x, theta), `(s, r)`, and these probabilities, `(s, r, c)`."""
+        """Return labels drawn from p(y | x, theta), `(s, r)`, and these probabilities, `(s, r, c)`."""
         sheet: Any = self.sheet
         draws, classes = theta.shape
         y, p = np.empty((draws, sheet.rows), np.int32), np.empty((draws, sheet.rows if with_p else 0, classes))
@@ -138,60 +140,62 @@ class Filling:
             y[:, rows] = throw(proba, rng).T
             if with_p:
                 p[:, rows] = proba.swapaxes(0, 1)
-        found: Variables = {"y": (("obs_id",), y)}
-        return found | ({"p": (("obs_id", "class"), p)} if with_p else {})
+        variables: Variables = {"y": (("obs_id",), y)}
+        return variables | ({"p": (("obs_id", "class"), p)} if with_p else {})
 
     def dataset(self, group: str) -> xr.Dataset:
-        """A group of draws; its arrays are let go."""
-        drawn = {name: self.plan.labelled(*own) for name, own in self.groups.pop(group).items()}
-        return self.label(drawn).assign_attrs(SAID)
+        """Return a group of draws as a Dataset, and forget its arrays."""
+        drawn = {name: self.plan.labelled(*variable) for name, variable in self.groups.pop(group).items()}
+        return self.label(drawn).assign_attrs(LIBRARY_ATTRS)
 
     def label(self, variables: Variables) -> xr.Dataset:
-        """Variables with the labels of their axes; codes of classes bring the classes."""
-        every = self.plan.coords | self.subject.layout.coords
+        """Label the axes of variables; codes of classes bring the classes along."""
+        coords = self.plan.coords | self.subject.layout.coords
         if self.sheet is not None:
-            every["obs_id"] = coordinate(self.sheet.index)
-        return labelled(variables, every)
+            coords["obs_id"] = coordinate(self.sheet.index)
+        return labelled(variables, coords)
 
 
 def _closed_form(subject: Subject, proper: bool) -> Variables:
-    """The parameters of the posterior, and the log evidence, where there is one."""
+    """Return the parameters of the posterior, and the log evidence where the prior is proper."""
     posterior = subject.model.posterior
-    found = subject.layout.arrange([belief.parts() for belief in posterior.blocks])
+    variables = subject.layout.arrange([belief.parts() for belief in posterior.blocks])
     if not subject.certain:
-        found["class_prob_concentration"] = ("class",), next(iter(posterior.classes.parts().values()))
+        variables["class_prob_concentration"] = ("class",), next(iter(posterior.classes.parts().values()))
     shares = [getattr(belief, "included", None) for belief in posterior.blocks]
-    found |= subject.layout.included([None if share is None else share[0] for share in shares])
+    variables |= subject.layout.included([None if share is None else share[0] for share in shares])
     if proper:
         labels, columns = subject.model.prior.log_evidence(subject.model.stats)
-        found["log_evidence"] = (), np.array(labels + sum(column.sum() for column in columns))
-    return found
+        variables["log_evidence"] = (), np.array(labels + sum(column.sum() for column in columns))
+    return variables
 
 
 def _improper(subject: Subject) -> str | None:
-    """What of the prior is no distribution, if anything is."""
+    """Return which part of the prior is improper; None if none is."""
     prior = subject.model.prior
     if not prior.classes.strictly_proper:
         return "class_prior: a concentration of 0 is improper"
-    return _odd(subject, [belief.strictly_proper for belief in prior.blocks], "the prior is improper")
+    return _first_improper(subject, [belief.strictly_proper for belief in prior.blocks], "the prior is improper")
 
 
 def _refuse_improper_posterior(subject: Subject) -> None:
-    odd = _odd(subject, [belief.proper for belief in subject.model.posterior.blocks], "the posterior is improper")
-    if odd is not None:
-        raise ValueError(f"{odd}, so nothing can be drawn from it. Give a proper prior, or rows of every class.")
+    improper = _first_improper(
+        subject, [belief.proper for belief in subject.model.posterior.blocks], "the posterior is improper"
+    )
+    if improper is not None:
+        raise ValueError(f"{improper}, so nothing can be drawn from it. Give a proper prior, or rows of every class.")
 
 
-def _odd(subject: Subject, proper: Sequence[Array], what: str) -> str | None:
-    for block, own in zip(subject.layout.blocks, proper, strict=True):
-        if not own.all():
-            c, f = np.argwhere(~own)[0]
-            return f"column {block.names[f]!r}, class {subject.layout.classes.tolist()[c]!r}: {what}"
+def _first_improper(subject: Subject, proper: Sequence[Array], message: str) -> str | None:
+    for block, ok in zip(subject.layout.blocks, proper, strict=True):
+        if not ok.all():
+            c, f = np.argwhere(~ok)[0]
+            return f"column {block.names[f]!r}, class {subject.layout.classes.tolist()[c]!r}: {message}"
     return None
 
 
 def _without(subject: Subject, improper: str | None) -> dict[tuple[str, ...], str]:
-    """The groups that this model has not, and why."""
+    """Return the groups that this model cannot have, and why."""
     if improper is not None:
         return {("prior", "log_prior"): f"{improper}; give a proper prior"}
     if subject.model.prior.weighs:
@@ -200,7 +204,7 @@ def _without(subject: Subject, improper: str | None) -> dict[tuple[str, ...], st
 
 
 def _default(given: Sequence[str], without: dict[tuple[str, ...], str]) -> list[str]:
-    """Everything that can be drawn from what is given; with labels, rows are checked and not predicted."""
+    """Return all groups that can be drawn; rows with labels are checked and not predicted."""
     left_out = {name for names in without for name in names} | ({"predictions"} if "y" in given else set())
     return [group for group, needs in GROUPS.items() if set(needs) <= set(given) and group not in left_out]
 
