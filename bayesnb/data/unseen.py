@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Self
 
 NEVER_LEARNT = "They were never learnt, so they cannot be forgotten."
-HERE = str(Path(__file__).parent)
+HERE = str(Path(__file__).parent.parent)
 Unseen = dict[Hashable, Counter]
 
 

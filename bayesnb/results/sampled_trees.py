@@ -31,7 +31,7 @@ class ThetaDraws:
 
     def refused(self) -> str | None:
         """Return why the draws are too large to be kept; None where they are not."""
-        _, first = next(self.of_some(np.zeros(1, np.intp)))
+        _, first = next(self.in_parts(np.zeros(1, np.intp)))
         size = float(self.plan.size * sum(array.nbytes for _, array in first.values()))
         if size <= MOST_BYTES:
             return None
@@ -39,7 +39,7 @@ class ThetaDraws:
 
     def dataset(self) -> xr.Dataset:
         variables_of: Variables = {}
-        for place, variables in self.of_some(np.arange(self.plan.size)):
+        for place, variables in self.in_parts(np.arange(self.plan.size)):
             for name, (dims, array) in variables.items():
                 if name not in variables_of:
                     variables_of[name] = dims, np.empty((self.plan.size, *array.shape[1:]), array.dtype)
@@ -48,7 +48,7 @@ class ThetaDraws:
         return labelled(named, self.plan.coords | self.layout.coords)
 
     def names(self) -> list[str]:
-        return [*next(self.of_some(np.zeros(1, np.intp)))[1]]
+        return [*next(self.in_parts(np.zeros(1, np.intp)))[1]]
 
 
 def tree(traces: Any, thetas: ThetaDraws, temper: float, index: Array | None = None, codes: Array | None = None) -> Any:

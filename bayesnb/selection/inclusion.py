@@ -11,7 +11,7 @@ from bayesnb.model.product import Model
 from bayesnb.model.schema import Schema
 from bayesnb.selection.column_evidence import overstated
 
-HERE = str(Path(__file__).parent)
+HERE = str(Path(__file__).parent.parent)
 MOST = 5  # columns in a sentence
 
 
