@@ -8,16 +8,6 @@ from typing import Any
 from bayesnb.cli.problems import UsageError
 from bayesnb.cli.specs import FamilySaid, PriorSaid
 
-FITS = {
-    "Dirichlet": ("categorical", "multinomial", "joint"),
-    "Beta": ("bernoulli",),
-    "NormalInverseGamma": ("gaussian",),
-    "Gamma": ("poisson",),
-    "NormalInverseWishart": ("multivariate",),
-}
-BY_NUMBER = ("categorical", "bernoulli", "multinomial", "joint")  # whose prior may be a number
-BLOCKS = ("multinomial", "joint", "multivariate")  # whose columns, named together, are one block
-CLASSES = {"joint": "JointTable", "multivariate": "MultivariateGaussian"}  # those that are called otherwise
 KINDS = {"flag": "bernoulli", "level": "categorical", "number": "gaussian", "words": "multinomial"}
 Said = Sequence[FamilySaid | PriorSaid]
 
@@ -65,12 +55,12 @@ def declared(columns: Sequence[str], said: Sequence[FamilySaid]) -> dict[str, tu
 
 def beliefs(said: Sequence[PriorSaid]) -> list[Any]:
     """What each `--prior` is, a number or a belief: an error if there is no such."""
-    import bayesnb
+    from bayesnb.families.family import conjugate_priors
 
-    found = []
+    known, found = conjugate_priors(), []
     for one in said:
         try:
-            belief = getattr(bayesnb, one.belief)(*one.values, **one.parameters) if one.belief else one.number
+            belief = known[one.belief](*one.values, **one.parameters) if one.belief else one.number
         except (TypeError, ValueError) as error:
             raise UsageError(f"--prior {one.text}: {str(error).replace('.__init__()', ':')}") from None
         found.append(belief)
@@ -83,7 +73,7 @@ def priors(families: dict[str, str], said: Sequence[PriorSaid], own: Sequence[An
     for_all: dict[str, Any] = {}
     for one, belief in zip(said, own, strict=True):
         if one.names is None:
-            fits = FITS.get(one.belief, BY_NUMBER)
+            fits = words_fitting(one.belief)
             if one.belief and not set(fits) & set(map(kind_of, families.values())):
                 raise ValueError(f"--prior {one.text}: no column is {' or '.join(fits)}.")
             for_all |= {each: belief for each in fits if one.belief or each not in for_all}
@@ -95,17 +85,32 @@ def priors(families: dict[str, str], said: Sequence[PriorSaid], own: Sequence[An
     return {column: belief for column, belief in found.items() if belief is not None}
 
 
+def words_fitting(belief: str) -> list[str]:
+    """The families whose prior is such a belief; those whose prior may be a number, for none."""
+    from bayesnb.families import FAMILIES
+
+    return [
+        word
+        for word, family in FAMILIES.items()
+        if (family.conjugate.__name__ == belief if belief else family.number_prior)
+    ]
+
+
 def _refuse_unfit(said: PriorSaid, column: str, family: str) -> None:
-    fits, kind = FITS.get(said.belief, BY_NUMBER), kind_of(family)
-    if kind in fits:
+    from bayesnb.families import FAMILIES
+
+    kind = kind_of(family)
+    if kind in words_fitting(said.belief):
         return
-    needed = next((name for name, families in FITS.items() if kind in families), None)
-    advice = "it is dropped" if needed is None else f"it is {family}, whose prior is a {needed}(...)"
+    known = FAMILIES.get(kind)
+    advice = "it is dropped" if known is None else f"it is {family}, whose prior is a {known.conjugate.__name__}(...)"
     raise ValueError(f"--prior {said.text} does not fit column {column!r}: {advice}.")
 
 
 def families_of(X: Any, chosen: dict[str, tuple[str, int]], prior: Sequence[PriorSaid]) -> Any:
     """What the estimator takes as `families`, `chosen` being what `declared` says of this table's columns."""
+    from bayesnb.families import FAMILIES
+
     if not chosen and not prior:
         return "auto"
     own = beliefs(prior)
@@ -114,7 +119,9 @@ def families_of(X: Any, chosen: dict[str, tuple[str, int]], prior: Sequence[Prio
     refuse_lengths(X, chosen, by_column)
     groups: dict[Any, list[str]] = {}
     for column, (family, place) in chosen.items():
-        groups.setdefault(("block", place) if kind_of(family) in BLOCKS else column, []).append(column)
+        groups.setdefault(
+            ("block", place) if family != "drop" and FAMILIES[kind_of(family)].whole else column, []
+        ).append(column)
     return {
         tuple(names) if len(names) > 1 else names[0]: made(chosen[names[0]][0], names, by_column)
         for names in groups.values()
@@ -145,14 +152,14 @@ def inferred(X: Any, chosen: dict[str, tuple[str, int]]) -> dict[str, tuple[str,
 
 def made(family: str, names: Sequence[str], by_column: dict[str, Any]) -> Any:
     """The family of some columns, with their prior; None for columns that are dropped."""
-    import bayesnb
+    from bayesnb.families import FAMILIES
 
     if family == "drop":
         return None
     own = [by_column.get(name) for name in names]
     if any(each is not own[0] for each in own):
         raise ValueError(f"--prior: columns {names[0]!r} to {names[-1]!r} are one block, and need one prior.")
-    kind: Any = getattr(bayesnb, CLASSES.get(kind_of(family), kind_of(family).capitalize()))
+    kind: Any = FAMILIES[kind_of(family)]
     shared = {"shared": True} if family.endswith(":shared") else {}
     return kind(**shared) if own[0] is None else kind(own[0], **shared)
 
@@ -164,6 +171,4 @@ def kind_of(family: str) -> str:
 
 def word_of(family: Any) -> str:
     """A family as one says it to `--family`."""
-    name = type(family).__name__
-    word = next((word for word, known in CLASSES.items() if known == name), name.lower())
-    return word + (":shared" if getattr(family, "shared", False) else "")
+    return family.word + (":shared" if family.shared else "")

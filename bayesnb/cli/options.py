@@ -91,7 +91,8 @@ def add_model(command: argparse.ArgumentParser) -> None:
         type=specs.family,
         action="append",
         default=[],
-        help=f"{', '.join(specs.FAMILIES[:-1])} or drop, for some columns (names or patterns such as 'w_*', between "
+        help="categorical, bernoulli, gaussian, multivariate, poisson, multinomial, joint or drop, for some columns "
+        "(names or patterns such as 'w_*', between "
         "commas) or, without any, for all that no other --family names. Columns that are named together are one block "
         "if they are multinomial, joint (a table of all combinations of their levels) or multivariate (numbers with "
         "their covariances); gaussian:shared and multivariate:shared have one variance for all classes. A name goes "

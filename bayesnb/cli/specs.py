@@ -7,10 +7,7 @@ import math
 import re
 from typing import Any, NamedTuple
 
-FAMILIES = ("categorical", "bernoulli", "gaussian", "poisson", "multinomial", "joint", "multivariate", "drop")
-SHARED = ("gaussian", "multivariate")  # which may have one variance for all classes
 ESTIMATES = ("predictive", "mean", "map", "mle")
-BELIEFS = ("Dirichlet", "Beta", "NormalInverseGamma", "Gamma", "NormalInverseWishart")
 PRIOR = re.compile(r"(?:(?P<names>.+?)=)?\s*(?P<value>[A-Za-z]\w*\s*\(.*\)|[^=()]+)", re.S)
 
 
@@ -48,10 +45,12 @@ def family(text: str) -> FamilySaid:
     names, equals, said = text.rpartition("=")
     said = "".join(said.split()).lower()
     name, colon, how = said.partition(":")
-    if name not in FAMILIES:
-        raise argparse.ArgumentTypeError(f"there is no family {name!r}; there are {', '.join(FAMILIES)}")
-    if colon and (how != "shared" or name not in SHARED):
-        every = " and ".join(f"{each}:shared" for each in SHARED)
+    from bayesnb.families import FAMILIES
+
+    if name != "drop" and name not in FAMILIES:
+        raise argparse.ArgumentTypeError(f"there is no family {name!r}; there are {', '.join(FAMILIES)}, drop")
+    if colon and (how != "shared" or name == "drop" or not FAMILIES[name].shareable()):
+        every = " and ".join(f"{word}:shared" for word, kind in FAMILIES.items() if kind.shareable())
         raise argparse.ArgumentTypeError(f"{said!r}: there are {every}, which have one variance for all classes")
     return FamilySaid(listed(names) if equals else None, said)
 
@@ -70,6 +69,8 @@ def prior(text: str) -> PriorSaid:
 
 def called(value: str) -> tuple[str, dict[str, Any], tuple[Any, ...]]:
     """A belief's name and its parameters, which are numbers or lists of them: read, never run."""
+    from bayesnb.families.family import conjugate_priors
+
     try:
         call = ast.parse(value, mode="eval").body
         if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name)):
@@ -78,8 +79,9 @@ def called(value: str) -> tuple[str, dict[str, Any], tuple[Any, ...]]:
         parameters = {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
     except (SyntaxError, TypeError, ValueError, RecursionError, MemoryError):
         raise argparse.ArgumentTypeError(f"{value!r} is no belief such as Gamma(shape=2, rate=0.5)") from None
-    if call.func.id not in BELIEFS:
-        raise argparse.ArgumentTypeError(f"there is no belief {call.func.id!r}; there are {', '.join(BELIEFS)}")
+    known = conjugate_priors()
+    if call.func.id not in known:
+        raise argparse.ArgumentTypeError(f"there is no belief {call.func.id!r}; there are {', '.join(known)}")
     return call.func.id, parameters, values
 
 

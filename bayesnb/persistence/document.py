@@ -149,7 +149,7 @@ def stored(array: Array) -> Array:
 
 def _block_of(said: Any, columns: Sequence[Hashable], classes: int, shelf: Shelf) -> tuple[Block, Stats]:
     """A block, and what was seen of it."""
-    family = _kind(unpacked(said["family"], shelf), FAMILIES)
+    family = _kind(unpacked(said["family"], shelf), tuple(FAMILIES.values()))
     places = _places_of(said["places"], len(columns))
     shelf.budget.take(PER_NAME * len(places))
     stats = family.stats(*_values(family.stats, said["stats"], shelf))

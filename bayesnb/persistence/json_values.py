@@ -19,18 +19,23 @@ from typing import Any, get_args, get_origin
 
 import numpy as np
 
-from bayesnb.families import FAMILIES, PRIORS, Codes, KnownDie, Vocabulary
+from bayesnb.families import FAMILIES, Codes, KnownDie, Vocabulary
 from bayesnb.families.base import Belief
-from bayesnb.families.family import Family
+from bayesnb.families.family import Family, conjugate_priors
 from bayesnb.persistence.archive import Unreadable
 from bayesnb.persistence.arrays import Keeper, Shelf
 from bayesnb.persistence.budget import PER_VALUE, check_hashes
 
-RECORDS: dict[str, type] = {kind.__name__: kind for kind in (*FAMILIES, *PRIORS, Codes, KnownDie, Vocabulary)}
 GROUPS: dict[str, Callable[..., Any]] = {"$tuple": tuple, "$set": set, "$frozenset": frozenset}
 STRINGS = np.dtypes.StringDType()
 MOST = 1 << 20  # numbers of a range
 POINTER = NUMBER = 8  # bytes
+
+
+def records() -> dict[str, type]:
+    """The classes that a file may name: those of registered families and their priors, and three more."""
+    families: list[type] = [*FAMILIES.values(), Codes, KnownDie, Vocabulary]
+    return {kind.__name__: kind for kind in families} | conjugate_priors()
 
 
 def packed(value: Any, keeper: Keeper, where: str) -> Any:
@@ -42,7 +47,7 @@ def packed(value: Any, keeper: Keeper, where: str) -> Any:
         return PACKERS[kind](value, keeper, where)
     if isinstance(value, np.generic):
         return {"$scalar": keeper.keep(np.asarray(value), where)}
-    if RECORDS.get(kind.__name__) is kind:
+    if records().get(kind.__name__) is kind:
         said = {f.name: packed(getattr(value, f.name), keeper, f"{where}, {f.name}") for f in fields(value)}
         return {f"${kind.__name__}": said}
     raise ValueError(_refusal(value, where))
@@ -122,8 +127,8 @@ def unpacked(said: Any, shelf: Shelf) -> Any:
     ((tag, inner),) = said.items()
     if tag in GROUPS:
         return GROUPS[tag](unpacked_list(inner, shelf))
-    if tag[1:] in RECORDS:
-        return _record(RECORDS[tag[1:]], inner, shelf)
+    if tag[1:] in records():
+        return _record(records()[tag[1:]], inner, shelf)
     if tag not in UNPACKERS:
         raise Unreadable(f"{tag!r:.50} is nothing that a model holds")
     return UNPACKERS[tag](inner, shelf)
