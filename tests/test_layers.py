@@ -47,6 +47,7 @@ HOMES = {
     "dask": {"scale"},
     "pyarrow": {"scale", "table"},
     "tqdm": {"cli", "scale"},
+    "argcomplete": {"cli"},
 }
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 
