@@ -10,4 +10,4 @@ CONTROLS = re.compile(
 
 def visible(text: str) -> str:
     """Return the text with each control character as its escape, such as `\\x1b`."""
-    return CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+    return CONTROLS.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)

@@ -10,6 +10,7 @@ import shlex
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,6 +18,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from argcomplete import CompletionFinder
 
 import bayesnb
 from bayesnb import (
@@ -33,11 +35,13 @@ from bayesnb import (
     NormalInverseWishart,
     Poisson,
 )
-from bayesnb.cli import main
-from bayesnb.cli.parser import arguments
-from bayesnb.cli.problems import in_options, quoted
+from bayesnb.cli import main, option_values
+from bayesnb.cli.command_line import build_parser
+from bayesnb.cli.messages import in_options, quoted
 from bayesnb.data import amounts_of, read_file
 from bayesnb.datasets import EXAMPLES, dogs, path, penguins
+from bayesnb.families import FAMILIES
+from bayesnb.families.family import conjugate_priors
 
 HEAVY = ("numpy", "pandas", "matplotlib", "sklearn", "numba", "scipy")
 RUN = [sys.executable, "-m", "bayesnb"]
@@ -186,7 +190,7 @@ def test_tables_with_other_columns_are_told_apart(capsys: pytest.CaptureFixture)
     assert "two.csv lacks 'b' and also has 'c', unlike one.csv" in capsys.readouterr().err
 
 
-FAMILIES = [
+DECLARED = [
     (["a=poisson"], {"a": Poisson(), "b": Categorical()}),
     (["a=categorical"], {"a": Categorical(), "b": Categorical()}),
     (["categorical"], {"a": Categorical(), "b": Categorical(), "c": Categorical()}),
@@ -209,7 +213,7 @@ def as_text(frame: pd.DataFrame, families: dict) -> pd.DataFrame:
     return frame.astype(dict.fromkeys(columns, str))
 
 
-@pytest.mark.parametrize(("said", "families"), FAMILIES, ids=lambda own: " ".join(own) if isinstance(own, list) else "")
+@pytest.mark.parametrize(("said", "families"), DECLARED, ids=lambda own: " ".join(own) if isinstance(own, list) else "")
 def test_families_are_those_of_python(said: list[str], families: dict) -> None:
     write("t.csv", "a,b,c,y\n1,x,0,u\n2,z,3,v\n3,x,1,u\n4,z,1,v\n")
     model = fitted("t.csv", *(word for one in said for word in ("--family", one)))
@@ -258,11 +262,11 @@ def test_priors_of_blocks_are_those_of_python(capsys: pytest.CaptureFixture) -> 
     assert re.search(r"joint +b, f\n", told)
 
 
-@pytest.mark.parametrize("said", ["a=poisson:shared", "a=gaussian:own"])
-def test_only_a_variance_can_be_shared(said: str) -> None:
-    done = ran("fit", "t.csv", "--target", "y", "-o", "m", "--family", said)
-    assert done.returncode == 2
-    assert "there are gaussian:shared and multivariate:shared, which have one variance for all classes" in done.stderr
+@pytest.mark.parametrize("option", ["a=poisson:shared", "a=gaussian:own"])
+def test_only_a_variance_can_be_shared(option: str, capsys: pytest.CaptureFixture) -> None:
+    assert main(["fit", "t.csv", "--target", "y", "-o", "m", "--family", option]) == 2
+    message = "there are gaussian:shared and multivariate:shared, which have one variance for all classes"
+    assert message in capsys.readouterr().err
 
 
 def test_names_with_commas_quotes_and_equals_signs_can_be_said(capsys: pytest.CaptureFixture) -> None:
@@ -272,7 +276,7 @@ def test_names_with_commas_quotes_and_equals_signs_can_be_said(capsys: pytest.Ca
     assert model.families_["c=d"].prior.shape == 2
     for name in ("a,b", 'say "x"', "it's", "plain", "two words"):
         (word,) = shlex.split(quoted(name))
-        said = arguments().parse_args(["fit", "t", "--target", "y", "-o", "m", "--family", f"{word}=drop"])
+        said = build_parser().parse_args(["fit", "t", "--target", "y", "-o", "m", "--family", f"{word}=drop"])
         assert said.family[0].names == (name,)
 
 
@@ -713,7 +717,7 @@ def test_advice_for_python_becomes_advice_for_the_command_line() -> None:
 
 def test_cells_that_are_missing_can_be_said(capsys: pytest.CaptureFixture) -> None:
     for said, missing in (("", ("",)), (",NA", ("", "NA")), ('"a,b",c', ("a,b", "c")), ("c", ("c",))):
-        assert arguments().parse_args(["fit", "t", "--target", "y", "-o", "m", "--missing", said]).missing == missing
+        assert build_parser().parse_args(["fit", "t", "--target", "y", "-o", "m", "--missing", said]).missing == missing
     write("t.csv", "a,y\n1,u\nunknown,v\n3,u\n")
     model = fitted("t.csv", "--missing", "unknown")
     assert model.stats_.blocks[0].count.ravel().tolist() == [2, 0]
@@ -949,7 +953,7 @@ def test_a_link_stays_a_link_and_a_file_keeps_its_mode(folder: Path) -> None:
 
 
 def commands() -> dict[str, argparse.ArgumentParser]:
-    (found,) = (action for action in arguments()._actions if isinstance(action, argparse._SubParsersAction))
+    (found,) = (action for action in build_parser()._actions if isinstance(action, argparse._SubParsersAction))
     return dict(found.choices)
 
 
@@ -968,7 +972,7 @@ def test_help_is_0_fits_the_width_and_has_examples(
 
 def examples() -> list[str]:
     """Every example that a help text gives, as one line."""
-    texts = [str(parser.epilog) for parser in [arguments(), *commands().values()]]
+    texts = [str(parser.epilog) for parser in [build_parser(), *commands().values()]]
     lines = re.sub(r"\\\n +", "", "\n".join(texts)).splitlines()
     found = [re.split(r" {3,}", line.strip())[0] for line in lines if re.match(r"  (cat |bayesnb )", line)]
     return [line for line in dict.fromkeys(found) if "~/" not in line]
@@ -1016,6 +1020,25 @@ def test_what_needs_no_table_loads_nothing_heavy(words: list[str]) -> None:
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "report none.csv --target y",
+        "report --test none.csv",
+        "fit none.csv --target y -o m.bnb",
+        "compare none.csv --target y -o out.csv",
+        "predict none.csv none.csv -o out.parquet",
+    ],
+)
+def test_a_misspelt_file_is_found_before_anything_heavy_is_loaded(words: str) -> None:
+    code = (
+        f"import sys; from bayesnb.cli import main; code = main({words.split()!r}); "
+        f"sys.exit(code if not any(m in sys.modules for m in {HEAVY}) else 3)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, text=True)
+    assert (done.returncode, done.stderr) == (1, "bayesnb: error: none.csv: No such file or directory\n")
+
+
 def test_the_package_runs_as_a_module_and_returns_the_code() -> None:
     assert ran("data").returncode == 0
     assert ran("data", "cats").returncode == 2
@@ -1039,40 +1062,106 @@ def test_tables_come_from_standard_input(
     assert len(found) == 344
 
 
-def completed(*words: str) -> list[str]:
-    """What bash offers for the last of the words."""
-    write("bayesnb.sh", subprocess.run([*RUN, "completion", "bash"], capture_output=True, text=True, check=True).stdout)
-    line = f"source ./bayesnb.sh; COMP_WORDS=({shlex.join(words)}); COMP_CWORD={len(words) - 1}; _bayesnb; "
-    done = subprocess.run(
-        ["bash", "-uc", line + 'printf "%s\\n" "${COMPREPLY[@]}"'], capture_output=True, text=True, check=True
-    )
-    assert done.stderr == ""
-    return done.stdout.split("\n")[:-1]
+@pytest.fixture
+def complete(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
+    """A function that returns what a shell's script is given to offer for the last of the words."""
+    monkeypatch.setattr(CompletionFinder, "_init_debug_stream", lambda self: None)  # it takes a descriptor of pytest's
+    write("my table.csv", '\ufeff"age","zip code","a,b",churned\r\n1,2,3,u\r\n')
+    write("semi.csv", "age;zip;churned\n1;2;3\n")
+
+    def complete(*words: str, shell: str = "fish") -> list[str]:
+        line = shlex.join(["bayesnb", *words[:-1]]) + f" {words[-1]}"
+        asked = {"COMP_LINE": line, "COMP_POINT": str(len(line)), "_ARGCOMPLETE_SHELL": shell}
+        with monkeypatch.context() as patch:
+            for name, value in ({"_ARGCOMPLETE": "1", "_ARGCOMPLETE_STDOUT_FILENAME": "offered"} | asked).items():
+                patch.setenv(name, value)
+            patch.setenv("_ARGCOMPLETE_IFS", "\n")
+            patch.setenv("_ARGCOMPLETE_SUPPRESS_SPACE", "1")
+            assert main(["words", "that", "are", "not", "asked", "for"]) == 0
+        return Path("offered").read_text().split("\n")
+
+    return complete
 
 
-def test_bash_completes_commands_options_choices_and_files(folder: Path) -> None:
-    write("my table.csv", SMALL)
-    write("other.csv", SMALL)
-    assert set(completed("bayesnb", "")) == {*COMMANDS, "--help", "--version"}
-    assert completed("bayesnb", "re") == ["report"]
-    assert {"--target", "--family", "--prior", "--test"} <= set(completed("bayesnb", "report", "--"))
-    assert completed("bayesnb", "fit", "--estimate", "m") == ["mean", "map", "mle"]
-    assert completed("bayesnb", "report", "my") == ["my table.csv"]
-    assert completed("bayesnb", "report", "--test", "ot") == ["other.csv"]
-    assert completed("bayesnb", "completion", "b")[0] == "bash"
-    write("semi.csv", '"age";zip;churned\r\n1;2;3\r\n')
-    assert completed("bayesnb", "fit", "semi.csv", "--target", "") == ["age", "zip", "churned"]
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        (["re"], ["report"]),
+        (["fit", "--estimate", "m"], ["mean", "map", "mle"]),
+        (["compare", "--estimates", "map,m"], ["map,mean", "map,map", "map,mle"]),
+        (["report", "my"], ["my table.csv"]),
+        (["report", "--test", "se"], ["semi.csv"]),
+        (["predict", "model.bnb", "se"], ["semi.csv"]),
+        (["completion", ""], ["bash", "zsh", "fish", "--quiet", "--debug", "--help"]),
+        (["data", "p"], ["penguins"]),
+        (["fit", "semi.csv", "--target", ""], ["age", "zip", "churned"]),
+        (["report", "my table.csv", "--target", "z"], ["zip code"]),
+        (["fit", "my table.csv", "--family", "a"], ["age="]),
+        (["fit", "my table.csv", "--family", "age,z"], ["age,zip code="]),
+        (["fit", "my table.csv", "--family", "age=gauss"], ["age=gaussian", "age=gaussian:shared"]),
+        (["fit", "my table.csv", "--family", "'\"a"], ['"a,b"=']),
+        (["fit", "semi.csv", "--prior", "age=G"], ["age=Gamma("]),
+        (["fit", "semi.csv", "--temper", ""], ["loo"]),
+        (["fit", "semi.csv", "--class-prior", "e"], ["empirical"]),
+        (["fit", "no.csv", "--target", ""], [""]),
+        (["fit", "semi.csv", "--encoding", ""], [""]),
+    ],
+)
+def test_values_files_and_columns_are_completed(
+    words: list[str], offered: list[str], complete: Callable[..., list[str]]
+) -> None:
+    assert {*complete(*words)} == {*offered}
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_a_completion_script_knows_every_option(shell: str, capsys: pytest.CaptureFixture) -> None:
+def test_every_command_and_option_is_completed(shell: str, complete: Callable[..., list[str]]) -> None:
+    assert {offer.partition(":")[0] for offer in complete("", shell=shell)} == {*COMMANDS, "--help", "--version"}
+    for name, parser in commands().items():
+        offers = {offer.partition(":")[0] for offer in complete(name, "-", shell=shell)}
+        assert offers == {option for action in parser._actions for option in action.option_strings}
+
+
+def test_families_and_priors_that_help_and_completion_show_are_those_of_the_registry() -> None:
+    assert {*option_values.FAMILIES} == {*FAMILIES}
+    assert {*option_values.SHARED} == {f"{word}:shared" for word, family in FAMILIES.items() if family.shareable()}
+    assert {*option_values.BELIEFS} == {*conjugate_priors()}
+
+
+def test_a_completion_loads_nothing_heavy(complete: Callable[..., list[str]]) -> None:
+    code = f"import sys; from bayesnb.cli import main; main(); sys.exit(any(m in sys.modules for m in {HEAVY}))"
+    line = "bayesnb fit semi.csv --family "
+    asked = {"COMP_LINE": line, "COMP_POINT": str(len(line)), "_ARGCOMPLETE_STDOUT_FILENAME": "offered"}
+    done = subprocess.run([sys.executable, "-c", code], check=False, env={**os.environ, "_ARGCOMPLETE": "1", **asked})
+    assert done.returncode == 0
+    assert "churned=" in Path("offered").read_text()
+
+
+def test_bash_asks_the_command(folder: Path, capsys: pytest.CaptureFixture) -> None:
+    write("my table.csv", SMALL)
+    assert main(["completion", "bash"]) == 0
+    write("bayesnb.sh", capsys.readouterr().out)
+    write("bayesnb", f'#!/bin/sh\nexec {shlex.join(RUN)} "$@"\n')
+    Path("bayesnb").chmod(0o755)
+    line = "bayesnb report my"
+    script = f"PATH=$PWD:$PATH; source ./bayesnb.sh; COMP_LINE='{line}'; COMP_POINT={len(line)}; COMP_TYPE=9; "
+    script += "$(complete -p bayesnb | sed 's/.*-F \\([^ ]*\\).*/\\1/') bayesnb; printf '%s' \"${COMPREPLY[@]}\""
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == r"my\ table.csv"
+
+
+@pytest.mark.parametrize(
+    ("shell", "line"),
+    [
+        ("bash", "complete -o nospace -o default -o bashdefault -F"),
+        ("zsh", "#compdef bayesnb"),
+        ("fish", "complete --command bayesnb"),
+    ],
+)
+def test_a_completion_script_is_of_that_shell(shell: str, line: str, capsys: pytest.CaptureFixture) -> None:
     assert main(["completion", shell]) == 0
     script = capsys.readouterr().out
-    for parser in commands().values():
-        for action in parser._actions:
-            for name in action.option_strings:
-                word = name if shell != "fish" else f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}"
-                assert word in script
+    assert line in script
+    assert "bayesnb" in script
 
 
 def test_quiet_is_quiet(penguin_file: str, capsys: pytest.CaptureFixture) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bayesnb.cli import main
-from bayesnb.cli.app import parsed
+from bayesnb.cli.command_line import parse
 from tests.benchmarks.page import contests, scalings, settings, sureness, trust, why
 from tests.benchmarks.records import Results
 
@@ -60,7 +60,7 @@ def test_every_command_of_the_readme_is_understood() -> None:
     ours = [shlex.split(command.removeprefix("uv run "))[1:] for command in COMMANDS if "bayesnb " in command]
     assert {words[0] for words in ours} == {"data", "fit", "predict", "compare", "report"}
     for words in ours:
-        parsed(words)  # exits where it does not understand
+        parse(words)  # exits where it does not understand
 
 
 def test_the_readme_gives_the_two_commands() -> None:

@@ -14,9 +14,9 @@ import pytest
 import xarray as xr
 
 import bayesnb as nb
-from bayesnb.cli.advice import InOptions
-from bayesnb.cli.families import declared
-from bayesnb.cli.specs import family
+from bayesnb.cli.column_families import declared
+from bayesnb.cli.messages import CommandLineAdvice
+from bayesnb.cli.option_values import family
 from bayesnb.report import About, Facts, gather, render
 from bayesnb.report.facts.doubted import chosen, doubted
 from bayesnb.report.facts.without import hasty
@@ -224,7 +224,9 @@ def test_a_parameter_at_the_end_is_said_of_itself_not_of_the_columns() -> None:
     assert "shape 1e+08, as good as infinite, as the classes' variances differ no more than chance" in one.what
     assert "classes differ no more" not in one.what
     assert "families={'a': Gaussian(shared=True), 'b': Gaussian(shared=True)}" in one.advice
-    assert "--family a,b=gaussian:shared" in check("boundary", spread_of(3.0, 1.0, InOptions())).advice.replace("'", "")
+    assert "--family a,b=gaussian:shared" in check("boundary", spread_of(3.0, 1.0, CommandLineAdvice())).advice.replace(
+        "'", ""
+    )
     assert "variances differ no more" not in check("boundary", unequal).what
     y, grid = np.repeat([0, 1], 30), np.tile(np.arange(30) - 14.5, 2)
     means = check("boundary", gather(nb.GaussianNB(), (grid * 8.0**y)[:, None], y)).what
@@ -319,18 +321,18 @@ def test_presets_which_take_no_families_are_not_advised_to() -> None:
 
 def test_options_that_are_advised_are_options_and_mean_these_columns() -> None:
     X, y = named()
-    facts = gather(nb.NaiveBayes(), X, y, about=About(advice=InOptions()))
+    facts = gather(nb.NaiveBayes(), X, y, about=About(advice=CommandLineAdvice()))
     advice = check("identifiers", facts).advice
     assert "families=" not in advice
     _, value = shlex.split(advice[advice.index("--family") :].removesuffix("."))
     assert declared(list(X.columns), [family(value)]) == {"it's, an id": ("drop", 0)}
-    blocks = InOptions().declare(["u", "v"], "multivariate")
+    blocks = CommandLineAdvice().declare(["u", "v"], "multivariate")
     assert family(shlex.split(blocks)[1]) == (("u", "v"), "multivariate")
 
 
 def test_a_page_made_by_the_command_line_advises_in_options() -> None:
     facts = repeated(6)
-    by_options = gather(nb.GaussianNB(), facts.X, facts.y, about=About(advice=InOptions()))
+    by_options = gather(nb.GaussianNB(), facts.X, facts.y, about=About(advice=CommandLineAdvice()))
     for section in (scores, reliability, dependence):
         assert "temper='loo'" not in Page(section(by_options)).text
         assert "--temper loo" not in Page(section(facts)).text

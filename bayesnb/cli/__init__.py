@@ -1,8 +1,9 @@
-"""The command line: one file for each command. Data go to stdout, talk and progress to stderr.
+"""The command line: one file for each command. Data go to stdout, messages and progress to stderr.
 
-Whatever takes time to import is imported by the command that needs it, so that `--help` is quick.
+Modules that take time to import are imported by the command that needs them, so that `--help` and a misspelt file name
+are answered at once.
 """
 
-from bayesnb.cli.app import main
+from bayesnb.cli.command_line import main
 
 __all__ = ["main"]

@@ -82,7 +82,7 @@ class Found:
             for (at,) in (block for block in blocks if len(block) == 1):
                 home = kind.homes[at]
                 family, seen = self._schema.blocks[home.block].family, self.stats.blocks[home.block]
-                belief = kind.columns.alone(at, family.cells == "flag")
+                belief = kind.columns.alone(at, bool(family.outcomes))
                 if family.whole or not same(family.belief(seen).column(home.feature), belief):
                     yield home.name, of_column(belief, kind.key, family)
 

@@ -97,7 +97,7 @@ def _factors(fitted: Classifier) -> tuple[list[Hashable], Array, dict[str, float
         own_names, own_places = list(block.words), list(block.word_places)
         if block.family.whole:
             together = ", ".join(map(str, block.names))
-            if block.family.cells == "count":
+            if block.family.words:
                 blocks[together], factors = float(factors[0]), of_words(own, stats)
             else:
                 own_names, own_places = [together], own_places[:1]

@@ -142,7 +142,7 @@ def compare_smoothing(
     trials = trials_of(trial)
     outcomes = [trials.outcome(setting, prob) for setting in settings]
     found = compared(outcomes, trials.rows.counts)
-    with_dice = any(family.dial == "die" for family in trials.families)
+    with_dice = any(family.counts_levels for family in trials.families)
     table = results.datasets.frame(_columns(outcomes, found, with_dice, np.size(scales) > 1))
     best = None if found.best is None else best_of(table, found.best)
     said = verdict(best, int(found.distinguishable.sum()), len(outcomes))

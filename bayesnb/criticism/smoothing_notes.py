@@ -6,21 +6,9 @@ from typing import Any
 import numpy as np
 
 from bayesnb.criticism.trial import Trial
+from bayesnb.families.family import ordered_hyperparameters
 from bayesnb.selection.alone import ROUNDING, found_alone
 from bayesnb.selection.settings import Outcome, Place, Setting, Trials
-
-MEANINGS = {
-    "die": "With smoothing l, counts n of K levels and their total N, (n + l) / (N + l K) is both the posterior mean "
-    "under a Dirichlet(l) prior and the mode (MAP) under Dirichlet(1 + l); l = 0 is the maximum likelihood estimate. "
-    "A prior said with an array keeps its proportions, and l is its mean.",
-    "rate": "In Poisson columns the prior has l times the estimator's shape and rate. By default that is worth l "
-    "events at the pooled rate, and (l + events) / (l / pooled rate + rows) is both the posterior mean under Gamma(l, "
-    "l / pooled rate) and the mode (MAP) under Gamma(1 + l, l / pooled rate).",
-    "normal": "In Gaussian columns the prior has l times the estimator's count, shape and scale: l is how strongly it "
-    "is believed, and 1 is as said.",
-    "block": "In blocks of Gaussians the prior has l times the estimator's count and scale, and l times its dof above "
-    "the number of columns less one, so that every column by itself has the prior of a Gaussian column.",
-}
 
 SAID = {
     False: "probability 0 once left out, a log score of -inf",
@@ -54,8 +42,7 @@ def verdict(best: dict[str, Any] | None, worse: int, settings: int) -> str:
 
 def notes_of(trial: Trial, trials: Trials, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
     """What is to be known about the numbers."""
-    kinds = {family.dial for family in trials.families}
-    meaning = [said for kind, said in MEANINGS.items() if kind in kinds]
+    meaning = [each.note for each in ordered_hyperparameters(trials.families) if each.note]
     return (*meaning, *_kept(trial, outcomes), *_evidence(trials, outcomes), *_missing(trial, trials, outcomes))
 
 
@@ -152,7 +139,7 @@ def _why(trial: Trial, trials: Trials, row: int) -> str:
     if alone is None:
         return "without which its class has too few rows, or no spread"
     block = trial.estimator.schema_.blocks[alone.block]
-    if block.family.dial == "rate":
+    if not block.family.counts_levels:
         return f"the only one of its class with any events in column {_cell(block.names[alone.column])}"
     if block.family.combined:
         return f"the only one of its class with its levels of the columns {_cell(block.names)}"

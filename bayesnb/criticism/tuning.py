@@ -22,28 +22,6 @@ from bayesnb.selection.settings import Trials
 CRITERIA = ("evidence", "loo")
 SMALL = 4.0  # nats: of smaller differences no standard error can be believed (Sivula et al. 2020, section 4)
 HERE = str(Path(__file__).parent.parent)
-MEANING = {
-    ("concentration", True): "levels are as even as chance makes them, and the prior says that they are",
-    ("concentration", False): "each die shows one level only, and the prior says that dice do",
-    ("count", True): "the classes' means differ no more than chance makes them, and the prior says that they are one",
-    ("count", False): "the classes' means lie infinitely far apart for their variances",
-    ("shape", True): "the classes' variances differ no more than chance makes them, and so the prior says",
-    ("shape", False): "the classes' variances differ by orders of magnitude, and the prior says that any is as likely",
-    (
-        "rate shape",
-        True,
-    ): "the classes' rates differ no more than chance makes them, and the prior says that they do not",
-    ("rate shape", False): "the classes' rates differ by orders of magnitude, and the prior says that any is as likely",
-    ("shared shape", True): "a column has one variance for all classes, and the prior says which",
-    ("scale", True): "the prior expects larger variances without end",
-    ("scale", False): "the prior expects smaller variances without end",
-    ("mean", True): "the prior expects more events without end",
-    ("mean", False): "the prior expects fewer events without end",
-    ("smoothing", True): "labels are predicted best when the columns hardly tell the classes apart",
-    ("smoothing", False): "labels are predicted best with hardly any prior",
-    ("strength", True): "labels are predicted best when the columns hardly tell the classes apart",
-    ("strength", False): "labels are predicted best with hardly any prior",
-}
 
 
 class Bound(NamedTuple):
@@ -51,7 +29,7 @@ class Bound(NamedTuple):
 
     keys: tuple[Hashable, ...]
     where: str  # the columns, and the class, in words
-    kind: str  # of dial: "die", "normal", "block" or "rate"
+    family: Family  # of the first column
     dial: str
     infinite: bool
     shared: bool  # whether the classes of these columns have their variances in common
@@ -150,7 +128,7 @@ def tune(
     _check(model, criterion, per)
     trial = trial_of(model, X, y, sample_weight, "tune")
     trials = trials_of(trial)
-    if not any(family.dial for family in trials.families):
+    if not any(family.hyperparameters for family in trials.families):
         raise ValueError("no column has a prior that can be tuned: the families are " + _shown(trials.families) + ".")
     if per == "class" and any(family.shared for family in trials.families):
         raise ValueError(
@@ -259,9 +237,8 @@ def _bound(end: End, trial: Trial) -> Bound:
     whose = "" if end.code is None else f" in class {trial.estimator.classes_.tolist()[end.code]!r}"
     noun = "column" if len(names) == 1 and not isinstance(names[0], tuple) else "columns"
     shared = all(schema.blocks[b].family.shared for b, _ in end.columns)
-    special = f"{'shared' if shared else end.kind} {end.dial}"
-    meaning = MEANING.get((special, end.infinite)) or MEANING[end.dial, end.infinite]
-    return Bound(tuple(names), f"{noun} {shown}{whose}", end.kind, end.dial, end.infinite, shared, meaning)
+    family, meaning = schema.blocks[end.columns[0][0]].family, end.kind.meaning(end.dial, end.infinite, shared)
+    return Bound(tuple(names), f"{noun} {shown}{whose}", family, end.dial, end.infinite, shared, meaning)
 
 
 def _short(name: Hashable) -> str:

@@ -46,25 +46,7 @@ def read_numbers(family: Family, names: Names, x: Any, n_jobs: int | None) -> Ce
     cells = Dense(x) if sparse.issparse(x) and not (family.reads_sparse and family.support.has_zero) else x
     if not (family.shows_invalid or _within(family, cells, n_jobs)):
         check(family, names, cells)
-    if family.cells == "flag":
-        if sparse.issparse(x) and family.threshold is not None and family.threshold < 0:
-            raise ValueError(
-                f"Bernoulli: a threshold of {family.threshold} makes ones of a sparse table's empty cells; "
-                "give a dense table."
-            )
-        return Flags(x, family.threshold)
-    return cells
-
-
-def write_numbers(family: Family, drawn: Array) -> Array:
-    """What `read_numbers` would read as those drawn: counts as integers, ones as something above the threshold."""
-    if family.cells == "count":
-        return drawn.astype(np.int64)
-    if family.cells != "flag":
-        return drawn
-    floor = 0 if family.threshold is None else int(np.floor(family.threshold))
-    zero, one = min(floor, 0), max(floor + 1, 1)
-    return drawn > 0 if (zero, one) == (0, 1) else np.where(drawn > 0, one, zero)
+    return family.read(cells)
 
 
 def _within(family: Family, x: Any, n_jobs: int | None) -> bool:

@@ -237,10 +237,10 @@ class Learner(Answering):
         tags = super().__sklearn_tags__()
         said, inputs = self._families(), tags.input_tags
         if isinstance(said, Family):
-            inputs.allow_nan, inputs.sparse = said.missing, said.cells != "level"
-            inputs.categorical = inputs.string = said.cells == "level"
+            inputs.allow_nan, inputs.sparse = said.missing, not said.has_levels
+            inputs.categorical = inputs.string = said.has_levels
             inputs.positive_only = said.positive_only
-            tags.classifier_tags.poor_score = said.cells != "real"
+            tags.classifier_tags.poor_score = not said.continuous
         else:  # sparse tables are refused unless they hold counts, so that is not promised
             inputs.allow_nan = inputs.string = True
         return tags

@@ -185,7 +185,7 @@ def _refuse_bent(blocks: Sequence[Block]) -> NoReturn:
 
 def _coded(block: Block) -> tuple[int, ...] | None:
     """The numbers of levels of columns whose cells are levels; a list of words is counts already."""
-    return block.sizes if block.family.cells == "level" else None
+    return block.sizes if block.family.has_levels else None
 
 
 def _refuse_missing(block: Block, numbers: Any) -> None:

@@ -1,9 +1,14 @@
-"""One file per family; each is a conjugate pair and how to declare it."""
+"""One file per family; each is a conjugate pair and how to declare it.
+
+A new family is a file with its stats, density, belief and declaration, and a line `register(...)` here, from which
+files, the command line, the report, `tune` and the tests of every family know it.
+"""
 
 from bayesnb.families.bernoulli import Bernoulli, Beta
 from bayesnb.families.categorical import Categorical, Codes
 from bayesnb.families.counts import Multinomial, Vocabulary
 from bayesnb.families.dirichlet import Dirichlet
+from bayesnb.families.family import FAMILIES, Family, register
 from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.inverse_gamma import NormalInverseGamma
 from bayesnb.families.joint import JointTable
@@ -13,12 +18,16 @@ from bayesnb.families.poisson import Gamma, Poisson
 from bayesnb.families.support import AnyLevel, Counts, RealNumbers, Support, ZeroOrOne
 from bayesnb.families.wishart import NormalInverseWishart
 
-FAMILIES = (Gaussian, Categorical, Bernoulli, Multinomial, Poisson, JointTable, MultivariateGaussian)
-PRIORS = (NormalInverseGamma, Dirichlet, Beta, Gamma, NormalInverseWishart)  # what a user gives to a family
+register(Categorical)
+register(Bernoulli)
+register(Gaussian)
+register(MultivariateGaussian)
+register(Poisson)
+register(Multinomial)
+register(JointTable)
 
 __all__ = [
     "FAMILIES",
-    "PRIORS",
     "AnyLevel",
     "Bernoulli",
     "Beta",
@@ -26,6 +35,7 @@ __all__ = [
     "Codes",
     "Counts",
     "Dirichlet",
+    "Family",
     "Gamma",
     "Gaussian",
     "JointTable",
@@ -39,4 +49,5 @@ __all__ = [
     "Support",
     "Vocabulary",
     "ZeroOrOne",
+    "register",
 ]

@@ -88,6 +88,9 @@ class Averaged(Belief):
         """Those of each class's own theta."""
         return self.own.parts()
 
+    def strengthened(self, times: Any) -> Self:
+        return type(self)(self.own.strengthened(times), self.common.strengthened(times), self.log_odds)
+
     def update(self, stats: Any) -> Self:
         every = together(stats)
         gain = self.own.log_evidence(stats).sum(axis=0) - self.common.log_evidence(every)

@@ -198,6 +198,19 @@ class Belief(Narrowing, Record, ABC):
         """log p(theta), by symbol as in the density's `parts`: `(c, f)`, and `(c,)` where a feature is a whole die."""
         raise TypeError(f"{type(self).__name__} has no log-density of its parameters.")
 
+    @property
+    def public_name(self) -> str:
+        """The name under which a user declares it."""
+        return type(self).__name__
+
+    def strengthened(self, times: Any) -> Self:
+        """The belief that is worth `times` as many rows and expects the same; a number, or one for each feature.
+
+        Where every parameter is a pseudo-count, each is multiplied.
+        """
+        each = self.expand(times) if np.ndim(times) else times
+        return self.map(lambda array: each * array)
+
     @abstractmethod
     def mode(self) -> Any:
         """The most probable theta."""

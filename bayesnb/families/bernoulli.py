@@ -17,13 +17,15 @@ from scipy.special import betaln, polygamma, psi
 
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Say, Stats
 from bayesnb.families.coins import Coins, Tossed, count_ones, sides_added, split
-from bayesnb.families.family import Family, Seen, checked_prior, proportions, shaped
+from bayesnb.families.dirichlet import CONCENTRATION
+from bayesnb.families.family import Family, Hyperparameters, Seen, checked_prior, proportions, shaped
 from bayesnb.families.leaving import Leaving, Pile
 from bayesnb.families.linear import of_apart
 from bayesnb.families.record import Linear, Parameter, checked, silent
 from bayesnb.families.sums import nodes
 from bayesnb.families.support import RealNumbers, Support, ZeroOrOne
 from bayesnb.families.weight import Weight, grouped_sum
+from bayesnb.families.wording import alike
 from bayesnb.numerics import special
 from bayesnb.numerics.special import (
     draw_log_gamma,
@@ -238,6 +240,14 @@ class Beta(Tossed, Belief):
 
         return beta(self.a, self.b).interval(prob)
 
+    def level_intervals(self, prob: float) -> tuple[Array, Array, Array]:
+        """The expected probabilities of 0 and 1, `(..., 2)`, and the ends of their intervals."""
+        lower, upper = self.interval(prob)
+        mean = self.mean()
+        ends = ((1 - mean, mean), (1 - upper, lower), (1 - lower, upper))
+        first, low, high = (np.stack(pair, axis=-1) for pair in ends)
+        return first, low, high
+
     def predictive(self) -> Any:
         from scipy.stats import bernoulli
 
@@ -264,8 +274,12 @@ class Bernoulli(Family):
     prior: Beta | float = 1.0
     threshold: float | None = None
 
-    cells: ClassVar[str] = "flag"
-    dial: ClassVar[str] = "die"
+    content: ClassVar[str] = "yes or no"
+    picture = "levels"
+    outcomes: ClassVar[tuple[str, ...]] = ("no", "yes")
+    conjugate: ClassVar[type[Belief]] = Beta
+    number_prior: ClassVar[bool] = True
+    hyperparameters: ClassVar[Hyperparameters | None] = CONCENTRATION
     stats: ClassVar[type[Stats]] = BernoulliStats
     reads_sparse: ClassVar[bool] = True
     shows_invalid: ClassVar[bool] = True
@@ -281,6 +295,26 @@ class Bernoulli(Family):
 
     def belief(self, stats: BernoulliStats) -> Beta:
         return shaped("Bernoulli", self.prior, stats.ones.shape)  # type: ignore[arg-type]
+
+    def read(self, x: Any) -> Flags:
+        if sparse.issparse(x) and self.threshold is not None and self.threshold < 0:
+            raise ValueError(
+                f"Bernoulli: a threshold of {self.threshold} makes ones of a sparse table's empty cells; "
+                "give a dense table."
+            )
+        return Flags(x, self.threshold)
+
+    def written(self, drawn: Array) -> Array:
+        """Cells above the threshold for ones, and at most at it for zeros."""
+        floor = 0 if self.threshold is None else int(np.floor(self.threshold))
+        zero, one = min(floor, 0), max(floor + 1, 1)
+        return drawn > 0 if (zero, one) == (0, 1) else np.where(drawn > 0, one, zero)
+
+    def describe(self, belief: Any) -> str:
+        return f"as if {alike(belief.a)} yes and {alike(belief.b)} no had been seen in each class"
+
+    def tuned(self, stats: BernoulliStats, *values: Any) -> Self:
+        return self.smoothed(stats, values[0], "mean")
 
     def smoothed(self, stats: BernoulliStats, smoothing: Any, kind: str, scale: float = 1.0) -> Self:
         one, zero = proportions(self.prior.a, self.prior.b)  # type: ignore[union-attr]

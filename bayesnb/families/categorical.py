@@ -13,20 +13,30 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from bayesnb import numerics
-from bayesnb.families.base import ORDER, Array, Cells, Parts, Rng, Say, Stats
+from bayesnb.families.base import ORDER, Array, Belief, Cells, Parts, Rng, Say, Stats
 from bayesnb.families.dice import CodedStats, Row, codes_of, note, tables_of
 from bayesnb.families.dirichlet import (
+    CONCENTRATION,
     Die,
     DieDensity,
     Dirichlet,
     DirichletStats,
     as_level,
+    described,
     pick,
     tally,
     throw,
     throw_log_moment,
 )
-from bayesnb.families.family import Family, Seen, checked_prior, checked_unseen, declared_levels, proportions
+from bayesnb.families.family import (
+    Family,
+    Hyperparameters,
+    Seen,
+    checked_prior,
+    checked_unseen,
+    declared_levels,
+    proportions,
+)
 from bayesnb.families.leaving import Leaving, Pile
 from bayesnb.families.linear import LevelDoubt, LevelWeights
 from bayesnb.families.record import silent
@@ -223,9 +233,13 @@ class Categorical(Family):
     levels: Sequence[Any] | Codes | None = None
     unseen: str = "ignore"
 
-    cells: ClassVar[str] = "level"
+    content: ClassVar[str] = "levels"
+    picture = "levels"
+    has_levels: ClassVar[bool] = True
+    conjugate: ClassVar[type[Belief]] = Dirichlet
+    number_prior: ClassVar[bool] = True
+    hyperparameters: ClassVar[Hyperparameters | None] = CONCENTRATION
     support: ClassVar[Support] = AnyLevel()
-    dial: ClassVar[str] = "die"
     stats: ClassVar[type[Stats]] = CategoricalStats
 
     def __post_init__(self) -> None:
@@ -249,6 +263,12 @@ class Categorical(Family):
             return Dice(np.broadcast_to(smoothing.copy(), stats.counts.shape), stats.sizes)
         dice = [_die(smoothing, classes, len(stats.sizes), j, size) for j, size in enumerate(stats.sizes)]
         return Dice(np.concatenate(dice, axis=1), stats.sizes)
+
+    def describe(self, belief: Any) -> str:
+        return described(belief)
+
+    def tuned(self, stats: CategoricalStats, *values: Any) -> Self:
+        return self.smoothed(stats, values[0], "mean")
 
     def smoothed(self, stats: CategoricalStats, smoothing: Any, kind: str, scale: float = 1.0) -> Self:
         (unit,), smoothing = proportions(self.prior.concentration), np.asarray(smoothing, float)  # type: ignore[union-attr]

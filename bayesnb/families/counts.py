@@ -6,10 +6,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb.families.base import Cells, Stats
-from bayesnb.families.dirichlet import Dirichlet
+from bayesnb.families.base import Array, Belief, Cells, Stats
+from bayesnb.families.dirichlet import CONCENTRATION, Dirichlet, described
 from bayesnb.families.family import (
     Family,
+    Hyperparameters,
     Seen,
     checked_prior,
     checked_unseen,
@@ -92,8 +93,11 @@ class Multinomial(Family):
     levels: Sequence[Any] | Vocabulary | None = None
     unseen: str = "ignore"
 
-    cells: ClassVar[str] = "count"
-    dial: ClassVar[str] = "die"
+    content: ClassVar[str] = "counts"
+    picture = "levels"  # of each word's share
+    conjugate: ClassVar[type[Belief]] = Dirichlet
+    number_prior: ClassVar[bool] = True
+    hyperparameters: ClassVar[Hyperparameters | None] = CONCENTRATION
     stats: ClassVar[type[Stats]] = MultinomialStats
     whole: ClassVar[bool] = True
     words: ClassVar[bool] = True
@@ -132,6 +136,15 @@ class Multinomial(Family):
         if smoothing.ndim == 2:
             smoothing = smoothing[:, None]
         return shaped("Multinomial", DirichletMultinomial(smoothing, self.ordered), stats.counts.shape)
+
+    def written(self, drawn: Array) -> Array:
+        return drawn.astype(np.int64)
+
+    def describe(self, belief: Any) -> str:
+        return described(belief)
+
+    def tuned(self, stats: MultinomialStats, *values: Any) -> Self:
+        return self.smoothed(stats, values[0], "mean")
 
     def smoothed(self, stats: MultinomialStats, smoothing: Any, kind: str, scale: float = 1.0) -> Self:
         (unit,), smoothing = proportions(self.prior.concentration), np.asarray(smoothing, float)  # type: ignore[union-attr]

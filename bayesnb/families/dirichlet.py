@@ -14,7 +14,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import gammaln, polygamma, psi
 
+from bayesnb.families import wording
 from bayesnb.families.base import Array, Belief, Density, Parts, Rng, Say, Stats
+from bayesnb.families.family import Hyperparameters
 from bayesnb.families.leaving import extra_of
 from bayesnb.families.linear import log_share_variance
 from bayesnb.families.record import Parameter, Record, checked, silent
@@ -22,6 +24,20 @@ from bayesnb.families.simplex import simplex
 from bayesnb.families.weight import Weight
 from bayesnb.numerics import special
 from bayesnb.numerics.special import draw_log_gamma, less, log, log_gamma_ratio, ratio, times
+
+CONCENTRATION = Hyperparameters(
+    names=("concentration",),
+    weak=(1.0,),
+    factors=("smoothing",),
+    counts_levels=True,
+    note="With smoothing l, counts n of K levels and their total N, (n + l) / (N + l K) is both the posterior mean "
+    "under a Dirichlet(l) prior and the mode (MAP) under Dirichlet(1 + l); l = 0 is the maximum likelihood estimate. "
+    "A prior said with an array keeps its proportions, and l is its mean.",
+    extremes={
+        ("concentration", True): "levels are as even as chance makes them, and the prior says that they are",
+        ("concentration", False): "each die shows one level only, and the prior says that dice do",
+    },
+)
 
 
 class Levels(Record):
@@ -99,6 +115,10 @@ class Die(Belief, Levels):
         checked("Dirichlet: concentration", self.concentration)
 
     @property
+    def public_name(self) -> str:
+        return "Dirichlet"
+
+    @property
     def total(self) -> Array:
         """The concentration of the whole die, in the shape that meets its levels."""
         return self.expand(self.per_die(self.concentration))
@@ -164,11 +184,20 @@ class Die(Belief, Levels):
         lower, upper = beta(self.concentration, np.where(rest > 0, rest, 1.0)).interval(prob)
         return np.where(rest > 0, lower, 1.0), np.where(rest > 0, upper, 1.0)  # the only level is certain
 
+    def level_intervals(self, prob: float) -> tuple[Array, Array, Array]:
+        """Each level's expected probability, and the ends of its interval."""
+        return self.mean(), *self.interval(prob)
+
     def predictive(self, throws: int = 1) -> Any:
         """The counts of the levels in so many throws: SciPy's Dirichlet-multinomial, one-hot for one throw."""
         from scipy.stats import dirichlet_multinomial
 
         return dirichlet_multinomial(self.concentration, throws)
+
+
+def described(belief: Die) -> str:
+    """The pseudo-counts of levels in words."""
+    return f"as if each level had been seen {wording.times(belief.concentration)} in each class"
 
 
 def pick(table: Array, level: Array) -> Array:

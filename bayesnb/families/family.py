@@ -1,8 +1,9 @@
 """How a user says what columns hold: the family's name, its prior, and how to read the cells."""
 
 from abc import ABC, abstractmethod
-from dataclasses import fields, is_dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -21,12 +22,55 @@ class Seen(NamedTuple):
     level: Array  # `(k,)`, which of the column's it is
 
 
+NO_DIFFERENCE = "labels are predicted best when the columns hardly tell the classes apart"
+NO_PRIOR = "labels are predicted best with hardly any prior"
+EXTREMES = {  # the meaning of a factor of all pseudo-counts that is best at infinity (True), or at 0
+    ("smoothing", True): NO_DIFFERENCE,
+    ("smoothing", False): NO_PRIOR,
+    ("strength", True): NO_DIFFERENCE,
+    ("strength", False): NO_PRIOR,
+    ("scale", True): "the prior expects larger variances without end",
+    ("scale", False): "the prior expects smaller variances without end",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Hyperparameters:
+    """The numbers of a family's prior that are chosen from data. Families that declare the same object share them.
+
+    All are positive and searched from 1e-8 to 1e8. `Family.tuned` makes a prior of the values of `names`, under which
+    the evidence is to be largest; `Family.smoothed` one of those of `factors`, for the leave-one-out score.
+    """
+
+    names: tuple[str, ...]
+    weak: tuple[float, ...]  # values where the data say nothing
+    factors: tuple[str, ...] = ("strength",)  # of the prior as declared: its strength, and maybe the `scale`
+    counts_levels: bool = False  # a strength of l adds l to the count of every level
+    note: str = ""  # how a smoothing enters the prior, in a sentence
+    extremes: Mapping[tuple[str, bool], str] = field(default_factory=dict)  # name, infinite or 0 -> its meaning
+
+    def meaning(self, name: str, infinite: bool, shared: bool = False) -> str:
+        """Words for a hyperparameter whose best value is infinite, or 0."""
+        known = EXTREMES | dict(self.extremes)
+        default = f"the data ask for a prior whose {name} is as {'large' if infinite else 'small'} as can be"
+        return (known.get((f"shared {name}", infinite)) if shared else None) or known.get((name, infinite), default)
+
+
 class Family(ABC):
     """How a user says that columns are of this kind: the prior, and how to read their cells."""
 
-    cells: ClassVar[str]  # "real", "flag", "count" or "level": how the table's reader is to see a column
+    word: ClassVar[str]  # its name on the command line, by default that of the class in lower case
+    content: ClassVar[str] = ""  # what a column holds, in words; by default what the support says
+    picture: ClassVar[Literal["density", "mass", "levels"]] = "density"  # of a column, drawn from the predictive
     stats: ClassVar[type[Stats]]
-    dial: ClassVar[str] = ""  # what its prior is tuned like: "die", "normal" or "rate"; "" if it is not
+    conjugate: ClassVar[type[Belief]]  # the type of its priors
+    number_prior: ClassVar[bool] = False  # whether a number is a prior too
+    hyperparameters: ClassVar[Hyperparameters | None] = None  # None for a prior that cannot be tuned
+    has_levels: ClassVar[bool] = False  # cells are codes of levels, whose names are learnt from the table
+    outcomes: ClassVar[tuple[str, ...]] = ()  # names of the cells 0, 1, ..., where there are no others
+    has_width: ClassVar[bool] = False  # each column has a standard deviation by itself
+    joins: ClassVar["type[Family] | None"] = None  # the family of columns that this one models jointly
+    combined: ClassVar[bool] = False  # a cell is a combination of its columns' levels
     whole: ClassVar[bool] = False  # one density over all columns of the block
     words: ClassVar[bool] = False  # the block's columns are words of one text, each of which is told of
     reads_sparse: ClassVar[bool] = False  # reads CSR as it is
@@ -44,10 +88,25 @@ class Family(ABC):
         """The family of one of its columns by itself, whose beliefs are the `margins` of this one's."""
         return self
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "word" not in cls.__dict__:
+            cls.word = cls.__name__.lower()
+
+    @classmethod
+    def shareable(cls) -> bool:
+        """Whether classes may have a parameter in common, `shared=True`."""
+        return any(field.name == "shared" for field in fields(cls))  # type: ignore[arg-type]
+
     @property
-    def combined(self) -> bool:
-        """Whether a cell is a combination of its columns' levels."""
-        return self.whole and self.cells == "level"
+    def continuous(self) -> bool:
+        """Whether cells have a density."""
+        return self.picture == "density"
+
+    @property
+    def counts_levels(self) -> bool:
+        """Whether its prior is a number of times that each level was seen."""
+        return self.hyperparameters is not None and self.hyperparameters.counts_levels
 
     @property
     @abstractmethod
@@ -64,6 +123,14 @@ class Family(ABC):
         """The same of a column whose cells are lists; itself, for a family that reads none."""
         return self
 
+    def read(self, x: Any) -> Cells:
+        """Numbers of a table, an array, a view or CSR, as the cells that its stats and densities take."""
+        return x
+
+    def written(self, drawn: Array) -> Array:
+        """Numbers that `read` would read as these cells."""
+        return drawn
+
     def observe(self, x: Cells, weight: Weight, sizes: tuple[int, ...] = (), n_jobs: int | None = 1) -> Stats:
         """The stats of one block of cells; `sizes` are the levels of each column, where columns have levels."""
         return self.stats.of(x, weight, n_jobs)
@@ -72,13 +139,24 @@ class Family(ABC):
     def belief(self, stats: Any) -> Belief:
         """The prior, shaped like the stats, which it may take its scale from."""
 
+    def describe(self, belief: Belief) -> str:
+        """The prior in words."""
+        return "as declared"
+
+    def tuned(self, stats: Any, *values: Any) -> Self:
+        """The family with the prior of these hyperparameters: numbers, or arrays that broadcast to `(c, f)`."""
+        raise TypeError(f"{type(self).__name__} does not say how a prior is made of its hyperparameters.")
+
     def smoothed(self, stats: Any, smoothing: Any, kind: str, scale: float = 1.0) -> Self:
         """The family with the prior of this smoothing: a number, or numbers that broadcast to `(c, f)`.
 
-        A smoothing l adds l to every count: for dice it is the concentration where `kind` is "mean" or "predictive",
-        and 1 + l is where it is "map". `scale` multiplies the variance that a prior of variances expects.
+        A smoothing l adds l to every count: it is the concentration of a Dirichlet where `kind` is "mean" or
+        "predictive", and 1 + l is where it is "map". `scale` multiplies the variance that a prior of variances
+        expects. A family that does not say so has a prior that is worth as many times the rows.
         """
-        raise TypeError(f"{type(self).__name__} has no smoothing that could be set. Compare other columns.")
+        if self.hyperparameters is None:
+            raise TypeError(f"{type(self).__name__} has no smoothing that could be set. Compare other columns.")
+        return replace(self, prior=self.belief(stats).strengthened(smoothing))  # type: ignore[type-var]
 
     def seen(self, stats: Any) -> Seen | None:
         """What the stats have counted; None for a family that counts nothing."""
@@ -91,6 +169,33 @@ class Family(ABC):
     def __repr__(self) -> str:
         shown = (f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if _is_said(f, getattr(self, f.name)))  # type: ignore[arg-type]
         return f"{type(self).__name__}({', '.join(shown)})"
+
+
+FAMILIES: dict[str, type[Family]] = {}  # by the word on the command line, in the order in which they are listed
+
+
+def register(family: type[Family]) -> type[Family]:
+    """Make a family known to files, the command line, the report and `tune`; a class decorator."""
+    if FAMILIES.setdefault(family.word, family) is not family:
+        raise ValueError(f"there is a family {family.word!r} already: {FAMILIES[family.word].__name__}.")
+    return family
+
+
+def conjugate_priors() -> dict[str, type[Belief]]:
+    """The types of the priors that users give to the registered families, by name."""
+    return {family.conjugate.__name__: family.conjugate for family in FAMILIES.values()}
+
+
+def joint_family(family: Family) -> type[Family] | None:
+    """The registered family that models several columns of this one jointly, if there is one."""
+    return next((joint for joint in FAMILIES.values() if joint.joins is type(family)), None)
+
+
+def ordered_hyperparameters(families: Iterable[Family]) -> list[Hyperparameters]:
+    """The hyperparameters of some families, each once: first those of registered ones, in their order."""
+    there = [family.hyperparameters for family in families if family.hyperparameters is not None]
+    known = [family.hyperparameters for family in FAMILIES.values()]
+    return [each for each in dict.fromkeys([*known, *there]) if each in there]
 
 
 def proportions(*concentrations: Array) -> tuple[Array, ...]:

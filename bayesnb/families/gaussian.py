@@ -11,13 +11,30 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from bayesnb.families import scales
-from bayesnb.families.base import Array, Stats
-from bayesnb.families.family import Family, checked_prior, shaped
+from bayesnb.families.base import Array, Belief, Stats
+from bayesnb.families.family import Family, Hyperparameters, checked_prior, shaped
 from bayesnb.families.inverse_gamma import NormalInverseGamma
 from bayesnb.families.normal import GaussianStats
 from bayesnb.families.shared import SharedGaussianStats, SharedNormalInverseGamma
 from bayesnb.families.support import RealNumbers, Support
+from bayesnb.families.wording import alike
 from bayesnb.numerics.special import ratio
+
+VARIANCES = {
+    ("count", True): "the classes' means differ no more than chance makes them, and the prior says that they are one",
+    ("count", False): "the classes' means lie infinitely far apart for their variances",
+    ("shape", True): "the classes' variances differ no more than chance makes them, and so the prior says",
+    ("shape", False): "the classes' variances differ by orders of magnitude, and the prior says that any is as likely",
+    ("shared shape", True): "a column has one variance for all classes, and the prior says which",
+}
+NORMAL = Hyperparameters(
+    names=("count", "shape", "scale"),
+    weak=(0.01, 1.0, 1.0),
+    factors=("strength", "scale"),
+    note="In Gaussian columns the prior has l times the estimator's count, shape and scale: l is how strongly it "
+    "is believed, and 1 is as said.",
+    extremes=VARIANCES,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -37,10 +54,12 @@ class Gaussian(Family):
     prior: NormalInverseGamma | None = None
     shared: bool = False
 
-    cells: ClassVar[str] = "real"
+    content: ClassVar[str] = "numbers, a bell curve per class"
+    has_width: ClassVar[bool] = True
+    conjugate: ClassVar[type[Belief]] = NormalInverseGamma
+    hyperparameters: ClassVar[Hyperparameters | None] = NORMAL
     support: ClassVar[Support] = RealNumbers()
     shows_invalid: ClassVar[bool] = True
-    dial: ClassVar[str] = "normal"
 
     def __post_init__(self) -> None:
         checked_prior("Gaussian", self.prior, NormalInverseGamma)
@@ -59,6 +78,17 @@ class Gaussian(Family):
         prior = weak_prior(stats.pooled()) if self.prior is None else self.prior
         wide = shaped("Gaussian", prior, stats.count.shape)
         return SharedNormalInverseGamma(wide.location, wide.count, wide.shape, wide.scale) if self.shared else wide
+
+    def describe(self, belief: Any) -> str:
+        spread = np.sqrt(belief.scale / np.where(belief.shape > 0, belief.shape, np.nan))
+        mean = f"mean near {alike(belief.location)}, worth {alike(belief.count)} rows"
+        return f"{mean}; standard deviation near {alike(spread)}, worth {alike(2 * belief.shape)} rows"
+
+    def tuned(self, stats: GaussianStats, *values: Any) -> Self:
+        """Count, shape and scale / shape, relative to each column's pooled variance, around its pooled mean."""
+        count, shape, scale = values
+        weak = weak_prior(stats.pooled())
+        return replace(self, prior=NormalInverseGamma(weak.location, count, shape, shape * scale * weak.scale))
 
     def smoothed(self, stats: GaussianStats, smoothing: Any, kind: str, scale: float = 1.0) -> Self:
         own = weak_prior(stats.pooled()) if self.prior is None else self.prior

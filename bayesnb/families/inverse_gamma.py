@@ -81,6 +81,11 @@ class NormalInverseGamma(Belief):
     def proper(self) -> Array:
         return (self.count > 0) & (self.shape > 0) & (self.scale > 0)
 
+    def strengthened(self, times: Any) -> Self:
+        if np.any(self.shape < 0):
+            raise ValueError("Gaussian: a prior with a negative shape has no weight that could be halved or doubled.")
+        return type(self)(self.location, times * self.count, times * self.shape, times * self.scale)
+
     def update(self, stats: GaussianStats) -> Self:
         gap, share = stats.mean - self.location, ratio(stats.count, self.count + stats.count)
         return type(self)(

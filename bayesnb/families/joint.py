@@ -8,14 +8,23 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb.families.base import Array, Cells, Stats
+from bayesnb.families.base import Array, Belief, Cells, Stats
 from bayesnb.families.categorical import Categorical, Codes
-from bayesnb.families.dirichlet import Dirichlet
-from bayesnb.families.family import Family, Seen, checked_prior, checked_unseen, declared_levels, proportions
+from bayesnb.families.dirichlet import CONCENTRATION, Dirichlet
+from bayesnb.families.family import (
+    Family,
+    Hyperparameters,
+    Seen,
+    checked_prior,
+    checked_unseen,
+    declared_levels,
+    proportions,
+)
 from bayesnb.families.joint_die import JointDie
 from bayesnb.families.joint_seen import JointStats
 from bayesnb.families.support import AnyLevel, Support
 from bayesnb.families.weight import Weight
+from bayesnb.families.wording import number, times
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,9 +69,16 @@ class JointTable(Family):
     levels: Sequence[Any] | None = None
     unseen: str = "ignore"
 
-    cells: ClassVar[str] = "level"
+    word: ClassVar[str] = "joint"
+    content: ClassVar[str] = "levels, all combinations of them"
+    picture = "levels"
+    has_levels: ClassVar[bool] = True
+    combined: ClassVar[bool] = True
+    joins: ClassVar[type[Family] | None] = Categorical
+    conjugate: ClassVar[type[Belief]] = Dirichlet
+    number_prior: ClassVar[bool] = True
+    hyperparameters: ClassVar[Hyperparameters | None] = CONCENTRATION
     support: ClassVar[Support] = AnyLevel()
-    dial: ClassVar[str] = "die"
     stats: ClassVar[type[Stats]] = JointStats
     whole: ClassVar[bool] = True
 
@@ -105,6 +121,13 @@ class JointTable(Family):
             )
         every = np.broadcast_to(each.reshape(-1, 1, 1), (classes, 1, 1))
         return JointDie(every, stats.combinations[:0], stats.sizes)
+
+    def describe(self, belief: Any) -> str:
+        each, combinations = belief.concentration[..., -1], number(float(prod(belief.sizes)))
+        return f"as if each of {combinations} combinations had been seen {times(each)} in each class"
+
+    def tuned(self, stats: JointStats, *values: Any) -> Self:
+        return self.smoothed(stats, values[0], "mean")
 
     def smoothed(self, stats: JointStats, smoothing: Any, kind: str, scale: float = 1.0) -> Self:
         (unit,), smoothing = proportions(self._concentration), np.asarray(smoothing, float)

@@ -23,6 +23,10 @@ class Margins(Combined):
         """The combinations that have an entry, and all others together, which are the last, `(c, 1, n + 1)`."""
         return Dirichlet(self.lumped(self.concentration))
 
+    def level_intervals(self, prob: float) -> tuple[Array, Array, Array]:
+        """The expected probability of each combination with an entry, and of all others, and their intervals."""
+        return self.entries.level_intervals(prob)
+
     def margins(self) -> Dice:
         """Every column by itself."""
         every = []

@@ -23,6 +23,9 @@ class KnownDie(Belief):
     probability: Parameter
     rows: float = np.inf
 
+    def strengthened(self, times: Any) -> Self:
+        return self
+
     def update(self, stats: Any) -> Self:
         return self
 

@@ -8,14 +8,26 @@ classifications. With `shared=True` all classes have one covariance, and what te
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
 from bayesnb.families import scales
-from bayesnb.families.base import Array, Stats
-from bayesnb.families.family import Family, checked_prior
-from bayesnb.families.gaussian import Gaussian
+from bayesnb.families.base import Array, Belief, Stats
+from bayesnb.families.family import Family, Hyperparameters, checked_prior
+from bayesnb.families.gaussian import VARIANCES, Gaussian
 from bayesnb.families.support import RealNumbers, Support
 from bayesnb.families.vectors import SharedVectorStats, VectorStats
 from bayesnb.families.wishart import FIELDS, NormalInverseWishart
 from bayesnb.families.wishart_shared import SharedNormalInverseWishart
+from bayesnb.families.wording import alike
+
+BLOCK = Hyperparameters(
+    names=("count", "shape", "scale"),
+    weak=(0.01, 1.0, 1.0),
+    factors=("strength", "scale"),
+    note="In blocks of Gaussians the prior has l times the estimator's count and scale, and l times its dof above "
+    "the number of columns less one, so that every column by itself has the prior of a Gaussian column.",
+    extremes=VARIANCES,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,10 +52,13 @@ class MultivariateGaussian(Family):
     prior: NormalInverseWishart | None = None
     shared: bool = False
 
-    cells: ClassVar[str] = "real"
+    word: ClassVar[str] = "multivariate"
+    content: ClassVar[str] = "numbers, a bell-shaped cloud per class"
+    joins: ClassVar[type[Family] | None] = Gaussian
+    conjugate: ClassVar[type[Belief]] = NormalInverseWishart
+    hyperparameters: ClassVar[Hyperparameters | None] = BLOCK
     support: ClassVar[Support] = RealNumbers()
     shows_invalid: ClassVar[bool] = True
-    dial: ClassVar[str] = "block"
     whole: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -71,6 +86,23 @@ class MultivariateGaussian(Family):
         if self.prior is None:
             return scales.weak_prior(stats.pooled())
         return tuple(getattr(self.prior, name) for name in FIELDS)
+
+    def describe(self, belief: Any) -> str:
+        free, unit = belief.dof - belief.width + 1, np.sqrt(np.diagonal(belief.scale, axis1=-2, axis2=-1))
+        means = f"means near {alike(belief.location)}, worth {alike(belief.count)} rows"
+        spreads = f"standard deviations near {alike(unit / np.sqrt(free)[..., None])}, worth {alike(free)} rows"
+        i, j = np.triu_indices(belief.width, 1)
+        between = (belief.scale / (unit[..., None] * unit[..., None, :]))[..., i, j]
+        return f"{means}; {spreads}" + (f"; correlations near {alike(between)}" if len(i) else "")
+
+    def tuned(self, stats: VectorStats, *values: Any) -> Self:
+        """Numbers, `(1,)` of one block or `(c, 1)`, as of a Gaussian column; the pooled mean and covariance."""
+        count, shape, scale = (np.asarray(value, float).ravel() for value in values)
+        if count.size == 1:
+            count, shape, scale = count[0], shape[0], scale[0]
+        location, _, _, unit = scales.weak_prior(stats.pooled())
+        dof, size = len(location) - 1 + 2 * shape, (shape * scale)[..., None, None]
+        return replace(self, prior=NormalInverseWishart(location, count, dof, size * unit))
 
     def smoothed(self, stats: VectorStats, smoothing: Any, kind: str, scale: float = 1.0) -> Self:
         """Every column by itself has the prior that `Gaussian` has of this smoothing."""

@@ -17,7 +17,7 @@ from scipy.special import gammaln, polygamma, psi
 
 from bayesnb import numerics
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Say, Stats
-from bayesnb.families.family import Family, Seen, checked_prior, shaped
+from bayesnb.families.family import Family, Hyperparameters, Seen, checked_prior, shaped
 from bayesnb.families.forgetting import SLACK, slack
 from bayesnb.families.leaving import PREDICTIVE, Leaving, extra_of
 from bayesnb.families.linear import of_apart
@@ -26,6 +26,7 @@ from bayesnb.families.sums import Distinct, nodes
 from bayesnb.families.support import Counts
 from bayesnb.families.tables import Tables, by_tables
 from bayesnb.families.weight import Weight, grouped_sum
+from bayesnb.families.wording import alike
 from bayesnb.numerics import special
 from bayesnb.numerics.special import (
     accurate_log1p,
@@ -267,6 +268,24 @@ class Gamma(Belief):
         return PoissonDensity(pm.Gamma(**say("rate"), alpha=self.shape, beta=self.rate))
 
 
+RATE = Hyperparameters(
+    names=("shape", "mean"),
+    weak=(1.0, 1.0),
+    note="In Poisson columns the prior has l times the estimator's shape and rate. By default that is worth l "
+    "events at the pooled rate, and (l + events) / (l / pooled rate + rows) is both the posterior mean under Gamma(l, "
+    "l / pooled rate) and the mode (MAP) under Gamma(1 + l, l / pooled rate).",
+    extremes={
+        (
+            "shape",
+            True,
+        ): "the classes' rates differ no more than chance makes them, and the prior says that they do not",
+        ("shape", False): "the classes' rates differ by orders of magnitude, and the prior says that any is as likely",
+        ("mean", True): "the prior expects more events without end",
+        ("mean", False): "the prior expects fewer events without end",
+    },
+)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Poisson(Family):
     """Columns of counts, each with a rate of its own. Without a prior, one event at the pooled rate of the data.
@@ -277,8 +296,10 @@ class Poisson(Family):
     prior: Gamma | None = None
     fractional: bool = False
 
-    cells: ClassVar[str] = "count"
-    dial: ClassVar[str] = "rate"
+    content: ClassVar[str] = "counts"
+    picture = "mass"
+    conjugate: ClassVar[type[Belief]] = Gamma
+    hyperparameters: ClassVar[Hyperparameters | None] = RATE
     stats: ClassVar[type[Stats]] = PoissonStats
 
     def __post_init__(self) -> None:
@@ -292,6 +313,19 @@ class Poisson(Family):
         prior = weak_prior(stats) if self.prior is None else self.prior
         return shaped("Poisson", prior, stats.count.shape)
 
+    def written(self, drawn: Array) -> Array:
+        return drawn.astype(np.int64)
+
+    def describe(self, belief: Any) -> str:
+        shape = alike(belief.shape)
+        events = f"{shape} event{'' if shape == '1' else 's'}"
+        return f"as if {events} had been seen in {alike(belief.rate)} rows of each class"
+
+    def tuned(self, stats: PoissonStats, *values: Any) -> Self:
+        """The shape, and the mean relative to each column's pooled rate."""
+        shape, mean = values
+        return replace(self, prior=Gamma(shape, shape / (mean * pooled_rate(stats))))
+
     def smoothed(self, stats: PoissonStats, smoothing: Any, kind: str, scale: float = 1.0) -> Self:
         prior = weak_prior(stats) if self.prior is None else self.prior
         return replace(self, prior=Gamma(smoothing * prior.shape + (kind == "map"), smoothing * prior.rate))
@@ -300,6 +334,12 @@ class Poisson(Family):
         unit = self.smoothed(stats, 1.0, "mean").belief(stats)
         columns = np.arange(stats.events.shape[1])
         return Seen(stats.events, unit.shape, columns, np.zeros_like(columns))
+
+
+def pooled_rate(stats: PoissonStats) -> Array:
+    """Events per row of all classes together, `(f,)`; 1 for a column without any."""
+    events = stats.events.sum(axis=0)
+    return np.where(events > 0, ratio(events, stats.count.sum(axis=0)), 1.0)
 
 
 def weak_prior(stats: PoissonStats) -> Gamma:

@@ -60,6 +60,10 @@ class Sharing(Belief):
             return self.alone(*(getattr(self, name)[index] for name in self.alone.__match_args__))
         return self.map(lambda array: array[index])
 
+    @property
+    def public_name(self) -> str:
+        return self.alone.__name__
+
     def repeated(self, times: int) -> Self:
         every = np.tile(np.arange(len(self)), times)
         names = self.alone.__match_args__

@@ -98,7 +98,7 @@ def _width(belief: Belief) -> int:
 
 
 def _has_lengths(block: Block) -> bool:
-    return block.family.whole and block.family.cells == "count"
+    return block.family.words
 
 
 def _lengths(said: Any, words: Array, rows: Array, codes: Array, rng: Generator) -> Array:

@@ -53,10 +53,10 @@ def of_text(look: str, family: Any) -> Reads | None:
     """As what a family needs a column of text; None if that is left to the rows."""
     if family is None:
         return Reads("text")
-    if family.cells in ("real", "count"):
-        return Reads("integer" if look == "integer" else "number")
-    if family.cells == "flag":
+    if family.outcomes:
         return Reads("number" if look in ("integer", "number", "empty") else "flag")
+    if not family.has_levels:
+        return Reads("integer" if look == "integer" else "number")
     if isinstance(family.levels, Codes):
         return None
     return Reads(kind_of_levels(family.levels or ()))

@@ -57,8 +57,8 @@ class Part:
 
     @classmethod
     def learn(cls, block: Block, x: Cells, weight: Array, squares: bool) -> Self:
-        numbers, is_number = _numbers(block, x[EVERY]), block.family.cells == "real"
-        plain = Scale.of(numbers, weight, by_sd=is_number or block.family.cells == "count")
+        numbers, is_number = _numbers(block, x[EVERY]), block.family.continuous
+        plain = Scale.of(numbers, weight, by_sd=not (block.family.has_levels or block.family.outcomes))
         if not (squares and is_number):
             return cls(block, plain)
         return cls(block, plain, Scale.of(plain(numbers) ** 2, weight, by_sd=True))
@@ -72,7 +72,7 @@ class Part:
     def named(self) -> list[tuple[int, str]]:
         """The place of every term's column in the table, and what the term is called."""
         each = list(zip(self.block.word_places, self._names, strict=True))
-        if self.block.family.cells == "level":
+        if self.block.family.has_levels:
             levels = zip(each, self.block.levels, self.block.sizes, strict=True)
             return [(place, f"{name}={level}") for (place, name), own, size in levels for level in _levels(own, size)]
         squares = [] if self.square is None else [(place, f"{name}^2") for place, name in each]
@@ -153,7 +153,7 @@ class Design:
 def _numbers(block: Block, x: Cells) -> Array:
     """What a block's cells are as numbers, `(r, k)`, NaN where they are missing or a level is unknown."""
     x = x.toarray() if sparse.issparse(x) else np.asarray(x)
-    if block.family.cells != "level":
+    if not block.family.has_levels:
         return x.astype(float)
     hot = [_one_hot(x[:, j], size) for j, size in enumerate(block.sizes)]
     return np.concatenate(hot, axis=1)

@@ -53,7 +53,7 @@ def by_rows(pm: Any, block: Block, density: Any, cells: Cells, rows: Labelled, s
         )
     if block.family.combined:
         _combinations(pm, density, np.asarray(cells[:]), rows, name)
-    elif block.family.whole and block.family.cells == "real":
+    elif block.family.whole and block.family.continuous:
         _vectors(pm, density, dense(cells), rows, name)
     elif block.family.whole:
         _words(pm, density, cells, rows, {"name": name, "dims": ("obs_id", say.axis)})

@@ -49,18 +49,18 @@ class Options:
 
     def check(self, blocks: Sequence[Block]) -> None:
         """Raise for an option that no column of the model has a use for."""
-        gaussian = any(block.family.dial == "normal" for block in blocks)
+        gaussian = any(block.family.has_width for block in blocks)
         for name, value in (("scale_prior", self.scale_prior), ("student", self.student)):
             if value and not gaussian:
                 raise ValueError(f"{name}={value!r} is about Gaussian columns, and the model has none. Leave it out.")
-        joint = [block for block in blocks if block.family.dial == "block"]
+        joint = [block for block in blocks if block.family.whole and block.family.continuous]
         if self.hierarchical and joint:
             raise ValueError(
                 f"hierarchical={self.hierarchical!r} learns priors of columns that are apart, and the block of column "
                 f"{joint[0].names[0]!r} has one covariance matrix. Leave it out, or declare Gaussian() columns."
             )
         if self.hierarchical == "base":
-            _check_dice([block for block in blocks if block.family.dial == "die"])
+            _check_dice([block for block in blocks if block.family.counts_levels])
 
 
 def _check_dice(blocks: Sequence[Block]) -> None:

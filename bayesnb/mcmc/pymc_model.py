@@ -10,8 +10,10 @@ from bayesnb.estimators import Classifier, check_estimator
 from bayesnb.families import Beta
 from bayesnb.families.base import Array, Belief, Cells
 from bayesnb.families.dirichlet import DirichletDensity
+from bayesnb.families.gaussian import NORMAL
 from bayesnb.families.heavy import StudentDensity
 from bayesnb.families.known import KnownDie
+from bayesnb.families.poisson import RATE
 from bayesnb.families.simplex import simplex
 from bayesnb.families.weight import one_hot
 from bayesnb.mcmc.backend import pymc, tensors
@@ -21,7 +23,7 @@ from bayesnb.mcmc.priors import Fixed, LearnedDice, LearnedNormals, LearnedRates
 from bayesnb.mcmc.variable_names import Say, names_of
 from bayesnb.results.parameter_names import coordinate
 
-LEARNED = {"rate": LearnedRates, "normal": LearnedNormals}
+LEARNED = {RATE: LearnedRates, NORMAL: LearnedNormals}
 NU = {"alpha": 2.0, "beta": 0.1}  # of the Gamma over degrees of freedom: Juarez and Steel (2010)
 
 
@@ -88,7 +90,7 @@ class Blueprint:
 
     def heavy(self, b: int) -> bool:
         """Whether a block's cells have Student's distribution."""
-        return bool(self.options.student) and self.data.estimator.schema_.blocks[b].family.dial == "normal"
+        return bool(self.options.student) and self.data.estimator.schema_.blocks[b].family.has_width
 
     @property
     def nothing_left(self) -> bool:
@@ -121,13 +123,18 @@ def _check(estimator: Classifier, options: Options) -> None:
 
 
 def _prior(family: Any, belief: Belief, stats: Any, options: Options) -> Prior:
-    if family.dial == "normal" and options.scale_prior:
+    if family.has_width and options.scale_prior:
         return Scaled(family, belief, stats, options.scale_prior, bool(options.hierarchical))
     if not options.hierarchical:
         return Fixed(family, belief, stats)
-    if family.dial == "die":
+    if family.counts_levels:
         return LearnedDice(family, belief, stats, options.hierarchical == "base")
-    return LEARNED[family.dial](family, belief, stats)
+    if family.hyperparameters not in LEARNED:
+        raise ValueError(
+            f"hierarchical={options.hierarchical!r}: there is no hierarchy over priors of {type(family).__name__}. "
+            "Leave it out."
+        )
+    return LEARNED[family.hyperparameters](family, belief, stats)
 
 
 def assemble(plan: Blueprint, theta: bool, rows: bool = False) -> Any:

@@ -39,7 +39,7 @@ class Say:
 def names_of(classes: Array, blocks: list[Block], beliefs: list[Belief]) -> tuple[list[Say], dict[str, Array]]:
     """What the variables of every block are called, and the labels on all axes."""
     every = Layout(classes, blocks).named([belief.estimate("mean").parts() for belief in beliefs])
-    kinds, dials = [_kind(block) for block in blocks], [block.family.dial for block in blocks]
+    kinds, dials = [_kind(block) for block in blocks], [block.family.hyperparameters for block in blocks]
     coords, met, said = {"class": coordinate(classes)}, Counter[str](), []
     taken = {name for names in every for (_, feature), (name, _) in names.items() if feature is not None}
     for block, names, kind, belief in zip(blocks, every, kinds, beliefs, strict=True):
@@ -49,7 +49,7 @@ def names_of(classes: Array, blocks: list[Block], beliefs: list[Belief]) -> tupl
         number = f"_{met[kind]}" if met[kind] > 1 else ""
         axis = ("feature" if len(set(kinds)) == 1 else f"{kind}_feature") + number
         axis = names["theta{}", None][1][1] if block.family.listed else axis
-        family = f"{kind}_" if dials.count(block.family.dial) > kinds.count(kind) else ""
+        family = f"{kind}_" if dials.count(block.family.hyperparameters) > kinds.count(kind) else ""
         apart = block.family.listed or block.family.combined
         own = Say(names, axis, f"{axis}_levels", number, family, _observed(blocks, kind + number), apart)
         coords[axis] = coordinate(block.words)
@@ -71,8 +71,8 @@ def _levels(block: Block, say: Say) -> dict[str, Array]:
         levels = [*block.levels[j], *["(unseen)"] * (block.sizes[j] - len(block.levels[j]))] or ["(none)"]
         found[say("theta{}", j)["dims"][1]] = coordinate(levels)
         every += [f"{name}={level}" for level in levels]
-    if block.family.dial == "die" and (block.family.listed or not block.levels):
-        sides = ("=0", "=1") if block.family.cells == "flag" else ("",)
+    if block.family.counts_levels and (block.family.listed or not block.levels):
+        sides = ("=0", "=1") if block.family.outcomes else ("",)
         every = [f"{name}{side}" for side in sides for name in block.words]
     return found | ({say.levels: coordinate(every)} if every else {})
 

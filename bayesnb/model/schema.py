@@ -18,7 +18,6 @@ from bayesnb.data.cells import (
     of_integers,
     read_numbers,
     refuse_extremes,
-    write_numbers,
 )
 from bayesnb.data.declaration import families_of
 from bayesnb.data.levels import Levels, codes_up_to, compact, extended, is_number, places_among, united_levels
@@ -106,7 +105,7 @@ class Block:
 
     def learn(self, table: Table) -> Self:
         """The block with the levels of this table besides its own, at their end."""
-        if self.family.cells != "level" and not self.family.listed:
+        if not self.family.has_levels and not self.family.listed:
             return self
         old = self.levels or ((),) * len(self.names)
         if isinstance(self.family.levels, tuple):
@@ -150,7 +149,7 @@ class Block:
 
     def read(self, table: Table) -> Cells:
         """The block's cells. What is wrong with them is found out later, by `check`."""
-        if self.family.cells == "level":
+        if self.family.has_levels:
             return coded(table, self.places, self.levels, self._unknown, self._whole)
         if self.family.listed:
             return counted(table.lists(self.places[0]), self.levels[0], int(self._unknown[0]), self.sizes[0])
@@ -167,13 +166,13 @@ class Block:
         """
         if self.family.listed:
             return listed(drawn, self.levels[0], rng)
-        if self.family.cells == "level":
+        if self.family.has_levels:
             return np.where(drawn < [len(levels) for levels in self.levels], drawn, -1)
-        return write_numbers(self.family, drawn)
+        return self.family.written(drawn)
 
     def check(self, x: Cells) -> None:
         """Raise if a cell is bad; asked when the numbers that came of the cells say so."""
-        if self.family.cells != "level":
+        if not self.family.has_levels:
             check(self.family, self.names, x)
 
 

@@ -159,7 +159,7 @@ def without_repeats(array: Array) -> Array:
 
 def _block_of(packed: Any, columns: Sequence[Hashable], classes: int, reader: ArrayReader) -> tuple[Block, Stats]:
     """Return a block and its stats."""
-    family = _expect(unpack(packed["family"], reader), FAMILIES)
+    family = _expect(unpack(packed["family"], reader), tuple(FAMILIES.values()))
     places = _places_of(packed["places"], len(columns))
     reader.budget.take(PER_NAME * len(places))
     stats = family.stats(*_values(family.stats, packed["stats"], reader))

@@ -19,18 +19,23 @@ from typing import Any, get_args, get_origin
 
 import numpy as np
 
-from bayesnb.families import FAMILIES, PRIORS, Codes, KnownDie, Vocabulary
+from bayesnb.families import FAMILIES, Codes, KnownDie, Vocabulary
 from bayesnb.families.base import Belief
-from bayesnb.families.family import Family
+from bayesnb.families.family import Family, conjugate_priors
 from bayesnb.persistence.archive import Unreadable
 from bayesnb.persistence.arrays import ArrayReader, ArrayWriter
 from bayesnb.persistence.budget import PER_VALUE, check_hashes
 
-RECORDS: dict[str, type] = {kind.__name__: kind for kind in (*FAMILIES, *PRIORS, Codes, KnownDie, Vocabulary)}
 GROUPS: dict[str, Callable[..., Any]] = {"$tuple": tuple, "$set": set, "$frozenset": frozenset}
 STRINGS = np.dtypes.StringDType()
 LONGEST_RANGE = 1 << 20  # numbers of a range
 POINTER = NUMBER = 8  # bytes
+
+
+def records() -> dict[str, type]:
+    """Return the classes that a file may name: registered families, their priors, and three more."""
+    families: list[type] = [*FAMILIES.values(), Codes, KnownDie, Vocabulary]
+    return {kind.__name__: kind for kind in families} | conjugate_priors()
 
 
 def pack(value: Any, writer: ArrayWriter, where: str) -> Any:
@@ -42,7 +47,7 @@ def pack(value: Any, writer: ArrayWriter, where: str) -> Any:
         return PACKERS[kind](value, writer, where)
     if isinstance(value, np.generic):
         return {"$scalar": writer.add(np.asarray(value), where)}
-    if RECORDS.get(kind.__name__) is kind:
+    if records().get(kind.__name__) is kind:
         packed = {f.name: pack(getattr(value, f.name), writer, f"{where}, {f.name}") for f in fields(value)}
         return {f"${kind.__name__}": packed}
     raise ValueError(_refusal(value, where))
@@ -122,8 +127,8 @@ def unpack(packed: Any, reader: ArrayReader) -> Any:
     ((tag, inner),) = packed.items()
     if tag in GROUPS:
         return GROUPS[tag](unpack_list(inner, reader))
-    if tag[1:] in RECORDS:
-        return _record(RECORDS[tag[1:]], inner, reader)
+    if tag[1:] in records():
+        return _record(records()[tag[1:]], inner, reader)
     if tag not in UNPACKERS:
         raise Unreadable(f"{tag!r:.50} is nothing that a model holds")
     return UNPACKERS[tag](inner, reader)

@@ -96,7 +96,7 @@ def check_class_prior(prior: Any, classes: int) -> None:
 
 def check_levels(block: Block) -> None:
     """Raise for levels that are not different ones, or not those of as many columns."""
-    if len(block.levels) != (len(block.names) if block.family.cells == "level" or block.family.listed else 0):
+    if len(block.levels) != (len(block.names) if block.family.has_levels or block.family.listed else 0):
         raise ValueError(f"{_whose(block)}: levels of {len(block.levels)} columns")
     for name, levels in zip(block.names, block.levels, strict=bool(block.levels)):
         if are_positions(levels):

@@ -1,16 +1,13 @@
 """Columns of a model: what a new row of each class is expected to hold there. One function per kind of belief."""
 
 from collections.abc import Hashable, Sequence
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from bayesnb.families import Beta, Dirichlet, Gamma, NormalInverseGamma, NormalInverseWishart
 from bayesnb.families.base import Array, Belief
-from bayesnb.families.joint_die import JointDie
 from bayesnb.plots.beliefs import counts, densities, levels
 from bayesnb.plots.clouds import clouds, clouds_of
 from bayesnb.plots.sight import Sight, bins_of, combined, grid_of, sight_of
@@ -71,16 +68,18 @@ def plot_column(
     return ax
 
 
-@singledispatch
 def sketch(belief: Belief, sight: Sight, prob: float, ax: Axes | None = None) -> Axes:
-    """The figure of a column, without a legend; a TypeError for a family that has none."""
-    raise TypeError(f"there is no picture of a {type(sight.family).__name__} column yet.")
+    """The figure of a column, or of several that are modelled jointly, without a legend."""
+    if len(sight.names) > 1 and sight.family.continuous:
+        return _clouds(belief, sight, prob, ax)
+    return PICTURES[sight.family.picture](belief, sight, prob, ax)
 
 
-@sketch.register
-def _(belief: NormalInverseGamma, sight: Sight, prob: float, ax: Axes | None = None) -> Axes:
+def _density(belief: Belief, sight: Sight, prob: float, ax: Axes | None) -> Axes:
+    """A curve of the predictive density for each class."""
     shown, parts = belief[sight.shown], sight.parts
     grid = grid_of(np.concatenate(parts), shown)
+    grid = grid[grid >= 0] if sight.family.support.nonnegative else grid
     density = np.where(shown.proper[:, None], np.exp(shown[:, None].log_predictive(grid)), np.nan)
     ax = densities(grid, density, parts, ax)
     beyond = sum(int(((x < grid[0]) | (x > grid[-1])).sum()) for x in parts)
@@ -88,35 +87,8 @@ def _(belief: NormalInverseGamma, sight: Sight, prob: float, ax: Axes | None = N
     return ax
 
 
-@sketch.register
-def _(belief: Beta, sight: Sight, prob: float, ax: Axes | None = None) -> Axes:
-    return levels(*bars_of(belief, sight, prob), ax)
-
-
-@sketch.register
-def _(belief: Dirichlet, sight: Sight, prob: float, ax: Axes | None = None) -> Axes:
-    return levels(*bars_of(belief, sight, prob), ax)
-
-
-@sketch.register
-def _(belief: JointDie, sight: Sight, prob: float, ax: Axes | None = None) -> Axes:
-    return levels(*bars_of(belief, sight, prob), ax)
-
-
-@sketch.register
-def _(belief: NormalInverseWishart, sight: Sight, prob: float, ax: Axes | None = None) -> Axes:
-    if belief.width == 1:
-        return sketch(belief.margins().column(0), sight, prob, ax)
-    if belief.width > 2:
-        raise ValueError(
-            f"{belief.width} columns of numbers make no picture: name one of them, or two, such as plot_column(model, "
-            f"{sight.names[:2]})."
-        )
-    return clouds(clouds_of(belief[sight.shown], prob), sight.parts, sight.names, ax)
-
-
-@sketch.register
-def _(belief: Gamma, sight: Sight, prob: float, ax: Axes | None = None) -> Axes:
+def _mass(belief: Belief, sight: Sight, prob: float, ax: Axes | None) -> Axes:
+    """Bars of the predictive probability of whole numbers, or of ranges of them, for each class."""
     shown, parts = belief[sight.shown], sight.parts
     predictive = shown[:, None].predictive()
     seen = np.concatenate(parts)
@@ -128,53 +100,53 @@ def _(belief: Gamma, sight: Sight, prob: float, ax: Axes | None = None) -> Axes:
     return ax
 
 
+def _levels(belief: Belief, sight: Sight, prob: float, ax: Axes | None) -> Axes:
+    """Bars of the probability of levels, with their intervals, for each class."""
+    return levels(*bars_of(belief, sight, prob), ax)
+
+
+def _clouds(belief: Any, sight: Sight, prob: float, ax: Axes | None) -> Axes:
+    """Ellipses of two columns that are modelled jointly, for each class."""
+    if belief.width > 2:
+        raise ValueError(
+            f"{belief.width} columns of numbers make no picture: name one of them, or two, such as plot_column(model, "
+            f"{sight.names[:2]})."
+        )
+    return clouds(clouds_of(belief[sight.shown], prob), sight.parts, sight.names, ax)
+
+
+PICTURES = {"density": _density, "mass": _mass, "levels": _levels}
+
+
 def _usual(predictive: Any) -> Array:
     """Counts that every class may well have."""
     found = np.stack(predictive.interval(0.98)).ravel()
     return found[np.isfinite(found)]
 
 
-@singledispatch
-def bars_of(belief: Belief, sight: Sight, prob: float) -> tuple[list[str], Array, tuple[Array, Array]]:
-    """The names of levels, their probabilities in the shown classes, `(c, k)`, and the ends of the intervals."""
-    raise TypeError(f"a {type(sight.family).__name__} column has no levels.")
+def bars_of(belief: Any, sight: Sight, prob: float) -> tuple[list[str], Array, tuple[Array, Array]]:
+    """The names of levels, their probabilities in the shown classes, `(c, k)`, and the ends of the intervals.
+
+    Of very many levels they are the most probable ones, as many as there is room for.
+    """
+    names = names_of(belief, sight)
+    mean, lower, upper = belief.level_intervals(prob)
+    if len(names) == 1:  # a word, against all others
+        mean, lower, upper = mean[:, 1:], lower[:, 1:], upper[:, 1:]
+    room = int(np.clip(MOST_GROUPED // len(sight.shown), 2, MOST_LEVELS))
+    most = np.sort(np.argsort(-mean[sight.shown].sum(axis=0), kind="stable")[:room])
+    at = np.ix_(sight.shown, most)
+    return [names[k] if k < len(names) else "no level" for k in most], mean[at], _filled(mean[at], lower[at], upper[at])
 
 
-@bars_of.register
-def _(belief: Beta, sight: Sight, prob: float) -> tuple[list[str], Array, tuple[Array, Array]]:
-    shown = belief[sight.shown]
-    lower, upper = shown.interval(prob)
-    if sight.family.words:  # a word, against all others
-        names, probability, low, high = [f"{sight.name}: share"], [shown.mean()], [lower], [upper]
-    else:
+def names_of(belief: Any, sight: Sight) -> Sequence[str]:
+    """What the levels of a column are called, or the combinations of several columns' levels."""
+    if sight.family.words:
+        return [f"{sight.name}: share"]
+    if sight.family.outcomes:
         cut = sight.family.threshold
-        names = ["no", "yes"] if cut is None else [f"at most {cut:g}", f"above {cut:g}"]
-        probability, low, high = [1 - shown.mean(), shown.mean()], [1 - upper, lower], [1 - lower, upper]
-    mean = np.stack(probability, axis=-1)
-    return names, mean, _filled(mean, np.stack(low, axis=-1), np.stack(high, axis=-1))
-
-
-@bars_of.register
-def _(belief: Dirichlet, sight: Sight, prob: float) -> tuple[list[str], Array, tuple[Array, Array]]:
-    return _likeliest(belief, sight.levels[0], sight.shown, prob)
-
-
-@bars_of.register
-def _(belief: JointDie, sight: Sight, prob: float) -> tuple[list[str], Array, tuple[Array, Array]]:
-    return _likeliest(belief.entries, combined(belief, sight.levels), sight.shown, prob)
-
-
-def _likeliest(
-    belief: Dirichlet, levels: Sequence[str], shown: Array, prob: float
-) -> tuple[list[str], Array, tuple[Array, Array]]:
-    """The most probable levels of the shown classes, as many as there is room for."""
-    mean = belief.mean()
-    room = int(np.clip(MOST_GROUPED // len(shown), 2, MOST_LEVELS))
-    most = np.sort(np.argsort(-mean[shown].sum(axis=0), kind="stable")[:room])
-    at = np.ix_(shown, most)
-    lower, upper = belief.interval(prob)
-    names = [levels[k] if k < len(levels) else "no level" for k in most]
-    return names, mean[at], _filled(mean[at], lower[at], upper[at])
+        return sight.family.outcomes if cut is None else [f"at most {cut:g}", f"above {cut:g}"]
+    return combined(belief, sight.levels) if len(sight.names) > 1 else sight.levels[0]
 
 
 def _filled(mean: Array, lower: Array, upper: Array) -> tuple[Array, Array]:

@@ -89,7 +89,7 @@ def name_of(block: Block, j: int) -> str:
 
 
 def _refuse_vectors(block: Block) -> None:
-    if block.family.whole and block.family.cells == "real" and len(block.names) > 1:
+    if block.family.whole and block.family.continuous and len(block.names) > 1:
         raise ValueError(
             f"a nomogram has a scale for each feature, and {', '.join(map(str, block.names))} are modelled jointly: "
             "what one of these numbers is worth depends on the others. Draw rows: plot_waterfall(model.explain(X))."

@@ -45,8 +45,8 @@ class Plane:
 
     @property
     def counts(self) -> list[bool]:
-        """Which of the two are counts, never below 0."""
-        return [self.blocks[b].family.cells == "count" for b, _ in self.places]
+        """Which of the two are never below 0, as counts are."""
+        return [self.blocks[b].family.support.nonnegative for b, _ in self.places]
 
     @property
     def unknown(self) -> list[str]:
@@ -168,7 +168,7 @@ def _filled(block: Block, columns: dict[int, Array]) -> Cells:
     if not block.family.whole:
         (numbers,) = columns.values()
         cells = np.ascontiguousarray(numbers[:, None])
-        return Flags(cells, block.family.threshold) if block.family.cells == "flag" else cells
+        return block.family.read(cells)
     found = np.full((len(next(iter(columns.values()))), len(block.names)), np.nan)
     for j, numbers in columns.items():
         found[:, j] = numbers
@@ -177,7 +177,7 @@ def _filled(block: Block, columns: dict[int, Array]) -> Cells:
 
 def _first_two(blocks: Sequence[Block]) -> tuple[Place, Place]:
     every = [(block.places[j], (b, j)) for b, block in enumerate(blocks) for j in range(len(block.names))]
-    found = [at for _, at in sorted(every) if _why_not(blocks[at[0]]) is None and blocks[at[0]].family.cells != "flag"]
+    found = [at for _, at in sorted(every) if _why_not(blocks[at[0]]) is None and not blocks[at[0]].family.outcomes]
     if len(found) < 2:
         raise ValueError(
             f"a plane needs two columns of numbers, and the model has {len(found)}: "
@@ -203,8 +203,8 @@ def _named(blocks: Sequence[Block], features: Sequence[Hashable]) -> tuple[Place
 def _why_not(block: Block) -> str | None:
     """Why the columns of a block are no axis."""
     family = block.family
-    if family.cells == "level":
+    if family.has_levels:
         return "has levels"
     if not family.missing:
         return "is one of a block of words, which are counted together"
-    return "is yes or no" if family.cells == "flag" and family.threshold is None else None
+    return "is yes or no" if family.outcomes and family.threshold is None else None

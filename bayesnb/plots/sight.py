@@ -8,7 +8,6 @@ import numpy as np
 
 from bayesnb.data import open_table
 from bayesnb.data.labels import encode
-from bayesnb.families import NormalInverseGamma
 from bayesnb.families.base import Array, Belief, Cells
 from bayesnb.families.family import Family
 from bayesnb.families.joint_die import JointDie
@@ -21,6 +20,7 @@ from bayesnb.selection.word_contrasts import coins_of
 GRID, AROUND = 200, 40  # points of a curve, and more of them around each class's mean
 MOST_BARS = 25
 MANY = 1e6  # combinations, whose number says no more
+WITHIN_ONE = 0.6827  # the probability of a Gaussian within one standard deviation
 TAIL = 0.005  # of the cells lie beyond either end, where they lie far out
 
 
@@ -154,22 +154,23 @@ def combined(belief: JointDie, levels: Sequence[Sequence[str]]) -> list[str]:
     return [*found, "the only other" if belief.others == 1 else f"any of {more}"]
 
 
-def grid_of(x: Array, belief: NormalInverseGamma) -> Array:
+def grid_of(x: Array, belief: Belief) -> Array:
     """Where to draw curves of numbers, `(n,)`: where the data are, or, where they are no two, the predictives.
 
     Points are dense around the classes' means, so that a narrow peak among far outliers keeps its height.
     """
     low, high = middle(x)
+    predictive = belief.predictive()
     if not low < high:
-        ends = np.stack(belief.predictive().interval(0.9))
+        ends = np.stack(predictive.interval(0.9))
         ends = ends[np.isfinite(ends)] if np.isfinite(ends).any() else np.array([-1.0, 1.0])
         low, high = float(ends.min()), float(max(ends.max(), np.nextafter(ends.min(), np.inf)))
         return np.linspace(low, high, GRID)
     room = 0.08 * (high - low)
     even = np.linspace(low - room, high + room, GRID)
-    spread = np.sqrt(np.where(belief.proper, belief.scale / np.where(belief.shape > 0, belief.shape, 1.0), 0.0))
-    near = (belief.location[:, None] + spread[:, None] * np.linspace(-4, 4, AROUND)).ravel()
-    return np.union1d(even, near[(near > even[0]) & (near < even[-1])])
+    middles, spread = predictive.median(), np.subtract(*predictive.interval(WITHIN_ONE)[::-1]) / 2
+    near = (middles[:, None] + spread[:, None] * np.linspace(-4, 4, AROUND)).ravel()
+    return np.union1d(even, near[(near > even[0]) & (near < even[-1])])  # NaN, of no distribution, is outside
 
 
 def middle(x: Array) -> tuple[float, float]:

@@ -124,7 +124,7 @@ def speaking(model: Any, places: Sequence[int], most: int, prob: float) -> list[
 def rivals_in(model: Any) -> tuple[int, Rivals]:
     """The largest block of counts, and its words' shares in each class and in all others."""
     blocks = model.schema_.blocks
-    whole = [b for b, block in enumerate(blocks) if block.family.whole and block.family.cells == "count"]
+    whole = [b for b, block in enumerate(blocks) if block.family.words]
     if not whole:
         raise ValueError(
             "the model has no block of counts: declare one, families={('word', 'another'): Multinomial()}, or give "

@@ -2,27 +2,18 @@
 
 from collections.abc import Hashable, Sequence
 from dataclasses import fields
-from functools import singledispatch
-from math import ceil, exp, floor, isfinite, isnan, log, log10, prod
+from math import ceil, exp, isfinite, isnan, log, log10
 from typing import Any
 
 import numpy as np
 
-from bayesnb.families import Beta, Gamma, NormalInverseGamma, NormalInverseWishart
 from bayesnb.families.base import Array
-from bayesnb.families.dirichlet import Die
-from bayesnb.families.joint_die import JointDie
+from bayesnb.families.wording import MINUS, NOTHING, RAISED, SPACE, fixed, number
 from bayesnb.plots.style import short
 from bayesnb.selection.proper_scores import Score
 
 INTERVAL = 0.89
-MINUS, TIMES = "\u2212", "\u00d7"  # the real signs, not a hyphen and an x
 SURE = float(np.nextafter(1.0, 0.0))  # the largest probability that is not certain
-NOTHING = "\u2013"  # for what has no value
-SPACE = "\u00a0"  # where a line must not break
-RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
-FAMILIES = {"real": "numbers, a bell curve per class", "flag": "yes or no", "count": "counts", "level": "levels"}
-TOGETHER = {"real": "numbers, a bell-shaped cloud per class", "level": "levels, all combinations of them"}
 
 
 def name_of(key: Hashable) -> str:
@@ -37,9 +28,8 @@ def name_of(key: Hashable) -> str:
 
 def described(family: Any) -> str:
     """What a family is for."""
-    words = TOGETHER if family.whole and not family.words else FAMILIES
     width = "shape" if family.whole else "width"
-    return words.get(family.cells, "") + (f", all of one {width}" if getattr(family, "shared", False) else "")
+    return (family.content or str(family.support)) + (f", all of one {width}" if family.shared else "")
 
 
 def brief(name: str, most: int = 80) -> str:
@@ -66,25 +56,6 @@ def stated(log_bayes_factor: float) -> str:
     if tens < 4:
         return f"the data are {number(exp(log_bayes_factor), 2)} times as probable if they do"
     return f"the data are 10{str(round(tens)).translate(RAISED)} times as probable if they do"
-
-
-def number(x: float, digits: int = 3) -> str:
-    """So many significant digits, without an exponent where that is readable."""
-    if not isfinite(x):
-        return NOTHING if isnan(x) else "∞" if x > 0 else MINUS + "∞"
-    if x == 0:
-        return "0"
-    size = floor(log10(abs(x)))
-    if not -5 < size < 7:
-        head, power = f"{x:.{digits - 1}e}".split("e")
-        return f"{head.replace('-', MINUS)}{SPACE}{TIMES}{SPACE}10{str(int(power)).translate(RAISED)}"
-    shown = fixed(x, max(0, digits - 1 - size))
-    return shown.rstrip("0").rstrip(".") if "." in shown else shown
-
-
-def fixed(x: float, decimals: int) -> str:
-    """So many decimals, with a real minus sign and commas between thousands."""
-    return f"{x:,.{decimals}f}".replace("-", MINUS) if isfinite(x) else number(x)
 
 
 def count(n: float, thing: str) -> str:
@@ -142,68 +113,11 @@ def typical(loss: float) -> str:
     return percent(exp(-loss)) if not isnan(loss) else NOTHING
 
 
-def times(values: Array) -> str:
-    """`once`, `3 times`, `0.5 to 2 times`."""
-    said = alike(values)
-    return {"1": "once", "2": "twice"}.get(said, f"{said} times")
-
-
-def alike(values: Array) -> str:
-    """All numbers of an array, in one or two."""
-    low, high = number(float(np.min(values))), number(float(np.max(values)))
-    return low if low == high else f"{low} to {high}"
-
-
 def spelled(belief: Any) -> str:
     """The belief's name and parameters, as one would type them."""
-    name = "Dirichlet" if isinstance(belief, Die) else getattr(belief, "alone", type(belief)).__name__
+    name = belief.public_name
     names = [field.name for field in fields(belief) if field.name not in belief.layout]
     ends = [(belief.renamed.get(name, name), getattr(belief, name)) for name in names]
     parts = [(name, f"{np.min(values):.4g}", f"{np.max(values):.4g}") for name, values in ends]
     said = (f"{name}={low}" if low == high else f"{name}={low}…{high}" for name, low, high in parts)
     return f"{name}({', '.join(said)})"
-
-
-@singledispatch
-def worth(belief: Any) -> str:
-    """What a prior says, in words; one function for each kind of belief."""
-    return "as declared"
-
-
-@worth.register
-def _(belief: NormalInverseGamma) -> str:
-    spread = np.sqrt(belief.scale / np.where(belief.shape > 0, belief.shape, np.nan))
-    said = f"mean near {alike(belief.location)}, worth {alike(belief.count)} rows"
-    return f"{said}; standard deviation near {alike(spread)}, worth {alike(2 * belief.shape)} rows"
-
-
-@worth.register
-def _(belief: Beta) -> str:
-    return f"as if {alike(belief.a)} yes and {alike(belief.b)} no had been seen in each class"
-
-
-@worth.register
-def _(belief: Die) -> str:
-    return f"as if each level had been seen {times(belief.concentration)} in each class"
-
-
-@worth.register
-def _(belief: JointDie) -> str:
-    each, every = belief.concentration[..., -1], float(prod(belief.sizes))
-    return f"as if each of {number(every)} combinations had been seen {times(each)} in each class"
-
-
-@worth.register
-def _(belief: NormalInverseWishart) -> str:
-    free, unit = belief.dof - belief.width + 1, np.sqrt(np.diagonal(belief.scale, axis1=-2, axis2=-1))
-    said = f"means near {alike(belief.location)}, worth {alike(belief.count)} rows; standard deviations near "
-    said += f"{alike(unit / np.sqrt(free)[..., None])}, worth {alike(free)} rows"
-    i, j = np.triu_indices(belief.width, 1)
-    between = (belief.scale / (unit[..., None] * unit[..., None, :]))[..., i, j]
-    return f"{said}; correlations near {alike(between)}" if len(i) else said
-
-
-@worth.register
-def _(belief: Gamma) -> str:
-    shape = alike(belief.shape)
-    return f"as if {shape} event{'' if shape == '1' else 's'} had been seen in {alike(belief.rate)} rows of each class"

@@ -107,8 +107,8 @@ def _texts(block: Block, j: int, numbers: Array) -> Array:
 
 
 def _text(block: Block, j: int, value: float) -> str:
-    if np.isnan(value) or (block.family.cells == "level" and value < 0):
+    if np.isnan(value) or (block.family.has_levels and value < 0):
         return "missing" if value != -2 else "unknown"
-    if block.family.cells == "level":
+    if block.family.has_levels:
         return str(block.levels[j][int(value)]) if value < len(block.levels[j]) else "new"
-    return ("yes" if value else "no") if block.family.cells == "flag" else f"{value:.6g}"
+    return block.family.outcomes[int(value)] if block.family.outcomes else f"{value:.6g}"

@@ -3,7 +3,7 @@
 The prior is centred at the pooled mean, and its covariances are multiples of the pooled one.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +20,6 @@ from bayesnb.selection.ascent import LEAST, MOST, positive
 
 Array = np.ndarray
 FLAT = 1e-6  # of a log evidence: as good as none
-STARTS = ((0.01, 1.0, 1.0), (1.0, 10.0, 1.0))
 
 
 def unbounded(stats: VectorStats, shared: bool) -> Array:
@@ -63,17 +62,17 @@ class Block:
         return self.tuned(count, shape, ratio).belief(self.stats).log_evidence(self.stats)
 
 
-def best(evidence: Callable[[Array], float]) -> Array:
+def best(evidence: Callable[[Array], float], starts: Sequence[Sequence[float]]) -> Array:
     """The dials of the largest evidence, each within the range of dials."""
-    bounds = [(np.log(LEAST), np.log(MOST))] * 3
+    bounds = [(np.log(LEAST), np.log(MOST))] * len(starts[0])
 
     def loss(logs: Array) -> float:
         return -evidence(positive(logs))
 
-    found = [minimize(loss, np.log(start), method="L-BFGS-B", bounds=bounds) for start in STARTS]
+    found = [minimize(loss, np.log(start), method="L-BFGS-B", bounds=bounds) for start in starts]
     at = min(found, key=lambda own: own.fun).x
     for dial, edges in enumerate(bounds):  # where nothing changes any more, as far out as a dial goes
-        ends = [np.where(np.arange(3) == dial, edge, at) for edge in edges]
+        ends = [np.where(np.arange(len(at)) == dial, edge, at) for edge in edges]
         losses = np.array([loss(at) + FLAT, *map(loss, ends)])
         at = [at, *ends][int(losses.argmin())]
     return np.asarray(positive(at))

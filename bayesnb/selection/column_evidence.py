@@ -45,7 +45,7 @@ def cautious(family: Family, prior: Belief, stats: Any) -> Array:
     alike, and then nothing speaks against either.
     """
     declared = log_bayes_factors(prior, stats)
-    if family.dial != "die" or not (declared > 0).any():
+    if not family.counts_levels or not (declared > 0).any():
         return declared
     return np.minimum(declared, np.maximum(_learnt(family.seen(stats)), 0.0))
 
@@ -57,7 +57,7 @@ def overstated(family: Family, prior: Averaged, stats: Any) -> Array:
     """
     declared = log_bayes_factors(prior.own, stats)
     strong = np.isfinite(prior.log_odds[0]) & (prior.log_odds[0] + declared > 0) & (declared > STRONG)
-    if family.dial != "die" or not strong.any():
+    if not family.counts_levels or not strong.any():
         return np.zeros_like(declared)
     return np.where(strong & (_learnt(family.seen(stats)) < WEAK), declared, 0.0)
 

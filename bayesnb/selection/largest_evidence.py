@@ -14,28 +14,26 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayesnb.families.base import Stats
-from bayesnb.families.family import Family
+from bayesnb.families.dirichlet import CONCENTRATION
+from bayesnb.families.family import Family, Hyperparameters, ordered_hyperparameters
+from bayesnb.families.gaussian import NORMAL
 from bayesnb.families.inverse_gamma import NormalInverseGamma
-from bayesnb.families.poisson import Gamma
+from bayesnb.families.multivariate import BLOCK
+from bayesnb.families.poisson import RATE, Gamma
 from bayesnb.selection import block_priors, gamma_priors, normal_priors
 from bayesnb.selection.ascent import EDGE, LEAST, MOST, positive
 from bayesnb.selection.dirichlet_priors import best_concentration, throws
 
 Array = np.ndarray
 PER = ("model", "feature", "class")
-DIALS = {
-    "die": ("concentration",),
-    "normal": ("count", "shape", "scale"),
-    "block": ("count", "shape", "scale"),
-    "rate": ("shape", "mean"),
-}
-WEAK = {"normal": (0.01, 1.0, 1.0, 0.0), "block": (0.01, 1.0, 1.0), "rate": (1.0, 1.0)}  # where nothing is said
+BLOCK_STARTS = ((0.01, 1.0, 1.0), (1.0, 10.0, 1.0))
+START = 0.0  # of a Gaussian column's mean, on the scale of its pooled standard deviation
 
 
 class End(NamedTuple):
     """A dial for which more, or less, is always better: for some columns, or for a class in all of its kind."""
 
-    kind: str
+    kind: Hyperparameters
     dial: str
     infinite: bool
     columns: tuple[tuple[int, int], ...]  # block, and feature there
@@ -50,6 +48,10 @@ class Kin(NamedTuple):
     spans: Sequence[slice]
     groups: Array
     per: str
+
+    @property
+    def kind(self) -> Hyperparameters:
+        return self.families[0].hyperparameters  # type: ignore[return-value]
 
     @property
     def size(self) -> int:
@@ -76,14 +78,16 @@ def most_probable(
     parameters in common are a kind of their own.
     """
     tuned, ends = list(families), []
-    for (kind, tune), shared in product(KINDS.items(), (False, True)):
-        own = [b for b, family in enumerate(families) if family.dial == kind and family.shared == shared]
+    for kind, shared in product(ordered_hyperparameters(families), (False, True)):
+        own = [b for b, family in enumerate(families) if family.hyperparameters is kind and family.shared == shared]
         if not own:
             continue
         edges = np.cumsum([0, *(widths[b] for b in own)])
         spans = [slice(int(start), int(stop)) for start, stop in pairwise(edges)]
         groups = _groups(per, len(stats[own[0]]), int(edges[-1]))
-        made, dials = tune(Kin([families[b] for b in own], [stats[b] for b in own], spans, groups, per))
+        made, dials = TUNERS.get(kind, _tuned_numerically)(
+            Kin([families[b] for b in own], [stats[b] for b in own], spans, groups, per)
+        )
         for b, family in zip(own, made, strict=True):
             tuned[b] = family
         ends += _ends(kind, dials, per, [(b, f) for b in own for f in range(widths[b])])
@@ -113,7 +117,7 @@ def _tuned_normals(kin: Kin) -> tuple[list[Family], Array]:
     cells, mean, variance = normal_priors.standardised(kin.together)
     pooled, free = cells.pooled(), kin.per == "feature"
     said = pooled.ssd > 0.5 * pooled.count  # not so of a constant column
-    weak = WEAK["normal"] if free else WEAK["normal"][:3]
+    weak = (*NORMAL.weak, START) if free else NORMAL.weak
     shared = kin.families[0].shared
     groups = np.where(said & ~normal_priors.unbounded(kin.together, shared), kin.groups, -1)
     if shared:  # whose groups are columns
@@ -136,7 +140,7 @@ def _normal_cells(own: Any, free: bool, shared: bool) -> normal_priors.Cells:
 def _tuned_rates(kin: Kin) -> tuple[list[Family], Array]:
     cells, rate = gamma_priors.standardised(kin.together)
     said = cells.events.sum(axis=0) > 0
-    dials = _best(gamma_priors.Cells, cells, np.where(said, kin.groups, -1), np.tile(WEAK["rate"], (kin.size, 1)))
+    dials = _best(gamma_priors.Cells, cells, np.where(said, kin.groups, -1), np.tile(RATE.weak, (kin.size, 1)))
     made = []
     for family, span in zip(kin.families, kin.spans, strict=True):
         shape, mean = (kin.shared(each, span) for each in dials.T)
@@ -157,19 +161,37 @@ def _tuned_blocks(kin: Kin) -> tuple[list[Family], Array]:
             total += each[groups[: len(each), span] == group].sum()
         return total
 
-    dials = np.tile(WEAK["block"], (kin.size, 1))
+    dials = np.tile(BLOCK.weak, (kin.size, 1))
     for group in np.unique(groups[groups >= 0]):
-        dials[group] = block_priors.best(partial(evidence, group=group))
+        dials[group] = block_priors.best(partial(evidence, group=group), BLOCK_STARTS)
     pairs = zip(weak, kin.spans, strict=True)
     made: list[Family] = [own.tuned(*(kin.shared(each, span) for each in dials.T)) for own, span in pairs]
     return made, dials
 
 
-KINDS: dict[str, Callable[[Kin], tuple[list[Family], Array]]] = {
-    "die": _tuned_dice,
-    "normal": _tuned_normals,
-    "block": _tuned_blocks,
-    "rate": _tuned_rates,
+def _tuned_numerically(kin: Kin) -> tuple[list[Family], Array]:
+    """The hyperparameters of any family, by what the log evidence is under its `tuned` prior."""
+    weak = kin.kind.weak
+
+    def evidence(dials: Array, group: int) -> float:
+        total = 0.0
+        for family, seen, span in zip(kin.families, kin.stats, kin.spans, strict=True):
+            own = kin.groups[:, span]
+            each = family.tuned(seen, *dials).belief(seen).log_evidence(seen)
+            total += each[np.broadcast_to(own == group, each.shape)].sum()
+        return total
+
+    dials = np.stack([block_priors.best(partial(evidence, group=group), (weak,)) for group in range(kin.size)])
+    own = zip(kin.families, kin.stats, kin.spans, strict=True)
+    return [family.tuned(seen, *(kin.shared(each, span) for each in dials.T)) for family, seen, span in own], dials
+
+
+# Families whose evidence has derivatives, or many columns alike; all others are tuned numerically.
+TUNERS: dict[Hyperparameters, Callable[[Kin], tuple[list[Family], Array]]] = {
+    CONCENTRATION: _tuned_dice,
+    NORMAL: _tuned_normals,
+    BLOCK: _tuned_blocks,
+    RATE: _tuned_rates,
 }
 
 
@@ -182,10 +204,10 @@ def _best(hill: Callable[[Any], Any], cells: Stats, groups: Array, weak: Array) 
     return dials
 
 
-def _ends(kind: str, dials: Array, per: str, columns: Sequence[tuple[int, int]]) -> list[End]:
+def _ends(kind: Hyperparameters, dials: Array, per: str, columns: Sequence[tuple[int, int]]) -> list[End]:
     """The dials that are at one of their ends."""
     found = []
-    for name, values in zip(DIALS[kind], np.log(dials).T, strict=True):
+    for name, values in zip(kind.names, np.log(dials).T, strict=True):
         for infinite, at in ((False, values <= np.log(LEAST) + EDGE), (True, values >= np.log(MOST) - EDGE)):
             groups = np.flatnonzero(at)
             if groups.size and per == "class":

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import minimize, minimize_scalar
 
 from bayesnb.families.base import Array
-from bayesnb.families.family import Family
+from bayesnb.families.family import Family, Hyperparameters, ordered_hyperparameters
 from bayesnb.selection.ascent import EDGE, LEAST, MOST, positive
 from bayesnb.selection.largest_evidence import End
 from bayesnb.selection.settings import Trials
@@ -21,20 +21,10 @@ Score = Callable[[Array], float]
 
 
 class Dial(NamedTuple):
-    """A kind of families, and what of their priors is turned."""
+    """A factor of the priors of all families with the same hyperparameters."""
 
-    kind: str
+    kind: Hyperparameters
     name: str
-
-
-DIALS = (
-    Dial("die", "smoothing"),
-    Dial("normal", "strength"),
-    Dial("normal", "scale"),
-    Dial("block", "strength"),
-    Dial("block", "scale"),
-    Dial("rate", "strength"),
-)
 
 
 def best_by_loo(trials: Trials, estimate: str) -> tuple[list[Family], list[End]]:
@@ -43,11 +33,11 @@ def best_by_loo(trials: Trials, estimate: str) -> tuple[list[Family], list[End]]
     One dial for all columns of a kind: the smoothing, and what the variance that Gaussian priors expect is multiplied
     by. Families that cannot be tuned are as they were.
     """
-    kinds = {family.dial for family in trials.families}
-    dials = [dial for dial in DIALS if dial.kind in kinds]
+    kinds = ordered_hyperparameters(trials.families)
+    dials = [Dial(kind, name) for kind in kinds for name in kind.factors]
     score, at = _scorer(trials, estimate, dials), np.zeros(len(dials))
-    for _ in range(min(2, len(kinds - {""}))):
-        for kind in dict.fromkeys(dial.kind for dial in dials):
+    for _ in range(min(2, len(kinds))):
+        for kind in kinds:
             at = _coarsely(score, at, [d for d, dial in enumerate(dials) if dial.kind == kind])
     if score(at) == -np.inf:
         raise ValueError(
@@ -124,9 +114,11 @@ def _scorer(trials: Trials, estimate: str, dials: list[Dial]) -> Score:
 def _families(trials: Trials, estimate: str, dials: list[Dial], at: Array) -> list[Family]:
     value = {(dial.kind, dial.name == "scale"): float(positive(log)) for dial, log in zip(dials, at, strict=True)}
     return [
-        family.smoothed(seen, value[family.dial, False], estimate, value.get((family.dial, True), 1.0))
-        if family.dial
-        else family
+        family
+        if family.hyperparameters is None
+        else family.smoothed(
+            seen, value[family.hyperparameters, False], estimate, value.get((family.hyperparameters, True), 1.0)
+        )
         for family, seen in zip(trials.families, trials.learnt.stats.blocks, strict=True)
     ]
 
@@ -139,7 +131,7 @@ def _ends(trials: Trials, dials: list[Dial], at: Array) -> list[End]:
             columns = [
                 (b, f)
                 for b, family in enumerate(trials.families)
-                if family.dial == dial.kind
+                if family.hyperparameters is dial.kind
                 for f in range(trials.widths[b])
             ]
             found.append(End(dial.kind, dial.name, bool(high), tuple(columns)))

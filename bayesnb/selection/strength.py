@@ -8,14 +8,12 @@ column of a block of Gaussians, whose own shape is half of dof - d + 1.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, singledispatch
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesnb.families import KnownDie, NormalInverseGamma, NormalInverseWishart
-from bayesnb.families.averaged import Averaged
-from bayesnb.families.base import Array, Belief, Stats
+from bayesnb.families.base import Array, Stats
 from bayesnb.model.product import Model, Product, ProductStats, Rows, normalised
 from bayesnb.numerics.views import column
 from bayesnb.selection.leave_one_out import PREDICT, Way, leave_one_out
@@ -28,35 +26,6 @@ class Change(NamedTuple):
     row: int  # where that is
     changed: int  # rows of which another class is the most probable
     elpd: float  # change of the sum of log p(own label)
-
-
-@singledispatch
-def worth(belief: Belief, times: Any) -> Belief:
-    """The belief that is worth so many times as many rows, and expects the same; a number, or one for each feature."""
-    each = belief.expand(times) if np.ndim(times) else times
-    return belief.map(lambda array: each * array)
-
-
-@worth.register
-def _(belief: NormalInverseGamma, times: Any) -> Belief:
-    if np.any(belief.shape < 0):
-        raise ValueError("Gaussian: a prior with a negative shape has no weight that could be halved or doubled.")
-    return type(belief)(belief.location, times * belief.count, times * belief.shape, times * belief.scale)
-
-
-@worth.register
-def _(belief: NormalInverseWishart, times: Any) -> Belief:
-    return belief.strengthened(times)
-
-
-@worth.register
-def _(belief: Averaged, times: Any) -> Belief:
-    return type(belief)(worth(belief.own, times), worth(belief.common, times), belief.log_odds)
-
-
-@worth.register
-def _(belief: KnownDie, times: Any) -> Belief:
-    return belief
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,12 +56,12 @@ class Strengths:
 
     def everything(self, times: float) -> Change:
         """The priors of all columns."""
-        prior = Product(self.model.prior.classes, tuple(worth(own, times) for own in self.model.prior.blocks))
+        prior = Product(self.model.prior.classes, tuple(own.strengthened(times) for own in self.model.prior.blocks))
         return self._compared(self._left_out(prior, self.model.stats, self.rows))
 
     def classes(self, times: float) -> Change:
         """The prior of how frequent the classes are."""
-        die: Any = worth(self.model.prior.classes, times)
+        die: Any = self.model.prior.classes.strengthened(times)
         prior = Product(die, self.model.prior.blocks)
         return self._compared(self._left_out(prior, self.model.stats, self.rows))
 
@@ -109,14 +78,16 @@ class Strengths:
         if not np.isfinite(now[:, live]).all():  # what was impossible may be so no more
             return [self._compared(self._turned(b, f, times)) for times in several]
         with np.errstate(invalid="ignore"):
-            joints = [np.where(live, self.joint + (score(worth(belief, times)) - now), -np.inf) for times in several]
+            joints = [
+                np.where(live, self.joint + (score(belief.strengthened(times)) - now), -np.inf) for times in several
+            ]
         return [self._compared(joint) for joint in joints]
 
     def _turned(self, b: int, f: int, times: float) -> Array:
         """log p(x, y | all rows but this one) with one column's prior turned, from all columns."""
         blocks = list(self.model.prior.blocks)
         each = np.where(np.arange(np.shape(blocks[b].proper)[-1]) == f, times, 1.0)
-        blocks[b] = worth(blocks[b], each)
+        blocks[b] = blocks[b].strengthened(each)
         return self._left_out(Product(self.model.prior.classes, tuple(blocks)), self.model.stats, self.rows)
 
     def _rows_of(self, b: int, f: int, stats: Stats) -> Rows:

@@ -10,6 +10,7 @@ from scipy.special import xlogy
 
 from bayesnb import results
 from bayesnb.families.base import Array, Cells
+from bayesnb.families.family import Family
 from bayesnb.model.product import Product, Rows
 from bayesnb.report.wording import INTERVAL
 from bayesnb.selection.calibration_curves import Estimate, Plan, calibrated, share_interval
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
     from bayesnb.report.facts.gathered import Facts
 
 BINS = 10
-WORDS, VALUES, CELLS = 8e-5, 3.5e-4, {"real": 7e-6}  # seconds for a class's column, by the kind of its cells
+WORDS, VALUES, NUMBERS = 8e-5, 3.5e-4, 7e-6  # seconds for a class's column: of words, of few values, of numbers
 LEVEL = 4e-5  # more for each of its levels: a column's table holds them all, whichever the row has
-DRAWN = {"real": 8e-5, "flag": 9e-4, "count": 1e-4, "level": 0.0}  # seconds for the draws of a class's column
+DRAWN = {"density": 8e-5, "levels": 9e-4, "mass": 1e-4}  # seconds for the draws of a class's column
 DRAWN_LEVEL, DRAWN_ROW = 1.2e-4, 0.01  # for those of each of its levels; for a row, whatever its columns
 CLEAR, FEWEST = 0.95, 5  # an interval of so many rows or more that leaves out 0 is a difference
 COSTLY = 3e7  # rows x classes x columns for which no other temper is tried
@@ -218,14 +219,14 @@ class Judged:
             return self.transforms
         blocks = self.facts.model.schema_.blocks
         pairs = zip(blocks, self.widths, strict=True)
-        cells = sum(DRAWN[block.family.cells] * width for block, width in pairs)
+        cells = sum(_drawn_seconds(block.family) * width for block, width in pairs)
         return DRAWN_ROW + len(self.facts.classes) * (cells + DRAWN_LEVEL * self.levels)
 
     @cached_property
     def transforms(self) -> float:
         """Seconds that it takes to know the law of a row's scores, about: more where cells have a table of values."""
         blocks = self.facts.model.schema_.blocks
-        each = (WORDS if block.family.words else CELLS.get(block.family.cells, VALUES) for block in blocks)
+        each = (WORDS if block.family.words else NUMBERS if block.family.continuous else VALUES for block in blocks)
         cells = sum(cost * width for cost, width in zip(each, self.widths, strict=True))
         return len(self.facts.classes) * (cells + LEVEL * self.levels)
 
@@ -233,7 +234,7 @@ class Judged:
     def levels(self) -> int:
         """Levels of all columns that have a table of them; a block's combinations are looked up one by one."""
         blocks = self.facts.model.schema_.blocks
-        return sum(sum(block.sizes) for block in blocks if block.family.cells == "level" and not block.family.whole)
+        return sum(sum(block.sizes) for block in blocks if block.family.has_levels and not block.family.whole)
 
     @cached_property
     def answered(self) -> Array:
@@ -277,3 +278,10 @@ def settled(belief: Product) -> bool:
 def cells_in(x: Cells, words: bool) -> float:
     """Cells of a row, of words those that are there."""
     return x.nnz / max(x.shape[0], 1) if words and sparse.issparse(x) else x.shape[1]
+
+
+def _drawn_seconds(family: Family) -> float:
+    """Seconds for the draws of a class's column, about; those of levels that the table names are counted apart."""
+    if family.has_levels:
+        return 0.0
+    return DRAWN["mass"] if family.words else DRAWN[family.picture]

@@ -39,7 +39,7 @@ class Odd:
         return [(each, self._of(each, trials)) for each in own]
 
     def _of(self, own: Column, trials: int) -> Oddities:
-        leveled, x = own.family.cells == "level", column(self.facts.cells[own.b], own.j)
+        leveled, x = own.family.has_levels, column(self.facts.cells[own.b], own.j)
         return oddities(np.where(x < 0, np.nan, x) if leveled else x, self.facts.codes, leveled, trials)
 
     @property
@@ -50,7 +50,7 @@ class Odd:
     @cached_property
     def amounts(self) -> list[tuple[Column, Amounts]]:
         """Columns whose levels are money, percentages, or other numbers that were written for people."""
-        leveled = [own for own, _ in self.columns if own.family.cells == "level"]
+        leveled = [own for own, _ in self.columns if own.family.has_levels]
         blocks = self.facts.model.schema_.blocks
         each = ((own, amounts_of(blocks[own.b].levels[own.j])) for own in leveled)
         return [(own, amounts) for own, amounts in each if amounts is not None]

@@ -191,11 +191,11 @@ def boundary(facts: Facts) -> Check:
 
 def one_variance(end: Bound, facts: Facts) -> str:
     """Of variances that do not differ between classes."""
-    if end.kind == "rate":
+    if not end.family.shareable():
         return look_at(end, facts)
     if end.shared:
         return "The prior says so already by one variance for all classes: nothing is to be done."
-    family = "multivariate:shared" if isinstance(end.keys[0], tuple) else "gaussian:shared"
+    family = f"{end.family.word}:shared"
     keys = list(end.keys[0]) if isinstance(end.keys[0], tuple) else list(end.keys)
     how = facts.advice.declare(keys, family)
     return f"One variance for all classes says what the data say: {how}. The means may differ all the same."
@@ -351,7 +351,7 @@ def copies(facts: Facts) -> Check:
 
 
 def is_leveled(own: Column | Feature) -> bool:
-    return own.family.cells == "level"
+    return own.family.has_levels
 
 
 CHECKS: tuple[Callable[[Facts], Check], ...] = (

@@ -4,10 +4,11 @@ import numpy as np
 
 from bayesnb import plots
 from bayesnb.families.base import Array
+from bayesnb.families.wording import NOTHING
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.judged import share_of
 from bayesnb.report.markup import paragraph, table, text
-from bayesnb.report.wording import INTERVAL, NOTHING, brief, count, percent, percent_span
+from bayesnb.report.wording import INTERVAL, brief, count, percent, percent_span
 
 MOST_CONFUSED = 12  # classes in a square table; of more, there are only a picture and the commonest mistakes
 MOST_PAIRS = 20

@@ -5,11 +5,12 @@ from typing import Any
 import numpy as np
 
 from bayesnb import plots
+from bayesnb.families.wording import NOTHING, number
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.doubted import doubted
 from bayesnb.report.markup import paragraph, table
 from bayesnb.report.sections.sensitivity import points
-from bayesnb.report.wording import NOTHING, count, number, percent
+from bayesnb.report.wording import count, percent
 
 LITTLE, MUCH = 0.1, 0.5  # of the doubt, that more rows would take away
 NEXT_TO_NONE = 1e-3  # nats

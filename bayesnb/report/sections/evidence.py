@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from bayesnb.families.base import Array
+from bayesnb.families.wording import MINUS, NOTHING, fixed
 from bayesnb.inference.explanation import explain
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.judged import settled
 from bayesnb.report.facts.without import Look
 from bayesnb.report.markup import text
-from bayesnb.report.wording import MINUS, NOTHING, brief, fixed
+from bayesnb.report.wording import brief
 
 MOST = 3  # features for, and as many against
 LEAST, SLIGHT = 0.01, 0.05  # nats, and a share of the most that any cell adds, which are not worth a line

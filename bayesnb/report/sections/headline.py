@@ -2,10 +2,11 @@
 
 from math import exp
 
+from bayesnb.families.wording import fixed
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.judged import Judged, Line
 from bayesnb.report.markup import paragraph, text
-from bayesnb.report.wording import INTERVAL, count, fixed, percent
+from bayesnb.report.wording import INTERVAL, count, percent
 from bayesnb.selection.calibration_curves import Estimate
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from bayesnb import plots
+from bayesnb.families.wording import NOTHING
 from bayesnb.plots.sight import shown_classes
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.columns import Feature
@@ -11,7 +12,7 @@ from bayesnb.report.sections.modelled import lacking, overstated
 from bayesnb.report.sections.pictures import portrait
 from bayesnb.report.sections.vocabulary import vocabulary
 from bayesnb.report.sections.weights import weights
-from bayesnb.report.wording import INTERVAL, NOTHING, SURE, brief, count, nats, percent
+from bayesnb.report.wording import INTERVAL, SURE, brief, count, nats, percent
 
 FIRST, MOST = 12, 36  # portraits that are shown, and drawn at all
 ROOM = 1_000_000  # letters that all of them may take

@@ -7,21 +7,11 @@ import numpy as np
 
 from bayesnb.families import Dirichlet
 from bayesnb.families.family import Family
+from bayesnb.families.wording import NOTHING, fixed, times
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.columns import Feature
 from bayesnb.report.markup import Cell, details, paragraph, table, text
-from bayesnb.report.wording import (
-    NOTHING,
-    brief,
-    count,
-    described,
-    fixed,
-    listed,
-    percent,
-    spelled,
-    times,
-    worth,
-)
+from bayesnb.report.wording import brief, count, described, listed, percent, spelled
 from bayesnb.selection.inclusion import in_words, overstated_columns
 
 MOST_CLASSES = 12  # are listed
@@ -121,7 +111,7 @@ def families(facts: Facts) -> str:
 
 def family_row(name: str, what: str, known: bool, own: list[Feature]) -> tuple[str, ...]:
     width = sum(len(each.key) if each.family.whole and isinstance(each.key, tuple) else 1 for each in own)
-    priors = list(dict.fromkeys(worth(each.prior) for each in own))
+    priors = list(dict.fromkeys(each.family.describe(each.prior) for each in own))
     said = priors[0] if len(priors) == 1 else general(own)
     kind = f"{name}<br><small>{what}</small>"
     names = listed([text(brief(each.name)) for each in own], MOST_NAMED)
@@ -130,14 +120,14 @@ def family_row(name: str, what: str, known: bool, own: list[Feature]) -> tuple[s
 
 def general(own: list[Feature]) -> str:
     """What priors that differ from column to column have in common."""
-    strengths = list(dict.fromkeys(weight_of(each.prior) for each in own))
+    strengths = list(dict.fromkeys(weight_of(each) for each in own))
     same = f", each worth {strengths[0]}" if len(strengths) == 1 and strengths[0] else ""
     return f"one for each column{same}; see the list"
 
 
-def weight_of(prior: Any) -> str:
+def weight_of(feature: Feature) -> str:
     """How strong a prior of numbers is, in words."""
-    said = worth(prior)
+    said = feature.family.describe(feature.prior)
     return said.split("worth ")[-1] if "worth " in said else ""
 
 
@@ -197,7 +187,9 @@ def columns_of(facts: Facts) -> str:
 
 def column_row(feature: Feature) -> tuple[str, ...]:
     said = "" if feature.log_evidence is None else fixed(feature.log_evidence, 1)
-    prior = f"{worth(feature.prior)}<br><small><code>{text(spelled(feature.prior), 400)}</code></small>"
+    prior = (
+        f"{feature.family.describe(feature.prior)}<br><small><code>{text(spelled(feature.prior), 400)}</code></small>"
+    )
     missing = NOTHING if feature.words else lacking(feature)
     kind = type(feature.family).__name__
     return text(brief(feature.name)), kind, missing, prior, said or "not defined: the prior is improper"

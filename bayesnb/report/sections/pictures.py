@@ -1,53 +1,52 @@
 """What was learnt about one column: a figure and a table, from its posterior. One function per kind of belief."""
 
 from dataclasses import replace
-from functools import singledispatch
+from typing import Any
 
 import numpy as np
 
 from bayesnb import plots
-from bayesnb.families import Beta, Dirichlet, Gamma, NormalInverseGamma, NormalInverseWishart
+from bayesnb.families import NormalInverseGamma
 from bayesnb.families.base import Belief
-from bayesnb.families.joint_die import JointDie
-from bayesnb.plots.column_plot import bars_of, sketch
-from bayesnb.plots.sight import Sight, combined
+from bayesnb.families.wording import fixed
+from bayesnb.plots.column_plot import bars_of, names_of, sketch
+from bayesnb.plots.sight import Sight
 from bayesnb.report.markup import named, paragraph, side_by_side, table, text
-from bayesnb.report.wording import INTERVAL, brief, fixed, percent, percent_span, spans
+from bayesnb.report.wording import INTERVAL, brief, percent, percent_span, spans
 
 LEVELS_SAID = 3
 Said = tuple[tuple[str, ...], list[tuple[str, ...]]]  # the head of a table, and its rows
 DRAWN = {
-    "real": "Predictive density of {} for each class, as curves. The numbers are in the table beside it.",
-    "flag": "Predictive probability of yes and no of {} for each class, as bars with intervals.",
-    "count": "Predictive probability of each count of {} for each class, as bars; dots are the data.",
-    "level": "Predictive probability of each level of {} for each class, as bars with intervals.",
+    "density": "Predictive density of {} for each class, as curves. The numbers are in the table beside it.",
+    "mass": "Predictive probability of each count of {} for each class, as bars; dots are the data.",
+    "levels": "Predictive probability of {levels} of {} for each class, as bars with intervals.",
 }
 TOGETHER = {
-    "real": "What is expected of {} together in each class, as ellipses over the rows. The numbers are beside it.",
-    "level": "Predictive probability of combinations of {} for each class, as bars with intervals.",
+    "density": "What is expected of {} together in each class, as ellipses over the rows. The numbers are beside it.",
+    "levels": "Predictive probability of combinations of {} for each class, as bars with intervals.",
 }
 CORRELATIONS = 3  # of a class, that are said
 
 
 def portrait(sight: Sight, salt: str) -> str:
     """Figure and table of what is believed of a column."""
-    if sketch.dispatch(type(sight.belief)) is sketch.dispatch(object):
-        return paragraph("There is no picture for this family yet.")
     drawn = telling(sight)
     ax = sketch(drawn.belief, drawn, INTERVAL)
-    said = (TOGETHER if len(sight.names) > 1 else DRAWN)[sight.family.cells].format(brief(drawn.name))
+    levels = " and ".join(sight.family.outcomes[::-1]) or "each level"
+    message = (TOGETHER if len(sight.names) > 1 else DRAWN)[sight.family.picture]
+    said = message.format(brief(drawn.name), levels=levels)
     head, rows = numbers(sight.belief, sight)
     caption = f"{text(brief(sight.name))}, with {percent(INTERVAL, 0)} intervals"
     picture, found, more = plots.svg(ax, said, salt) + left_out(sight, drawn), table(caption, head, rows), ""
-    if len(sight.names) > 1 and sight.family.cells == "real":  # too wide to stand beside it
+    if len(sight.names) > 1 and sight.family.continuous:  # too wide to stand beside it
         found, more = correlated(sight), found
     return side_by_side(picture, found) + more
 
 
 def telling(sight: Sight) -> Sight:
     """What is drawn of it: all of it, but of many columns of numbers the two in which the classes differ most."""
-    belief = sight.belief
-    if not isinstance(belief, NormalInverseWishart) or belief.width < 3:
+    belief: Any = sight.belief
+    if not sight.family.continuous or len(sight.names) < 3:
         return sight
     spread = np.diagonal(belief.scale, axis1=-2, axis2=-1) / belief.dof[:, None]
     apart = belief.location[sight.shown].var(axis=0) / spread[sight.shown].mean(axis=0)
@@ -57,36 +56,24 @@ def telling(sight: Sight) -> Sight:
     return replace(sight, names=names, belief=belief.of_columns(two), cells=cells)
 
 
-@singledispatch
-def numbers(belief: Belief, sight: Sight) -> Said:
+def numbers(belief: Any, sight: Sight) -> Said:
     """What a table says of the classes that are drawn."""
-    raise AssertionError("asked of beliefs that have a picture")
+    if sight.family.picture == "levels":
+        head, rows = bar_rows(belief, sight)
+        return (("Class", "Most probable combinations") if len(sight.names) > 1 else head), rows
+    if len(sight.names) > 1:
+        return vector_rows(belief, sight)
+    shown = belief[sight.shown]
+    if sight.family.has_width:
+        means, spreads = gaussian_cells(shown)
+        return ("Class", "Mean", "Standard deviation"), by_class(sight, means, spreads)
+    if sight.family.picture == "mass":
+        return ("Class", "Events per row"), by_class(sight, spans(shown.mean(), *shown.interval(INTERVAL)))
+    predictive = shown.predictive()
+    return ("Class", "Median"), by_class(sight, spans(predictive.median(), *predictive.interval(INTERVAL)))
 
 
-@numbers.register
-def _(belief: NormalInverseGamma, sight: Sight) -> Said:
-    means, spreads = gaussian_cells(belief[sight.shown])
-    return ("Class", "Mean", "Standard deviation"), by_class(sight, means, spreads)
-
-
-@numbers.register
-def _(belief: Beta, sight: Sight) -> Said:
-    return bar_rows(belief, sight)
-
-
-@numbers.register
-def _(belief: Dirichlet, sight: Sight) -> Said:
-    return bar_rows(belief, sight)
-
-
-@numbers.register
-def _(belief: JointDie, sight: Sight) -> Said:
-    _, rows = bar_rows(belief, sight)
-    return ("Class", "Most probable combinations"), rows
-
-
-@numbers.register
-def _(belief: NormalInverseWishart, sight: Sight) -> Said:
+def vector_rows(belief: Any, sight: Sight) -> Said:
     """A row for each column and class."""
     shown = belief[sight.shown][:, None].margins()
     every: list[tuple[str, ...]] = []
@@ -97,10 +84,8 @@ def _(belief: NormalInverseWishart, sight: Sight) -> Said:
 
 
 def correlated(sight: Sight) -> str:
-    """The strongest correlations of each class, as its expected covariance has them; nothing for other columns."""
-    belief = sight.belief
-    if not isinstance(belief, NormalInverseWishart) or belief.width < 2:
-        return ""
+    """The strongest correlations of each class, as its expected covariance has them."""
+    belief: Any = sight.belief
     cells, (i, j) = [], np.triu_indices(belief.width, 1)
     for scale in belief[sight.shown].scale:
         unit = np.sqrt(np.diagonal(scale))
@@ -110,13 +95,6 @@ def correlated(sight: Sight) -> str:
         cells.append("<br>".join(f"{text(pair)}: {fixed(values[k], 2)}" for pair, k in zip(pairs, best, strict=True)))
     head = ("Class", "Strongest correlations" if len(i) > CORRELATIONS else "Correlation")
     return table(f"{text(brief(sight.name))}, correlations", head, by_class(sight, cells))
-
-
-@numbers.register
-def _(belief: Gamma, sight: Sight) -> Said:
-    shown = belief[sight.shown]
-    lower, upper = shown.interval(INTERVAL)
-    return ("Class", "Events per row"), by_class(sight, spans(shown.mean(), lower, upper))
 
 
 def gaussian_cells(belief: NormalInverseGamma) -> tuple[list[str], list[str]]:
@@ -147,13 +125,12 @@ def left_out(sight: Sight, drawn: Sight) -> str:
             f"Drawn are the two of {len(sight.names)} columns in which the classes differ most. Ellipses hold half and "
             f"{percent(INTERVAL, 0)} of new rows."
         )
-    if isinstance(sight.belief, NormalInverseWishart):
+    if len(sight.names) > 1 and sight.family.continuous:
         return paragraph(f"Ellipses hold half and {percent(INTERVAL, 0)} of new rows.")
-    if not isinstance(sight.belief, Dirichlet | JointDie):
+    if not sight.family.has_levels:
         return ""
-    every = combined(sight.belief, sight.levels) if isinstance(sight.belief, JointDie) else sight.levels[0]
-    left = len(every) - len(bars_of(sight.belief, sight, INTERVAL)[0])
-    what = "levels" if isinstance(sight.belief, Dirichlet) else "combinations"
+    left = len(names_of(sight.belief, sight)) - len(bars_of(sight.belief, sight, INTERVAL)[0])
+    what = "levels" if len(sight.names) == 1 else "combinations"
     return paragraph(f"{left:,} rarer {what} are not drawn.") if left > 0 else ""
 
 

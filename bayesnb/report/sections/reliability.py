@@ -6,11 +6,12 @@ import numpy as np
 
 from bayesnb import plots
 from bayesnb.families.base import Array
+from bayesnb.families.wording import fixed
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.judged import share_of
 from bayesnb.report.markup import paragraph, table, text
 from bayesnb.report.sections.remedies import tempering
-from bayesnb.report.wording import INTERVAL, count, fixed, percent, percent_span
+from bayesnb.report.wording import INTERVAL, count, percent, percent_span
 
 MOST_PANELS = 8
 COARSE = 0.1  # a calibration error that is possible, above which nothing is known

@@ -1,10 +1,10 @@
 """What would mend what was found, and what it gives: computed where it can be, and said as advice where it cannot."""
 
+from bayesnb.families.family import joint_family
+from bayesnb.families.wording import fixed
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.columns import Column
-from bayesnb.report.wording import brief, count, fixed, percent
-
-JOINT = {"real": "multivariate", "level": "joint"}  # the family of a block, by the kind of its cells
+from bayesnb.report.wording import brief, count, percent
 
 
 def tempering(facts: Facts) -> str:
@@ -36,17 +36,18 @@ def jointly(facts: Facts, least: float) -> str:
     pair = next((pair for pair in facts.asked.pairs if pair[2] > least and alike(pair[0], pair[1], facts)), None)
     if pair is None:
         return ""
-    keys, family = [pair[0].key, pair[1].key], JOINT[pair[0].family.cells]
+    keys, joint = [pair[0].key, pair[1].key], joint_family(pair[0].family)
+    assert joint is not None  # as they are alike
     names = " and ".join(brief(own.name, 40) for own in pair[:2])
-    return f"Or model {names} jointly, as one block: {facts.advice.declare(keys, family)}."
+    return f"Or model {names} jointly, as one block: {facts.advice.declare(keys, joint.word)}."
 
 
 def alike(one: Column, two: Column, facts: Facts) -> bool:
     """Whether there is a family for a block of both, and rows enough for all combinations of their levels."""
-    kinds, blocks = {one.family.cells, two.family.cells}, facts.model.schema_.blocks
-    if len(kinds) > 1 or not kinds <= set(JOINT) or one.family.whole or two.family.whole:
+    blocks = facts.model.schema_.blocks
+    if type(one.family) is not type(two.family) or joint_family(one.family) is None:
         return False
-    return kinds == {"real"} or blocks[one.b].sizes[one.j] * blocks[two.b].sizes[two.j] <= len(facts.codes)
+    return not one.family.has_levels or blocks[one.b].sizes[one.j] * blocks[two.b].sizes[two.j] <= len(facts.codes)
 
 
 def settling(facts: Facts) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 
 from bayesnb import plots
 from bayesnb.families.base import Array
+from bayesnb.families.wording import NOTHING, fixed, number
 from bayesnb.plots.waterfall_plot import height, steps_of
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.twins import Pick, distinct
@@ -14,7 +15,7 @@ from bayesnb.report.facts.without import Look, hasty, look
 from bayesnb.report.markup import details, paragraph, table, text
 from bayesnb.report.sections.evidence import surprises, weighed
 from bayesnb.report.sections.shown import cells_of
-from bayesnb.report.wording import INTERVAL, NOTHING, SURE, brief, count, fixed, number, percent, percent_span
+from bayesnb.report.wording import INTERVAL, SURE, brief, count, percent, percent_span
 
 MOST_ROWS, FIRST = 10, 5  # of each kind; those of them that are not folded
 MOST_SAID, LEAST_SAID = 3, 0.005

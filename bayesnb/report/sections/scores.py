@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from math import isfinite, log
 
+from bayesnb.families.wording import fixed
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.judged import Judged, Line
 from bayesnb.report.markup import paragraph, table, text
 from bayesnb.report.sections.remedies import mends, possible, settling, tempering
-from bayesnb.report.wording import INTERVAL, count, fixed, percent, percent_span, typical
+from bayesnb.report.wording import INTERVAL, count, percent, percent_span, typical
 from bayesnb.selection.calibration_curves import Estimate
 
 LEAST = 1e-3  # of a loss, that is shown

@@ -1,9 +1,10 @@
 """What the priors decide: predictions of held-out rows, had a prior been worth half, or twice, as many rows."""
 
+from bayesnb.families.wording import MINUS, fixed
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.columns import Feature
 from bayesnb.report.markup import details, paragraph, table, text
-from bayesnb.report.wording import MINUS, brief, count, fixed, percent
+from bayesnb.report.wording import brief, count, percent
 from bayesnb.selection.strength import Change
 
 SLIGHT, LARGE = 0.01, 0.1  # changes of a probability

@@ -4,10 +4,11 @@ import numpy as np
 from scipy import sparse
 
 from bayesnb.families.base import Array
+from bayesnb.families.wording import number
 from bayesnb.model.schema import Block
 from bayesnb.report.facts import Facts
 from bayesnb.report.markup import text
-from bayesnb.report.wording import brief, name_of, number
+from bayesnb.report.wording import brief, name_of
 
 MOST_CELLS = 12
 
@@ -36,8 +37,9 @@ def block_cell(block: Block, j: int, cell: float) -> str:
 
 
 def value(block: Block, j: int, cell: float) -> str:
-    if np.isnan(cell) or (block.family.cells == "level" and cell < 0):
+    if np.isnan(cell) or (block.family.has_levels and cell < 0):
         return "missing"
-    if block.family.cells == "level":
+    if block.family.has_levels:
         return text(brief(str(block.levels[j][int(cell)]))) if cell < len(block.levels[j]) else "new"
-    return ("yes" if cell else "no") if block.family.cells == "flag" else number(cell, 6).replace(",", "")
+    outcomes = block.family.outcomes
+    return outcomes[int(cell)] if outcomes else number(cell, 6).replace(",", "")

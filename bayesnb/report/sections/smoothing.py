@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 
 from bayesnb import plots
+from bayesnb.families.wording import MINUS, fixed, number
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.asked import DEAR
 from bayesnb.report.markup import details, paragraph, table, text
-from bayesnb.report.wording import MINUS, brief, count, fixed, number, percent
+from bayesnb.report.wording import brief, count, percent
 
 PANELS = ("log score", "evidence", "calibration error")
 LETTERS = 400  # of a note, which may name a column
@@ -40,8 +41,7 @@ def asked(facts: Facts) -> str:
 
 def opening(facts: Facts) -> str:
     """What is turned, in words."""
-    kinds = {own.family.dial for own in facts.columns.features}
-    if "die" in kinds:
+    if any(own.family.counts_levels for own in facts.columns.features):
         return (
             "A level or a word that a class has not shown yet is not impossible, only rare: <em>smoothing</em> says "
             "how rare. A smoothing of l adds l to every count, which is a Dirichlet(l) prior read by its mean, or a "

@@ -3,11 +3,12 @@
 import numpy as np
 
 from bayesnb import plots
+from bayesnb.families.wording import fixed, number
 from bayesnb.plots.sight import shown_classes
 from bayesnb.plots.words_plot import Speaking, draw_words, speaking
 from bayesnb.report.facts import Facts
 from bayesnb.report.markup import named, paragraph, table, text
-from bayesnb.report.wording import INTERVAL, brief, fixed, nats, number, percent
+from bayesnb.report.wording import INTERVAL, brief, nats, percent
 
 MOST = 10  # words of a class
 STRONG = 3.0  # nats

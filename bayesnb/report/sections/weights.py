@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 
 from bayesnb.families.base import Array
+from bayesnb.families.wording import SPACE, fixed, number
 from bayesnb.report.facts import Facts
 from bayesnb.report.markup import Cell, paragraph, table, text
-from bayesnb.report.wording import SPACE, brief, count, fixed, name_of, number
+from bayesnb.report.wording import brief, count, name_of
 
 MOST, ABREAST = 30, 4  # weights that are listed, and classes beside each other
 FINEST = 6  # decimals

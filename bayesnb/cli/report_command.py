@@ -1,0 +1,91 @@
+"""`bayesnb report`: a table in, a page about its model out."""
+
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+from bayesnb.cli import command_options as options
+from bayesnb.cli.messages import CommandLineAdvice, UsageError, naming
+from bayesnb.cli.option_values import FamilyOption
+from bayesnb.cli.output import check_inputs, check_output, write_text
+
+EXAMPLES = """\
+  bayesnb report
+  bayesnb report customers.csv --target churned -o churn.html
+  bayesnb report customers.csv --target churned --test later.csv
+  bayesnb report customers.csv --target churned --family zip=categorical --family id=drop
+  bayesnb report customers.csv --target churned --prior 0.5 --temper loo
+  cat customers.csv | bayesnb report - --target churned -o - > churn.html"""
+PENGUINS_NOTE = (
+    "The penguins ship with bayesnb (Horst, Hill and Gorman 2020, CC0). The column year says when a penguin was "
+    "measured and is no measurement itself, so it was dropped."
+)
+
+
+def add(commands: Any) -> None:
+    """Add the command and its options."""
+    command = options.add_command(
+        commands,
+        "report",
+        EXAMPLES,
+        notes=options.TABLES,
+        help="fit a table and write an HTML page about the model",
+        description="Fit naive Bayes to a table and write one self-contained HTML page about it: scores of rows that "
+        "were held out, what each column says about each class, and the rows that deserve a second look.",
+    )
+    command.add_argument("table", metavar="TABLE", nargs="?", help="a table; without it, the example penguins")
+    command.add_argument("--target", metavar="COLUMN", help="the column of labels (needed with TABLE)")
+    command.add_argument("--test", metavar="TABLE", help="a table that is not learnt from, and is scored as well")
+    command.add_argument(
+        "-o", "--output", metavar="FILE", default="report.html", help="default: report.html; - is stdout"
+    )
+    options.add_estimate(options.add_model(command))
+    options.add_seed(command, "of random draws; the page is exact and makes none")
+    options.add_reading(command)
+    command.set_defaults(run=run)
+
+
+def run(args: Namespace) -> None:
+    """Fit, write the page, print the score."""
+    if args.table is not None and args.target is None:
+        raise UsageError(f"report: which column of {args.table} holds the labels? Say --target COLUMN.")
+    check_output("report", args.output, [args.table, args.test])
+    check_inputs("report", [args.table, args.test])
+    facts = gather_facts(args)
+
+    from bayesnb.cli.training_table import describe_held_out
+    from bayesnb.report import render
+
+    write_text(args.output, render(facts))
+    if not args.quiet:
+        args.console.info(describe_held_out(facts.model, facts.X, facts.y))
+    args.console.info(f"Wrote {'the page to stdout' if args.output == '-' else args.output}")
+
+
+def gather_facts(args: Namespace) -> Any:
+    """Return the model of the table, with what the page is about."""
+    from datetime import date
+
+    from bayesnb.cli.training_table import read_test, read_training
+    from bayesnb.datasets import path
+    from bayesnb.report import About, gather
+
+    table: Any = args.table
+    notes: tuple[str, ...] = ()
+    source = "standard input" if table == "-" else Path(table or "").name
+    if table is None:
+        table, source, args.target = str(path("penguins")), "the example table penguins", args.target or "species"
+        if args.target != "year" and not any("year" in (option.names or ()) for option in args.family):
+            args.family, notes = [*args.family, FamilyOption(("year",), "drop")], (PENGUINS_NOTE,)
+    training = read_training(args, [table], keep_dropped=True)
+    about = About(
+        label=args.target,
+        source=source,
+        notes=notes,
+        command=args.words,
+        date=f"{date.today():%d %B %Y}".lstrip("0"),
+        advice=CommandLineAdvice(),
+    )
+    test = None if args.test is None else read_test(args, args.test, training)
+    with naming([args.table or source, *([] if args.test is None else [args.test])]):
+        return gather(training.model, training.X, training.y, test, about=about)
