@@ -20,7 +20,7 @@ ROOMS = [
     {"estimators"},
     {"classifier"},
     {"scale"},
-    {"generate", "storage", "forgetting", "inclusion"},
+    {"generate", "storage", "inclusion"},
     {"shards"},
     {"summary", "schema", "labels", "export"},
     {"declaration", "cells", "unseen"},
