@@ -8,8 +8,7 @@ import pytest
 from bayesnb import JointTable, MultivariateGaussian, NaiveBayes
 from bayesnb.data import open_table
 from bayesnb.inference.class_scores import Scores
-from bayesnb.inference.drawn_intervals import once_seen
-from bayesnb.inference.posterior_draws import draw_theta
+from bayesnb.inference.posterior_draws import draw_theta, once_seen
 from bayesnb.mcmc.ensemble import Ensemble, Same
 from bayesnb.mcmc.scoring import Reading
 from bayesnb.mcmc.seeing import Seer

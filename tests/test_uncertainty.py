@@ -27,7 +27,7 @@ from bayesnb import (
     calibration,
     numerics,
 )
-from bayesnb.inference.rays import Ray, joined, of_the_rest
+from bayesnb.inference.many_classes import Ray, rates_of_others, sum_of_two
 from tests.conftest import Array
 
 CLASSES = [2, 3, 10, 50]
@@ -126,7 +126,7 @@ def test_sums_of_gamma_variates_are_gamma_variates(line: float, size: int) -> No
     ray = Ray(line, 2 * np.pi / 200, size, -70.0)
     s = line + 1j * ray.tau
     own = loggamma(alpha[:, None] + s) - gammaln(alpha)[:, None] - s * np.log(40)
-    found = ray.moments(of_the_rest(*ray.laplace(own[None])))[0]
+    found = ray.moments(rates_of_others(*ray.laplace(own[None])))[0]
     rest = (alpha.sum() - alpha)[:, None]
     below = s.conj()
     wanted = np.exp(loggamma(rest + below) - gammaln(rest) - below * np.log(40))
@@ -136,7 +136,7 @@ def test_sums_of_gamma_variates_are_gamma_variates(line: float, size: int) -> No
 
 def test_joining_a_class_that_is_never_there_changes_nothing() -> None:
     rates, laplace = np.exp(-np.linspace(0, 3, 7)) + 0.1j, np.linspace(1, 0, 7) + 0j
-    one = joined((rates, laplace), (np.zeros(7), np.ones(7)))
+    one = sum_of_two((rates, laplace), (np.zeros(7), np.ones(7)))
     np.testing.assert_array_equal(one, (rates, laplace))
 
 
@@ -151,7 +151,9 @@ def test_the_rest_of_normal_scores_has_the_cumulants_of_a_brute_force_sum() -> N
     share = np.exp(mean + spread**2 / 2)[None]
     share /= share.sum()
     rest, rest_seen, probability = np.empty_like(alone), np.empty_like(alone), np.empty_like(share)
-    numerics.class_sums.rests(alone, seen, share, np.ones((1, 4), bool), rest, rest_seen, probability, np.empty(1))
+    numerics.class_sums.cumulants_of_others(
+        alone, seen, share, np.ones((1, 4), bool), rest, rest_seen, probability, np.empty(1)
+    )
     for c in range(4):
         others = [k for k in range(4) if k != c]
         u = np.stack(np.meshgrid(*(mean[k] + spread[k] * z for k in others)))

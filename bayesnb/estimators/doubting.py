@@ -11,9 +11,9 @@ from bayesnb.data import Table
 from bayesnb.estimators.learnt import Learnt
 from bayesnb.families.base import Array, Cells, Rng
 from bayesnb.inference.class_scores import Scores
-from bayesnb.inference.drawn_intervals import drawn_entropies, drawn_intervals, say_drawn
-from bayesnb.inference.entropies import entropies
-from bayesnb.inference.intervals import TOLERANCES, intervals
+from bayesnb.inference.entropies import drawn_entropies, entropies
+from bayesnb.inference.intervals import TOLERANCES, drawn_intervals, intervals
+from bayesnb.inference.posterior_draws import say_drawn
 
 SHARED = 4000  # draws of a law in which classes share parameters
 ROWS, METHODS = ("observed", "fixed"), (*TOLERANCES, "draws")

@@ -12,9 +12,8 @@ from bayesnb.estimators.checking import check_estimator
 from bayesnb.estimators.labelled import Labelled
 from bayesnb.estimators.learning import Learner, unchanged_on_error
 from bayesnb.families.base import Array
-from bayesnb.model.forgetting import without
 from bayesnb.model.schema import Block
-from bayesnb.model.shards import Shard
+from bayesnb.model.shards import Shard, without
 
 DIGITS = 1e-8  # how far off what is believed may be, in its own scale
 

@@ -1,1 +1,1 @@
-"""The law of p(y | x, theta), and what follows from it: intervals, entropies, explanations, decisions."""
+"""The distribution of p(y | x, theta): intervals, entropies, draws, explanations, decisions."""

@@ -2,10 +2,12 @@
 
     U_c = log G_c + t sum_f log p(x_f | theta_cf),   G_c ~ Gamma(alpha_c),   t the temper
 
-The class's die has the law of G / sum(G), and a softmax ignores a common factor, so softmax(U) has exactly the law
-of p(y | x, theta): the classes' weights no longer depend on one another. K_c(s) = log E exp(s U_c) is a sum of log
-moments. Where two classes have parameters in common, log E exp(s U_1 + u U_0) is K_1(s) + K_0(u) of all blocks whose
-classes are apart, plus the joint log moments of the others.
+G / sum(G) has the Dirichlet distribution of the class probabilities, and a softmax ignores a common factor, so
+softmax(U) has exactly the distribution of p(y | x, theta): the classes' weights are independent of one another.
+
+K_c(s) = log E exp(s U_c) is a sum of log moments. Where two classes have parameters in common,
+log E exp(s U_1 + u U_0) is K_1(s) + K_0(u) of all blocks whose classes are independent, plus the joint log moments of
+the others.
 """
 
 from collections.abc import Sequence
@@ -21,7 +23,7 @@ from bayesnb.model.product import Product
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """What is known of the scores of some rows before they are computed."""
+    """Scores of rows as a belief, their cells and the temper: what cumulants and transforms are computed from."""
 
     belief: Product
     cells: Sequence[Cells]
@@ -38,27 +40,27 @@ class Scores:
         return len(self.belief.live)
 
     def of(self, classes: Any) -> Self:
-        """The scores of some classes only."""
+        """Scores of the given classes only."""
         blocks = tuple(block[classes] for block in self.belief.blocks)
         return type(self)(Product(self.belief.classes[classes], blocks), self.cells, self.power)
 
     def log_mean(self) -> Array:
         """K_c(1): the log joint predictive, `(r, c)`."""
-        own = self.belief.classes.weight_log_moment(1.0)
-        total = np.repeat(np.asarray(own)[None], len(self), axis=0)
+        class_part = np.asarray(self.belief.classes.weight_log_moment(1.0))
+        total = np.repeat(class_part[None], len(self), axis=0)
         for block, x in zip(self.belief.blocks, self.cells, strict=True):
             block.score(x, self.power, total)
         return total
 
     def _blocks(self, *, apart: bool) -> list[tuple[Any, Cells]]:
-        """The blocks whose classes are apart, or the others, with their cells."""
+        """Blocks, with their cells, whose classes are independent of one another, or those whose classes are not."""
         pairs = zip(self.belief.blocks, self.cells, strict=True)
         return [(block, x) for block, x in pairs if block.apart == apart]
 
     def cumulants(self, tilt: float = 0.0) -> Array:
         """The first four derivatives of K_c at `tilt`, `(4, r, c)`; at 1 the class has also seen the row.
 
-        Those of the class alone, as are those of the next: what it has in common with others is not in them.
+        Blocks whose classes share parameters are not in them, nor in `transform`: see `pair_cumulants`.
         """
         parts = [block.score_cumulants(x, tilt * self.power) for block, x in self._blocks(apart=True)]
         total = reduce(np.add, parts) if parts else np.zeros((4, len(self), self.classes))
@@ -75,9 +77,9 @@ class Scores:
         return np.where(np.isnan(total), np.inf, total)
 
     def pair_cumulants(self, observed: bool) -> Array:
-        """What two classes have in common adds so much to cumulants of U_1 - U_0, `(2, 4, r)`.
+        """Cumulants of U_1 - U_0 from blocks in which two classes share parameters, `(2, 4, r)`.
 
-        Once the second, or the first, has also seen the row, if it is `observed`.
+        If the row is `observed`: once the second class, or the first, has also seen it.
         """
         total = np.zeros((2, 4, len(self)))
         for block, x in self._blocks(apart=False):
@@ -86,7 +88,7 @@ class Scores:
         return total * self._powers[:, None]
 
     def pair_transform(self, s: Array, u: Array) -> Any:
-        """What two classes have in common adds so much to log E exp(s U_1 + u U_0), `(n,), (n,) -> (r, n)`.
+        """log E exp(s U_1 + u U_0) from blocks in which two classes share parameters, `(n,), (n,) -> (r, n)`.
 
         Real, or with real parts of 0 or more; infinite where the moment does not exist.
         """

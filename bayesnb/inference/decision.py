@@ -2,7 +2,7 @@
 
     expected loss of an action = sum over classes of p(class | row) * loss(class, action)
 
-A row may be left undecided at a cost of its own. Berger (1985), Statistical Decision Theory and Bayesian Analysis.
+A row may be left undecided at a given cost. Berger (1985), Statistical Decision Theory and Bayesian Analysis.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,14 +25,14 @@ class Losses:
     loss: Array
 
     @classmethod
-    def of(cls, said: Any, labels: Sequence[Any]) -> "Losses":
-        """None (each error costs 1), `{action: {label: loss}}`, or an array `(c, a)` in the labels' order."""
-        if said is None:
+    def of(cls, loss: Any, labels: Sequence[Any]) -> "Losses":
+        """Read None (each error costs 1), `{action: {label: loss}}`, or an array `(c, a)` in the labels' order."""
+        if loss is None:
             return cls(labels, 1 - np.eye(len(labels)))
-        losses = _from_mapping(said, labels) if isinstance(said, Mapping) else _from_array(said, labels)
-        wrong = np.isnan(losses.loss) | np.isneginf(losses.loss)
-        if wrong.any():
-            c, a = np.argwhere(wrong)[0]
+        losses = _from_mapping(loss, labels) if isinstance(loss, Mapping) else _from_array(loss, labels)
+        invalid = np.isnan(losses.loss) | np.isneginf(losses.loss)
+        if invalid.any():
+            c, a = np.argwhere(invalid)[0]
             raise ValueError(
                 f"loss of action {losses.actions[a]!r} for class {labels[c]!r} is {losses.loss[c, a]}: "
                 "a loss is a number, or inf for an action never to be taken."
@@ -42,18 +42,18 @@ class Losses:
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """The best action's place, and its expected loss, `(r,)`; where it is undecided; all expected losses, `(r, a)`."""
+    """Place of the best action, its expected loss, and whether the row is left undecided, `(r,)` each."""
 
     action: Array
     expected_loss: Array
     abstained: Array
-    loss: Array
+    loss: Array  # expected losses of all actions, `(r, a)`
 
 
 def decide(proba: Array, loss: Array, abstain: float | None = None) -> Decision:
-    """The action of least expected loss, `(r, c), (c, a) -> (r,)`; of several the first.
+    """Choose the action of least expected loss, `(r, c), (c, a) -> (r,)`, the first of several.
 
-    A row is undecided where that costs less than every action. An infinite loss of an impossible class is none.
+    A row is left undecided where that costs less than any action. An infinite loss of an impossible class counts 0.
 
     >>> decide(np.array([[0.9, 0.1], [0.6, 0.4]]), np.array([[0.0, 1.0], [5.0, 0.0]])).action.tolist()
     [0, 1]
@@ -66,7 +66,7 @@ def decide(proba: Array, loss: Array, abstain: float | None = None) -> Decision:
 
 
 def checked_abstain(cost: Any) -> float | None:
-    """The cost of not deciding, or None where all rows are decided."""
+    """Check the cost of not deciding; None decides all rows."""
     if cost is None:
         return None
     if not isinstance(cost, Real) or not float(cost) >= 0:
@@ -74,9 +74,9 @@ def checked_abstain(cost: Any) -> float | None:
     return float(cost)
 
 
-def _from_array(said: Any, labels: Sequence[Any]) -> Losses:
-    """Columns are actions: the labels where there are as many, else named by position."""
-    loss = _numbers(said)
+def _from_array(array: Any, labels: Sequence[Any]) -> Losses:
+    """Losses of an array, whose columns are the labels as actions where there are as many, else numbered actions."""
+    loss = _numbers(array)
     if loss.ndim != 2 or len(loss) != len(labels) or not loss.size:
         raise ValueError(
             f"loss must have a row for each of the {len(labels)} classes {list(labels)} and a column for each action, "
@@ -86,19 +86,21 @@ def _from_array(said: Any, labels: Sequence[Any]) -> Losses:
     return Losses(labels if square else range(loss.shape[1]), loss)
 
 
-def _from_mapping(said: Mapping[Any, Any], labels: Sequence[Any]) -> Losses:
-    if not said:
+def _from_mapping(losses: Mapping[Any, Any], labels: Sequence[Any]) -> Losses:
+    """Losses of `{action: {label: loss}}`, which names each label for each action."""
+    if not losses:
         raise ValueError("loss has no action: give {action: {label: loss}}.")
-    for action, by_label in said.items():
+    for action, by_label in losses.items():
         if not isinstance(by_label, Mapping) or set(by_label) != set(labels):
             got = list(by_label) if isinstance(by_label, Mapping) else by_label
             raise ValueError(f"loss of action {action!r} must name each of the classes {list(labels)} once, got {got}.")
-    columns = [[by_label[label] for label in labels] for by_label in said.values()]
-    return Losses(list(said), _numbers(columns).T)
+    columns = [[by_label[label] for label in labels] for by_label in losses.values()]
+    return Losses(list(losses), _numbers(columns).T)
 
 
-def _numbers(said: Any) -> Array:
+def _numbers(loss: Any) -> Array:
+    """Read losses as an array of floats."""
     try:
-        return np.asarray(said, float)
+        return np.asarray(loss, float)
     except (TypeError, ValueError) as error:
         raise ValueError(f"loss must hold numbers: {error}") from None

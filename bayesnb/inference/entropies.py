@@ -5,25 +5,26 @@
 The first part stays however many rows are seen (aleatoric), the second goes away (epistemic).
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import loggamma, psi, xlogy
 
-from bayesnb.families.base import Array
+from bayesnb.families.base import Array, Rng
 from bayesnb.inference.class_scores import Scores
-from bayesnb.inference.inversion import half_spectrum, means, spectra
-from bayesnb.inference.posterior_draws import drawn_proba, mean_error, warn_drawn
-from bayesnb.inference.softmax import active, characters, rays
-from bayesnb.model.product import normalised
+from bayesnb.inference.many_classes import active, characters, rays
+from bayesnb.inference.posterior_draws import drawn_proba, drawn_rows, mean_error, warn_drawn
+from bayesnb.inference.two_classes import half_spectrum, means, spectra
+from bayesnb.model.product import Observer, normalised
 from bayesnb.numerics.threads import blocks, in_order
 
-HOPELESS = 32.0  # minus the log of an expected probability that is left out
-ROWS = 1 << 10  # at once
+HOPELESS = 32.0  # minus the log of an expected probability that is left out: -p log p is 4e-13 there
+ROWS = 1 << 10  # rows at once
 
 
 class Entropies(NamedTuple):
-    """The mean of the law of p(y | x, theta), `(r, c)`, the entropy of that mean and its two parts, in nats, `(r,)`."""
+    """Mean of p(y | x, theta), `(r, c)`, the entropy of that mean and its two parts, in nats, `(r,)`."""
 
     probability: Array
     entropy: Array
@@ -32,7 +33,7 @@ class Entropies(NamedTuple):
 
 
 def entropies(scores: Scores, observed: bool, n_jobs: int | None = 1) -> Entropies:
-    """Exact, for every row; a class of probability 0 keeps it. A row without a law has NaN."""
+    """Exact entropies of each row; a class of probability 0 keeps it. A row whose cumulants do not exist has NaN."""
     live = scores.belief.live
     probability, aleatoric = np.zeros((len(scores), len(live))), np.zeros(len(scores))
     possible = scores if live.all() else scores.of(live)
@@ -40,22 +41,35 @@ def entropies(scores: Scores, observed: bool, n_jobs: int | None = 1) -> Entropi
         probability[:, live] = 1.0
         return Entropies(probability, aleatoric, aleatoric, aleatoric)
 
-    def some(rows: slice) -> None:
+    def add_rows(rows: slice) -> None:
         probability[rows, live], aleatoric[rows] = _of_rows(possible[rows], observed)
 
-    list(in_order(some, blocks(len(scores), ROWS), n_jobs))
+    list(in_order(add_rows, blocks(len(scores), ROWS), n_jobs))
     return split(probability, aleatoric)
 
 
+def drawn_entropies(
+    scores: Scores, observers: Sequence[Observer] | None, draws: int, rng: Rng = None
+) -> tuple[Entropies, float]:
+    """Entropies from draws, and the largest standard error of the expected entropy."""
+    error = 0.0
+    probability, aleatoric = np.empty((len(scores), scores.classes)), np.empty(len(scores))
+    for rows, mean, proba in drawn_rows(scores, observers, draws, rng):
+        entropy = -xlogy(proba, proba).sum(axis=-1)
+        probability[rows], aleatoric[rows] = mean, entropy.mean(axis=0)
+        error = max(error, mean_error(entropy))
+    return split(probability, aleatoric), error
+
+
 def split(probability: Array, aleatoric: Array) -> Entropies:
-    """The entropy of the means, `(r, c)`, and what of it is no expected entropy, `(r,)`."""
+    """Entropies of means, `(r, c)`, in their two parts, of which one is the expected entropy, `(r,)`."""
     entropy = -xlogy(probability, probability).sum(axis=1)
     aleatoric = np.clip(aleatoric, 0.0, entropy)  # beyond is rounding
     return Entropies(probability, entropy, aleatoric, entropy - aleatoric)
 
 
 def _of_rows(scores: Scores, observed: bool) -> tuple[Array, Array]:
-    """Means of the laws, and expected entropies."""
+    """Means of p(y | x, theta), and expected entropies."""
     log_mean = scores.log_mean()
     good = np.isfinite(log_mean).all(axis=1) & np.isfinite(scores.cumulants()).all(axis=(0, 2))
     good &= np.isfinite(scores.pair_cumulants(False)).all(axis=(0, 1))
@@ -75,25 +89,25 @@ def _of_rows(scores: Scores, observed: bool) -> tuple[Array, Array]:
 
 
 def _of_pairs(scores: Scores, kept: Array, observed: bool) -> tuple[Array, Array]:
-    """Rows with two active classes; the means are those before the rows were seen."""
+    """Means and expected entropies of rows with two active classes; the means are those before the rows were seen."""
     mean, entropy = np.zeros(kept.shape), np.empty(len(kept))
     pairs = np.argsort(~kept, axis=1, kind="stable")[:, :2]
     for i, j in np.unique(pairs, axis=0):
         group = np.flatnonzero((pairs == (i, j)).all(axis=1))
         two = scores[group].of([i, j])
-        found = [(np.arange(len(two)), half_spectrum(two))] if observed else spectra(two)
-        for rows, some in found:
+        parts = [(np.arange(len(two)), half_spectrum(two))] if observed else spectra(two)
+        for rows, spectrum in parts:
             at, line = group[rows], 0.5 if observed else 0.0
-            kernel = some.weight * entropy_kernel(line, some.t).real
-            entropy[at] = 2 / np.pi * (some.phi.real * kernel).sum(axis=1)
+            kernel = spectrum.weight * entropy_kernel(line, spectrum.t).real
+            entropy[at] = 2 / np.pi * (spectrum.phi.real * kernel).sum(axis=1)  # both classes have the same p log p
             if not observed:
-                mean[at, j] = means(some)
+                mean[at, j] = means(spectrum)
                 mean[at, i] = 1 - mean[at, j]
     return mean, entropy
 
 
 def _of_many(scores: Scores, kept: Array, observed: bool) -> tuple[Array, Array]:
-    """The same for any number of active classes."""
+    """Means and expected entropies of rows with any number of active classes, the sum of one for each class."""
     mean, entropy = np.zeros(kept.shape), np.zeros(len(kept))
     needed = rays(scores, kept, observed, narrow=False)
     if not observed and not (fine := needed.light).all():
@@ -104,21 +118,24 @@ def _of_many(scores: Scores, kept: Array, observed: bool) -> tuple[Array, Array]
         if fine.any():
             mean[fine], entropy[fine] = _of_many(scores[fine], kept[fine], False)
         return mean, entropy
-    for some in characters(scores, kept, observed, needed):
-        kernel = entropy_kernel(0.5 if observed else 0.0, some.t)
-        entropy[some.rows] = some.step / np.pi * (some.phi * kernel.conj()).real.sum(axis=(1, 2))
+    for part in characters(scores, kept, observed, needed):
+        kernel = entropy_kernel(0.5 if observed else 0.0, part.t)
+        entropy[part.rows] = part.step / np.pi * (part.phi * kernel.conj()).real.sum(axis=(1, 2))
         if not observed:
-            mean[some.rows[:, None], some.classes] = some.means()
+            mean[part.rows[:, None], part.classes] = part.means()
     return mean, entropy
 
 
 def entropy_kernel(line: float, t: Array) -> Array:
-    """The Fourier transform of -p log p, p = 1 / (1 + exp(-x)); on the line 1/2, of that times 2 cosh(x / 2)."""
+    """Fourier transform of -p log p, p = 1 / (1 + exp(-x)); on the line 1/2, of that times 2 cosh(x / 2).
+
+    By Parseval's identity its integral against phi is an expected entropy: no density is needed.
+    """
     if line:
         return _entropy_kernel(0.5 + 1j * t) + _entropy_kernel(-0.5 + 1j * t)
     return _entropy_kernel(1j * t)
 
 
 def _entropy_kernel(s: Array) -> Array:
-    """The integral of -p log p exp(s x): the derivative of a Beta function."""
+    """Integral of -p log p exp(s x) dx: with x = logit p, a derivative of the Beta function."""
     return -(psi(1 + s) - psi(1)) * np.exp(loggamma(1 + s) + loggamma(-s))

@@ -19,7 +19,7 @@ from bayesnb.model.product import Product
 from bayesnb.numerics.threads import blocks
 
 AT_ONCE = 1 << 20  # numbers that are worked on together
-MOST = 10_000_000  # of a result: rows x classes x features
+MOST = 10_000_000  # numbers of a result: rows x classes x features, 80 MB in each of three arrays
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class Explanation:
     class_term_sd: Array
     predictive_class_term: Array
     score_sd: Array  # `(r, c)`
-    words: tuple[Array | None, ...]  # the columns shown, for each block that is told word by word
+    words: tuple[Array | None, ...]  # the columns shown, for each block that is explained word by word
 
     @property
     def score(self) -> Array:
@@ -41,7 +41,7 @@ class Explanation:
         return self.class_term + self.evidence.sum(axis=-1)
 
     def ordered(self, order: Array) -> Self:
-        """The same with its features in another order."""
+        """Explanation with its features in another order."""
         if (np.diff(order) > 0).all():
             return self
         parts = (self.evidence, self.sd, self.predictive)
@@ -50,11 +50,11 @@ class Explanation:
 
 
 def explain(belief: Product, cells: Sequence[Cells], power: float = 1.0) -> Explanation:
-    """Every term of every row's scores, `(r, f) per block -> (r, c, f)`, features of all blocks end to end."""
+    """Explain each row's scores term by term, `(r, f) per block -> (r, c, f)`, features of all blocks end to end."""
     live, words = belief.live, tuple(block.words(x) for block, x in zip(belief.blocks, cells, strict=True))
     _refuse_many(cells, words, len(live))
-    own = belief.blocks if belief.all_live else tuple(block[live] for block in belief.blocks)
-    parts = [_of_block(*block, power, int(live.sum())) for block in zip(own, cells, words, strict=True)]
+    possible = belief.blocks if belief.all_live else tuple(block[live] for block in belief.blocks)
+    parts = [_of_block(*block, power, int(live.sum())) for block in zip(possible, cells, words, strict=True)]
     mean, variance, gain, total = (
         np.concatenate(each, axis=-1)
         for each in zip(*((*part[:3], part.total_variance[..., None]) for part in parts), strict=True)
@@ -74,10 +74,10 @@ def explain(belief: Product, cells: Sequence[Cells], power: float = 1.0) -> Expl
 
 
 def _of_block(block: Belief, x: Cells, words: Array | None, power: float, classes: int) -> Contributions:
-    """The contributions of one block's cells, some rows at a time."""
+    """Contributions of one block's cells."""
     width = x.shape[1] if words is None else len(words)
-    some = blocks(x.shape[0], max(AT_ONCE // max(classes * width, 1), 1))
-    parts = (block.contributions(_as_read(x[rows], words), power, words) for rows in some)
+    step = max(AT_ONCE // max(classes * width, 1), 1)
+    parts = (block.contributions(_as_read(x[rows], words), power, words) for rows in blocks(x.shape[0], step))
     return Contributions(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
 
@@ -86,7 +86,7 @@ def _as_read(x: Cells, words: Array | None) -> Cells:
 
 
 def _spread(values: Array, live: Array) -> Array:
-    """Numbers of the possible classes, with zeros for the others."""
+    """Put zeros for impossible classes between the numbers of the others."""
     if live.all():
         return values
     out = np.zeros((len(values), len(live), values.shape[-1]))
@@ -95,8 +95,9 @@ def _spread(values: Array, live: Array) -> Array:
 
 
 def _refuse_many(cells: Sequence[Cells], words: Sequence[Array | None], classes: int) -> None:
+    """Raise for a result of more than MOST numbers."""
     rows = cells[0].shape[0]
-    features = sum(x.shape[1] if own is None else len(own) for x, own in zip(cells, words, strict=True))
+    features = sum(x.shape[1] if shown is None else len(shown) for x, shown in zip(cells, words, strict=True))
     if rows * classes * features > MOST:
         most = MOST // (classes * features)
         advice = f"at most {most:,} rows like these at once" if most else "fewer columns"

@@ -31,41 +31,41 @@ class Form:
     b_sd: Array
 
     def ordered(self, order: Array) -> Self:
-        """The same with the features in another order."""
+        """Linear form with the features in another order."""
         return replace(self, w=self.w[:, order], w_sd=self.w_sd[:, order])
 
 
 def linear_of(density: ProductDensity, posterior: Product) -> list[Linear | None]:
-    """What every block is to the possible classes; None for one that is not linear, whichever theta is plugged in.
+    """Linear part of each block for the possible classes; None for one that is not linear, whichever theta is used.
 
     One class alone, or classes whose variances happen to be equal, would look linear.
     """
-    known = [type(block).linear_variance is not Belief.linear_variance for block in posterior.blocks]
-    pairs = zip(density.blocks, known, strict=True)
-    return [block[density.live].linear() if is_linear else None for block, is_linear in pairs]
+    is_linear = [type(block).linear_variance is not Belief.linear_variance for block in posterior.blocks]
+    pairs = zip(density.blocks, is_linear, strict=True)
+    return [block[density.live].linear() if linear else None for block, linear in pairs]
 
 
 def differences(density: ProductDensity, against: int) -> list[Any]:
-    """How every block of a linear model tells the possible classes from one of them."""
+    """Linear part of each block for the possible classes, less that of one of them."""
     return [block[density.live].linear_against(_among(density.live, against)) for block in density.blocks]
 
 
 def form_of(
     parts: Sequence[Linear], density: ProductDensity, posterior: Product, power: float, against: int | None
 ) -> Form:
-    """Of the possible classes' parts. Differences are those from one of them, itself among all classes."""
+    """Weights and offsets of all classes; `against` is the place of a class from which they are differences."""
     live, classes = density.live, posterior.classes
     place = None if against is None else _among(live, against)
-    doubt = [block[live].linear_variance(place) for block in posterior.blocks]
+    variance = [block[live].linear_variance(place) for block in posterior.blocks]
     w, b = power * _beside(parts), density.log_class[live] + power * _summed(parts)
     b = b if place is None else b - density.log_class[against]
-    b_variance = classes.log_variance(against)[live] + power**2 * _summed(doubt)
-    form = Form(w, b, power * np.sqrt(_beside(doubt)), np.sqrt(b_variance))
+    b_variance = classes.log_variance(against)[live] + power**2 * _summed(variance)
+    form = Form(w, b, power * np.sqrt(_beside(variance)), np.sqrt(b_variance))
     return form if live.all() else _spread(form, live)
 
 
 def numbers_of(x: Cells, sizes: Sequence[int] | None) -> Array | sparse.csr_array:
-    """What weights multiply: the numbers of a block, or of columns of levels a one for each cell's, if it is known."""
+    """Numbers that weights multiply: the cells of a block, or one-hot codes of columns of levels, 0 if unknown."""
     part = x.rows if isinstance(x, Dense) else x[EVERY]
     if sizes is None:
         return part.astype(float) if sparse.issparse(part) else np.asarray(part, float)
@@ -76,14 +76,14 @@ def numbers_of(x: Cells, sizes: Sequence[int] | None) -> Array | sparse.csr_arra
 
 
 def beside(parts: Sequence[Any], order: Array, as_sparse: bool) -> Any:
-    """The numbers of all blocks, `(r, k)`, in some order."""
+    """Numbers of all blocks, `(r, k)`, their columns in the given order."""
     if as_sparse:
         return sparse.csr_array(sparse.hstack(parts, format="csr")[:, order])
     return np.hstack([part.toarray() if sparse.issparse(part) else part for part in parts])[:, order]
 
 
 def _among(live: Array, place: int) -> int:
-    """The place of a class among the possible ones."""
+    """Place of a class among the possible ones."""
     return int(live[:place].sum())
 
 
@@ -96,11 +96,11 @@ def _summed(parts: Sequence[Linear]) -> Array:
 
 
 def _spread(form: Form, live: Array) -> Form:
-    """With the impossible classes between the others."""
+    """Put impossible classes between the others."""
 
-    def placed(own: Array, rest: float) -> Array:
-        every = np.full((len(live), *own.shape[1:]), rest)
-        every[live] = own
-        return every
+    def placed(values: Array, missing: float) -> Array:
+        result = np.full((len(live), *values.shape[1:]), missing)
+        result[live] = values
+        return result
 
     return Form(placed(form.w, 0.0), placed(form.b, -np.inf), placed(form.w_sd, 0.0), placed(form.b_sd, 0.0))

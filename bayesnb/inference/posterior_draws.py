@@ -2,9 +2,9 @@
 
     theta ~ belief      p(y | x, theta) and log p(x, y | theta) of every draw and row
 
-The draws are exact and independent. A seed draws the same theta whatever rows are looked at, and however many: every
-block has a generator of its own, and how many draws are made at once depends on the model alone. What a theta says of
-all that no row had is drawn together; rows that hold some of it open it, and what they find there is drawn then.
+The draws are exact and independent. A seed draws the same theta whatever rows are looked at, and however many: each
+block has a separate generator, and how many draws are made at once depends on the model alone. Parameters of all levels
+that no learnt row had are drawn as their sum; rows that hold such a level have it split off (`opened`).
 """
 
 import warnings
@@ -18,34 +18,36 @@ from typing import Any, Self
 import numpy as np
 
 from bayesnb.families.base import Array, Belief, Cells, Density, Drawn, Rng
-from bayesnb.families.dirichlet import DirichletDensity
-from bayesnb.model.product import Product, ProductDensity, normalise
+from bayesnb.families.dirichlet import DirichletDensity, DirichletStats
+from bayesnb.inference.class_scores import Scores
+from bayesnb.model.product import Observer, Product, ProductDensity, Rows, normalise, normalised, observe
 from bayesnb.numerics.threads import blocks
 
-NUMBERS = 1 << 20  # parameters that are drawn at once
-CELLS = 1 << 21  # log p(x, y | theta) that are held at once
-SIDE_BY_SIDE = 1 << 11  # classes that are scored at once, all draws' together
-MOST_BYTES = 2 << 30
-FALLBACK = 20_000  # draws
+NUMBERS = 1 << 20  # parameters that are drawn at once: 8 MiB
+CELLS = 1 << 21  # log p(x, y | theta) that are held at once: 16 MiB
+PROBABILITIES = 1 << 24  # p(y | x, theta) that are held at once: 128 MiB
+SIDE_BY_SIDE = 1 << 11  # draws times classes that are scored in one pass through the rows
+MOST_BYTES = 2 << 30  # of a result: more is refused before it is made
+FALLBACK = 20_000  # draws where nothing else works: a standard error of a probability is 0.0035 at most
 
 
 @dataclass(frozen=True, eq=False)
 class Theta:
-    """Some draws of everything unknown: the die of the classes, `(s, c)`, and every block, s * c classes in a row."""
+    """Draws of all parameters: class probabilities, `(s, c)`, and a density of s * c classes for each block."""
 
     die: DirichletDensity
     blocks: tuple[Density, ...]
     included: tuple[Array | None, ...] = ()  # of each block, the features that depend on the class, `(s, f)`; or all
 
     def opened(self, beliefs: Sequence[Belief], cells: Sequence[Cells], rng: np.random.Generator) -> Self:
-        """With entries of their own for all that rows hold; nothing that was drawn changes."""
+        """Split off the parameters of levels that only these rows hold; nothing that was drawn changes."""
         included = self.included or (None,) * len(self.blocks)
         parts = zip(beliefs, map(Drawn, self.blocks, included), cells, strict=True)
-        return replace(self, blocks=tuple(belief.opened(own, x, rng) for belief, own, x in parts))
+        return replace(self, blocks=tuple(belief.opened(drawn, x, rng) for belief, drawn, x in parts))
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Draws and classes."""
+        """Numbers of draws and of classes."""
         return self.die.probability.shape
 
     def log_joint(self, cells: Sequence[Cells], power: float = 1.0, n_jobs: int | None = None) -> Array:
@@ -65,7 +67,7 @@ class Theta:
     def by_rows(
         self, cells: Sequence[Cells], power: float = 1.0, n_jobs: int | None = None
     ) -> Iterator[tuple[slice, Array]]:
-        """The same, some rows at a time."""
+        """Yield rows, not too many at once, and their log p(x, y | theta), `(r, s, c)`."""
         draws, classes = self.shape
         for rows in blocks(cells[0].shape[0], max(CELLS // (draws * classes), 1)):
             yield rows, self.log_joint([x[rows] for x in cells], power, n_jobs)
@@ -73,7 +75,7 @@ class Theta:
     def proba(self, joint: Array, n_jobs: int | None = None) -> Array:
         """p(y | x, theta) in place of log p(x, y | theta), `(r, s, c)`.
 
-        Where a draw makes a row impossible under every class, x says nothing, and the probabilities are the die's.
+        Where a draw makes a row impossible under all classes, x says nothing, and the probabilities are p(y | theta).
         """
         nowhere = np.isneginf(joint.max(axis=-1))
         if nowhere.any():
@@ -83,38 +85,38 @@ class Theta:
 
 
 def draw_theta(product: Product, draws: int, rng: Rng = None) -> Iterator[tuple[slice, Theta]]:
-    """So many draws from a belief, some at a time. The generator has done its part when this returns."""
+    """Draw from a belief, yielding a slice of the draws at a time; `rng` is used before this returns, not later."""
     seeds = np.random.default_rng(rng).integers(1 << 63, size=1 + len(product.blocks))
-    return _drawn(product, draws, [np.random.default_rng(seed) for seed in seeds])
+    return _draws(product, draws, [np.random.default_rng(seed) for seed in seeds])
 
 
-def _drawn(product: Product, draws: int, rngs: Sequence[np.random.Generator]) -> Iterator[tuple[slice, Theta]]:
-    for some in blocks(draws, at_once(product.blocks)):
-        size = some.stop - some.start
+def _draws(product: Product, draws: int, rngs: Sequence[np.random.Generator]) -> Iterator[tuple[slice, Theta]]:
+    for part in blocks(draws, at_once(product.blocks)):
+        size = part.stop - part.start
         with np.errstate(all="ignore"):  # of a variance or a rate that leaves the range of floats
             pairs = zip(product.blocks, rngs[1:], strict=True)
             parts, included = zip(*(belief.draws(rng, size) for belief, rng in pairs), strict=True)
             theta = Theta(product.classes.sample(rngs[0], size), parts, included)
-        yield some, theta
+        yield part, theta
 
 
 def another(rng: np.random.Generator) -> np.random.Generator:
-    """Another generator, by the state of this one, from which it takes nothing; some cannot spawn any."""
+    """Return a generator seeded by the state of this one, which does not change; not all generators can spawn."""
     return np.random.default_rng([int(deepcopy(rng).integers(1 << 63)), 1])
 
 
 def repeated(classes: int, draws: int) -> Array:
-    """The places of the classes, once for each draw."""
+    """Places of the classes, once for each draw."""
     return np.tile(np.arange(classes), draws)
 
 
 def at_once(beliefs: Sequence[Belief]) -> int:
-    """How many draws of all classes' parameters are made and scored together."""
+    """Number of draws of all classes' parameters that are made and scored together."""
     return max(min(NUMBERS // max(map(_width, beliefs)), SIDE_BY_SIDE) // len(beliefs[0]), 1)
 
 
 def _width(belief: Belief) -> int:
-    """How many numbers one class's parameters are."""
+    """Number of parameters of one class."""
     return max(np.size(array) // len(belief) for array in belief.parts().values())
 
 
@@ -130,26 +132,26 @@ def draw_proba(product: Product, cells: Sequence[Cells], draws: int, power: floa
         return out
     n_jobs, rng = how.get("n_jobs"), np.random.default_rng(how.get("rng"))
     further = another(rng)
-    for some, plain in draw_theta(product, draws, rng):
+    for part, plain in draw_theta(product, draws, rng):
         theta = plain.opened(product.blocks, cells, further)
         for rows, joint in theta.by_rows(cells, power, n_jobs):
-            out[some, rows] = theta.proba(joint, n_jobs).swapaxes(0, 1)
+            out[part, rows] = theta.proba(joint, n_jobs).swapaxes(0, 1)
     return out
 
 
 class DrawnWarning(UserWarning):
-    """Some rows' laws were drawn: they have no other way to be known."""
+    """The class probabilities of some rows were drawn, as no closed form gives their distribution."""
 
 
-def drawn_proba(scores: Any) -> Array:
-    """p(y | x, theta) of rows whose law is known by draws alone, `(s, r, c)`, always the same ones."""
+def drawn_proba(scores: Scores) -> Array:
+    """Draws of p(y | x, theta) for rows that have no closed form, `(s, r, c)`, always by the same seed."""
     return draw_proba(scores.belief, scores.cells, FALLBACK, scores.power, rng=0)
 
 
 def warn_drawn(rows: int, error: float) -> None:
-    """Warn of rows whose law is known by draws alone, with the largest standard error of what was estimated."""
+    """Warn of rows whose probabilities were drawn, with the largest standard error of the results."""
     warnings.warn(
-        f"{rows} rows are so far out, or have such levels that a class never saw, that their law was drawn "
+        f"{rows} rows are so far out, or have such levels that a class never saw, that they were drawn "
         f"({FALLBACK} draws): the largest standard error is {error:.1g}. More smoothing helps.",
         DrawnWarning,
         skip_file_prefixes=(str(Path(__file__).parent.parent),),
@@ -157,10 +159,10 @@ def warn_drawn(rows: int, error: float) -> None:
 
 
 def quantile_error(draws: Array, levels: Any) -> float:
-    """The largest standard error of quantiles of draws, `(s, ...)`.
+    """Largest standard error of quantiles of draws, `(s, ...)`.
 
-    The share of draws below a quantile is binomial: half the way between the quantiles a standard error of that share
-    below and above.
+    The share of draws below a quantile is binomial. The error is half the distance between the quantiles at levels a
+    standard error of that share below and above, which needs no density.
     """
     levels = np.asarray(levels, float)
     off = np.sqrt(levels * (1 - levels) / len(draws))
@@ -169,11 +171,61 @@ def quantile_error(draws: Array, levels: Any) -> float:
 
 
 def mean_error(draws: Array) -> float:
-    """The largest standard error of means of draws, `(s, ...)`."""
+    """Largest standard error of means of draws, `(s, ...)`."""
     return float(np.nan_to_num(draws.std(axis=0)).max(initial=0.0) / np.sqrt(len(draws)))
 
 
 def refuse_large(what: str, size: float, advice: str) -> None:
-    """An error before more memory is taken than a result may have, in bytes."""
+    """Raise before a result takes more than MOST_BYTES."""
     if size > MOST_BYTES:
         raise ValueError(f"{what} would take {size / 2**30:.1f} GiB, more than {MOST_BYTES / 2**30:g}. {advice}")
+
+
+def say_drawn(rows: int, draws: int, error: float) -> None:
+    """Warn that classes share parameters, so that rows were drawn, with the largest standard error of the results."""
+    warnings.warn(
+        "classes share parameters that are not known, three or more of them under average_features or shared=True, or "
+        f"two under average_features and a class_prior that is known: so the probabilities of {rows} rows were "
+        f"drawn ({draws} draws each): the largest standard error is {error:.1g}.",
+        DrawnWarning,
+        skip_file_prefixes=(str(Path(__file__).parent.parent),),
+    )
+
+
+def drawn_rows(
+    scores: Scores, observers: Sequence[Observer] | None, draws: int, rng: Rng
+) -> Iterator[tuple[slice, Array, Array]]:
+    """Yield rows, not too many at once, the means of their probabilities, `(r, c)`, and draws of them, `(s, r, c)`."""
+    rng, share = np.random.default_rng(rng), np.exp(normalised(scores.log_mean()))
+    step = 1 if observers else max(PROBABILITIES // (draws * scores.classes), 1)
+    seed = int(rng.integers(1 << 62))  # the same theta for all rows, as none of them has been seen
+    for rows in blocks(len(scores), step):
+        part = scores[rows]
+        if observers:
+            yield rows, share[rows], once_seen(part, observers, rng.multinomial(draws, share[rows.start]), rng)
+        else:
+            proba = draw_proba(part.belief, part.cells, draws, part.power, rng=seed)
+            yield rows, proba.mean(axis=0), proba
+
+
+def once_seen(scores: Scores, observers: Sequence[Observer], times: Array, rng: np.random.Generator) -> Array:
+    """Draws of p(y | x, theta) for one row, `times[c]` of them given that class c has seen it, `(s, 1, c)`."""
+    parts, (narrow, observers) = [], _narrowed(scores, observers)
+    for c in np.flatnonzero(times):
+        belief = _with_row(narrow, observers, int(c))
+        parts.append(draw_proba(belief, narrow.cells, int(times[c]), narrow.power, rng=rng))
+    return np.concatenate(parts)
+
+
+def _narrowed(scores: Scores, observers: Sequence[Observer]) -> tuple[Scores, Sequence[Observer]]:
+    """Scores and observers of one row, restricted to the levels that it holds: no others need draws."""
+    each = zip(scores.belief.blocks, scores.cells, observers, strict=True)
+    beliefs, cells, narrow = zip(*(belief.narrowed(x, observer) for belief, x, observer in each), strict=True)
+    return Scores(Product(scores.belief.classes, beliefs), cells, scores.power), narrow
+
+
+def _with_row(scores: Scores, observers: Sequence[Observer], c: int) -> Product:
+    """Posterior after the row as one of class c, its features counting by the temper."""
+    classes = scores.classes
+    seen = observe(Rows(observers, scores.cells, np.array([c]), np.array([scores.power])), classes)
+    return scores.belief.update(replace(seen, classes=DirichletStats(np.eye(classes)[c])))

@@ -1,9 +1,9 @@
 """New rows from the posterior predictive, in tables like the one that was learnt from.
 
-    class ~ its die      theta ~ the posterior, given the class      row | theta ~ its density
+    class ~ Categorical(p)      theta ~ posterior, given the class      row | theta ~ p(x | theta, class)
 
-Every row has a theta of its own, so rows are independent given the data: each is a draw of the row to come next.
-How long a text is, no die of words says; its length is a count like any other, with a Poisson rate for each class.
+Each row has a separate theta, so rows are independent given the data: each is a draw of the row to come next. A
+multinomial block does not model the length of a text; that is a count with a Poisson rate for each class.
 """
 
 from collections.abc import Sequence
@@ -27,18 +27,18 @@ Generator = np.random.Generator
 
 
 def draw_codes(n: Any, y: Any, classes: Array, probability: Array, rng: Generator) -> Array:
-    """The places of n labels among the classes, `(r,)`: those asked for, or throws of the die, integrated out."""
+    """Places of n labels among the classes, `(r,)`: those of `y`, or drawn from the classes' predictive."""
     if not isinstance(n, Integral) or n < 1:
         raise ValueError(f"n must be a whole number of rows, at least 1, got {n!r}.")
     if y is None:
         return rng.choice(len(classes), n, p=probability / probability.sum())
-    said = np.asarray(y)
-    said = np.full(n, said) if said.ndim == 0 else said
-    if said.shape != (n,):
-        raise ValueError(f"y must be one label, or one for each of {n} rows, got an array of shape {said.shape}.")
-    if is_missing(said).any():
-        raise ValueError(f"y: label {is_missing(said).argmax()} is missing. To draw all labels: y=None.")
-    codes = encode(said, classes)
+    labels = np.asarray(y)
+    labels = np.full(n, labels) if labels.ndim == 0 else labels
+    if labels.shape != (n,):
+        raise ValueError(f"y must be one label, or one for each of {n} rows, got an array of shape {labels.shape}.")
+    if is_missing(labels).any():
+        raise ValueError(f"y: label {is_missing(labels).argmax()} is missing. To draw all labels: y=None.")
+    codes = encode(labels, classes)
     never = probability[codes] == 0
     if never.any():
         label = classes.tolist()[codes[never.argmax()]]
@@ -47,24 +47,24 @@ def draw_codes(n: Any, y: Any, classes: Array, probability: Array, rng: Generato
 
 
 def draw_table(schema: Schema, model: Model, codes: Array, length: Any, rng: Generator) -> Any:
-    """One row for each class in `codes`; columns without a family are absent."""
+    """Draw a row for each class in `codes`; columns without a family are absent."""
     check_length(length, len(codes), schema.blocks)
     return filled(schema, draw_cells(schema, model, codes, length, rng))
 
 
 def draw_cells(schema: Schema, model: Model, codes: Array, length: Any, rng: Generator) -> list[Cells]:
-    """The cells of every block, as the table's kind has them."""
-    found = []
+    """Draw the cells of each block, packed as the learnt table's kind needs them."""
+    cells = []
     for block, belief, seen in zip(schema.blocks, model.posterior.blocks, model.stats.blocks, strict=True):
         lengths = None
         if _has_lengths(block):
             lengths = _lengths(length, seen.counts.sum(axis=-1), model.stats.classes.counts, codes, rng)  # type: ignore[attr-defined]
-        found.append(_draw(block, belief, codes, lengths, schema.blank.pack, rng))
-    return found
+        cells.append(_draw(block, belief, codes, lengths, schema.blank.pack, rng))
+    return cells
 
 
 def filled(schema: Schema, cells: Sequence[Cells]) -> Any:
-    """A table of the kind that was learnt from."""
+    """Fill a table of the kind that was learnt from."""
     pairs = zip(schema.blocks, cells, strict=True)
     return schema.blank.filled(
         [Part(block.places, x, () if block.family.listed else block.levels) for block, x in pairs]
@@ -72,28 +72,28 @@ def filled(schema: Schema, cells: Sequence[Cells]) -> Any:
 
 
 def stacked(parts: Sequence[Cells]) -> Cells:
-    """Rows below rows."""
+    """Stack the rows of several parts."""
     return sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
 
 
 def _draw(block: Block, belief: Belief, codes: Array, lengths: Array | None, pack: Any, rng: Generator) -> Cells:
-    """One block's cells, `(r,) -> (r, f)`, class by class and some rows at a time."""
+    """Draw one block's cells, `(r,) -> (r, f)`, class by class, MOST_NUMBERS parameters at a time."""
     order, drawn = [], []
     for c in np.unique(codes):
-        its, own = np.flatnonzero(codes == c), belief[c]
-        for rows in blocks(len(its), max(MOST_NUMBERS // _width(own), 1)):
-            some = its[rows]
-            total = () if lengths is None else (lengths[some, None],)
+        members, posterior = np.flatnonzero(codes == c), belief[c]
+        for part in blocks(len(members), max(MOST_NUMBERS // _width(posterior), 1)):
+            rows = members[part]
+            total = () if lengths is None else (lengths[rows, None],)
             with np.errstate(over="ignore"):  # a concentration of 0 is the limit of small ones
-                cells = own.sample(rng, len(some)).sample(rng, *total)
-            order.append(some)
-            drawn.append(pack(block.write(cells.reshape(len(some), -1), rng)))
+                cells = posterior.sample(rng, len(rows)).sample(rng, *total)
+            order.append(rows)
+            drawn.append(pack(block.write(cells.reshape(len(rows), -1), rng)))
     back = np.argsort(np.concatenate(order))
     return stacked(drawn)[back]
 
 
 def _width(belief: Belief) -> int:
-    """How many numbers one draw of theta has."""
+    """Number of parameters in one draw of theta."""
     return sum(array.size for array in belief.parts().values())
 
 
@@ -101,24 +101,26 @@ def _has_lengths(block: Block) -> bool:
     return block.family.words
 
 
-def _lengths(said: Any, words: Array, rows: Array, codes: Array, rng: Generator) -> Array:
-    """How many words each row has, `(r,)`; by default drawn as `Poisson()` would from the words and rows of each class.
+def _lengths(length: Any, words: Array, rows: Array, codes: Array, rng: Generator) -> Array:
+    """Number of words of each row, `(r,)`; by default drawn as `Poisson()` would from the words and rows of each class.
 
     Words and rows count by their weights, and stay in step when stats are added, taken away or scaled.
     """
-    if said is not None:
-        return np.broadcast_to(np.asarray(said).astype(np.int64), codes.shape)
+    if length is not None:
+        return np.broadcast_to(np.asarray(length).astype(np.int64), codes.shape)
     seen = PoissonStats(rows[:, None], words, np.zeros_like(words))
     belief = Poisson().belief(seen).update(seen)
     return belief[codes].sample(rng).sample(rng)[:, 0].astype(np.int64)
 
 
-def check_length(said: Any, rows: int, blocks: Sequence[Block]) -> None:
+def check_length(length: Any, rows: int, blocks: Sequence[Block]) -> None:
     """Raise for lengths that rows of this kind cannot have."""
-    if said is None:
+    if length is None:
         return
     if not any(_has_lengths(block) for block in blocks):
         raise ValueError("length says how many words a row has, but the model has no Multinomial block. Leave it out.")
-    lengths = np.asarray(said)
+    lengths = np.asarray(length)
     if lengths.dtype.kind not in "iu" or lengths.shape not in ((), (rows,)) or (lengths < 0).any():
-        raise ValueError(f"length must be a whole number, or one for each of {rows} rows, none negative, got {said!r}.")
+        raise ValueError(
+            f"length must be a whole number, or one for each of {rows} rows, none negative, got {length!r}."
+        )

@@ -1,4 +1,4 @@
-"""How probably each feature depends on the class, as a user says it, and the priors that this makes."""
+"""Probability that each feature depends on the class, as the user declares it, and the priors that it makes."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from numbers import Real
@@ -12,27 +12,29 @@ from bayesnb.families.base import Array, Belief
 ADVICE = "average_features is the probability that a feature depends on the class: a number between 0 and 1"
 
 
-def included_of(said: Any, keys: Sequence[Sequence[Hashable]]) -> list[Array | None]:
-    """The probability of every feature of every block; None for a block all of whose features are certain."""
-    if said is None:
+def included_of(declared: Any, keys: Sequence[Sequence[Hashable]]) -> list[Array | None]:
+    """Probabilities of the features of each block, `(f,)`; None for a block all of whose features are certain."""
+    if declared is None:
         return [None] * len(keys)
-    if not isinstance(said, Mapping):
-        return [np.full(len(own), _probability(said, None)) for own in keys]
-    unknown = set(said) - {key for own in keys for key in own}
+    if not isinstance(declared, Mapping):
+        return [np.full(len(block), _probability(declared, None)) for block in keys]
+    unknown = set(declared) - {key for block in keys for key in block}
     if unknown:
         raise ValueError(
             f"average_features names {min(unknown, key=repr)!r}, which is no feature of this model. A feature is a "
             "column that has a family, and a block of words is one: the tuple of its columns."
         )
-    shares = [np.array([_probability(said[key], key) if key in said else 1.0 for key in own]) for own in keys]
-    return [own if (own < 1).any() else None for own in shares]
+    shares = [
+        np.array([_probability(declared[key], key) if key in declared else 1.0 for key in block]) for block in keys
+    ]
+    return [share if (share < 1).any() else None for share in shares]
 
 
-def check_averaging(said: Any, estimate: str) -> None:
+def check_averaging(declared: Any, estimate: str) -> None:
     """Raise for what `average_features` cannot be, whatever the table."""
-    if said is None:
+    if declared is None:
         return
-    for key, share in said.items() if isinstance(said, Mapping) else ((None, said),):
+    for key, share in declared.items() if isinstance(declared, Mapping) else ((None, declared),):
         _probability(share, key)
     if estimate != "predictive":
         raise ValueError(
@@ -42,10 +44,10 @@ def check_averaging(said: Any, estimate: str) -> None:
 
 
 def averaging(prior: Belief, included: Array, keys: Sequence[Hashable]) -> Averaged:
-    """The prior under which features may be independent of the class; an error where there is none."""
-    for odd, why in reasons(prior):
-        if (odd & (included < 1)).any():
-            key = keys[int((odd & (included < 1)).argmax())]
+    """Prior under which features may be independent of the class; raise where there is none."""
+    for invalid, why in reasons(prior):
+        if (invalid & (included < 1)).any():
+            key = keys[int((invalid & (included < 1)).argmax())]
             raise ValueError(
                 f"average_features: the prior of column {key!r} {why}. Give it another prior, or leave the column "
                 "out of the average: {column: probability} names those that are averaged."
@@ -60,8 +62,9 @@ def averaging(prior: Belief, included: Array, keys: Sequence[Hashable]) -> Avera
     return averaged(prior, included)
 
 
-def _probability(said: Any, key: Hashable) -> float:
-    if isinstance(said, Real) and not isinstance(said, bool) and 0 < float(said) < 1:
-        return float(said)
+def _probability(declared: Any, key: Hashable) -> float:
+    """Check a probability above 0 and below 1, of one feature or, for the key None, of all."""
+    if isinstance(declared, Real) and not isinstance(declared, bool) and 0 < float(declared) < 1:
+        return float(declared)
     where = "" if key is None else f" for column {key!r}"
-    raise ValueError(f"{ADVICE}, or {{column: such a number}}, or None; got {said!r}{where}.")
+    raise ValueError(f"{ADVICE}, or {{column: such a number}}, or None; got {declared!r}{where}.")

@@ -1,8 +1,8 @@
-"""The product: a die for the class, times one belief for each block of columns. It owns the axes.
+"""The product: a belief about the class's probabilities, times one for each block of columns. It owns the axes.
 
-    class ~ die      every block of cells | class ~ its family      blocks independent given the class
+    class ~ Categorical(p)      cells of a block | class ~ the block's family      blocks independent given the class
 
-Every block goes through its rows on as many threads as allowed: rows x classes x features are never held at once,
+Each block goes through its rows on as many threads as allowed: rows x classes x features are never held at once,
 and the number of threads changes no digit.
 """
 
@@ -27,16 +27,16 @@ Observer = Callable[[Cells, Weight, int | None], Stats]
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Labelled rows: the cells of every block and what sees them, the places of the classes, how much each counts."""
+    """Labelled rows: the cells of each block with their observers, the places of their classes, and their weights."""
 
     observers: Sequence[Observer]
     cells: Sequence[Cells]
     codes: Array
     weight: Array | None = None
-    elsewhere: "ProductStats | None" = None  # what was learnt from other rows, which are not here
+    elsewhere: "ProductStats | None" = None  # stats of rows learnt before, whose cells are not here
 
     def where(self, keep: Array) -> Self:
-        """Some of the rows."""
+        """Rows where `keep` is true."""
         if keep.all():
             return self
         weight = None if self.weight is None else self.weight[keep]
@@ -50,7 +50,7 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class ProductStats:
-    """What the data said about the class and about every block. A commutative group that can be scaled."""
+    """Stats of the labels and of each block. A commutative group that can be scaled."""
 
     classes: DirichletStats
     blocks: tuple[Stats, ...]
@@ -68,30 +68,30 @@ class ProductStats:
         return self + -1 * other
 
     def remains(self, part: Self, rounding: float) -> Self:
-        """What stays once the rows behind `part` have left, unless it is no more than rounding."""
+        """Stats that stay once the rows behind `part` have left; 0 where that is no more than rounding."""
         pairs = zip(self.blocks, part.blocks, strict=True)
         return type(self)(self.classes.remains(part.classes, rounding), tuple(a.remains(b, rounding) for a, b in pairs))
 
     def __getitem__(self, classes: Any) -> Self:
-        """Of some classes."""
+        """Stats of the given classes."""
         return type(self)(self.classes[classes], tuple(block[classes] for block in self.blocks))
 
     def replaced(self, classes: Array, other: Self) -> Self:
-        """With those of others in place of its own of some classes."""
+        """Stats in which those of `other` take the place of the given classes'."""
 
-        def put(own: Array, its: Array) -> Array:
-            own = own.copy()
-            own[classes] = its
-            return own
+        def put(array: Array, part: Array) -> Array:
+            array = array.copy()
+            array[classes] = part
+            return array
 
         pairs = zip(self.blocks, other.blocks, strict=True)
         return type(self)(self.classes.map(put, other.classes), tuple(a.map(put, b) for a, b in pairs))
 
     def covers(self, part: Self) -> bool:
         """Whether the rows behind `part` can be among those behind these."""
-        every = self.classes.counts - part.classes.counts <= SLACK * self.classes.counts
+        emptied = self.classes.counts - part.classes.counts <= SLACK * self.classes.counts
         pairs = zip((self.classes, *self.blocks), (part.classes, *part.blocks), strict=True)
-        return all(own.covers(its, every) for own, its in pairs)
+        return all(stats.covers(gone, emptied) for stats, gone in pairs)
 
 
 class Joint:
@@ -109,7 +109,7 @@ class Joint:
 
     @cached_property
     def live(self) -> Array:
-        """The classes that are possible at all."""
+        """Classes of a probability above 0, `(c,)`."""
         return self.log_class > -np.inf
 
     @cached_property
@@ -137,8 +137,8 @@ def _log_joint(
     if total.size <= MOST:
         total[:] = log_class
     else:  # the memory is touched for the first time, which several threads do sooner
-        some = pieces(len(total), len(log_class))
-        list(in_order(lambda rows: np.copyto(total[rows], log_class), some, n_jobs))
+        parts = pieces(len(total), len(log_class))
+        list(in_order(lambda rows: np.copyto(total[rows], log_class), parts, n_jobs))
     for block, x in zip(blocks, cells, strict=True):
         block.score(x, power, total, n_jobs)
     return total
@@ -154,26 +154,27 @@ class ProductDensity(Joint):
 
 @dataclass(frozen=True, eq=False)
 class Product(Joint):
-    """p(x, y), theta integrated out: a belief about the class's die and every block, prior or posterior."""
+    """p(x, y), theta integrated out: beliefs about the class probabilities and each block, prior or posterior."""
 
     classes: Dirichlet | KnownDie
     blocks: tuple[Belief, ...]
 
     @property
     def apart(self) -> bool:
-        """Whether no class shares anything unknown with another."""
+        """Whether the parameters of the classes are independent of one another."""
         return all(block.apart for block in self.blocks)
 
     @property
     def weighs(self) -> bool:
-        """Whether it is a mixture of hypotheses, weighed by their evidence."""
+        """Whether it is a mixture of hypotheses, weighted by their evidence."""
         return any(block.weighs for block in self.blocks)
 
     @property
     def closed(self) -> bool:
-        """Whether the law of p(y | x, theta) has a closed form: of classes that are apart, or of any two.
+        """Whether the distribution of p(y | x, theta) has a closed form: for independent classes, or for any two.
 
-        Not so of hypotheses, where the classes' die is known: it may be that nothing is unknown, with some probability.
+        Not for a mixture of hypotheses whose class probabilities are known: under one of them nothing may be unknown,
+        and the distribution has a point mass there.
         """
         smooth = isinstance(self.classes, Dirichlet) or not self.weighs
         pairs = all(block.apart or block.paired for block in self.blocks)
@@ -184,12 +185,12 @@ class Product(Joint):
         return type(self)(self.classes.update(stats.classes), tuple(belief.update(seen) for belief, seen in pairs))
 
     def beside(self, other: Self) -> Self:
-        """The same, with entries of its own for all that another has."""
+        """Product with entries for all combinations and levels that another one holds."""
         pairs = zip(self.blocks, other.blocks, strict=True)
-        return type(self)(self.classes, tuple(belief.beside(its) for belief, its in pairs))
+        return type(self)(self.classes, tuple(belief.beside(wider) for belief, wider in pairs))
 
     def log_evidence(self, stats: ProductStats) -> tuple[float, tuple[Array, ...]]:
-        """Of the labels, and of every feature given them, `(f,)` for each block."""
+        """Log evidence of the labels, and of each feature given them, `(f,)` for each block."""
         pairs = zip(self.blocks, stats.blocks, strict=True)
         return float(self.classes.log_evidence(stats.classes)), tuple(
             belief.log_evidence(seen).sum(axis=0) for belief, seen in pairs
@@ -204,7 +205,7 @@ class Product(Joint):
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """What was believed before and what the data said. The rest is derived.
+    """Prior and stats; the posterior is derived from them.
 
     `whole` is whether every weight, and all that was counted, were whole numbers: only then is the evidence that of
     rows, and two of them can be compared by a Bayes factor.
@@ -216,8 +217,8 @@ class Model:
 
     def __post_init__(self) -> None:
         for part in (self.prior, self.stats):
-            for own in (part.classes, *part.blocks):
-                own.refuse_overflow()
+            for block in (part.classes, *part.blocks):
+                block.refuse_overflow()
 
     @cached_property
     def posterior(self) -> Product:
@@ -228,33 +229,32 @@ class Model:
 
     @cached_property
     def readers(self) -> dict[str, Joint]:
-        """What predicts, by kind of estimate, once it is known to be a distribution."""
+        """Cache of what predicts, by kind of estimate, once it is known to be a distribution."""
         return {}
 
     def read(self, estimate: str) -> Joint:
-        """What predicts: the posterior itself, or its parameters plugged in."""
+        """Return what predicts: the posterior itself, or its parameters plugged in."""
         return self.posterior if estimate == "predictive" else self.posterior.estimate(estimate, self.stats)
 
 
 def observe(rows: Rows, classes: int, n_jobs: int | None = None) -> ProductStats:
-    """The stats of labelled rows; rows count by their weight."""
+    """Stats of labelled rows, which count by their weights."""
     weight = one_hot(rows.codes, classes, rows.weight)
     seen = tuple(see(x, weight, n_jobs) for see, x in zip(rows.observers, rows.cells, strict=True))
     return ProductStats(DirichletStats(weight.totals()), seen)
 
 
 def normalise(joint: Array, proba: bool, n_jobs: int | None = 1) -> int:
-    """p(y | x), or its log, in place of log p(x, y), `(r, c)`; the first row that has none, or -1."""
+    """Write p(y | x), or its log, in place of log p(x, y), `(r, c)`; return the first row that has none, or -1."""
     if joint.size <= MOST:
         return numerics.row_kernels.normalise(joint, proba)
-    some = pieces(*joint.shape)
-    found = in_order(lambda rows: numerics.row_kernels.normalise(joint[rows], proba), some, n_jobs)
-    odd = [rows.start + at for rows, at in zip(some, list(found), strict=True) if at >= 0]
-    return min(odd, default=-1)
+    parts = pieces(*joint.shape)
+    firsts = list(in_order(lambda rows: numerics.row_kernels.normalise(joint[rows], proba), parts, n_jobs))
+    return min((rows.start + at for rows, at in zip(parts, firsts, strict=True) if at >= 0), default=-1)
 
 
 def normalised(joint: Array) -> Array:
-    """log p(y | x) from log p(x, y); log 0 for every class where a row is impossible under all of them. NaN stays."""
+    """log p(y | x) from log p(x, y); log 0 for all classes where a row is impossible under each. NaN stays."""
     best = joint.max(axis=1)
     nowhere = ~np.isfinite(best)
     log_proba = np.where(nowhere[:, None], 0.0, joint)

@@ -1,9 +1,11 @@
-"""What some rows said, under the names of their labels and levels, so that parts of a table add up to all of it.
+"""Stats of rows under the names of their labels and levels, so that parts of a table add up to all of it.
 
-    shard of (rows + more rows) = shard of rows + shard of more rows
+    shard of (rows + more rows) = shard of rows + shard of more rows      shard of rows = the sum - shard of more rows
 
-Every part may know classes and levels of its own. Their sum knows those of both, sorted as if all rows had been seen
-at once; where one part's are the beginning of the other's, as declared levels are, their order stays.
+Parts may have different classes and levels. Their sum has those of both, sorted as if all rows had been seen at once;
+where one part's are the beginning of the other's, as declared levels are, their order stays. Rows that were never
+learnt cannot be subtracted: that is noticed where something would fall below zero, or where what stays is of no rows
+that there can be.
 """
 
 from collections.abc import Hashable, Iterable, Sequence
@@ -14,9 +16,15 @@ import numpy as np
 
 from bayesnb.data.labels import united_labels
 from bayesnb.families.base import Array, Belief, Stats
+from bayesnb.families.forgetting import rounding_of, slack
 from bayesnb.model.class_prior import ClassDie
 from bayesnb.model.product import Model, Product, ProductStats
 from bayesnb.model.schema import Block, Schema
+
+ADVICE = (
+    "So these rows are not among those that were learnt, or no more. Give rows with the labels and weights with which "
+    "they were learnt. Nothing was forgotten."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,35 +45,36 @@ class Shard:
         return type(self)(classes, schema, stats, self.whole and other.whole)
 
     def among(self, classes: Array) -> Self:
-        """It, of more classes."""
+        """Shard of the same rows among more classes."""
         return replace(self, classes=classes, stats=self.laid_out(classes, self.schema))
 
     def followed_by(self, later: Self) -> Self:
-        """The sum in which levels that are known keep their places, and those that `later` adds come after them."""
+        """Sum in which levels of this shard keep their places, and those that `later` adds come after them."""
         blocks = zip(self.schema.blocks, united(self.schema, later.schema).blocks, strict=True)
-        grown = later.schema.with_blocks([every.beginning(own) for own, every in blocks])
+        grown = later.schema.with_blocks([both.beginning(first) for first, both in blocks])
         return self + replace(later, schema=grown, stats=later.laid_out(later.classes, grown))
 
     def laid_out(self, classes: Array, schema: Schema) -> ProductStats:
-        """Its stats among more classes and levels."""
+        """Stats among more classes and levels."""
         if classes is self.classes and schema is self.schema:
             return self.stats
         seen = [self._relevelled(b, block) for b, block in enumerate(schema.blocks)]
         if len(classes) == len(self.classes):
             return ProductStats(self.stats.classes, tuple(seen))
         places = np.searchsorted(classes, self.classes)
-        every: list[Any] = [stats.among(places, len(classes)) for stats in (self.stats.classes, *seen)]
-        return ProductStats(every[0], tuple(every[1:]))
+        wider: list[Any] = [stats.among(places, len(classes)) for stats in (self.stats.classes, *seen)]
+        return ProductStats(wider[0], tuple(wider[1:]))
 
     def _relevelled(self, b: int, block: Block) -> Stats:
-        own: Any = self.schema.blocks[b]
-        if own.levels == block.levels:
+        """Stats of a block among the levels of a wider one."""
+        narrow = self.schema.blocks[b]
+        if narrow.levels == block.levels:
             return self.stats.blocks[b]
-        return self.stats.blocks[b].relevelled(block.sizes, own.places_in(block))  # type: ignore[attr-defined]
+        return self.stats.blocks[b].relevelled(block.sizes, narrow.places_in(block))  # type: ignore[attr-defined]
 
 
 def added(shards: Iterable[Shard | None]) -> Shard | None:
-    """All of them together, one after the other; None if there are none."""
+    """Sum of shards, one after the other; None if there are none."""
     total: Shard | None = None
     for part in shards:
         total = part if total is None else total if part is None else total + part
@@ -73,31 +82,31 @@ def added(shards: Iterable[Shard | None]) -> Shard | None:
 
 
 def united(a: Schema, b: Schema) -> Schema:
-    """The schema with the levels of both; an error where they are not about the same columns."""
+    """Schema with the levels of both; raise where they are not about the same columns."""
     if a is b:
         return a
     if a.columns != b.columns:
         raise ValueError(_unlike(a.columns, b.columns))
-    together = [
-        own.names == its.names and alike(own.family, its.family) for own, its in zip(a.blocks, b.blocks, strict=False)
-    ]
-    if not all(together) or len(a.blocks) != len(b.blocks):
+    pairs = list(zip(a.blocks, b.blocks, strict=False))
+    if not all(one.names == two.names and alike(one.family, two.family) for one, two in pairs) or len(a.blocks) != len(
+        b.blocks
+    ):
         _refuse_families(a, b)
-    return a.with_blocks([own.united(its) for own, its in zip(a.blocks, b.blocks, strict=True)])
+    return a.with_blocks([one.united(two) for one, two in pairs])
 
 
 def _unlike(a: Sequence[Hashable], b: Sequence[Hashable]) -> str:
-    """Which columns only one of two parts has."""
+    """Message that names the columns which only one of two parts has."""
     both, lacking = set(a) & set(b), []
-    for own, where in ((a, "one part"), (b, "another")):
-        only = [name for name in own if name not in both]
+    for columns, where in ((a, "one part"), (b, "another")):
+        only = [name for name in columns if name not in both]
         lacking += [f"only {where} has {_shown(only)}"] if only else []
-    told = "; ".join(lacking) or f"their order is {_shown(a)} in one part and {_shown(b)} in another"
-    return f"the columns of two parts differ: {told}. Give both the same columns, in one order."
+    difference = "; ".join(lacking) or f"their order is {_shown(a)} in one part and {_shown(b)} in another"
+    return f"the columns of two parts differ: {difference}. Give both the same columns, in one order."
 
 
 def _refuse_families(a: Schema, b: Schema) -> NoReturn:
-    """Say which column is not of one kind in both parts."""
+    """Raise with the column whose family is not the same in both parts."""
     mine, others = a.families, b.families
     for name in a.columns:
         if not alike(mine.get(name), others.get(name)):
@@ -109,7 +118,7 @@ def _refuse_families(a: Schema, b: Schema) -> NoReturn:
 
 
 def alike(a: Any, b: Any) -> bool:
-    """Whether two values say the same: families, priors, arrays, and what is made of those."""
+    """Whether two values are equal: families, priors, arrays, and containers of those."""
     if a is b:
         return True
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
@@ -126,7 +135,7 @@ def alike(a: Any, b: Any) -> bool:
 
 
 def continued(model: Model, before: Shard, after: Shard, die: ClassDie) -> Model:
-    """The model whose shard was `before`, with the stats of `after`: there its prior gets room for what is new."""
+    """Update the model of shard `before` to the stats of `after`; its prior gets room for new classes and levels."""
     priors, classes = model.prior.blocks, len(after.classes)
     if before.schema is not after.schema or before.classes is not after.classes:
         blocks = zip(before.schema.blocks, after.schema.blocks, priors, after.stats.blocks, strict=True)
@@ -135,7 +144,10 @@ def continued(model: Model, before: Shard, after: Shard, die: ClassDie) -> Model
 
 
 def _prior(old: Block, block: Block, belief: Belief, stats: Stats, classes: int) -> Belief:
-    """A prior that took its scale from the first rows keeps it; one of levels is the declared one for all of them."""
+    """Prior of a block that may have new classes or levels.
+
+    One that took its scale from the first rows keeps it; one of levels is the declared one for all of them.
+    """
     if old.levels == block.levels and len(belief) == classes:
         return belief
     try:
@@ -145,5 +157,95 @@ def _prior(old: Block, block: Block, belief: Belief, stats: Stats, classes: int)
     return block.belief(stats) if block.levels else wider
 
 
-def _shown(columns: Sequence[Any]) -> str:
+def without(shard: Shard, gone: Shard, rows: int) -> Shard:
+    """Subtract the stats of rows that are to be forgotten; raise if they cannot be among those that were learnt.
+
+    `gone` has the shard's classes and levels. Whole weights are subtracted exactly; sums of others are rounded, the
+    more so the more rows they are of.
+    """
+    touched = np.flatnonzero(gone.stats.classes.counts)
+    before, removed = (
+        Shard(part.classes[touched], part.schema, part.stats[touched], part.whole) for part in (shard, gone)
+    )
+    whole = shard.whole and gone.whole
+    rounding = 0.0 if whole else rounding_of(rows)
+    _check_labels(before, removed, rounding)
+    after = before.stats.remains(removed.stats, rounding)
+    for b in range(len(after.blocks)):
+        _check_block(before, removed, after, rounding, b)
+    return Shard(shard.classes, shard.schema, shard.stats.replaced(touched, after), whole)
+
+
+def _check_labels(before: Shard, removed: Shard, rounding: float) -> None:
+    """Raise if more rows of a class would leave than it has."""
+    counts, gone = before.stats.classes, removed.stats.classes
+    invalid = counts.faults(gone, np.zeros(len(counts), bool), rounding)[:, 0]
+    if invalid.any():
+        c = int(invalid.argmax())
+        raise ValueError(
+            f"class {before.classes.tolist()[c]!r}: {gone.counts[c]:.12g} rows, by weight, would go, and it has "
+            f"{counts.counts[c]:.12g}. {ADVICE}"
+        )
+
+
+def _check_block(before: Shard, removed: Shard, after: ProductStats, rounding: float, b: int) -> None:
+    """Raise for the first column of a block whose cells cannot leave it."""
+    stay, counts = after.classes.counts, before.stats.classes.counts
+    block, stats = before.schema.blocks[b], before.stats.blocks[b].beside(removed.stats.blocks[b])
+    gone = removed.stats.blocks[b].beside(stats)
+    invalid, cells = stats.faults(gone, stay == 0, rounding), after.blocks[b].cells
+    if invalid.any():
+        c, k = _first_invalid(stats, gone, invalid)
+        name, what = _fault_of(block, stats, gone, c, k)
+    elif cells is not None and (crowded := cells > (stay + slack(counts, rounding))[:, None]).any():
+        c, f = (int(place) for place in np.argwhere(crowded)[0])  # more cells would stay than rows
+        name, what = block.keys[f], f"{cells[c, f]:.12g} cells would stay, of {stay[c]:.12g} rows"
+    else:
+        return
+    raise ValueError(f"column {name!r}, class {before.classes.tolist()[c]!r}: {what}. {ADVICE}")
+
+
+def _first_invalid(stats: Stats, gone: Stats, invalid: Array) -> tuple[int, int]:
+    """Place of the entry to report: the first of which more would go than there is, else the first invalid one."""
+    over = [_flat(getattr(gone, field)) > _flat(getattr(stats, field)) for field in stats.counted_fields]
+    worst = invalid & np.any(over, axis=0)
+    c, k = np.argwhere(worst if worst.any() else invalid)[0]
+    return int(c), int(k)
+
+
+def _fault_of(block: Block, stats: Stats, gone: Stats, c: int, k: int) -> tuple[Hashable, str]:
+    """Column of an entry of stats that cannot be taken back, and the reason."""
+    at, what = k, ""
+    if block.family.combined:
+        return _table_fault(block, stats, gone, (c, k))
+    if block.family.listed:
+        at, what = 0, f" of the word {block.words[k]!r}"
+    elif block.levels:
+        at = int(stats.columns[k])  # type: ignore[attr-defined]
+        levels, place = block.levels[at], k - int(stats.starts[at])  # type: ignore[attr-defined]
+        what = f" of level {levels[place]!r}" if place < len(levels) else " of levels that are not declared"
+    name = block.names[at]
+    for field in stats.counted_fields:
+        before, part = (float(_flat(getattr(each, field))[c, k]) for each in (stats, gone))
+        if part > before:
+            return name, f"{part:.12g} {field}{what} would go, of {before:.12g}"
+    return name, f"what would stay{what} is of no rows that there can be"
+
+
+def _table_fault(block: Block, stats: Any, gone: Any, at: tuple[int, int]) -> tuple[Hashable, str]:
+    """Block of a combination of levels that cannot be taken back, and the reason."""
+    codes = zip(block.levels, stats.combinations[at[1]].tolist(), strict=True)
+    levels = ", ".join(repr(known[code]) if code < len(known) else "a level not declared" for known, code in codes)
+    before, part = (float(each.counts[at[0], 0, at[1]]) for each in (stats, gone))
+    if part > before:
+        return block.keys[0], f"{part:.12g} rows of levels {levels} would go, of {before:.12g}"
+    return block.keys[0], f"what would stay of levels {levels} is of no rows that there can be"
+
+
+def _flat(array: Array) -> Array:
+    return array.reshape(len(array), -1)
+
+
+def _shown(columns: Sequence[Hashable]) -> str:
+    """Names of the first columns."""
     return ", ".join(map(repr, columns[:20])) + (", ..." if len(columns) > 20 else "")

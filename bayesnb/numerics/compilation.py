@@ -1,8 +1,10 @@
 """How kernels are compiled, and where the result is kept.
 
-Machine code is run unseen: that of another signature reads its arguments as what they are not, and no error follows.
-So a file of it says what it is of, and only a file that says what was asked for, and whose checksum holds, is read;
-anything else is compiled again. Numba's cache trusts an index, which two processes can leave to name each other's code.
+Machine code is run unseen: code of another signature reads its arguments as what they are not (integers as floats),
+and no error follows. So each file carries a stamp of all that its code depends on. Only a file with the stamp that is
+wanted and a valid checksum is read; otherwise the kernel is compiled again. Numba's cache is not used because it trusts
+an index file, which two processes that compile at once can leave with entries that name each other's code, and because
+it dates a kernel by its module alone, though the code of kernels of other modules is compiled into it.
 """
 
 import json
@@ -24,14 +26,15 @@ from numba import njit
 
 Array = np.ndarray
 
-# No "reassoc": a sum keeps the order in which it is written, so that its digits do not depend on the machine.
+# No "reassoc": a sum keeps the order in which it is written, so that its digits do not depend on the machine, and the
+# corrections of `rounded_away`, which are 0 in exact arithmetic, are not simplified away.
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract", "nsz"}}
 SETTINGS = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "USING_SVML")  # of Numba
-KEPT = 90 * 24 * 3600.0  # seconds that a file outlives its writing by, once other code is written beside it
+KEPT = 90 * 24 * 3600.0  # seconds after which a file is removed, once other code is written beside it
 
 
 def digest_of_sources() -> str:
-    """Digest of all files of kernels: as a kernel holds the code of those that it calls, any of them dates it."""
+    """Digest of all files of kernels: a kernel holds the code of those that it calls."""
     return sha256(b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))).hexdigest()
 
 
@@ -39,7 +42,7 @@ SOURCES = digest_of_sources()
 
 
 def compiled(kernel: Callable[..., Any]) -> Any:
-    """The kernel in machine code, made at its first call; in memory only where no cache folder can be written."""
+    """Compile a kernel at its first call, and keep the code on disk where a cache folder can be written."""
     machine_code = njit(**OPTIONS)(kernel)
     with suppress(Exception):  # no folder, or a version of Numba that keeps code in another way: it works without
         machine_code._cache = KernelCache(kernel)
@@ -47,9 +50,10 @@ def compiled(kernel: Callable[..., Any]) -> Any:
 
 
 class KernelCache:
-    """Machine code of one kernel on disk, a file for each signature, as Numba's dispatcher asks for it.
+    """Machine code of one kernel on disk, a file for each signature, with the methods that Numba's dispatcher calls.
 
-    A folder that is missing, full or read-only, or a damaged file, is as good as none: the kernel is compiled.
+    A folder that is missing, full or read-only, or a damaged file, is as good as none: the kernel is compiled. A cache
+    may not fail a fit, which is why its errors are suppressed.
     """
 
     def __init__(self, kernel: Callable[..., Any]) -> None:
@@ -64,7 +68,7 @@ class KernelCache:
         return str(self._folder)
 
     def load_overload(self, signature: Any, context: Any) -> Any:
-        """Compiled code of a signature, or None if there is none that is proved to be it."""
+        """Return the compiled code of a signature, or None if no valid file has its stamp."""
         with suppress(Exception):
             context.refresh()
             stamp = self._stamp(signature, context.codegen())
@@ -95,10 +99,11 @@ class KernelCache:
         return self._folder / f"{self._kernel}.{SOURCES[:16]}.{sha256(stamp).hexdigest()[:32]}"
 
     def _stamp(self, signature: Any, codegen: Any) -> bytes:
-        """All that the machine code depends on, in a line.
+        """Name all that the machine code depends on, in one line of JSON.
 
-        The types of the arguments; the sources, with OPTIONS in them; who compiles, and how; the processor with its
-        features, as several can share a home directory; and Python and NumPy, whose objects the code takes apart.
+        The types of the arguments; the sources, which include OPTIONS; the versions and settings of the compiler; the
+        processor with its features, as machines can share a home directory, and an instruction that is not there ends
+        the process; and Python and NumPy, whose objects the code takes apart by their layout in memory.
         """
         versions = {"python": sys.version, "numpy": np.__version__}
         versions |= {"numba": numba.__version__, "llvmlite": llvmlite.__version__}
@@ -108,13 +113,13 @@ class KernelCache:
 
 
 def sealed(stamp: bytes, code: bytes) -> bytes:
-    """The content of a file: a checksum of the rest, the stamp, the code."""
+    """Content of a file: a checksum of the next two, the stamp, the code."""
     content = stamp + b"\n" + code
     return sha256(content).hexdigest().encode() + b"\n" + content
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """A file that no other process sees before it is complete."""
+    """Write a file that no other process sees before it is complete."""
     unfinished = path.with_name(f"{path.name}.{token_hex(8)}")
     try:
         unfinished.write_bytes(content)
@@ -125,9 +130,10 @@ def write_whole(path: Path, content: bytes) -> None:
 
 @cache
 def remove_stale(folder: Path) -> None:
-    """Remove, once in a process, code of other sources, and what was written long ago, by any version for any machine.
+    """Remove, once in a process, files of other sources, and files older than KEPT.
 
-    Versions and processors may take turns in a folder, but its sources are only ever of one version.
+    Python versions and processors may take turns in a folder, so their stamps are not compared; its sources, which the
+    folder belongs to, are of one version at a time.
     """
     oldest = time.time() - KEPT
     for path in folder.glob(f"{__package__}.*"):

@@ -1,33 +1,39 @@
-"""Counts in compressed rows (`data`, `indices`, `indptr` of CSR): sums by class, and scores of words under a die."""
+"""Counts in compressed rows (`data`, `indices`, `indptr` of CSR): sums by class, and Dirichlet-multinomial scores.
+
+    log p(counts | a) = ln N! - sum ln x! + sum [ln Gamma(a_k + x_k) - ln Gamma(a_k)] - [ln Gamma(A + N) - ln Gamma(A)]
+
+A = sum a, N = sum x. Minka (2000), Estimating a Dirichlet distribution. Differences of log gammas are taken so that
+their large parts never meet: at a = 1e15 a plain difference has no correct digit left.
+"""
 
 from math import lgamma
 
 import numpy as np
 
 from bayesnb.numerics.compilation import Array, compiled
-from bayesnb.numerics.elementary import log, staying
-from bayesnb.numerics.flag_kernels import is_odd
-from bayesnb.numerics.row_kernels import add_times, pour
+from bayesnb.numerics.elementary import log, remaining
+from bayesnb.numerics.flag_kernels import is_invalid
+from bayesnb.numerics.row_kernels import add_and_clear, add_times
 
-FEW = 16  # counts up to here are products of factors
-STIRLING_FROM = 16.0
-FACTORS = 8  # of a product before its logarithm is taken: (1e30)**8 is a double
-LARGEST = 1e30
-MOST = 1e100
-FAR = 1e18  # from here on FEW factors might not be a double
+FEW = 16  # up to this count, Gamma(a + x) / (Gamma(a) x!) is a product of x factors, exact to some ulps
+FAR = 1e18  # and while a is below this, as FEW factors of 1e18 are at most 1e288, which is a double
+STIRLING_FROM = 16.0  # the first term that `stirling_tail` leaves out, z**-13 / 156, is 1.4e-18 here
+FACTORS = 8  # factors of a product before its logarithm is taken
+LARGEST = 1e30  # concentration up to which FACTORS factors fit a double, (1e30)**8; callers score larger ones in NumPy
+MOST = 1e100  # largest count: beyond, sums of counts times weights and their squares might overflow
 LOG_FACTORIALS = np.array([lgamma(n + 1.0) for n in range(256)])
-SEEN = 1024  # lengths of rows whose normaliser is remembered
+REMEMBERED = 1024  # row lengths whose normaliser is kept: texts have few lengths, and it costs two log gammas a class
 
 
 @compiled
-def are_counts(data: Array, whole: bool, missing: bool) -> bool:
-    """Whether all numbers are at least 0 and can be added up, are whole or need not be, NaN where that is missing."""
-    odd = 0
+def are_counts(data: Array, whole_numbers: bool, missing: bool) -> bool:
+    """Whether all numbers are counts: from 0 to MOST, without a fraction if `whole_numbers`, or NaN if `missing`."""
+    invalid = 0
     for p in range(len(data)):
         v = float(data[p])
-        good = (v >= 0.0) & (v <= MOST) & ((v == np.floor(v)) | (not whole))
-        odd |= not (good | (missing & (v != v)))
-    return odd == 0
+        good = (v >= 0.0) & (v <= MOST) & ((v == np.floor(v)) | (not whole_numbers))
+        invalid |= not (good | (missing & (v != v)))
+    return invalid == 0
 
 
 @compiled
@@ -47,7 +53,10 @@ def log_gamma_ratio(a: float, s: float) -> float:
 
 @compiled
 def log_rising_binomial(a: float, x: float) -> float:
-    """ln Gamma(a + x) - ln Gamma(a) - ln x!, for a, x >= 0, by a difference whose large parts never meet."""
+    """ln Gamma(a + x) - ln Gamma(a) - ln x!, for a, x >= 0, by a difference whose large parts never meet.
+
+    Of the three log gammas, the two with the largest arguments are subtracted as one ratio.
+    """
     if x <= FEW and x == np.floor(x) and a < FAR:
         product = 1.0
         for k in range(int(x)):
@@ -62,7 +71,7 @@ def log_rising_binomial(a: float, x: float) -> float:
 
 @compiled
 def log_orders(data: Array) -> float:
-    """ln of the number of orders in which one row's counts can come."""
+    """Log multinomial coefficient ln N! - sum ln x! of one row: the number of orders in which its words can come."""
     total, logs = 0.0, 0.0
     for p in range(len(data)):
         x = float(data[p])
@@ -74,15 +83,16 @@ def log_orders(data: Array) -> float:
 
 @compiled
 def take_orders(data: Array, indptr: Array, power: float, out: Array) -> None:
-    """Takes the log of the number of orders in which each row's counts can come, times the power, from `(r, c)`."""
+    """Subtract each row's log multinomial coefficient, times the power, from its scores `(r, c)`."""
     for i in range(len(indptr) - 1):
-        most = power * log_orders(data[indptr[i] : indptr[i + 1]])
+        orders = power * log_orders(data[indptr[i] : indptr[i + 1]])
         for c in range(out.shape[1]):
-            out[i, c] -= most
+            out[i, c] -= orders
 
 
 @compiled
 def log_factorial(x: float) -> float:
+    """ln x!, from a table for small integers."""
     if 0.0 <= x < len(LOG_FACTORIALS) and x == np.floor(x):
         return LOG_FACTORIALS[int(x)]
     return lgamma(x + 1.0)
@@ -101,15 +111,15 @@ def tally(
     first: int,
     last: int,
 ) -> None:
-    """Adds the rows of some classes to their counts, `(c, k)`, and to the sums of their log orders, `(c,)`."""
+    """Add the rows of classes `first` to `last` to their counts, `(c, k)`, and sums of log orders, `(c,)`."""
     for c in range(first, last):
-        own = counts[c]
+        class_counts = counts[c]
         for e in range(starts[c], starts[c + 1]):
             i = order[e]
             w, total, logs = weight[i], 0.0, 0.0
             for p in range(indptr[i], indptr[i + 1]):
                 x = float(data[p])
-                own[indices[p]] += w * x
+                class_counts[indices[p]] += w * x
                 total += x
                 if x != 1.0:
                     logs += log_factorial(x)
@@ -130,35 +140,38 @@ def tally_flags(
     first: int,
     last: int,
 ) -> bool:
-    """Adds the rows of some classes to their ones and missing cells, `(c, k)` each; tells if none was odd."""
+    """Add the rows of classes `first` to `last` to their ones and missing cells, `(c, k)` each.
+
+    Return whether all stored cells are valid.
+    """
     strict = threshold != threshold
     level = 0.5 if strict else threshold
-    odd = 0
+    invalid = 0
     for c in range(first, last):
-        up, hole = ones[c], missing[c]
+        class_ones, class_missing = ones[c], missing[c]
         for e in range(starts[c], starts[c + 1]):
             i = order[e]
             for p in range(indptr[i], indptr[i + 1]):
                 v = data[p]
                 if v > level:
-                    up[indices[p]] += weight[i]
+                    class_ones[indices[p]] += weight[i]
                 elif v != v:
-                    hole[indices[p]] += weight[i]
-                odd |= is_odd(v, strict)
-    return odd == 0
+                    class_missing[indices[p]] += weight[i]
+                invalid |= is_invalid(v, strict)
+    return invalid == 0
 
 
 @compiled
 def score_flags(
     data: Array, indices: Array, indptr: Array, threshold: float, gain: Array, zero: Array, first: int, out: Array
 ) -> bool:
-    """Adds what a one is worth beyond a zero, and takes back a missing cell's zero: 2 of `(k, lanes)`.
+    """Add a one's score less that of a zero, and subtract a missing cell's zero: 2 of `(k, lanes) -> (r, c)`.
 
-    Tells if no stored cell was odd.
+    The caller has added the score of a row of zeros. Return whether all stored cells are valid.
     """
     strict = threshold != threshold
     level = 0.5 if strict else threshold
-    total, odd = np.zeros(gain.shape[1]), 0
+    total, invalid = np.zeros(gain.shape[1]), 0
     for i in range(len(indptr) - 1):
         for p in range(indptr[i], indptr[i + 1]):
             v = data[p]
@@ -166,14 +179,14 @@ def score_flags(
                 add_times(total, 1.0, gain[indices[p]])
             elif v != v:
                 add_times(total, -1.0, zero[indices[p]])
-            odd |= is_odd(v, strict)
-        pour(total, 1.0, 0.0, out[i], first)
-    return odd == 0
+            invalid |= is_invalid(v, strict)
+        add_and_clear(total, 1.0, 0.0, out[i], first)
+    return invalid == 0
 
 
 @compiled
 def score_known(data: Array, indices: Array, indptr: Array, logs: Array, power: float, first: int, out: Array) -> None:
-    """Adds the log-density of counts under known log probabilities, `(k, lanes) -> (r, c)`, times the power."""
+    """Add the log-density of counts under known log probabilities, `(k, lanes) -> (r, c)`, times the power."""
     total = np.zeros(logs.shape[1])
     for i in range(len(indptr) - 1):
         length, factorials = 0.0, 0.0
@@ -185,34 +198,35 @@ def score_known(data: Array, indices: Array, indptr: Array, logs: Array, power: 
             elif x != 0.0:
                 add_times(total, x, logs[indices[p]])
                 factorials += log_factorial(x)
-        pour(total, power, power * (log_factorial(length) - factorials), out[i], first)
+        add_and_clear(total, power, power * (log_factorial(length) - factorials), out[i], first)
 
 
 @compiled
 def score_dirichlet(
     data: Array, indices: Array, indptr: Array, concentration: Array, logs: Array, totals: Array, first: int, out: Array
 ) -> None:
-    """Adds the log of the Dirichlet-multinomial, of concentrations and their logs, `(k, lanes)` each."""
+    """Add Dirichlet-multinomial scores: concentrations and their logs, `(k, lanes)` each, totals `(c,) -> (r, c)`."""
     lanes = logs.shape[1]
     total, product = np.zeros(lanes), np.ones(lanes)
-    lengths, of_length = np.full(SEEN, -1.0), np.zeros((SEEN, lanes))
+    lengths, of_length = np.full(REMEMBERED, -1.0), np.zeros((REMEMBERED, lanes))
     for i in range(len(indptr) - 1):
         a, b = indptr[i], indptr[i + 1]
         length = score_words(data[a:b], indices[a:b], concentration, logs, total, product)
-        place = int(length) % SEEN
+        place = int(length) % REMEMBERED
         if lengths[place] != length:
             lengths[place] = length
             for k in range(min(lanes, out.shape[1] - first)):
                 of_length[place, k] = log_rising_binomial(totals[first + k], length)
         add_times(total, -1.0, of_length[place])
-        pour(total, 1.0, 0.0, out[i], first)
+        add_and_clear(total, 1.0, 0.0, out[i], first)
 
 
 @compiled
 def score_words(data: Array, indices: Array, concentration: Array, logs: Array, total: Array, product: Array) -> float:
-    """Adds log of a (a + 1) ... (a + x - 1) / x! for one row's words; returns how many there are.
+    """Add log [a (a + 1) ... (a + x - 1) / x!] for one row's words; return how many words there are.
 
-    Factors but the first, whose log is known, go into a product of which a logarithm is taken now and then.
+    The log of the first factor is known. The others go into a product of which one logarithm is taken for FACTORS of
+    them: the logarithm is what costs time.
     """
     length, factors = 0.0, 0
     for p in range(len(data)):
@@ -238,12 +252,14 @@ def score_words(data: Array, indices: Array, concentration: Array, logs: Array, 
 
 @compiled
 def rise(product: Array, concentration: Array, n: float, share: float) -> None:
+    """Multiply each class's product by (a + n) * share."""
     for k in range(len(product)):
         product[k] *= (concentration[k] + n) * share
 
 
 @compiled
 def take_logs(product: Array, total: Array) -> None:
+    """Add the logarithm of each class's product to its total; the product is 1 again."""
     for k in range(len(product)):
         total[k] += log(product[k])
         product[k] = 1.0
@@ -260,8 +276,8 @@ def gamma_ratio(a: float, s: float) -> float:
 
 
 @compiled
-def grown(a: float, x: float, power: float) -> float:
-    """log E[g**(power * x)] of a Gamma variate g of shape a, less power * ln x!."""
+def log_rising_moment(a: float, x: float, power: float) -> float:
+    """log E[g**(power * x)] - power * ln x!, where g ~ Gamma(a, 1)."""
     if power == 1.0:
         return log_rising_binomial(a, x)
     return gamma_ratio(a, power * x) - power * log_factorial(x)
@@ -275,33 +291,35 @@ def left_out(
     weight: Array,
     extra: Array,
     counts: Array,
-    whole: Array,
+    sums: Array,
     known: bool,
     power: float,
-    even: float,
+    log_even: float,
     out: Array,
 ) -> None:
-    """The scores of rows once so much of each has left its class, `(r,)`; see Pile for `extra` and `counts`, `(k,)`.
+    """Scores of rows of one class once each row's weight has left the class's counts, `-> (r,)`.
 
-    `whole` holds the sums over levels of what is never below zero, of `extra`, and of `counts`. `even` is the log of
-    a level's share of an empty die, NaN where that is no distribution.
+    A level's concentration is max(extra + count, 0), `(k,)` each: `extra` is the prior, or the prior less one for a
+    mode. `sums` are the sums over levels of that maximum, of `extra`, and of `counts`. Where nothing is left of the
+    total, the score is that of even shares, `log_even` a level; NaN if that is no distribution.
     """
-    plain = whole[1] >= 0.0
+    never_clipped = sums[1] >= 0.0  # then the total is a difference of two sums, which rounds less
     for i in range(len(indptr) - 1):
         a, b = indptr[i], indptr[i + 1]
-        w, length, gone, total = weight[i], 0.0, 0.0, 0.0
+        w, length, removed, total = weight[i], 0.0, 0.0, 0.0
         for p in range(a, b):
             x, k = float(data[p]), indices[p]
             if x == 0.0:
                 continue
-            left = max(extra[k] + staying(counts[k], w * x), 0.0)
+            left = max(extra[k] + remaining(counts[k], w * x), 0.0)
             length += x
-            gone += max(extra[k] + counts[k], 0.0) - left
-            total += x * np.log(left) - log_factorial(x) if known else grown(left, x, power)
-        rest = whole[1] + staying(whole[2], w * length) if plain else whole[0] - gone
+            removed += max(extra[k] + counts[k], 0.0) - left
+            total += x * np.log(left) - log_factorial(x) if known else log_rising_moment(left, x, power)
+        rest = sums[1] + remaining(sums[2], w * length) if never_clipped else sums[0] - removed
         if rest <= 0.0:
-            out[i] = power * (length * even + log_orders(data[a:b])) if length > 0.0 or even != even else 0.0
+            no_words = length == 0.0 and log_even == log_even
+            out[i] = 0.0 if no_words else power * (length * log_even + log_orders(data[a:b]))
         elif known:
             out[i] = power * (total - length * np.log(rest) + log_factorial(length))
         else:
-            out[i] = total - grown(rest, length, power)
+            out[i] = total - log_rising_moment(rest, length, power)

@@ -1,5 +1,6 @@
-"""Squared distances of rows from the middle of each class, in the units of its spread in every direction; and what
-rows say of both.
+"""Mahalanobis distances of rows from class means, and the means and scatter matrices of each class.
+
+    distance**2 = |whitening @ (x - location)|**2      whitening = inverse Cholesky factor of a covariance
 
 Rows are the lanes of a transposed tile. A whitening is lower triangular: half of its entries are never read.
 """
@@ -10,7 +11,7 @@ from bayesnb.numerics.compilation import Array, compiled
 from bayesnb.numerics.gaussian_kernels import LANES, transpose
 from bayesnb.numerics.row_kernels import clear
 
-BLOCK = 4  # columns that are added to a lane at once, and rows that are added to a scatter
+BLOCK = 4  # columns added to a lane at once, and rows added to a scatter: one load and store of a sum for four terms
 
 
 @compiled
@@ -35,9 +36,10 @@ def distances(x: Array, location: Array, whitening: Array, out: Array) -> None:
 
 @compiled
 def shared_distances(x: Array, middle: Array, whitening: Array, steps: Array, out: Array) -> None:
-    """The same where all classes have one whitening: the squared length of whitening @ (x - middle) - steps[c].
+    """Squared Mahalanobis distances under one whitening: the squared length of whitening @ (x - middle) - steps[c].
 
-    `(r, d), (d,), (d, d), (c, d) -> (r, c)`.
+    `(r, d), (d,), (d, d), (c, d) -> (r, c)`. `steps` are the whitened class means less the middle, so that a row is
+    whitened once for all classes; about a middle, because differences of large numbers lose their digits.
     """
     width = x.shape[1]
     tile, gap = np.empty((width, LANES)), np.zeros((-(-width // BLOCK) * BLOCK, LANES))
@@ -51,12 +53,12 @@ def shared_distances(x: Array, middle: Array, whitening: Array, steps: Array, ou
         for c in range(len(steps)):
             clear(total[c])
         for row in range(width):
-            turned(gap, whitening[row], row, spare)
+            whitened_row(gap, whitening[row], row, spare)
             for c in range(len(steps)):
-                own, step = total[c], steps[c, row]
+                lane_sums, step = total[c], steps[c, row]
                 for i in range(LANES):
                     z = spare[i] - step
-                    own[i] += z * z
+                    lane_sums[i] += z * z
         for i in range(len(part)):
             for c in range(len(steps)):
                 out[start + i, c] = total[c, i]
@@ -64,32 +66,33 @@ def shared_distances(x: Array, middle: Array, whitening: Array, steps: Array, ou
 
 @compiled
 def squared_length(gap: Array, whitening: Array, spare: Array, total: Array) -> None:
-    """Of whitening @ gap, lane by lane; above its diagonal the whitening is zero, and so are rows beyond it of gap."""
+    """Squared length of whitening @ gap in each lane; `gap` has rows of zeros up to a multiple of BLOCK."""
     clear(total)
     for row in range(len(whitening)):
-        turned(gap, whitening[row], row, spare)
+        whitened_row(gap, whitening[row], row, spare)
         for i in range(LANES):
             total[i] += spare[i] * spare[i]
 
 
 @compiled
-def turned(gap: Array, own: Array, row: int, spare: Array) -> None:
-    """One row of whitening @ gap, lane by lane."""
+def whitened_row(gap: Array, weights: Array, row: int, spare: Array) -> None:
+    """Row `row` of whitening @ gap in each lane, `weights` being that row of the whitening."""
     clear(spare)
     for j in range(0, row + 1, BLOCK):
-        w0 = own[j]
-        w1 = own[j + 1] if j + 1 <= row else 0.0
-        w2 = own[j + 2] if j + 2 <= row else 0.0
-        w3 = own[j + 3] if j + 3 <= row else 0.0
+        w0 = weights[j]
+        w1 = weights[j + 1] if j + 1 <= row else 0.0
+        w2 = weights[j + 2] if j + 2 <= row else 0.0
+        w3 = weights[j + 3] if j + 3 <= row else 0.0
         for i in range(LANES):
             spare[i] += (w0 * gap[j, i] + w1 * gap[j + 1, i]) + (w2 * gap[j + 2, i] + w3 * gap[j + 3, i])
 
 
 @compiled
 def moments(x: Array, order: Array, starts: Array, weight: Array, count: Array, mean: Array, scatter: Array) -> None:
-    """Of the complete rows of each class, `order[starts[c] : starts[c + 1]]`: `(r, d) -> (c,), (c, d), (c, d, d)`.
+    """Weight, mean and scatter of each class's complete rows: `(r, d) -> (c,), (c, d), (c, d, d)`.
 
-    Their mean is found about one of them; squares and products are about the mean.
+    The rows of class c are `order[starts[c] : starts[c + 1]]`. Two passes: the mean about the first row, then products
+    about the mean, as raw products of numbers around 1e8 have no correct digit left.
     """
     width = x.shape[1]
     kept, slip, gap = np.empty(len(order), np.int64), np.empty(width), np.zeros((BLOCK, width))
@@ -97,19 +100,19 @@ def moments(x: Array, order: Array, starts: Array, weight: Array, count: Array, 
         rows = complete_rows(x, order[starts[c] : starts[c + 1]], weight, kept)
         if rows == 0:
             continue
-        own, middle = kept[:rows], mean[c]
-        count[c] = center(x, own, weight, middle, slip)
+        complete, middle = kept[:rows], mean[c]
+        count[c] = center(x, complete, weight, middle, slip)
         clear(slip)
         for first in range(0, rows, BLOCK):
             for k in range(BLOCK):
-                set_apart(x, own, first + k, middle, gap[k])
-            add_products(gap, own, first, weight, slip, scatter[c])
+                center_row(x, complete, first + k, middle, gap[k])
+            add_products(gap, complete, first, weight, slip, scatter[c])
         settle(count[c], slip, middle, scatter[c])
 
 
 @compiled
 def complete_rows(x: Array, order: Array, weight: Array, kept: Array) -> int:
-    """How many rows have some weight, and lack no cell; which they are."""
+    """List the rows of positive weight without a missing cell in `kept`; return how many there are."""
     rows = 0
     for e in range(len(order)):
         row, missing = order[e], 0
@@ -123,7 +126,7 @@ def complete_rows(x: Array, order: Array, weight: Array, kept: Array) -> int:
 
 @compiled
 def center(x: Array, rows: Array, weight: Array, mean: Array, total: Array) -> float:
-    """The weight of the rows, and their mean, about the first of them."""
+    """Write the rows' mean, summed about the first of them; return their weight."""
     start, count = rows[0], 0.0
     clear(total)
     for e in range(len(rows)):
@@ -137,8 +140,8 @@ def center(x: Array, rows: Array, weight: Array, mean: Array, total: Array) -> f
 
 
 @compiled
-def set_apart(x: Array, rows: Array, e: int, middle: Array, gap: Array) -> None:
-    """One row less the middle; zeros beyond the last row."""
+def center_row(x: Array, rows: Array, e: int, middle: Array, gap: Array) -> None:
+    """Write one row less the middle; zeros beyond the last row."""
     if e >= len(rows):
         clear(gap)
         return
@@ -149,7 +152,7 @@ def set_apart(x: Array, rows: Array, e: int, middle: Array, gap: Array) -> None:
 
 @compiled
 def add_products(gap: Array, rows: Array, first: int, weight: Array, slip: Array, scatter: Array) -> None:
-    """What BLOCK rows add, below the diagonal and on it; a row that is not there is all zeros."""
+    """Add the products of BLOCK rows to the lower triangle of a scatter; a row that is not there is all zeros."""
     last = len(rows) - 1
     u = weight[rows[first]]
     v = weight[rows[min(first + 1, last)]]
@@ -158,14 +161,17 @@ def add_products(gap: Array, rows: Array, first: int, weight: Array, slip: Array
     for i in range(len(slip)):
         a, b, c, d = u * gap[0, i], v * gap[1, i], w * gap[2, i], z * gap[3, i]
         slip[i] += (a + b) + (c + d)
-        own = scatter[i]
+        scatter_row = scatter[i]
         for j in range(i + 1):
-            own[j] += (a * gap[0, j] + b * gap[1, j]) + (c * gap[2, j] + d * gap[3, j])
+            scatter_row[j] += (a * gap[0, j] + b * gap[1, j]) + (c * gap[2, j] + d * gap[3, j])
 
 
 @compiled
 def settle(count: float, slip: Array, mean: Array, scatter: Array) -> None:
-    """What rounding left in the mean is taken out; the scatter gets its upper half."""
+    """Correct the mean by the mean deviation, which only rounding left, and the scatter for it; fill its upper half.
+
+    sum (x - m)(x - m)' = sum (x - m - slip)(x - m - slip)' + count slip slip'.
+    """
     for i in range(len(slip)):
         slip[i] /= count
         mean[i] += slip[i]

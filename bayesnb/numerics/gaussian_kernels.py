@@ -1,25 +1,33 @@
 """Sums of Gaussian and Student-t log-densities over features.
 
-Rows are the lanes of a transposed tile, so that the innermost loop runs over LANES rows; with many features they
-are the lanes themselves, and nothing is transposed.
+    log t(x) = height - exponent * log1p(width * (x - mean)**2)        exponent = (degrees of freedom + 1) / 2
+
+The logarithm is what costs time. Where a class's exponents are all the same (no cell of it is missing), the sum over
+features is one logarithm of a product. The product is carried as q with 1 + q = prod (1 + u_j): q + u + q u keeps the
+digits of small u, which the plain product would round away beside 1 (1e-12 wrong at the end, against 3e-16).
+
+Rows are the lanes of a transposed tile, so that the innermost loop runs over LANES rows and vectorises; with many
+features they are the lanes themselves, and nothing is transposed.
 """
 
 import numpy as np
 
 from bayesnb.numerics.compilation import Array, compiled
 from bayesnb.numerics.elementary import SMALL, log1p, series
-from bayesnb.numerics.row_kernels import clear, holes
+from bayesnb.numerics.row_kernels import any_infinite_or_missing, clear
 
-LANES = 64
-WIDE = 96  # features from which they are lanes
+LANES = 64  # doubles: eight vectors of AVX-512, which hide the latency of a product, and a tile that stays in cache
+WIDE = 96  # features from which they are the lanes: half of a second LANES is then in use
+LARGE = 1e60  # product whose logarithm is taken: the next four factors may be 1e62 each before it overflows
+LARGE_LANE = 1e4  # factor up to which the product of all LANES lanes fits a double, 1e256
 
 
 @compiled
 def student(x: Array, mean: Array, width: Array, exponent: Array, height: Array, alike: bool, out: Array) -> bool:
-    """Adds height - exponent * log1p(width * (x - mean)**2), summed over features: `(r, f), 4 of (c, f) -> (r, c)`.
+    """Add height - exponent * log1p(width * (x - mean)**2), summed over features: `(r, f), 4 of (c, f) -> (r, c)`.
 
-    `alike` says that a class's exponents are all the same: then there is one logarithm for a product of many
-    features. Tells whether all sums are finite; one that overflowed is NaN.
+    `alike` says that the exponents of each class are all the same. Return whether all sums are finite: a product that
+    overflowed gives NaN, and the caller scores such rows feature by feature.
     """
     features, finite = x.shape[1], True
     tile, spare, total = np.empty((features, LANES)), np.empty(LANES), np.empty((len(mean), LANES))
@@ -30,7 +38,7 @@ def student(x: Array, mean: Array, width: Array, exponent: Array, height: Array,
             level[c] += height[c, j]
     for start in range(0, len(x), LANES):
         part, sums = x[start : start + LANES], out[start : start + LANES]
-        if alike and not holes(part):
+        if alike and not any_infinite_or_missing(part):
             logs_of_tile(part, mean, width, tile, spare, total)
             for i in range(len(part)):
                 for c in range(len(mean)):
@@ -42,7 +50,7 @@ def student(x: Array, mean: Array, width: Array, exponent: Array, height: Array,
             for i in range(len(part)):
                 for c in range(len(mean)):
                     sums[i, c] += total[c, i]
-        finite = finite and not holes(sums)
+        finite = finite and not any_infinite_or_missing(sums)
     return finite
 
 
@@ -60,6 +68,7 @@ def logs_of_tile(part: Array, mean: Array, width: Array, tile: Array, q: Array, 
 
 @compiled
 def transpose(part: Array, tile: Array) -> None:
+    """Write up to LANES rows as columns of a tile, `(r, f) -> (f, LANES)`, filled up with zeros."""
     for i in range(len(part)):
         for j in range(part.shape[1]):
             tile[j, i] = part[i, j]
@@ -78,7 +87,7 @@ def times(q: float, x: float, mean: float, width: float) -> float:
 
 @compiled
 def log_product(tile: Array, mean: Array, width: Array, q: Array, total: Array) -> None:
-    """The log of a product over features, for each lane; taken before it can overflow."""
+    """Log of the product over features of each lane, taken whenever a lane's product gets LARGE."""
     features = len(tile)
     clear(q)
     clear(total)
@@ -92,7 +101,7 @@ def log_product(tile: Array, mean: Array, width: Array, q: Array, total: Array) 
             v = times(v, tile[j + 2, i], m2, w2)
             v = times(v, tile[j + 3, i], m3, w3)
             q[i] = v
-            large |= v > 1e60
+            large |= v > LARGE
         if large != 0:
             for i in range(LANES):
                 total[i] += log1p(q[i])
@@ -106,7 +115,7 @@ def log_product(tile: Array, mean: Array, width: Array, q: Array, total: Array) 
 
 @compiled
 def log_products_of_row(x: Array, mean: Array, width: Array, q: Array, out: Array) -> None:
-    """The log of a product over features for each class; every LANES-th feature goes into the same lane."""
+    """Log of the product over one row's features for each class; feature j goes into lane j modulo LANES."""
     tail = len(x) % LANES
     whole = len(x) - tail
     for c in range(len(mean)):
@@ -121,10 +130,10 @@ def log_products_of_row(x: Array, mean: Array, width: Array, q: Array, out: Arra
 
 @compiled
 def log_of_lanes(q: Array) -> float:
-    """The log of the product of all lanes: one logarithm, unless some of them are large."""
+    """Log of the product of all lanes: one logarithm, unless a lane is large. The lanes are multiplied in pairs."""
     large = 0
     for i in range(LANES):
-        large |= q[i] > 1e4
+        large |= q[i] > LARGE_LANE
     if large != 0:
         total = 0.0
         for i in range(LANES):
@@ -140,7 +149,10 @@ def log_of_lanes(q: Array) -> float:
 
 @compiled
 def sum_of_each(tile: Array, mean: Array, width: Array, exponent: Array, height: Array, u: Array, total: Array) -> None:
-    """Feature by feature; a missing cell adds nothing."""
+    """Sum of the log-densities of each lane, a logarithm for each feature; a missing cell adds nothing.
+
+    Where all u of a tile are small, log1p is its series, without the part that takes an exponent out.
+    """
     clear(total)
     for j in range(len(tile)):
         m, w, e, h = mean[j], width[j], exponent[j], height[j]
@@ -161,7 +173,7 @@ def sum_of_each(tile: Array, mean: Array, width: Array, exponent: Array, height:
 
 @compiled
 def normal(x: Array, mean: Array, precision: Array, height: Array, out: Array) -> bool:
-    """Adds height - precision * (x - mean)**2 / 2, summed over features: `(r, f), 3 of (c, f) -> (r, c)`."""
+    """Add height - precision * (x - mean)**2 / 2, summed over features: `(r, f), 3 of (c, f) -> (r, c)`."""
     tile, total = np.empty((x.shape[1], LANES)), np.empty(LANES)
     finite = True
     for start in range(0, len(x), LANES):
@@ -176,16 +188,17 @@ def normal(x: Array, mean: Array, precision: Array, height: Array, out: Array) -
                     total[i] += h - p * d * d if d == d else 0.0
             for i in range(len(part)):
                 sums[i, c] += total[i]
-        finite = finite and not holes(sums)
+        finite = finite and not any_infinite_or_missing(sums)
     return finite
 
 
 @compiled
 def left_out(x: Array, terms: Array, least: float, out: Array) -> None:
-    """The scores of rows once each has left its class, `(r, f), (7, f) -> (r,)`; terms as `left_out_terms` has them.
+    """Scores of a class's rows, each once it has left the class, `(r, f), (7, f) -> (r,)`.
 
-    height + a * log1p(-g u) - b * log1p(c u) - k * u / (1 - g u), u = (x - mean)**2, summed over features; NaN where
-    1 - g u is below `least` for any of them.
+    height + a * log1p(-g u) - b * log1p(c u) - k * u / (1 - g u), u = (x - mean)**2, summed over features. The terms
+    are (mean, height, a, g, b, c, k). 1 - g u is the share of the class's scale that stays without the row; below
+    `least` too few of its digits are left, and the score is NaN.
     """
     features, (mean, height, a, g, b, c, k) = x.shape[1], terms
     tile, total, worst = np.empty((features, LANES)), np.empty(LANES), np.empty(LANES)
@@ -213,7 +226,7 @@ def add_left_out(
     total: Array,
     worst: Array,
 ) -> None:
-    """One feature of the above; a missing cell adds nothing."""
+    """Add one feature's term of `left_out`, and keep each lane's least -g u; a missing cell adds nothing."""
     for i in range(LANES):
         d = x[i] - mean
         u = d * d

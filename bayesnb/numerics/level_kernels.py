@@ -6,25 +6,25 @@ Columns' levels lie end to end; a code is the place of a level there, and a miss
 import numpy as np
 
 from bayesnb.numerics.compilation import Array, compiled
-from bayesnb.numerics.row_kernels import add_times, pour
+from bayesnb.numerics.row_kernels import add_and_clear, add_times
 
 
 @compiled
 def translate(x: Array, least: Array, size: Array, starts: Array, table: Array, unknown: Array, codes: Array) -> bool:
-    """Integers to codes through a table, `(r, f), 3 of (f,), (k,), (f,) -> (r, f)`; tells if one was unknown."""
-    met = 0
+    """Integers to codes through a table, `(r, f), 3 of (f,), (k,), (f,) -> (r, f)`; return whether one is unknown."""
+    unknown_met = 0
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
             at = np.int64(x[i, j]) - least[j]
             code = table[starts[j] + at] if 0 <= at < size[j] else -2
-            met |= code == -2
+            unknown_met |= code == -2
             codes[i, j] = unknown[j] if code == -2 else code
-    return met != 0
+    return unknown_met != 0
 
 
 @compiled
 def extent(x: Array, least: Array, most: Array) -> None:
-    """The least and the largest integer of each column, `(r, f) -> 2 of (f,)`, beyond those that are there."""
+    """Update the least and the largest integer of each column, `(r, f) -> 2 of (f,)`."""
     for i in range(x.shape[0]):
         row = x[i]
         for j in range(len(row)):
@@ -34,7 +34,7 @@ def extent(x: Array, least: Array, most: Array) -> None:
 
 @compiled
 def mark(x: Array, least: Array, starts: Array, seen: Array) -> None:
-    """Marks the integers that occur in each column, `(r, f), 2 of (f,) -> (k,)`."""
+    """Mark the integers that occur in each column, `(r, f), 2 of (f,) -> (k,)`."""
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
             seen[starts[j] + x[i, j] - least[j]] = True
@@ -42,11 +42,11 @@ def mark(x: Array, least: Array, starts: Array, seen: Array) -> None:
 
 @compiled
 def tally(codes: Array, starts: Array, labels: Array, weight: Array, counts: Array) -> int:
-    """Adds each row's weight to its class's count of each of its levels, `(r, f), (f + 1,), (r,), (r,) -> (k, c)`.
+    """Add each row's weight to its class's count of each of its levels, `(r, f), (f + 1,), (r,), (r,) -> (k, c)`.
 
-    Tells what was met: 1 if a code was negative, which is silent, 2 if one was beyond its column's levels.
+    Return the codes left out, as bits: 1 if one was negative (missing), 2 if one was beyond its column's levels.
     """
-    size, met = sizes_of(starts), 0
+    size, unusual = sizes_of(starts), 0
     for i in range(len(codes)):
         c, w = labels[i], weight[i]
         for j in range(codes.shape[1]):
@@ -54,13 +54,13 @@ def tally(codes: Array, starts: Array, labels: Array, weight: Array, counts: Arr
             if code < size[j]:
                 counts[starts[j] + np.int64(code), c] += w
             else:
-                met |= 1 if codes[i, j] < 0 else 2
-    return met
+                unusual |= 1 if codes[i, j] < 0 else 2
+    return unusual
 
 
 @compiled
 def sizes_of(starts: Array) -> Array:
-    """As unsigned numbers, among which negative codes are beyond all others."""
+    """Number of levels of each column, unsigned: a negative code read as unsigned is larger than any of them."""
     size = np.empty(len(starts) - 1, np.uint64)
     for j in range(len(size)):
         size[j] = np.uint64(starts[j + 1] - starts[j])
@@ -69,14 +69,14 @@ def sizes_of(starts: Array) -> Array:
 
 @compiled
 def score(codes: Array, starts: Array, table: Array, first: int, out: Array) -> int:
-    """Adds each row's table entries, `(r, f), (f + 1,), (k, lanes) -> (r, c)`; tells what `tally` does."""
-    total, size, met = np.zeros(table.shape[1]), sizes_of(starts), 0
+    """Add each row's table entries, `(r, f), (f + 1,), (k, lanes) -> (r, c)`; return codes left out, as `tally`."""
+    total, size, unusual = np.zeros(table.shape[1]), sizes_of(starts), 0
     for i in range(len(codes)):
         for j in range(codes.shape[1]):
             code = np.uint64(codes[i, j])
             if code < size[j]:
                 add_times(total, 1.0, table[starts[j] + np.int64(code)])
             else:
-                met |= 1 if codes[i, j] < 0 else 2
-        pour(total, 1.0, 0.0, out[i], first)
-    return met
+                unusual |= 1 if codes[i, j] < 0 else 2
+        add_and_clear(total, 1.0, 0.0, out[i], first)
+    return unusual

@@ -1,24 +1,28 @@
 """Moments of the rows of each class, as exact as two passes over a block that stays in a core's cache can be.
 
-Working memory comes from the caller: `total` and `block` hold the count, mean, rest of the mean, and ssd of every
-class, `(4, c, f)`; `block` has a fifth part for what a sum rounded away.
+Raw sums of squares lose all digits of columns such as 1e8 +- 1. So a block's mean is found first, then sums of
+deviations from it, whose mean corrects the first, rounded one; blocks are merged by Chan, Golub and LeVeque (1979).
+
+Working memory comes from the caller: `total` and `block` hold the count, the mean, the low part of the mean, and the
+summed squared deviation (ssd) of each class, `(4, c, f)`; `block` has a fifth part for what a sum rounded away.
 """
 
 import numpy as np
 
 from bayesnb.numerics.compilation import Array, compiled
-from bayesnb.numerics.row_kernels import clear, group, holes
+from bayesnb.numerics.row_kernels import any_infinite_or_missing, clear, group
 
 COUNT, MEAN, SLIP, SSD, LOST = range(5)
-BLOCK = 1 << 15  # cells
-TINY = 2e-20  # of a number: a ten-thousandth of what lies between it and the next float
+BLOCK = 1 << 15  # cells: 256 KiB, which stay in a core's second-level cache for the second pass
+TINY = 2e-20  # standard deviation, as a part of the mean, that is rounding: no two doubles are closer than 1e-16
 
 
 @compiled
 def moments(x: Array, codes: Array, weight: Array, order: Array, starts: Array, block: Array, total: Array) -> bool:
-    """Adds the rows `(r, f)` of classes `(r,)`, which count by their weights, to the total, `(4, c, f)`.
+    """Add the rows `(r, f)` of classes `(r,)`, which count by their weights, to the total, `(4, c, f)`.
 
-    Tells whether no cell is missing or infinite; if one is, it stops there.
+    Return whether no cell is missing or infinite. At the first block with one it stops: that block and those behind
+    it are not in the total, and the caller starts again by `moments_with_holes`.
     """
     rows, features = x.shape
     step = max(BLOCK // features, 4 * total.shape[1])
@@ -26,7 +30,7 @@ def moments(x: Array, codes: Array, weight: Array, order: Array, starts: Array, 
         stop = min(start + step, rows)
         part, labels, w = x[start:stop], codes[start:stop], weight[start:stop]
         means(part, labels, w, order, starts, block)
-        if holes(block[MEAN]):
+        if any_infinite_or_missing(block[MEAN]):
             return False
         spread(part, w, order, starts, block)
         merge(total, block)
@@ -37,7 +41,10 @@ def moments(x: Array, codes: Array, weight: Array, order: Array, starts: Array, 
 def moments_with_holes(
     x: Array, codes: Array, weight: Array, order: Array, starts: Array, block: Array, total: Array
 ) -> None:
-    """The same where cells may be missing: they are counted, and then filled with the mean of their class."""
+    """Add rows with missing cells, which are left out cell by cell, to the total, `(4, c, f)`.
+
+    The second pass reads a copy with the class's mean in place of a missing cell, which so deviates by nothing.
+    """
     rows, features = x.shape
     step = max(BLOCK // features, 4 * total.shape[1])
     for start in range(0, rows, step):
@@ -51,7 +58,10 @@ def moments_with_holes(
 
 @compiled
 def merge(total: Array, new: Array) -> None:
-    """Chan's merge, in place. Means are pairs of numbers, so that their difference keeps its digits."""
+    """Merge a block into the total, in place: ssd = ssd_a + ssd_b + n_a n_b / (n_a + n_b) (mean_b - mean_a)**2.
+
+    Means are pairs of numbers, so that their difference keeps its digits.
+    """
     for c in range(total.shape[1]):
         for j in range(total.shape[2]):
             n = new[COUNT, c, j]
@@ -70,9 +80,9 @@ def merge(total: Array, new: Array) -> None:
 
 @compiled
 def means(x: Array, codes: Array, weight: Array, order: Array, starts: Array, block: Array) -> None:
-    """Counts, and means by a plain sum."""
+    """Write a block's counts, and means by a plain sum."""
     group(codes, order, starts)
-    empty(block)
+    clear_block(block)
     for i in range(len(x)):
         add(block[MEAN, codes[i]], x[i], weight[i])
     for c in range(block.shape[1]):
@@ -83,7 +93,7 @@ def means(x: Array, codes: Array, weight: Array, order: Array, starts: Array, bl
 
 
 @compiled
-def empty(block: Array) -> None:
+def clear_block(block: Array) -> None:
     for k in range(5):
         for c in range(block.shape[1]):
             clear(block[k, c])
@@ -91,22 +101,24 @@ def empty(block: Array) -> None:
 
 @compiled
 def spread(x: Array, weight: Array, order: Array, starts: Array, block: Array) -> None:
-    """Deviations about the means, which also say how far the plain sum was off."""
+    """Write a block's ssd about its means, and correct the means by the mean deviation that is left."""
     for c in range(block.shape[1]):
         first, last = starts[c], starts[c + 1]
         if first < last:
             deviations(x, order, first, last, weight, block[MEAN, c], block[SLIP, c], block[LOST, c], block[SSD, c])
-            settle(block[COUNT, c], block[SLIP, c], block[LOST, c], block[SSD, c])
+            correct_means(block[COUNT, c], block[SLIP, c], block[LOST, c], block[SSD, c])
 
 
 @compiled
 def add(total: Array, row: Array, w: float) -> None:
+    """Add a row times its weight."""
     for j in range(len(total)):
         total[j] += w * row[j]
 
 
 @compiled
 def divide(count: Array, mean: Array, n: float) -> None:
+    """Make means of a class's sums, n being its weight."""
     for j in range(len(mean)):
         count[j] = n
         mean[j] = mean[j] / n if n > 0.0 else 0.0
@@ -114,8 +126,8 @@ def divide(count: Array, mean: Array, n: float) -> None:
 
 @compiled
 def means_with_holes(x: Array, codes: Array, weight: Array, block: Array) -> None:
-    """Counts and means cell by cell, missing cells left out."""
-    empty(block)
+    """Write a block's counts and means, missing cells left out."""
+    clear_block(block)
     for i in range(len(x)):
         add_seen(block[COUNT, codes[i]], block[MEAN, codes[i]], x[i], weight[i])
     for c in range(block.shape[1]):
@@ -126,6 +138,7 @@ def means_with_holes(x: Array, codes: Array, weight: Array, block: Array) -> Non
 
 @compiled
 def add_seen(count: Array, total: Array, row: Array, w: float) -> None:
+    """Add a row's cells that are not missing, and their weight."""
     for j in range(len(count)):
         seen = row[j] == row[j]
         count[j] += w if seen else 0.0
@@ -134,7 +147,7 @@ def add_seen(count: Array, total: Array, row: Array, w: float) -> None:
 
 @compiled
 def filled(x: Array, codes: Array, mean: Array) -> Array:
-    """The block with the mean of its class in place of a missing cell, which so deviates by nothing."""
+    """Copy of the rows with the mean of the row's class in place of a missing cell."""
     copy = np.empty(x.shape)
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
@@ -146,7 +159,7 @@ def filled(x: Array, codes: Array, mean: Array) -> Array:
 def deviations(
     x: Array, order: Array, first: int, last: int, weight: Array, mean: Array, slip: Array, lost: Array, ssd: Array
 ) -> None:
-    """Sums of deviations and of their squares over one class's rows, eight at a time."""
+    """Add deviations and their squares over one class's rows, eight at a time: one load and store for eight terms."""
     rest = last - (last - first) % 8
     for start in range(first, rest, 8):
         add_eight(x, order[start : start + 8], weight, mean, slip, lost, ssd)
@@ -156,6 +169,7 @@ def deviations(
 
 @compiled
 def add_eight(x: Array, rows: Array, w: Array, mean: Array, slip: Array, lost: Array, ssd: Array) -> None:
+    """Add eight rows' deviations to `slip`, with what that rounded away to `lost`, and their squares to `ssd`."""
     a, b, c, d = x[rows[0]], x[rows[1]], x[rows[2]], x[rows[3]]
     e, f, g, h = x[rows[4]], x[rows[5]], x[rows[6]], x[rows[7]]
     wa, wb, wc, wd = w[rows[0]], w[rows[1]], w[rows[2]], w[rows[3]]
@@ -172,6 +186,7 @@ def add_eight(x: Array, rows: Array, w: Array, mean: Array, slip: Array, lost: A
 
 @compiled
 def add_one(row: Array, w: float, mean: Array, slip: Array, lost: Array, ssd: Array) -> None:
+    """Add one row's deviations to `slip`, with what that rounded away to `lost`, and their squares to `ssd`."""
     for j in range(len(mean)):
         d = row[j] - mean[j]
         old, new = slip[j], w * d
@@ -182,15 +197,18 @@ def add_one(row: Array, w: float, mean: Array, slip: Array, lost: Array, ssd: Ar
 
 @compiled
 def rounded_away(a: float, b: float) -> float:
-    """What `a + b` loses, exactly: Knuth's two-sum."""
+    """What `a + b` loses, exactly: two-sum, Knuth (1969), The Art of Computer Programming 2, section 4.2.2.
+
+    It needs the order of these operations, which is why kernels are compiled without reassociation.
+    """
     total = a + b
     kept = total - a
     return (a - (total - kept)) + (b - kept)
 
 
 @compiled
-def settle(count: Array, slip: Array, lost: Array, ssd: Array) -> None:
-    """The sum of deviations becomes the rest of the mean, and leaves the sum of squares."""
+def correct_means(count: Array, slip: Array, lost: Array, ssd: Array) -> None:
+    """Turn sums of deviations into the low part of the mean, and take their part out of the ssd."""
     for j in range(len(count)):
         if count[j] > 0.0:
             slip[j] = (slip[j] + lost[j]) / count[j]
@@ -199,11 +217,11 @@ def settle(count: Array, slip: Array, lost: Array, ssd: Array) -> None:
 
 @compiled
 def finish(total: Array) -> None:
-    """The two parts of the mean become one, and what rounding left of a constant column's ssd becomes 0."""
+    """Join the two parts of the mean; what rounding left of a constant column's ssd becomes 0."""
     for c in range(total.shape[1]):
         for j in range(total.shape[2]):
             mean = total[MEAN, c, j] + total[SLIP, c, j]
             least = TINY * abs(mean)
             total[MEAN, c, j] = mean
-            if total[SSD, c, j] <= total[COUNT, c, j] * least * least and least < 1e140:
+            if total[SSD, c, j] <= total[COUNT, c, j] * least * least and least < 1e140:  # whose square is a double
                 total[SSD, c, j] = 0.0

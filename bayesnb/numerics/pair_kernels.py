@@ -1,8 +1,11 @@
-"""Pairs of columns of levels: the evidence of their table against that of its margins, class by class.
+"""Pairs of columns of levels: the evidence of their contingency table against that of its margins, class by class.
 
-A cell of the table has concentration A p q, and its margins have A p and A q, where p and q are the shares that the
-levels have in their priors. Rows come sorted by class and level of the first column, so a table of any size is counted
-in the memory of one of its rows; only cells that occurred are ever looked at.
+    log Bayes factor = log p(table | A p q) - log p(first margin | A p) - log p(second margin | A q)
+
+Each term is Dirichlet-multinomial; p and q are the shares that the levels have in their priors, A a concentration: Good
+(1976), On the application of symmetric Dirichlet distributions to contingency tables. Rows come sorted by class and
+level of the first column, so a table of any size is counted in the memory of one of its rows; only cells that occurred
+are ever looked at.
 """
 
 import math
@@ -13,14 +16,15 @@ from bayesnb.numerics.compilation import Array, compiled
 from bayesnb.numerics.count_kernels import gamma_ratio
 
 TABLE, FIRST, SECOND = range(3)  # the table and its margins
-LEAST, LARGEST = 1e-3, 1e4  # the concentrations that are tried: as good as 0, and times rows**2 as good as infinite
-LADDER, STEPS = 24, 24
+LEAST, LARGEST = 1e-3, 1e4  # concentrations that are tried: as good as 0, and times rows**2 as good as infinite
+LADDER = 24  # rungs between them, evenly on the log scale: the evidence is not unimodal, and the best rung is searched
+STEPS = 24  # of the golden section, which shrink the rung to 1e-5 of it
 GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 
 
 @compiled
 def rise(a: float, n: float) -> float:
-    """ln Gamma(a + n) - ln Gamma(a); of a single row to the last digit, so that one says exactly nothing."""
+    """ln Gamma(a + n) - ln Gamma(a); log a for n = 1, so that the log Bayes factor of a single row is exactly 0."""
     return np.log(a) if n == 1.0 else gamma_ratio(a, n)
 
 
@@ -29,7 +33,7 @@ def gather(
     two: Array, order: Array, cuts: Array, classes: Array, weight: Array, p: Array, q: Array,
     scratch: Array, owner: Array, part: Array, number: Array, ends: Array, rows: Array,
 ) -> None:  # fmt: skip
-    """The cells of a table that occurred, and of its margins: their classes, shares and numbers of rows.
+    """List the cells of a table, and of its margins, that occurred: their classes, shares and numbers of rows.
 
     The rows of each level of the first column, `p` its share, lie between `cuts`, in the order of `classes`. `two` has
     the levels of the other column, and `q`, `(c, k)`, their shares. Two rows of `scratch`, `(3, k)`, are 0 before and
@@ -40,42 +44,46 @@ def gather(
     begin = 0
     for g in range(len(classes)):
         c, total = classes[g], 0.0
-        some = order[cuts[g] : cuts[g + 1]]
-        for row in some:
+        group = order[cuts[g] : cuts[g + 1]]
+        for row in group:
             if two[row] < q.shape[1]:
                 scratch[0, two[row]] += weight[row]
                 total += weight[row]
         if total > 0:
-            add_one(FIRST, c, p[g], total, owner, part, number, ends)
+            append_cell(FIRST, c, p[g], total, owner, part, number, ends)
             rows[c] += total
-            harvest(TABLE, two, some, c, p[g], q[c], scratch[0], scratch[1], owner, part, number, ends)
+            harvest(TABLE, two, group, c, p[g], q[c], scratch[0], scratch[1], owner, part, number, ends)
         if g + 1 == len(classes) or classes[g + 1] != c:
-            every = order[cuts[begin] : cuts[g + 1]]
-            harvest(SECOND, two, every, c, 1.0, q[c], scratch[1], scratch[2], owner, part, number, ends)
+            class_rows = order[cuts[begin] : cuts[g + 1]]
+            harvest(SECOND, two, class_rows, c, 1.0, q[c], scratch[1], scratch[2], owner, part, number, ends)
             begin = g + 1
 
 
 @compiled
 def harvest(
-    kind: int, two: Array, some: Array, c: int, p: float, q: Array, tally: Array, whole: Array,
+    kind: int, two: Array, group: Array, c: int, p: float, q: Array, tally: Array, class_tally: Array,
     owner: Array, part: Array, number: Array, ends: Array,
 ) -> None:  # fmt: skip
-    """Takes what was tallied in rows, and adds it to a tally of the whole: by level or by row, whichever are fewer."""
-    by_level = len(q) <= len(some)
-    for i in range(min(len(q), len(some))):
-        level = i if by_level else two[some[i]]
+    """Append the cells that rows were tallied to, and move their tally to that of the class.
+
+    The cells are looked for by level or by row, whichever are fewer.
+    """
+    by_level = len(q) <= len(group)
+    for i in range(min(len(q), len(group))):
+        level = i if by_level else two[group[i]]
         if level < len(q) and tally[level] > 0.0:
-            add_one(kind, c, p * q[level], tally[level], owner, part, number, ends)
-            whole[level] += tally[level]
+            append_cell(kind, c, p * q[level], tally[level], owner, part, number, ends)
+            class_tally[level] += tally[level]
             tally[level] = 0.0
 
 
 @compiled
-def add_one(
-    kind: int, c: int, share: float, found: float, owner: Array, part: Array, number: Array, ends: Array
+def append_cell(
+    kind: int, c: int, share: float, count: float, owner: Array, part: Array, number: Array, ends: Array
 ) -> None:
+    """Append a cell's class, share and number of rows to the list of its kind."""
     at = ends[kind]
-    owner[kind, at], part[kind, at], number[kind, at] = c, share, found
+    owner[kind, at], part[kind, at], number[kind, at] = c, share, count
     ends[kind] = at + 1
 
 
@@ -92,7 +100,7 @@ def evidence(concentration: float, part: Array, number: Array, rows: Array) -> f
 
 @compiled
 def best(part: Array, number: Array, rows: Array) -> float:
-    """The concentration of the largest evidence, for all classes: the best rung of a ladder, and golden section."""
+    """Concentration of the largest evidence, one for all classes: the best rung of a ladder, then golden section."""
     low = math.log(LEAST)
     step = (math.log(LARGEST * rows.sum() ** 2) - low) / LADDER
     top, height = 0, -np.inf
@@ -119,7 +127,7 @@ def best(part: Array, number: Array, rows: Array) -> float:
 
 @compiled
 def add(sign: float, concentration: Array, owner: Array, part: Array, number: Array, rows: Array, value: Array) -> None:
-    """Adds each class's log evidence of cells, with a sign."""
+    """Add each class's log evidence of cells, with a sign."""
     for i in range(len(part)):
         value[owner[i]] += sign * rise(concentration[owner[i]] * part[i], number[i])
     for c in range(len(rows)):
@@ -129,12 +137,12 @@ def add(sign: float, concentration: Array, owner: Array, part: Array, number: Ar
 @compiled
 def compare(
     codes: Array, column: int, order: Array, cuts: Array, groups: Array, weight: Array, p: Array, share: Array,
-    starts: Array, total: Array, found: Array,
+    starts: Array, total: Array, factors: Array,
 ) -> None:  # fmt: skip
-    """log Bayes factors of a column and each one behind it, `(n, c)`: under the priors' totals `(c, f)`, or less.
+    """Log Bayes factors of a column and each one behind it, `(n, c)`, under the priors' totals `(c, f)`, or less.
 
-    Where they are above 0 they are no more than with the concentrations that are best for the table, and for each
-    margin: what is left of them is shared out to the classes as those have it.
+    Where their sum is above 0 it is at most that with the concentrations that are best for the table, and for each
+    margin: under a fixed concentration noise in many rare levels is strong evidence for a dependence.
     """
     classes, length = len(total), max(len(order), 1)
     scratch = np.zeros((3, np.diff(starts).max()))
@@ -144,7 +152,7 @@ def compare(
     for other in range(column + 1, len(codes)):
         q = share[:, starts[other] : starts[other + 1]]
         gather(codes[other], order, cuts, groups, weight, p, q, scratch, owner, part, number, ends, rows)
-        value = found[other - column - 1]
+        value = factors[other - column - 1]
         value[:] = 0.0
         each[:] = np.sqrt(total[:, column]) * np.sqrt(total[:, other])  # their product may leave the range of floats
         for kind in range(3):

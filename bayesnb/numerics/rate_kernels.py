@@ -1,16 +1,16 @@
-"""Counts in dense columns of their own: sums by class, and scores under Poisson rates, known or Gamma."""
+"""Counts in dense columns: sums by class, and scores under Poisson rates, known or with a Gamma belief."""
 
 import numpy as np
 
 from bayesnb.numerics.compilation import Array, compiled
-from bayesnb.numerics.count_kernels import grown, log_factorial, score_words
-from bayesnb.numerics.elementary import staying
-from bayesnb.numerics.row_kernels import add_times, pour
+from bayesnb.numerics.count_kernels import log_factorial, log_rising_moment, score_words
+from bayesnb.numerics.elementary import remaining
+from bayesnb.numerics.row_kernels import add_and_clear, add_times
 
 
 @compiled
 def tally(x: Array, labels: Array, weight: Array, count: Array, events: Array, logs: Array) -> None:
-    """Adds rows, events and log x! by class, `(r, f), (r,), (r,) -> (c, f) each`; a missing cell adds nothing."""
+    """Add rows, events and log x! by class, `(r, f), (r,), (r,) -> (c, f) each`; a missing cell adds nothing."""
     for i in range(x.shape[0]):
         c, w = labels[i], weight[i]
         for j in range(x.shape[1]):
@@ -24,7 +24,10 @@ def tally(x: Array, labels: Array, weight: Array, count: Array, events: Array, l
 
 @compiled
 def score_gamma(x: Array, base: Array, slope: Array, shape: Array, logs: Array, first: int, out: Array) -> None:
-    """Adds the log of the negative binomial: base + slope x + that of the rising binomial; 4 of `(f, lanes)`."""
+    """Add log negative binomial probabilities, `(r, f), 4 of (f, lanes) -> (r, c)`.
+
+    A cell has base + slope x + ln Gamma(shape + x) - ln Gamma(shape) - ln x!, `logs` being those of the shapes.
+    """
     features, lanes = base.shape
     total, product = np.zeros(lanes), np.ones(lanes)
     row, places = np.empty(features), np.arange(features)
@@ -37,12 +40,12 @@ def score_gamma(x: Array, base: Array, slope: Array, shape: Array, logs: Array, 
             if v > 0.0:
                 add_times(total, v, slope[j])
         score_words(row, places, shape, logs, total, product)
-        pour(total, 1.0, 0.0, out[i], first)
+        add_and_clear(total, 1.0, 0.0, out[i], first)
 
 
 @compiled
 def score_known(x: Array, rate: Array, logs: Array, power: float, first: int, out: Array) -> None:
-    """Adds x log(rate) - rate - log x!, the power times; rates and their logs are `(f, lanes)`."""
+    """Add power * [x log(rate) - rate - log x!]; rates and their logs are `(f, lanes)`."""
     total = np.zeros(rate.shape[1])
     for i in range(x.shape[0]):
         orders = 0.0
@@ -53,7 +56,7 @@ def score_known(x: Array, rate: Array, logs: Array, power: float, first: int, ou
             if v > 0.0:
                 add_times(total, v, logs[j])
                 orders += log_factorial(v)
-        pour(total, power, -power * orders, out[i], first)
+        add_and_clear(total, power, -power * orders, out[i], first)
 
 
 @compiled
@@ -68,9 +71,9 @@ def left_out(
     power: float,
     out: Array,
 ) -> None:
-    """The scores of rows once so much of each has left its class, `(r, f), (r,), 4 of (f,) -> (r,)`.
+    """Scores of a class's rows once each row's weight has left the class, `(r, f), (r,), 4 of (f,) -> (r,)`.
 
-    The shape that stays is `extra` plus the events that stay. NaN where no distribution does.
+    The shape that is left is `extra` plus the events that are left. NaN where no distribution is left.
     """
     for i in range(x.shape[0]):
         w, total = weight[i], 0.0
@@ -78,13 +81,15 @@ def left_out(
             v = float(x[i, j])
             if v != v:
                 continue
-            left = max(extra[j] + staying(events[j], w * v), 0.0)
-            rows = rate[j] + staying(count[j], w)
+            left = max(extra[j] + remaining(events[j], w * v), 0.0)
+            rows = rate[j] + remaining(count[j], w)
             if rows <= 0.0 or (left <= 0.0 and not known):
                 total = np.nan
             elif known:
                 logs = v * np.log(left / rows) if v > 0.0 else 0.0
                 total += power * (logs - left / rows - log_factorial(v))
             else:
-                total += grown(left, v, power) - left * np.log1p(power / rows) - power * v * np.log(rows + power)
+                total += (
+                    log_rising_moment(left, v, power) - left * np.log1p(power / rows) - power * v * np.log(rows + power)
+                )
         out[i] = total

@@ -5,13 +5,13 @@ import numpy as np
 from bayesnb.numerics.compilation import Array, compiled
 from bayesnb.numerics.elementary import exp, log
 
-TILE = 512
-LANES = 64
+TILE = 512  # scores that are exponentiated at once: four KiB of a core's first-level cache
+LANES = 64  # rows of a transposed strip
 
 
 @compiled
 def group(codes: Array, order: Array, starts: Array) -> None:
-    """Lists the rows in the order of their classes, and where each class starts: `(r,) -> (r,), (c + 1,)`."""
+    """Write the rows in the order of their classes, and where each class starts: `(r,) -> (r,), (c + 1,)`."""
     for c in range(len(starts)):
         starts[c] = 0
     for i in range(len(codes)):
@@ -27,21 +27,21 @@ def group(codes: Array, order: Array, starts: Array) -> None:
 
 @compiled
 def normalise(joint: Array, proba: bool) -> int:
-    """log p(y | x) in place of log p(x, y), `(r, c)`; or p(y | x) itself.
+    """Write log p(y | x), or p(y | x) if `proba`, in place of log p(x, y), `(r, c)`.
 
-    Tells the first row that is impossible under every class or holds NaN, where it stops; -1 if there is none.
+    Return the first row that is impossible under all classes or holds NaN, where it stops; -1 if there is none.
     """
     rows, classes = joint.shape
     step = max(1, TILE // classes)
     spare, peak = np.empty(step * classes), np.empty(step)
     for start in range(0, rows, step):
-        n, odd = min(step, rows - start), -1
+        n, invalid = min(step, rows - start), -1
         for i in range(n):
             peak[i] = -np.inf
             for c in range(classes):
                 peak[i] = max(peak[i], joint[start + i, c])
             if not np.isfinite(peak[i]):
-                n, odd = i, start + i
+                n, invalid = i, start + i
                 break
             for c in range(classes):
                 spare[i * classes + c] = joint[start + i, c] - peak[i]
@@ -60,14 +60,14 @@ def normalise(joint: Array, proba: bool) -> int:
                 log_total = log(total)
                 for c in range(classes):
                     joint[start + i, c] = joint[start + i, c] - peak[i] - log_total
-        if odd >= 0:
-            return odd
+        if invalid >= 0:
+            return invalid
     return -1
 
 
 @compiled
 def transpose(x: Array, out: Array) -> None:
-    """Some rows of the result at a time, which a core's cache holds."""
+    """Transpose an array, in strips of the result that a core's cache holds."""
     for start in range(0, x.shape[1], LANES):
         for j in range(x.shape[0]):
             for i in range(start, min(start + LANES, x.shape[1])):
@@ -76,7 +76,7 @@ def transpose(x: Array, out: Array) -> None:
 
 @compiled
 def code_range(labels: Array) -> tuple[int, int]:
-    """The least and the largest of some integers."""
+    """Least and largest of the labels."""
     least = most = labels[0]
     for i in range(len(labels)):
         least = min(least, labels[i])
@@ -86,21 +86,24 @@ def code_range(labels: Array) -> tuple[int, int]:
 
 @compiled
 def mark(labels: Array, least: int, seen: Array) -> None:
-    """Marks the integers that occur, counted from the least."""
+    """Mark the integers that occur, counted from the least."""
     for i in range(len(labels)):
         seen[labels[i] - least] = True
 
 
 @compiled
 def totals(codes: Array, weight: Array, out: Array) -> None:
-    """Adds up the weights of each class."""
+    """Add each row's weight to its class."""
     for i in range(len(codes)):
         out[codes[i]] += weight[i]
 
 
 @compiled
 def look_up(labels: Array, least: int, table: Array, codes: Array) -> int:
-    """The code of each integer label, from a table that starts at the least; tells the first without one, or -1."""
+    """Write the code of each integer label, from a table that starts at `least`.
+
+    Return the first row whose label has no code, where it stops; -1 if there is none.
+    """
     for i in range(len(labels)):
         at = labels[i] - least
         codes[i] = table[at] if 0 <= at < len(table) else -1
@@ -111,29 +114,31 @@ def look_up(labels: Array, least: int, table: Array, codes: Array) -> int:
 
 @compiled
 def clear(numbers: Array) -> None:
+    """Set all numbers to 0."""
     for i in range(len(numbers)):
         numbers[i] = 0.0
 
 
 @compiled
-def holes(x: Array) -> bool:
+def any_infinite_or_missing(x: Array) -> bool:
     """Whether any number is NaN or infinite."""
-    found = 0
+    invalid = 0
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
-            found |= x[i, j] - x[i, j] != 0.0
-    return found != 0
+            invalid |= x[i, j] - x[i, j] != 0.0
+    return invalid != 0
 
 
 @compiled
 def add_times(total: Array, times: float, row: Array) -> None:
+    """Add times * row."""
     for k in range(len(total)):
         total[k] += times * row[k]
 
 
 @compiled
-def pour(total: Array, times: float, plus: float, out: Array, first: int) -> None:
-    """Adds the lanes of some classes to a row, and empties them."""
+def add_and_clear(total: Array, times: float, plus: float, out: Array, first: int) -> None:
+    """Add times * total + plus to a row's classes from `first` on; the total is 0 again. Lanes beyond are padding."""
     for k in range(min(len(total), len(out) - first)):
         out[first + k] += times * total[k] + plus
     for k in range(len(total)):

@@ -7,25 +7,26 @@ from functools import cache
 from threading import Lock, Thread
 from typing import Any
 
-FEWEST, MOST = 1 << 18, 1 << 20  # cells that are handed to a thread at once
-PARTS = 8  # of a table that lies between
+# Cells handed to a thread at once: fewer cost more to hand over than to work on, more leave a thread idle at the end.
+FEWEST, MOST = 1 << 18, 1 << 20
+PARTS = 8  # of a table in between
 
 
 def pieces(rows: int, width: int, least: int = 1) -> list[slice]:
-    """Blocks of rows to hand to threads, each of at least so many rows; the same for any number of threads."""
+    """Blocks of rows to hand to threads, each of `least` rows or more; the same for any number of threads."""
     cells = min(max(rows * width // PARTS, FEWEST), MOST)
     return blocks(rows, max(cells // max(width, 1), least))
 
 
 def blocks(rows: int, step: int) -> list[slice]:
-    """Consecutive blocks of so many rows."""
+    """Consecutive blocks of `step` rows, of which the last may be shorter."""
     if rows <= step:
         return [slice(0, rows)]
     return [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
 
 
 def in_order[In, Out](work: Callable[[In], Out], items: Sequence[In], n_jobs: int | None) -> Iterable[Out]:
-    """`work` on each item, results in the order of the items; done one by one as they are asked for, or by threads."""
+    """Results of `work` on each item, in the order of the items; computed lazily one by one, or by threads."""
     if len(items) == 1:
         return [work(items[0])]
     threads = min(len(items), threads_of(n_jobs))
@@ -33,7 +34,7 @@ def in_order[In, Out](work: Callable[[In], Out], items: Sequence[In], n_jobs: in
 
 
 def _on_threads[In, Out](work: Callable[[In], Out], items: Sequence[In], threads: int) -> list[Out]:
-    """This thread and some more take what is next, until nothing is left; a pool takes longer to start than they."""
+    """Let this thread and new ones take items in turn until none is left; a pool would take longer to start."""
     done: dict[int, Out] = {}
     errors: dict[int, BaseException] = {}
     left, turn = iter(range(len(items))), Lock()
@@ -61,7 +62,7 @@ def _on_threads[In, Out](work: Callable[[In], Out], items: Sequence[In], threads
 
 
 def threads_of(n_jobs: int | None) -> int:
-    """How many threads are meant: a negative number is one for each core that this process may use.
+    """Number of threads for `n_jobs`: a negative number is one for each core that this process may use.
 
     None is as many, but no more than the environment allows to Numba's or OpenMP's kernels, or threadpoolctl to OpenMP
     in this thread: joblib, Dask and batch systems share out a machine so. It is asked only where there is much to do.
@@ -75,7 +76,7 @@ def threads_of(n_jobs: int | None) -> int:
 
 
 def _limits() -> Iterable[int]:
-    """The numbers of threads that others have set, and one that is no limit."""
+    """Yield the numbers of threads that the environment and libraries allow, and one that is no limit."""
     yield sys.maxsize
     for name in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS"):
         outermost = os.environ.get(name, "").split(",")[0].strip()
@@ -87,7 +88,7 @@ def _limits() -> Iterable[int]:
 
 @cache
 def _openmp() -> list[Any]:
-    """The libraries of OpenMP in this process, scikit-learn's among them; to look for them takes milliseconds."""
+    """Libraries of OpenMP in this process, scikit-learn's among them; the search takes milliseconds, so it is kept."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController().select(user_api="openmp").lib_controllers

@@ -1,6 +1,12 @@
 """Cumulants and moment transforms of log-densities, summed over a row's features.
 
-A Gaussian's depend on a cell through rho = 1 / count + (x - location)**2 / (2 scale) alone.
+Of a Gaussian with a normal-inverse-gamma belief, K(s) = log E[p(x | theta)**s] depends on the cell x only by
+
+    rho = 1 / count + (x - location)**2 / (2 scale)        K(s) = ... - (shape + s / 2) log(1 + rho s)
+
+whose derivatives at 0 are -y, rho (y - 1), -rho**2 (2 y - 3/2) and rho**3 (6 y - 4), with y = shape rho. At a tilt t,
+1 + rho (t + s) = (1 + rho t)(1 + rho' s) with rho' = rho / (1 + rho t): the same terms with shape + t / 2 and rho', and
+-log(1 + rho t) / 2 in the first.
 """
 
 import numpy as np
@@ -8,23 +14,23 @@ import numpy as np
 from bayesnb.numerics.compilation import Array, compiled
 from bayesnb.numerics.elementary import log1p
 from bayesnb.numerics.gaussian_kernels import LANES, transpose
-from bayesnb.numerics.row_kernels import holes
+from bayesnb.numerics.row_kernels import any_infinite_or_missing
 
-LARGE = 1e100
+LARGE = 1e100  # size of a product whose logarithm is taken: its square, and a factor up to 1e54 more, is a double
 
 
 @compiled
 def add_up(starts: Array, places: Array, table: Array, out: Array) -> None:
-    """Adds each row's table entries, `(r + 1,), (e,), (k, n) -> (r, n)`; a negative place adds nothing."""
+    """Add each row's table entries, `(r + 1,), (e,), (k, n) -> (r, n)`; a negative place adds nothing."""
     width = table.shape[1]
     for i in range(len(out)):
         total = out[i]
         for e in range(starts[i], starts[i + 1]):
             place = places[e]
             if place >= 0:
-                own = table[place]
+                entry = table[place]
                 for k in range(width):
-                    total[k] += own[k]
+                    total[k] += entry[k]
 
 
 @compiled
@@ -33,14 +39,14 @@ def student_cumulants(
 ) -> bool:
     """Four cumulants at a tilt, `(r, f), 4 of (c, f) -> (4, r, c)`, where `still`, `(4, c)`, is what no cell changes.
 
-    The shapes are those after the tilt; a missing cell counts as one at the location. Tells whether there are any.
+    The shapes are those after the tilt. A missing cell counts as one at the location; return whether there are any.
     """
-    features, met = x.shape[1], False
+    features, incomplete = x.shape[1], False
     tile, sums = np.empty((features, LANES)), np.empty(5 * LANES)
     for start in range(0, len(x), LANES):
         part = x[start : start + LANES]
         transpose(part, tile)
-        met |= holes(part)
+        incomplete |= any_infinite_or_missing(part)
         for c in range(len(location)):
             sums[:] = 0.0
             for j in range(features):
@@ -48,19 +54,19 @@ def student_cumulants(
                     add_terms(tile[j], location[c, j], width[c, j], spread[c, j], shape[c, j], sums)
                 else:
                     add_tilted_terms(tile[j], location[c, j], width[c, j], spread[c, j], shape[c, j], tilt, sums)
-                    if j % 4 == 3 or j == features - 1:
+                    if j % 4 == 3 or j == features - 1:  # four factors up to 1e77 each fit a double
                         for i in range(LANES):
                             sums[i] -= 0.5 * log1p(sums[4 * LANES + i])
                             sums[4 * LANES + i] = 0.0
             for n in range(4):
                 for i in range(len(part)):
                     out[n, start + i, c] = still[n, c] + sums[n * LANES + i]
-    return met
+    return incomplete
 
 
 @compiled
 def add_terms(x: Array, location: float, width: float, spread: float, shape: float, sums: Array) -> None:
-    """One feature's terms, lane by lane; one array for all four, or LLVM would not see that they do not overlap."""
+    """Add one feature's four terms in each lane; one array for all, or LLVM would not see that they do not overlap."""
     for i in range(LANES):
         d = x[i] - location
         d = d if d == d else 0.0
@@ -76,7 +82,10 @@ def add_terms(x: Array, location: float, width: float, spread: float, shape: flo
 def add_tilted_terms(
     x: Array, location: float, width: float, spread: float, shape: float, tilt: float, sums: Array
 ) -> None:
-    """The same, and in a fifth part a product of which half the logarithm is still to be subtracted."""
+    """Add one feature's four terms at a tilt, and multiplies 1 + rho tilt into a fifth part of `sums`.
+
+    Half of that product's logarithm is still to be subtracted from the first cumulant.
+    """
     for i in range(LANES):
         d = x[i] - location
         d = d if d == d else 0.0
@@ -95,10 +104,12 @@ def add_tilted_terms(
 def student_transform(
     x: Array, location: Array, width: Array, spread: Array, shape: Array, re: Array, im: Array, each: Array, out: Array
 ) -> None:
-    """Adds -(shape + s / 2) log(1 + rho s) summed over features, `(r, f), 4 of (c, f), 2 of (n,) -> (r, c, 2, n)`.
+    """Add -(shape + s / 2) log(1 + rho s) summed over features, `(r, f), 4 of (c, f), 2 of (n,) -> (r, c, 2, n)`.
 
-    The places s lie on or above the real axis. A missing cell subtracts its own part of `each`, `(c, f, 2, n)`.
-    Features of one shape share a logarithm, that of a product, whose turns around 0 are counted.
+    The places s lie on or above the real axis. A missing cell subtracts its part of `each`, `(c, f, 2, n)`. Features
+    of one shape share a logarithm, that of a product. The logarithm of a product of complex numbers is the sum of
+    theirs only up to multiples of 2 pi i: factors have angles in [0, pi], so each crossing of the real axis is half a
+    turn, and these are counted.
     """
     features, n = x.shape[1], len(re)
     p, q, turns = np.zeros(n), np.zeros(n), np.zeros(n)  # the product is 1 + p + iq
@@ -126,7 +137,7 @@ def student_transform(
 
 @compiled
 def multiply(rho: float, re: Array, im: Array, p: Array, q: Array, turns: Array) -> None:
-    """The product times 1 + rho s, without what 1 + small would round away."""
+    """Multiply 1 + p + iq by 1 + rho s, and count half turns; infinite where 1 + rho s is real and not positive."""
     for k in range(len(re)):
         u, v = rho * re[k], rho * im[k]
         new = q[k] + v + (p[k] * v + q[k] * u)
@@ -137,7 +148,7 @@ def multiply(rho: float, re: Array, im: Array, p: Array, q: Array, turns: Array)
 
 @compiled
 def take_log(shape: float, re: Array, im: Array, p: Array, q: Array, turns: Array, total: Array) -> None:
-    """Subtracts (shape + s / 2) times the product's logarithm; the product is 1 again."""
+    """Subtract (shape + s / 2) times the product's logarithm; the product is 1 again."""
     for k in range(len(re)):
         square = p[k] * (2.0 + p[k]) + q[k] * q[k]
         side = -1.0 if q[k] < 0.0 else 1.0

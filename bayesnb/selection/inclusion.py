@@ -1,4 +1,4 @@
-"""Columns that an average over features includes because its prior fits many levels badly: what is said of them."""
+"""Warning of columns that an average over features includes only because its prior fits many levels badly."""
 
 import warnings
 from collections.abc import Hashable, Mapping
@@ -20,7 +20,7 @@ class InclusionWarning(UserWarning):
 
 
 def overstated_columns(schema: Schema, model: Model) -> dict[Hashable, float]:
-    """The log Bayes factors of columns that are included though hardly anything speaks for it but the prior."""
+    """Log Bayes factors of columns that are included though little but the prior speaks for it."""
     columns: dict[Hashable, float] = {}
     for block, prior, stats in zip(schema.blocks, model.prior.blocks, model.stats.blocks, strict=True):
         if isinstance(prior, Averaged):
@@ -30,7 +30,7 @@ def overstated_columns(schema: Schema, model: Model) -> dict[Hashable, float]:
 
 
 def in_words(columns: Mapping[Hashable, float]) -> str:
-    """What is wrong with the columns' inclusion, and what helps."""
+    """Message on what is wrong with the columns' inclusion, and what helps."""
     shown = ", ".join(f"{key!r} ({factor:+.1f})" for key, factor in list(columns.items())[:MOST])
     more = f" and {len(columns) - MOST:,} more" if len(columns) > MOST else ""
     return (
@@ -43,7 +43,7 @@ def in_words(columns: Mapping[Hashable, float]) -> str:
 
 
 def warn_of_inclusion(schema: Schema, model: Model) -> None:
-    """One warning that names all such columns, at the caller's line."""
+    """Warn once of all such columns, at the caller's line."""
     columns = overstated_columns(schema, model) if model.prior.weighs else {}
     if columns:
         warnings.warn(in_words(columns), InclusionWarning, skip_file_prefixes=(HERE,))

@@ -7,8 +7,7 @@ import numpy as np
 from bayesnb import results
 from bayesnb.families.base import Array
 from bayesnb.inference.class_scores import Scores
-from bayesnb.inference.drawn_intervals import drawn_entropies
-from bayesnb.inference.entropies import Entropies, entropies
+from bayesnb.inference.entropies import Entropies, drawn_entropies, entropies
 from bayesnb.model.product import Product
 from bayesnb.report.facts.gathered import Facts
 from bayesnb.report.facts.judged import settled

@@ -8,9 +8,8 @@ import numpy as np
 from bayesnb import results
 from bayesnb.families.base import Array
 from bayesnb.inference.class_scores import Scores
-from bayesnb.inference.drawn_intervals import drawn_intervals
 from bayesnb.inference.explanation import explain
-from bayesnb.inference.intervals import intervals
+from bayesnb.inference.intervals import drawn_intervals, intervals
 from bayesnb.model.product import Product, observe
 from bayesnb.report.facts.gathered import Facts
 from bayesnb.report.facts.judged import settled
