@@ -39,6 +39,7 @@ def changed(run: Path, kind: str, **change: Any) -> str:
     return str(path)
 
 
+@pytest.mark.slow
 def test_a_run_times_both_sides_of_every_workload_asked_for(run: Path) -> None:
     results = Results.from_json((run / "run.json").read_text())
     assert list(dict.fromkeys(t.workload for t in results.timings)) == NAMES
@@ -46,6 +47,7 @@ def test_a_run_times_both_sides_of_every_workload_asked_for(run: Path) -> None:
     assert {"numpy", "scikit-learn", "bayesnb"} <= set(results.machine["versions"])
 
 
+@pytest.mark.slow
 def test_a_run_times_everything_that_says_how_sure_a_prediction_is(run: Path) -> None:
     costs = Results.from_json((run / "run.json").read_text()).costs
     assert list(dict.fromkeys(c.workload for c in costs)) == SURE
@@ -54,6 +56,7 @@ def test_a_run_times_everything_that_says_how_sure_a_prediction_is(run: Path) ->
     assert all(c.times == c.seconds / c.other > 0 and c.spread[0] <= c.spread[1] for c in costs)
 
 
+@pytest.mark.slow
 def test_a_run_scores_every_method_on_rows_that_it_did_not_learn(run: Path) -> None:
     found = Results.from_json((run / "run.json").read_text()).qualities
     assert [(own.workload, own.size, own.method) for own in found] == list(product(TRUSTED, SPLITS, METHODS))
@@ -79,17 +82,20 @@ def test_a_quick_run_times_only_what_has_an_aim(tmp_path: Path) -> None:
     assert all(c.most is not None for c in costs)
 
 
+@pytest.mark.slow
 def test_a_run_gives_scikit_learns_numbers(run: Path) -> None:
     agreements = Results.from_json((run / "run.json").read_text()).agreements
     assert [a.workload for a in agreements] == ["G1", "C1"]
     assert all(a.difference < 1e-9 for a in agreements)
 
 
+@pytest.mark.slow
 def test_figures_survive_json(run: Path) -> None:
     text = (run / "run.json").read_text()
     assert json.loads(Results.from_json(text).to_json()) == json.loads(text)
 
 
+@pytest.mark.slow
 def test_the_tables_have_a_line_for_every_figure(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     results = Results.from_json((run / "run.json").read_text())
     main(["--read", str(run / "run.json")])
@@ -105,27 +111,32 @@ def test_the_tables_have_a_line_for_every_figure(run: Path, capsys: pytest.Captu
         assert {line.count("|") for line in lines} == {bars}
 
 
+@pytest.mark.slow
 def test_the_picture_names_the_workloads_but_not_those_against_ourselves(run: Path) -> None:
     picture = (run / "run.svg").read_text()
     assert "integer codes" in picture
     assert "ourselves" not in picture
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("target", "status"), [(1e9, 1), (1e-9, 0)])
 def test_check_fails_where_a_target_is_missed_by_far(run: Path, target: float, status: int) -> None:
     assert main(["--read", changed(run, "timings", target=target), "--check"]) == status
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("most", "status"), [(1e-9, 1), (1e9, 0)])
 def test_check_fails_where_being_sure_takes_far_longer_than_it_may(run: Path, most: float, status: int) -> None:
     assert main(["--read", changed(run, "costs", most=most), "--check"]) == status
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("most", "status"), [(1e-9, 1), (1e9, 0)])
 def test_check_fails_where_log_loss_exceeds_what_it_may(run: Path, most: float, status: int) -> None:
     assert main(["--read", changed(run, "qualities", most=most, impossible=0.0), "--check"]) == status
 
 
+@pytest.mark.slow
 def test_the_table_says_how_many_labels_were_impossible(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = changed(run, "qualities", impossible=0.0123)
     said = json.loads(Path(path).read_text())
@@ -136,6 +147,7 @@ def test_the_table_says_how_many_labels_were_impossible(run: Path, capsys: pytes
     assert first.count("(1.2 % at 0)") == len(METHODS) - 1
 
 
+@pytest.mark.slow
 def test_check_tells_what_missed(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(["--read", changed(run, "timings", target=1e9), "--check"])
     assert "C1 predict" in capsys.readouterr().err
@@ -181,6 +193,7 @@ def test_learning_more_rows_may_take_more_time_in_proportion_and_no_more_memory(
     assert own.rates == [50.0, 100.0]
 
 
+@pytest.mark.slow
 def test_the_table_of_scaling_has_a_line_for_every_way_and_number(
     capsys: pytest.CaptureFixture[str], run: Path
 ) -> None:

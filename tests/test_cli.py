@@ -85,6 +85,7 @@ def answers(capsys: pytest.CaptureFixture, *words: str) -> pd.DataFrame:
 # Reports
 
 
+@pytest.mark.slow  # as a step of .ci/run
 def test_report_without_a_table_is_about_the_penguins(folder: Path, capsys: pytest.CaptureFixture) -> None:
     assert main(["report"]) == 0
     said = capsys.readouterr()

@@ -715,7 +715,7 @@ def slow_and_marked(block: np.ndarray, folder: str) -> np.ndarray:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("done", [3, 12, 20], ids=lambda done: f"after {done} partitions")
+@pytest.mark.parametrize("done", [3, 20], ids=lambda done: f"after {done} partitions")
 def test_a_worker_that_is_killed_while_it_counts_changes_no_digit(client: Any, tmp_path: Any, done: int) -> None:
     x, y = np.nan_to_num(numbers(2400)), labels(2400)
     X = da.from_array(x, chunks=(100, 4))

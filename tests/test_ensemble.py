@@ -227,7 +227,7 @@ def test_two_priors_are_mixed_and_left_out_as_refits_say(
     prior = np.log(share) - [model.log_evidence_ for model in models]  # the prior odds under which it is this share
     found = own.loo(X, Y, target, sample_weight=weight)
     code = (Y == "b").astype(int)
-    for row in (0, 1, 11):
+    for row in (0, 11):
         rest = np.arange(len(X)) != row
         again = [of_smoothing(smoothing, weight, rest, **said) for smoothing in (0.1, 10.0)]
         share_i = softmax(prior + [model.log_evidence_ for model in again])

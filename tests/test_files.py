@@ -403,7 +403,7 @@ def test_progress_is_told_in_bytes() -> None:
 # Damaged files: what is read is a table, or an error that names the file; never the end of the process
 
 
-@pytest.mark.parametrize("words", [["40"], pytest.param(["800", "fit"], marks=pytest.mark.slow)])
+@pytest.mark.parametrize("words", [["40"], pytest.param(["150", "fit"], marks=pytest.mark.slow)])
 def test_a_damaged_typed_file_is_a_table_or_an_error_that_names_it(words: list[str]) -> None:
     command = [sys.executable, str(Path(__file__).with_name("damage.py")), *words]
     home = {"PYTHONPATH": str(Path(bayesnb.__file__).parent.parent)}

@@ -196,9 +196,9 @@ BOUNDED = {"deadline": None, "suppress_health_check": list(HealthCheck), "derand
 
 
 def test_a_model_is_what_fit_makes_of_the_rows_that_it_knows() -> None:
-    run_state_machine_as_test(Lifetime, settings=settings(max_examples=9, stateful_step_count=10, **BOUNDED))
+    run_state_machine_as_test(Lifetime, settings=settings(max_examples=6, stateful_step_count=10, **BOUNDED))
 
 
 @pytest.mark.slow
 def test_a_model_is_what_fit_makes_of_the_rows_that_it_knows_after_a_long_life() -> None:
-    run_state_machine_as_test(Lifetime, settings=settings(max_examples=40, stateful_step_count=40, **BOUNDED))
+    run_state_machine_as_test(Lifetime, settings=settings(max_examples=15, stateful_step_count=40, **BOUNDED))

@@ -503,7 +503,7 @@ def test_a_service_that_is_killed_again_and_again_learns_every_row_once(tmp_path
 @pytest.mark.slow
 @pytest.mark.parametrize("every", [1, 3, 10])
 def test_a_service_that_is_killed_very_often_learns_every_row_once(every: int, tmp_path: Path, forks: Any) -> None:
-    killed_and_restarted(tmp_path, forks, kills=9, every=every, seed=every)
+    killed_and_restarted(tmp_path, forks, kills=6, every=every, seed=every)
 
 
 @pytest.mark.slow

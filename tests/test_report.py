@@ -97,8 +97,10 @@ def test_the_page_of_the_penguins_is_small(page: str) -> None:
     assert len(page.encode()) < 500_000
 
 
-def test_gathering_and_writing_make_the_same_page_every_time(page: str, birds: tuple) -> None:
-    assert render(gather(*birds, None, ABOUT)) == page
+def test_gathering_and_writing_make_the_same_page_every_time() -> None:
+    X, y = split(penguins()[["species", "bill_length_mm", "sex"]][::9], "species")
+    model = nb.NaiveBayes().fit(X, y)
+    assert render(gather(model, X, y, None, ABOUT)) == report(model, X, y, about=ABOUT)
 
 
 def test_every_figure_says_what_it_is_and_every_id_is_unique(page: str) -> None:
@@ -189,11 +191,11 @@ def test_the_confusion_table_counts_every_row(page: str, birds: tuple) -> None:
 
 
 def test_a_test_table_is_scored_by_the_model_of_the_other_rows() -> None:
-    X, y = split(penguins().drop(columns="year"), "species")
+    X, y = split(penguins().drop(columns="year")[::3], "species")
     train = np.arange(len(X)) % 3 > 0
     html = report(nb.NaiveBayes(), X[train], y[train], test=(X[~train], y[~train]))
     right = nb.NaiveBayes().fit(X[train], y[train]).score(X[~train], y[~train])
-    assert scores_on(html)["Test table, 115 rows"][0].startswith(f"{100 * right:.0f} %")
+    assert scores_on(html)["Test table, 39 rows"][0].startswith(f"{100 * right:.0f} %")
     assert "True and predicted labels, test table" in Page(html).tables
 
 
@@ -221,13 +223,6 @@ def test_a_plugged_in_estimate_is_named(estimate: str) -> None:
     assert f"estimate='{estimate}'" in Page(made(gather(nb.GaussianNB(estimate=estimate), X, y))).text
 
 
-def test_an_improper_prior_has_no_evidence_and_still_a_page() -> None:
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(40, 2)), rng.integers(0, 2, 40)
-    html = report(nb.GaussianNB(prior=nb.NormalInverseGamma(0, 0, -0.5, 0)), X, y)
-    assert html.count("the prior is improper") == 2
-
-
 def test_a_smoothing_of_zero_that_leaves_a_row_impossible_still_has_a_page() -> None:
     X = np.array([["x"], ["y"], ["x"], ["z"]], dtype=object)
     seen = Page(report(nb.NaiveBayes({0: nb.Categorical(0.0)}), X, list("aabb")))
@@ -237,7 +232,7 @@ def test_a_smoothing_of_zero_that_leaves_a_row_impossible_still_has_a_page() -> 
 
 @pytest.mark.parametrize("model", [nb.MultinomialNB(), nb.BernoulliNB(), nb.NaiveBayes(nb.Gaussian())])
 def test_sparse_tables_have_a_page(model: nb.NaiveBayes) -> None:
-    counts = sparse.csr_array(np.random.default_rng(0).poisson(0.5, (30, 40)))
+    counts = sparse.csr_array(np.random.default_rng(0).poisson(0.5, (30, 12)))
     seen = Page(report(model, counts, np.arange(30) % 2))
     assert not seen.open
 

@@ -47,10 +47,12 @@ def test_a_notebook_shows_each_figure_once_and_a_page_in_a_frame() -> None:
     assert len(page["data"]["text/plain"]) < 120
 
 
-def test_pyplot_has_a_figure_that_was_made_when_it_was_there() -> None:
+def test_figures_load_matplotlib_when_they_are_asked_for_and_pyplot_has_them_only_if_it_was_there() -> None:
     code = (
-        "import matplotlib; matplotlib.use('agg'); import matplotlib.pyplot as plt, bayesnb as nb; "
+        "import sys, bayesnb as nb; from bayesnb import NaiveBayes; assert 'matplotlib' not in sys.modules; "
         "model = nb.GaussianNB().fit([[1.0], [2.0], [3.0]], [0, 0, 1]); found = model.explain([[1.0]]); "
+        "nb.plot_nomogram(model); nb.plot_waterfall(found); assert 'matplotlib.pyplot' not in sys.modules; "
+        "import matplotlib; matplotlib.use('agg'); import matplotlib.pyplot as plt; assert plt.get_fignums() == []; "
         "ax = nb.plot_waterfall(found); assert plt.get_fignums() == [1]; assert plt.gcf() is ax.get_figure(); "
         "nb.plot_waterfall(found, ax=ax); assert plt.get_fignums() == [1]; plt.close('all'); "
         "from bayesnb.plots import off_screen\n"

@@ -86,8 +86,11 @@ def refitted(families: Any, weight: Any = None, **said: Any) -> np.ndarray:
     return np.array(found)
 
 
-@pytest.mark.parametrize("estimate", ["map", "mean", "predictive"])
-@pytest.mark.parametrize(("temper", "weight"), [(None, None), (0.4, WEIGHT)], ids=["plain", "tempered and weighted"])
+@pytest.mark.parametrize(
+    ("estimate", "temper", "weight"),
+    [("map", 0.4, WEIGHT), ("mean", None, None), ("mean", None, WEIGHT), ("predictive", 0.4, WEIGHT)],
+    ids=["map, tempered and weighted", "mean, plain", "mean, weighted", "predictive, tempered and weighted"],
+)
 def test_a_row_of_the_table_is_what_refits_without_each_row_give(estimate: str, temper: Any, weight: Any) -> None:
     model = nb.NaiveBayes(FAMILIES, temper=temper)
     found = nb.compare_smoothing(model, TABLE, Y, (0.3, 2), (estimate,), sample_weight=weight).table
@@ -486,8 +489,8 @@ def test_the_picture_shows_the_tables_numbers() -> None:
 
 
 @pytest.mark.slow
-def test_fifty_settings_of_a_hundred_thousand_rows_take_seconds() -> None:
-    rng, rows = np.random.default_rng(0), 100_000
+def test_fifty_settings_of_many_rows_take_seconds() -> None:
+    rng, rows = np.random.default_rng(0), 30_000
     y = rng.integers(0, 5, rows)
     smoothing = np.append(0, np.logspace(-3, 2, 49))
     for model, X in (
@@ -497,7 +500,7 @@ def test_fifty_settings_of_a_hundred_thousand_rows_take_seconds() -> None:
         nb.compare_smoothing(model, X[:500], y[:500], (1,), ("predictive",))
         start = time.perf_counter()
         nb.compare_smoothing(model, X, y, smoothing, ("predictive",))
-        assert time.perf_counter() - start < 40
+        assert time.perf_counter() - start < 12
 
 
 def test_real_birds_are_compared_from_end_to_end() -> None:

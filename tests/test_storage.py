@@ -712,7 +712,7 @@ def with_json(data: bytes, said: Any) -> bytes:
 HOLDING = ["some averaged features", "words of a matrix", "codes", "a threshold", "weights"]
 
 
-@pytest.mark.parametrize("times", [300, pytest.param(3_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [150, pytest.param(1_000, marks=pytest.mark.slow)])
 def test_files_that_say_anything_are_refused_or_make_models_that_work_in_little_memory_and_time(
     times: int, tmp_path: Path
 ) -> None:

@@ -273,8 +273,15 @@ def test_the_law_of_an_average_is_drawn_with_the_mean_that_it_must_have(rows: st
             model.predict_interval(MIX[:2], method=method)
 
 
-@pytest.mark.parametrize("rows", ["observed", "fixed"])
-@pytest.mark.parametrize("temper", [None, 0.5])
+@pytest.mark.parametrize(
+    ("rows", "temper"),
+    [
+        ("observed", 0.5),
+        ("fixed", None),
+        pytest.param("observed", None, marks=pytest.mark.slow),
+        pytest.param("fixed", 0.5, marks=pytest.mark.slow),
+    ],
+)
 def test_the_law_of_an_average_of_two_classes_is_exact(rows: str, temper: float | None) -> None:
     """Against draws, as many of which lie below an end as it says, within five standard errors."""
     two = Y != "wer"
@@ -938,8 +945,7 @@ def test_a_map_of_dependences_has_a_scale_that_is_even_about_0() -> None:
     assert [label.get_text() for label in ax.get_xticklabels()] == found.feature.values.tolist()
 
 
-@pytest.mark.parametrize("columns", [2, 3, 30, 60])
-@pytest.mark.parametrize("long", [False, True])
+@pytest.mark.parametrize(("columns", "long"), [(2, False), (3, True), (30, False), (60, True)])
 def test_the_texts_of_a_map_of_dependences_are_not_cut_off(columns: int, long: bool) -> None:
     names = [f"{'a column with a long name, ' * long}{j}" for j in range(columns)]
     table = pd.DataFrame(np.random.default_rng(0).normal(size=(12, columns)), columns=names)

@@ -19,7 +19,7 @@ import numpy as np
 
 PACKAGES = ("bayesnb", "numpy", "scipy", "numba", "scikit-learn", "pandas")
 FEWEST = 3  # rounds
-SHORT = 0.5  # seconds
+SHORT, LONG = 0.5, 1.5  # seconds
 PROCESS = Path("/proc/self")
 
 Clock = Callable[[], float]
@@ -30,18 +30,24 @@ def interleaved(
 ) -> list[list[float]]:
     """Seconds of each call, taken in turn: A B A B ..., three rounds at least, until `seconds` in all are spent.
 
+    Where less than LONG is to be spent, and a round takes longer, two rounds will do: long calls vary by little.
     A short call that is timed alone is made once before, untimed: what the other side left in the caches, and a
     processor that has to be woken, are not what is measured.
     """
     gc.collect()
     taken: list[list[float]] = [[] for _ in calls]
     end = perf_counter() + seconds
-    while len(taken[-1]) < FEWEST or perf_counter() < end:
+    while len(taken[-1]) < fewest(taken, seconds) or perf_counter() < end:
         for call, own in zip(calls, taken, strict=True):
             if loops == 1 and (not own or own[-1] < SHORT):
                 call()
             own.append(timeit(call, timer=clock, number=loops) / loops)  # with the garbage collector off
     return taken
+
+
+def fewest(taken: Sequence[list[float]], seconds: float) -> int:
+    """The number of rounds that are taken however long they are."""
+    return 2 if taken[-1] and seconds < LONG < sum(own[0] for own in taken) else FEWEST
 
 
 def gain() -> float:
