@@ -139,7 +139,7 @@ def in_shell(word: str) -> str:
 
 
 class CommandLineAdvice:
-    """Remedies on the report's page, as options of the command that made it; see `bayesnb.report.reading_advice.Advice`."""
+    """Remedies on the report's page as options of the command that made it; see `bayesnb.report.remedies.Advice`."""
 
     temper = "--temper loo"
 
