@@ -71,13 +71,13 @@ if TYPE_CHECKING:
     from bayesnb.criticism.tuning import RefusedWarning as RefusedWarning
     from bayesnb.criticism.tuning import tune as tune
     from bayesnb.data.unseen import UnseenLevelWarning as UnseenLevelWarning
+    from bayesnb.estimators import BernoulliNB as BernoulliNB
+    from bayesnb.estimators import CategoricalNB as CategoricalNB
+    from bayesnb.estimators import GaussianNB as GaussianNB
+    from bayesnb.estimators import MultinomialNB as MultinomialNB
+    from bayesnb.estimators import NaiveBayes as NaiveBayes
+    from bayesnb.estimators import PoissonNB as PoissonNB
     from bayesnb.estimators.loading import load as load
-    from bayesnb.estimators.presets import BernoulliNB as BernoulliNB
-    from bayesnb.estimators.presets import CategoricalNB as CategoricalNB
-    from bayesnb.estimators.presets import GaussianNB as GaussianNB
-    from bayesnb.estimators.presets import MultinomialNB as MultinomialNB
-    from bayesnb.estimators.presets import NaiveBayes as NaiveBayes
-    from bayesnb.estimators.presets import PoissonNB as PoissonNB
     from bayesnb.families import Bernoulli as Bernoulli
     from bayesnb.families import Beta as Beta
     from bayesnb.families import Categorical as Categorical

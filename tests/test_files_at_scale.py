@@ -382,9 +382,9 @@ def test_what_is_not_there_is_said() -> None:
             fit_files(NaiveBayes(), "t.parquet", **asked)
     with pytest.raises(ValueError, match="named 2 times"):
         fit_files(NaiveBayes(), ["t.parquet", Path("t.parquet").resolve()], "label")
-    with pytest.raises(TypeError, match="an estimator of bayesnb is needed"):
+    with pytest.raises(TypeError, match="model: expected an estimator of bayesnb"):
         fit_files(object(), "t.parquet", "label")
-    with pytest.raises(TypeError, match="an estimator of bayesnb is needed"):
+    with pytest.raises(TypeError, match="model: expected an estimator of bayesnb"):
         fit_files(NaiveBayes, "t.parquet", "label")
     with pytest.raises(TypeError, match="batch_rows must be a whole number"):
         fit_files(NaiveBayes(), "t.parquet", "label", batch_rows=1.5)

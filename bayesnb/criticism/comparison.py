@@ -8,12 +8,12 @@ import numpy as np
 from bayesnb import results
 from bayesnb.criticism.trial import trial_of
 from bayesnb.estimators import Classifier, check_estimator
-from bayesnb.estimators.answering import Answering
+from bayesnb.estimators.prediction import PredictionMixin
 from bayesnb.selection.leave_one_out import Pointwise
 
 
 def compare(
-    models: Mapping[str, Answering],
+    models: Mapping[str, Any],
     X: Any,
     y: Any,
     target: str = "label",
@@ -81,7 +81,7 @@ def _check_models(models: Any, method: Any) -> None:
 
 def _is_sampled(model: Any) -> bool:
     """Whether it is one that `mcmc` samples, which no algebra gives another model of."""
-    return isinstance(model, Answering) and not isinstance(model, Classifier)
+    return isinstance(model, PredictionMixin) and not isinstance(model, Classifier)
 
 
 def _check_score(name: str, found: Pointwise) -> None:

@@ -10,8 +10,7 @@ import numpy as np
 
 from bayesnb.criticism.joining import Kind, Names, Reading, reading_of
 from bayesnb.criticism.trial import Trial
-from bayesnb.estimators import Classifier
-from bayesnb.estimators.presets import NaiveBayes
+from bayesnb.estimators import NaiveBayes
 from bayesnb.families import Beta, Categorical, Dirichlet, Gaussian, NormalInverseGamma
 from bayesnb.families.base import Belief
 from bayesnb.families.family import Family
@@ -44,7 +43,7 @@ class Found:
         return tuple(sorted(found, key=lambda names: place[names[0]]))
 
     @property
-    def estimator(self) -> Classifier:
+    def estimator(self) -> NaiveBayes:
         """A new one like the model's, that says the blocks."""
         model, columns = self.trial.estimator, self._schema.columns
         families: dict[Names, Family | None] = dict(self._together())
@@ -53,7 +52,8 @@ class Found:
         dropped = tuple(name for name in columns if name not in known)
         families |= {dropped: None} if dropped else {}
         said = {_key(names): family for names, family in families.items()}
-        return model._fresh(families=said) if isinstance(model, NaiveBayes) else like(model, said)
+        any_columns = "families" in model.get_params(deep=False)
+        return model._fresh(families=said) if any_columns else like(model, said)
 
     def _together(self) -> Iterator[tuple[Names, Family]]:
         for kind, blocks in zip(self.kinds, self.blocks, strict=True):
@@ -133,7 +133,7 @@ def same(one: Belief, other: Belief) -> bool:
     return all(np.allclose(own, its, rtol=ROUNDING, atol=0) for own, its in pairs)
 
 
-def like(model: Any, families: dict[Hashable, Family | None]) -> Classifier:
+def like(model: Any, families: dict[Hashable, Family | None]) -> NaiveBayes:
     """A `NaiveBayes` with these families, and all else as in one of the presets."""
     prior = model._class_prior
     if prior is None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from bayesnb import __version__
 from bayesnb.data import LABEL_ADVICE, PLAIN, Reading, is_missing
-from bayesnb.integrations.estimator import Learns
+from bayesnb.estimators import NaiveBayes
 from bayesnb.integrations.file_kinds import (
     Reads,
     decide,
@@ -37,7 +37,7 @@ class FitOptions:
 class FileFit:
     """A model, the tables that it is to learn from, and how."""
 
-    model: Learns
+    model: NaiveBayes
     tables: Tables
     asked: FitOptions
 

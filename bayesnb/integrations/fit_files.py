@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from bayesnb.data import PLAIN, Reading
+from bayesnb.estimators import NaiveBayes, check_estimator
 from bayesnb.integrations.ahead import ahead
 from bayesnb.integrations.batch_fitting import FileFit, FitOptions
 from bayesnb.integrations.checkpoint import Checkpoint
-from bayesnb.integrations.estimator import Learns, check_model
 from bayesnb.integrations.many_files import FileBatch, Tables, refuse_rows
 from bayesnb.integrations.unseen_counts import Unheard
 from bayesnb.model.shards import Shard, added
@@ -77,7 +77,7 @@ def fit_files(
     >>> scale.fit_files(NaiveBayes(), path("penguins"), "species", columns=["island", "body_mass_g"]).classes_.tolist()
     ['Adelie', 'Chinstrap', 'Gentoo']
     """
-    check_model(model)
+    check_estimator(model, "model: ")
     model._refuse_loo()
     refuse_rows(batch_rows)
     options = FitOptions(target, sample_weight, columns, kinds, reading, batch_rows)
@@ -109,11 +109,11 @@ def counted(fit: FileFit, kept: Checkpoint | None, shown: Bar) -> tuple[Shard | 
     return total, unheard
 
 
-def opened(model: Learns, paths: Any, reading: Reading, shown: Bar) -> Tables:
+def opened(model: NaiveBayes, paths: Any, reading: Reading, shown: Bar) -> Tables:
     """The tables, which several threads read if the model may use them."""
     return Tables.open(paths, reading, shown.more, use_threads=threads_of(model.n_jobs) > 1)
 
 
-def read(model: Learns, batches: Iterator[FileBatch]) -> Any:
+def read(model: NaiveBayes, batches: Iterator[FileBatch]) -> Any:
     """Batches, of which a thread reads the next one if the model may use several."""
     return ahead(batches) if threads_of(model.n_jobs) > 1 else batches

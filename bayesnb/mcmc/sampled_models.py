@@ -9,12 +9,13 @@ from typing import Any, NoReturn, Self
 import numpy as np
 
 from bayesnb import results
-from bayesnb.estimators.judging import TARGETS, Judged
-from bayesnb.estimators.learning import unchanged_on_error
+from bayesnb.estimators import NaiveBayes
+from bayesnb.estimators.cross_validation import TARGETS
+from bayesnb.estimators.model_holder import unchanged_on_error
+from bayesnb.estimators.public_methods import PREDICTIONS, public_methods
 from bayesnb.families.base import Array, Cells, Rng
 from bayesnb.families.known import KnownDie
 from bayesnb.inference.row_sampling import check_length, draw_codes, filled
-from bayesnb.integrations.dask_tables import by_partition
 from bayesnb.mcmc.chain_draws import ensemble_of
 from bayesnb.mcmc.ensemble import Ensemble
 from bayesnb.mcmc.explaining import explain
@@ -34,6 +35,7 @@ from bayesnb.selection.leave_one_out import Pointwise
 EXPLAINED = 200  # draws
 
 
+@public_methods(*PREDICTIONS)
 class Sampled(Drawn):
     """An estimator's model, sampled with PyMC: an ensemble of conjugate models, one for each draw of what is not.
 
@@ -49,7 +51,7 @@ class Sampled(Drawn):
     classes_ : the labels, sorted
     """
 
-    estimator_: Judged
+    estimator_: NaiveBayes
     ensemble_: Ensemble
     datatree_: Any
     seed_: int
@@ -114,7 +116,7 @@ class Sampled(Drawn):
         """The names of what may be said beside the estimator."""
         return tuple(name for name in cls._get_param_names() if name != "estimator")
 
-    def _answer_by(self, estimator: Judged, ensemble: Ensemble, chains: int, seed: int) -> Self:
+    def _answer_by(self, estimator: NaiveBayes, ensemble: Ensemble, chains: int, seed: int) -> Self:
         """Take an ensemble that was sampled, chain after chain, and the fitted estimator that read its table."""
         if estimator.model_.prior.weighs:
             raise ValueError("average_features: classes share parameters, which cannot be sampled. Leave it None.")
@@ -126,7 +128,6 @@ class Sampled(Drawn):
                 setattr(self, name, getattr(estimator, name))
         return self
 
-    @by_partition
     def predict_joint_log_proba(self, X: Any) -> Array:
         """log p(x, y | D), one column a class: the log of the mean over the draws."""
         joint, cells = self._joint(X)

@@ -14,7 +14,8 @@ import numpy as np
 
 from bayesnb import results
 from bayesnb.data import Table
-from bayesnb.estimators.presets import NaiveBayes
+from bayesnb.estimators import NaiveBayes
+from bayesnb.estimators.public_methods import PREDICTIONS, public_methods
 from bayesnb.families.base import Array, Cells
 from bayesnb.inference.posterior_draws import refuse_large
 from bayesnb.mcmc.design import Design
@@ -29,6 +30,7 @@ from bayesnb.numerics.threads import in_order
 from bayesnb.selection.leave_one_out import Pointwise
 
 
+@public_methods(*PREDICTIONS)
 class Logistic(Drawn):
     """Bayesian logistic regression on the columns of a naive Bayes model, sampled with PyMC.
 

@@ -1,4 +1,4 @@
-"""Labelled rows as they come in: labels that are checked, and the classes that they make."""
+"""Rows to learn from as they come in: labels are checked, and say which classes there are."""
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
@@ -18,8 +18,8 @@ from bayesnb.model.shards import Shard
 GROW = "Fit with all of them declared as `classes`, or let partial_fit add them: grow_classes=True."
 
 
-class Labelled(NamedTuple):
-    """Labelled rows, and what is known of their labels and columns."""
+class TrainingBatch(NamedTuple):
+    """Labelled rows, with the classes and the schema that they are read by."""
 
     table: Table
     y: Labels
@@ -30,7 +30,7 @@ class Labelled(NamedTuple):
 
 
 def name_features(estimator: Any, columns: Sequence[Hashable]) -> None:
-    """As scikit-learn has them: names, if all are text, and their number."""
+    """Set scikit-learn's attributes: the number of columns, and their names if all are text."""
     estimator.__dict__.pop("feature_names_in_", None)
     if all(isinstance(name, str) for name in columns):
         estimator.feature_names_in_ = np.asarray(columns, dtype=object)
@@ -38,16 +38,17 @@ def name_features(estimator: Any, columns: Sequence[Hashable]) -> None:
 
 
 def known_classes(y: Labels, before: Shard | None, declared: Any, grow: bool) -> Array:
-    """The classes once these labels have been seen: those known before, those declared, and where they `grow`, all."""
+    """Return the classes known before, those declared, and, where they `grow`, those of the labels."""
     if before and not grow:
         return before.classes
-    known, found = [before.classes] if before else [], distinct(y)
+    known = [before.classes] if before else []
     known += [] if declared is None else [declared_classes(declared)]
-    return reduce(united_labels, [*known, found] if grow or not known else known)
+    seen = distinct(y)
+    return reduce(united_labels, [*known, seen] if grow or not known else known)
 
 
 def declared_classes(classes: Any) -> Array:
-    """The classes that someone declares, sorted; an error where one stands twice."""
+    """Return declared classes, sorted; an error where one stands twice."""
     known = distinct(classes)
     if len(known) < len(classes):
         twice = [label for label, times in Counter(np.asarray(classes).tolist()).items() if times > 1]
@@ -56,7 +57,7 @@ def declared_classes(classes: Any) -> Array:
 
 
 def checked_labels(estimator: Any, y: Any, rows: int) -> Labels:
-    """One label for each row, none missing."""
+    """Return one label for each row; an error where one is missing."""
     if y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
     refuse_lazy(y, "y")
@@ -77,9 +78,9 @@ def checked_labels(estimator: Any, y: Any, rows: int) -> Labels:
 
 
 def checked_names(y: Named) -> Named:
-    """scikit-learn's checks of labels that are no text, of the distinct ones where they are few: it sorts them all.
+    """Return labels that pass scikit-learn's checks; they see the distinct ones where these are few, as all are sorted.
 
-    Text it would take for a regression's where most labels are different, as those of a small batch may be.
+    Text is not checked: where most labels differ, as in a small batch, it would be taken for a regression's.
     """
     refuse_missing(y.missing)
     classes = distinct(y)
@@ -90,6 +91,7 @@ def checked_names(y: Named) -> Named:
 
 
 def refuse_missing(missing: Array) -> None:
+    """Raise for missing labels."""
     if missing.any():
         raise ValueError(
             f"Input y contains NaN: {missing.sum()} labels are missing, first at row {missing.argmax()}. "

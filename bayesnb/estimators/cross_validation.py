@@ -1,17 +1,15 @@
-"""What says how well an estimator predicts rows that it has not seen: exact, without a refit."""
+"""How well an estimator predicts rows that it has not seen: exact leave-one-out and k-fold, without a refit."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from bayesnb import results
-from bayesnb.data import Table, is_lazy
+from bayesnb.data import Table
 from bayesnb.data.labels import encode, refuse_weightless, row_weights, weights
-from bayesnb.estimators.doubting import Doubter
-from bayesnb.estimators.labelled import checked_labels
+from bayesnb.estimators.model_holder import ModelHolder
+from bayesnb.estimators.training import checked_labels
 from bayesnb.families.base import Array, Rng
-from bayesnb.integrations.dask_leave_one_out import PartScores, lazy_loo
 from bayesnb.model.product import ProductStats, Rows, observe
 from bayesnb.selection.folds import assigned, k_fold
 from bayesnb.selection.leave_one_out import (
@@ -29,7 +27,7 @@ TARGETS = ("label", "joint")
 NEVER = "Give rows that the model has learnt from, or an estimator that is not fitted."
 
 
-class Judged(Doubter):
+class CrossValidation(ModelHolder):
     """Rows that were learnt are taken back by algebra; the prior stays as it is, also where it came from the data."""
 
     def loo(self, X: Any, y: Any, target: str = "label", *, sample_weight: Any = None) -> Any:
@@ -63,15 +61,10 @@ class Judged(Doubter):
         --------
         >>> from bayesnb import GaussianNB
         >>> x, y = [[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]], list("aaabbb")
-        >>> found = GaussianNB().fit(x, y).loo(x, y)
-        >>> round(found.elpd, 3), round(found.se, 3), found.elpd_i.values.round(2).tolist()
+        >>> scores = GaussianNB().fit(x, y).loo(x, y)
+        >>> round(scores.elpd, 3), round(scores.se, 3), scores.elpd_i.values.round(2).tolist()
         (-0.709, 0.086, [-0.08, -0.11, -0.16, -0.16, -0.11, -0.08])
         """
-        if is_lazy(X):
-            index, found, odd = lazy_loo(self, (X, y, sample_weight), target)
-            refuse_stuck(odd)
-            tell_undefined(found.score)
-            return results.elpd.elpd(found, index)
         index, rows = self._learnt_rows(X, y, sample_weight)
         return results.elpd.elpd(self._left_out(rows, target), index)
 
@@ -105,52 +98,44 @@ class Judged(Doubter):
         return results.elpd.elpd(self._held_out(rows, joint, target), index, len(np.unique(fold)))
 
     def _way(self, target: str) -> Way:
+        """Return the estimate and the exponent under which rows are scored."""
         if target not in TARGETS:
             raise ValueError(f"target must be 'label' or 'joint', got {target!r}.")
         return Way(self.estimate, self.temper_ if target == "label" else 1.0)
 
     def _left_out(self, rows: Rows, target: str) -> Pointwise:
-        """The scores of `loo`."""
+        """Return the scores of `loo`."""
         return self._held_out(rows, self._joint_left_out(rows, target), target)
 
     def _joint_left_out(self, rows: Rows, target: str = "label") -> Array:
-        """log p(x, y | all rows but this one), `(r, c)`; NaN where the others leave no distribution."""
+        """Return log p(x, y | all rows but this one), `(r, c)`; NaN where the others leave no distribution."""
         joint = leave_one_out(self.model_, rows, self._way(target), n_jobs=self.n_jobs)
         refuse_stuck(stuck(self.model_, rows, joint))
         return joint
 
-    def _part_left_out(
-        self, X: Any, y: Any, sample_weight: Any, target: str, elsewhere: ProductStats | None = None
-    ) -> tuple[PartScores, ProductStats]:
-        """The scores of `loo` of some of the rows, and what these said: `elsewhere` is what all others did."""
-        table, rows, seen = self._observed_again(X, y, sample_weight)
-        rows = replace(rows, elsewhere=elsewhere)
-        joint = leave_one_out(self.model_, rows, self._way(target), n_jobs=self.n_jobs)
-        names = None if table.unnamed else table.index
-        return PartScores(names, self._pointwise(rows, joint, target), stuck(self.model_, rows, joint)), seen
-
     def _held_out(self, rows: Rows, joint: Array, target: str) -> Pointwise:
-        """Scores of rows that were held out, beside those of the model that has seen them."""
-        found = self._pointwise(rows, joint, target)
-        tell_undefined(found.score)
-        return found
+        """Return the scores of rows held out, and warn of undefined ones."""
+        scores = self._pointwise(rows, joint, target)
+        tell_undefined(scores.score)
+        return scores
 
     def _pointwise(self, rows: Rows, joint: Array, target: str) -> Pointwise:
+        """Return the scores of rows held out, beside those of the model that has seen them."""
         fitted = self._reader().log_joint(rows.cells, self._way(target).power, self.n_jobs)
-        score, own = (own_entries(of, rows.codes, target) for of in (joint, fitted))
-        return Pointwise(score, own, rows.weight)
+        held_out, seen = (own_entries(table, rows.codes, target) for table in (joint, fitted))
+        return Pointwise(held_out, seen, rows.weight)
 
-    def _check_all(self, rows: Rows, what: str) -> None:
+    def _check_all(self, rows: Rows, caller: str) -> None:
         """Raise unless these are all the rows that were learnt."""
         if not are_there(self.model_, rows).all():
+            given, learnt = rows.counts.sum(), self.model_.stats.classes.counts.sum()
             raise ValueError(
-                f"{what} needs all rows that the model has learnt from; some are missing: given are "
-                f"{rows.counts.sum():.12g} of {self.stats_.classes.counts.sum():.12g}. Give all, or an estimator that "
-                "is not fitted."
+                f"{caller} needs all rows that the model has learnt from; some are missing: given are {given:.12g} of "
+                f"{learnt:.12g}. Give all, or an estimator that is not fitted."
             )
 
     def _counting_rows(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Array, Rows]:
-        """Rows with their labels, and their names; a row of weight zero is no row, whatever its label."""
+        """Return the names of labelled rows, and the rows; one of weight zero is left out, whatever its label."""
         table, cells = self._read(X)
         labels, weight = checked_labels(self, y, table.rows), weights(sample_weight, table.rows)
         keep = np.full(table.rows, True) if weight is None else weight > 0
@@ -161,7 +146,7 @@ class Judged(Doubter):
     def _learnt_rows(
         self, X: Any, y: Any, sample_weight: Any = None, needed_by: str | None = None
     ) -> tuple[Array, Rows]:
-        """Rows that were learnt from, and their names; an error for any others, and for some where all are needed."""
+        """Return the names of rows that were learnt, and the rows; an error for others, or too few for `needed_by`."""
         table, rows, seen = self._observed_again(X, y, sample_weight)
         refuse_weightless(rows.weight)
         if needed_by is not None:
@@ -169,12 +154,8 @@ class Judged(Doubter):
         warn_unverified(self.model_, seen.classes.counts)
         return table.index, rows
 
-    def _said_again(self, X: Any, y: Any, sample_weight: Any) -> ProductStats:
-        """What rows that were learnt from say."""
-        return self._observed_again(X, y, sample_weight)[2]
-
     def _observed_again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Rows, ProductStats]:
-        """Rows that were learnt from, and what they say."""
+        """Return rows that were learnt, and their stats; an error for others."""
         table, cells = self._read(X)
         labels, weight = checked_labels(self, y, table.rows), row_weights(sample_weight, table.rows)
         self._reader()  # an error, where what predicts is no distribution
@@ -186,17 +167,18 @@ class Judged(Doubter):
         return table, rows, seen
 
     def _check_covers(self, seen: ProductStats) -> None:
-        if not self.stats_.covers(seen):
+        """Raise for stats of rows that were not learnt."""
+        if not self.model_.stats.covers(seen):
             raise ValueError(
                 "these rows are not among those that the model has learnt from, so they cannot be left out of it. "
                 "Give the rows, labels and sample_weight that it was fitted on, or an estimator that is not fitted."
             )
 
 
-def refuse_stuck(odd: Array) -> None:
-    """Raise for rows that cannot be left out by what is there."""
-    if odd.any():
+def refuse_stuck(dominant: Array) -> None:
+    """Raise for rows that carry so much of their class that the stats at hand cannot leave them out."""
+    if dominant.any():
         raise ValueError(
-            f"row {odd.argmax()} cannot be taken back from its class by arithmetic: it carries so much of it that "
+            f"row {dominant.argmax()} cannot be taken back from its class by arithmetic: it carries so much of it that "
             "too little would stay. The class's other rows must be counted again: give all rows that were learnt."
         )

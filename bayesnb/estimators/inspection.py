@@ -1,6 +1,6 @@
-"""What weighs the columns: the scores of the classes as linear functions of them, where they are linear."""
+"""What was learnt, in the columns' names: beliefs, evidence, explanations, and the scores as linear functions."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -8,23 +8,130 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from bayesnb import results
-from bayesnb.estimators.judging import Judged
-from bayesnb.families.base import Array
+from bayesnb.estimators.model_holder import ModelHolder, short
+from bayesnb.families.base import Array, Belief
+from bayesnb.families.family import Family
 from bayesnb.families.record import Linear
+from bayesnb.inference.explanation import explain
 from bayesnb.inference.linear_form import beside, differences, form_of, linear_of, numbers_of
 from bayesnb.inference.posterior_draws import refuse_large
-from bayesnb.model.product import ProductDensity
+from bayesnb.model.product import ProductDensity, ProductStats
 from bayesnb.model.schema import Block
+from bayesnb.results.summary import state_html
 
 PLUGGED = ("mean", "map", "mle")
 MOST_NAMED = 5  # columns
 
 
-class Weigher(Judged):
-    """Everything is about parameters plugged in; `temper_` is followed."""
+class InspectionMixin(ModelHolder):
+    """The fitted state under the names of columns and classes, and what it says about rows."""
+
+    @property
+    def prior_(self) -> dict[Hashable, Belief]:
+        """Prior beliefs by column; the class is the first axis."""
+        return {key: self.model_.prior.blocks[b].column(f) for key, b, f in self.schema_.keys}
+
+    @property
+    def posterior_(self) -> dict[Hashable, Belief]:
+        """Posterior beliefs by column; the class is the first axis."""
+        return {key: self.model_.posterior.blocks[b].column(f) for key, b, f in self.schema_.keys}
+
+    @property
+    def class_prior_(self) -> Belief:
+        """Prior of the class probabilities."""
+        return self.model_.prior.classes
+
+    @property
+    def class_posterior_(self) -> Belief:
+        """Posterior of the class probabilities."""
+        return self.model_.posterior.classes
+
+    @property
+    def stats_(self) -> ProductStats:
+        """Statistics of the rows learnt."""
+        return self.model_.stats
+
+    @property
+    def families_(self) -> dict[Hashable, Family]:
+        """Families by column, as declared or inferred; columns that are modelled jointly are one key, a tuple."""
+        return self.schema_.declared
+
+    @property
+    def log_evidence_(self) -> float:
+        """Log evidence, log p(X, y | prior)."""
+        labels, blocks = self._evidence()
+        return labels + float(sum(block.sum() for block in blocks))
+
+    def log_evidence_by_feature(self) -> dict[Hashable, float]:
+        """Return the terms of `log_evidence_` by column, given the labels; the rest is that of the labels."""
+        check_is_fitted(self)
+        _, blocks = self._evidence()
+        return {key: float(blocks[b][f]) for key, b, f in self.schema_.keys}
+
+    def _evidence(self) -> tuple[float, tuple[Array, ...]]:
+        if not self.class_prior_.strictly_proper:
+            raise ValueError(
+                "class_prior: a concentration of 0 is improper, so the evidence is undefined. Give another."
+            )
+        for block, belief in zip(self.schema_.blocks, self.model_.prior.blocks, strict=True):
+            proper = belief.strictly_proper.all(axis=0)
+            if not proper.all():
+                name = short(block.keys[int(proper.argmin())])
+                raise ValueError(f"column {name}: its prior is improper, so the evidence is undefined. Give another.")
+        return self.model_.prior.log_evidence(self.model_.stats)
+
+    def explain(self, X: Any) -> Any:
+        """Return what every feature of every row adds to the score of each class.
+
+        The score of a class is log G + t * sum over features of log p(x | theta), where t is `temper_`, and the
+        probabilities of the classes are the shares of the Gamma variates G: a softmax of the scores is
+        p(y | x, theta). It depends on the parameters, so it has a posterior mean and a standard deviation.
+
+        Parameters
+        ----------
+        X : table of rows
+
+        Returns
+        -------
+        xarray.Dataset
+            By (obs_id, class, feature): `evidence` and `sd`, posterior mean and standard deviation of what the
+            feature adds; `predictive`, the log predictive of the cell, log E[p(x | theta)**t]. By class:
+            `class_term`, `class_term_sd`, `predictive_class_term`, the same of the class's own part. By (obs_id,
+            class): `score`, the sum of `class_term` and `evidence`, and `score_sd`. By (obs_id, feature): `cell`,
+            what the cell held, as text.
+
+        Notes
+        -----
+        `predictive` and `predictive_class_term` add up to `predict_joint_log_proba` under estimate="predictive", so
+        the difference between two classes is a log predictive ratio. Scores are compared between classes; what all
+        classes have in common says nothing. A missing cell adds 0 for certain, and an impossible class has a
+        `class_term` of minus infinity and nothing else.
+
+        A block of counts is explained word by word, each that occurs in some row: x_j * E[log theta_j], and x_j's
+        share of what only the whole row has, the number of its orders (the same for every class) and, for
+        `predictive`, the total of the Dirichlet. Each `sd` is that of the word's own probability. Words share one
+        Dirichlet, where more of one is less of the others: the squares of their sds add up to more than that of
+        `score_sd`, which is exact.
+
+        Under `average_features` every number is that of the average over both hypotheses about a feature.
+
+        Examples
+        --------
+        >>> from bayesnb import NaiveBayes
+        >>> model = NaiveBayes().fit([[1.0, "a"], [1.2, "a"], [3.0, "b"], [3.1, "a"]], ["low", "low", "high", "high"])
+        >>> why = model.explain([[1.1, "b"]]).isel(obs_id=0)
+        >>> (why.predictive.sel({"class": "low"}) - why.predictive.sel({"class": "high"})).round(2).values.tolist()
+        [2.09, -0.69]
+        """
+        table, cells = self._read(X)
+        self.schema_.check_cells(cells)
+        self._reader("predictive")  # an error, where the posterior is no distribution
+        terms = explain(self.model_.posterior, cells, self.temper_)
+        self.schema_.tell_unseen(cells)
+        return results.explanations.explained(terms, table.index, self.classes_, self.schema_.blocks, cells)
 
     def linear_form(self, *, estimate: str | None = None, against: Any = None) -> Any:
-        """The scores of the classes as linear functions of what the columns hold: weights w, offsets b, and their sds.
+        """Return the scores of the classes as linear functions of the columns: weights w, offsets b, and their sds.
 
         With parameters plugged in, log p(x, c | theta) is w_c . x + b_c and something that all classes share. The
         largest score is that of the predicted class, a softmax of the scores is p(y | x, theta), and the boundary
@@ -54,7 +161,7 @@ class Weigher(Judged):
         -mean**2 / (2 variance). `temper_` multiplies all of this but the class's own part.
 
         The sds are exact, in closed form. A weight is a function of the parameters, and its sd is the one it has under
-        the posterior, whichever estimate is plugged in; the mean of that law is in general not `w`, as E log theta is
+        the posterior, whichever estimate is plugged in; its mean there is in general not `w`, as E log theta is
         not log E theta. Weights of levels of one column, or of words, are not independent, nor are w and b: sds do not
         add up to that of a score, which `explain` has.
 
@@ -85,11 +192,11 @@ class Weigher(Judged):
             self._refuse_impossible(place, density.live)
             parts = differences(density, place)
         form = form_of(parts, density, self.model_.posterior, self.temper_, place)
-        said = {"estimate": kind, "temper": self.temper_} | ({} if against is None else {"against": str(against)})
-        return results.linear_datasets.linear_form(form, self.classes_, terms, said)
+        attrs = {"estimate": kind, "temper": self.temper_} | ({} if against is None else {"against": str(against)})
+        return results.linear_datasets.linear_form(form, self.classes_, terms, attrs)
 
     def linear_features(self, X: Any) -> Any:
-        """What the weights of `linear_form` multiply: x of every row, in the order of its `feature`.
+        """Return x of every row, which the weights of `linear_form` multiply, in the order of its `feature`.
 
         Parameters
         ----------
@@ -125,19 +232,19 @@ class Weigher(Judged):
         if not sparse.issparse(X):
             size = f"{table.rows} rows of {len(order)} features"
             refuse_large(size, 8.0 * table.rows * len(order), "Give fewer rows at once, or a sparse table.")
-        parts = [numbers_of(x, _coded(block)) for block, x in zip(blocks, cells, strict=True)]
+        parts = [numbers_of(x, level_counts(block)) for block, x in zip(blocks, cells, strict=True)]
         for block, part in zip(blocks, parts, strict=True):
-            _refuse_missing(block, part)
+            refuse_missing_numbers(block, part)
         self.schema_.tell_unseen(cells)
         return beside(parts, order, sparse.issparse(X))
 
     @property
     def _plugged(self) -> str:
-        """The estimate of the parameters that is nearest to what predicts."""
+        """Estimate of the parameters that is nearest to what predicts."""
         return "mean" if self.estimate == "predictive" else self.estimate
 
     def _linear(self, kind: str) -> tuple[ProductDensity, list[Linear]]:
-        """The parameters plugged in, and what is linear in every block; an error that names those that are not."""
+        """Return the parameters plugged in, and the linear part of every block; an error for blocks without one."""
         if self.average_features is not None:
             raise ValueError(
                 "average_features averages over subsets of the columns, and an average of linear forms is none. "
@@ -145,9 +252,9 @@ class Weigher(Judged):
             )
         density: Any = self._reader(kind)
         parts = linear_of(density, self.model_.posterior)
-        odd = [block for block, part in zip(self.schema_.blocks, parts, strict=True) if part is None]
-        if odd:
-            _refuse_bent(odd)
+        curved = [block for block, part in zip(self.schema_.blocks, parts, strict=True) if part is None]
+        if curved:
+            refuse_nonlinear(curved)
         return density, [part for part in parts if part is not None]
 
     def _place(self, label: Any) -> int:
@@ -162,16 +269,24 @@ class Weigher(Judged):
             raise ValueError(f"against: class {label!r} has probability 0, so nothing has log-odds against it.")
 
     def _refuse_infinite(self, w: Array, live: Array, names: Sequence[Any]) -> None:
-        odd = ~np.isfinite(w)
-        if odd.any():
-            c, k = np.argwhere(odd)[0]
+        infinite = ~np.isfinite(w)
+        if infinite.any():
+            c, k = np.argwhere(infinite)[0]
             raise ValueError(
                 f"feature {names[k]!r}, class {self.classes_[live].tolist()[c]!r}: a probability is 0, which "
-                f"has no finite weight ({odd.sum()} such weights). Use estimate='mean', or a larger smoothing."
+                f"has no finite weight ({infinite.sum()} such weights). Use estimate='mean', or a larger smoothing."
             )
 
+    def _html_repr(self) -> str:
+        """Return scikit-learn's display, and below it what was learnt."""
+        shown = super()._html_repr()  # type: ignore[misc]  # BaseEstimator's
+        if not hasattr(self, "model_"):
+            return shown
+        caption = f"Predicts by {self.estimate}; temper {self.temper_:.3g}."
+        return shown + state_html(self.classes_, self.stats_.classes.counts, self.families_, caption)
 
-def _refuse_bent(blocks: Sequence[Block]) -> NoReturn:
+
+def refuse_nonlinear(blocks: Sequence[Block]) -> NoReturn:
     names = [repr(name) for block in blocks for name in block.names]
     families = sorted({type(block.family).__name__ for block in blocks})
     shown = ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED} more" if names[MOST_NAMED:] else "")
@@ -183,12 +298,12 @@ def _refuse_bent(blocks: Sequence[Block]) -> NoReturn:
     )
 
 
-def _coded(block: Block) -> tuple[int, ...] | None:
-    """The numbers of levels of columns whose cells are levels; a list of words is counts already."""
+def level_counts(block: Block) -> tuple[int, ...] | None:
+    """Return how many levels each column has, where cells are levels; None for lists of words, which are counts."""
     return block.sizes if block.family.has_levels else None
 
 
-def _refuse_missing(block: Block, numbers: Any) -> None:
+def refuse_missing_numbers(block: Block, numbers: Any) -> None:
     missing = np.isnan(numbers.data if sparse.issparse(numbers) else numbers)
     if missing.any():
         where = np.flatnonzero(missing)[0]
