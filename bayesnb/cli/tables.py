@@ -9,13 +9,6 @@ from bayesnb.cli.families import kind_of, no_column
 from bayesnb.cli.options import reading_of
 from bayesnb.cli.problems import UsageError
 
-READ_AS = {
-    "gaussian": "number",
-    "poisson": "number",
-    "multinomial": "number",
-    "multivariate": "number",
-    "bernoulli": "flag",
-}
 ALREADY = {"number": ("integer", "number", "empty"), "flag": ("flag", "integer", "number", "empty")}
 
 
@@ -63,11 +56,21 @@ def kinds_of(looks: Mapping[str, Any], families: Mapping[str, tuple[str, int]], 
     """As what each column is read: as its cells look like, or as its family needs them."""
     kinds = {}
     for name, look in looks.items():
-        family = kind_of(families[name][0]) if name in families else None
-        needed = READ_AS.get(family or "", "text") if family is not None else look.kind
-        needed = "words" if (family, look.kind) == ("multinomial", "words") else needed
+        needed = look.kind if name not in families else _needed_kind(kind_of(families[name][0]), look)
         kinds[name] = look.kind if look.kind in ALREADY.get(needed, ()) else needed
     return kinds | {target: "integer" if looks[target].kind == "integer" else "text"}
+
+
+def _needed_kind(word: str, look: Any) -> str:
+    """As what the cells of a column are read for the family of this name."""
+    from bayesnb.families import FAMILIES
+
+    family = FAMILIES.get(word)
+    if family is None or family.has_levels:
+        return "text"
+    if family.words and look.kind == "words":
+        return "words"
+    return "flag" if family.outcomes else "number"
 
 
 def check_target(sheet: Any, target: str) -> None:

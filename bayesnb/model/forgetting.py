@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayesnb.families.base import Array, Stats
-from bayesnb.families.forgetting import rounding_of, slack
+from bayesnb.families.removal import rounding_of, slack
 from bayesnb.model.product import ProductStats
 from bayesnb.model.schema import Block
 from bayesnb.model.shards import Shard
