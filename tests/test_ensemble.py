@@ -27,8 +27,8 @@ from bayesnb import (
     compare,
 )
 from bayesnb.families.certain import Certain
+from bayesnb.families.gaussian_density import GaussianDensity
 from bayesnb.families.known import KnownDie
-from bayesnb.families.normal import GaussianDensity
 from bayesnb.mcmc.ensemble import Ensemble, Same
 from bayesnb.mcmc.importance_loo import ParetoWarning
 from bayesnb.mcmc.importance_weights import DegenerateWarning, effective, quantiles, shares

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 import bayesnb
 from bayesnb import Categorical, Gaussian, GaussianNB, NaiveBayes, NormalInverseGamma, mcmc, relevance, tune
-from bayesnb.families.leaving import Leaving
+from bayesnb.families.removal import Leaving
 from bayesnb.families.shared import SharedGaussianStats, SharedNormalInverseGamma
 from bayesnb.families.weight import one_hot
 from bayesnb.inference.posterior_draws import DrawnWarning

@@ -7,7 +7,7 @@ import numpy as np
 from bayesnb.families import Beta
 from bayesnb.families.base import Array
 from bayesnb.families.certain import Certain
-from bayesnb.families.heavy import StudentDensity
+from bayesnb.families.gaussian_density import StudentDensity
 from bayesnb.inference.posterior_draws import repeated
 from bayesnb.mcmc.ensemble import Ensemble, Given
 from bayesnb.mcmc.priors import Draws

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bayesnb.families.base import Array, Cells
+from bayesnb.families.base import Array, Cells, Narrowed
 from bayesnb.families.dirichlet import Dirichlet, DirichletDensity, throw
-from bayesnb.families.narrowing import Narrowed
 from bayesnb.families.weight import one_hot
 from bayesnb.inference.posterior_draws import Theta
 from bayesnb.mcmc.sampled_uncertainty import thinned

@@ -16,7 +16,7 @@ from matplotlib.ticker import MaxNLocator
 from bayesnb.families import Beta, Gamma, NormalInverseWishart
 from bayesnb.families.base import Array, Belief
 from bayesnb.families.categorical import Dice
-from bayesnb.families.joint_die import JointDie
+from bayesnb.families.joint import JointDie
 from bayesnb.families.multinomial import DirichletMultinomial
 from bayesnb.model.schema import Block
 from bayesnb.plots.odds import pair_of

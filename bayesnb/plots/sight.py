@@ -10,7 +10,7 @@ from bayesnb.data import open_table
 from bayesnb.data.labels import encode
 from bayesnb.families.base import Array, Belief, Cells
 from bayesnb.families.family import Family
-from bayesnb.families.joint_die import JointDie
+from bayesnb.families.joint import JointDie
 from bayesnb.model.schema import Block
 from bayesnb.numerics.views import column
 from bayesnb.plots.style import MOST_CLASSES, short

@@ -12,10 +12,10 @@ from scipy.optimize import minimize
 
 from bayesnb.families.gaussian import constant
 from bayesnb.families.multivariate import MultivariateGaussian
+from bayesnb.families.normal_inverse_wishart import NormalInverseWishart
 from bayesnb.families.scales import weak_prior
 from bayesnb.families.vectors import VectorStats
 from bayesnb.families.whitening import factor
-from bayesnb.families.wishart import NormalInverseWishart
 from bayesnb.selection.ascent import LEAST, MOST, positive
 
 Array = np.ndarray

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bayesnb.families.base import Array
-from bayesnb.families.inverse_gamma import NormalInverseGamma
+from bayesnb.families.normal_inverse_gamma import NormalInverseGamma
 from bayesnb.numerics.special import log_gamma_ratio, ratio
 from bayesnb.numerics.threads import blocks
 

@@ -12,9 +12,9 @@ from bayesnb.families.bernoulli import Beta
 from bayesnb.families.categorical import Dice
 from bayesnb.families.dirichlet import as_level
 from bayesnb.families.gaussian import NormalInverseGamma
-from bayesnb.families.joint_die import JointDie
+from bayesnb.families.joint import JointDie
+from bayesnb.families.normal_inverse_wishart import NormalInverseWishart
 from bayesnb.families.sharing import Sharing
-from bayesnb.families.wishart import NormalInverseWishart
 from bayesnb.selection.block_evidence import Dies, Numbers
 from bayesnb.selection.pair_evidence import Labels
 

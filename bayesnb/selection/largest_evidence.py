@@ -17,8 +17,8 @@ from bayesnb.families.base import Stats
 from bayesnb.families.dirichlet import CONCENTRATION
 from bayesnb.families.family import Family, Hyperparameters, ordered_hyperparameters
 from bayesnb.families.gaussian import NORMAL
-from bayesnb.families.inverse_gamma import NormalInverseGamma
 from bayesnb.families.multivariate import BLOCK
+from bayesnb.families.normal_inverse_gamma import NormalInverseGamma
 from bayesnb.families.poisson import RATE, Gamma
 from bayesnb.selection import block_priors, gamma_priors, normal_priors
 from bayesnb.selection.ascent import EDGE, LEAST, MOST, positive

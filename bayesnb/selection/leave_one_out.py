@@ -12,8 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bayesnb.families.base import Array
-from bayesnb.families.forgetting import SLACK
-from bayesnb.families.leaving import PREDICTIVE, Leaving, missing, reader_of
+from bayesnb.families.removal import PREDICTIVE, SLACK, Leaving, missing, reader_of
 from bayesnb.families.weight import one_hot
 from bayesnb.model.product import Model, Rows, normalised
 from bayesnb.numerics.special import times

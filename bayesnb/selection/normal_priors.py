@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from bayesnb.families.gaussian import constant, weak_prior
-from bayesnb.families.inverse_gamma import NormalInverseGamma, of_variance
-from bayesnb.families.normal import GaussianStats
+from bayesnb.families.gaussian_density import GaussianStats
+from bayesnb.families.normal_inverse_gamma import NormalInverseGamma, of_variance
 from bayesnb.numerics.special import psi_rise
 from bayesnb.selection.ascent import LEAST, MOST, highest
 

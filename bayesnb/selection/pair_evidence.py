@@ -31,7 +31,7 @@ from bayesnb.families.base import Array, Belief, Cells
 from bayesnb.families.bernoulli import Beta
 from bayesnb.families.categorical import Dice
 from bayesnb.families.dirichlet import as_level
-from bayesnb.families.inverse_gamma import NormalInverseGamma
+from bayesnb.families.normal_inverse_gamma import NormalInverseGamma
 from bayesnb.families.poisson import Gamma
 from bayesnb.families.weight import one_hot
 from bayesnb.numerics.threads import blocks, in_order

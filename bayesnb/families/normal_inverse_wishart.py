@@ -7,19 +7,19 @@ multivariate Student t. Some columns by themselves have a belief of the same kin
 are left out: by that a row is predicted of which cells are missing.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from bayesnb.families import elliptic, scales
-from bayesnb.families.base import ORDER, Array, Cells, Parts, Rng, Say
+from bayesnb.families.base import ORDER, Array, Belief, Cells, Narrowed, Parts, Rng, Say, by_rows
 from bayesnb.families.elliptic import LOG_PI, Spread, multi_gamma_ratio
-from bayesnb.families.leaving import Leaving
-from bayesnb.families.normal import Moments, Slip
+from bayesnb.families.gaussian_density import Moments, Slip
+from bayesnb.families.normal_inverse_gamma import NormalInverseGamma
 from bayesnb.families.record import Expected, lead
-from bayesnb.families.scores import by_rows
-from bayesnb.families.vector_margins import Margins
+from bayesnb.families.removal import Leaving
 from bayesnb.families.vectors import VectorDensity, VectorStats
 from bayesnb.families.whitening import (
     Whitened,
@@ -34,6 +34,35 @@ from bayesnb.families.whitening import (
 from bayesnb.numerics import special
 from bayesnb.numerics.special import accurate_log1p, ratio
 from bayesnb.numerics.views import EVERY, numbers
+
+
+class Margins(Belief):
+    """A normal inverse Wishart over some columns is one over fewer."""
+
+    location: Array
+    count: Array
+    dof: Array
+    scale: Array
+
+    width: int
+    of_columns: Callable[[Array], Any]
+    made: Callable[..., Any]
+
+    def margins(self) -> NormalInverseGamma:
+        """Every column by itself, `(c, 1, d) -> (c, d)`."""
+        shape = self.location[:, 0].shape
+        count, free = (np.broadcast_to(field, shape) for field in (self.count, self.dof - self.width + 1))
+        return NormalInverseGamma(self.location[:, 0], count, free / 2, diagonal(self.scale)[:, 0] / 2)
+
+    def narrowed(self, x: Cells, see: Callable[..., Any]) -> Narrowed:
+        cells = numbers(x, EVERY)
+        there = ~np.isnan(cells[0])
+        if there.all() or not there.any():
+            return Narrowed(self, x, see)
+        narrowed = self.of_columns(there)
+        fields = (narrowed.location, narrowed.count, narrowed.dof, narrowed.scale)
+        return Narrowed(self.made(*fields), np.ascontiguousarray(cells[:, there]), see)
+
 
 FIELDS, SYMBOLS = ("location", "count", "dof", "scale"), ("mu_mean", "mu_count", "cov_dof", "cov_scale")
 
@@ -68,12 +97,12 @@ class NormalInverseWishart(Whitened, Margins):
     symbols: ClassVar[dict[str, str]] = dict(zip(FIELDS, SYMBOLS, strict=True))
 
     def __init__(self, mean: Any, count: Any, dof: Any, scale: Any) -> None:
-        for name, value in zip(FIELDS, scales.said(mean, count, dof, scale), strict=True):
+        for name, value in zip(FIELDS, scales.checked_fields(mean, count, dof, scale), strict=True):
             object.__setattr__(self, name, value)
 
     def map(self, change: Any, *others: Self) -> Self:
         """Field by field; what is known to be a belief is not checked again."""
-        return self.made(*(change(*(getattr(own, name) for own in (self, *others))) for name in FIELDS))
+        return self.made(*(change(*(getattr(belief, name) for belief in (self, *others))) for name in FIELDS))
 
     @property
     def width(self) -> int:  # type: ignore[override]
@@ -151,9 +180,9 @@ class NormalInverseWishart(Whitened, Margins):
         """A noncentral chi-squared integral over the mean, then a Wishart integral over the precision."""
 
         def complete(cells: Array, there: Any, rows: Any) -> Array:
-            own = self._of(there)
+            narrowed = self._of(there)
             each = s[rows] if np.ndim(s) > self.count.ndim else s
-            return own.moment_at(square(own.whitening, cells - own.location), each)
+            return narrowed.moment_at(square(narrowed.whitening, cells - narrowed.location), each)
 
         return by_pattern(x, self.count.ndim, complete)
 
@@ -172,9 +201,9 @@ class NormalInverseWishart(Whitened, Margins):
         """The multivariate Student t with dof - d + 1 degrees of freedom."""
 
         def complete(cells: Array, there: Any, rows: Any) -> Array:
-            own = self._of(there)
-            gap = cells - own.location
-            return own.predictive_at(square(own.whitening, gap), lambda: log_square(own.whitening, gap))
+            narrowed = self._of(there)
+            gap = cells - narrowed.location
+            return narrowed.predictive_at(square(narrowed.whitening, gap), lambda: log_square(narrowed.whitening, gap))
 
         return by_pattern(x, self.count.ndim, complete)
 
@@ -198,17 +227,17 @@ class NormalInverseWishart(Whitened, Margins):
 
     def _score(self, x: Array, power: Array) -> Array:
         total = np.zeros((len(x), len(self)))
-        for its, there in patterns_of(x):
-            own, s = self._of(there), power[its] if power.ndim else power
-            apart = own.distances(x[its][:, there])
+        for rows, there in patterns_of(x):
+            narrowed, s = self._of(there), power[rows] if power.ndim else power
+            apart = narrowed.distances(x[rows][:, there])
             if power.ndim or power <= 0:
-                total[its] = own.moment_at(apart[..., None], s[..., None])[..., 0]
+                total[rows] = narrowed.moment_at(apart[..., None], s[..., None])[..., 0]
             else:
-                exponent, width = (own.dof + s)[:, 0] / 2, (s / (1 + s / own.count))[:, 0]
-                total[its] = own._height(s)[:, 0] - exponent * np.log1p(width * apart)
-        odd = ~np.isfinite(total).all(axis=1)
-        if odd.any() and not power.ndim:
-            total[odd] = self.defined_score(x[odd], float(power))
+                exponent, width = (narrowed.dof + s)[:, 0] / 2, (s / (1 + s / narrowed.count))[:, 0]
+                total[rows] = narrowed._height(s)[:, 0] - exponent * np.log1p(width * apart)
+        overflowed = ~np.isfinite(total).all(axis=1)
+        if overflowed.any() and not power.ndim:
+            total[overflowed] = self.defined_score(x[overflowed], float(power))
         return total
 
     def distances(self, x: Array) -> Array:
@@ -225,8 +254,8 @@ class NormalInverseWishart(Whitened, Margins):
 
     def cumulants(self, x: Array, order: int, tilt: float = 0.0) -> Array:
         def complete(cells: Array, there: Any, rows: Any) -> Array:
-            own = self._of(there)
-            return own.cumulants_at(square(own.whitening, cells - own.location), order, tilt)
+            narrowed = self._of(there)
+            return narrowed.cumulants_at(square(narrowed.whitening, cells - narrowed.location), order, tilt)
 
         return by_pattern(x, self.count.ndim, complete)
 
@@ -236,18 +265,20 @@ class NormalInverseWishart(Whitened, Margins):
 
     def score_cumulants(self, x: Cells, tilt: float = 0.0) -> Array:
         x, total = numbers(x, EVERY), np.zeros((ORDER, x.shape[0], len(self)))
-        for its, there in patterns_of(x):
-            own = self._of(there)
-            total[:, its] = own.cumulants_at(own.distances(x[its][:, there])[..., None], ORDER, tilt)[..., 0]
+        for rows, there in patterns_of(x):
+            narrowed = self._of(there)
+            total[:, rows] = narrowed.cumulants_at(narrowed.distances(x[rows][:, there])[..., None], ORDER, tilt)[
+                ..., 0
+            ]
         return total
 
     def score_transform(self, x: Cells, s: Array) -> Array:
         x, s = numbers(x, EVERY), np.asarray(s, complex)
         total = np.zeros((len(x), len(self), len(s)), complex)
-        for its, there in patterns_of(x):
-            own = self._of(there)
-            apart = own.distances(x[its][:, there])[..., None]
-            total[its] = own.moment_at(apart, s)
+        for rows, there in patterns_of(x):
+            narrowed = self._of(there)
+            apart = narrowed.distances(x[rows][:, there])[..., None]
+            total[rows] = narrowed.moment_at(apart, s)
         return total
 
     def sample(self, rng: Rng, size: Any = None) -> VectorDensity:
@@ -256,7 +287,7 @@ class NormalInverseWishart(Whitened, Margins):
     def parts(self) -> Parts:
         """A count and dof for each column: those of its block."""
         location, scale = self.location[..., 0, :], self.scale[..., 0, :, :]
-        values = location, *(np.repeat(own, self.width, axis=-1) for own in (self.count, self.dof)), scale
+        values = location, *(np.repeat(field, self.width, axis=-1) for field in (self.count, self.dof)), scale
         return {(self.symbols[name], None): value for name, value in zip(FIELDS, values, strict=True)}
 
     def log_density(self, theta: VectorDensity) -> Parts:

@@ -1,21 +1,27 @@
-"""Rows that leave their class one at a time, and how what is left of the class then scores them.
+"""Rows that leave: one at a time, to be scored by what is left of their class, or for good.
 
-A row touches only its own class. Of a die so many throws go, and the rest is prior plus counts less those: no digit
-of a small prior is lost, as it would be in a posterior that is divided by a part of itself.
+A row touches only its class. Of a Dirichlet its counts go, and the rest is prior plus counts less those: no digit of a
+small prior is lost, as it would be in a posterior from which a part of itself is divided out.
+
+The error model of stats from which rows are taken back: whole numbers below 2**53 are floats, so their sums and
+differences are exact. A sum of n other weights is off by at most n * 2**-53 of itself, by about sqrt(n) of that as a
+rule; so what is left of a sum and is no more than 8 n * 2**-52 of it, or 1e-12 where rows are few, is taken to be
+nothing: else rounding would leave a class with a row's billionth, whose mean and variance are noise. Coordinates in
+which subtraction loses digits, as those of Gaussians do, say by how much: see `Forgetting.slip`.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
 
+from bayesnb.families.record import Array, Record
 from bayesnb.families.weight import one_hot
 from bayesnb.numerics.special import less, log, log_gamma_ratio
 from bayesnb.numerics.threads import blocks, in_order
 
-Array = np.ndarray
 PREDICTIVE = "predictive"
 CELLS = 1 << 19  # that leave at once
 ROUNDING = 1e-12  # of sums of weights
@@ -47,14 +53,14 @@ class Leaving:
     def __getitem__(self, rows: Any) -> Self:
         return type(self)(self.x[rows], self.codes[rows], self.weight[rows], self.kind, self.power)
 
-    def scored(self, own: Callable[[int, "Leaving"], Array], out: Array) -> Array:
+    def scored(self, score: Callable[[int, "Leaving"], Array], out: Array) -> Array:
         """`own(class, its rows)` in place of the rows' own entries, `(r, c)`."""
 
-        def some(group: tuple[int, Array]) -> None:
-            c, its = group
-            out[its, c] = own(c, self[its])
+        def score_group(group: tuple[int, Array]) -> None:
+            c, rows = group
+            out[rows, c] = score(c, self[rows])
 
-        list(in_order(some, list(self.groups()), self.n_jobs))
+        list(in_order(score_group, list(self.groups()), self.n_jobs))
         return out
 
     def groups(self) -> Iterator[tuple[int, Array]]:
@@ -62,9 +68,9 @@ class Leaving:
         weights, which = np.unique(self.weight, return_inverse=True)
         groups = self.codes * len(weights) + which if len(weights) <= FEW else self.codes
         order = np.argsort(groups, kind="stable")
-        for its in np.split(order, np.flatnonzero(np.diff(groups[order])) + 1):
-            for part in blocks(len(its), max(CELLS // self.x.shape[1], 1 << 8)):
-                yield int(self.codes[its[0]]), its[part]
+        for rows in np.split(order, np.flatnonzero(np.diff(groups[order])) + 1):
+            for part in blocks(len(rows), max(CELLS // self.x.shape[1], 1 << 8)):
+                yield int(self.codes[rows[0]]), rows[part]
 
 
 def extra_of(prior: Array, kind: str) -> Array:
@@ -77,7 +83,7 @@ def staying(left: Array, whole: Array, rounding: float = ROUNDING) -> Array:
     return np.where(left > rounding * whole, left, 0.0)
 
 
-class Pile(NamedTuple):
+class RemainingLevels(NamedTuple):
     """What each level has beside its throws, its throws, and both of its whole die; `whole` is what the die has now.
 
     All broadcast against cells, or against the levels themselves. What a level has is never below zero.
@@ -141,3 +147,84 @@ def missing(x: Any, whole: bool) -> Any:
     x = x.toarray() if sparse.issparse(x) else np.asarray(x[:])
     gone = x < 0 if x.dtype.kind == "i" else np.isnan(x)
     return gone.all(axis=1, keepdims=True) if whole else gone
+
+
+SLACK = 1e-9  # what rounding may leave of numbers that are the same
+EPSILON = float(np.finfo(float).eps)
+EXACT = 2.0**53  # whole numbers below are floats
+
+
+class Forgetting(Record):
+    """Stats from which rows can be taken back."""
+
+    constants: ClassVar[tuple[str, ...]] = ()  # fields that no parameter meets, and which may have any sign
+
+    @property
+    def cells(self) -> Array | None:
+        """How many cells were seen, `(c, f)`; None for a family that misses none."""
+        return None
+
+    def covers(self, part: Self, every: Array) -> bool:
+        """Whether the rows behind `part` can be among the rows behind these."""
+        return not self.faults(part, every).any()
+
+    def faults(self, part: Self, every: Array, rounding: float = SLACK) -> Array:
+        """Where they cannot, as something would fall below zero, `(c, k)`.
+
+        Of some classes, `every` of `(c,)`, they are all rows: nothing would stay. Without `rounding` it is exact.
+        """
+        invalid: Any = False
+        for name in self.counted_fields:
+            count, leaving = getattr(self, name), getattr(part, name)
+            rest, none = count - leaving, slack(self.about(name), rounding)
+            invalid = invalid | (rest < -none) | along(every, rest) & (rest > none)
+        return invalid.reshape(len(invalid), -1)
+
+    def remains(self, part: Self, rounding: float) -> Self:
+        """What stays once the rows behind `part` have left, unless it is no more than `rounding` of what was there.
+
+        Where nothing was counted any more, what no parameter meets is nothing too.
+        """
+        rest = self.map(np.subtract, part)
+        left = {name: left_of(self.about(name), getattr(rest, name), rounding) for name in self.counted_fields}
+        there = np.any([array != 0 for array in left.values()], axis=0)
+        for name in self.constants:
+            field = getattr(rest, name)
+            left[name] = np.where(there.any(axis=tuple(range(field.ndim, there.ndim))), field, 0.0)
+        return type(self)(*(left.get(name, getattr(self, name)) for name in self.__match_args__))
+
+    def about(self, name: str) -> Array:
+        """The numbers whose rounding a field carries: its own, if it was added up by itself."""
+        return getattr(self, name)
+
+    def slip(self, part: Self, rest: Self) -> Any:
+        """How far off may be what stays, for a belief to judge; None where subtraction loses no digits."""
+        return None
+
+    @property
+    def counted_fields(self) -> list[str]:
+        """The names of its arrays that no row can make smaller."""
+        return [name for name in self.__match_args__ if name not in (*self.layout, *self.constants)]
+
+
+def rounding_of(rows: int) -> float:
+    """The part of a sum of weights that its rounding may be, if it is of so many rows, or of some more."""
+    return max(ROUNDING, 8 * EPSILON * rows)
+
+
+def slack(about: Array, rounding: float) -> Array:
+    """How far two sums of the same weights may be apart."""
+    most = max(SLACK, rounding) * np.abs(about)
+    return most if rounding else np.where(about < EXACT, 0.0, most)
+
+
+def left_of(about: Array, rest: Array, rounding: float) -> Array:
+    """What is left of sums of weights, which are of such a size."""
+    if not rounding:
+        return np.where(about < EXACT, np.maximum(rest, 0.0), left_of(about, rest, ROUNDING))
+    return staying(rest, about, rounding)
+
+
+def along(classes: Array, like: Array) -> Array:
+    """Numbers of classes, `(c,)`, that meet an array whose first axis they are."""
+    return classes.reshape(-1, *(1,) * (like.ndim - 1))

@@ -2,17 +2,16 @@
 
 from dataclasses import dataclass
 from math import log, pi
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
 import numpy as np
 
 from bayesnb import numerics
-from bayesnb.families.base import Array, Cells, Density, Rng, Stats
-from bayesnb.families.forgetting import SLACK, left_of, slack
+from bayesnb.families.base import Array, Cells, Density, Parts, Rng, Stats, by_rows, mended
 from bayesnb.families.record import Linear, silent
-from bayesnb.families.scores import by_rows, mended
+from bayesnb.families.removal import SLACK, left_of, slack
 from bayesnb.families.weight import Weight, by_class
-from bayesnb.numerics.special import ratio
+from bayesnb.numerics.special import log1p_square, log_gamma_ratio, ratio
 from bayesnb.numerics.threads import in_order, pieces
 from bayesnb.numerics.views import numbers
 
@@ -46,7 +45,7 @@ class GaussianStats(Stats):
     def counted(cls, x: Cells, weight: Weight, n_jobs: int | None) -> Self:
         rows, features = x.shape
 
-        def some(rows: slice) -> Array:
+        def count_rows(rows: slice) -> Array:
             labels, total = (weight.codes[rows], weight.counts[rows]), np.zeros((4, weight.classes, features))
             part, block = numbers(x, rows), np.empty((5, weight.classes, features))
             spare = np.empty(len(part), np.int64), np.empty(weight.classes + 1, np.int64), block
@@ -55,7 +54,7 @@ class GaussianStats(Stats):
                 numerics.moment_kernels.moments_with_holes(part, *labels, *spare, total)
             return total
 
-        parts = iter(in_order(some, pieces(rows, features, 4 * weight.classes), n_jobs))
+        parts = iter(in_order(count_rows, pieces(rows, features, 4 * weight.classes), n_jobs))
         total = next(parts)
         for part in parts:
             numerics.moment_kernels.merge(total, part)
@@ -98,8 +97,8 @@ class GaussianStats(Stats):
         before = np.where(part.count > 0, ROUNDED * self.count * self._size() ** 2, 0.0)  # by rows that left earlier
         least = SLACK * (self.ssd + self.count * (SLACK * self.mean) ** 2) + before + self.slip(part, rest).ssd
         wide = np.abs(rest.ssd) > least
-        odd = (rest.count < -about) | (every[:, None] & ~none) | (wide & (rest.ssd < 0))
-        return odd | ((none | one) & wide) | (none & apart)
+        invalid = (rest.count < -about) | (every[:, None] & ~none) | (wide & (rest.ssd < 0))
+        return invalid | ((none | one) & wide) | (none & apart)
 
     def remains(self, part: Self, rounding: float) -> Self:
         """A spread that may be rounding only is none; where all rows had one value, those that stay have it."""
@@ -185,7 +184,7 @@ class GaussianDensity(Density):
     def _score(self, x: Array, power: float, terms: tuple[Array, ...]) -> Array:
         total = np.zeros((len(x), len(self)))
         finite = numerics.gaussian_kernels.normal(x, *terms, total)
-        return mended(total, finite, lambda odd: self.defined_score(x[odd], power))
+        return mended(total, finite, lambda overflowed: self.defined_score(x[overflowed], power))
 
     def linear(self) -> Linear | None:
         """Where all classes have one variance, the square of a cell is worth the same to each of them."""
@@ -212,3 +211,53 @@ class GaussianDensity(Density):
 
     def sample(self, rng: Rng) -> Array:
         return np.random.default_rng(rng).normal(self.mean, np.sqrt(self.variance))
+
+
+LOG_PI = float(np.log(np.pi))
+
+
+@dataclass(frozen=True, eq=False)
+class StudentDensity(Density):
+    """Student's t about `mean`, with the squared scale `variance`. All `(c, f)`."""
+
+    sufficient: ClassVar[bool] = False
+    mean: Array
+    variance: Array
+    freedom: Array
+
+    def parts(self) -> Parts:
+        """Those of a Gaussian; the degrees of freedom are no class's own."""
+        return {("mu", None): self.mean, ("sigma2", None): self.variance}
+
+    def log_density(self, x: Array) -> Array:
+        width = np.sqrt(self.freedom * self.variance)
+        value = self._height - (self.freedom + 1) / 2 * log1p_square((x - self.mean) / width)
+        return silent(np.isnan(x), value)
+
+    @property
+    def _height(self) -> Array:
+        return log_gamma_ratio(self.freedom / 2, 0.5) - (LOG_PI + np.log(self.freedom) + np.log(self.variance)) / 2
+
+    def score(self, x: Cells, power: float = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
+        width, exponent = 1 / (self.freedom * self.variance), power * (self.freedom + 1) / 2
+        terms = np.array(self.mean), width, exponent, power * self._height, bool((exponent == exponent[:, :1]).all())
+        return by_rows(lambda rows: self._score(numbers(x, rows), power, terms), x.shape, len(self), out, n_jobs)
+
+    def _score(self, x: Array, power: float, terms: tuple[Any, ...]) -> Array:
+        total = np.zeros((len(x), len(self)))
+        finite = numerics.gaussian_kernels.student(x, *terms, total)
+        return mended(total, finite, lambda overflowed: self.defined_score(x[overflowed], power))
+
+    def log_likelihood(self, stats: Any, xp: Any = np) -> NoReturn:
+        raise TypeError("Student's t has no sufficient statistics: its likelihood needs the rows.")
+
+    def cell(self, pm: Any) -> tuple[Any, dict[str, Any]]:
+        every = pm.math.ones_like(self.mean)
+        return pm.StudentT, {"nu": self.freedom * every, "mu": self.mean, "sigma": pm.math.sqrt(self.variance)}
+
+    def sample(self, rng: Rng) -> Array:
+        return self.mean + np.sqrt(self.variance) * np.random.default_rng(rng).standard_t(self.freedom)
+
+    @property
+    def proper(self) -> Array:
+        return (self.variance > 0) & np.isfinite(self.variance) & (self.freedom > 0)

@@ -16,11 +16,10 @@ from scipy.special import gammaln, polygamma, psi
 
 from bayesnb import numerics
 from bayesnb.families import student
-from bayesnb.families.base import ORDER, Array, Belief, Cells, Parts, Rng, Say
-from bayesnb.families.leaving import Leaving
-from bayesnb.families.normal import LOG_2PI, GaussianDensity, GaussianStats, Moments, Slip
+from bayesnb.families.base import ORDER, Array, Belief, Cells, Parts, Rng, Say, by_rows, mended
+from bayesnb.families.gaussian_density import LOG_2PI, GaussianDensity, GaussianStats, Moments, Slip
 from bayesnb.families.record import FARTHEST, Expected, checked, lead, silent
-from bayesnb.families.scores import by_rows, mended
+from bayesnb.families.removal import Leaving
 from bayesnb.numerics import special
 from bayesnb.numerics.special import accurate_log1p, log, log1p_square, log_gamma_ratio, ratio
 from bayesnb.numerics.views import EVERY, numbers
@@ -51,13 +50,13 @@ class NormalInverseGamma(Belief):
     }
 
     def __init__(self, mean: Any, count: Any, shape: Any, scale: Any) -> None:
-        said = {
+        fields = {
             "location": checked("NormalInverseGamma: mean", mean, -FARTHEST, FARTHEST),
             "count": checked("NormalInverseGamma: count", count),
             "shape": checked("NormalInverseGamma: shape", shape, -0.5),  # -1/2 is the reference prior's
             "scale": checked("NormalInverseGamma: scale", scale),
         }
-        for name, value in said.items():
+        for name, value in fields.items():
             object.__setattr__(self, name, value)
 
     @property
@@ -105,8 +104,8 @@ class NormalInverseGamma(Belief):
 
     def log_evidence(self, stats: GaussianStats, xp: Any = special) -> Array:
         """Of every class by itself."""
-        said = stats.count / 2, self.surprise(stats, xp), xp.log1p(stats.count / self.count)
-        return of_variance(self.shape, self.scale, said, xp)
+        terms = stats.count / 2, self.surprise(stats, xp), xp.log1p(stats.count / self.count)
+        return of_variance(self.shape, self.scale, terms, xp)
 
     def log_moment(self, x: Array, s: Any) -> Array:
         """A noncentral chi-squared integral over the mean, then a Gamma integral over the precision."""
@@ -146,7 +145,7 @@ class NormalInverseGamma(Belief):
     def _score(self, x: Array, power: float, terms: tuple[Any, ...]) -> Array:
         total = np.zeros((len(x), len(terms[0])))
         finite = numerics.gaussian_kernels.student(x, *terms, total)
-        return mended(total, finite, lambda odd: self.defined_score(x[odd], power))
+        return mended(total, finite, lambda overflowed: self.defined_score(x[overflowed], power))
 
     @cached_property
     def _terms(self) -> tuple[Any, ...]:
@@ -197,7 +196,7 @@ class NormalInverseGamma(Belief):
         cells, s = numbers(x, EVERY), np.asarray(s, complex)
         shared, place = self._shared_moments(s)
         scale = s / 2 * (LOG_2PI + np.log(self.scale))[..., None]
-        often = np.stack([np.bincount(own, minlength=len(shared)) for own in place])
+        often = np.stack([np.bincount(places, minlength=len(shared)) for places in place])
         each = shared[place] - scale if np.isnan(cells).any() else np.empty((*place.shape, 0), complex)
         out = np.repeat(_apart(often @ shared - scale.sum(axis=1))[None], len(cells), axis=0)
         parameters = map(np.ascontiguousarray, (self.location, self._width, 1 / self.count, self.shape, s.real, s.imag))
@@ -254,12 +253,12 @@ class NormalInverseGamma(Belief):
         return GaussianDensity(pm.Normal(**say("mu"), mu=self.location, sigma=(variance / self.count) ** 0.5), variance)
 
 
-def of_variance(shape: Any, scale: Any, said: tuple[Any, Any, Any], xp: Any = special) -> Any:
+def of_variance(shape: Any, scale: Any, terms: tuple[Any, Any, Any], xp: Any = special) -> Any:
     """The log evidence of rows that say of one variance half their number, what they add to the scale, and log(k_n/k).
 
     Ratios of normalizers, written so that a row keeps its digits after 1e12 others.
     """
-    half, surprise, widened = said
+    half, surprise, widened = terms
     gain = xp.log_gamma_ratio(shape, half) - shape * xp.log1p(surprise / scale)
     return gain - half * (LOG_2PI + xp.log(scale + surprise)) - widened / 2
 
@@ -267,3 +266,83 @@ def of_variance(shape: Any, scale: Any, said: tuple[Any, Any, Any], xp: Any = sp
 def _apart(z: Array) -> Array:
     """Complex numbers as kernels read them, `(..., n) -> (..., 2, n)`."""
     return np.stack([z.real, z.imag], axis=-2)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NormalMean(Belief):
+    """A belief about the mean of a Gaussian of known variance.
+
+    >>> belief = NormalMean([[0.0]], [[1.0]], [[2.0]])
+    >>> belief.update(GaussianStats([[3.0]], [[4.0]], [[1.0]])).location
+    array([[3.]])
+    """
+
+    symbols: ClassVar[dict[str, str]] = {"location": "mu_mean", "count": "mu_count", "variance": "sigma2"}
+    location: Array
+    count: Array
+    variance: Array
+
+    def mean(self) -> Array:
+        return self.location
+
+    mode = mean
+
+    @property
+    def proper(self) -> Array:
+        return (self.count > 0) & (self.variance > 0)
+
+    def update(self, stats: GaussianStats) -> Self:
+        share = special.ratio(stats.count, self.count + stats.count)
+        return type(self)(self.location + share * (stats.mean - self.location), self.count + stats.count, self.variance)
+
+    def log_evidence(self, stats: GaussianStats, xp: Any = special) -> Array:
+        share = xp.ratio(stats.count, self.count + stats.count)
+        spread = stats.ssd + self.count * share * (stats.mean - self.location) ** 2
+        height = stats.count * (LOG_2PI + xp.log(self.variance)) + xp.log1p(stats.count / self.count)
+        return -(height + spread / self.variance) / 2
+
+    def log_moment(self, x: Array, s: Any) -> Array:
+        x, s = np.asarray(x, float), np.asarray(s)
+        with np.errstate(all="ignore"):
+            exists = (np.imag(s) != 0) | (self.count + np.real(s) > 0)
+            narrow = s * self.count / (self.count + s) * (x - self.location) ** 2 / self.variance
+            height = s * (LOG_2PI + np.log(self.variance)) + special.accurate_log1p(s / self.count)
+            value = np.where(exists, -(height + narrow) / 2, np.inf)
+        return silent(np.isnan(x), value)
+
+    def cumulants(self, x: Array, order: int, tilt: float = 0.0) -> Array:
+        k, square = self.count + tilt, (x - self.location) ** 2 / self.variance
+        terms = []
+        for n in range(1, order + 1):
+            far = factorial(n) * self.count**2 * square / k ** (n + 1) / 2
+            terms.append((-1) ** n * (factorial(n - 1) / k**n / 2 + far))
+        terms[0] = terms[0] - (LOG_2PI + np.log(self.variance)) / 2
+        return silent(np.isnan(x), np.stack(np.broadcast_arrays(*terms)))
+
+    def sample(self, rng: Rng, size: Any = None) -> GaussianDensity:
+        location, variance = (
+            np.broadcast_to(field, lead(size) + field.shape) for field in (self.location, self.variance)
+        )
+        return GaussianDensity(np.random.default_rng(rng).normal(location, np.sqrt(variance / self.count)), variance)
+
+    def log_density(self, theta: GaussianDensity) -> Parts:
+        spread = self.count * (theta.mean - self.location) ** 2 / self.variance
+        return {("mu", None): -(LOG_2PI + np.log(self.variance / self.count) + spread) / 2}
+
+    def interval(self, prob: float) -> tuple[Array, Array]:
+        from scipy.stats import norm
+
+        return norm(self.location, np.sqrt(self.variance / self.count)).interval(prob)
+
+    def predictive(self) -> Any:
+        from scipy.stats import norm
+
+        return norm(self.location, np.sqrt(self.variance * (1 + 1 / self.count)))
+
+    def estimate(self, kind: str) -> GaussianDensity:
+        return GaussianDensity(self.location, self.variance)
+
+    def variables(self, pm: Any, say: Say) -> GaussianDensity:
+        return GaussianDensity(
+            pm.Normal(**say("mu"), mu=self.location, sigma=(self.variance / self.count) ** 0.5), self.variance
+        )
