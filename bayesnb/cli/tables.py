@@ -44,10 +44,9 @@ def some(names: Sequence[str], most: int = 5) -> str:
 
 
 def reading_bar(said: Any, paths: Sequence[str]) -> AbstractContextManager[Any]:
-    """A bar of the bytes that are read; what is text is read twice."""
+    """Show a bar of the bytes that are read."""
     files = [path for path in paths if path != "-" and Path(path).is_file()]
-    passes = {path: 1 if path.endswith((".parquet", ".arrow", ".feather")) else 2 for path in files}
-    total = sum(Path(path).stat().st_size * passes[path] for path in files)
+    total = sum(Path(path).stat().st_size for path in files)
     return said.talk.progress("reading", total if len(files) == len(paths) else None)
 
 
