@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from bayesnb.data import PLAIN, Reading, beside, format_of_name, open_writer
+from bayesnb.data.unseen import Unheard
 from bayesnb.estimators import check_estimator
 from bayesnb.integrations.answers import SLOW, answered, as_learnt, named_kinds, refuse_taken
 from bayesnb.integrations.file_kinds import Reads, decide
 from bayesnb.integrations.fit_files import opened, read
 from bayesnb.integrations.many_files import FileBatch, Tables, names_of, refuse_rows
-from bayesnb.integrations.unseen_counts import Unheard
 from bayesnb.results.progress import Bar, bar
 from bayesnb.safe_output import replacing
 

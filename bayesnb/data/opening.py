@@ -8,14 +8,12 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from bayesnb.data.column_kinds import Reader, kind_of
 from bayesnb.data.column_values import is_missing
-from bayesnb.data.delimited import StreamedText
-from bayesnb.data.jsonl import JsonSheet
-from bayesnb.data.records import Reading
-from bayesnb.data.sheets import Sheet, TextSheet
-from bayesnb.data.sources import TEXT, Source
-from bayesnb.data.typed import ArrowSheet, pyarrow
+from bayesnb.data.sheets import Sheet
+from bayesnb.data.sources import TEXT, Reading, Source
+from bayesnb.data.text_cells import CellRules, TextCells, kind_of
+from bayesnb.data.text_files import TextSheet
+from bayesnb.data.typed import ArrowSheet, JsonSheet
 
 Array = np.ndarray
 PLAIN = Reading()
@@ -32,8 +30,9 @@ def open_sheet(
     source = Source(str(path), reading.format, tell or (lambda count: None), reading.encoding is not None)
     if whole:
         source.refuse_too_large()
-    kinds: dict[str, type[Sheet]] = {"parquet": ArrowSheet, "arrow": ArrowSheet, "jsonl": JsonSheet}
-    return kinds.get(source.format, TextSheet)(source, reading)
+    if source.format in ("csv", "tsv"):
+        return TextSheet(source, reading, keeps_rows=whole)
+    return (JsonSheet if source.format == "jsonl" else ArrowSheet)(source, reading)
 
 
 def open_stream(path: Any, reading: Reading, tell: Callable[[int], Any], head: int) -> Sheet | None:
@@ -44,9 +43,7 @@ def open_stream(path: Any, reading: Reading, tell: Callable[[int], Any], head: i
     if not source.head and source.format in TEXT:
         return None
     is_typed = source.format in ("parquet", "arrow")
-    if not is_typed:
-        pyarrow(need="fit_files and predict_files read CSV and TSV by pyarrow")
-    sheet: Sheet = ArrowSheet(source, reading) if is_typed else StreamedText(source, reading, head=head)
+    sheet: Sheet = ArrowSheet(source, reading) if is_typed else TextSheet(source, reading, head=head)
     sheet.looks  # noqa: B018  (while the first bytes are there)
     source.forget_head()
     return sheet
@@ -59,7 +56,7 @@ def cell_kind(cells: Sequence[str]) -> str:
 
 def read_cells(cells: Sequence[str], kind: str) -> Any:
     """The cells as a column of this kind."""
-    return Reader(frozenset([""])).series(cells, kind)
+    return TextCells.of(cells, CellRules([""])).column(kind)
 
 
 def read_file(path: Any, reading: Reading = PLAIN, kinds: Mapping[str, str] | None = None) -> Any:
