@@ -29,12 +29,12 @@ from bayesnb.families.base import Array
 from bayesnb.families.family import Family
 from bayesnb.integrations import dask_partitions, dask_tables
 from bayesnb.model.averaging import check_averaging
-from bayesnb.model.class_prior import ClassDie, class_die
 from bayesnb.model.product import Model, Rows, observe
 from bayesnb.model.schema import Schema
 from bayesnb.model.shards import Shard, continued
+from bayesnb.selection.class_prior import ClassDie, class_die
+from bayesnb.selection.exponents import temper_by_loo
 from bayesnb.selection.inclusion import warn_of_inclusion
-from bayesnb.selection.temper import temper_by_loo
 
 ESTIMATES = ("predictive", "mean", "map", "mle")
 Given = tuple[Any, Any, Any]  # X, y and sample_weight, as they were given

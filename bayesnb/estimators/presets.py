@@ -27,7 +27,7 @@ from bayesnb.families import (
 )
 from bayesnb.families.base import Array
 from bayesnb.families.family import Family
-from bayesnb.model.class_prior import ClassDie, class_die
+from bayesnb.selection.class_prior import ClassDie, class_die
 
 
 class NaiveBayes(Classifier):

@@ -28,9 +28,9 @@ from bayesnb.families.family import Family
 from bayesnb.families.record import fields_alone
 from bayesnb.families.weight import Weight
 from bayesnb.model.averaging import averaging, included_of
-from bayesnb.model.class_prior import ClassDie
 from bayesnb.model.product import Model, Observer, Product, ProductStats
 from bayesnb.numerics.views import Coded, Counted, Lookup
+from bayesnb.selection.class_prior import ClassDie
 
 
 @dataclass(frozen=True, eq=False)

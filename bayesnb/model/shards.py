@@ -14,9 +14,9 @@ import numpy as np
 
 from bayesnb.data.labels import united_labels
 from bayesnb.families.base import Array, Belief, Stats
-from bayesnb.model.class_prior import ClassDie
 from bayesnb.model.product import Model, Product, ProductStats
 from bayesnb.model.schema import Block, Schema
+from bayesnb.selection.class_prior import ClassDie
 
 
 @dataclass(frozen=True, eq=False)
