@@ -13,7 +13,7 @@ from bayesnb.report import About, gather, report
 from bayesnb.report.sections.code import code_of, names_in
 from bayesnb.report.sections.learnt import learnt
 from bayesnb.report.sections.modelled import modelled
-from bayesnb.selection.word_contrasts import ratio_interval
+from bayesnb.selection.word_ratios import ratio_interval
 from tests.parsed import Page
 from tests.test_report import hostile, split
 

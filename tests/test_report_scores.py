@@ -18,7 +18,7 @@ from bayesnb.report.sections.headline import headline
 from bayesnb.report.sections.reliability import joined, reliability
 from bayesnb.report.sections.rows import unsure
 from bayesnb.report.sections.scores import scores
-from bayesnb.selection.means import mean_interval, skewness
+from bayesnb.selection.proper_scores import mean_interval, skewness
 from tests.parsed import Page
 
 SECTIONS = (headline, scores, reliability, confusion, doubt, unsure)

@@ -18,7 +18,7 @@ from bayesnb.families.weight import one_hot
 from bayesnb.inference.posterior_draws import DrawnWarning
 from bayesnb.mcmc.model_options import Options
 from bayesnb.mcmc.pymc_model import Blueprint, Data, assemble
-from bayesnb.selection.normal_priors import Cells
+from bayesnb.selection.gaussian_evidence import Cells
 from tests.conftest import CASES, CLASSES, Array, same
 
 (CASE,) = (case for case in CASES if case.name == "gaussian, shared")

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesnb.criticism.joined import Found
-from bayesnb.criticism.joining import shown
+from bayesnb.criticism.joint_blocks import JointBlocks, shown
 from bayesnb.selection.partition_search import joining
 
 STYLE = (
@@ -58,9 +57,9 @@ def verdict(blocks: Sequence[Names], table: Any) -> str:
     return f"{said or 'Every column by itself'}{rest if said else ''}: {gained:+.1f} nats against the start."
 
 
-def notes_of(found: Found) -> tuple[str, ...]:
+def notes_of(found: JointBlocks) -> tuple[str, ...]:
     """What is to be known about the numbers."""
-    schema = found.trial.estimator.schema_
+    schema = found.learnt.estimator.schema_
     inside = {home.name for kind in found.kinds for home in kind.homes}
     left = [name for name in schema.families if name not in inside]
     notes = [f"Not among those that may be joined: {shown(left)}."] if left else []
@@ -81,13 +80,13 @@ def notes_of(found: Found) -> tuple[str, ...]:
     return (*notes, *(kind.moved for kind in found.kinds if kind.moved))
 
 
-def kept_apart(found: Found) -> Iterator[str]:
+def kept_apart(found: JointBlocks) -> Iterator[str]:
     """Pairs of blocks that only a prior which fits neither would join, and what they would gain under it."""
     for kind, blocks in zip(found.kinds, found.blocks, strict=True):
         for one, other in combinations(sorted(blocks), 2):
             step = joining(kind.columns, one, other)
             if step.gain > 0 >= step.worth:
-                yield f"{kind.told(step)} ({step.gain:+.1f})"
+                yield f"{kind.describe(step)} ({step.gain:+.1f})"
 
 
 def page(said: Said, columns: Mapping[str, Sequence[Any]]) -> str:

@@ -26,8 +26,8 @@ from bayesnb.families.base import Array
 from bayesnb.model.product import Model, Rows, observe
 from bayesnb.model.schema import Block, Schema
 from bayesnb.model.shards import Shard, continued, without
+from bayesnb.selection.exponents import temper_by_loo
 from bayesnb.selection.inclusion import warn_of_inclusion
-from bayesnb.selection.temper import temper_by_loo
 
 DIGITS = 1e-8  # how far off a belief may be after rows were taken back, relative to its scale
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayesnb.criticism.compare_smoothing import compare_smoothing
 from bayesnb.criticism.dependence import dependence
-from bayesnb.criticism.smoothing import compare_smoothing
-from bayesnb.criticism.tuning import Bound, BoundaryWarning, tune
+from bayesnb.criticism.tune import Bound, BoundaryWarning, tune
 from bayesnb.model.product import Rows
 from bayesnb.report.facts.columns import Column, Feature
-from bayesnb.selection.strength import Change, Strengths
+from bayesnb.selection.prior_strength import Change, Strengths
 
 if TYPE_CHECKING:
     from bayesnb.report.facts.gathered import Facts

@@ -12,9 +12,9 @@ from bayesnb.criticism.relevance import relevance
 from bayesnb.families.base import Array, Belief, Cells, Stats
 from bayesnb.families.family import Family
 from bayesnb.numerics.views import pieces_of
-from bayesnb.plots.sight import Sight, cells_of, seen_at
+from bayesnb.plots.column_view import Sight, cells_of, seen_at
 from bayesnb.report.wording import name_of
-from bayesnb.selection.column_evidence import own_of
+from bayesnb.selection.feature_evidence import own_of
 
 if TYPE_CHECKING:
     from bayesnb.report.facts.gathered import Facts

@@ -14,10 +14,9 @@ from bayesnb.families.family import Family
 from bayesnb.model.product import Product, Rows
 from bayesnb.report.wording import INTERVAL
 from bayesnb.selection.calibration_curves import Estimate, Plan, calibrated, share_interval
+from bayesnb.selection.exponents import temper_by_loo
 from bayesnb.selection.leave_one_out import Way, leave_one_out, loo_log_proba
-from bayesnb.selection.means import mean_interval
-from bayesnb.selection.proper_scores import right
-from bayesnb.selection.temper import temper_by_loo
+from bayesnb.selection.proper_scores import mean_interval, right
 
 if TYPE_CHECKING:
     from bayesnb.report.facts.gathered import Facts

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesnb.criticism.tuning import Bound
+from bayesnb.criticism.tune import Bound
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.columns import Column, Feature
 from bayesnb.report.facts.oddities import Oddities

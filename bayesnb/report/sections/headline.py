@@ -7,7 +7,7 @@ from bayesnb.report.facts import Facts
 from bayesnb.report.facts.judged import Judged, Line
 from bayesnb.report.markup import paragraph, text
 from bayesnb.report.wording import INTERVAL, count, percent
-from bayesnb.selection.calibration_curves import Estimate
+from bayesnb.selection.proper_scores import Estimate
 
 
 def headline(facts: Facts) -> str:

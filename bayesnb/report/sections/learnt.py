@@ -4,7 +4,7 @@ import numpy as np
 
 from bayesnb import plots
 from bayesnb.families.wording import NOTHING
-from bayesnb.plots.sight import shown_classes
+from bayesnb.plots.column_view import shown_classes
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.columns import Feature
 from bayesnb.report.markup import details, named, paragraph, table, text

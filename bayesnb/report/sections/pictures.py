@@ -10,7 +10,7 @@ from bayesnb.families import NormalInverseGamma
 from bayesnb.families.base import Belief
 from bayesnb.families.wording import fixed
 from bayesnb.plots.column_plot import bars_of, names_of, sketch
-from bayesnb.plots.sight import Sight
+from bayesnb.plots.column_view import Sight
 from bayesnb.report.markup import named, paragraph, side_by_side, table, text
 from bayesnb.report.wording import INTERVAL, brief, percent, percent_span, spans
 

@@ -9,7 +9,7 @@ from bayesnb.report.facts.judged import Judged, Line
 from bayesnb.report.markup import paragraph, table, text
 from bayesnb.report.sections.remedies import mends, possible, settling, tempering
 from bayesnb.report.wording import INTERVAL, count, percent, percent_span, typical
-from bayesnb.selection.calibration_curves import Estimate
+from bayesnb.selection.proper_scores import Estimate
 
 LEAST = 1e-3  # of a loss, that is shown
 HARM = 0.05  # of the log loss of a constant guess; what is less, any model of noise loses

@@ -5,7 +5,7 @@ from bayesnb.report.facts import Facts
 from bayesnb.report.facts.columns import Feature
 from bayesnb.report.markup import details, paragraph, table, text
 from bayesnb.report.wording import brief, count, percent
-from bayesnb.selection.strength import Change
+from bayesnb.selection.prior_strength import Change
 
 SLIGHT, LARGE = 0.01, 0.1  # changes of a probability
 FIRST = 10  # columns in a table that is open

@@ -4,7 +4,7 @@ import numpy as np
 
 from bayesnb import plots
 from bayesnb.families.wording import fixed, number
-from bayesnb.plots.sight import shown_classes
+from bayesnb.plots.column_view import shown_classes
 from bayesnb.plots.words_plot import Speaking, draw_words, speaking
 from bayesnb.report.facts import Facts
 from bayesnb.report.markup import named, paragraph, table, text

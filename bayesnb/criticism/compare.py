@@ -1,4 +1,4 @@
-"""Estimators compared by leave-one-out, in ArviZ's table."""
+"""Comparison of estimators by exact leave-one-out, in ArviZ's table."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from bayesnb import results
-from bayesnb.criticism.trial import trial_of
+from bayesnb.criticism.learnt_rows import learnt_rows
 from bayesnb.estimators import Classifier, check_estimator
 from bayesnb.estimators.prediction import PredictionMixin
-from bayesnb.selection.leave_one_out import Pointwise
+from bayesnb.families.base import Array
 
 
 def compare(
@@ -27,7 +27,8 @@ def compare(
     Parameters
     ----------
     models : mapping of names to estimators
-        One that is not fitted learns the rows first; one that is must have learnt them. What `mcmc` samples is fitted.
+        One that is not fitted learns the rows first; one that is must have learnt them. A model of `mcmc` must be
+        fitted.
     X, y, sample_weight : rows, their labels and weights
     target : {"label", "joint"}, as in `NaiveBayes.loo`
         Only scores of the same thing can be compared: "joint" needs the same columns in every model.
@@ -53,16 +54,16 @@ def compare(
     {'plugged in': -0.626, 'predictive': -0.709}
     """
     _check_models(models, method)
-    found, index = {}, np.empty(0)
+    scores, index = {}, np.empty(0)
     for name, model in models.items():
         if _is_sampled(model):
             index, rows = model._learnt_rows(X, y, sample_weight)
-            found[name] = model._left_out(rows, target)
+            scores[name] = model._left_out(rows, target)
         else:
-            trial = trial_of(model, X, y, sample_weight)
-            found[name], index = trial.estimator._left_out(trial.rows, target), trial.index
-        _check_score(name, found[name])
-    return results.elpd.compared(found, index, method, reference)
+            learnt = learnt_rows(model, X, y, sample_weight)
+            scores[name], index = learnt.estimator._left_out(learnt.rows, target), learnt.index
+        _check_finite(name, scores[name].score)
+    return results.elpd.compared(scores, index, method, reference)
 
 
 def _check_models(models: Any, method: Any) -> None:
@@ -80,16 +81,16 @@ def _check_models(models: Any, method: Any) -> None:
 
 
 def _is_sampled(model: Any) -> bool:
-    """Whether it is one that `mcmc` samples, which no algebra gives another model of."""
+    """Return whether a model is sampled by `mcmc`: then no algebra leaves a row out, and `fit` is expensive."""
     return isinstance(model, PredictionMixin) and not isinstance(model, Classifier)
 
 
-def _check_score(name: str, found: Pointwise) -> None:
-    odd = ~np.isfinite(found.score)
-    if odd.any():
-        row = int(odd.argmax())
-        why = "no distribution of its class" if np.isnan(found.score[row]) else "probability 0 to it"
+def _check_finite(name: str, score: Array) -> None:
+    invalid = ~np.isfinite(score)
+    if invalid.any():
+        row = int(invalid.argmax())
+        why = "no distribution of its class" if np.isnan(score[row]) else "probability 0 to it"
         raise ValueError(
-            f"model {name!r}: {odd.sum()} rows have no finite score; without row {row}, the other rows leave {why}. "
-            "Such a model cannot be compared. Use a larger smoothing, or a proper prior."
+            f"model {name!r}: {invalid.sum()} rows have no finite score; without row {row}, the other rows leave "
+            f"{why}. Such a model cannot be compared. Use a larger smoothing, or a proper prior."
         )

@@ -20,9 +20,9 @@ from bayesnb.families.gaussian import NORMAL
 from bayesnb.families.multivariate import BLOCK
 from bayesnb.families.normal_inverse_gamma import NormalInverseGamma
 from bayesnb.families.poisson import RATE, Gamma
-from bayesnb.selection import block_priors, gamma_priors, normal_priors
+from bayesnb.selection import gamma_evidence, gaussian_evidence, wishart_evidence
 from bayesnb.selection.ascent import EDGE, LEAST, MOST, positive
-from bayesnb.selection.dirichlet_priors import best_concentration, throws
+from bayesnb.selection.dirichlet_evidence import best_concentration, throws
 
 Array = np.ndarray
 PER = ("model", "feature", "class")
@@ -114,12 +114,12 @@ def _tuned_dice(kin: Kin) -> tuple[list[Family], Array]:
 
 
 def _tuned_normals(kin: Kin) -> tuple[list[Family], Array]:
-    cells, mean, variance = normal_priors.standardised(kin.together)
+    cells, mean, variance = gaussian_evidence.standardised(kin.together)
     pooled, free = cells.pooled(), kin.per == "feature"
     said = pooled.ssd > 0.5 * pooled.count  # not so of a constant column
     weak = (*NORMAL.weak, START) if free else NORMAL.weak
     shared = kin.families[0].shared
-    groups = np.where(said & ~normal_priors.unbounded(kin.together, shared), kin.groups, -1)
+    groups = np.where(said & ~gaussian_evidence.unbounded(kin.together, shared), kin.groups, -1)
     if shared:  # whose groups are columns
         cells, groups = cells.map(np.transpose), groups[0]
     dials = _best(lambda own: _normal_cells(own, free, shared), cells, groups, np.tile(weak, (kin.size, 1)))
@@ -132,15 +132,15 @@ def _tuned_normals(kin: Kin) -> tuple[list[Family], Array]:
     return made, dials[:, :3]
 
 
-def _normal_cells(own: Any, free: bool, shared: bool) -> normal_priors.Cells:
+def _normal_cells(own: Any, free: bool, shared: bool) -> gaussian_evidence.Cells:
     """The cells of a group, `(n,)`; of columns with one variance each, `(k, c)`."""
-    return normal_priors.Cells(own.map(np.transpose) if shared else own, free, shared)
+    return gaussian_evidence.Cells(own.map(np.transpose) if shared else own, free, shared)
 
 
 def _tuned_rates(kin: Kin) -> tuple[list[Family], Array]:
-    cells, rate = gamma_priors.standardised(kin.together)
+    cells, rate = gamma_evidence.standardised(kin.together)
     said = cells.events.sum(axis=0) > 0
-    dials = _best(gamma_priors.Cells, cells, np.where(said, kin.groups, -1), np.tile(RATE.weak, (kin.size, 1)))
+    dials = _best(gamma_evidence.Cells, cells, np.where(said, kin.groups, -1), np.tile(RATE.weak, (kin.size, 1)))
     made = []
     for family, span in zip(kin.families, kin.spans, strict=True):
         shape, mean = (kin.shared(each, span) for each in dials.T)
@@ -150,8 +150,8 @@ def _tuned_rates(kin: Kin) -> tuple[list[Family], Array]:
 
 def _tuned_blocks(kin: Kin) -> tuple[list[Family], Array]:
     """The shape is that of each column's variance, half of dof - d + 1, as of columns that are apart."""
-    weak = [block_priors.Block.of(family, seen) for family, seen in zip(kin.families, kin.stats, strict=True)]
-    without = np.stack([block_priors.unbounded(own.stats, own.family.shared) for own in weak], axis=1)
+    weak = [wishart_evidence.Block.of(family, seen) for family, seen in zip(kin.families, kin.stats, strict=True)]
+    without = np.stack([wishart_evidence.unbounded(own.stats, own.family.shared) for own in weak], axis=1)
     groups = np.where(without, -1, kin.groups)
 
     def evidence(dials: Array, group: int) -> float:
@@ -163,7 +163,7 @@ def _tuned_blocks(kin: Kin) -> tuple[list[Family], Array]:
 
     dials = np.tile(BLOCK.weak, (kin.size, 1))
     for group in np.unique(groups[groups >= 0]):
-        dials[group] = block_priors.best(partial(evidence, group=group), BLOCK_STARTS)
+        dials[group] = wishart_evidence.best(partial(evidence, group=group), BLOCK_STARTS)
     pairs = zip(weak, kin.spans, strict=True)
     made: list[Family] = [own.tuned(*(kin.shared(each, span) for each in dials.T)) for own, span in pairs]
     return made, dials
@@ -181,7 +181,7 @@ def _tuned_numerically(kin: Kin) -> tuple[list[Family], Array]:
             total += each[np.broadcast_to(own == group, each.shape)].sum()
         return total
 
-    dials = np.stack([block_priors.best(partial(evidence, group=group), (weak,)) for group in range(kin.size)])
+    dials = np.stack([wishart_evidence.best(partial(evidence, group=group), (weak,)) for group in range(kin.size)])
     own = zip(kin.families, kin.stats, kin.spans, strict=True)
     return [family.tuned(seen, *(kin.shared(each, span) for each in dials.T)) for family, seen, span in own], dials
 

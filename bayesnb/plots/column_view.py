@@ -1,4 +1,4 @@
-"""What is known of columns of a fitted model: what a picture of them is drawn from, and where there is something."""
+"""Columns of a fitted model as figures need them: beliefs, cells, names of levels, and ranges to draw."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ from bayesnb.families.joint import JointDie
 from bayesnb.model.schema import Block
 from bayesnb.numerics.views import column
 from bayesnb.plots.style import MOST_CLASSES, short
-from bayesnb.selection.column_evidence import own_of
-from bayesnb.selection.word_contrasts import coins_of
+from bayesnb.selection.feature_evidence import own_of
+from bayesnb.selection.word_ratios import word_shares
 
 GRID, AROUND = 200, 40  # points of a curve, and more of them around each class's mean
 MOST_BARS = 25
@@ -26,9 +26,9 @@ TAIL = 0.005  # of the cells lie beyond either end, where they lie far out
 
 @dataclass(frozen=True, eq=False)
 class Sight:
-    """A column, what is believed of it in every class, `(c,)`, and, where they are given, its cells.
+    """A column with its belief in each class, `(c,)`, and its cells, if given.
 
-    Or several columns of a block that is modelled jointly, and what is believed of them together.
+    Or several columns of a block that is modelled jointly, with their joint belief.
     """
 
     names: tuple[str, ...]
@@ -46,12 +46,12 @@ class Sight:
 
     @property
     def shown(self) -> Array:
-        """The most frequent classes, as many as have a colour, in the order of the classes."""
+        """Places of the most frequent classes, as many as have a colour, in the order of the classes."""
         return shown_classes(self.counts)
 
     @property
     def parts(self) -> list[Array]:
-        """The cells of each class that is shown, missing ones, and rows with a missing one, left out."""
+        """Cells of each class that is shown, without missing ones, or rows that have one."""
         if self.cells is None or self.codes is None:
             return [np.empty(0 if len(self.names) == 1 else (0, len(self.names)))] * len(self.shown)
         seen = np.isfinite(self.cells) if self.cells.ndim == 1 else np.isfinite(self.cells).all(axis=1)
@@ -59,12 +59,12 @@ class Sight:
 
 
 def shown_classes(counts: Array) -> Array:
+    """Return the places of the most frequent classes, as many as have a colour."""
     return np.sort(np.argsort(-counts, kind="stable")[:MOST_CLASSES])
 
 
 def sight_of(model: Any, name: Hashable, X: Any = None, y: Any = None) -> Sight:
-    """A column of a fitted model, a word of a block of counts, or several columns that are modelled jointly, with the
-    cells of some rows."""
+    """Return a column of a fitted model, a word of a block of counts, or several columns that are modelled jointly."""
     if not hasattr(model, "model_"):
         raise ValueError(f"{type(model).__name__} is not fitted yet: call fit first.")
     if (X is None) != (y is None):
@@ -80,7 +80,7 @@ def sight_of(model: Any, name: Hashable, X: Any = None, y: Any = None) -> Sight:
 
 
 def seen_at(model: Any, b: int, places: Sequence[int], cells: Array | None = None, codes: Array | None = None) -> Sight:
-    """The column, or word, at a place of a block; or several of its columns."""
+    """Return the column, or word, at a place of a block; or several of its columns."""
     block = model.schema_.blocks[b]
     belief, one = own_of(model.model_.posterior.blocks[b]), len(places) == 1
     return Sight(
@@ -96,29 +96,29 @@ def seen_at(model: Any, b: int, places: Sequence[int], cells: Array | None = Non
 
 
 def _believed(belief: Any, places: Sequence[int], family: Family) -> Belief:
-    """What is believed of some columns of a block, whatever the others hold."""
+    """Return the marginal belief about these columns of a block."""
     if family.words:
-        return coins_of(belief.column(0).concentration)[:, places[0]]
+        return word_shares(belief.column(0).concentration)[:, places[0]]
     if len(places) == 1:
         return belief.margins().column(places[0])
     return belief.of_columns(np.array(places)).column(0)
 
 
 def cells_of(x: Cells, places: Sequence[int]) -> Array:
-    """The cells of a column, `(r,)`, or of several, `(r, f)`; NaN where they are missing."""
-    own = np.stack([column(x, j) for j in places], axis=-1)
-    own = np.where(own < 0, np.nan, own) if x.dtype.kind == "i" and len(places) > 1 else own
-    return own[:, 0] if len(places) == 1 else own
+    """Return the cells of a column, `(r,)`, or of several, `(r, f)`; NaN where they are missing."""
+    cells = np.stack([column(x, j) for j in places], axis=-1)
+    cells = np.where(cells < 0, np.nan, cells) if x.dtype.kind == "i" and len(places) > 1 else cells
+    return cells[:, 0] if len(places) == 1 else cells
 
 
 def _places(model: Any, name: Hashable) -> tuple[int, list[int]]:
-    """The block of a column, or of several that are modelled jointly, and their places there."""
+    """Return the block of a column, or of several that are modelled jointly, and their places there."""
     blocks = model.schema_.blocks
-    columns_first = sorted(enumerate(blocks), key=lambda own: own[1].family.listed)
+    columns_first = sorted(enumerate(blocks), key=lambda pair: pair[1].family.listed)
     for b, block in columns_first:  # a word of a list may have the same name
         if name in block.words:
             return b, [block.words.index(name)]
-    known = [own for block in blocks for own in block.words]
+    known = [word for block in blocks for word in block.words]
     if any(block.family.listed and name == block.names[0] for block in blocks):
         raise ValueError(f"column {name!r} holds lists of words: plot_words(model) draws it, or name one of its words.")
     if isinstance(name, tuple) and set(name) <= set(known):
@@ -132,30 +132,33 @@ def _places(model: Any, name: Hashable) -> tuple[int, list[int]]:
             raise ValueError(
                 f"a block of {len(name)} columns has no picture of one column: plot_words(model) draws it."
             )
-        return joint[0], [blocks[joint[0]].names.index(own) for own in dict.fromkeys(name)]
-    shown = ", ".join(short(repr(own), 40) for own in known[:20]) + (", ..." if len(known) > 20 else "")
+        return joint[0], [blocks[joint[0]].names.index(each) for each in dict.fromkeys(name)]
+    shown = ", ".join(short(repr(word), 40) for word in known[:20]) + (", ..." if len(known) > 20 else "")
     raise ValueError(f"{short(repr(name), 60)} is no column of this model; it has {shown}.")
 
 
 def level_names(block: Block, j: int) -> tuple[str, ...]:
-    """What the levels of a column are called; none, where it has no levels."""
+    """Return the names of a column's levels; none, where it has no levels."""
     if not block.levels or block.family.listed:
         return ()
     return tuple(map(str, block.levels[j])) + (("anything new",) if block.family.unseen == "reserve" else ())
 
 
 def combined(belief: JointDie, levels: Sequence[Sequence[str]]) -> list[str]:
-    """What the combinations of levels are called that have an entry, and all others together, if there are any."""
-    names = [[*own, *["no level"] * (size - len(own))] for own, size in zip(levels, belief.sizes, strict=True)]
-    found = [", ".join(own[k] for own, k in zip(names, row, strict=True)) for row in belief.combinations.tolist()]
+    """Return the names of combinations of levels that have an entry, and of all others together."""
+    names = [[*names, *["no level"] * (size - len(names))] for names, size in zip(levels, belief.sizes, strict=True)]
+    shown = [
+        ", ".join(column_names[k] for column_names, k in zip(names, row, strict=True))
+        for row in belief.combinations.tolist()
+    ]
     if not belief.others:
-        return found
+        return shown
     more = f"{belief.others:,.0f} others" if belief.others < MANY else "all others"
-    return [*found, "the only other" if belief.others == 1 else f"any of {more}"]
+    return [*shown, "the only other" if belief.others == 1 else f"any of {more}"]
 
 
 def grid_of(x: Array, belief: Belief) -> Array:
-    """Where to draw curves of numbers, `(n,)`: where the data are, or, where they are no two, the predictives.
+    """Return points of curves, `(n,)`: around the data or, where they are not two, around the predictives.
 
     Points are dense around the classes' means, so that a narrow peak among far outliers keeps its height.
     """
@@ -174,7 +177,7 @@ def grid_of(x: Array, belief: Belief) -> Array:
 
 
 def middle(x: Array) -> tuple[float, float]:
-    """Where the cells are; where some lie far out, where nearly all are."""
+    """Return the range of the cells or, where a few lie far out, of nearly all."""
     x = x[np.isfinite(x)]
     if not len(x):
         return 0.0, 0.0
@@ -189,7 +192,7 @@ def middle(x: Array) -> tuple[float, float]:
 
 
 def bins_of(x: Array) -> tuple[Array, int]:
-    """The first count of every bar, and how many counts a bar holds: nearly all of the data in a few bars."""
+    """Return the first count of each bar, and the number of counts in a bar: nearly all data in a few bars."""
     low, high = np.quantile(x, (TAIL, 1 - TAIL)) if len(x) else (0.0, 5.0)
     low = np.floor(low) if low > high / 3 else 0.0
     step = max(1, int(np.ceil((high - low) / MOST_BARS)))

@@ -23,7 +23,7 @@ FLAT = 1e-6  # of a log evidence: as good as none
 
 
 def unbounded(stats: VectorStats, shared: bool) -> Array:
-    """Classes whose rows have no spread in some direction, `(c,)`, as of a single column: see `normal.unbounded`.
+    """Classes whose rows have no spread in some direction, `(c,)`: see `gaussian_evidence.unbounded`.
 
     Where classes have their covariance in common, all of them together. Few rows never have a spread in every
     direction; of those, a column that is constant is asked for.

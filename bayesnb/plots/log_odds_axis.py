@@ -1,4 +1,4 @@
-"""Axes of log-odds: how they say probabilities, and which labels there is room for."""
+"""Axes of log-odds and nats: ticks at probabilities, labels that there is room for, and formats of numbers."""
 
 from collections.abc import Sequence
 from math import log1p, log10
@@ -19,7 +19,7 @@ MOST_LETTERS = 24
 
 
 def pair_of(explained: Any, best: Array, classes: Sequence[Any] | None) -> tuple[int, int]:
-    """The places of two classes: those asked for, or the two that are best."""
+    """Return the places of two classes: those that are named, or the two that are best."""
     labels = list(explained)
     if len(labels) < 2:
         raise ValueError(f"one class is drawn against another, and there is only {labels}.")
@@ -33,42 +33,49 @@ def pair_of(explained: Any, best: Array, classes: Sequence[Any] | None) -> tuple
 
 
 def percent(p: float) -> str:
-    """A probability that is not certain never reads as 0 % or 100 %."""
+    """Format a probability; what is not certain never reads as 0 % or 100 %."""
     if not 0.0005 <= p <= 0.9995:
         return "< 0.1 %" if p < 0.5 else "> 99.9 %"
     return f"{100 * p:.1f} %" if p < 0.1 or p > 0.9 else f"{100 * p:.0f} %"
 
 
 def signed(x: float) -> str:
-    """Three digits and a sign."""
+    """Format a number with three digits and a sign."""
     decimals = 2 if abs(x) < 9.995 else 1 if abs(x) < 99.95 else 0
     return ("+" if x >= 0 else MINUS) + f"{abs(x):,.{decimals}f}"
 
 
+def nats(x: float) -> str:
+    """Format with two digits, and the real minus sign."""
+    size = abs(x)
+    digits = f"{size:,.0f}" if size >= 9.95 or size == round(size) else f"{size:.1f}"
+    return (MINUS if x < 0 and digits not in ("0", "0.0") else "") + digits
+
+
 def probability_ticks(low: float, high: float, width: float, size: float) -> tuple[list[float], list[str]]:
-    """Log-odds and their probabilities as labels: the even odds, then outwards, where there is room.
+    """Return log-odds and their probabilities as labels: even odds, then outwards, where there is room.
 
     `width` is the axis's, and `size` the font's, both in points.
     """
-    found: list[tuple[float, str]] = [(0.0, "50 %")]
+    candidates: list[tuple[float, str]] = [(0.0, "50 %")]
     for p in (0.1, 0.01, 0.001, 1e-4, 0.25, 0.4):
         at = log1p(-p) - np.log(p)
-        found += [(-at, f"{100 * p:g} %"), (at, f"{100 * (1 - p):.6g} %")]
+        candidates += [(-at, f"{100 * p:g} %"), (at, f"{100 * (1 - p):.6g} %")]
     for p in TINY:
         power = "10" + str(round(log10(p))).translate(RAISED)
-        found += [(np.log(p), power), (-np.log(p), f"1 {MINUS} {power}")]
+        candidates += [(np.log(p), power), (-np.log(p), f"1 {MINUS} {power}")]
     scale = width / max(high - low, 1e-300)
     kept: list[tuple[float, str, float]] = []
-    for at, label in found:
+    for at, label in candidates:
         half = (len(label) + 1) * LETTER * size / 2
-        if low <= at <= high and all(abs(at - x) * scale > half + other for x, _, other in kept):
+        if low <= at <= high and all(abs(at - x) * scale > half + half_x for x, _, half_x in kept):
             kept.append((at, label, half))
     kept.sort()
     return [at for at, _, _ in kept], [label for _, label, _ in kept]
 
 
 def add_probabilities(ax: Axes, named: str) -> None:
-    """An axis of probabilities above one of log-odds."""
+    """Add an axis of probabilities above one of log-odds."""
     ax.get_figure(root=True).draw_without_rendering()  # type: ignore[union-attr]  # the layout says how wide it is
     above = ax.secondary_xaxis("top")
     width = ax.get_window_extent().width * 72 / ax.get_figure(root=True).dpi  # type: ignore[union-attr]

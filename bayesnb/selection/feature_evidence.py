@@ -1,4 +1,4 @@
-"""Which columns depend on the class: the evidence for one theta for each class against one for all.
+"""Evidence that a feature depends on the class: one theta for each class against one theta for all.
 
     log Bayes factor = sum over classes of log p(column of the class) - log p(column of all classes together)
 
@@ -20,28 +20,29 @@ from bayesnb.families.averaged import Averaged, averaged, reasons
 from bayesnb.families.base import Array, Belief
 from bayesnb.families.bernoulli import BernoulliStats, Beta
 from bayesnb.families.family import Family
-from bayesnb.selection.dirichlet_priors import best_concentration, log_evidence, throws
+from bayesnb.families.multinomial import DirichletMultinomial, MultinomialStats
+from bayesnb.selection.dirichlet_evidence import best_concentration, log_evidence, throws
 
 STRONG, WEAK = 3.0, 1.0  # nats (Kass and Raftery 1995)
 
 
 def own_of(prior: Belief) -> Belief:
-    """What is believed of each class's own theta."""
+    """Return the belief about each class's theta, of an average the part under which classes differ."""
     return prior.own if isinstance(prior, Averaged) else prior
 
 
 def log_bayes_factors(prior: Belief, stats: Any) -> Array:
     """log p(data | theta for each class) - log p(data | one theta for all), `(c, f) -> (f,)`.
 
-    What classes have in common they have under both: where they share a variance, it is about their means.
+    A variance that classes share is shared under both hypotheses, which then differ in the means alone.
     """
     return averaged(prior, 0.5).update(stats).log_odds[0]
 
 
 def cautious(family: Family, prior: Belief, stats: Any) -> Array:
-    """Log Bayes factors under the prior, `(f,)`; of levels what is above 0 is no more than with learnt concentrations.
+    """Log Bayes factors under the prior, `(f,)`; those of levels are capped by those of learnt concentrations.
 
-    Below 0 the prior has the last word: with concentrations of their own, both hypotheses may take all classes to be
+    Below 0 the prior has the last word: with learnt concentrations, both hypotheses may take all classes to be
     alike, and then nothing speaks against either.
     """
     declared = log_bayes_factors(prior, stats)
@@ -51,7 +52,7 @@ def cautious(family: Family, prior: Belief, stats: Any) -> Array:
 
 
 def overstated(family: Family, prior: Averaged, stats: Any) -> Array:
-    """Log Bayes factors, `(f,)`, of features that an average includes on the prior's word alone; 0 of all others.
+    """Log Bayes factors, `(f,)`, of features that an average includes for the prior's sake alone; 0 for all others.
 
     They are strong evidence under the prior, and next to none with learnt concentrations.
     """
@@ -66,20 +67,20 @@ def _learnt(seen: Any) -> Array:
     """Log Bayes factors of columns of levels, each hypothesis under its best concentration, `(f,)`."""
     features = int(seen.column.max()) + 1
     each = throws(seen.counts, seen.unit, seen.column, np.tile(np.arange(features), (len(seen.counts), 1)))
-    every = throws(seen.counts.sum(axis=0, keepdims=True), seen.unit[:1], seen.column, np.arange(features)[None])
-    own, common = (log_evidence(terms, best_concentration(terms, features)) for terms in (each, every))
-    return own - common
+    pooled = throws(seen.counts.sum(axis=0, keepdims=True), seen.unit[:1], seen.column, np.arange(features)[None])
+    by_class, common = (log_evidence(terms, best_concentration(terms, features)) for terms in (each, pooled))
+    return by_class - common
 
 
-def of_words(prior: Any, stats: Any) -> Array:
-    """The same of each word of a die against all others, `(c, 1, k) -> (k,)`: under that die, Beta(a_j, A - a_j)."""
-    own, seen = prior.concentration[:, 0], stats.counts[:, 0]
-    rest, other = (array.sum(axis=-1, keepdims=True) - array for array in (own, seen))
-    return log_bayes_factors(Beta(own, np.maximum(rest, 0.0)), BernoulliStats(seen, np.maximum(other, 0.0)))
+def word_bayes_factors(prior: DirichletMultinomial, stats: MultinomialStats) -> Array:
+    """Log Bayes factors of each word against all others, `(c, 1, k) -> (k,)`, under Beta(a_j, A - a_j)."""
+    concentration, seen = prior.concentration[:, 0], stats.counts[:, 0]
+    rest, unseen = (array.sum(axis=-1, keepdims=True) - array for array in (concentration, seen))
+    return log_bayes_factors(Beta(concentration, np.maximum(rest, 0.0)), BernoulliStats(seen, np.maximum(unseen, 0.0)))
 
 
 def check_comparable(prior: Belief, keys: Sequence[Hashable], *, alike: bool = True) -> None:
     """Raise if a feature has no Bayes factor: its prior is improper or, if that matters, not one for all classes."""
-    for odd, why in list(reasons(prior))[: None if alike else 1]:
-        if odd.any():
-            raise ValueError(f"the prior of column {keys[int(odd.argmax())]!r} {why}. Give it another prior.")
+    for invalid, why in list(reasons(prior))[: None if alike else 1]:
+        if invalid.any():
+            raise ValueError(f"the prior of column {keys[int(invalid.argmax())]!r} {why}. Give it another prior.")

@@ -1,4 +1,4 @@
-"""The exponent on the features' evidence that predicts best."""
+"""The exponent on the features' evidence with the best leave-one-out score."""
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -11,15 +11,15 @@ TEMPERS = (1e-3, 8.0)
 
 
 def temper_by_loo(model: Model, rows: Rows, n_jobs: int | None = None) -> float:
-    """The exponent on the features' evidence with the best leave-one-out log score of the labels.
+    """Exponent on the features' evidence with the best leave-one-out log score of the labels.
 
-    A row of weight w is w rows: one of them is left out, and its score counts w times. Where these are only the last of
-    the rows that were learnt, one that carries its class cannot be left out, and is passed over.
+    A row of weight w counts as w rows: one of them is left out, and its score counts w times. Where these are only the
+    last of the rows that were learnt, a row without which its class has no distribution is passed over.
     """
-    one, every = np.minimum(rows.counts, 1.0), np.arange(len(rows.codes))
+    one, places = np.minimum(rows.counts, 1.0), np.arange(len(rows.codes))
 
     def scores(log_power: float) -> Array:
-        return loo_log_proba(model, rows, Way(power=float(np.exp(log_power))), one, n_jobs)[every, rows.codes]
+        return loo_log_proba(model, rows, Way(power=float(np.exp(log_power))), one, n_jobs)[places, rows.codes]
 
     plain = scores(0.0)
     passed = np.isnan(plain) & ~are_there(model, rows)[rows.codes]
@@ -35,5 +35,5 @@ def temper_by_loo(model: Model, rows: Rows, n_jobs: int | None = None) -> float:
     def loss(log_power: float) -> float:
         return float(-rows.counts @ np.where(passed, 0.0, scores(log_power)))
 
-    found = minimize_scalar(loss, bounds=np.log(TEMPERS), method="bounded", options={"xatol": 1e-4})
-    return float(np.exp(found.x))
+    result = minimize_scalar(loss, bounds=np.log(TEMPERS), method="bounded", options={"xatol": 1e-4})
+    return float(np.exp(result.x))

@@ -1,4 +1,4 @@
-"""Which columns depend on the class, and which on each other: log Bayes factors as bars and as a map."""
+"""Log Bayes factors: bars for features and the class, and a map for pairs of columns."""
 
 from typing import Any
 
@@ -7,8 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, SymLogNorm
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
-from bayesnb.plots.odds import MINUS
-from bayesnb.plots.style import COLOURS, INK, check_found, check_most, new_axes, short, styled
+from bayesnb.plots.log_odds_axis import nats
+from bayesnb.plots.style import COLOURS, INK, check_dataset, check_most, new_axes, short, styled
 
 Array = np.ndarray
 
@@ -22,12 +22,12 @@ SHADES = LinearSegmentedColormap.from_list("against and for", [AGAINST, "#F4F4F4
 
 
 @styled
-def plot_relevance(found: Any, most: int = 30, ax: Axes | None = None) -> Axes:
+def plot_relevance(dataset: Any, most: int = 30, ax: Axes | None = None) -> Axes:
     """Draw how strongly the data speak for, or against, a dependence of each feature on the class.
 
     Parameters
     ----------
-    found : xarray.Dataset
+    dataset : xarray.Dataset
         What `bayesnb.relevance(model)` returned.
     most : how many features are shown, those with the largest factors
     ax : matplotlib.axes.Axes, default new ones in a figure of their own
@@ -44,19 +44,19 @@ def plot_relevance(found: Any, most: int = 30, ax: Axes | None = None) -> Axes:
     >>> model = NaiveBayes().fit(table.drop(columns="breed"), table["breed"])
     >>> plot_relevance(relevance(model)).get_figure().savefig("relevance.png")  # doctest: +SKIP
     """
-    check_found(found, "inclusion", "relevance(model)")
+    check_dataset(dataset, "inclusion", "relevance(model)")
     check_most(most)
-    factors, names = np.asarray(found["log_bayes_factor"]), [str(name) for name in found["feature"].values]
+    factors, names = np.asarray(dataset["log_bayes_factor"]), [str(name) for name in dataset["feature"].values]
     order = np.argsort(-factors, kind="stable")[:most]
-    own = factors[order]
-    ax = ax or new_axes(1.0 + ROW * len(own), WIDE)
-    ax.barh(range(len(own)), own, 0.7, color=[FOR if x > 0 else AGAINST for x in own], linewidth=0)
+    top = factors[order]
+    ax = ax or new_axes(1.0 + ROW * len(top), WIDE)
+    ax.barh(range(len(top)), top, 0.7, color=[FOR if x > 0 else AGAINST for x in top], linewidth=0)
     ax.axvline(0, color=INK, linewidth=0.7)
-    limits = min(own.min(initial=0.0), -1.0), max(own.max(initial=0.0), 1.0)
+    limits = min(top.min(initial=0.0), -1.0), max(top.max(initial=0.0), 1.0)
     _symmetric(ax, limits)
-    for y, x in enumerate(own):
+    for y, x in enumerate(top):
         ax.annotate(
-            _nats(x),
+            nats(x),
             (x, y),
             (4 if x >= 0 else -4, 0),
             textcoords="offset points",
@@ -64,22 +64,22 @@ def plot_relevance(found: Any, most: int = 30, ax: Axes | None = None) -> Axes:
             ha="left" if x >= 0 else "right",
             fontsize="small",
         )
-    ax.set_yticks(range(len(own)), [short(names[at], NAMES) for at in order])
-    ax.set_ylim(len(own) - 0.4, -0.6)
-    shown = "" if len(own) == len(factors) else f"\nthe first {len(own)} of {len(factors):,} features"
+    ax.set_yticks(range(len(top)), [short(names[at], NAMES) for at in order])
+    ax.set_ylim(len(top) - 0.4, -0.6)
+    shown = "" if len(top) == len(factors) else f"\nthe first {len(top)} of {len(factors):,} features"
     ax.set_xlabel(f"log Bayes factor, nats:\ndepends on the class{shown}")
     return ax
 
 
 @styled
-def plot_dependence(found: Any, ax: Axes | None = None) -> Axes:
+def plot_dependence(dataset: Any, ax: Axes | None = None) -> Axes:
     """Draw how strongly the data speak for, or against, a dependence of each pair of columns within the classes.
 
     Orange is for, blue against a dependence. Pairs that cannot be compared are grey.
 
     Parameters
     ----------
-    found : xarray.Dataset
+    dataset : xarray.Dataset
         What `bayesnb.dependence(model, X, y)` returned.
     ax : matplotlib.axes.Axes, default new ones in a figure of their own
 
@@ -92,11 +92,11 @@ def plot_dependence(found: Any, ax: Axes | None = None) -> Axes:
     >>> from bayesnb import NaiveBayes, dependence, plot_dependence
     >>> from bayesnb.datasets import dogs
     >>> table = dogs()
-    >>> found = dependence(NaiveBayes(), table.drop(columns="breed"), table["breed"])
-    >>> plot_dependence(found).get_figure().savefig("dependence.png")  # doctest: +SKIP
+    >>> result = dependence(NaiveBayes(), table.drop(columns="breed"), table["breed"])
+    >>> plot_dependence(result).get_figure().savefig("dependence.png")  # doctest: +SKIP
     """
-    check_found(found, "log_bayes_factor_by_class", "dependence(model, X, y)")
-    factors, names = np.asarray(found["log_bayes_factor"]), [str(name) for name in found["feature"].values]
+    check_dataset(dataset, "log_bayes_factor_by_class", "dependence(model, X, y)")
+    factors, names = np.asarray(dataset["log_bayes_factor"]), [str(name) for name in dataset["feature"].values]
     n = len(names)
     cell = float(np.clip(6.0 / n, CELL[1], CELL[0])) if n <= MOST_NAMES else 8.0 / n
     side, size = max(n * cell, LEAST), min(10.5, 72 * cell * 0.72)
@@ -121,14 +121,14 @@ def plot_dependence(found: Any, ax: Axes | None = None) -> Axes:
     bar.outline.set_visible(False)
     bar.solids.set_rasterized(False)  # type: ignore[union-attr]
     ticks = [-largest, *(x for x in _ticks(-largest, largest, 4) if 5 * abs(x) <= largest), largest]
-    bar.set_ticks(ticks, labels=[_nats(x) for x in ticks])
+    bar.set_ticks(ticks, labels=[nats(x) for x in ticks])
     bar.ax.minorticks_off()
     bar.set_label("log Bayes factor in nats" if side > LONG else "log Bayes factor\nin nats")
     return ax
 
 
 def _map(ax: Axes, factors: Array, look: dict[str, Any]) -> Any:
-    """A square for each pair: sharp at any size, as long as there are not too many; then pixels."""
+    """Draw a square for each pair, sharp at any size; pixels, if there are very many."""
     n = len(factors)
     if n > MOST_NAMES:
         return ax.imshow(factors, interpolation="nearest", **look)
@@ -140,7 +140,7 @@ def _map(ax: Axes, factors: Array, look: dict[str, Any]) -> Any:
 
 
 def _symmetric(ax: Axes, limits: tuple[float, float]) -> None:
-    """An axis that is even about 0, and logarithmic beyond 1 where factors are large; with room for numbers."""
+    """Scale an axis with room for numbers: linear, or logarithmic beyond 1 where factors are large."""
     low, high = limits
     if max(-low, high) <= 20:
         room = 0.16 * (high - low)
@@ -151,19 +151,12 @@ def _symmetric(ax: Axes, limits: tuple[float, float]) -> None:
         ax.set_xlim(*ends)
         ax.xaxis.set_major_locator(FixedLocator(_ticks(low, high, 6)))
         ax.xaxis.set_minor_locator(FixedLocator([]))
-    ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: _nats(x)))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: nats(x)))
 
 
 def _ticks(low: float, high: float, most: int) -> list[float]:
-    """0 and powers of ten to both sides, not too many."""
+    """Return 0 and powers of ten on both sides, not too many."""
     top = int(np.floor(np.log10(max(-low, high, 1.0))))
     step = max(1, -(-(top + 1) // most))
     powers = [10.0**k for k in range(top, -1, -step)][::-1]
     return [-x for x in powers[::-1] if -x >= low] + [0.0] + [x for x in powers if x <= high]
-
-
-def _nats(x: float) -> str:
-    """Two digits, and the real minus sign."""
-    size = abs(x)
-    said = f"{size:,.0f}" if size >= 9.95 or size == round(size) else f"{size:.1f}"
-    return (MINUS if x < 0 and said not in ("0", "0.0") else "") + said

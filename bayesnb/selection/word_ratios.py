@@ -1,11 +1,11 @@
-"""Which words of a block of counts speak for a class: how much more often it uses them than the other classes do.
+"""Log ratios of word shares: how much more often a class uses a word than all other classes together.
 
-    own ~ Dirichlet(prior + counts of the class)      rest ~ Dirichlet(prior + counts of all other classes together)
+    share ~ Dirichlet(prior + counts of the class)      rest ~ Dirichlet(prior + counts of all other classes together)
 
-A word's share of either die is a Beta variate, its log ratio the difference of two independent log-Beta variates: with
-`own` from Beta(a, A - a), E[log] = psi(a) - psi(A) and Var[log] = psi'(a) - psi'(A). The interval is that of the
-difference itself, from the one's distribution function averaged over quantiles of the other: exact but for the
-quadrature's error, some 1e-6, or 1e-4 where a word may make up all of its die.
+A word's share has a Beta distribution in both, so its log ratio is the difference of two independent log-Beta variates:
+of Beta(a, A - a), E[log] = psi(a) - psi(A) and Var[log] = psi'(a) - psi'(A). The interval is that of the difference
+itself, from the distribution function of one averaged over quantiles of the other: exact but for quadrature error,
+some 1e-6, or 1e-4 where a word may make up all of a text.
 """
 
 from typing import NamedTuple
@@ -22,50 +22,51 @@ NODES = 128  # of the average over quantiles
 TINY = -650.0  # logs below which a Beta variate is taken from the first term of its series
 
 
-class Rivals(NamedTuple):
-    """The share of every word in a class, and in all others together: coins, `(c, k)`."""
+class WordRatios(NamedTuple):
+    """Beliefs about the share of every word in a class, and in all others together, `(c, k)`."""
 
-    own: Beta
+    share: Beta
     rest: Beta
 
     @property
     def mean(self) -> Array:
-        """E[log own - log rest], `(c, k)`; NaN or infinite where a share is certainly 0."""
-        return _mean_log(self.own) - _mean_log(self.rest)
+        """E[log share - log rest], `(c, k)`; NaN or infinite where a share is certainly 0."""
+        return _mean_log(self.share) - _mean_log(self.rest)
 
     @property
     def sd(self) -> Array:
-        return np.sqrt(_variance_of_log(self.own) + _variance_of_log(self.rest))
+        return np.sqrt(_variance_of_log(self.share) + _variance_of_log(self.rest))
 
 
-def rivals_of(prior: DirichletMultinomial, stats: MultinomialStats) -> Rivals:
-    """Every class against the words of all others; the others' prior is their mean."""
+def word_ratios(prior: DirichletMultinomial, stats: MultinomialStats) -> WordRatios:
+    """Compare each class with the words of all others, whose prior is the mean of theirs."""
     before, seen = prior.concentration[:, 0], stats.counts[:, 0]
     others = len(seen) - 1
     rest = (before.sum(axis=0) - before) / others + seen.sum(axis=0) - seen
-    return Rivals(coins_of(before + seen), coins_of(rest))
+    return WordRatios(word_shares(before + seen), word_shares(rest))
 
 
-def coins_of(concentration: Array) -> Beta:
-    """Each word against all others of its die, `(..., k)`."""
+def word_shares(concentration: Array) -> Beta:
+    """Belief about the share of each word against all others, a margin of the Dirichlet, `(..., k)`."""
     return Beta(concentration, np.maximum(concentration.sum(axis=-1, keepdims=True) - concentration, 0.0))
 
 
-def ratio_interval(own: Beta, rest: Beta, prob: float) -> tuple[Array, Array]:
-    """The equal-tailed interval of log own - log rest, `(n,)` each.
+def ratio_interval(share: Beta, rest: Beta, prob: float) -> tuple[Array, Array]:
+    """Equal-tailed interval of log share - log rest, `(n,)` each.
 
-    Averaged are quantiles of whichever is narrower, over which the other's distribution function bends least.
+    The average is over quantiles of the narrower of the two, over which the distribution function of the wider bends
+    least.
     """
-    lower, upper = np.empty(len(own)), np.empty(len(own))
-    turned = _variance_of_log(own) < _variance_of_log(rest)
-    lower[~turned], upper[~turned] = _ends(own[~turned], rest[~turned], prob)
-    low, high = _ends(rest[turned], own[turned], prob)
+    lower, upper = np.empty(len(share)), np.empty(len(share))
+    turned = _variance_of_log(share) < _variance_of_log(rest)
+    lower[~turned], upper[~turned] = _ends(share[~turned], rest[~turned], prob)
+    low, high = _ends(rest[turned], share[turned], prob)
     lower[turned], upper[turned] = -high, -low
     return lower, upper
 
 
 def _ends(wide: Beta, narrow: Beta, prob: float) -> tuple[Array, Array]:
-    """The interval of log wide - log narrow."""
+    """Equal-tailed interval of log wide - log narrow."""
     share, weights = _nodes()
     logs = _log_quantile(narrow.a[:, None], narrow.b[:, None], share)
 
@@ -84,28 +85,28 @@ def _ends(wide: Beta, narrow: Beta, prob: float) -> tuple[Array, Array]:
 
 
 def _nodes() -> tuple[Array, Array]:
-    """Of an average over (0, 1), dense at its ends, where quantiles run away: u = v**3 (10 - 15 v + 6 v**2)."""
+    """Nodes and weights on (0, 1), dense at its ends, where quantiles diverge: u = v**3 (10 - 15 v + 6 v**2)."""
     nodes, weights = np.polynomial.legendre.leggauss(NODES)
     v = (1 + nodes) / 2
     return v**3 * (10 - 15 * v + 6 * v**2), weights / 2 * 30 * v**2 * (1 - v) ** 2
 
 
-def _mean_log(coin: Beta) -> Array:
-    return psi(coin.a) - psi(coin.a + coin.b)
+def _mean_log(belief: Beta) -> Array:
+    return psi(belief.a) - psi(belief.a + belief.b)
 
 
-def _variance_of_log(coin: Beta) -> Array:
-    return polygamma(1, coin.a) - polygamma(1, coin.a + coin.b)
+def _variance_of_log(belief: Beta) -> Array:
+    return polygamma(1, belief.a) - polygamma(1, belief.a + belief.b)
 
 
 def _log_quantile(a: Array, b: Array, share: Array | float) -> Array:
-    """The log of a Beta variate's quantile, which itself may underflow."""
+    """Log of a Beta quantile, which itself may underflow."""
     series = (np.log(share) + np.log(a) + betaln(a, b)) / a
     with np.errstate(divide="ignore"):
         return np.where(series < TINY, series, np.log(betaincinv(a, b, share)))
 
 
 def _cdf_at_log(a: Array, b: Array, x: Array) -> Array:
-    """The distribution function of a Beta variate at exp(x)."""
+    """Cumulative distribution function of a Beta variate at exp(x)."""
     series = np.exp(np.minimum(a * x - np.log(a) - betaln(a, b), 0.0))
     return np.where(x < TINY, series, betainc(a, b, np.exp(np.minimum(x, 0.0))))
