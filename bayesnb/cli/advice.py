@@ -14,7 +14,7 @@ MANY_CLASSES = 50
 
 @dataclass(frozen=True)
 class InOptions:
-    """What the page advises, as options of the command that made it: see `bayesnb.report.reading_advice.Advice`."""
+    """What the page advises, as options of the command that made it: see `bayesnb.report.remedies.Advice`."""
 
     @property
     def temper(self) -> str:

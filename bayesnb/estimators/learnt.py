@@ -8,7 +8,6 @@ from bayesnb.estimators.predicting import Predictor, short
 from bayesnb.families.base import Array, Belief
 from bayesnb.families.family import Family
 from bayesnb.model.product import ProductStats
-from bayesnb.results.summary import state_html
 
 
 class Learnt(Predictor):
@@ -73,5 +72,7 @@ class Learnt(Predictor):
         shown = super()._html_repr()
         if not hasattr(self, "model_"):
             return shown
-        said = f"Predicts by {self.estimate}; temper {self.temper_:.3g}."
-        return shown + state_html(self.classes_, self.stats_.classes.counts, self.families_, said)
+        from bayesnb.results.display import state_html
+
+        how = f"Predicts by {self.estimate}; temper {self.temper_:.3g}."
+        return shown + state_html(self.classes_, self.stats_.classes.counts, self.families_, how)

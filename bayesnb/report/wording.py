@@ -56,8 +56,8 @@ def listed(names: Sequence[str], most: int) -> str:
 def nats(x: float) -> str:
     """A log Bayes factor: signed, one decimal where it is small."""
     size = abs(x)
-    said = fixed(size, 0 if size >= 99.95 else 1)
-    return (MINUS if x < 0 and said.strip("0.") else "+") + said if isfinite(x) else number(x)
+    text = fixed(size, 0 if size >= 99.95 else 1)
+    return (MINUS if x < 0 and text.strip("0.") else "+") + text if isfinite(x) else number(x)
 
 
 def stated(log_bayes_factor: float) -> str:
@@ -111,11 +111,11 @@ def spans(values: Array, lower: Array, upper: Array) -> list[str]:
     fine = float(widths.min()) if len(widths) else 0.0
     plain = fine > 1e-4 and np.nanmax(np.abs(values)) < 1e7
 
-    def said(x: float) -> str:
+    def text(x: float) -> str:
         return fixed(x, max(0, ceil(-log10(fine)) + 1)) if plain else number(x, 4)
 
     each = zip(values.tolist(), lower.tolist(), upper.tolist(), strict=True)
-    return [f"{said(x)} ({said(low)}{SPACE}to{SPACE}{said(high)})" for x, low, high in each]
+    return [f"{text(x)} ({text(low)}{SPACE}to{SPACE}{text(high)})" for x, low, high in each]
 
 
 def percent_span(value: float, lower: float, upper: float, decimals: int | None = None) -> str:
@@ -144,8 +144,8 @@ def typical(loss: float) -> str:
 
 def times(values: Array) -> str:
     """`once`, `3 times`, `0.5 to 2 times`."""
-    said = alike(values)
-    return {"1": "once", "2": "twice"}.get(said, f"{said} times")
+    text = alike(values)
+    return {"1": "once", "2": "twice"}.get(text, f"{text} times")
 
 
 def alike(values: Array) -> str:
@@ -160,8 +160,8 @@ def spelled(belief: Any) -> str:
     names = [field.name for field in fields(belief) if field.name not in belief.layout]
     ends = [(belief.renamed.get(name, name), getattr(belief, name)) for name in names]
     parts = [(name, f"{np.min(values):.4g}", f"{np.max(values):.4g}") for name, values in ends]
-    said = (f"{name}={low}" if low == high else f"{name}={low}…{high}" for name, low, high in parts)
-    return f"{name}({', '.join(said)})"
+    text = (f"{name}={low}" if low == high else f"{name}={low}…{high}" for name, low, high in parts)
+    return f"{name}({', '.join(text)})"
 
 
 @singledispatch
@@ -173,8 +173,8 @@ def worth(belief: Any) -> str:
 @worth.register
 def _(belief: NormalInverseGamma) -> str:
     spread = np.sqrt(belief.scale / np.where(belief.shape > 0, belief.shape, np.nan))
-    said = f"mean near {alike(belief.location)}, worth {alike(belief.count)} rows"
-    return f"{said}; standard deviation near {alike(spread)}, worth {alike(2 * belief.shape)} rows"
+    text = f"mean near {alike(belief.location)}, worth {alike(belief.count)} rows"
+    return f"{text}; standard deviation near {alike(spread)}, worth {alike(2 * belief.shape)} rows"
 
 
 @worth.register
@@ -196,11 +196,11 @@ def _(belief: JointDie) -> str:
 @worth.register
 def _(belief: NormalInverseWishart) -> str:
     free, unit = belief.dof - belief.width + 1, np.sqrt(np.diagonal(belief.scale, axis1=-2, axis2=-1))
-    said = f"means near {alike(belief.location)}, worth {alike(belief.count)} rows; standard deviations near "
-    said += f"{alike(unit / np.sqrt(free)[..., None])}, worth {alike(free)} rows"
+    text = f"means near {alike(belief.location)}, worth {alike(belief.count)} rows; standard deviations near "
+    text += f"{alike(unit / np.sqrt(free)[..., None])}, worth {alike(free)} rows"
     i, j = np.triu_indices(belief.width, 1)
     between = (belief.scale / (unit[..., None] * unit[..., None, :]))[..., i, j]
-    return f"{said}; correlations near {alike(between)}" if len(i) else said
+    return f"{text}; correlations near {alike(between)}" if len(i) else text
 
 
 @worth.register
