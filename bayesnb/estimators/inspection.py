@@ -17,7 +17,6 @@ from bayesnb.inference.linear_form import beside, differences, form_of, linear_o
 from bayesnb.inference.posterior_draws import refuse_large
 from bayesnb.model.product import ProductDensity, ProductStats
 from bayesnb.model.schema import Block
-from bayesnb.results.summary import state_html
 
 PLUGGED = ("mean", "map", "mle")
 MOST_NAMED = 5  # columns
@@ -282,6 +281,8 @@ class InspectionMixin(ModelHolder):
         shown = super()._html_repr()  # type: ignore[misc]  # BaseEstimator's
         if not hasattr(self, "model_"):
             return shown
+        from bayesnb.results.display import state_html
+
         caption = f"Predicts by {self.estimate}; temper {self.temper_:.3g}."
         return shown + state_html(self.classes_, self.stats_.classes.counts, self.families_, caption)
 
