@@ -19,7 +19,7 @@ Rooms, from top to bottom; a room imports only from those below it (tests/test_l
     plots         one file per picture, and their shared style
     estimators    NaiveBayes and presets: flat mixins over `model_`, the only room that knows scikit-learn
     results       Datasets, DataTree, ELPDData, notebook displays: the only room that knows xarray and ArviZ
-    inference     the distribution of p(y | x, theta): intervals, entropies, explanation, decision, linear form, new rows
+    inference     the distribution of p(y | x, theta): intervals, entropies, explanation, decision, linear form, draws
     selection     on arrays: leave-one-out, k-fold, scores, exponents, priors' settings, evidence of blocks and pairs
     persistence   save and load without pickle, within a budget for files of strangers
     model         the product of beliefs, the schema of a table, the class prior, shards
