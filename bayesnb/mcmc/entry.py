@@ -1,10 +1,9 @@
-"""The two ways in: a PyMC model to look at and to change, and an estimator that has sampled it."""
+"""The public functions: `build` a PyMC model to look at and to change, and `fit` an estimator that has sampled it."""
 
 from typing import Any
 
 from bayesnb.families.base import Rng
-from bayesnb.mcmc.model_options import Options
-from bayesnb.mcmc.pymc_model import Blueprint, Data, assemble
+from bayesnb.mcmc.pymc_model import ModelData, ModelOptions, ModelPlan, assemble
 from bayesnb.mcmc.sampled_models import Sampled
 
 LIKELIHOODS = ("statistics", "rows")
@@ -45,7 +44,7 @@ def build(
     pymc.Model
         Axes `class`, `feature` (`<family>_feature` where several families have columns), `<column>_level`, `obs_id`;
         variables as in `NaiveBayes.to_datatree`: `class_prob`, `mu`, `sigma2`, `theta`, `theta_<column>`, `rate`. A
-        die of more than 40 levels is sampled as Gamma variates, of which `theta` are the shares.
+        column of more than 40 levels is sampled as Gamma variates, of which `theta` are the shares.
 
     Notes
     -----
@@ -63,8 +62,8 @@ def build(
     if likelihood == "rows" and (collapse or label_noise is not None):
         why = "collapse=True has no theta" if collapse else "under label_noise no row's class is certain"
         raise ValueError(f"likelihood='rows' needs theta and the classes of rows: {why}. Use 'statistics'.")
-    options = Options(hierarchical, scale_prior, student, label_noise)
-    plan = Blueprint.of(Data.of(model, X, y, sample_weight, unlabelled), options)
+    options = ModelOptions(hierarchical, scale_prior, student, label_noise)
+    plan = ModelPlan.of(ModelData.of(model, X, y, sample_weight, unlabelled), options)
     return assemble(plan, not collapse, likelihood == "rows")
 
 
@@ -90,13 +89,13 @@ def fit(
         Its families, priors and class prior are taken; whether it is fitted plays no part.
     X, y, sample_weight : rows, their labels and weights
     hierarchical : {False, True, "base"}
-        True: parameters of the priors are learned, so that classes borrow from each other. Of dice, coins and words
-        the concentration `alpha`, as many times the declared proportions; of Gaussians where the classes' means lie
-        and how far apart they are, and how alike their variances are; of rates likewise. "base": the proportions of
-        dice, coins and words are learned too, up to 500 levels of a die, which pays where many classes have few rows.
-        Where proportions are far from even, True alone learns too small an `alpha`, to explain that.
+        True: hyperparameters are learned, so that classes borrow from each other. Of levels, flags and words the
+        concentration `alpha`, which multiplies the declared proportions; of Gaussians where the classes' means lie and
+        how far apart they are, and how alike their variances are; of rates likewise. "base": the proportions of
+        levels, flags and words are learned too, up to 500 levels of a column, which pays where many classes have few
+        rows. Where proportions are far from even, True alone learns too small an `alpha`, to explain that.
     unlabelled : None or a table
-        Rows without labels, which tell of the features, and through them of the classes.
+        Rows without labels, which inform about the features, and through them about the classes.
     draws, tune, chains : how many draws of how many chains, after how many steps of tuning
     rng : None, a seed, or numpy.random.Generator
     **options
@@ -117,17 +116,17 @@ def fit(
     Only what has no closed form is sampled: given the hyperparameters, theta is integrated out, and drawn exactly for
     `datatree_`. Where everything has a closed form, theta is sampled, as a check of it. `predict_proba` is p(y | x, D),
     joint densities averaged over draws and then normalised. Chains that have not met, too few effective draws and
-    divergences are told by a `SamplingWarning`; rows that few draws speak for by a `DegenerateWarning`.
+    divergences raise a `SamplingWarning`; rows that few draws speak for raise a `DegenerateWarning`.
 
     Under `unlabelled` and `label_noise` classes could be exchanged, so chains begin where the labelled rows put theta.
 
     `temper` is followed, "loo" by the closed form's exponent; `estimate` plays no part.
     """
-    said = {"hierarchical": hierarchical, "draws": draws, "tune": tune, "chains": chains, "rng": rng}
+    args = {"hierarchical": hierarchical, "draws": draws, "tune": tune, "chains": chains, "rng": rng}
     unknown = set(options) - set(Sampled.options())
     if unknown:
         raise TypeError(
             f"fit has no option {min(unknown)!r}. There are {', '.join(Sampled.options())}. "
-            f"What else pymc.sample takes is said by sampling={{{min(unknown)!r}: ...}}."
+            f"Other arguments of pymc.sample go in sampling={{{min(unknown)!r}: ...}}."
         )
-    return Sampled(model, **said, **options).fit(X, y, sample_weight, unlabelled)
+    return Sampled(model, **args, **options).fit(X, y, sample_weight, unlabelled)
