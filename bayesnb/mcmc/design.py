@@ -8,7 +8,7 @@ On such scales one weak prior fits all coefficients: Gelman, Jakulin, Pittau and
 Statistics 2. What never varied in the rows learnt says nothing about the classes, and is 0 in every row.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
@@ -71,21 +71,18 @@ class BlockTerms:
     @property
     def named(self) -> list[tuple[int, str]]:
         """The place of every term's column in the table, and the name of the term."""
-        columns = list(zip(self.block.word_places, self._names, strict=True))
+        prefix = f"{self.block.names[0]}=" if self.block.family.listed else ""
+        names = [f"{prefix}{name}" for name in self.block.words]
+        columns = list(zip(self.block.word_places, names, strict=True))
         if self.block.family.has_levels:
             named_levels = zip(columns, self.block.levels, self.block.sizes, strict=True)
             return [
                 (place, f"{name}={level}")
                 for (place, name), levels, size in named_levels
-                for level in _levels(levels, size)
+                for level in [*levels, *["(unseen)"] * (size - len(levels))]
             ]
         squares = [] if self.square is None else [(place, f"{name}^2") for place, name in columns]
-        return [(place, str(name)) for place, name in columns] + squares
-
-    @property
-    def _names(self) -> list[str]:
-        prefix = "" if not self.block.family.listed else f"{self.block.names[0]}="
-        return [f"{prefix}{name}" for name in self.block.words]
+        return columns + squares
 
     def unscaled(self, coefficient: Array) -> tuple[Array, Array]:
         """Unscaled coefficients of numbers and squares, and what the intercept gets, `(n, k) -> (n, k), (n,)`.
@@ -164,7 +161,3 @@ def _numbers(block: Block, x: Cells) -> Array:
         for codes, size in zip(x.T, block.sizes, strict=True)
     ]
     return np.concatenate(columns, axis=1)
-
-
-def _levels(levels: Sequence[Hashable], size: int) -> list[str]:
-    return [*map(str, levels), *["(unseen)"] * (size - len(levels))]

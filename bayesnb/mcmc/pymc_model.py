@@ -35,7 +35,66 @@ from bayesnb.results.parameter_names import coordinate
 LEARNED = {RATE: LearnedRates, NORMAL: LearnedGaussians}
 MOST = 500  # levels of a column whose proportions are learned
 SCALES = (None, "half-normal", "log-normal")
+LIKELIHOODS = ("statistics", "rows")
 NU = {"alpha": 2.0, "beta": 0.1}  # of the Gamma over degrees of freedom: Juarez and Steel (2010)
+
+
+def build(
+    model: Any,
+    X: Any,
+    y: Any,
+    hierarchical: Any = False,
+    *,
+    scale_prior: str | None = None,
+    student: Any = False,
+    label_noise: Any = None,
+    unlabelled: Any = None,
+    sample_weight: Any = None,
+    likelihood: str = "statistics",
+    collapse: bool = False,
+) -> Any:
+    """Write an estimator's model and its data in PyMC.
+
+    Parameters
+    ----------
+    model : NaiveBayes or a preset
+        Its families, priors and class prior are taken; whether it is fitted plays no part.
+    X, y, sample_weight : rows, their labels and weights
+        A missing cell is left out, and a weight is a power of the row's likelihood.
+    hierarchical, scale_prior, student, label_noise, unlabelled : as in `fit`
+    likelihood : {"statistics", "rows"}
+        "statistics": one potential for each block of columns, of its sufficient statistics. "rows": every cell is an
+        observed variable, so `pm.compute_log_likelihood` and posterior predictive checks work; where rows have weights
+        these are potentials, as PyMC knows no weighted observations.
+    collapse : bool
+        Integrate out whatever has a closed form, as `fit` does, and leave the hyperparameters.
+
+    Returns
+    -------
+    pymc.Model
+        Axes `class`, `feature` (`<family>_feature` where several families have columns), `<column>_level`, `obs_id`;
+        variables as in `NaiveBayes.to_datatree`: `class_prob`, `mu`, `sigma2`, `theta`, `theta_<column>`, `rate`. A
+        column of more than 40 levels is sampled as Gamma variates, of which `theta` are the shares.
+
+    Notes
+    -----
+    Without options the log density of the model is that of the posterior in closed form plus `log_evidence_`.
+
+    Examples
+    --------
+    >>> from bayesnb import GaussianNB, mcmc
+    >>> model = mcmc.build(GaussianNB(), [[1.0], [1.2], [3.0], [3.1]], ["low", "low", "high", "high"])
+    >>> [variable.name for variable in model.free_RVs]
+    ['class_prob', 'sigma2', 'mu']
+    """
+    if likelihood not in LIKELIHOODS:
+        raise ValueError(f"likelihood must be one of {', '.join(LIKELIHOODS)}, got {likelihood!r}.")
+    if likelihood == "rows" and (collapse or label_noise is not None):
+        why = "collapse=True has no theta" if collapse else "under label_noise no row's class is certain"
+        raise ValueError(f"likelihood='rows' needs theta and the classes of rows: {why}. Use 'statistics'.")
+    options = ModelOptions(hierarchical, scale_prior, student, label_noise)
+    plan = ModelPlan.of(ModelData.of(model, X, y, sample_weight, unlabelled), options)
+    return assemble(plan, not collapse, likelihood == "rows")
 
 
 @dataclass(frozen=True)
@@ -74,7 +133,7 @@ class ModelOptions:
         gaussian = any(block.family.has_width for block in blocks)
         for name, value in (("scale_prior", self.scale_prior), ("student", self.student)):
             if value and not gaussian:
-                raise ValueError(f"{name}={value!r} needs Gaussian columns, and the model has none. Leave it out.")
+                raise ValueError(f"{name}={value!r} is about Gaussian columns, and the model has none. Leave it out.")
         joint = [block for block in blocks if block.family.whole and block.family.continuous]
         if self.hierarchical and joint:
             raise ValueError(
@@ -89,7 +148,7 @@ def _check_levels(blocks: Sequence[Block]) -> None:
     """Raise where there are no proportions to be learned, or more than a sampler can follow."""
     if not blocks:
         raise ValueError(
-            "hierarchical='base' needs columns of levels, flags or words, and the model has none. Say True."
+            "hierarchical='base' is about columns of levels, flags and words, and the model has none. Say True."
         )
     most = max(map(_most_levels, blocks))
     if most > MOST:

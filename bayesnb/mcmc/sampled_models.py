@@ -37,7 +37,6 @@ from bayesnb.mcmc.sampling import ChainPlan, sample
 from bayesnb.mcmc.scoring import EnsembleDensity, EnsembleScorer, RowConditioner
 from bayesnb.model.product import Rows
 from bayesnb.numerics.threads import blocks
-from bayesnb.selection.leave_one_out import Pointwise
 
 EXPLAINED = 200  # draws
 
@@ -128,11 +127,7 @@ class Sampled(Drawn):
             raise ValueError("average_features: classes share parameters, which cannot be sampled. Leave it None.")
         self.estimator_, self.ensemble_, self.seed_ = estimator, ensemble, seed
         self.chains_, self.draws_ = chains, ensemble.size // chains
-        for name in ("classes_", "temper_", "n_features_in_", "feature_names_in_"):
-            self.__dict__.pop(name, None)
-            if hasattr(estimator, name):
-                setattr(self, name, getattr(estimator, name))
-        return self
+        return self._adopt(estimator, "classes_", "temper_", "n_features_in_", "feature_names_in_")
 
     @by_partition
     def predict_joint_log_proba(self, X: Any) -> Array:
@@ -234,10 +229,6 @@ class Sampled(Drawn):
         check_length(length, n, schema.blocks)
         return filled(schema, draw_rows(schema, self.ensemble_, codes, length, rng)), self.classes_[codes]
 
-    def _left_out(self, rows: Rows, target: str) -> Pointwise:
-        """Held-out scores of rows that were learnt."""
-        return self._loo_scores(rows, target).pointwise
-
     def _loo_scores(self, rows: Rows, target: str) -> ImportanceScores:
         if target not in TARGETS:
             raise ValueError(f"target must be 'label' or 'joint', got {target!r}.")
@@ -247,10 +238,6 @@ class Sampled(Drawn):
         scores = EnsembleLOO(self.ensemble_, power, target, self.n_jobs).scores(rows, draws)
         warn_pareto(scores, most)
         return scores
-
-    def _learnt_rows(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Array, Rows]:
-        self._check_fitted()
-        return self.estimator_._learnt_rows(X, y, sample_weight)
 
     def _datatree(self, traces: Any, index: Array | None = None, codes: Array | None = None) -> Any:
         """Return the draws of the sampler with theta of each; labels of rows that were learnt, as places, if given."""
@@ -305,6 +292,71 @@ class Sampled(Drawn):
                 for row in np.flatnonzero(few(effective(log_weight), self.ensemble_.size)):
                     log_weight[:, row], proba[:, row] = conditioner.distribution([x[[row]] for x in part_cells])
             yield rows, log_weight, proba
+
+
+def fit(
+    model: Any,
+    X: Any,
+    y: Any,
+    hierarchical: Any = False,
+    *,
+    sample_weight: Any = None,
+    unlabelled: Any = None,
+    draws: int = 1000,
+    tune: int = 1000,
+    chains: int = 4,
+    rng: Rng = None,
+    **options: Any,
+) -> Sampled:
+    """Sample a model with PyMC: as it is, or beyond what has a closed form.
+
+    Parameters
+    ----------
+    model : NaiveBayes or a preset
+        Its families, priors and class prior are taken; whether it is fitted plays no part.
+    X, y, sample_weight : rows, their labels and weights
+    hierarchical : {False, True, "base"}
+        True: hyperparameters are learned, so that classes borrow from each other. Of levels, flags and words the
+        concentration `alpha`, which multiplies the declared proportions; of Gaussians where the classes' means lie and
+        how far apart they are, and how alike their variances are; of rates likewise. "base": the proportions of
+        levels, flags and words are learned too, up to 500 levels of a column, which pays where many classes have few
+        rows. Where proportions are far from even, True alone learns too small an `alpha`, to explain that.
+    unlabelled : None or a table
+        Rows without labels, which inform about the features, and through them about the classes.
+    draws, tune, chains : how many draws of how many chains, after how many steps of tuning
+    rng : None, a seed, or numpy.random.Generator
+    **options
+        `scale_prior`: "half-normal" or "log-normal", of the standard deviations of Gaussian columns. `student`: True,
+        or the degrees of freedom: Gaussian columns get Student's t, which outliers do not move. `label_noise`: the
+        probability that a label is wrong, or a `Beta` about it. `collapse=False`: sample theta too. `sampler`,
+        `progressbar`: default nutpie where it is installed, and a bar where stderr is a terminal. `sampling`: a mapping
+        of what else `pymc.sample` takes, such as {"cores": 1}.
+
+    Returns
+    -------
+    Sampled
+        An estimator: `predict`, `predict_proba`, `predict_interval`, `uncertainty`, `draw_proba`, `explain`, `loo`,
+        `decide`, and `datatree_`, ArviZ's groups.
+
+    Notes
+    -----
+    Only what has no closed form is sampled: given the hyperparameters, theta is integrated out, and drawn exactly for
+    `datatree_`. Where everything has a closed form, theta is sampled, as a check of it. `predict_proba` is p(y | x, D),
+    joint densities averaged over draws and then normalised. Chains that have not met, too few effective draws and
+    divergences raise a `SamplingWarning`; rows that few draws speak for raise a `DegenerateWarning`.
+
+    Under `unlabelled` and `label_noise` classes could be exchanged, so chains begin where the labelled rows put theta.
+
+    `temper` is followed, "loo" by the closed form's exponent; `estimate` plays no part.
+    """
+    args = {"hierarchical": hierarchical, "draws": draws, "tune": tune, "chains": chains, "rng": rng}
+    unknown = set(options) - set(Sampled.options())
+    if unknown:
+        raise TypeError(
+            f"fit has no option {min(unknown)!r}. There are {', '.join(Sampled.options())}. "
+            f"Other arguments of pymc.sample go in sampling={{{min(unknown)!r}: ...}}."
+        )
+    return Sampled(model, **args, **options).fit(X, y, sample_weight, unlabelled)
 
 
 def ensemble_of(tree: Any, plan: ModelPlan, theta: bool) -> Ensemble:

@@ -6,6 +6,7 @@ A row that came from the population is evidence about theta, so it gives the dra
 is none.
 """
 
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from copy import copy
 from numbers import Integral
@@ -20,8 +21,9 @@ from bayesnb.estimators.answering import Answering
 from bayesnb.estimators.doubting import is_observed
 from bayesnb.families.base import Array, Cells
 from bayesnb.inference.entropies import split
-from bayesnb.mcmc.importance_weights import effective, quantiles, shares, thinned, warn_degenerate
-from bayesnb.model.product import normalise
+from bayesnb.mcmc.importance_weights import ImportanceScores, effective, quantiles, shares, thinned, warn_degenerate
+from bayesnb.model.product import Rows, normalise
+from bayesnb.selection.leave_one_out import Pointwise
 
 Weighed = tuple[slice, Array, Array]  # rows, log weights of the draws `(s, r)`, and p(y | x, theta) `(s, r, c)`
 NUMBERS = 1 << 24  # probabilities that are held at once
@@ -58,6 +60,25 @@ class Drawn(Answering):
     def _log_density(self, cells: Sequence[Cells]) -> Array | None:
         """log p(x | D), `(r,)`, or None where the model says nothing about x."""
         return None
+
+    @abstractmethod
+    def _loo_scores(self, rows: Rows, target: str) -> ImportanceScores:
+        """Score rows that were learnt by leave-one-out, averaged over the draws."""
+
+    def _left_out(self, rows: Rows, target: str) -> Pointwise:
+        return self._loo_scores(rows, target).pointwise
+
+    def _learnt_rows(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Array, Rows]:
+        self._check_fitted()
+        return self.estimator_._learnt_rows(X, y, sample_weight)
+
+    def _adopt(self, estimator: Any, *names: str) -> Self:
+        """Take attributes of a fitted estimator, those that it has, in place of an earlier fit's."""
+        for name in names:
+            self.__dict__.pop(name, None)
+            if hasattr(estimator, name):
+                setattr(self, name, getattr(estimator, name))
+        return self
 
     def _quiet_joint(self, X: Any) -> tuple[Array, Sequence[Cells]]:
         """Return `_joint` without a warning about weights: intervals and entropies weigh the draws anew."""

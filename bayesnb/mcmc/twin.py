@@ -25,7 +25,6 @@ from bayesnb.mcmc.softmax_regression import CoefficientPrior, LinearDraws, Regre
 from bayesnb.model.product import Rows
 from bayesnb.model.schema import Schema
 from bayesnb.numerics.threads import in_order
-from bayesnb.selection.leave_one_out import Pointwise
 
 
 class Logistic(Drawn):
@@ -117,10 +116,7 @@ class Logistic(Drawn):
         )
         prior, (estimator, data) = self._prior(), self._learn(X, y, sample_weight)
         tree = results.regression_trees.finished(sample(build(data, prior), plan))
-        self.__dict__.pop("feature_names_in_", None)
-        for name in ("classes_", "n_features_in_", "feature_names_in_"):
-            if hasattr(estimator, name):
-                setattr(self, name, getattr(estimator, name))
+        self._adopt(estimator, "classes_", "n_features_in_", "feature_names_in_")
         self.estimator_, self.design_, self.datatree_ = estimator, data.design, tree
         self.chains_, self.draws_ = tree["posterior"].sizes["chain"], tree["posterior"].sizes["draw"]
         return self
@@ -209,10 +205,6 @@ class Logistic(Drawn):
         scores = self._loo_scores(rows, target)
         return results.elpd.sampled_elpd(scores.pointwise, index, scores.k, scores.draws, results.elpd.WeightedLOO)
 
-    def _left_out(self, rows: Rows, target: str) -> Pointwise:
-        """Held-out scores of rows that were learnt."""
-        return self._loo_scores(rows, target).pointwise
-
     def _loo_scores(self, rows: Rows, target: str) -> ImportanceScores:
         if target != "label":
             raise ValueError(f"target must be 'label', got {target!r}: a regression says nothing about x.")
@@ -221,10 +213,6 @@ class Logistic(Drawn):
         scores = regression_loo(self._log_likelihood(rows, thinned(size, most)), rows)
         warn_pareto(scores, most)
         return scores
-
-    def _learnt_rows(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Array, Rows]:
-        self._check_fitted()
-        return self.estimator_._learnt_rows(X, y, sample_weight)
 
     def _learn(self, X: Any, y: Any, sample_weight: Any) -> tuple[NaiveBayes, RegressionData]:
         """Return the estimator that reads the columns, and the rows; a row of weight zero is no row."""
