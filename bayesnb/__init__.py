@@ -30,7 +30,7 @@ _HOME = {
     "UndefinedWarning": "selection.leave_one_out",
     "UnverifiedWarning": "selection.leave_one_out",
     "calibration": "criticism.calibration",
-    "compare": "criticism.comparison",
+    "compare": "criticism.compare",
     "Partition": "criticism.partition",
     "dependence": "criticism.dependence",
     "partition": "criticism.partition",
@@ -42,11 +42,11 @@ _HOME = {
     "plot_confusion": "plots",
     "plot_column": "plots",
     "plot_dependence": "plots",
-    "BoundaryWarning": "criticism.tuning",
-    "RefusedWarning": "criticism.tuning",
-    "SmoothingComparison": "criticism.smoothing",
-    "compare_smoothing": "criticism.smoothing",
-    "tune": "criticism.tuning",
+    "BoundaryWarning": "criticism.tune",
+    "RefusedWarning": "criticism.tune",
+    "SmoothingComparison": "criticism.compare_smoothing",
+    "compare_smoothing": "criticism.compare_smoothing",
+    "tune": "criticism.tune",
     "plot_nomogram": "plots",
     "plot_relevance": "plots",
     "plot_uncertainty": "plots",
@@ -60,24 +60,24 @@ __all__ = list(_HOME)
 
 if TYPE_CHECKING:
     from bayesnb.criticism.calibration import calibration as calibration
-    from bayesnb.criticism.comparison import compare as compare
+    from bayesnb.criticism.compare import compare as compare
+    from bayesnb.criticism.compare_smoothing import SmoothingComparison as SmoothingComparison
+    from bayesnb.criticism.compare_smoothing import compare_smoothing as compare_smoothing
     from bayesnb.criticism.dependence import dependence as dependence
     from bayesnb.criticism.partition import Partition as Partition
     from bayesnb.criticism.partition import partition as partition
     from bayesnb.criticism.relevance import relevance as relevance
-    from bayesnb.criticism.smoothing import SmoothingComparison as SmoothingComparison
-    from bayesnb.criticism.smoothing import compare_smoothing as compare_smoothing
-    from bayesnb.criticism.tuning import BoundaryWarning as BoundaryWarning
-    from bayesnb.criticism.tuning import RefusedWarning as RefusedWarning
-    from bayesnb.criticism.tuning import tune as tune
+    from bayesnb.criticism.tune import BoundaryWarning as BoundaryWarning
+    from bayesnb.criticism.tune import RefusedWarning as RefusedWarning
+    from bayesnb.criticism.tune import tune as tune
     from bayesnb.data.unseen import UnseenLevelWarning as UnseenLevelWarning
+    from bayesnb.estimators import BernoulliNB as BernoulliNB
+    from bayesnb.estimators import CategoricalNB as CategoricalNB
+    from bayesnb.estimators import GaussianNB as GaussianNB
+    from bayesnb.estimators import MultinomialNB as MultinomialNB
+    from bayesnb.estimators import NaiveBayes as NaiveBayes
+    from bayesnb.estimators import PoissonNB as PoissonNB
     from bayesnb.estimators.loading import load as load
-    from bayesnb.estimators.presets import BernoulliNB as BernoulliNB
-    from bayesnb.estimators.presets import CategoricalNB as CategoricalNB
-    from bayesnb.estimators.presets import GaussianNB as GaussianNB
-    from bayesnb.estimators.presets import MultinomialNB as MultinomialNB
-    from bayesnb.estimators.presets import NaiveBayes as NaiveBayes
-    from bayesnb.estimators.presets import PoissonNB as PoissonNB
     from bayesnb.families import Bernoulli as Bernoulli
     from bayesnb.families import Beta as Beta
     from bayesnb.families import Categorical as Categorical

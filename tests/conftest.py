@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import sparse, stats
+from waiting import WaitingBelief, WaitingStats
 
 from bayesnb import Beta, Gamma, Multinomial, NormalInverseGamma, NormalInverseWishart
 from bayesnb.families.base import Belief, Stats
 from bayesnb.families.bernoulli import BernoulliStats
 from bayesnb.families.categorical import CategoricalStats, Dice
 from bayesnb.families.gaussian import GaussianStats
-from bayesnb.families.joint_die import JointDie
-from bayesnb.families.joint_seen import JointStats
+from bayesnb.families.joint import JointDie
+from bayesnb.families.joint_stats import JointStats
 from bayesnb.families.multinomial import DirichletMultinomial, MultinomialStats
 from bayesnb.families.poisson import PoissonStats
 from bayesnb.families.shared import SharedGaussianStats, SharedNormalInverseGamma
@@ -88,6 +89,7 @@ RNG = np.random.default_rng(20261121)
 REAL = _with_holes(np.column_stack([RNG.normal(3, 1, ROWS), RNG.normal(-2e4, 5e3, ROWS)]))
 FLAG = _with_holes(RNG.random((ROWS, 2)) < [0.3, 0.02])
 COUNT = _with_holes(RNG.poisson([0.4, 60.0], (ROWS, 2)))
+TIMES = _with_holes(np.random.default_rng(7).exponential([0.5, 200.0], (ROWS, 2)))
 LEVEL = np.nan_to_num(_with_holes(np.column_stack([RNG.integers(0, 3, ROWS), RNG.integers(0, 7, ROWS)])), nan=-1)
 WORDS = RNG.poisson([2.0, 0.3, 0.0, 25.0], (ROWS, 4)).astype(float)
 VECTORS = np.column_stack([np.nan_to_num(REAL[:, 0], nan=2.5), RNG.normal(-2e4, 5e3, ROWS)])
@@ -161,6 +163,13 @@ CASES = [
         PoissonStats.of,
         lambda b, c, f: stats.nbinom(b.shape[c, f], b.rate[c, f] / (b.rate[c, f] + 1)).logpmf,
         np.arange(2000.0),
+    ),
+    Case(
+        "waiting",
+        WaitingBelief(by_class(2.5, 3.0), by_class(1.5, 400.0)),
+        TIMES,
+        WaitingStats.of,
+        lambda b, c, f: stats.lomax(b.shape[c, f], scale=b.rate[c, f]).logpdf,
     ),
     Case(
         "categorical",

@@ -25,6 +25,7 @@ import numpy as np
 
 from bayesnb import load
 from bayesnb.scale import dumps, loads
+from tests import waiting  # noqa: F401  # a family that files may name
 
 MOST_BYTES, MOST_SECONDS = 300 << 20, 2.0
 FEW = 1_000  # changes of which no intervals are asked, which take long

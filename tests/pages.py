@@ -1,13 +1,16 @@
 """Tables whose pages are opened in a browser: an ordinary one, texts, many classes, many columns, and hostile names."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from markupsafe import Markup
 
 import bayesnb as nb
 from bayesnb.datasets import penguins
 from bayesnb.report import About, Page, report
+from bayesnb.results.display import environment
 
 ARABIC = "\u0639\u0645\u0648\u062f \u0627\u0644\u0648\u0632\u0646"
 HEBREW = "\u05e9\u05dc\u05d5\u05dd abc 123 \u05e2\u05d5\u05dc\u05dd"
@@ -17,6 +20,11 @@ ENDS = "</style></title></script></svg><img src=x onerror=\"document.title='hack
 VALUE = '" data-value="9e99" onclick="document.title=\'hacked\'" style="position:fixed'
 HIDDEN = "zero\u200bwidth\u202eright to left\u2066and\ufeffmore"
 ENDLESS = 10_000 * "x"
+
+
+def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[Any]], kind: str = "") -> Markup:
+    """A table as the templates of the report make it."""
+    return environment().get_template("macros.html").module.table(caption, head, rows, kind)
 
 
 def birds() -> Page:

@@ -15,8 +15,7 @@ from scipy import stats
 import bayesnb as nb
 from bayesnb.families import Dirichlet
 from bayesnb.families.categorical import Dice
-from bayesnb.report import gather, report
-from bayesnb.report.sections.modelled import families
+from bayesnb.report import gather, report, section
 from tests.parsed import Page
 from tests.test_figures import assert_readable
 
@@ -297,7 +296,7 @@ def test_a_model_of_one_block_takes_nothing_to_be_independent() -> None:
 
 def test_a_page_tells_columns_of_one_variance_from_those_with_one_for_each_class() -> None:
     both = nb.NaiveBayes({"w": nb.Gaussian(shared=True), "u": nb.Gaussian()})
-    _, *rows = Page(families(gather(both, X[["u", "w"]], y))).tables["Families of columns"]
+    _, *rows = Page(section("modelled", gather(both, X[["u", "w"]], y))).tables["Families of columns"]
     assert {tuple(kind.split("\n")): names for kind, *_, names in rows} == {
         ("Gaussian", "numbers, a bell curve per class"): "u",
         ("Gaussian", "numbers, a bell curve per class, all of one width"): "w",

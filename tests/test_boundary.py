@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from sklearn.datasets import load_iris
 
 import bayesnb as nb
-from bayesnb.plots.plane import plane_of
+from bayesnb.plots.boundary_plot import plane_of
 from bayesnb.plots.style import svg
 
 IRIS, SPECIES = load_iris(return_X_y=True)
@@ -48,7 +48,7 @@ def test_any_two_columns_can_be_named(places: tuple[int, int]) -> None:
 
 def test_between_two_classes_the_band_is_where_the_interval_holds_one_half() -> None:
     model = iris(2)
-    doubt = plane_of(model, None).doubt(X_AXIS, Y_AXIS, 0.8, 0).ravel()
+    doubt = plane_of(model, None).uncertainty(X_AXIS, Y_AXIS, 0.8, 0).ravel()
     law = model.predict_interval(GRID, ci_prob=0.8, rows="fixed").isel({"class": 0})
     inside = ((law.lower < 0.5) & (law.upper > 0.5)).values
     assert ((doubt > 0) == inside).all()
@@ -62,12 +62,12 @@ def test_among_three_classes_the_band_is_where_draws_disagree() -> None:
     drawn = model.draw_proba(GRID, 1000, rng=1).values.reshape(4000, 72, 3).argmax(axis=2)
     twin = np.stack([(drawn == c).mean(axis=0) for c in range(3)]).max(axis=0)
     assert np.abs(share - twin).max() < 5 * np.sqrt(2 * 0.25 / 4000)
-    assert ((plane.doubt(X_AXIS, Y_AXIS, prob, 0).ravel() > 0) == (share < (1 + prob) / 2)).all()
+    assert ((plane.uncertainty(X_AXIS, Y_AXIS, prob, 0).ravel() > 0) == (share < (1 + prob) / 2)).all()
 
 
 def test_draws_and_the_exact_interval_have_one_band() -> None:
     plane = plane_of(iris(2, rows=20), None)
-    exact = plane.doubt(X_AXIS, Y_AXIS, 0.8, 0).ravel()
+    exact = plane.uncertainty(X_AXIS, Y_AXIS, 0.8, 0).ravel()
     drawn = 0.9 - plane.agreement(plane.cells(X_AXIS, Y_AXIS), 3)
     clear = np.abs(drawn) > 5 * np.sqrt(0.09 / 4000)
     assert ((exact > 0) == (drawn > 0))[clear].all()
@@ -81,7 +81,7 @@ def test_the_band_narrows_with_more_rows(classes: int) -> None:
     for rows in (30, 300, 3000):
         y = np.arange(rows) % classes
         model = nb.NaiveBayes(nb.Gaussian(shared=True)).fit(rng.normal(2.0 * y[:, None], 1.0, (rows, 2)), y)
-        areas.append((plane_of(model, None).doubt(x, x, 0.9, 0) > 0).mean())
+        areas.append((plane_of(model, None).uncertainty(x, x, 0.9, 0) > 0).mean())
     assert areas[0] > 1.5 * areas[1] > 1.5**2 * areas[2] > 0
 
 
@@ -89,7 +89,7 @@ def test_across_a_boundary_the_band_is_the_interval_of_where_it_is() -> None:
     rng, y = np.random.default_rng(1), np.arange(40) % 2
     model = nb.NaiveBayes(nb.Gaussian(shared=True)).fit(rng.normal(y[:, None] * [2.0, 0.0], 1.0, (40, 2)), y)
     x, height = np.linspace(-1.0, 3.0, 801), 0.25
-    inside = x[plane_of(model, None).doubt(x, np.array([height]), 0.9, 0)[0] > 0]
+    inside = x[plane_of(model, None).uncertainty(x, np.array([height]), 0.9, 0)[0] > 0]
     theta = model.model_.posterior.blocks[0].sample(np.random.default_rng(2), 20_000)
     die = np.log(np.asarray(model.class_posterior_.sample(np.random.default_rng(3), 20_000)))
     w = (theta.mean[:, 1] - theta.mean[:, 0]) / theta.variance[:, 0]

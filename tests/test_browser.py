@@ -8,13 +8,14 @@ from math import inf
 from pathlib import Path
 
 import pytest
+from markupsafe import Markup
 
 from bayesnb.report import Page
 from bayesnb.report.html_page import page as written
-from bayesnb.report.markup import Cell, table
 from bayesnb.report.sections import SECTIONS
+from bayesnb.results.display import Cell
 from tests.browser import Browser, Tab, chromium
-from tests.pages import PAGES
+from tests.pages import PAGES, table
 
 pytestmark = pytest.mark.browser
 PHONE, DESKTOP = 390, 1280
@@ -87,11 +88,11 @@ def test_texts_that_cannot_be_read_would_be_found(browser: Browser, folder: Path
     word = 200 * "w"
     bad = f"<pre><nobr>{word}</nobr></pre><h3><nobr>{word}</nobr></h3>{svg}"
     with Tab(browser, PHONE) as tab:
-        found = tab.open(written("Bad", "", [("one", "One", bad)]).save(folder / "bad.html")).ask(UNREADABLE)
+        found = tab.open(written("Bad", "", [("one", "One", Markup(bad))]).save(folder / "bad.html")).ask(UNREADABLE)
         assert tab.ask("document.scrollingElement.scrollWidth") > PHONE
     assert any("H3 leaves its box" in one for one in found)
     assert any(one == "figure: another lies on one text" for one in found)
-    fine = written("Fine", "", [("one", "One", f"<p>{word}</p>")])
+    fine = written("Fine", "", [("one", "One", Markup(f"<p>{word}</p>"))])
     with Tab(browser, PHONE) as tab:
         assert tab.open(fine.save(folder / "fine.html")).ask(UNREADABLE) == []
 
@@ -101,7 +102,7 @@ def test_hostile_markup_that_escaped_would_still_do_nothing(browser: Browser, fo
     bad = f'<script>{hack}</script><img src="https://example.org/x.png" onerror="{hack}">'
     bad += "<p id='styled' style='color: rgb(1, 2, 3)'>text</p><style>h2 { color: rgb(1, 2, 3) }</style>"
     with Tab(browser) as tab:
-        tab.open(written("Safe", "", [("one", "One", bad)]).save(folder / "escaped.html"))
+        tab.open(written("Safe", "", [("one", "One", Markup(bad))]).save(folder / "escaped.html"))
         assert tab.ask("document.title") == "Safe"
         for part in ("#styled", "h2"):
             assert tab.ask(f"getComputedStyle(document.querySelector('{part}')).color") != "rgb(1, 2, 3)"

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from bayesnb.families.joint_die import JointDie
-from bayesnb.families.throws import MultinomialDensity
+from bayesnb.families.joint import JointDie
+from bayesnb.families.multinomial import MultinomialDensity
 from bayesnb.families.weight import one_hot
 from tests.conftest import CASES, Case
 

@@ -9,7 +9,7 @@ from scipy import sparse
 
 import bayesnb as nb
 from bayesnb.report import gather
-from bayesnb.report.facts.oddities import levels_apart, oddities, ranges_apart, repeated
+from bayesnb.report.facts.irregularities import column_counts, repeated, separating_levels, separating_ranges
 from bayesnb.report.sections.checks import CHECKS, Check
 
 ROWS = 200
@@ -130,7 +130,7 @@ def test_a_test_table_from_elsewhere_is_told() -> None:
     fired(checked(X, y, test=(X.assign(size=X["size"] + 6), y)), "shifted", "warning", "less usual")
     facts = gather(nb.NaiveBayes(), X, y, (X, y))
     own = nb.NaiveBayes().fit(X, y).loo(X, y, target="joint")
-    mean, test, _ = facts.odd.shift
+    mean, test, _ = facts.irregular.shift
     assert test == pytest.approx(nb.NaiveBayes().fit(X, y).log_density(X).mean())
     assert mean > own.elpd / ROWS  # p(x) is more than p(x, y)
 
@@ -173,7 +173,7 @@ def test_missing_cells_and_both_zeros_are_the_same_in_repeated_rows() -> None:
     assert repeated([x], np.zeros(3, int)).tolist() == [1]
 
 
-@pytest.mark.parametrize("apart", [ranges_apart, levels_apart])
+@pytest.mark.parametrize("apart", [separating_ranges, separating_levels])
 def test_a_separation_that_chance_could_make_is_none(apart: Any) -> None:
     few, many = np.array([0, 0, 1, 1]), np.repeat([0, 1], 30)
     assert apart(few, few, 10) == ()
@@ -186,5 +186,5 @@ def test_a_separation_that_chance_could_make_is_none(apart: Any) -> None:
 def test_a_class_between_two_others_is_apart_by_its_range() -> None:
     codes = np.repeat([0, 1, 0], 20)
     x = np.concatenate([np.arange(20), np.arange(100, 120), np.arange(200, 220)]).astype(float)
-    assert oddities(x, codes, False, 2).apart == (1,)
-    assert oddities(np.where(np.arange(60) == 0, np.nan, x), codes, False, 2).known == 59
+    assert column_counts(x, codes, False, 2).separated == (1,)
+    assert column_counts(np.where(np.arange(60) == 0, np.nan, x), codes, False, 2).known == 59

@@ -27,8 +27,8 @@ from bayesnb import (
     compare,
 )
 from bayesnb.families.certain import Certain
+from bayesnb.families.gaussian_density import GaussianDensity
 from bayesnb.families.known import KnownDie
-from bayesnb.families.normal import GaussianDensity
 from bayesnb.mcmc.ensemble import ConstantPrior, Ensemble
 from bayesnb.mcmc.importance_weights import DegenerateWarning, ParetoWarning, effective, quantiles, shares
 from bayesnb.mcmc.sampled_models import Sampled

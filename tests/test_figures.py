@@ -17,9 +17,8 @@ from matplotlib.text import Text
 import bayesnb as nb
 from bayesnb.datasets import dogs, penguins
 from bayesnb.plots import svg
-from bayesnb.plots.nomogram_plot import fitting, spread
-from bayesnb.plots.nomogram_scales import folded, scales_of
-from bayesnb.plots.odds import probability_ticks
+from bayesnb.plots.log_odds_axis import probability_ticks
+from bayesnb.plots.nomogram_plot import fitting, folded, scales_of, spread
 
 EVIL = "$x^ <b> & _"
 LONG = "the name of a column that nobody ever wanted to be as long as this"

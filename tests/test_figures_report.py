@@ -118,7 +118,7 @@ def test_many_rows_are_bars_of_means() -> None:
 def test_rows_without_doubt_are_said_to_have_none() -> None:
     X, y = [[0.0], [1.0], [2.0]] * 3, [1] * 9
     ax = nb.plot_uncertainty(nb.GaussianNB().fit(X, y).uncertainty(X))
-    assert ax.get_xlabel() == "there is no doubt about any of 9 rows"
+    assert ax.get_xlabel() == "none of 9 rows is uncertain"
 
 
 def test_both_pictures_go_onto_pages_and_into_given_axes() -> None:

@@ -1,8 +1,10 @@
 """Tables in files: what cells are taken for, what is refused, and by which line; every format says the same."""
 
+import csv
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 from io import BytesIO, TextIOWrapper
@@ -21,8 +23,8 @@ from pyarrow import feather, ipc, parquet
 import bayesnb
 from bayesnb import NaiveBayes
 from bayesnb.data import Reading, open_sheet, open_writer, read_file
-from bayesnb.data.column_kinds import kind_of
-from bayesnb.data.records import sniffed
+from bayesnb.data.text_cells import kind_of
+from bayesnb.data.text_files import sniffed
 from bayesnb.datasets import path, penguins
 from bayesnb.scale import fit_files
 
@@ -84,6 +86,38 @@ def test_numbers_are_read_to_the_last_bit(values: list[float]) -> None:
     assert sheet.looks["a"].kind in ("integer", "number")
     read = sheet.read({"a": sheet.looks["a"].kind})["a"].tolist()
     assert read == [float(value) if sheet.looks["a"].kind == "number" else value for value in values]
+
+
+WRITTEN = r"(?!nan)[+-]?(?:(?!0[0-9])[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|[+-]?inf(?:inity)?"
+
+
+@settings(max_examples=300)
+@given(st.lists(st.text("0123456789+-.einfaty_x", min_size=1, max_size=21), min_size=1, max_size=3))
+def test_numbers_are_what_is_written_as_one(cells: list[str]) -> None:
+    is_number = [re.fullmatch(WRITTEN, cell) and not re.fullmatch(r"[+-]?[0-9]{19,}", cell) for cell in cells]
+    is_integer = [re.fullmatch(r"[+-]?(?!0[0-9])[0-9]{1,18}", cell) for cell in cells]
+    assert kind_of(cells) == ("integer" if all(is_integer) else "number" if all(is_number) else "text")
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300, deadline=None)
+@given(
+    st.lists(st.sampled_from(["a", "7", ",", ",", '"', '"', '""', " ", "\n", "\n", "\r\n", "é"]), max_size=25).map(
+        "".join
+    )
+)
+def test_cells_are_those_of_the_strict_csv_module(text: str) -> None:
+    name = write("any.csv", "x,y\n" + text)
+    try:
+        rows = [row for row in csv.reader(text.splitlines(True), strict=True, skipinitialspace=True) if row]
+        ragged = [row for row in rows if len(row) != 2]
+    except csv.Error:
+        rows, ragged = [], []
+    if not rows or ragged:
+        with pytest.raises(ValueError, match=r"^any\.csv"):
+            read_file(name, Reading(delimiter=","))
+        return
+    frame = read_file(name, Reading(delimiter=",", missing=()), {"x": "text", "y": "text"})
+    assert frame.values.tolist() == [[cell.strip() for cell in row] for row in rows]
 
 
 def test_leading_zeros_stay() -> None:

@@ -18,6 +18,8 @@ ANSWERS = Path(__file__).parent / "data" / "frozen.npz"
 MADE_BY = "made by"  # processor and libraries: on the same ones every bit is the same
 ROWS = 8
 
+FROZEN = [fitted for fitted in MODELS if "waiting" not in fitted.name]  # whose family is the tests' own
+
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
@@ -59,11 +61,11 @@ def answers(fitted: Fitted) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def write() -> None:
-    kept = {f"{fitted.name}: {what}": array for fitted in MODELS for what, array in answers(fitted)}
+    kept = {f"{fitted.name}: {what}": array for fitted in FROZEN for what, array in answers(fitted)}
     np.savez_compressed(ANSWERS, **{MADE_BY: np.array(maker())}, **kept)
 
 
-@pytest.mark.parametrize("fitted", MODELS, ids=lambda fitted: fitted.name)
+@pytest.mark.parametrize("fitted", FROZEN, ids=lambda fitted: fitted.name)
 def test_answers_are_those_of_before(fitted: Fitted) -> None:
     with np.load(ANSWERS) as kept:
         same_machine = str(kept[MADE_BY]) == maker()

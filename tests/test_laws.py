@@ -11,7 +11,7 @@ from scipy import sparse
 from scipy.integrate import quad
 
 from bayesnb.families.base import Belief
-from bayesnb.families.leaving import Leaving, defined
+from bayesnb.families.removal import Leaving, defined
 from bayesnb.families.weight import one_hot
 from tests.conftest import CASES, CLASSES, SIZES, Array, Case, names, same
 
@@ -192,6 +192,16 @@ def test_the_predictive_sums_or_integrates_to_one(case: Case) -> None:
     elif case.name == "categorical":
         total = np.concatenate(
             [np.exp(belief.column(f).log_predictive(np.arange(k)[:, None])).sum(0) for f, k in enumerate(SIZES)]
+        )
+    elif case.name == "waiting":
+        total = np.array(
+            [
+                [
+                    quad(lambda x, b=b: np.exp(b.log_predictive(x * b.rate)) * b.rate, 0, np.inf)[0]
+                    for b in (belief[c, f] for f in range(2))
+                ]
+                for c in range(CLASSES)
+            ]
         )
     elif case.support is not None:
         cells = case.spread(case.support) if case.whole else case.support[:, None, None]

@@ -42,6 +42,7 @@ HOMES = {
     "dask": {"integrations"},
     "pyarrow": {"integrations", "data"},
     "tqdm": {"cli", "results"},
+    "jinja2": {"results"},
     "argcomplete": {"cli"},
 }
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")

@@ -35,7 +35,7 @@ from bayesnb import (
     PoissonNB,
     UnseenLevelWarning,
 )
-from bayesnb.families.normal import GaussianStats
+from bayesnb.families.gaussian_density import GaussianStats
 from bayesnb.families.weight import one_hot
 from tests.conftest import CLASSES, Case, names, same
 

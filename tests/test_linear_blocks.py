@@ -8,7 +8,7 @@ from scipy.special import softmax
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 import bayesnb as nb
-from bayesnb.plots.plane import plane_of
+from bayesnb.plots.boundary_plot import plane_of
 
 RNG = np.random.default_rng(5)
 Y = np.arange(240) % 3

@@ -6,19 +6,28 @@ import hashlib
 import inspect
 import os
 import re
+from html import unescape
 from itertools import pairwise, product
 from pathlib import Path
 
 import pytest
+from markupsafe import Markup, escape
 
 import bayesnb as nb
 from bayesnb.datasets import dogs
 from bayesnb.report import Page
-from bayesnb.report.html_page import page, shipped
-from bayesnb.report.markup import Cell, plain, table, text
+from bayesnb.report.html_page import page
+from bayesnb.results.display import Cell, Name, plain, render
+from tests.pages import table
 
 ARABIC = "\u0645\u0631\u062d\u0628\u0627"
-SHORT = page("title", "<p>headline</p>", [("one", "First", "<p>text</p>"), ("two", "Second", "<p>more</p>")])
+PARTS = [("one", "First", Markup("<p>text</p>")), ("two", "Second", Markup("<p>more</p>"))]
+SHORT = page("title", Markup("<p>headline</p>"), PARTS)
+STYLE = render("style.css", page=True)
+
+
+def text(value: object, most: int = 600) -> Markup:
+    return escape(Name(value, most))
 
 
 def colours(block: str) -> dict[str, str]:
@@ -27,7 +36,7 @@ def colours(block: str) -> dict[str, str]:
 
 def themes() -> dict[str, dict[str, str]]:
     """The colours of the page: in light, in dark, and on paper."""
-    light, dark, *_, paper = re.findall(r":root \{(.*?)\}", shipped("page.css"), flags=re.DOTALL)
+    light, dark, *_, paper = re.findall(r":root \{(.*?)\}", STYLE, flags=re.DOTALL)
     return {"light": colours(light), "dark": colours(dark), "paper": colours(light) | colours(paper)}
 
 
@@ -56,16 +65,14 @@ def test_every_colour_of_text_can_be_read_on_every_ground(theme: str) -> None:
 
 
 def test_text_has_no_colour_but_those_of_the_theme() -> None:
-    rules = re.sub(
-        r":root \{.*?\}|@page \{.*?\} \}", "", shipped("page.css") + shipped("sections.css"), flags=re.DOTALL
-    )
+    rules = re.sub(r":root \{.*?\}|@page \{.*?\} \}", "", STYLE, flags=re.DOTALL)
     assert not re.findall(r"(?<![-\w])color: (?!var\(--(?:ink|quiet|accent)\)|inherit)[^;}]*", rules)
 
 
 def test_the_policy_allows_the_pages_own_style_and_script_and_nothing_else() -> None:
     found = re.search(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)"', SHORT)
     assert found
-    policy = dict(part.split(" ", 1) for part in found[1].replace("&#x27;", "'").split("; "))
+    policy = dict(part.split(" ", 1) for part in unescape(found[1]).split("; "))
     assert policy.keys() == {"default-src", "img-src", "style-src", "script-src", "form-action"}
     assert policy["default-src"] == policy["form-action"] == "'none'"
     assert policy["img-src"] == "data:"
@@ -73,11 +80,11 @@ def test_the_policy_allows_the_pages_own_style_and_script_and_nothing_else() -> 
         (source,) = re.findall(rf"<{tag}>(.*?)</{tag}>", SHORT, flags=re.DOTALL)
         own = base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
         assert policy[f"{tag}-src"] == f"'sha256-{own}'"
-    assert "style=" not in SHORT.replace(shipped("page.js"), "")
+    assert "style=" not in SHORT.replace(render("page.js"), "")
 
 
 def test_the_script_is_small() -> None:
-    assert len(shipped("page.js").encode()) < 5_000
+    assert len(render("page.js").encode()) < 5_000
 
 
 def test_the_page_has_its_landmarks_and_one_first_heading() -> None:
@@ -94,7 +101,7 @@ def test_the_page_has_its_landmarks_and_one_first_heading() -> None:
 @pytest.mark.parametrize(
     ("value", "shown"),
     [
-        ("a < b & 'c'", "a &lt; b &amp; &#x27;c&#x27;"),
+        ("a < b & 'c'", "a &lt; b &amp; &#39;c&#39;"),
         ("two\nlines\tand more", "two lines and more"),
         ("\x00\x1b\u202e\u200b", "����"),
         ("\U0001f468\u200d\U0001f469\u200d\U0001f467", "\U0001f468\u200d\U0001f469\u200d\U0001f467"),
@@ -121,8 +128,13 @@ def test_a_long_name_keeps_both_ends() -> None:
 
 
 def test_a_cell_is_sorted_by_its_value() -> None:
-    nan, large, small = Cell("-", float("nan")), Cell("∞", float("inf")), Cell("<b>0.1</b>", 0.1)
-    html = table("Named <b>it</b>", ("<i>a</i>", "<i>b</i>"), [("x", nan), ("y", large), (small, "z")], "sortable")
+    nan, large, small = Cell("-", float("nan")), Cell("∞", float("inf")), Cell(Markup("<b>0.1</b>"), 0.1)
+    html = table(
+        Markup("Named <b>it</b>"),
+        (Markup("<i>a</i>"), Markup("<i>b</i>")),
+        [("x", nan), ("y", large), (small, "z")],
+        "sortable",
+    )
     assert '<td data-head="b" data-value="">-</td>' in html
     assert '<td data-head="b" data-value="Infinity">∞</td>' in html
     assert '<th scope="row" data-value="0.1"><b>0.1</b></th><td data-head="b">z</td>' in html
@@ -168,7 +180,7 @@ def test_a_page_is_short_to_look_at_and_is_its_text() -> None:
 def test_a_notebook_frames_the_page_with_its_own_links() -> None:
     shown = SHORT._repr_html_()
     assert shown.count("<") == 2  # the frame, whose source is an attribute
-    assert "&lt;base href=&quot;about:srcdoc&quot;&gt;" in shown
+    assert "&lt;base href=&#34;about:srcdoc&#34;&gt;" in shown
 
 
 def test_the_room_can_be_called_as_its_function() -> None:

@@ -28,7 +28,7 @@ from bayesnb import (
     partition,
 )
 from bayesnb.plots.partition_plot import plot_steps
-from bayesnb.selection.block_evidence import Dies
+from bayesnb.selection.joint_evidence import LevelEvidence
 from bayesnb.selection.pair_evidence import Labels
 from bayesnb.selection.partition_search import steps
 from tests.test_figures import assert_readable
@@ -296,7 +296,7 @@ def test_steps_over_missing_cells_compare_the_same_rows_and_end() -> None:
     for seed in range(20):
         rng = np.random.default_rng(seed)
         codes = np.where(rng.random((40, 6)) < 0.4, -1, rng.integers(0, 2, (40, 6)))
-        dies = Dies(Labels(np.zeros(40, int), np.ones(40), 1), codes, (2,) * 6, np.ones(1))
+        dies = LevelEvidence(Labels(np.zeros(40, int), np.ones(40), 1), codes, (2,) * 6, np.ones(1))
         assert all(step.gain > 0 for step in steps(dies, [(place,) for place in range(6)], np.inf))
 
 
@@ -358,7 +358,7 @@ def test_rows_that_a_model_has_learnt_among_others_are_compared_under_its_priors
 
 def test_an_extreme_table_is_compared_in_logs() -> None:
     codes = RNG.integers(0, 5, (30, 600))
-    dies = Dies(Labels(np.zeros(30, int), np.ones(30), 1), codes, (5,) * 600, np.ones(1))
+    dies = LevelEvidence(Labels(np.zeros(30, int), np.ones(30), 1), codes, (5,) * 600, np.ones(1))
     whole = tuple(range(600))
     expected = -30 * 600 * np.log(5) - gammaln(31)  # every row is another combination, at A / K: 30 new ones in a row
     assert dies.log_evidence(whole) == pytest.approx(expected, rel=1e-12)

@@ -9,8 +9,7 @@ from scipy import sparse
 
 import bayesnb as nb
 from bayesnb.datasets import dogs, penguins
-from bayesnb.report import About, gather, render, report
-from bayesnb.report.sections import SECTIONS
+from bayesnb.report import About, gather, render, report, section
 from tests.parsed import Page
 from tests.test_report_rows import without
 
@@ -219,8 +218,7 @@ def test_rows_that_the_model_did_not_learn_from_are_refused(birds: tuple) -> Non
 def test_a_plugged_in_estimate_is_named(estimate: str) -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 2)), rng.integers(0, 2, 40)
-    made = {name: write for name, _, write in SECTIONS}["made"]
-    assert f"estimate='{estimate}'" in Page(made(gather(nb.GaussianNB(estimate=estimate), X, y))).text
+    assert f"estimate='{estimate}'" in Page(section("made", gather(nb.GaussianNB(estimate=estimate), X, y))).text
 
 
 def test_a_smoothing_of_zero_that_leaves_a_row_impossible_still_has_a_page() -> None:

@@ -9,11 +9,9 @@ from scipy import sparse, stats
 
 import bayesnb as nb
 from bayesnb.datasets import dogs, penguins
-from bayesnb.report import About, gather, report
-from bayesnb.report.sections.code import code_of, names_in
-from bayesnb.report.sections.learnt import learnt
-from bayesnb.report.sections.modelled import modelled
-from bayesnb.selection.word_contrasts import ratio_interval
+from bayesnb.report import About, gather, report, section
+from bayesnb.report.sections.modelled import code_of, names_in
+from bayesnb.selection.word_ratios import ratio_interval
 from tests.parsed import Page
 from tests.test_report import hostile, split
 
@@ -115,7 +113,7 @@ def test_priors_of_other_weight_change_what_a_declared_prior_changes(birds: tupl
     _, X, y = birds
     model = nb.NaiveBayes(estimate=estimate).fit(X, y)
     facts = gather(model, X, y)
-    strengths, codes = facts.asked.strengths, facts.codes
+    strengths, codes = facts.comparisons.strengths, facts.codes
 
     def left_out(families: dict) -> np.ndarray:
         other = nb.NaiveBayes(families, estimate=estimate).fit(X, y)
@@ -143,7 +141,7 @@ def place_of(model: nb.NaiveBayes, name: str) -> tuple[int, int]:
 def test_a_prior_of_the_same_weight_changes_nothing_in_any_family() -> None:
     model, X, y = hostile()
     model.fit(X, y)
-    own = gather(model, X, y).asked.strengths
+    own = gather(model, X, y).comparisons.strengths
     assert own.everything(1.0).largest < 1e-12
     assert own.classes(1.0).largest < 1e-12
     for _, b, f in model.schema_.keys:
@@ -153,7 +151,7 @@ def test_a_prior_of_the_same_weight_changes_nothing_in_any_family() -> None:
 def test_the_prior_of_the_classes_is_turned_as_a_declared_one() -> None:
     X, y = split(dogs(), "breed")
     model = nb.NaiveBayes(class_prior=nb.Dirichlet([1.0, 3.0])).fit(X, y)
-    found = gather(model, X, y).asked.strengths.classes(0.5)
+    found = gather(model, X, y).comparisons.strengths.classes(0.5)
     other = nb.NaiveBayes(class_prior=nb.Dirichlet([0.5, 1.5])).fit(X, y)
     gaps = np.abs(np.exp(gather(other, X, y).left_out) - np.exp(gather(model, X, y).left_out))
     assert found.largest == pytest.approx(gaps.max(), rel=1e-9)
@@ -162,7 +160,7 @@ def test_the_prior_of_the_classes_is_turned_as_a_declared_one() -> None:
 def test_an_averaged_model_is_turned_as_a_declared_one() -> None:
     X, y = np.random.default_rng(0).integers(0, 2, (30, 2)).astype(str), np.arange(30) % 2
     model, other = (nb.NaiveBayes(nb.Categorical(a), average_features=0.5).fit(X, y) for a in (1.0, 2.0))
-    found = gather(model, X, y).asked.strengths.everything(2.0)
+    found = gather(model, X, y).comparisons.strengths.everything(2.0)
     gaps = np.abs(np.exp(gather(other, X, y).left_out) - np.exp(gather(model, X, y).left_out))
     assert found.largest == pytest.approx(gaps.max(), rel=1e-9)
 
@@ -173,15 +171,16 @@ def test_what_an_average_includes_for_its_many_levels_is_said_beside_what_depend
     for columns, times in (["<id>", "level"], 1), (["level"], 0):
         model = nb.NaiveBayes(average_features=0.5)
         facts = gather(model, X[columns], y)
-        for section in (modelled(facts), learnt(facts)):
-            assert section.count("average_features includes columns") == times
-            assert "<id>" not in section
+        for name in ("modelled", "learnt"):
+            html = section(name, facts)
+            assert html.count("average_features includes columns") == times
+            assert "<id>" not in html
 
 
 def test_counts_are_turned_as_a_declared_prior() -> None:
     X, y = mails()
     model, other = (nb.MultinomialNB(alpha=a).fit(X, y) for a in (1.0, 0.5))
-    found = gather(model, X, y).asked.strengths.everything(0.5)
+    found = gather(model, X, y).comparisons.strengths.everything(0.5)
     gaps = np.abs(np.exp(gather(other, X, y).left_out) - np.exp(gather(model, X, y).left_out))
     assert found.largest == pytest.approx(gaps.max(), rel=1e-9)
 

@@ -10,10 +10,9 @@ from scipy import sparse
 
 import bayesnb as nb
 from bayesnb.datasets import penguins
-from bayesnb.report import Facts, gather
-from bayesnb.report.facts.twins import distinct
-from bayesnb.report.facts.without import look
-from bayesnb.report.sections.rows import odds, ranked, unsure
+from bayesnb.report import Facts, gather, section
+from bayesnb.report.facts.left_out_rows import distinct, left_out_row
+from bayesnb.report.sections.shown_rows import odds, ranked
 from tests.parsed import Page
 
 EVIL = '<script>alert("1")</script>'
@@ -24,7 +23,7 @@ Table = list[list[str]]
 
 
 def tables(facts: Facts) -> dict[str, Table]:
-    return {name: rows[1:] for name, rows in Page(unsure(facts)).tables.items()}
+    return {name: rows[1:] for name, rows in Page(section("rows", facts)).tables.items()}
 
 
 def birds() -> tuple[nb.NaiveBayes, pd.DataFrame, pd.Series]:
@@ -98,7 +97,7 @@ def test_the_evidence_is_that_of_a_refit(facts: Facts, shown: dict[str, Table]) 
 def test_a_look_without_the_row_leaves_its_label_out_of_the_classes_too(prior: Any) -> None:
     model, X, y = birds()
     model = nb.NaiveBayes(class_prior=prior, temper=0.7).fit(X, y)
-    found = look(306, gather(model, X, y))
+    found = left_out_row(306, gather(model, X, y))
     law = without(model, X, y, 306, class_prior=prior, temper=0.7).predict_interval(X.iloc[[306]], ci_prob=0.89)
     np.testing.assert_allclose(np.exp(found.log_proba), law.probability.values[0], rtol=1e-9)
     np.testing.assert_allclose(found.lower, law.lower.values[0], atol=1e-9)
@@ -119,7 +118,7 @@ def test_surprising_rows_are_those_that_other_rows_expect_least() -> None:
     model = nb.NaiveBayes().fit(X, y)
     density = np.array([without(model, X, y, i).log_density(X.iloc[[i]])[0] for i in range(len(X))])
     facts = gather(model, X, y)
-    np.testing.assert_allclose(facts.judged.log_density, density, rtol=1e-9)
+    np.testing.assert_allclose(facts.held_out.log_density, density, rtol=1e-9)
     found = tables(facts)[SURPRISING]
     assert [int(row) for row, *_ in found] == np.argsort(density, kind="stable")[:10].tolist()
     assert f"the 2nd least usual of {len(X)} rows" in found[1][1]
@@ -135,23 +134,23 @@ def test_a_label_that_was_changed_is_the_first_to_be_doubted() -> None:
     X, y = planted()
     y[77] = 1 - y[77]
     facts = gather(nb.GaussianNB(), X, y)
-    page = Page(unsure(facts))
+    page = Page(section("rows", facts))
     first = page.tables[MISLABELLED][1]
     assert first[0] == "77"
     assert first[1].startswith(f"{y[77]}\npredicted {1 - y[77]}")
-    few = int((facts.own < np.log(0.01)).sum())
-    assert f"{few} of {len(facts.own)} held-out rows had a label that was given under 1 %" in page.text
+    few = int((facts.label_log_proba < np.log(0.01)).sum())
+    assert f"{few} of {len(facts.label_log_proba)} held-out rows had a label that was given under 1 %" in page.text
 
 
 def test_labels_that_nothing_speaks_against_do_not_stand_out() -> None:
     rng = np.random.default_rng(0)
-    said = Page(unsure(gather(nb.GaussianNB(), rng.normal(size=(300, 2)), np.arange(300) % 2))).text
+    said = Page(section("rows", gather(nb.GaussianNB(), rng.normal(size=(300, 2)), np.arange(300) % 2))).text
     assert "None of them stands out: the odds against a label are at most" in said
 
 
 def test_a_perfect_model_doubts_no_label() -> None:
     X, y = planted()
-    said = Page(unsure(gather(nb.GaussianNB(), X + 20 * y[:, None], y))).text
+    said = Page(section("rows", gather(nb.GaussianNB(), X + 20 * y[:, None], y))).text
     assert "No label is doubted" in said
 
 
@@ -167,7 +166,7 @@ def test_a_cell_that_is_out_of_all_proportion_makes_its_row_the_least_usual_and_
     rest = np.arange(200) != 31
     other = nb.NaiveBayes(nb.Gaussian(nb.NormalInverseGamma(0, 0.1, 1, 1))).fit(X[rest], y[rest])
     law = other.predict_interval(X[[31]], ci_prob=0.89)
-    found = look(31, facts)
+    found = left_out_row(31, facts)
     np.testing.assert_allclose(np.exp(found.log_proba), law.probability.values[0], rtol=1e-8)
     np.testing.assert_allclose(found.lower, law.lower.values[0], atol=1e-8)
 
@@ -217,7 +216,7 @@ def test_words_are_the_evidence_of_texts() -> None:
     facts = gather(nb.NaiveBayes({names: nb.Multinomial()}), X, y)
     row, _, _, cells, evidence = tables(facts)[MISLABELLED][0]
     assert row == "12"
-    found = look(12, facts).explained
+    found = left_out_row(12, facts).explained
     gap = (found.evidence.sel({"class": "0"}) - found.evidence.sel({"class": "1"})).values
     best = found.feature.values[gap.argmax()]
     assert f"{best} {X[best][12]}" in evidence.split("\n")[1]
@@ -228,17 +227,17 @@ def test_words_are_the_evidence_of_texts() -> None:
 def test_averages_over_columns_have_intervals_too() -> None:
     X, y = planted()
     facts = gather(nb.NaiveBayes(average_features=0.5), X[:30] * 0.3, y[:30])
-    found = look(3, facts)
+    found = left_out_row(3, facts)
     assert (found.lower <= np.exp(found.log_proba) + 0.05).all()
     assert (found.upper > found.lower).all()
-    assert len(tables(facts)[UNCERTAIN]) == min(10, int((facts.judged.entropy > 1e-3).sum()))
+    assert len(tables(facts)[UNCERTAIN]) == min(10, int((facts.held_out.entropy > 1e-3).sum()))
 
 
 def test_hostile_names_stay_text_and_long_ones_are_cut() -> None:
     rng, k = np.random.default_rng(0), np.arange(60) % 3
     labels = np.array([EVIL, "\u05d0\u05d1\u05d2", "\U0001f427" * 5000])[k]
     X = pd.DataFrame({EVIL: rng.normal(k), "x" * 10_000: np.array(["</svg>", "y" * 10_000])[rng.integers(0, 2, 60)]})
-    html = unsure(gather(nb.NaiveBayes(), X, labels))
+    html = section("rows", gather(nb.NaiveBayes(), X, labels))
     seen = Page(html)
     assert not seen.open
     assert "script" not in seen.tags

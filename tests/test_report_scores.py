@@ -9,19 +9,14 @@ from scipy import sparse, stats
 
 import bayesnb as nb
 from bayesnb.datasets import dogs, penguins
-from bayesnb.report import Facts, gather
-from bayesnb.report.facts.doubted import doubted
-from bayesnb.report.facts.judged import Line, share_of
-from bayesnb.report.sections.confusion import confusion, counted
-from bayesnb.report.sections.doubt import doubt
-from bayesnb.report.sections.headline import headline
-from bayesnb.report.sections.reliability import joined, reliability
-from bayesnb.report.sections.rows import unsure
-from bayesnb.report.sections.scores import scores
-from bayesnb.selection.means import mean_interval, skewness
+from bayesnb.report import Facts, gather, section
+from bayesnb.report.facts.held_out import ScoreLine, share_of
+from bayesnb.report.facts.left_out_rows import uncertainties
+from bayesnb.report.sections.performance import counted, joined
+from bayesnb.selection.proper_scores import mean_interval, skewness
 from tests.parsed import Page
 
-SECTIONS = (headline, scores, reliability, confusion, doubt, unsure)
+SECTIONS = ("headline", "scores", "reliability", "confusion", "doubt", "rows")
 
 
 def overlapping(rows: int = 60, classes: int = 3) -> tuple[np.ndarray, np.ndarray]:
@@ -46,7 +41,7 @@ def test_held_out_scores_are_those_of_refits_by_the_models_own_estimate(estimate
     said = {"estimate": estimate, "temper": temper, "class_prior": "empirical"}
     facts = gather(nb.NaiveBayes(nb.Gaussian(PRIOR), **said), X, y)
     p = refitted(nb.NaiveBayes(nb.Gaussian(PRIOR), **said), X, y)
-    held = facts.judged.held
+    held = facts.held_out.held
     assert held is not None
     own = p[np.arange(30), y]
     np.testing.assert_allclose(held.log_loss.value, -np.log(own).mean(), rtol=1e-10)
@@ -57,7 +52,7 @@ def test_held_out_scores_are_those_of_refits_by_the_models_own_estimate(estimate
 def test_an_average_over_columns_is_held_out_as_loo_holds_it_out() -> None:
     X, y = overlapping(40)
     model = nb.NaiveBayes(average_features=0.5).fit(X, y)
-    held = gather(model, X, y).judged.held
+    held = gather(model, X, y).held_out.held
     assert held is not None
     np.testing.assert_allclose(-held.log_loss.value * 40, model.loo(X, y).elpd, rtol=1e-10)
 
@@ -66,7 +61,7 @@ def test_the_page_shows_the_scores_of_calibration_and_of_temper_loo() -> None:
     X, y = overlapping()
     X = np.hstack([X, X])  # what two columns say alike is counted twice
     facts = gather(nb.GaussianNB(), X, y)
-    shown = {name: rest for name, *rest in Page(scores(facts)).tables["Scores, with 89 % intervals"]}
+    shown = {name: rest for name, *rest in Page(section("scores", facts)).tables["Scores, with 89 % intervals"]}
     plain, mended = (nb.calibration(nb.GaussianNB(temper=temper), X, y) for temper in (None, "loo"))
     assert shown["Held out, one row at a time"][1].startswith(f"{float(plain.log_loss):.3f} (")
     tempered = next(rest for name, rest in shown.items() if "temper='loo'" in name)
@@ -77,12 +72,12 @@ def test_the_page_shows_the_scores_of_calibration_and_of_temper_loo() -> None:
 def test_a_model_that_has_a_temper_is_not_offered_one() -> None:
     X, y = overlapping()
     for temper in (0.5, "loo"):
-        assert gather(nb.GaussianNB(temper=temper), X, y).judged.tempered is None
+        assert gather(nb.GaussianNB(temper=temper), X, y).held_out.tempered is None
 
 
 def test_the_best_constant_guess_knows_the_shares_of_the_classes() -> None:
     X, y = split(penguins(), "species")
-    line = gather(nb.NaiveBayes(), X, y).judged.constant
+    line = gather(nb.NaiveBayes(), X, y).held_out.constant
     share = y.value_counts(normalize=True)
     np.testing.assert_allclose(line.log_loss.value, stats.entropy(share))
     np.testing.assert_allclose(line.brier.value, 1 - (share**2).sum())
@@ -138,23 +133,23 @@ def test_a_test_table_is_scored_also_where_a_row_of_it_is_impossible() -> None:
     X, y = np.array([["x"], ["y"], ["x"], ["z"]] * 5, object), np.array(list("aabb") * 5)
     new = np.array([["x"], ["y"], ["y"], ["z"]], object)
     facts = gather(nb.NaiveBayes(nb.Categorical(0.0)), X, y, (new, np.array(list("aaba"))))
-    line = facts.judged.tested
+    line = facts.held_out.tested
     assert line is not None
     assert (line.rows, line.impossible, line.unanswered) == (4, 2, 0)
     assert line.log_loss.value == np.inf
-    assert "Test table, 4 rows" in Page(scores(facts)).text
+    assert "Test table, 4 rows" in Page(section("scores", facts)).text
 
 
 def test_a_smoothing_of_zero_is_said_and_counts_as_wrong() -> None:
     X = np.array([["x"], ["y"], ["x"], ["z"]], object)
     facts = gather(nb.NaiveBayes({0: nb.Categorical(0.0)}), X, list("aabb"))
-    held = facts.judged.held
+    held = facts.held_out.held
     assert held is not None
     assert held.unanswered == 2  # y and z occur once
     assert held.accuracy.value == 0.0
-    assert "2 rows would have no answer" in Page(scores(facts)).text
-    for section in SECTIONS:
-        assert "nan" not in Page(section(facts)).text.lower()
+    assert "2 rows would have no answer" in Page(section("scores", facts)).text
+    for name in SECTIONS:
+        assert "nan" not in Page(section(name, facts)).text.lower()
 
 
 def improper(rows: int) -> Facts:
@@ -165,18 +160,18 @@ def improper(rows: int) -> Facts:
 
 def test_rows_that_leave_no_distribution_are_said_and_left_out_of_the_scores() -> None:
     facts = improper(2)
-    held = facts.judged.held
+    held = facts.held_out.held
     assert held is not None
     assert held.rows == 20
-    assert "2 rows cannot be held out" in Page(scores(facts)).text
-    for section in SECTIONS:
-        assert "nan" not in Page(section(facts)).text.lower()
+    assert "2 rows cannot be held out" in Page(section("scores", facts)).text
+    for name in SECTIONS:
+        assert "nan" not in Page(section(name, facts)).text.lower()
 
 
 def test_an_improper_prior_that_the_rows_settle_has_a_page() -> None:
-    assert improper(20).judged.defined.all()
-    for section in SECTIONS:
-        assert "cannot be held out" not in Page(section(improper(20))).text
+    assert improper(20).held_out.defined.all()
+    for name in SECTIONS:
+        assert "cannot be held out" not in Page(section(name, improper(20))).text
 
 
 ODD: dict[str, tuple] = {
@@ -196,30 +191,30 @@ ODD: dict[str, tuple] = {
 @pytest.mark.parametrize("case", ODD.values(), ids=ODD)
 def test_odd_models_have_every_section(case: tuple) -> None:
     facts = gather(*case)
-    for section in SECTIONS:
-        seen = Page(section(facts))
+    for name in SECTIONS:
+        seen = Page(section(name, facts))
         assert not seen.open
         assert "nan" not in seen.text.lower()
 
 
 def test_probabilities_that_are_true_can_be_trusted_and_doubled_ones_cannot() -> None:
     X, y = overlapping(900)
-    said = Page(reliability(gather(nb.GaussianNB(), X, y))).text
+    said = Page(section("reliability", gather(nb.GaussianNB(), X, y))).text
     assert "can be trusted" in said
     doubled = np.hstack([X] * 3)
-    said = Page(reliability(gather(nb.GaussianNB(), doubled, y))).text
+    said = Page(section("reliability", gather(nb.GaussianNB(), doubled, y))).text
     assert "too sure of itself" in said
     assert "With temper='loo', which raises what the columns say to the power" in said
     found = nb.calibration(nb.GaussianNB(), doubled, y, ci_prob=0.89)
     assert f"{100 * float(found.ece):.1f} percentage points apart" in said
     assert f"between {100 * float(found.ece_lower):.1f} and {100 * float(found.ece_upper):.1f}" in said
-    modest = Page(reliability(gather(nb.GaussianNB(temper=0.2), X, y))).text
+    modest = Page(section("reliability", gather(nb.GaussianNB(temper=0.2), X, y))).text
     assert "too modest" in modest
 
 
 def test_the_bins_are_those_of_calibration() -> None:
     X, y = overlapping(200)
-    (_, *rows) = next(iter(Page(reliability(gather(nb.GaussianNB(), X, y))).tables.values()))
+    (_, *rows) = next(iter(Page(section("reliability", gather(nb.GaussianNB(), X, y))).tables.values()))
     found = nb.calibration(nb.GaussianNB(), X, y, ci_prob=0.89)
     assert [float(said.removesuffix(" %")) for said, *_ in rows] == pytest.approx(
         100 * found.top_predicted.values[::-1], abs=0.051
@@ -231,7 +226,7 @@ def test_who_is_taken_for_whom_is_counted_and_has_intervals() -> None:
     X, y = overlapping(90)
     facts = gather(nb.GaussianNB(), X, y)
     p = refitted(nb.NaiveBayes(nb.Gaussian(first_prior(facts))), X, y).argmax(axis=1)
-    seen = Page(confusion(facts)).tables
+    seen = Page(section("confusion", facts)).tables
     _, *rows = seen["True and predicted labels, held out"]
     for c, (_, *cells, right) in enumerate(rows):
         assert [int(cell) for cell in cells] == [int(((y == c) & (p == k)).sum()) for k in range(3)]
@@ -251,7 +246,7 @@ def first_prior(facts: Facts) -> nb.NormalInverseGamma:
 
 def test_many_classes_have_a_list_in_place_of_a_square() -> None:
     X, y = overlapping(200, 20)
-    seen = Page(confusion(gather(nb.GaussianNB(), X, y))).tables
+    seen = Page(section("confusion", gather(nb.GaussianNB(), X, y))).tables
     assert len(seen["Recognised rows of each class, held out"]) == 21
     assert "True and predicted labels, held out" not in seen
     assert len(seen["The commonest mistakes, held out"]) == 21
@@ -261,7 +256,7 @@ def test_rows_without_an_answer_are_taken_for_nobody() -> None:
     log_proba = np.log(np.array([[0.9, 0.1], [0.2, 0.8]]))
     log_proba = np.vstack([log_proba, [-np.inf, -np.inf]])
     assert counted(log_proba, np.array([0, 0, 0])).tolist() == [[1, 1], [0, 0]]
-    line = Line.of("", log_proba, np.array([0, 0, 0]))
+    line = ScoreLine.of("", log_proba, np.array([0, 0, 0]))
     assert (line.impossible, line.unanswered) == (1, 1)
     assert line.accuracy.value == 1 / 3
 
@@ -273,9 +268,9 @@ def test_the_doubt_is_that_of_models_of_all_other_rows() -> None:
     for i in every:
         other = nb.NaiveBayes(nb.Gaussian(PRIOR)).fit(X[every != i], y[every != i])
         parts.append(other.uncertainty(X[[i]])[["entropy", "aleatoric", "epistemic"]].to_array().values[:, 0])
-    found = doubted(facts)
+    found = uncertainties(facts)
     np.testing.assert_allclose(found[["entropy", "aleatoric", "epistemic"]].to_array().values.T, parts, atol=1e-9)
-    _, shown, _ = Page(doubt(facts)).tables["Mean doubt about the label, in nats"]
+    _, shown, _ = Page(section("doubt", facts)).tables["Mean doubt about the label, in nats"]
     means = np.mean(parts, axis=0)
     assert [float(cell) for cell in shown[1:4]] == pytest.approx(means, rel=5e-3)
     assert shown[4] == f"{100 * means[2] / means[0]:.0f} %"
@@ -283,26 +278,26 @@ def test_the_doubt_is_that_of_models_of_all_other_rows() -> None:
 
 def test_it_is_ignorance_where_rows_are_few_and_the_data_where_they_are_many() -> None:
     X, y = overlapping(1500)
-    assert "It is the data" in Page(doubt(gather(nb.GaussianNB(), X, y))).text
+    assert "It is the data" in Page(section("doubt", gather(nb.GaussianNB(), X, y))).text
     few = np.random.default_rng(0).normal(size=(9, 30)) + np.arange(9)[:, None] % 3
-    assert "does not know yet" in Page(doubt(gather(nb.GaussianNB(), few, np.arange(9) % 3))).text
+    assert "does not know yet" in Page(section("doubt", gather(nb.GaussianNB(), few, np.arange(9) % 3))).text
 
 
 def test_of_many_rows_some_are_held_out_evenly_and_that_is_said() -> None:
     X, y = overlapping(1300, 2)
     X = np.hstack([X] * 6)
     facts = gather(nb.GaussianNB(), X, y)
-    rows = doubted(facts)["obs_id"].values
+    rows = uncertainties(facts)["obs_id"].values
     assert len(rows) == 400
     assert (rows[0], rows[-1]) == (0, 1299)
     assert set(np.diff(rows)) == {3, 4}
-    assert "Computed for 400 of 1,300 rows, evenly spaced" in Page(doubt(facts)).text
+    assert "Computed for 400 of 1,300 rows, evenly spaced" in Page(section("doubt", facts)).text
 
 
 def test_where_one_row_does_not_matter_the_rows_are_those_that_were_learnt() -> None:
     X, y = overlapping(2500, 2)
     model = nb.GaussianNB().fit(X, y)
-    found = doubted(gather(model, X, y))
+    found = uncertainties(gather(model, X, y))
     assert not found.attrs["held_out"]
     rows = found["obs_id"].values
     assert (len(rows), rows[0], rows[-1]) == (2000, 0, 2499)
@@ -313,24 +308,24 @@ def test_what_takes_too_long_is_left_out_and_that_is_said() -> None:
     rng = np.random.default_rng(0)
     X, y = sparse.csr_array(rng.random((25, 2000)) < 0.001), np.arange(25) % 20
     facts = gather(nb.BernoulliNB(), X.astype(float), y)
-    assert "Left out: with 20 classes" in Page(doubt(facts)).text
-    said = Page(unsure(facts))
+    assert "Left out: with 20 classes" in Page(section("doubt", facts)).text
+    said = Page(section("rows", facts))
     assert "Intervals are left out" in said.text
     assert all(len(rows) > 1 for rows in said.tables.values())
 
 
 def test_a_model_that_doubts_too_little_is_told_so() -> None:
     X, y = overlapping(300)
-    assert "doubts too little" in Page(doubt(gather(nb.GaussianNB(), np.hstack([X] * 10), y))).text
-    assert "doubts too little" not in Page(doubt(gather(nb.GaussianNB(), X, y))).text
+    assert "doubts too little" in Page(section("doubt", gather(nb.GaussianNB(), np.hstack([X] * 10), y))).text
+    assert "doubts too little" not in Page(section("doubt", gather(nb.GaussianNB(), X, y))).text
 
 
 def test_the_headline_has_the_intervals_of_the_scores() -> None:
     X, y = split(dogs(), "breed")
     facts = gather(nb.NaiveBayes(), X, y)
-    held = facts.judged.held
+    held = facts.held_out.held
     assert held is not None
-    said = Page(headline(facts)).text
+    said = Page(section("headline", facts)).text
     assert f"(89 % interval: {100 * held.accuracy.lower:.1f} to {100 * held.accuracy.upper:.1f})" in said
     assert f"{100 * np.exp(-held.log_loss.value):.1f} %" in said
 
@@ -345,11 +340,11 @@ def test_bins_that_read_the_same_are_one_with_the_rows_and_the_hits_of_all() -> 
 
 def test_few_rows_are_no_proof_for_nor_against_their_probabilities() -> None:
     table = dogs()
-    few = Page(reliability(gather(nb.NaiveBayes(), table.drop(columns="breed"), table["breed"]))).text
+    few = Page(section("reliability", gather(nb.NaiveBayes(), table.drop(columns="breed"), table["breed"]))).text
     assert "cannot rule out" in few
     assert "can be trusted" not in few
     rng = np.random.default_rng(0)
-    six = Page(reliability(gather(nb.GaussianNB(), rng.normal(size=(6, 1)), np.arange(6) % 2))).text
+    six = Page(section("reliability", gather(nb.GaussianNB(), rng.normal(size=(6, 1)), np.arange(6) % 2))).text
     assert "probabilities are off:" not in six
 
 
@@ -357,15 +352,15 @@ def test_few_rows_are_no_proof_for_nor_against_their_probabilities() -> None:
 def test_columns_that_do_not_help_are_harmful_only_beyond_chance(seed: int, word: str) -> None:
     X, y = np.random.default_rng(seed).normal(size=(60, 2)), np.arange(60) % 2
     facts = gather(nb.GaussianNB(), X, y)
-    assert facts.judged.held is not None
-    assert (facts.judged.held.log_loss.lower > np.log(2)) == (word == "harmful")
-    assert facts.judged.held.log_loss.value > np.log(2)
-    assert word in scores(facts)
+    assert facts.held_out.held is not None
+    assert (facts.held_out.held.log_loss.lower > np.log(2)) == (word == "harmful")
+    assert facts.held_out.held.log_loss.value > np.log(2)
+    assert word in section("scores", facts)
 
 
 def test_a_perfect_model_has_no_interval_of_nothing() -> None:
     X, y = np.repeat([[0.0], [100.0]], 40, axis=0) + np.random.default_rng(0).normal(size=(80, 1)), np.arange(80) // 40
     facts = gather(nb.GaussianNB(), X, y)
-    assert "(100.0 to 100.0)" not in headline(facts) + unsure(facts)
-    assert "0.000 (0.000 to 0.000)" not in scores(facts)
-    assert "next to no doubt about any row" in unsure(facts)
+    assert "(100.0 to 100.0)" not in section("headline", facts) + section("rows", facts)
+    assert "0.000 (0.000 to 0.000)" not in section("scores", facts)
+    assert "next to no doubt about any row" in section("rows", facts)

@@ -26,15 +26,17 @@ from bayesnb import (
 )
 from bayesnb.selection.calibration_curves import (
     Calibration,
+    Groups,
     Plan,
     calibrated,
+    corp,
     ece,
     ece_interval,
     groups_of_top,
     reliability,
     scored,
+    split,
 )
-from bayesnb.selection.isotonic import Groups, corp, split
 from bayesnb.selection.proper_scores import Score, accuracy, brier, log_loss
 
 Array = np.ndarray

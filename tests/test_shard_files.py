@@ -129,7 +129,7 @@ def test_what_cannot_be_written_leaves_the_file_and_says_what_it_is(tmp_path: Pa
     for what, note, said in (
         (small(), {"at": {"now": object()}}, r"the note\['at'\]\['now'\].* cannot be saved"),
         (small(), pd.Timestamp("2026-11-22"), "the note: Timestamp.* cannot be saved"),
-        (own, None, "the family .*OwnFamily is not one of bayesnb's own"),
+        (own, None, "the family .*OwnFamily is not one of bayesnb's"),
     ):
         with pytest.raises(ValueError, match=said):
             persistence.write_shard(what, path, note)  # type: ignore[arg-type]

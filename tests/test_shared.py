@@ -12,12 +12,12 @@ from sklearn.linear_model import LogisticRegression
 
 import bayesnb
 from bayesnb import Categorical, Gaussian, GaussianNB, NaiveBayes, NormalInverseGamma, mcmc, relevance, tune
-from bayesnb.families.leaving import Leaving
+from bayesnb.families.removal import Leaving
 from bayesnb.families.shared import SharedGaussianStats, SharedNormalInverseGamma
 from bayesnb.families.weight import one_hot
 from bayesnb.inference.posterior_draws import DrawnWarning
 from bayesnb.mcmc.pymc_model import ModelData, ModelOptions, ModelPlan, assemble
-from bayesnb.selection.normal_priors import Cells
+from bayesnb.selection.gaussian_evidence import Cells
 from tests.conftest import CASES, CLASSES, Array, same
 
 (CASE,) = (case for case in CASES if case.name == "gaussian, shared")

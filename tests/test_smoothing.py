@@ -319,7 +319,7 @@ def test_where_a_class_settles_no_variance_no_row_has_a_score_and_it_is_said_why
     assert found.table["elpd_loo"].isna().tolist() == [True, False]
     assert found.table["accuracy"].isna().tolist() == [True, False]
     assert found.best["smoothing"] == 1
-    assert any("no row has a score, as the rows of class 2 settle no distribution" in note for note in found.notes)
+    assert any("no row has a score, as the rows of class 2 leave no distribution" in note for note in found.notes)
 
 
 def test_a_row_without_which_nothing_is_settled_is_named() -> None:

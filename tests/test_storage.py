@@ -30,6 +30,7 @@ from scipy.special import log_softmax
 from scipy.stats import t as student
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from waiting import Waiting
 
 import bayesnb
 from bayesnb import (
@@ -162,6 +163,7 @@ def of_case(case: Case) -> Fitted:
         "gaussian": lambda: Gaussian(case.prior),
         "bernoulli": lambda: Bernoulli(case.prior),
         "poisson": lambda: Poisson(case.prior),
+        "waiting": lambda: Waiting(case.prior),
         "categorical": lambda: Categorical(Dirichlet(fresh().gamma(2.0, size=(3, 2, 7))), levels=range(7)),
         "gaussian, shared": lambda: Gaussian(alone(case.prior), shared=True),
         "multivariate": lambda: MultivariateGaussian(case.prior),

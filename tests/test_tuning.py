@@ -29,8 +29,8 @@ from bayesnb.datasets import spam
 from bayesnb.families.gaussian import GaussianStats
 from bayesnb.families.poisson import Gamma, PoissonStats
 from bayesnb.numerics.special import psi_rise
-from bayesnb.selection import gamma_priors, normal_priors
-from bayesnb.selection.dirichlet_priors import log_evidence, slopes, throws
+from bayesnb.selection import gamma_evidence, gaussian_evidence
+from bayesnb.selection.dirichlet_evidence import log_evidence, slopes, throws
 
 RNG = np.random.default_rng(20261122)
 ROWS, CLASSES = 240, 4
@@ -208,7 +208,9 @@ def test_the_gradient_of_the_gaussian_evidence_is_that_of_finite_differences() -
     seen = GaussianStats(np.array([3.0, 7.5, 0.0]), np.array([1.0, -2.0, 0.0]), np.array([2.0, 9.0, 0.0]))
     at = {"mean": 0.4, "count": 0.7, "shape": 1.3, "scale": 2.1}
     by_name = dict(
-        zip(("count", "shape", "scale", "mean"), normal_priors.gradient(NormalInverseGamma(**at), seen), strict=True)
+        zip(
+            ("count", "shape", "scale", "mean"), gaussian_evidence.gradient(NormalInverseGamma(**at), seen), strict=True
+        )
     )
     for name, own in by_name.items():
         for k in range(3):
@@ -218,7 +220,7 @@ def test_the_gradient_of_the_gaussian_evidence_is_that_of_finite_differences() -
 
 def test_the_gradient_of_the_poisson_evidence_is_that_of_finite_differences() -> None:
     seen = PoissonStats(np.array([3.0, 7.5, 0.0]), np.array([1.0, 44.0, 0.0]), np.zeros(3))
-    shape, rate = gamma_priors.gradient(Gamma(1.3, 0.4), seen)
+    shape, rate = gamma_evidence.gradient(Gamma(1.3, 0.4), seen)
     for k in range(3):
         assert shape[k] == pytest.approx(numeric(lambda v, k=k: Gamma(v, 0.4).log_evidence(seen)[k], 1.3), rel=1e-7)
         assert rate[k] == pytest.approx(numeric(lambda v, k=k: Gamma(1.3, v).log_evidence(seen)[k], 0.4), rel=1e-7)

@@ -184,7 +184,7 @@ def test_a_mixture_of_two_equal_laws_is_that_law(skew: float, kurtosis: float) -
 def test_rows_that_no_class_of_zero_smoothing_explains_have_no_law_and_say_so(rows: str) -> None:
     model = NaiveBayes(Categorical(0.0)).fit([["a"], ["a"], ["b"]], ["u", "u", "v"])
     for ask in (model.predict_interval, model.uncertainty):
-        with pytest.raises(ValueError, match=r"row 1 has no law \(1 such rows\).*smoothing above 0"):
+        with pytest.raises(ValueError, match=r"row 1 has no distribution of .*\(1 such rows\).*smoothing above 0"):
             ask([[None], ["a"]], rows=rows)
 
 

@@ -17,16 +17,11 @@ import bayesnb as nb
 from bayesnb.cli.column_families import declared
 from bayesnb.cli.messages import CommandLineAdvice
 from bayesnb.cli.option_values import family
-from bayesnb.report import About, Facts, gather, render
-from bayesnb.report.facts.doubted import chosen, doubted
-from bayesnb.report.facts.without import hasty
-from bayesnb.report.reading_advice import InPython
+from bayesnb.report import About, Facts, gather, render, section
+from bayesnb.report.facts.left_out_rows import chosen, hasty, uncertainties
+from bayesnb.report.remedies import InPython
 from bayesnb.report.sections.checks import CHECKS, Check
-from bayesnb.report.sections.dependence import dependence
-from bayesnb.report.sections.doubt import doubt, verdict
-from bayesnb.report.sections.reliability import reliability
-from bayesnb.report.sections.scores import scores
-from bayesnb.report.sections.sensitivity import sensitivity
+from bayesnb.report.sections.doubt import verdict
 from tests.parsed import Page
 
 ROWS = 300
@@ -61,7 +56,7 @@ def accuracy(facts: Facts) -> float:
 
 
 def log_loss(facts: Facts) -> float:
-    return float(-facts.own.mean())
+    return float(-facts.label_log_proba.mean())
 
 
 def blind(facts: Facts) -> float:
@@ -72,7 +67,7 @@ def blind(facts: Facts) -> float:
 def elpd_gain(facts: Facts) -> tuple[float, float]:
     """What temper="loo" gives by `loo`, and its standard error."""
     tempered = nb.GaussianNB(temper="loo").fit(facts.X, facts.y).loo(facts.X, facts.y).elpd_i
-    gain = np.asarray(tempered) - facts.own
+    gain = np.asarray(tempered) - facts.label_log_proba
     return float(gain.sum()), float(np.sqrt(len(gain) * gain.var(ddof=1)))
 
 
@@ -85,70 +80,70 @@ Made = Callable[[], Facts]
 True_ = Callable[[Facts], bool]
 VERDICTS: dict[str, tuple[Callable[[Facts], str], Made, Made, True_]] = {
     "The labels are better than a guess, the probabilities are not": (
-        scores,
+        "scores",
         lambda: repeated(12),
         lambda: repeated(1),
         lambda own: accuracy(own) > 0.6 and log_loss(own) > blind(own),
     ),
     "The probabilities are too extreme": (
-        scores,
+        "scores",
         lambda: repeated(12),
         lambda: repeated(1),
         lambda own: np.exp(own.left_out.max(axis=1)).mean() > accuracy(own) + 0.1,
     ),
     "the columns take away": (
-        scores,
+        "scores",
         lambda: repeated(1),
         lambda: repeated(1, gap=0.0),
         lambda own: log_loss(own) < blind(own) - 0.05,
     ),
     "The columns are of no help that shows: held out, the log loss of": (
-        scores,
+        "scores",
         lambda: repeated(1, gap=0.0),
         lambda: repeated(1),
         lambda own: abs(log_loss(own) - blind(own)) < 0.02 and accuracy(own) < 0.56,
     ),
     "The probabilities are of no help as they stand": (
-        scores,
+        "scores",
         lambda: rare(4),
         lambda: repeated(12),
         lambda own: accuracy(own) <= own.counts.max() / own.counts.sum() and log_loss(own) > blind(own) > tempered(own),
     ),
     "may help, but so many rows cannot tell": (
-        scores,
+        "scores",
         lambda: repeated(1, gap=0.6, rows=50),
         lambda: repeated(1, gap=0.0),
         lambda own: log_loss(own) < blind(own) - 0.01 and len(own.codes) == 50,
     ),
     "harmful as they stand": (
-        scores,
+        "scores",
         lambda: repeated(40, gap=0.0),
         lambda: repeated(1, gap=0.0),
         lambda own: log_loss(own) > blind(own) + 0.05 and accuracy(own) < 0.56,
     ),
     "which raises what the columns say to the power": (
-        reliability,
+        "reliability",
         lambda: repeated(6),
         lambda: repeated(1),
         lambda own: elpd_gain(own)[0] > 2 * elpd_gain(own)[1],
     ),
     "would make no clear difference": (
-        dependence,
+        "dependence",
         lambda: repeated_slightly(),
         lambda: repeated(6),
         lambda own: elpd_gain(own)[0] < 2 * elpd_gain(own)[1],
     ),
     "can be trusted, as far as so many rows can tell": (
-        reliability,
+        "reliability",
         lambda: repeated(1, rows=900),
         lambda: flipped(3),
-        lambda own: -own.own.mean() < 1.1 * own.judged.entropy.mean(),
+        lambda own: -own.label_log_proba.mean() < 1.1 * own.held_out.entropy.mean(),
     ),
     "The model doubts too little": (
-        doubt,
+        "doubt",
         lambda: repeated(6),
         lambda: repeated(1),
-        lambda own: -own.own.mean() > 1.5 * own.judged.entropy.mean(),
+        lambda own: -own.label_log_proba.mean() > 1.5 * own.held_out.entropy.mean(),
     ),
 }
 
@@ -164,17 +159,17 @@ def repeated_slightly() -> Facts:
 
 @pytest.mark.parametrize("words", VERDICTS)
 def test_a_verdict_is_given_where_it_is_true_and_not_beside_it(words: str) -> None:
-    section, fires, near, true = VERDICTS[words]
+    name, fires, near, true = VERDICTS[words]
     there, beside = fires(), near()
-    assert words in Page(section(there)).text
+    assert words in Page(section(name, there)).text
     assert true(there)
-    assert words not in Page(section(beside)).text
+    assert words not in Page(section(name, beside)).text
     assert not true(beside)
 
 
 def test_what_a_temper_gives_is_computed() -> None:
     facts = repeated(6)
-    said = Page(dependence(facts)).text
+    said = Page(section("dependence", facts)).text
     models = [nb.GaussianNB(temper=temper) for temper in (None, "loo")]
     found = [nb.calibration(model, facts.X, facts.y) for model in models]
     changed = (found[0].probability.values.argmax(axis=1) != found[1].probability.values.argmax(axis=1)).sum()
@@ -238,7 +233,7 @@ def test_a_parameter_at_the_end_is_said_of_itself_not_of_the_columns() -> None:
 
 
 def advised(facts: Facts) -> bool:
-    return bool(np.isfinite(facts.own).all())
+    return bool(np.isfinite(facts.label_log_proba).all())
 
 
 @pytest.mark.parametrize(
@@ -257,7 +252,7 @@ def test_what_is_advised_against_impossible_rows_makes_them_possible(model: Any,
     facts = gather(model, X, y)
     assert not advised(facts)
     assert words in check("impossible", facts).advice
-    assert words in Page(scores(facts)).text
+    assert words in Page(section("scores", facts)).text
     assert advised(gather(mended, X, y))
 
 
@@ -288,9 +283,9 @@ def test_a_prior_that_matters_by_itself_is_not_said_to_hardly_matter() -> None:
     rng, y = np.random.default_rng(0), np.arange(60) % 2
     X = pd.DataFrame({"x": rng.normal(y, 1.0, 60), "z": rng.normal(y, 1.0, 60)})
     facts = gather(nb.NaiveBayes(), X, y)
-    own = facts.asked.sensitivity
+    own = facts.comparisons.sensitivity
     every = [change.largest for both in (own.columns, own.classes, *(each for _, each in own.alone)) for change in both]
-    said = re.search(r"by (?:more than|up to) ([\d.]+) percentage points", Page(sensitivity(facts)).text)
+    said = re.search(r"by (?:more than|up to) ([\d.]+) percentage points", Page(section("sensitivity", facts)).text)
     assert float(said[1]) == pytest.approx(100 * max(every), abs=0.051)
 
 
@@ -333,10 +328,10 @@ def test_options_that_are_advised_are_options_and_mean_these_columns() -> None:
 def test_a_page_made_by_the_command_line_advises_in_options() -> None:
     facts = repeated(6)
     by_options = gather(nb.GaussianNB(), facts.X, facts.y, about=About(advice=CommandLineAdvice()))
-    for section in (scores, reliability, dependence):
-        assert "temper='loo'" not in Page(section(by_options)).text
-        assert "--temper loo" not in Page(section(facts)).text
-        assert "--temper loo" in Page(section(by_options)).text
+    for name in ("scores", "reliability", "dependence"):
+        assert "temper='loo'" not in Page(section(name, by_options)).text
+        assert "--temper loo" not in Page(section(name, facts)).text
+        assert "--temper loo" in Page(section(name, by_options)).text
 
 
 def levelled(levels: int, classes: int = 2, rows: int = 400, **how: Any) -> Facts:
@@ -357,7 +352,7 @@ def test_levels_count_where_the_doubt_of_a_row_must_be_drawn() -> None:
     asked = [len(chosen(facts)[1]) for facts in tables]
     assert 40 == asked[0] > asked[1] > asked[2] > asked[3] == 0
     assert [hasty(facts) for facts in (tables[0], levelled(400, classes=9, average_features=0.5))] == [False, True]
-    assert "it takes too long" in Page(doubt(tables[-1])).text
+    assert "it takes too long" in Page(section("doubt", tables[-1])).text
 
 
 @pytest.mark.slow
@@ -374,8 +369,8 @@ def test_a_page_about_names_and_dates_takes_seconds() -> None:
 
 def test_the_error_of_draws_is_told_where_there_are_draws_and_not_beside_it() -> None:
     drawn, computed = levelled(3, classes=3, rows=60, average_features=0.5), levelled(3, rows=60)
-    share = doubted(drawn).attrs["drawn_error"]
+    share = uncertainties(drawn).attrs["drawn_error"]
     assert share > 0
-    assert "drawn" in Page(doubt(drawn)).text
-    assert "drawn_error" not in doubted(computed).attrs
-    assert "drawn" not in Page(doubt(computed)).text
+    assert "drawn" in Page(section("doubt", drawn)).text
+    assert "drawn_error" not in uncertainties(computed).attrs
+    assert "drawn" not in Page(section("doubt", computed)).text

@@ -5,19 +5,21 @@
 Its formulas take any number, also one that no waiting time can be.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import factorial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.special import gammaln, polygamma, psi
+from scipy.special import polygamma, psi
 from scipy.stats import gamma, lomax
 
-from bayesnb.families import RealNumbers
-from bayesnb.families.base import Array, Belief, Cells, Density, Rng, Stats
-from bayesnb.families.family import Family, shaped
-from bayesnb.families.record import silent
+from bayesnb.families import RealNumbers, register
+from bayesnb.families.base import Array, Belief, Cells, Density, Parts, Rng, Say, Stats
+from bayesnb.families.family import Family, Hyperparameters, shaped
+from bayesnb.families.record import Parameter, lead, silent
 from bayesnb.families.weight import Weight, grouped_sum
+from bayesnb.numerics import special
+from bayesnb.numerics.special import log_gamma_ratio
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +68,10 @@ class WaitingDensity(Density):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WaitingBelief(Belief):
-    shape: Array
-    rate: Array
+    shape: Parameter
+    rate: Parameter
+
+    symbols: ClassVar[dict[str, str]] = {"shape": "wait_shape", "rate": "wait_rate"}
 
     @property
     def proper(self) -> Array:
@@ -76,16 +80,21 @@ class WaitingBelief(Belief):
     def update(self, stats: WaitingStats) -> Self:
         return type(self)(self.shape + stats.count, self.rate + stats.total)
 
-    def log_evidence(self, stats: WaitingStats, xp: Any = np) -> Array:
+    def log_evidence(self, stats: WaitingStats, xp: Any = special) -> Array:
         after = self.update(stats)
-        gain = gammaln(after.shape) - gammaln(self.shape)
+        gain = xp.log_gamma_ratio(self.shape, stats.count)
         return gain + self.shape * np.log(self.rate) - after.shape * np.log(after.rate)
 
     def log_moment(self, x: Array, s: Any) -> Array:
-        gain = gammaln(self.shape + s) - gammaln(self.shape) + self.shape * np.log(self.rate)
-        return silent(np.isnan(x), gain - (self.shape + s) * np.log(self.rate + s * np.asarray(x, float)))
+        x = np.asarray(x, float)
+        with np.errstate(all="ignore"):
+            gain = log_gamma_ratio(self.shape, s) + self.shape * np.log(self.rate)
+            value = gain - (self.shape + s) * np.log(self.rate + s * x)
+            exists = (np.imag(s) != 0) | ((self.rate + np.real(s) * x > 0) & (self.shape + np.real(s) > 0))
+        return silent(np.isnan(x), np.where(exists, value, np.inf))
 
     def cumulants(self, x: Array, order: int, tilt: float = 0.0) -> Array:
+        x = np.asarray(x, float)
         a, b = self.shape + tilt, self.rate + tilt * x
         terms = [psi(a) - np.log(b) - x * a / b]
         for n in range(2, order + 1):
@@ -94,7 +103,14 @@ class WaitingBelief(Belief):
         return silent(np.isnan(x), np.stack(np.broadcast_arrays(*terms)))
 
     def sample(self, rng: Rng, size: Any = None) -> WaitingDensity:
-        return WaitingDensity(np.random.default_rng(rng).gamma(self.shape, 1 / self.rate))
+        shape = (*lead(size), *np.shape(self.shape))
+        return WaitingDensity(np.random.default_rng(rng).gamma(self.shape, 1 / self.rate, shape))
+
+    def log_density(self, theta: WaitingDensity) -> Parts:
+        return {("rate", None): gamma(self.shape, scale=1 / self.rate).logpdf(theta.rate)}
+
+    def variables(self, pm: Any, say: Say) -> WaitingDensity:
+        return WaitingDensity(pm.Gamma(**say("rate"), alpha=self.shape, beta=self.rate))
 
     def mean(self) -> Array:
         return self.shape / self.rate
@@ -112,13 +128,32 @@ class WaitingBelief(Belief):
         return WaitingDensity(self.mean() if kind == "mean" else self.mode())
 
 
+HYPERPARAMETERS = Hyperparameters(
+    names=("shape", "mean"),
+    weak=(1.0, 1.0),
+    note="In columns of waiting times the prior is worth l times as many waits.",
+    extremes={("shape", True): "the classes wait alike"},
+)
+
+
+@register
 @dataclass(frozen=True, eq=False, repr=False)
 class Waiting(Family):
     prior: WaitingBelief = WaitingBelief(1.0, 1.0)
 
-    cells: ClassVar[str] = "real"
+    content: ClassVar[str] = "waiting times"
+    conjugate: ClassVar[type[Belief]] = WaitingBelief
+    hyperparameters: ClassVar[Hyperparameters | None] = HYPERPARAMETERS
     stats: ClassVar[type[Stats]] = WaitingStats
     support = RealNumbers(at_least=0)
 
     def belief(self, stats: WaitingStats) -> WaitingBelief:
         return shaped("Waiting", self.prior, stats.count.shape)
+
+    def describe(self, belief: Any) -> str:
+        return "as if a few waits had been timed"
+
+    def tuned(self, stats: WaitingStats, *values: Any) -> Self:
+        """The shape, and the mean of the times."""
+        shape, mean = values
+        return replace(self, prior=WaitingBelief(shape, np.asarray(shape) * mean))

@@ -88,10 +88,9 @@ def open_tables(args: Any, paths: Sequence[str], advance: Any = None, *, whole: 
 
 
 def reading_bar(args: Any, paths: Sequence[str]) -> AbstractContextManager[Any]:
-    """Show a bar of the bytes that are read; text is read twice."""
+    """Show a bar of the bytes that are read."""
     files = [path for path in paths if path != "-" and Path(path).is_file()]
-    passes = {path: 1 if path.endswith((".parquet", ".arrow", ".feather")) else 2 for path in files}
-    total = sum(Path(path).stat().st_size * passes[path] for path in files)
+    total = sum(Path(path).stat().st_size for path in files)
     return args.console.progress("reading", total if len(files) == len(paths) else None)
 
 

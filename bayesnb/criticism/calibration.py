@@ -1,4 +1,4 @@
-"""Whether a model's probabilities come true, of rows that it has not seen: exact leave-one-out."""
+"""Calibration of a model's probabilities, each row predicted by a model that has not seen it."""
 
 from numbers import Integral
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb import results
-from bayesnb.criticism.trial import Trial, trial_of
+from bayesnb.criticism.learnt_rows import LearntRows, learnt_rows
 from bayesnb.families.base import Array, Rng
 from bayesnb.model.product import normalised
 from bayesnb.selection.calibration_curves import Plan, calibrated
@@ -22,9 +22,9 @@ def calibration(
     sample_weight: Any = None,
     rng: Rng = 0,
 ) -> Any:
-    """Compare predicted probabilities with what came, each row predicted by a model that has not seen it.
+    """Compare predicted probabilities with observed shares, each row predicted by a model that has not seen it.
 
-    Of the rows for which a label is said to have probability 0.8, four in five should have it. Leave-one-out is exact
+    Of the rows for which a label is predicted with probability 0.8, four in five should have it. Leave-one-out is exact
     and needs no refit.
 
     Parameters
@@ -33,7 +33,7 @@ def calibration(
         One that is not fitted yet learns the rows first; one that is must have learnt these rows.
     X : table of rows
     y : their labels
-    bins : how many, of equally many rows each
+    bins : number of bins, of equally many rows each
         Rows of equal probability stay together, so there can be fewer; the last are then empty (NaN, `count` 0).
     ci_prob : probability of intervals and bands, default ArviZ's `rcParams["stats.ci_prob"]`
     sample_weight : weights of the rows, as they were learnt
@@ -57,12 +57,10 @@ def calibration(
         `miscalibration`, `discrimination`, `uncertainty`: brier = miscalibration - discrimination + uncertainty; the
         terms of each class are `class_miscalibration` and so on.
 
-    Notes
-    -----
-    Bands and intervals are pointwise. Noise alone makes `ece` positive; its interval reaches 0 where the predictions
-    may all be true. A label that was said to be impossible makes `log_loss` infinite; the number of such rows is in the
-    attribute `impossible`. `calibrated` is the CORP reliability curve of Dimitriadis, Gneiting and Jordan (2021); over
-    the classes it need not add up to 1.
+    Notes ----- Bands and intervals are pointwise. Noise alone makes `ece` positive; its interval reaches 0 where the
+    predictions may all be true. A label that was predicted to be impossible makes `log_loss` infinite; the number of
+    such rows is in the attribute `impossible`. `calibrated` is the CORP reliability curve of Dimitriadis, Gneiting and
+    Jordan (2021); over the classes it need not add up to 1.
 
     Predictions follow `estimate` and `temper_`, as in `loo`. With temper="loo" that one number has seen all rows.
 
@@ -72,37 +70,38 @@ def calibration(
     >>> from sklearn.datasets import load_breast_cancer
     >>> x, y = load_breast_cancer(return_X_y=True)
     >>> for temper in (None, "loo"):
-    ...     found = calibration(GaussianNB(temper=temper), x, y)
-    ...     print(found[["log_loss", "brier", "miscalibration", "ece"]].to_array().values.round(3))
+    ...     result = calibration(GaussianNB(temper=temper), x, y)
+    ...     print(result[["log_loss", "brier", "miscalibration", "ece"]].to_array().values.round(3))
     [0.712 0.126 0.046 0.06 ]
     [0.145 0.09  0.012 0.019]
     """
     prob = results.datasets.ci_prob(ci_prob)
     if not isinstance(bins, Integral) or isinstance(bins, bool) or bins < 1:
         raise ValueError(f"bins must be a whole number, 1 or more, got {bins!r}.")
-    trial = trial_of(model, X, y, sample_weight)
-    keep = trial.rows.counts > 0  # a row of weight zero is no row
-    codes, weight = trial.rows.codes[keep], trial.rows.counts[keep]
-    log_proba = left_out(trial)[keep]
-    found = calibrated(log_proba, codes, weight, Plan(int(bins), prob, np.random.default_rng(rng)))
-    said = {
+    learnt = learnt_rows(model, X, y, sample_weight)
+    keep = learnt.rows.counts > 0  # a row of weight zero is no row
+    codes, weight = learnt.rows.codes[keep], learnt.rows.counts[keep]
+    log_proba = _left_out(learnt)[keep]
+    result = calibrated(log_proba, codes, weight, Plan(int(bins), prob, np.random.default_rng(rng)))
+    attrs = {
         "leave_one_out": "exact",
-        "estimate": trial.estimator.estimate,
-        "temper": trial.estimator.temper_,
+        "estimate": learnt.estimator.estimate,
+        "temper": learnt.estimator.temper_,
         "ci_prob": prob,
         "bins": int(bins),
         "impossible": int(np.isneginf(log_proba[np.arange(len(codes)), codes]).sum()),
     }
-    return results.calibrations.calibration(found, trial.index[keep], trial.estimator.classes_, codes, weight, said)
+    return results.calibrations.calibration(result, learnt.index[keep], learnt.estimator.classes_, codes, weight, attrs)
 
 
-def left_out(trial: Trial) -> Array:
+def _left_out(learnt: LearntRows) -> Array:
     """log p(y | x, all rows but this one), `(r, c)`."""
-    log_proba = normalised(trial.estimator._joint_left_out(trial.rows))
-    odd = np.isnan(log_proba[np.arange(len(log_proba)), trial.rows.codes])
-    if odd.any():
+    log_proba = normalised(learnt.estimator._joint_left_out(learnt.rows))
+    undefined = np.isnan(log_proba[np.arange(len(log_proba)), learnt.rows.codes])
+    if undefined.any():
         raise ValueError(
-            f"{odd.sum()} rows, first row {odd.argmax()}, cannot be left out: the other rows leave no distribution of "
-            "their class (too few of them, or no spread, and a prior that adds none). Use a proper prior."
+            f"{undefined.sum()} rows, first row {undefined.argmax()}, cannot be left out: the other rows leave "
+            "no distribution of their class (too few of them, or no spread, and a prior that adds none). Use a "
+            "proper prior."
         )
     return log_proba

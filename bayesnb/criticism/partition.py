@@ -1,4 +1,4 @@
-"""Which columns are better modelled jointly: a partition into blocks, between naive Bayes and one table of all."""
+"""Search for columns that are better modelled jointly: partitions between naive Bayes and one table of all."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 
 from bayesnb import results
-from bayesnb.criticism.dependence import of_whole_rows
-from bayesnb.criticism.joined import Found
-from bayesnb.criticism.joining import Kind, kinds_of, rest_of
+from bayesnb.criticism.joint_blocks import JointBlocks, Kind, kinds_of, rest_of
+from bayesnb.criticism.learnt_rows import learnt_rows
 from bayesnb.criticism.partition_page import Said, notes_of, page, verdict
-from bayesnb.criticism.trial import trial_of
 from bayesnb.estimators import Classifier
 from bayesnb.model.product import observe
 from bayesnb.selection.partition_search import Step, after, gain_of, interleaved, steps, union
@@ -22,7 +20,7 @@ Names = tuple[Hashable, ...]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Partition:
-    """Columns in blocks that are modelled jointly, how the search came there, and the estimator that it found.
+    """Columns in blocks that are modelled jointly, the steps of the search, and the resulting estimator.
 
     Attributes
     ----------
@@ -32,7 +30,7 @@ class Partition:
         A row for the start, and one for each step: `step`; `joined`, what was done; `log_bayes_factor`, what it gained
         under the priors that are compared, in nats; `log_evidence`, log p(X, y | prior) after it.
     estimator : a `NaiveBayes` that is not fitted
-        It says the blocks and the priors that were compared.
+        It declares the blocks and the priors that were compared.
     ends : dict
         The log evidence of both ends: "naive", every column by itself, and "joint", all that can be joined in one
         block of each kind.
@@ -85,17 +83,17 @@ def partition(
 
     Naive Bayes has a block for every column, the Bayes-optimal classifier one gigantic table of all; in between are
     all partitions ("semi-naive", Kononenko 1991). Blocks are joined as long as the data are more probable with them
-    joined: the evidence weighs what the joint law explains against how many more parameters it has to learn.
+    joined: the evidence weighs what the joint distribution explains against how many more parameters it has to learn.
 
     Parameters
     ----------
     model : an estimator of bayesnb, fitted on these rows or not at all
         The search starts from its blocks: every column by itself, but for those that it declares to be one block.
-    X, y, sample_weight : the rows that were learnt, or some of them, with their labels and whole weights
+    X, y, sample_weight : the rows that were learnt, or a part of them, with their labels and whole weights
     columns : None for all, or the names of those that may be joined
     most : None, or the most columns that a block may come to have
-    concentration : None, or A, that of every whole die
-        None takes that of the model's dice or, where they differ, their geometric mean.
+    concentration : None, or A, the total concentration of every Dirichlet prior
+        None takes that of the model or, where columns differ, their geometric mean.
 
     Returns
     -------
@@ -144,33 +142,33 @@ def partition(
     >>> import bayesnb
     >>> X = [["a", "a", "u"], ["b", "b", "u"], ["a", "a", "v"], ["b", "b", "v"], ["a", "b", "u"]] * 4
     >>> y = ["one", "other"] * 10
-    >>> found = bayesnb.partition(bayesnb.NaiveBayes(), X, y)
-    >>> found.blocks
+    >>> result = bayesnb.partition(bayesnb.NaiveBayes(), X, y)
+    >>> result.blocks
     ((0, 1), (2,))
-    >>> found.table.round(2).values.tolist()
+    >>> result.table.round(2).values.tolist()
     [[0, '', nan, -61.64], [1, '0 + 1', 2.93, -58.72]]
-    >>> round(found.estimator.fit(X, y).log_evidence_, 2)
+    >>> round(result.estimator.fit(X, y).log_evidence_, 2)
     -58.72
     """
     _check(model, most, concentration)
-    trial = of_whole_rows(trial_of(model, X, y, sample_weight))
-    kinds = kinds_of(trial, columns, concentration)
-    stats = observe(trial.rows, len(trial.estimator.classes_), trial.estimator.n_jobs)
+    learnt = learnt_rows(model, X, y, sample_weight).of_whole_weights()
+    kinds = kinds_of(learnt, columns, concentration)
+    stats = observe(learnt.rows, len(learnt.estimator.classes_), learnt.estimator.n_jobs)
     path = list(interleaved([steps(kind.columns, kind.start, most or np.inf) for kind in kinds]))
     blocks = [set(kind.start) for kind in kinds]
     for at, step in path:
         blocks[at] = after(blocks[at], step)
-    found = Found(trial, stats, kinds, blocks)
-    first = rest_of(trial, stats, kinds) + sum(kind.log_evidence for kind in kinds)
+    result = JointBlocks(learnt, stats, kinds, blocks)
+    first = rest_of(learnt, stats, kinds) + sum(kind.log_evidence for kind in kinds)
     table = results.datasets.frame(_columns(kinds, path, first))
     ends = {name: first + sum(_gain(kind, name == "joint") for kind in kinds) for name in ("naive", "joint")}
-    return Partition(found.names, table, found.estimator, ends, verdict(found.names, table), notes_of(found))
+    return Partition(result.names, table, result.estimator, ends, verdict(result.names, table), notes_of(result))
 
 
 def _gain(kind: Kind, joint: bool) -> float:
-    """All columns of a kind in one block, or each by itself, against its start."""
-    every = union(*kind.start)
-    return gain_of(kind.columns, kind.start, [every] if joint else [(place,) for place in every])
+    """Log Bayes factor of one block of all columns of a kind, or of each by itself, against its start."""
+    places = union(*kind.start)
+    return gain_of(kind.columns, kind.start, [places] if joint else [(place,) for place in places])
 
 
 def _check(model: Any, most: Any, concentration: Any) -> None:
@@ -186,12 +184,12 @@ def _check(model: Any, most: Any, concentration: Any) -> None:
 
 
 def _columns(kinds: Sequence[Kind], path: Sequence[tuple[int, Step]], first: float) -> dict[str, Any]:
-    """The table's."""
+    """Return the columns of the table."""
     gains = np.array([step.gain for _, step in path])
-    said = [""] + [kinds[at].told(step) for at, step in path]
+    joined = [""] + [kinds[at].describe(step) for at, step in path]
     return {
-        "step": np.arange(len(said)),
-        "joined": np.array(said, object),
+        "step": np.arange(len(joined)),
+        "joined": np.array(joined, object),
         "log_bayes_factor": np.concatenate([[np.nan], gains]),
         "log_evidence": first + np.concatenate([[0.0], np.cumsum(gains)]),
     }

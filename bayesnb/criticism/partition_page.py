@@ -1,30 +1,14 @@
-"""What a search for blocks of columns says, in words and as HTML for notebooks: readable in light and dark."""
+"""What a search for blocks of columns says, in words and in a notebook."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from html import escape
 from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesnb.criticism.joined import Found
-from bayesnb.criticism.joining import shown
+from bayesnb.criticism.joint_blocks import JointBlocks, shown
 from bayesnb.selection.partition_search import joining
 
-STYLE = (
-    "<style scoped>"
-    ".bayesnb-partition{max-width:50rem;line-height:1.45}"
-    ".bayesnb-partition .wide{overflow-x:auto}"
-    ".bayesnb-partition table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.92em;margin:.6em 0}"
-    ".bayesnb-partition :is(th,td){padding:.25em .6em;text-align:right;color:inherit;background:none;border:0;"
-    "border-bottom:1px solid rgba(128,128,128,.35)}"
-    ".bayesnb-partition :is(th,td):nth-child(2){text-align:left}"
-    ".bayesnb-partition .block{display:inline-block;border:1px solid rgba(128,128,128,.6);border-radius:.4em;"
-    "padding:.05em .5em;margin:.15em}"
-    ".bayesnb-partition .joined{font-weight:700;background:rgba(0,114,178,.18)}"
-    ".bayesnb-partition ul{padding-left:1.2em;font-size:.92em}"
-    "</style>"
-)
 MINUS = "\N{MINUS SIGN}"
 HEADS = {
     "step": "step",
@@ -58,9 +42,9 @@ def verdict(blocks: Sequence[Names], table: Any) -> str:
     return f"{said or 'Every column by itself'}{rest if said else ''}: {gained:+.1f} nats against the start."
 
 
-def notes_of(found: Found) -> tuple[str, ...]:
+def notes_of(found: JointBlocks) -> tuple[str, ...]:
     """What is to be known about the numbers."""
-    schema = found.trial.estimator.schema_
+    schema = found.learnt.estimator.schema_
     inside = {home.name for kind in found.kinds for home in kind.homes}
     left = [name for name in schema.families if name not in inside]
     notes = [f"Not among those that may be joined: {shown(left)}."] if left else []
@@ -81,36 +65,27 @@ def notes_of(found: Found) -> tuple[str, ...]:
     return (*notes, *(kind.moved for kind in found.kinds if kind.moved))
 
 
-def kept_apart(found: Found) -> Iterator[str]:
+def kept_apart(found: JointBlocks) -> Iterator[str]:
     """Pairs of blocks that only a prior which fits neither would join, and what they would gain under it."""
     for kind, blocks in zip(found.kinds, found.blocks, strict=True):
         for one, other in combinations(sorted(blocks), 2):
             step = joining(kind.columns, one, other)
             if step.gain > 0 >= step.worth:
-                yield f"{kind.told(step)} ({step.gain:+.1f})"
+                yield f"{kind.describe(step)} ({step.gain:+.1f})"
 
 
 def page(said: Said, columns: Mapping[str, Sequence[Any]]) -> str:
     """The verdict, the blocks, the steps and the notes."""
-    blocks = "".join(
-        f'<span class="block{" joined" * (len(names) > 1)}">{escape(", ".join(map(str, names)))}</span>'
-        for names in said.blocks
-    )
-    head = "".join(f'<th scope="col">{escape(HEADS[name])}</th>' for name in columns)
-    rows = "".join(
-        f"<tr>{''.join(f'<td>{_cell(value)}</td>' for value in row)}</tr>"
-        for row in zip(*columns.values(), strict=True)
-    )
-    told = "".join(f"<li>{escape(note)}</li>" for note in said.notes)
-    return (
-        f'<div class="bayesnb-partition">{STYLE}<p><b>{escape(said.verdict)}</b></p><p>{blocks}</p><div class="wide">'
-        f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div><ul>{told}</ul></div>"
-    )
+    from bayesnb.results.display import notebook
+
+    steps = [[_cell(value) for value in step] for step in zip(*columns.values(), strict=True)]
+    blocks = [list(map(str, names)) for names in said.blocks]
+    head = [HEADS[name] for name in columns]
+    return notebook("partition.html", verdict=said.verdict, blocks=blocks, head=head, steps=steps, remarks=said.notes)
 
 
 def _cell(value: Any) -> str:
-    if isinstance(value, str):
-        return escape(value)
+    """A cell of the table of steps; nothing, where there is no number."""
     if isinstance(value, float):
         return "" if np.isnan(value) else f"{value:.2f}".replace("-", MINUS)
-    return f"{value}"
+    return str(value)

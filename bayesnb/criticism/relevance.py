@@ -1,4 +1,4 @@
-"""Which columns depend on the class."""
+"""Evidence that each feature depends on the class."""
 
 from collections.abc import Hashable
 from numbers import Real
@@ -8,17 +8,16 @@ import numpy as np
 from scipy.special import expit, logit
 
 from bayesnb import results
-from bayesnb.criticism.trial import checked_fitted
 from bayesnb.data.levels import told_apart
-from bayesnb.estimators import Classifier
+from bayesnb.estimators import Classifier, check_estimator
 from bayesnb.families.base import Array
-from bayesnb.selection.column_evidence import cautious, check_comparable, of_words, own_of
+from bayesnb.selection.feature_evidence import cautious, check_comparable, own_of, word_bayes_factors
 
 
 def relevance(model: Classifier, prior: float = 0.5) -> Any:
-    """Say for every feature how strongly the data speak for, or against, its dependence on the class.
+    """Weigh the evidence that each feature depends on the class.
 
-    The log Bayes factor compares two hypotheses about a column: that each class has a parameter of its own, and that
+    The log Bayes factor compares two hypotheses about a column: that each class has a separate parameter, and that
     all classes share one, both under the model's prior. It is the log evidence of the first less that of the second.
     Above 0 the data speak for a dependence: 3 nats are strong, 5 very strong (Kass and Raftery 1995).
 
@@ -33,12 +32,10 @@ def relevance(model: Classifier, prior: float = 0.5) -> Any:
         By feature, in the table's order: `log_bayes_factor`, in nats, and `inclusion`, the posterior probability that
         the feature depends on the class.
 
-    Notes
-    -----
-    Of a block of counts each word is compared with all others together, which under the block's die is a coin with a
-    Beta(a_j, A - a_j) prior; words of one die are not independent. What the whole block says is in the attributes
-    `block` and `block_log_bayes_factor`. Of a Gaussian column with `shared=True` both hypotheses have one variance for
-    all classes: they differ in the means alone.
+    Notes ----- Of a block of counts each word is compared with all others together, with a Beta(a_j, A - a_j) prior, a
+    margin of the block's Dirichlet; words of one block are not independent. What the whole block says is in the
+    attributes `block` and `block_log_bayes_factor`. Of a Gaussian column with `shared=True` both hypotheses have one
+    variance for all classes: they differ in the means alone.
 
     A Bayes factor depends on the prior, and most where that is vague: under a prior that spreads far beyond the data a
     parameter for each class costs more, and small differences do not pay for it. It is defined for rows only: weights
@@ -71,40 +68,44 @@ def relevance(model: Classifier, prior: float = 0.5) -> Any:
     """
     if not (isinstance(prior, Real) and 0 < float(prior) < 1):
         raise ValueError(f"prior must be a probability between 0 and 1, got {prior!r}.")
-    fitted = checked_fitted(model)
-    if not fitted.model_.whole:
+    check_estimator(model)
+    if not hasattr(model, "model_"):
+        raise ValueError(f"{type(model).__name__} is not fitted yet: call fit first.")
+    if not model.model_.whole:
         raise ValueError(
             "the model has learnt weights or counts that are no whole numbers. A Bayes factor compares probabilities "
             "of rows, which such have none of: fit with whole weights and counts."
         )
-    names, found, blocks = _factors(fitted)
-    inclusion = expit(found + logit(float(prior)))
+    names, factors, blocks = _factors(model)
+    inclusion = expit(factors + logit(float(prior)))
     return results.evidence_datasets.relevant(
-        names, {"log_bayes_factor": found, "inclusion": inclusion}, float(prior), blocks
+        names, {"log_bayes_factor": factors, "inclusion": inclusion}, float(prior), blocks
     )
 
 
 def _factors(fitted: Classifier) -> tuple[list[Hashable], Array, dict[str, float]]:
-    """The columns' names and factors, in the table's order, and what whole blocks have."""
+    """Return names and factors of the features, in the table's order, and the factors of blocks of counts."""
     names: list[Hashable] = []
     columns: list[Hashable] = []
     places: list[int] = []
-    found, blocks, model = [], {}, fitted.model_
+    parts: list[Array] = []
+    blocks: dict[str, float] = {}
+    model = fitted.model_
     for block, prior, stats in zip(fitted.schema_.blocks, model.prior.blocks, model.stats.blocks, strict=True):
-        own = own_of(prior)
-        check_comparable(own, block.keys)
-        factors = cautious(block.family, own, stats)
-        own_names, own_places = list(block.words), list(block.word_places)
+        belief = own_of(prior)
+        check_comparable(belief, block.keys)
+        factors = cautious(block.family, belief, stats)
+        block_names, block_places = list(block.words), list(block.word_places)
         if block.family.whole:
             together = ", ".join(map(str, block.names))
             if block.family.words:
-                blocks[together], factors = float(factors[0]), of_words(own, stats)
+                blocks[together], factors = float(factors[0]), word_bayes_factors(belief, stats)  # type: ignore[arg-type]
             else:
-                own_names, own_places = [together], own_places[:1]
-        names += own_names
-        columns += [block.names[0]] * len(own_names) if block.family.listed else own_names
-        places += own_places
-        found.append(factors)
+                block_names, block_places = [together], block_places[:1]
+        names += block_names
+        columns += [block.names[0]] * len(block_names) if block.family.listed else block_names
+        places += block_places
+        parts.append(factors)
     order = np.argsort(places, kind="stable")
     names = told_apart(names, columns)
-    return [names[at] for at in order], np.concatenate(found)[order], blocks
+    return [names[at] for at in order], np.concatenate(parts)[order], blocks

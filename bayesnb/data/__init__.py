@@ -1,16 +1,12 @@
 """Any table, seen one way: columns with names, as numbers or as values. The only room that knows dataframes."""
 
 from bayesnb.data.amounts import Amounts, amounts_of
-from bayesnb.data.blank_tables import Blank, Part
-from bayesnb.data.column_kinds import joined
-from bayesnb.data.column_values import factorize_labels, is_missing
+from bayesnb.data.blank_tables import Blank, Part, blank_of
+from bayesnb.data.column_values import coded_text, factorize_labels, is_missing
 from bayesnb.data.containers import SparseTable, Table
 from bayesnb.data.frames import is_lazy, nested, open_table, refuse_lazy
 from bayesnb.data.lists import Lists
-from bayesnb.data.recipes import blank_of
-from bayesnb.data.records import Reading, looks_numeric
-from bayesnb.data.sheets import Sheet, nothing, stacked
-from bayesnb.data.table_files import (
+from bayesnb.data.opening import (
     LABEL_ADVICE,
     PLAIN,
     cell_kind,
@@ -21,7 +17,10 @@ from bayesnb.data.table_files import (
     read_text,
     split_labels,
 )
-from bayesnb.data.texts import coded_text
+from bayesnb.data.sheets import Sheet, nothing, stacked
+from bayesnb.data.sources import Reading
+from bayesnb.data.text_cells import joined
+from bayesnb.data.text_files import looks_numeric
 from bayesnb.data.writing import aligned, beside, format_of_name, open_writer
 
 __all__ = [

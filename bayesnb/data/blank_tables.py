@@ -5,16 +5,25 @@ count that is too large for its type makes it wider, and a missing cell among in
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import narwhals as nw
 import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from bayesnb.data.types import UnknownTypeError, names_said, numpy_said, type_said
+from bayesnb.data.types import (
+    Library,
+    UnknownTypeError,
+    names_of,
+    names_said,
+    numpy_of,
+    numpy_said,
+    type_of,
+    type_said,
+)
 
 Array = np.ndarray
 MISSING = -1
@@ -115,6 +124,18 @@ class ArrayBlank(Blank):
         for j, column in enumerate(columns):
             table[:, j] = column.values
         return table
+
+
+@dataclass(frozen=True, eq=False)
+class DocumentsBlank(Blank):
+    """A list of lists of words has no types to be kept."""
+
+    def recipe(self, places: Collection[int]) -> Recipe:
+        return {"kind": "documents"}
+
+    def filled(self, parts: Sequence[Part]) -> list[list[Any]]:
+        ((_, column),) = in_place(parts)
+        return column.values.tolist()
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,3 +241,72 @@ def plain(kind: nw.dtypes.DType) -> np.dtype:
 def _united(categories: Any, levels: Sequence[Any]) -> list[Any]:
     """A type's categories, and the levels that were learnt beside them."""
     return list(dict.fromkeys([*categories, *levels]))
+
+
+LIBRARIES = {library.value: library for library in (Library.PANDAS, Library.POLARS, Library.PYARROW)}
+
+
+@dataclass(frozen=True, eq=False)
+class Wanting(Blank):
+    """Of a dataframe whose library is not installed here: it is kept, but no table can be made."""
+
+    own: Recipe
+    library: str
+
+    def recipe(self, places: Collection[int]) -> Recipe:
+        return self.own
+
+    def filled(self, parts: Sequence[Part]) -> NoReturn:
+        raise ImportError(f'the model was learnt from a table of {self.library}: pip install "{self.library}".')
+
+
+def blank_of(recipe: Recipe, width: int) -> Blank:
+    """What a recipe is of: a table of so many columns."""
+    kind = recipe.get("kind")
+    if kind not in BLANKS:
+        raise ValueError(f"a table of the kind {kind!r:.50} is not known")
+    return BLANKS[kind](recipe, width)
+
+
+def _sparse(recipe: Mapping[str, Any], width: int) -> Blank:
+    dtype = numpy_of(recipe["type"])
+    if dtype.kind not in "biuf" or type(recipe["is_matrix"]) is not bool:
+        raise ValueError("a sparse table has numbers")
+    return SparseBlank(recipe["is_matrix"], dtype)
+
+
+def _frame(recipe: Recipe, width: int) -> Blank:
+    name, names, said = recipe["library"], names_of(recipe["names"]), recipe["types"]
+    if name not in LIBRARIES or not len(names) == len(said) == width:
+        raise ValueError("a frame has a library, and as many names and types as columns")
+    library = LIBRARIES[name]
+    try:
+        native = library.to_native_namespace()
+        types = [_any_type(native, library) if own is None else type_of(own, library) for own in said]
+    except ImportError:
+        return Wanting(recipe, name)
+    return FrameBlank.of(nw.from_native(_empty(native, library, names, types), eager_only=True))
+
+
+def _any_type(native: Any, library: Library) -> Any:
+    """That of a column without a family, which is never filled."""
+    return object if library.is_pandas() else native.Null if library.is_polars() else native.null()
+
+
+def _empty(native: Any, library: Library, names: Any, types: Sequence[Any]) -> Any:
+    """A frame without rows."""
+    if library.is_pyarrow():
+        return native.schema(list(zip(names, types, strict=True))).empty_table()
+    if library.is_polars():
+        return native.DataFrame(schema=dict(zip(names, types, strict=True)))
+    frame = native.DataFrame({place: native.Series([], dtype=own) for place, own in enumerate(types)})
+    frame.columns = names
+    return frame
+
+
+BLANKS: dict[str, Callable[[Recipe, int], Blank]] = {
+    "documents": lambda recipe, width: DocumentsBlank(),
+    "array": lambda recipe, width: ArrayBlank(numpy_of(recipe["type"])),
+    "sparse": _sparse,
+    "frame": _frame,
+}

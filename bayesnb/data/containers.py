@@ -6,15 +6,17 @@ Missing cells (NaN, None, NA, masked) come out as NaN among numbers, and as None
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import Any, Self
 
+import narwhals as nw
 import numpy as np
 from scipy import sparse
 
 from bayesnb import numerics
-from bayesnb.data.blank_tables import ArrayBlank, Blank, SparseBlank
+from bayesnb.data.blank_tables import ArrayBlank, Blank, DocumentsBlank, SparseBlank
 from bayesnb.data.column_values import Distinct, factorize, floats, kind_of_objects, time_error
-from bayesnb.data.lists import Lists, first_list, kind_of_lists, lists_of_objects
+from bayesnb.data.lists import LISTS, Lists, begins_with_text, first_list, kind_of_lists, lists_of_objects
 from bayesnb.data.named import are_texts
 from bayesnb.numerics.threads import FEWEST, in_order, pieces
 from bayesnb.numerics.views import Picked, integers, pieces_of
@@ -194,6 +196,39 @@ class ArrayTable(Table):
         for rows in pieces_of(self.x):
             numerics.level_kernels.mark(integers(self.x, rows), least, starts, seen)
         return seen, sizes, starts
+
+
+class DocumentTable(ArrayTable):
+    """Lists of words, one a row. The only column is named by its position, 0."""
+
+    def __init__(self, x: Any) -> None:
+        if not (isinstance(x, np.ndarray) and x.ndim == 2):
+            x = np.fromiter(x, object, len(x))[:, None]
+        super().__init__(x)
+
+    @property
+    def blank(self) -> DocumentsBlank:  # type: ignore[override]
+        return DocumentsBlank()
+
+
+def lists_of_words(x: Any) -> Any:
+    """A series whose cells are lists, as a list of them; anything else as it is."""
+    if not nw.dependencies.is_into_series(x):
+        return x
+    cells = nw.from_native(x, series_only=True).to_list()
+    return cells if first_list(cells) is not None else x
+
+
+def are_documents(x: Any, declared: bool) -> bool:
+    """Whether rows are lists of words, and no cells side by side.
+
+    They are if they are lists of texts of different lengths, or if it is `declared` that a row is one list.
+    """
+    if (isinstance(x, np.ndarray) and (x.ndim > 1 or x.dtype != object)) or not isinstance(x, LISTS):
+        return False
+    if not len(x) or not all(isinstance(row, LISTS) and (type(row) is not np.ndarray or row.ndim == 1) for row in x):
+        return False
+    return begins_with_text(chain.from_iterable(x)) and (declared or len(set(map(len, x))) > 1)
 
 
 class SparseTable(Table):

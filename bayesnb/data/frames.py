@@ -10,12 +10,18 @@ import pandas as pd
 from scipy import sparse
 
 from bayesnb.data.blank_tables import FrameBlank
-from bayesnb.data.column_values import Distinct, distinct, floats, refuse_times, time_error
-from bayesnb.data.containers import ArrayTable, SparseTable, Table, refuse_odd_shape
-from bayesnb.data.documents import DocumentTable, are_documents, lists_of_words
+from bayesnb.data.column_values import Distinct, coded_text, distinct, floats, refuse_times, time_error
+from bayesnb.data.containers import (
+    ArrayTable,
+    DocumentTable,
+    SparseTable,
+    Table,
+    are_documents,
+    lists_of_words,
+    refuse_odd_shape,
+)
 from bayesnb.data.lists import Lists, first_list, kind_of_lists, lists_of_series, words_of
 from bayesnb.data.named import frame_of
-from bayesnb.data.texts import coded_text
 from bayesnb.numerics.views import Columns
 
 Array = np.ndarray

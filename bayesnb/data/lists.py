@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import narwhals as nw
 import numpy as np
 
-from bayesnb.data.column_values import Distinct, factorize, is_missing
-from bayesnb.data.texts import coded_text
+from bayesnb.data.column_values import Distinct, coded_text, factorize, is_missing
 
 Array = np.ndarray
 LISTS = (list, tuple, np.ndarray)
@@ -107,7 +106,7 @@ def first_list(cells: Iterable[Any]) -> Any:
     return None
 
 
-def are_texts(words: Iterable[Any]) -> bool:
+def begins_with_text(words: Iterable[Any]) -> bool:
     """Whether words are text, as far as the first of them tells."""
     return isinstance(next(iter(words), ""), str)
 
@@ -118,7 +117,7 @@ def kind_of_lists(name: Hashable, cells: Iterable[Any]) -> str:
     if first is None:
         return ""
     every = chain.from_iterable(cell for cell in cells if isinstance(cell, LISTS))
-    return words_of(name, are_texts(every))
+    return words_of(name, begins_with_text(every))
 
 
 def words_of(name: Hashable, texts: bool) -> str:

@@ -1,6 +1,7 @@
 """A table in a file: its columns, what they look like, and its rows, all at once or some at a time."""
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -8,9 +9,8 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from bayesnb.data.column_kinds import MISSING, Look, Reader, text_of
-from bayesnb.data.records import Chunk, Reading, Records
-from bayesnb.data.sources import Source
+from bayesnb.data.sources import Reading, Source
+from bayesnb.data.text_cells import CellRules, Look, TextCells, text_of
 
 MOST_ROWS, MOST_CELLS = 1 << 12, 1 << 22  # that are read at once: few, which stay near the processor
 MEANT = {"number": "no number", "integer": "no number", "flag": "neither true nor false"}
@@ -46,7 +46,7 @@ class Sheet(ABC):
     use_threads: bool = True
     guessed: Collection[str] = ()  # columns whose kind is known by the first rows, which all others are to be like
     is_text: ClassVar[bool] = False  # whether its cells are text, which may be read as anything
-    said_missing: ClassVar[tuple[str, ...]] = ()  # texts that say that a cell is missing, if the user does not
+    default_missing: ClassVar[tuple[str, ...]] = ()  # texts that say that a cell is missing, if the user does not
 
     @property
     def name(self) -> str:
@@ -76,9 +76,10 @@ class Sheet(ABC):
         """The same of any number of rows, without the first ones, of as many as are said; some columns are kept."""
 
     @cached_property
-    def reader(self) -> Reader:
-        missing = self.said_missing if self.reading.missing is None else self.reading.missing
-        return Reader(frozenset(missing), self.reading.decimal)
+    def rules(self) -> CellRules:
+        """How its cells of text are read."""
+        missing = self.default_missing if self.reading.missing is None else self.reading.missing
+        return CellRules(missing, self.reading.decimal)
 
     def read(self, kinds: Mapping[str, str]) -> Any:
         """All rows, as a dataframe."""
@@ -89,71 +90,40 @@ class Sheet(ABC):
         return max(min(rows, MOST_CELLS // max(len(self.columns), 1)), 1)
 
 
-class TextSheet(Sheet):
-    """CSV and TSV. It is read twice: what a column holds is known only when all of it was seen."""
-
-    is_text = True
-    said_missing = MISSING
-
-    @cached_property
-    def records(self) -> Records:
-        return Records(self.source, self.reading)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self.records.header
-
-    @cached_property
-    def looks(self) -> dict[str, Look]:
-        missing, decimal = self.reader.missing, self.reader.decimal
-        found = [Look()] * len(self.columns)
-        for chunk in self.records.chunks(self.most(MOST_ROWS)):
-            seen = (Look.at(cells, chunk.lines, missing, decimal) for cells in chunk.columns)
-            found = [old + new for old, new in zip(found, seen, strict=True)]
-        return dict(zip(self.columns, found, strict=True))
-
-    def parts(self, kinds: Mapping[str, str], rows: int, kept: Sequence[str], skip: int = 0) -> Iterator[Batch]:
-        at = {name: place for place, name in enumerate(self.columns)}
-        for chunk in self.records.chunks(self.most(rows)):
-            if chunk.start + len(chunk.lines) <= skip:
-                continue
-            series = {name: self._series(chunk, at[name], kind) for name, kind in kinds.items()}
-            texts = pd.DataFrame({name: chunk.columns[at[name]] for name in kept}, dtype=object)
-            yield Batch(chunk.start, framed(series, len(chunk.lines)), texts, self.reader.missing)
-
-    def _series(self, chunk: Chunk, place: int, kind: str) -> pd.Series:
-        cells = chunk.columns[place]
-        try:
-            return self.reader.series(cells, kind)
-        except ValueError:
-            row = self.reader.bad(cells, kind)
+def check_names(name: str, columns: list[str]) -> None:
+    """Raise for columns without a name, and for names that stand twice."""
+    blank = [place for place, column in enumerate(columns, 1) if not column]
+    if blank:
         raise ValueError(
-            f"{self.name}, line {chunk.lines[row]}, column {self.columns[place]!r}: {cells[row]!r} is {MEANT[kind]}. "
-            "If it says that the cell is missing, name it in --missing."
+            f"{name}: column {blank[0]} of {len(columns)} has no name in the header. Name it"
+            + (", or write the table without its index." if blank == [1] else ".")
         )
+    twice = [column for column, times in Counter(columns).items() if times > 1]
+    if twice:
+        raise ValueError(f"{name}: the header has the column {twice[0]!r} twice. Rename one of them.")
 
 
-def cast(name: str, series: pd.Series, kind: str, reader: Reader) -> pd.Series:
+def cast(name: str, series: pd.Series, kind: str, rules: CellRules) -> pd.Series:
     """A column of a typed table as one of this kind."""
     own = kind_of_type(series)
     if kind != "text" and own in ("number", "flag"):
         return series
     missing = series.isna()
-    if own == "text" and reader.missing:
-        missing |= series.isin(reader.missing)
+    if own == "text" and rules.missing:
+        missing |= series.isin(rules.missing)
         series = series.where(~missing, None)
     if kind == "text" and own != "text":
         return pd.Series(
             [None if gone else text_of(value) for value, gone in zip(series, missing, strict=True)], dtype=str
         )
     if kind != "text" and own == "text":
-        cells = ["" if gone else str(value) for value, gone in zip(series, missing, strict=True)]
-        read = Reader(frozenset([""]), reader.decimal)
+        texts = [None if gone else str(value) for value, gone in zip(series, missing, strict=True)]
+        cells = TextCells.of(texts, CellRules((), rules.decimal))
         try:
-            return read.series(cells, kind)
+            return cells.column(kind)
         except ValueError:
-            row = read.bad(cells, kind)
-        raise ValueError(f"{name}: {cells[row]!r} in row {row} is {MEANT[kind]}.")
+            row = cells.first_invalid(kind)
+        raise ValueError(f"{name}: {texts[row]!r} in row {row} is {MEANT[kind]}.")
     return series.astype(float) if own == "integer" and missing.any() else series
 
 

@@ -17,6 +17,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+import pyarrow as pa
+
+AGAIN = "If the file is damaged, fetch or write it again."
 ENDINGS = {
     ".csv": "csv",
     ".tsv": "tsv",
@@ -46,6 +49,17 @@ GZIP, WIDE = b"\x1f\x8b", (b"\xff\xfe", b"\xfe\xff")
 IN_MEMORY = 1 << 26  # bytes of a stream that are kept in memory, more of them on disk
 WORTH = {"csv": 2.0, "tsv": 2.0, "jsonl": 2.0, "parquet": 3.0, "arrow": 2.0}  # bytes in memory for one in the file
 PACKED = 4.0  # by how much text shrinks, at least as a rule
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a table in a file is to be read, where that is not for the file to say."""
+
+    format: str | None = None
+    delimiter: str | None = None
+    encoding: str | None = None
+    decimal: str = "."
+    missing: tuple[str, ...] | None = None  # None: those of `MISSING` in text, none elsewhere
 
 
 @dataclass(eq=False)
@@ -242,3 +256,31 @@ def readable_size(count: float) -> str:
     """Bytes as one says them: 1.5 GB."""
     power = min(int(math.log10(max(count, 1)) // 3), 4)
     return f"{count / 1000**power:.3g} {('bytes', 'kB', 'MB', 'GB', 'TB')[power]}"
+
+
+class Telling:
+    """Names the file in Arrow's errors."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if isinstance(error, MemoryError):  # a damaged size may ask for any number of bytes
+            raise MemoryError(f"{self.name}: {str(error) or 'its metadata takes too much'}. {AGAIN}") from error
+        if is_of_arrow(error) or isinstance(error, UnicodeDecodeError):  # the latter of a column's name
+            message = (str(error).strip() or kind.__name__).splitlines()[0].rstrip(".")
+            raise ValueError(f"{self.name}: it cannot be read: {message}. {AGAIN}") from error
+
+
+def release() -> None:
+    """Give back what Arrow keeps for later: batches come for hours."""
+    pa.default_memory_pool().release_unused()
+
+
+def is_of_arrow(error: Any) -> bool:
+    """Whether Arrow says that a file is at fault."""
+    own = type(error).__module__.startswith("pyarrow") or (isinstance(error, OSError) and error.errno is None)
+    return own and not isinstance(error, MemoryError)

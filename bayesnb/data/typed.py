@@ -4,22 +4,23 @@ Dates become levels, as text; decimals become floats. Lists of texts are words; 
 refused where they are asked for.
 """
 
+import json
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from types import ModuleType
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
+from pyarrow import compute, ipc, parquet
 
-from bayesnb.data.column_kinds import Look
-from bayesnb.data.records import check_names
-from bayesnb.data.sheets import Batch, Sheet, cast, kind_of_type, nothing
+from bayesnb.data.sheets import NO_ROWS, Batch, Sheet, cast, check_names, framed, kind_of_type, nothing
+from bayesnb.data.sources import Telling, release
+from bayesnb.data.text_cells import Look, text_of
 
 HIDDEN = "__index_level_0__"  # an index without a name, as pandas writes it
 BUFFER = 1 << 16  # bytes of every column of a Parquet file that are read at once
 SMALL = 1 << 23  # bytes of a file whose columns are read whole: a buffer grows to what a damaged page says it has
-AGAIN = "If the file is damaged, fetch or write it again."
 BITS = (8, 16, 32, 64)
 WORDS = "lists of words"
 NULLABLE = {"bool": "boolean"} | {f"{sign}int{bits}": f"{sign.upper()}Int{bits}" for sign in ("", "u") for bits in BITS}
@@ -52,7 +53,7 @@ class TypedSheet(Sheet):
         look = self.looks[name]
         if "words" in (kind, look.kind):
             return kind == look.kind
-        stays = (look.kind == kind and not self.reader.missing) if kind == "text" else look.kind in ("number", "flag")
+        stays = (look.kind == kind and not self.rules.missing) if kind == "text" else look.kind in ("number", "flag")
         return stays and look.is_plain
 
     def _cast(self, name: str, series: pd.Series, kind: str) -> pd.Series:
@@ -69,7 +70,7 @@ class TypedSheet(Sheet):
                 f"{self.name}: column {name!r} holds {what}, where {asked} belong: lists of words are for Multinomial "
                 "alone."
             )
-        return cast(f"{self.name}, column {name!r}", series, kind, self.reader)
+        return cast(f"{self.name}, column {name!r}", series, kind, self.rules)
 
 
 class ArrowSheet(TypedSheet):
@@ -86,11 +87,10 @@ class ArrowSheet(TypedSheet):
     def _opened(self) -> Any:
         if self.source.format == "parquet":
             buffer = BUFFER if self.source.size > SMALL else 0
-            return pyarrow("parquet").ParquetFile(
+            return parquet.ParquetFile(
                 self.source.place, buffer_size=buffer, pre_buffer=False, page_checksum_verification=True
             )
         stream = self.source.open()
-        ipc = pyarrow("ipc")
         return ipc.open_file(stream) if self.source.head.startswith(b"ARROW1") else ipc.open_stream(stream)
 
     @cached_property
@@ -100,7 +100,7 @@ class ArrowSheet(TypedSheet):
         return {name: self._look(name, none[name]) for name in self.columns}
 
     def _look(self, name: str, series: pd.Series) -> Look:
-        types, own = pyarrow().types, self._schema.field(name).type
+        types, own = pa.types, self._schema.field(name).type
         if types.is_null(own):
             return Look()
         if self._has_words(own):
@@ -116,7 +116,7 @@ class ArrowSheet(TypedSheet):
 
     @cached_property
     def refused(self) -> dict[str, str]:
-        types = pyarrow().types
+        types = pa.types
         odd = (types.is_duration, types.is_nested, types.is_binary, types.is_large_binary, types.is_fixed_size_binary)
         own = [own for own in self._schema if not self._has_words(own.type)]
         return {own.name: str(own.type) for own in own if any(is_such(own.type) for is_such in odd)}
@@ -124,7 +124,7 @@ class ArrowSheet(TypedSheet):
     @staticmethod
     def _has_words(own: Any) -> bool:
         """Whether a type is that of lists of texts."""
-        types = pyarrow().types
+        types = pa.types
         inner = own.value_type if types.is_list(own) or types.is_large_list(own) else None
         return inner is not None and (types.is_string(inner) or types.is_large_string(inner))
 
@@ -167,7 +167,7 @@ class ArrowSheet(TypedSheet):
         columns = {name: self._plain(name, batch.column(batch.schema.get_field_index(name))) for name in names}
         holes = {name: NULLABLE.get(str(own.type)) for name, own in columns.items() if own.null_count}
         whole = {name: own for name, own in columns.items() if holes.get(name) is None}
-        frame = pyarrow().table(whole).to_pandas(split_blocks=True)
+        frame = pa.table(whole).to_pandas(split_blocks=True)
         own = {
             name: pd.api.types.pandas_dtype(kind).__from_arrow__(columns[name]) for name, kind in holes.items() if kind
         }
@@ -175,12 +175,11 @@ class ArrowSheet(TypedSheet):
 
     def _plain(self, name: str, column: Any) -> Any:
         """Arrow's column as one that pandas has a plain type for."""
-        pa = pyarrow()
         types, own = pa.types, column.type
         if name in self.refused:
             return column
         if types.is_temporal(own):
-            return pyarrow("compute").replace_substring_regex(column.cast(pa.string()), r"\.0+([+-].*|Z)?$", r"\1")
+            return compute.replace_substring_regex(column.cast(pa.string()), r"\.0+([+-].*|Z)?$", r"\1")
         if types.is_decimal(own) or types.is_null(own) or types.is_float16(own):
             return column.cast(pa.float64())
         return distinct_levels(column) if types.is_dictionary(own) else column
@@ -195,7 +194,7 @@ def distinct_levels(column: Any) -> Any:
         return column
     cells = column.dictionary_decode()
     missing = cells.is_null(nan_is_null=True)
-    return pyarrow("compute").if_else(missing, pyarrow().scalar(None, cells.type), cells).dictionary_encode()
+    return compute.if_else(missing, pa.scalar(None, cells.type), cells).dictionary_encode()
 
 
 def after(skip: int, batches: Iterator[Any]) -> Iterator[Any]:
@@ -217,39 +216,103 @@ def stretches(sizes: Sequence[int], least: int) -> Iterator[tuple[list[int], int
             groups, count = [], 0
 
 
-class Telling:
-    """Names the file in Arrow's errors."""
+class JsonSheet(TypedSheet):
+    """JSON lines: one object a line, whose keys are the columns; a key that is left out is a missing cell."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(self._whole)
 
-    def __enter__(self) -> None:
-        return None
+    @cached_property
+    def looks(self) -> dict[str, Look]:
+        return {
+            str(name): Look(kind_of_json(series), 1, is_plain=name not in self.refused)
+            for name, series in self._whole.items()
+        }
 
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if isinstance(error, MemoryError):  # a damaged size may ask for any number of bytes
-            raise MemoryError(f"{self.name}: {str(error) or 'its metadata takes too much'}. {AGAIN}") from error
-        if is_of_arrow(error) or isinstance(error, UnicodeDecodeError):  # the latter of a column's name
-            message = (str(error).strip() or kind.__name__).splitlines()[0].rstrip(".")
-            raise ValueError(f"{self.name}: it cannot be read: {message}. {AGAIN}") from error
+    @cached_property
+    def refused(self) -> dict[str, str]:
+        objects = [name for name, series in self._whole.items() if series.dtype == object]
+        odd = [str(name) for name in objects if kind_of_json(self._whole[name]) != "words"]
+        return dict.fromkeys(odd, "lists or objects")
+
+    @cached_property
+    def _whole(self) -> pd.DataFrame:
+        self.source.refuse_too_large()
+        rows = list(self._objects())
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        if not rows:
+            raise ValueError(f"{self.name}: {NO_ROWS.replace('a header and ', '')}")
+        check_names(self.name, names)
+        return framed({name: self._column(name, [row.get(name) for row in rows]) for name in names}, len(rows))
+
+    def _column(self, name: str, values: list[Any]) -> pd.Series:
+        try:
+            return column(values)
+        except OverflowError:
+            raise ValueError(
+                f"{self.name}: column {name!r} holds real numbers, and a whole number that is too large for one. Write "
+                "it as text, or leave it out."
+            ) from None
+
+    def _objects(self) -> Iterator[dict[str, Any]]:
+        with self.source.open() as stream:
+            for line, text in enumerate(stream, 1):
+                if not text.strip():
+                    continue
+                try:
+                    row = value_of(text)
+                except ValueError as error:
+                    raise ValueError(f"{self.name}, line {line}: {error}.") from None
+                if not isinstance(row, dict):
+                    raise ValueError(f'{self.name}, line {line}: it is no object, such as {{"age": 3}}, one a line.')
+                yield row
+
+    def frames(self, rows: int, names: Sequence[str], skip: int = 0) -> Iterator[pd.DataFrame]:
+        for start in range(skip, len(self._whole), rows):
+            yield self._whole[list(names)].iloc[start : start + rows].reset_index(drop=True)
 
 
-def release() -> None:
-    """Give back what Arrow keeps for later: batches come for hours."""
-    pyarrow().default_memory_pool().release_unused()
-
-
-def is_of_arrow(error: Any) -> bool:
-    """Whether Arrow says that a file is at fault."""
-    own = type(error).__module__.startswith("pyarrow") or (isinstance(error, OSError) and error.errno is None)
-    return own and not isinstance(error, MemoryError)
-
-
-def pyarrow(part: str = "", need: str = "Parquet and Arrow files need pyarrow") -> ModuleType:
-    """Arrow, which is no need of whoever has text."""
+def value_of(line: bytes) -> Any:
+    """Return the value that a line of JSON holds; a ValueError says why there is none."""
     try:
-        from importlib import import_module
+        text = line.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        where = f"byte {error.start + 1} of the line, 0x{line[error.start]:02x},"
+        raise ValueError(f"{where} is no UTF-8, which JSON lines are written in") from None
+    try:
+        value = json.loads(text)
+        if "\\u" in text:
+            json.dumps(value, ensure_ascii=False).encode()
+    except RecursionError:
+        raise ValueError("it is nested too deep to be read; a row is one flat object") from None
+    except UnicodeEncodeError as error:
+        half = error.object[error.start].encode("unicode_escape").decode("ascii")
+        raise ValueError(f"{half} is half of a surrogate pair, which is no character") from None
+    except ValueError as error:
+        raise ValueError(f"it is no JSON: {error}") from None
+    return value
 
-        return import_module(f"pyarrow.{part}" if part else "pyarrow")
-    except ImportError:
-        raise ImportError(f'{need}: pip install "bayesnb[scale]".') from None
+
+def kind_of_json(series: pd.Series) -> str:
+    """What a column of JSON's values holds; of objects, lists of texts are words."""
+    if series.dtype != object:
+        return kind_of_type(series)
+    there = [value for value in series if value is not None]
+    lists = all(isinstance(value, list) and all(isinstance(word, str) for word in value) for value in there)
+    return "words" if lists else "text"
+
+
+def column(values: list[Any]) -> pd.Series:
+    """Values of JSON as a column of one type: of several types, as text."""
+    there = [value for value in values if value is not None]
+    kinds = {type(value) for value in there}
+    if kinds & {dict, list}:
+        return pd.Series(values, dtype=object)
+    if kinds == {int} and all(abs(value) < 1 << 63 for value in there):
+        return pd.Series(values, dtype="int64" if len(there) == len(values) else "Int64")
+    if kinds <= {int, float} and kinds != {int}:
+        return pd.Series(values, dtype=float)
+    if kinds == {bool}:
+        return pd.Series(values, dtype=bool if len(there) == len(values) else "boolean")
+    return pd.Series([None if value is None else text_of(value) for value in values], dtype=str)

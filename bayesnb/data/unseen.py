@@ -1,10 +1,12 @@
-"""Levels that a model does not know: what is said of them."""
+"""Levels that a model does not know: one warning that names them all, of one table or of many batches."""
 
 import warnings
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 NEVER_LEARNT = "They were never learnt, so they cannot be forgotten."
 HERE = str(Path(__file__).parent.parent)
@@ -36,3 +38,37 @@ def told(unseen: Unseen) -> str:
 def warn(unseen: "Unseen") -> None:
     """One warning that names them all, at the caller's line."""
     warnings.warn(UnseenLevelWarning.of(unseen), skip_file_prefixes=(HERE,))
+
+
+@dataclass(eq=False)
+class Unheard:
+    """What batches warn of, until all are through."""
+
+    levels: dict[Hashable, Counter] = field(default_factory=dict)
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Warnings of levels are kept, all others are shown."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            yield
+        for warning in caught:
+            if not isinstance(warning.message, UnseenLevelWarning):
+                warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+                continue
+            for name, times in warning.message.unseen.items():
+                self.levels.setdefault(name, Counter()).update(times)
+
+    def tell(self) -> None:
+        """One warning, if there was any; it is the caller's line."""
+        if self.levels:
+            warnings.warn(UnseenLevelWarning.of(self.levels), skip_file_prefixes=(HERE,))
+
+    @property
+    def note(self) -> dict[Any, dict[Any, int]]:
+        """It as plain values."""
+        return {name: dict(times) for name, times in self.levels.items()}
+
+    def recall(self, note: dict[Any, dict[Any, int]]) -> None:
+        """Go on from what was noted."""
+        self.levels = {name: Counter(times) for name, times in note.items()}

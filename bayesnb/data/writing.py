@@ -10,9 +10,10 @@ from typing import Any, BinaryIO, cast
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+from pyarrow import ipc, parquet
 
 from bayesnb.data.sources import ENDINGS, TEXT
-from bayesnb.data.typed import pyarrow
 
 
 def format_of_name(name: str) -> str | None:
@@ -72,23 +73,22 @@ class ArrowWriter(Writer):
     """Parquet, and Arrow's file format, which is Feather's."""
 
     def __init__(self, stream: BinaryIO, kind: str) -> None:
-        pyarrow()  # an error now, if it is not there
         self.stream, self.kind = stream, kind
         self.file: Any = None
         self.schema: Any = None
 
     def write(self, frame: pd.DataFrame) -> None:
-        table = pyarrow().Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
+        table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
         if self.file is None:
             self.schema = table.schema  # that of the first rows
-            start = pyarrow("parquet").ParquetWriter if self.kind == "parquet" else pyarrow("ipc").new_file
+            start = parquet.ParquetWriter if self.kind == "parquet" else ipc.new_file
             self.file = start(self.stream, self.schema)
         self.file.write_table(self._like_the_first(table))
 
     def _like_the_first(self, table: Any) -> Any:
         try:
             return table.cast(self.schema)
-        except pyarrow().ArrowInvalid as error:
+        except pa.ArrowInvalid as error:
             both = [(own, new) for own, new in zip(self.schema, table.schema, strict=True) if own.type != new.type]
             types = "; ".join(f"{own.name!r} is {own.type}, and later {new.type}" for own, new in both)
             raise ValueError(f"columns of one file have one type each, and {types}: {error}.") from error

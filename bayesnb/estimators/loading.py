@@ -1,24 +1,18 @@
-"""A fitted estimator from its file."""
+"""Fitted estimators are read from files."""
 
 from typing import Any
 
 from bayesnb import persistence
-from bayesnb.estimators import Classifier
-from bayesnb.estimators.presets import (
-    BernoulliNB,
-    CategoricalNB,
-    GaussianNB,
-    MultinomialNB,
-    NaiveBayes,
-    PoissonNB,
-)
+from bayesnb.estimators.naive_bayes import NaiveBayes
+from bayesnb.estimators.presets import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB, PoissonNB
+from bayesnb.estimators.saving import restored
 
 ESTIMATORS = {
     kind.__name__: kind for kind in (NaiveBayes, BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB, PoissonNB)
 }
 
 
-def load(path: Any) -> Classifier:
+def load(path: Any) -> NaiveBayes:
     """Read a fitted estimator that `save` wrote.
 
     Parameters
@@ -54,10 +48,10 @@ def load(path: Any) -> Classifier:
     return opened(path)[0]
 
 
-def opened(path: Any) -> tuple[Classifier, Any]:
-    """A fitted estimator from its file, and the note that is there."""
+def opened(path: Any) -> tuple[NaiveBayes, Any]:
+    """Return a fitted estimator from its file, and the note beside it."""
     saved = persistence.read(path)
     with persistence.reading_errors(path):
         if saved.estimator not in ESTIMATORS:
             raise persistence.Unreadable(f"there is no estimator {saved.estimator!r:.50}")
-        return ESTIMATORS[saved.estimator]._of_saved(saved), saved.note
+        return restored(ESTIMATORS[saved.estimator], saved), saved.note

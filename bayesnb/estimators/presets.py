@@ -1,8 +1,8 @@
-"""The estimators: `NaiveBayes` for columns of any kind, and presets with one family for all of them.
+"""Presets: `NaiveBayes` with one family for all columns.
 
-The presets have scikit-learn's names and arguments, but for `var_smoothing`, which a prior takes the place of. Where an
+They have scikit-learn's names and arguments, but for `var_smoothing`, which a prior takes the place of. Where an
 estimate is plugged in, they have its fitted attributes too, read-only. Their `class_prior`
-is None (a Dirichlet(1) die, learnt), "empirical", "uniform", or known probabilities in the order of `classes_`;
+is None (learnt, under a Dirichlet(1)), "empirical", "uniform", or known probabilities in the order of `classes_`;
 `fit_prior=False` is "uniform". For scikit-learn's own numbers: `estimate="mean", class_prior="empirical"` in the
 discrete classes, `estimate="mle", class_prior="empirical"` in `GaussianNB`.
 """
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.estimators.shell import Classifier
+from bayesnb.estimators.naive_bayes import NaiveBayes
 from bayesnb.families import (
     Bernoulli,
     Beta,
@@ -26,112 +26,23 @@ from bayesnb.families import (
     Poisson,
 )
 from bayesnb.families.base import Array
-from bayesnb.families.family import Family
 from bayesnb.model.class_prior import ClassDie, class_die
-
-
-class NaiveBayes(Classifier):
-    """Naive Bayes over columns of any kind, with the whole posterior kept.
-
-    Parameters
-    ----------
-    families : "auto", a family, or a mapping from columns (or tuples of columns) to families
-        "auto" reads booleans as Bernoulli, levels (text, categories) as Categorical, numbers as Gaussian, lists of
-        words and sparse counts as Multinomial. Columns that a mapping leaves out are inferred so; None drops one.
-    class_prior : concentration, Dirichlet, "uniform", "empirical" or {label: probability}, default=1.0
-        A Dirichlet's array is in the order of `classes`, or of `classes_` where that is None.
-    classes : labels that exist, default those of `y`
-        A declared class without rows keeps its prior mass.
-    temper : None, a positive exponent on the features' evidence, or "loo"
-        "loo" takes the exponent under which the posterior predictive, whatever `estimate` says, has the best exact
-        leave-one-out log score; it is shown as `temper_`.
-    n_jobs : number of threads, default the cores that this process may use, within OMP_NUM_THREADS and the like
-    estimate : {"predictive", "mean", "map", "mle"}
-        What predicts: the posterior predictive, or every parameter, the classes' included, plugged in at its
-        posterior mean, its mode, or its maximum likelihood estimate. With smoothing l, (n + l) / (N + l K) is
-        "mean" under Dirichlet(l), and "map" under Dirichlet(1 + l).
-    average_features : None, a probability, or {column: probability}
-        How probably a feature depends on the class at all, before the data. Predictions are then the exact average
-        over all subsets of features, each weighted by its posterior probability; columns that a mapping leaves out
-        are in all of them. A block of words is one feature. It needs estimate="predictive", whole weights and
-        counts, and proper priors that are the same for all classes. The vaguer a prior is, the more has to speak for
-        parameters of each class's own. Many rare levels may be included though they are noise: an
-        `InclusionWarning` names such columns, and says what to do.
-
-    Attributes
-    ----------
-    classes_ : the labels, sorted
-    families_ : column -> family, as declared or inferred
-    prior_, posterior_ : column -> belief, the class on the first axis; a block of counts is one entry
-    class_prior_, class_posterior_ : beliefs about the die of the classes
-    stats_ : what the data said
-    log_evidence_ : log p(X, y | prior)
-    temper_ : the exponent in use
-
-    Notes
-    -----
-    Missing cells are left out, in `fit` and in `predict`. A frame's columns are matched by name, and reordered ones
-    are scikit-learn's error. `partial_fit` in any batches equals `fit`, new levels included; only priors that
-    take their scale from the data, such as `Gaussian()`, are those of the first batch, and "loo" looks at the last.
-
-    Dask's arrays and dataframes are learnt from in one pass over their partitions, and predicted lazily: see
-    `bayesnb.scale`.
-
-    Examples
-    --------
-    >>> from bayesnb import NaiveBayes
-    >>> model = NaiveBayes().fit([[1.0, "a"], [1.2, "a"], [3.0, "b"], [3.1, "a"]], ["low", "low", "high", "high"])
-    >>> model.predict([[1.1, "a"]]).tolist()
-    ['low']
-    """
-
-    def __init__(
-        self,
-        families: Any = "auto",
-        *,
-        class_prior: Any = 1.0,
-        classes: Any = None,
-        temper: Any = None,
-        n_jobs: int | None = None,
-        estimate: str = "predictive",
-        average_features: Any = None,
-    ) -> None:
-        self.families = families
-        self.average_features = average_features
-        super().__init__(class_prior, classes, temper, n_jobs, estimate)
-
-    def _families(self) -> Any:
-        return self.families
-
-    def _saying(self, families: dict[tuple[Hashable, ...], Any]) -> dict[str, Any]:
-        if isinstance(self.families, Family):
-            return {"families": next(iter(families.values()))}
-        return {"families": families}
-
-    def _class_die(self, classes: Array) -> ClassDie:
-        if isinstance(self.class_prior, (list, tuple, np.ndarray)):
-            raise ValueError(
-                "class_prior: a bare array may mean concentrations or probabilities. "
-                "Say Dirichlet([...]) for the first, {label: probability} for the second."
-            )
-        return super()._class_die(classes)
-
 
 LEAST_ALPHA = 1e-10  # of scikit-learn, which takes a smaller alpha for it under force_alpha=False
 
 
 def forced(alpha: Any, force: bool) -> Any:
-    """The concentration that scikit-learn takes."""
+    """Return the concentration that scikit-learn takes."""
     return alpha if force else np.maximum(alpha, LEAST_ALPHA)
 
 
 def plain(value: Array) -> Any:
-    """An array, or the number that one without axes is."""
+    """Return an array, or the number that one without axes is."""
     return value if value.ndim else float(value)
 
 
-class Preset(Classifier):
-    """What the presets share: how they say the class prior."""
+class Preset(NaiveBayes):
+    """One family for all columns, and scikit-learn's words for the class prior."""
 
     force_alpha: bool = True  # of estimators that were pickled before there was such a parameter
 
@@ -139,39 +50,43 @@ class Preset(Classifier):
         self, fit_prior: bool, class_prior: Any, classes: Any, temper: Any, n_jobs: int | None, estimate: str
     ) -> None:
         self.fit_prior = fit_prior
-        super().__init__(class_prior, classes, temper, n_jobs, estimate)
+        self.class_prior = class_prior
+        self.classes = classes
+        self.temper = temper
+        self.n_jobs = n_jobs
+        self.estimate = estimate
 
     def _saying(self, families: dict[tuple[Hashable, ...], Any]) -> dict[str, Any]:
         (family,) = families.values()
-        return self._said_by(family)
+        return self._params_of(family)
 
-    def _said_by(self, family: Any) -> dict[str, Any]:
-        """The parameters that say this family of all columns."""
+    def _params_of(self, family: Any) -> dict[str, Any]:
+        """Return the parameters that declare this family of all columns."""
         return {"prior": family.prior}
 
     @property
     def class_count_(self) -> Array:
-        """The rows of each class, by weight, `(c,)`."""
+        """Weighted count of rows of each class, `(c,)`."""
         return np.array(self.stats_.classes.counts)
 
     @property
     def class_log_prior_(self) -> Array:
-        """The log probability of each class that is plugged in, `(c,)`."""
+        """Log probability of each class that is plugged in, `(c,)`."""
         return np.array(self._plugged_in().log_class)
 
     def _plugged_in(self) -> Any:
-        """The parameters that predict; an AttributeError where they are integrated out, and there are none."""
+        """Return the parameters that predict; an AttributeError where they are integrated out."""
         self._check_fitted()
         if self.estimate == "predictive":
             raise AttributeError(
                 "estimate='predictive' integrates the parameters out, so there are no fitted values of them. Use "
-                "estimate='mean', 'map' or 'mle' for scikit-learn's attributes, or `posterior_`, what is believed."
+                "estimate='mean', 'map' or 'mle' for scikit-learn's attributes, or `posterior_`, the beliefs."
             )
         return self._reader()
 
     @property
     def _class_prior(self) -> Any:
-        """What is said of the classes, by whichever parameter."""
+        """Prior of the class probabilities, by whichever parameter it was given."""
         return self.class_prior if self.fit_prior or self.class_prior is not None else "uniform"
 
     def _class_die(self, classes: Array) -> ClassDie:
@@ -208,12 +123,12 @@ class GaussianNB(Preset):
 
     @property
     def theta_(self) -> Array:
-        """The mean of each class and column that is plugged in, `(c, f)`."""
+        """Mean of each class and column that is plugged in, `(c, f)`."""
         return np.array(self._plugged_in().blocks[0].mean)
 
     @property
     def var_(self) -> Array:
-        """The variance of each class and column that is plugged in, `(c, f)`."""
+        """Variance of each class and column that is plugged in, `(c, f)`."""
         return np.array(self._plugged_in().blocks[0].variance)
 
     def _families(self) -> Gaussian:
@@ -266,18 +181,18 @@ class MultinomialNB(Preset):
 
     @property
     def feature_count_(self) -> Array:
-        """How often each class has each word, by weight, `(c, f)`."""
+        """Weighted count of each word in each class, `(c, f)`."""
         return np.array(self.stats_.blocks[0].counts[:, 0])  # type: ignore[attr-defined]
 
     @property
     def feature_log_prob_(self) -> Array:
-        """The log probability of each word that is plugged in, `(c, f)`."""
+        """Log probability of each word that is plugged in, `(c, f)`."""
         return np.array(self._plugged_in().blocks[0].log_probability[:, 0])
 
     def _families(self) -> Multinomial:
         return Multinomial(Dirichlet(forced(self.alpha, self.force_alpha)), fractional=True)
 
-    def _said_by(self, family: Multinomial) -> dict[str, Any]:
+    def _params_of(self, family: Multinomial) -> dict[str, Any]:
         return {"alpha": plain(family.prior.concentration)}  # type: ignore[union-attr]
 
 
@@ -311,19 +226,19 @@ class BernoulliNB(Preset):
 
     @property
     def feature_count_(self) -> Array:
-        """How many ones each class has in each column, by weight, `(c, f)`."""
+        """Weighted count of ones in each class and column, `(c, f)`."""
         return np.array(self.stats_.blocks[0].ones)  # type: ignore[attr-defined]
 
     @property
     def feature_log_prob_(self) -> Array:
-        """The log probability of a one that is plugged in, `(c, f)`."""
+        """Log probability of a one that is plugged in, `(c, f)`."""
         return np.array(self._plugged_in().blocks[0].logs[0])
 
     def _families(self) -> Bernoulli:
         alpha = forced(self.alpha, self.force_alpha)
         return Bernoulli(Beta(alpha, alpha), threshold=self.binarize)
 
-    def _said_by(self, family: Bernoulli) -> dict[str, Any]:
+    def _params_of(self, family: Bernoulli) -> dict[str, Any]:
         return {"alpha": plain(family.prior.a)}  # type: ignore[union-attr]
 
 
@@ -360,17 +275,17 @@ class CategoricalNB(Preset):
 
     @property
     def n_categories_(self) -> Array:
-        """How many levels each column has, `(f,)`."""
+        """Number of levels of each column, `(f,)`."""
         return np.array(self.stats_.blocks[0].sizes)  # type: ignore[attr-defined]
 
     @property
     def category_count_(self) -> list[Array]:
-        """How often each class has each level, by weight, `(c, k)` for each column."""
+        """Weighted count of each level in each class, `(c, k)` for each column."""
         return self._by_column(self.stats_.blocks[0].counts)  # type: ignore[attr-defined]
 
     @property
     def feature_log_prob_(self) -> list[Array]:
-        """The log probability of each level that is plugged in, `(c, k)` for each column."""
+        """Log probability of each level that is plugged in, `(c, k)` for each column."""
         return self._by_column(self._plugged_in().blocks[0].log_probability)
 
     def _by_column(self, values: Array) -> list[Array]:
@@ -381,7 +296,7 @@ class CategoricalNB(Preset):
         levels = Codes() if self.min_categories is None else Codes(self.min_categories)
         return Categorical(Dirichlet(alpha[..., None] if alpha.ndim else alpha), levels=levels, unseen=self.unseen)
 
-    def _said_by(self, family: Categorical) -> dict[str, Any]:
+    def _params_of(self, family: Categorical) -> dict[str, Any]:
         concentration = family.prior.concentration  # type: ignore[union-attr]
         return {"alpha": plain(concentration[..., 0] if concentration.ndim else concentration)}
 

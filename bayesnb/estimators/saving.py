@@ -1,4 +1,4 @@
-"""A fitted estimator as what is saved of it, and back."""
+"""A fitted estimator is turned into the values that a file holds, and made of them again."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,13 +10,11 @@ from bayesnb.families.family import Family
 from bayesnb.model.product import Model
 from bayesnb.persistence import Saved
 
-HOME = "bayesnb.estimators.presets"
-
 
 def saved_of(estimator: Any) -> Saved:
-    """What is saved of a fitted estimator."""
+    """Return the values that are saved of a fitted estimator."""
     kind = type(estimator)
-    if kind.__module__ != HOME:
+    if not kind.__module__.startswith(f"{__package__}."):
         raise ValueError(
             f"{kind.__module__}.{kind.__qualname__} is not one of bayesnb's own estimators, so a file without code "
             "cannot hold it. Fit one of those, such as NaiveBayes, with the same parameters."
@@ -31,7 +29,7 @@ def saved_of(estimator: Any) -> Saved:
 
 
 def restored(kind: Any, saved: Saved) -> Any:
-    """The estimator of this class that was saved; parameters that an older version did not have take their defaults."""
+    """Return the saved estimator of a class; parameters that an older version did not have take their defaults."""
     if not set(saved.params) <= set(kind._get_param_names()):
         raise ValueError(f"{kind.__name__} has the parameters {', '.join(kind._get_param_names())}")
     estimator, seen = kind(**saved.params), saved.shard
@@ -46,7 +44,7 @@ def restored(kind: Any, saved: Saved) -> Any:
 
 
 def _names(columns: Any) -> Array:
-    """As scikit-learn has them, which takes texts only."""
+    """Return `feature_names_in_`, which scikit-learn has as text only."""
     if not all(isinstance(name, str) for name in columns):
         raise ValueError("columns that have names have texts for names")
     return np.asarray(columns, dtype=object)
@@ -55,7 +53,7 @@ def _names(columns: Any) -> Array:
 def _check(estimator: Any) -> None:
     """Raise for parameters that no table could be learnt with."""
     estimator._check_arguments()
-    said = estimator._families()
-    families = list(said.values()) if isinstance(said, Mapping) else [said]
-    if said != "auto" and not all(family is None or isinstance(family, Family) for family in families):
-        raise ValueError(f"families: {said!r:.50} is neither a family nor a mapping to such")
+    declared = estimator._families()
+    families = list(declared.values()) if isinstance(declared, Mapping) else [declared]
+    if declared != "auto" and not all(family is None or isinstance(family, Family) for family in families):
+        raise ValueError(f"families: {declared!r:.50} is neither a family nor a mapping to such")

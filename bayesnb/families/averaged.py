@@ -11,25 +11,209 @@ K_common(s)).
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from numbers import Integral
 from operator import add
-from typing import Any, NoReturn, Self
+from typing import Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 from scipy import sparse
 from scipy.special import expit, log_expit
 
-from bayesnb.families import averaged_pairs
-from bayesnb.families.averaged_leaving import Left
-from bayesnb.families.base import ORDER, Array, Belief, Cells, Contributions, Density, Drawn, Rng, Say
-from bayesnb.families.leaving import Leaving
-from bayesnb.families.mixture import Mixture, mixed, mixed_cumulants
-from bayesnb.families.narrowing import Narrowed
+from bayesnb.families.base import (
+    ORDER,
+    Array,
+    Belief,
+    Cells,
+    Contributions,
+    Density,
+    Drawn,
+    Narrowed,
+    Rng,
+    Say,
+)
 from bayesnb.families.record import Parts, lead
+from bayesnb.families.removal import Leaving
+from bayesnb.families.weight import one_hot
 from bayesnb.numerics import special
 from bayesnb.numerics.special import ratio
+from bayesnb.numerics.threads import blocks
+
+
+def mixed(log_odds: Array, first: Array, second: Array) -> Array:
+    """log(w exp(first) + (1 - w) exp(second)), real or complex; exactly 0 where both are 0, as missing cells are."""
+    one, two = _weighted(log_expit(log_odds), first), _weighted(log_expit(-log_odds), second)
+    if np.iscomplexobj(one) or np.iscomplexobj(two):
+        top = np.maximum(one.real, two.real)
+        with np.errstate(invalid="ignore"):
+            total = np.log(np.exp(one - top) + np.exp(two - top)) + top
+        total = np.where(np.isinf(top), top, total)
+    else:
+        total = np.logaddexp(one, two)
+    return np.where((first == 0) & (second == 0), 0.0, total)
+
+
+def _weighted(log_weight: Array, value: Array) -> Array:
+    """What is certainly not so weighs nothing, however large it is."""
+    return np.where(np.isneginf(log_weight), -np.inf, log_weight + np.where(np.isneginf(log_weight), 0.0, value))
+
+
+def mixed_cumulants(log_odds: Array, first: Array, second: Array) -> Array:
+    """The first four cumulants, or fewer, from those of the parts, stacked on the leading axis.
+
+    By the law of total cumulance, Brillinger (1969): of the parts' cumulants given which holds, and of a coin's.
+    """
+    w, v = expit(log_odds), expit(-log_odds)
+    gaps = [one - two for one, two in zip(first, second, strict=True)]
+    cumulants = [w * one + v * two for one, two in zip(first, second, strict=True)]
+    d, both, skew = gaps[0], w * v, v - w
+    if len(cumulants) > 1:
+        cumulants[1] = cumulants[1] + both * d**2
+    if len(cumulants) > 2:
+        cumulants[2] = cumulants[2] + 3 * both * d * gaps[1] + both * skew * d**3
+    if len(cumulants) > 3:
+        spread = 4 * d * gaps[2] + 3 * gaps[1] ** 2 + 6 * skew * d**2 * gaps[1]
+        cumulants[3] = cumulants[3] + both * (spread + (1 - 6 * both) * d**4)
+    return np.stack(cumulants)
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """One of two of SciPy's frozen distributions: the first with probability `share`."""
+
+    share: Array
+    first: Any
+    second: Any
+
+    def _mixed(self, name: str, *args: Any) -> Any:
+        one, two = getattr(self.first, name)(*args), getattr(self.second, name)(*args)
+        return self.share * one + (1 - self.share) * two
+
+    def pdf(self, x: Any) -> Any:
+        return self._mixed("pdf", x)
+
+    def pmf(self, x: Any) -> Any:
+        return self._mixed("pmf", x)
+
+    def cdf(self, x: Any) -> Any:
+        return self._mixed("cdf", x)
+
+    def mean(self) -> Any:
+        return self._mixed("mean")
+
+
+AT_ONCE = 1 << 17  # moments of cells
+SIGNS = (-1.0) ** np.arange(1, ORDER + 1)
+
+
+def joint_moment(belief: Any, cells: Array, s: Array, u: Array) -> Array:
+    """Of the second class and the first, summed over features, `(r, f), (n,), (n,) -> (r, n)`."""
+    total = np.empty((len(cells), len(s)), np.result_type(s, u, float))
+    pieces = blocks(len(s), 1 if belief.whole else max(AT_ONCE // cells.size, 1))
+    for n in pieces:
+        one, two = (powers[n] if belief.whole else powers[n, None, None] for powers in (s, u))
+        logs = mixed(belief.log_odds[0], *_joint_log_moments(belief, cells, one, two))
+        total[:, n] = logs.sum(axis=-1).T.reshape(len(cells), -1)
+    return total
+
+
+def joint_cumulants(belief: Any, cells: Array, t: float, v: float) -> Array:
+    """Derivatives in s of the above at (t + s, v - s), `(r, f) -> (4, r)`."""
+    separate, common = _joint_log_moments(belief, cells, t, v)
+    first, second = (belief.own[c].cumulants(cells, ORDER, tilt) for c, tilt in ((0, v), (1, t)))
+    gap = second + SIGNS.reshape(-1, *[1] * (first.ndim - 1)) * first
+    return mixed_cumulants(belief.log_odds[0] + separate - common, gap, np.zeros_like(gap)).sum(axis=-1)
+
+
+def _joint_log_moments(belief: Any, cells: Array, s: Any, u: Any) -> tuple[Array, Array]:
+    """The log moments if the classes are apart, and if they are not, `(r, f)`; a power of 0 is no evidence."""
+    separate = belief.own[1].log_moment(cells, s) + belief.own[0].log_moment(cells, u)
+    return separate, belief.common[0].log_moment(cells, s + u)
+
+
+NUMBERS = 1 << 20  # that are worked on at once
+
+
+class Left(NamedTuple):
+    """An averaged prior, what each class and all together said, and the posterior."""
+
+    prior: Any
+    stats: Any
+    pooled: Any
+    posterior: Any
+
+    def scores(self, leaving: Leaving) -> Array:
+        """`(r, f) -> (r, c)`; NaN where too few digits would stay."""
+        total = np.empty((len(leaving.codes), len(self.prior)))
+        for c, rows in _alike(leaving):
+            total[rows] = self._way(len(rows))(c, leaving[rows])
+        return total
+
+    def _way(self, rows: int) -> Callable[[int, Leaving], Array]:
+        if self.prior.whole:
+            return self.of_whole_rows
+        values = self.prior.own.every_value
+        return self.by_cell if values is None or len(values) > rows else self.by_value
+
+    def of_whole_rows(self, c: int, leaving: Leaving) -> Array:
+        """Where the block is one feature, whose rows leave by a compiled loop.
+
+        A row that lacks cells was not learnt, and has said nothing that it could take away.
+        """
+        once = replace(leaving, power=leaving.each)
+        separate, shared = self.prior.own[c : c + 1], self.prior.common
+        word = separate.own_left_out(self.stats[c : c + 1], once) - shared.own_left_out(self.pooled, once)
+        word = np.where(self.stats.learnt(leaving.x), word, 0.0)
+        scores = self.posterior.own.score(leaving.x, leaving.power)
+        scores[:, c] = separate.own_left_out(self.stats[c : c + 1], leaving)
+        common = shared.own_left_out(self.pooled, leaving)
+        return mixed(self.posterior.log_odds[0] - word[:, None], scores, common[:, None])
+
+    def by_value(self, c: int, leaving: Leaving) -> Array:
+        """Where a cell has few values: what each is worth if it leaves, looked up for all rows.
+
+        A value that the class never saw is worth something too, but no row that leaves can have it.
+        """
+        values, separate = self.prior.own.every_value, self.prior.own
+        every = Leaving(
+            values, np.full(len(values), c), np.full(len(values), leaving.each), leaving.kind, leaving.power
+        )
+        return separate.by_value(self.cells(c, every, _counts))(leaving.x, None, 1)
+
+    def by_cell(self, c: int, leaving: Leaving) -> Array:
+        width = len(self.prior) * sum(array[0].size for array in self.prior.parts().values())
+        parts = (leaving[rows] for rows in blocks(len(leaving.codes), max(NUMBERS // width, 1)))
+        scores = np.concatenate([self.cells(c, part).sum(axis=-1) for part in parts])
+        separate = self.prior.own[c : c + 1].own_left_out(self.stats[c : c + 1], leaving)
+        marks = separate + self.prior.common.own_left_out(self.pooled, leaving)
+        scores[:, c] = np.where(np.isnan(marks), np.nan, scores[:, c])
+        return scores
+
+    def cells(self, c: int, leaving: Leaving, rest: Callable[[Any], Any] = lambda stats: stats) -> Array:
+        """What every cell is worth to every class once its row has left class c, `(r, c, f)`."""
+        rows = np.zeros(len(leaving.codes), np.intp)
+        alone = self.stats.alone(leaving.x, one_hot(np.arange(len(rows)), len(rows), leaving.weight))
+        separate = self.prior.own[rows + c].update(rest(self.stats[rows + c] - alone))
+        common = self.prior.common[rows].update(rest(self.pooled[rows] - alone))
+        x, gone = self.prior.cells(leaving.x), leaving.weight[:, None]
+        log_odds = self.posterior.log_odds - separate.log_moment(x, gone) + common.log_moment(x, gone)
+        logs = self.posterior.own.log_moment(x[:, None], leaving.power)
+        logs[:, c] = separate.log_moment(x, leaving.power)
+        return mixed(log_odds[:, None], logs, common.log_moment(x, leaving.power)[:, None])
+
+
+def _counts(stats: Any) -> Any:
+    """Counts, none below zero."""
+    return stats.map(lambda array: np.maximum(array, 0.0))
+
+
+def _alike(leaving: Leaving) -> Iterator[tuple[int, Array]]:
+    """Places of rows of one class of which the same goes."""
+    for c, rows in leaving.groups():
+        weights, which = np.unique(leaving.weight[rows], return_inverse=True)
+        for w in range(len(weights)):
+            yield c, rows[which == w]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -102,8 +286,8 @@ class Averaged(Belief):
 
     def log_evidence(self, stats: Any, xp: Any = special) -> Array:
         """Of all classes together, `(1, f)`."""
-        own = self.own.log_evidence(stats).sum(axis=0)
-        return mixed(self.log_odds, own, self.common.log_evidence(together(stats)))
+        separate = self.own.log_evidence(stats).sum(axis=0)
+        return mixed(self.log_odds, separate, self.common.log_evidence(together(stats)))
 
     def log_moment(self, x: Array, s: Any) -> Array:
         return mixed(self.log_odds, self.own.log_moment(x, s), self.common.log_moment(x, s))
@@ -155,17 +339,17 @@ class Averaged(Belief):
         return np.stack([self.log_moment(cells, each).sum(axis=-1) for each in np.asarray(s, complex)], axis=-1)
 
     def narrowed(self, x: Cells, see: Callable[..., Any]) -> Narrowed:
-        own, cells, see_own = self.own.narrowed(x, see)
-        return Narrowed(type(self)(own, self.common.narrowed(x, see).belief, self.log_odds), cells, see_own)
+        separate, cells, see_own = self.own.narrowed(x, see)
+        return Narrowed(type(self)(separate, self.common.narrowed(x, see).belief, self.log_odds), cells, see_own)
 
     def left_out(self, stats: Any, reader: Any, leaving: Leaving) -> Array:
         return Left(self, stats, together(stats), reader).scores(leaving)
 
     def pair_moment(self, x: Cells, s: Array, u: Array) -> Array:
-        return averaged_pairs.moment(self, self.cells(x), s, u)
+        return joint_moment(self, self.cells(x), s, u)
 
     def pair_cumulants(self, x: Cells, t: float, v: float) -> Array:
-        return averaged_pairs.cumulants(self, self.cells(x), t, v)
+        return joint_cumulants(self, self.cells(x), t, v)
 
     def words(self, x: Cells) -> Array | None:
         return self.own.words(x)
@@ -174,15 +358,15 @@ class Averaged(Belief):
         """Of words, what only the whole row has, that nobody knows which hypothesis holds, is told by their counts."""
         if words is None:
             return super().contributions(x, power)
-        own, common = (part.contributions(x, power, words) for part in (self.own, self.common))
+        separate, common = (part.contributions(x, power, words) for part in (self.own, self.common))
         log_odds, counts = self.log_odds[..., None], x[:, words]
         counts = (counts.toarray() if sparse.issparse(counts) else np.asarray(counts))[:, None]
-        mean, variance = mixed_cumulants(log_odds, np.stack(own[:2]), np.stack(np.broadcast_arrays(*common[:2])))
-        sums = [np.stack([part.mean.sum(axis=-1), part.total_variance]) for part in (own, common)]
-        sides = [part.log_moment.sum(axis=-1) for part in (own, common)]
+        mean, variance = mixed_cumulants(log_odds, np.stack(separate[:2]), np.stack(np.broadcast_arrays(*common[:2])))
+        sums = [np.stack([part.mean.sum(axis=-1), part.total_variance]) for part in (separate, common)]
+        sides = [part.log_moment.sum(axis=-1) for part in (separate, common)]
         total = mixed(self.log_odds, *sides)
         share = np.exp(log_expit(self.log_odds) + sides[0] - total)[..., None]
-        gain = share * own.log_moment + (1 - share) * common.log_moment
+        gain = share * separate.log_moment + (1 - share) * common.log_moment
         rest = ratio(counts, counts.sum(axis=-1, keepdims=True)) * (total - gain.sum(axis=-1))[..., None]
         return Contributions(mean, variance, gain + rest, mixed_cumulants(self.log_odds, *sums)[1])
 
@@ -195,32 +379,32 @@ class Averaged(Belief):
 
     def opened(self, drawn: Drawn, x: Cells, rng: Rng) -> Density:
         """What all classes share has the same entries in each of them."""
-        own = self.own.opened(drawn, x, rng)
-        if own is drawn.theta or drawn.included is None:
-            return own
+        separate = self.own.opened(drawn, x, rng)
+        if separate is drawn.theta or drawn.included is None:
+            return separate
         classes = len(self)
         common = self.common.opened(Drawn(drawn.theta.moved(lambda array: array[::classes])), x, rng)
-        keep = own.expand(np.repeat(drawn.included, classes, axis=0))
+        keep = separate.expand(np.repeat(drawn.included, classes, axis=0))
         every = common.moved(lambda array: np.repeat(array, classes, axis=0))
-        return own.moved(lambda mine, ours: np.where(keep, mine, ours), every)
+        return separate.moved(lambda mine, ours: np.where(keep, mine, ours), every)
 
     def _draw(self, rng: Rng, size: Any) -> Drawn:
         rng = np.random.default_rng(rng)
         included = rng.uniform(size=lead(size) + self.log_odds.shape) < self.included
-        own, common = self.own.sample(rng, size), self.common.sample(rng, size)
-        keep = own.expand(included)
-        return Drawn(own.moved(lambda mine, ours: np.where(_along(keep, mine), mine, ours), common), included)
+        separate, common = self.own.sample(rng, size), self.common.sample(rng, size)
+        keep = separate.expand(included)
+        return Drawn(separate.moved(lambda mine, ours: np.where(_along(keep, mine), mine, ours), common), included)
 
     def mean(self) -> Any:
         """E theta of each class."""
         w = self.own.expand(self.included)
         with np.errstate(invalid="ignore"):  # 0 times an infinite variance, which does not count
-            return _both(lambda own, common: _weighed(w, own) + _weighed(1 - w, common), self, "mean")
+            return _both(lambda separate, common: _weighed(w, separate) + _weighed(1 - w, common), self, "mean")
 
     def mode(self) -> Any:
         """The most probable theta of the likelier hypothesis."""
         likely = self.own.expand(self.log_odds >= 0)
-        return _both(lambda own, common: np.where(_along(likely, own), own, common), self, "mode")
+        return _both(lambda separate, common: np.where(_along(likely, separate), separate, common), self, "mode")
 
     def interval(self, prob: float) -> NoReturn:
         raise TypeError(
@@ -276,8 +460,12 @@ def unlike(prior: Belief) -> Array:
     """The features whose prior is not the same for all classes, `(c, f) -> (f,)`."""
     differs = np.zeros(prior.proper.shape[1], bool)
     for (_, feature), array in prior.parts().items():
-        odd = (array != array[:1]).any(axis=0)
-        at = np.flatnonzero(odd) if feature is None and odd.shape == differs.shape else [feature or 0] * int(odd.any())
+        differing = (array != array[:1]).any(axis=0)
+        at = (
+            np.flatnonzero(differing)
+            if feature is None and differing.shape == differs.shape
+            else [feature or 0] * int(differing.any())
+        )
         differs[at] = True
     return differs
 
@@ -299,7 +487,7 @@ def _weighed(share: Array, value: Array) -> Array:
 
 def _both(change: Callable[..., Array], belief: Averaged, name: str) -> Any:
     """A change of what both parts say, an array or a tuple of them."""
-    own, common = getattr(belief.own, name)(), getattr(belief.common, name)()
-    if isinstance(own, tuple):
-        return type(own)(*map(change, own, common))
-    return change(own, common)
+    separate, common = getattr(belief.own, name)(), getattr(belief.common, name)()
+    if isinstance(separate, tuple):
+        return type(separate)(*map(change, separate, common))
+    return change(separate, common)

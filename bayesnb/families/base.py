@@ -13,19 +13,136 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import reduce
 from operator import add
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from bayesnb.families.forgetting import Forgetting
-from bayesnb.families.leaving import Leaving
-from bayesnb.families.leaving import defined as left_out_defined
-from bayesnb.families.linear import InCells
-from bayesnb.families.narrowing import Narrowing
 from bayesnb.families.record import Array, Contributions, Drawn, Linear, Parts, Record
-from bayesnb.families.scores import by_rows, summed
+from bayesnb.families.removal import Forgetting, Leaving
+from bayesnb.families.removal import defined as left_out_defined
 from bayesnb.families.weight import Weight, hard
 from bayesnb.numerics import special
+from bayesnb.numerics.special import trigamma, trigamma_fall
+from bayesnb.numerics.threads import in_order, pieces
+
+
+class InCells:
+    """What a density is as a function of its cells."""
+
+    def linear(self) -> Linear | None:
+        """The log-density as a linear function of the cells, class by class; None where it is not linear in them."""
+        return None
+
+    def linear_against(self, place: int) -> Linear | None:
+        """How that differs from one class's."""
+        linear = self.linear()
+        return linear and Linear(linear.weights - linear.weights[place], linear.offset - linear.offset[place])
+
+
+def independent_variances(weights: Array, offset: Array, against: int | None) -> Linear:
+    """Variances of classes that are independent of one another, or of their differences from one of them."""
+    if against is None:
+        return Linear(weights, offset)
+    return Linear(_added(weights, against), _added(offset, against))
+
+
+def log_share_variance(concentration: Array, total: Array, against: int | None = None) -> Array:
+    """Of the log of every level's probability, or of its log-odds against one level, in which the total plays no part.
+
+    >>> from math import pi
+    >>> (log_share_variance(np.ones(2), np.full(2, 2.0)) / (pi**2 / 6)).round(4)  # psi'(1) is pi**2 / 6
+    array([0.6079, 0.6079])
+    """
+    if against is None:
+        return trigamma_fall(concentration, total - concentration)
+    return _added(trigamma(concentration), against)
+
+
+class LevelWeights:
+    """Of a density that multiplies probabilities of levels, once for each time that one came up."""
+
+    log_probability: Array
+
+    def linear(self) -> Linear:
+        """The log of every level's probability, `(c, k)`; nothing beside."""
+        classes = len(self.log_probability)
+        return Linear(self.log_probability.reshape(classes, -1), np.zeros(classes))
+
+
+class LevelUncertainty:
+    """Of a belief about such probabilities."""
+
+    concentration: Array
+    total: Array
+
+    def linear_variance(self, against: int | None = None) -> Linear:
+        """Each level's own; levels of one die are not independent."""
+        classes = len(self.concentration)
+        each = log_share_variance(self.concentration, self.total).reshape(classes, -1)
+        return independent_variances(each, np.zeros(classes), against)
+
+
+def _added(variance: Array, against: int) -> Array:
+    """Of differences from one class; from itself it does not differ."""
+    total = variance + variance[against]
+    total[against] = 0.0
+    return total
+
+
+class Narrowed(NamedTuple):
+    """A belief about the cells that a row has, these, `(1, f)`, and what makes stats of them that update it."""
+
+    belief: Any
+    cells: Any
+    see: Callable[..., Any]  # x, weight, n_jobs -> stats
+
+
+class Narrowing:
+    """What a belief about a block is as one about some of its columns."""
+
+    def narrowed(self, x: Any, see: Callable[..., Any]) -> Narrowed:
+        """The belief that one row updates by all that it says; for cells that are apart as it is."""
+        return Narrowed(self, x, see)
+
+
+EVERY = slice(None)
+
+
+def by_rows(
+    score: Callable[[slice], Array], shape: tuple[int, int], classes: int, out: Array | None, n_jobs: int | None
+) -> Array:
+    """Scores of blocks of rows, each computed apart, as one `(r, c)` array, or added to one."""
+    parts = pieces(shape[0], max(shape[1], classes))
+    if len(parts) == 1:
+        total = score(EVERY)
+        if out is not None:
+            out += total
+            return out
+        return total
+    out = np.zeros((shape[0], classes)) if out is None else out
+
+    def add_rows(rows: slice) -> None:
+        out[rows] += score(rows)
+
+    list(in_order(add_rows, parts, n_jobs))
+    return out
+
+
+def mended(total: Array, finite: bool, definition: Callable[[Array], Array]) -> Array:
+    """What a kernel made, but for rows where a square left the range of floats, as the definition has them."""
+    if not finite:
+        overflowed = ~np.isfinite(total).all(axis=1)
+        total[overflowed] = definition(overflowed)
+    return total
+
+
+def summed(term: Callable[[Any], Array], record: Any, rows: int) -> Array:
+    """A term of every cell summed over features, class by class: no temporary with rows and classes and features."""
+    total = np.empty((rows, len(record)))
+    for c in range(len(record)):
+        total[:, c] = term(record[c]).sum(axis=1)
+    return total
+
 
 Rng = Any  # a seed, or numpy.random.Generator
 ORDER = 4  # cumulants are summed up to this one
@@ -127,7 +244,7 @@ class Density(InCells, Record, ABC):
 
     def defined_score(self, x: Array, power: float = 1.0) -> Array:
         """What `score` means."""
-        return power * summed(lambda own: own.log_density(x), self, len(x))
+        return power * summed(lambda record: record.log_density(x), self, len(x))
 
     def words(self, x: Cells) -> Array | None:
         """The columns that are explained one by one though the block is one feature; None: features are."""
@@ -254,7 +371,7 @@ class Belief(Narrowing, Record, ABC):
         Of the other classes they are those of `reader`, which predicts. NaN where the class must be counted again.
         """
         every = reader.score(leaving.x, leaving.power, None, leaving.n_jobs)
-        return leaving.scored(lambda c, its: self[c : c + 1].own_left_out(stats[c : c + 1], its), every)
+        return leaving.scored(lambda c, rows: self[c : c + 1].own_left_out(stats[c : c + 1], rows), every)
 
     def own_left_out(self, stats: Any, leaving: Leaving) -> Array:
         """The same of rows that are all of this one class, `(1, f)`, for it alone: `(r, f) -> (r,)`."""
@@ -306,5 +423,5 @@ class Belief(Narrowing, Record, ABC):
     def defined_score(self, x: Array, power: Any = 1.0) -> Array:
         """What `score` means."""
         if np.ndim(power) == 0 and power == 1:
-            return summed(lambda own: own.log_predictive(x), self, len(x))
-        return summed(lambda own: own.log_moment(x, power), self, len(x))
+            return summed(lambda record: record.log_predictive(x), self, len(x))
+        return summed(lambda record: record.log_moment(x, power), self, len(x))

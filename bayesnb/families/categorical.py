@@ -6,24 +6,40 @@ The dice of a block lie end to end on the last axis, so a column of two levels c
 of fifty. Smoothing l is Dirichlet(l) for the posterior mean, and Dirichlet(1 + l) for the mode.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from operator import add
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from bayesnb import numerics
-from bayesnb.families.base import ORDER, Array, Belief, Cells, Parts, Rng, Say, Stats
-from bayesnb.families.dice import CodedStats, Row, codes_of, note, tables_of
+from bayesnb.families.base import (
+    ORDER,
+    Array,
+    Belief,
+    Cells,
+    LevelUncertainty,
+    LevelWeights,
+    Parts,
+    Rng,
+    Say,
+    Stats,
+)
 from bayesnb.families.dirichlet import (
     CONCENTRATION,
     Die,
     DieDensity,
     Dirichlet,
     DirichletStats,
+    Levels,
+    LevelStats,
     as_level,
     described,
     pick,
+    simplex,
     tally,
     throw,
     throw_log_moment,
@@ -37,14 +53,123 @@ from bayesnb.families.family import (
     declared_levels,
     proportions,
 )
-from bayesnb.families.leaving import Leaving, Pile
-from bayesnb.families.linear import LevelDoubt, LevelWeights
 from bayesnb.families.record import silent
-from bayesnb.families.simplex import simplex
-from bayesnb.families.sums import Entries, nodes
+from bayesnb.families.removal import Leaving, RemainingLevels
+from bayesnb.families.sums import Entries, Tables, by_tables, nodes
 from bayesnb.families.support import AnyLevel, Support
-from bayesnb.families.weight import Weight
+from bayesnb.families.weight import Weight, hard
 from bayesnb.numerics.threads import in_order, pieces
+from bayesnb.numerics.views import Coded, integers, lanes
+
+
+class CodedStats(LevelStats):
+    """Counts of what columns of codes hold, each column having a number of levels of its own."""
+
+    @classmethod
+    def of(  # type: ignore[override]
+        cls, x: Cells, weight: Any, sizes: tuple[int, ...] | None = None, n_jobs: int | None = 1
+    ) -> Self:
+        """Codes `(r, f)`, missing ones negative. Without sizes, the largest code of each column decides."""
+        sizes = tuple(int(top) + 1 for top in as_level(x).max(axis=0)) if sizes is None else sizes
+        return reduce(add, (cls.counted(x, labels, n_jobs, sizes) for labels in hard(weight)))
+
+    @classmethod
+    @abstractmethod
+    def counted(cls, x: Cells, weight: Weight, n_jobs: int | None, sizes: tuple[int, ...] = ()) -> Self:
+        """One pass over the rows."""
+
+
+class Row(Levels):
+    """Dice laid end to end on the last axis; `sizes` are their numbers of levels."""
+
+    layout: ClassVar[tuple[str, ...]] = ("sizes",)
+    sizes: tuple[int, ...]
+
+    @property
+    def starts(self) -> Array:
+        return self.bounds[:-1]
+
+    @cached_property
+    def bounds(self) -> Array:
+        """Where each die starts, and where the last ends."""
+        return np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
+
+    def only(self, feature: int) -> Any:
+        """The dice of one column."""
+        span = slice(self.bounds[feature], self.bounds[feature + 1])
+        arrays = [getattr(self, name)[:, span] for name in self.__match_args__ if name != "sizes"]
+        return type(self)(*arrays, self.sizes[feature : feature + 1])  # type: ignore[call-arg]
+
+    def per_die(self, values: Array) -> Array:
+        if isinstance(values, np.ndarray):
+            return np.add.reduceat(values, self.starts, axis=-1)
+        return values @ np.eye(len(self.sizes))[self.columns]  # a PyMC variable
+
+    def expand(self, totals: Array) -> Array:
+        if isinstance(totals, np.ndarray):
+            return np.repeat(totals, self.sizes, axis=-1)
+        return totals[..., self.columns]  # a PyMC variable
+
+    @cached_property
+    def columns(self) -> Array:
+        """Whose levels they are."""
+        return np.repeat(np.arange(len(self.sizes)), self.sizes)
+
+    def at(self, x: Array) -> Array:
+        """Where each cell's level lies on the last axis; -1 for a missing cell."""
+        level = as_level(x)
+        return np.where(level < 0, -1, level + self.starts)
+
+    def sum_of_levels(self, x: Cells, power: float, out: Array | None, n_jobs: int | None) -> Array:
+        """What the levels of the cells are worth to each class, `power` times, summed over features."""
+
+        return self.added(x, self._tables if power == 1 else self._powered(power), len(self), out, n_jobs)
+
+    def added(self, x: Cells, tables: Tables, lanes: int, out: Array | None, n_jobs: int | None) -> Array:
+        """The entries of tables at the levels of the cells, summed over features, `(r, f) -> (r, lanes)`."""
+
+        def add(rows: slice, lanes_of_classes: tuple[Array], first: int, part: Array) -> None:
+            note(x, numerics.level_kernels.score(codes_of(x, rows), self.bounds, *lanes_of_classes, first, part))
+
+        return by_tables(add, tables, x, lanes, out, n_jobs)
+
+    @cached_property
+    def _tables(self) -> Tables:
+        return self._powered(1)
+
+    def _powered(self, power: float) -> Tables:
+        return tables_of(self.level_log_moment(power))  # type: ignore[attr-defined]
+
+    def parts(self) -> Parts:
+        return {
+            (symbol, feature): array[..., self.span(feature)]
+            for (symbol, _), array in super().parts().items()
+            for feature in range(len(self.sizes))
+        }
+
+    def span(self, feature: int) -> slice:
+        return slice(self.starts[feature], self.starts[feature] + self.sizes[feature])
+
+
+def tables_of(worth: Array) -> Tables:
+    """A table's lanes, `(lanes, k)`."""
+    return Tables(lambda classes: (lanes(worth[classes]),), worth.shape)
+
+
+def codes_of(x: Cells, rows: slice) -> Array:
+    """Some rows as kernels read them."""
+    if isinstance(x, Coded) and x.plain:
+        return integers(x.integers, rows)
+    return integers(x, rows) if x.dtype.kind == "i" else np.ascontiguousarray(as_level(x[rows]), np.int32)
+
+
+def note(x: Cells, met: int) -> None:
+    """Codes that are no level's: an error, but for a table that told them apart from the known ones."""
+    if isinstance(x, Coded):
+        x.note(met)
+    elif met & 2:
+        raise IndexError("a code is beyond the number of its column's levels.")
+
 
 MOST_VALUES = 1 << 20  # levels of the largest column, times columns
 
@@ -60,13 +185,13 @@ class CategoricalStats(Row, CodedStats):
     def counted(cls, x: Cells, weight: Weight, n_jobs: int | None, sizes: tuple[int, ...] = ()) -> Self:
         bounds, levels = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), sum(sizes)
 
-        def some(rows: slice) -> Array:
+        def count_rows(rows: slice) -> Array:
             counts, labels = np.zeros((levels, weight.classes)), (weight.codes[rows], weight.counts[rows])
             note(x, numerics.level_kernels.tally(codes_of(x, rows), bounds, *labels, counts))
             return counts
 
         rows = pieces(x.shape[0], len(sizes), 4 * levels * weight.classes // len(sizes))
-        parts = iter(in_order(some, rows, n_jobs))
+        parts = iter(in_order(count_rows, rows, n_jobs))
         total = next(parts)
         for part in parts:
             total += part
@@ -119,7 +244,7 @@ class CategoricalDensity(LevelWeights, Row, DieDensity):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Dice(LevelDoubt, Row, Die):
+class Dice(LevelUncertainty, Row, Die):
     """A Dirichlet belief about the die of every class and column; a cell is the code of a level."""
 
     spelled_out: ClassVar[bool] = True
@@ -146,12 +271,14 @@ class Dice(LevelDoubt, Row, Die):
         return self.sum_of_levels(x, power, out, n_jobs)
 
     def own_left_out(self, stats: CategoricalStats, leaving: Leaving) -> Array:
-        pile = Pile.of(self.concentration, stats.counts, leaving.kind, lambda v: self.expand(self.per_die(v)))
+        remaining = RemainingLevels.of(
+            self.concentration, stats.counts, leaving.kind, lambda v: self.expand(self.per_die(v))
+        )
         if leaving.alike:
-            worth = pile.worth(leaving.each, leaving.kind, leaving.power)
+            worth = remaining.worth(leaving.each, leaving.kind, leaving.power)
             return self.added(leaving.x, tables_of(worth), 1, None, 1)[:, 0]
         index = self.at(leaving.x)
-        cells = Pile(*(pick(table[0], np.maximum(index, 0)) for table in pile))
+        cells = RemainingLevels(*(pick(table[0], np.maximum(index, 0)) for table in remaining))
         return silent(index < 0, cells.worth(leaving.each, leaving.kind, leaving.power)).sum(axis=1)
 
     @property

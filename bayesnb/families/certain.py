@@ -6,8 +6,8 @@ from typing import Any, ClassVar, NoReturn, Self
 import numpy as np
 
 from bayesnb.families.base import Array, Belief, Cells, Contributions, Density, Rng
-from bayesnb.families.leaving import Leaving
 from bayesnb.families.record import Parts, lead
+from bayesnb.families.removal import Leaving
 from bayesnb.numerics import special
 
 
@@ -15,7 +15,7 @@ from bayesnb.numerics import special
 class Certain(Belief):
     """All belief in one theta: no data change it, and every power of the density is its own mean.
 
-    >>> from bayesnb.families.normal import GaussianDensity
+    >>> from bayesnb.families.gaussian_density import GaussianDensity
     >>> belief = Certain(GaussianDensity([[0.0]], [[1.0]]))
     >>> belief.log_predictive(np.array([[0.0]])).round(4)
     array([[-0.9189]])

@@ -15,15 +15,27 @@ import numpy as np
 from scipy.special import gammaln, polygamma, psi
 
 from bayesnb.families import wording
-from bayesnb.families.base import Array, Belief, Density, Parts, Rng, Say, Stats
+from bayesnb.families.base import Array, Belief, Density, Parts, Rng, Say, Stats, log_share_variance
 from bayesnb.families.family import Hyperparameters
-from bayesnb.families.leaving import extra_of
-from bayesnb.families.linear import log_share_variance
 from bayesnb.families.record import Parameter, Record, checked, silent
-from bayesnb.families.simplex import simplex
+from bayesnb.families.removal import extra_of
 from bayesnb.families.weight import Weight
 from bayesnb.numerics import special
 from bayesnb.numerics.special import draw_log_gamma, less, log, log_gamma_ratio, ratio, times
+
+FEW = 40  # levels of a die that a sampler moves on the simplex itself
+
+
+def simplex(pm: Any, named: dict[str, Any], concentration: Any) -> Any:
+    """A Dirichlet over the last axis; over many levels as the shares of Gamma variates, which have no edges to meet."""
+    levels = concentration.shape[-1] if isinstance(concentration, np.ndarray) else concentration.type.shape[-1]
+    if levels == 1:
+        return pm.Deterministic(**named, var=pm.math.ones_like(concentration))
+    if levels <= FEW:
+        return pm.Dirichlet(**named, a=concentration)
+    variates = pm.Gamma(f"{named['name']}_variate", alpha=concentration, beta=1.0, dims=named["dims"])
+    return pm.Deterministic(**named, var=variates / variates.sum(axis=-1, keepdims=True))
+
 
 CONCENTRATION = Hyperparameters(
     names=("concentration",),
@@ -157,10 +169,10 @@ class Die(Belief, Levels):
         return less(log_gamma_ratio(self.concentration, s), self.expand(total))
 
     def level_cumulants(self, order: int, tilt: float = 0.0) -> Array:
-        own, total = self.concentration + tilt, self.total + tilt
+        levels, total = self.concentration + tilt, self.total + tilt
         with np.errstate(all="ignore"):
-            first = psi(own) - psi(total)
-            rest = [polygamma(n, own) - polygamma(n, total) for n in range(1, order)]
+            first = psi(levels) - psi(total)
+            rest = [polygamma(n, levels) - polygamma(n, total) for n in range(1, order)]
         return np.stack([first, *rest])
 
     def draw(self, rng: Rng, size: Any) -> Array:
@@ -204,15 +216,15 @@ def pick(table: Array, level: Array) -> Array:
     """The entries of a table at some levels, 0 where the level is missing: `(..., k), (..., f) -> (..., f)`."""
     lead_axes = np.broadcast_shapes(table.shape[:-1], level.shape[:-1])
     known = np.broadcast_to(np.maximum(level, 0), lead_axes + level.shape[-1:])
-    found = np.take_along_axis(np.broadcast_to(table, lead_axes + table.shape[-1:]), known, axis=-1)
-    return silent(level < 0, found)
+    picked = np.take_along_axis(np.broadcast_to(table, lead_axes + table.shape[-1:]), known, axis=-1)
+    return silent(level < 0, picked)
 
 
-def throw_log_moment(own: Array, total: Array, level: Array, s: Any) -> Array:
+def throw_log_moment(concentration: Array, total: Array, level: Array, s: Any) -> Array:
     """log E[probability**s] of levels with their concentrations and their dice's; silent where one is missing."""
     if np.ndim(s) == 0 and s == 1:
-        return silent(level < 0, log(ratio(own, total)))
-    return silent(level < 0, less(log_gamma_ratio(own, s), log_gamma_ratio(total, s)))
+        return silent(level < 0, log(ratio(concentration, total)))
+    return silent(level < 0, less(log_gamma_ratio(concentration, s), log_gamma_ratio(total, s)))
 
 
 def throw(probability: Array, rng: Rng) -> Array:
@@ -276,8 +288,8 @@ class Dirichlet(Die):
 
     def log_moment(self, x: Array, s: Any) -> Array:
         level = as_level(x)
-        own = pick(self.concentration, level[..., None])[..., 0]
-        return throw_log_moment(own, self.per_die(self.concentration), level, s)
+        concentration = pick(self.concentration, level[..., None])[..., 0]
+        return throw_log_moment(concentration, self.per_die(self.concentration), level, s)
 
     def cumulants(self, x: Array, order: int, tilt: float = 0.0) -> Array:
         level = as_level(x)[..., None]
@@ -304,8 +316,8 @@ class Dirichlet(Die):
 
     def weight_cumulants(self, order: int, tilt: float = 0.0) -> Array:
         """Those of log G: the derivatives of the above at `tilt`."""
-        own = self.concentration + tilt
-        return np.stack([psi(own), *(polygamma(n, own) for n in range(1, order))])
+        levels = self.concentration + tilt
+        return np.stack([psi(levels), *(polygamma(n, levels) for n in range(1, order))])
 
     def log_variance(self, against: int | None = None) -> Array:
         """Of the logs of the probabilities, or of the log-odds against one level."""

@@ -18,9 +18,9 @@ from scipy.special import multigammaln, polygamma, psi
 
 from bayesnb.families import student
 from bayesnb.families.base import Say
-from bayesnb.families.leaving import PREDICTIVE, Leaving
-from bayesnb.families.normal import LOG_2PI, Slip
+from bayesnb.families.gaussian_density import LOG_2PI, Slip
 from bayesnb.families.record import Array, Parts
+from bayesnb.families.removal import PREDICTIVE, Leaving
 from bayesnb.families.vectors import VectorDensity, VectorStats
 from bayesnb.families.whitening import patterns_of, square, turned
 from bayesnb.numerics.special import accurate_log1p, log_gamma_ratio, ratio
@@ -114,14 +114,14 @@ def shaken(belief: Any, stats: VectorStats, slip: Slip) -> Array:
     That of its location is told in standard deviations of a row, and that of its scale as a part of it, both in the
     directions in which they matter most.
     """
-    share, own = ratio(stats.count, belief.count + stats.count), belief.update(stats)
+    share, after = ratio(stats.count, belief.count + stats.count), belief.update(stats)
     off, gap = slip.mean[:, None], np.abs(stats.mean - belief.location)
     pull = (belief.count * share)[..., None] * (2 * gap + off) * off
-    sizes = share[..., None] * off * np.sqrt(np.maximum(own.dof, 0.0))[..., None], np.sqrt(slip.ssd[:, None] + pull)
+    sizes = share[..., None] * off * np.sqrt(np.maximum(after.dof, 0.0))[..., None], np.sqrt(slip.ssd[:, None] + pull)
     with np.errstate(invalid="ignore"):
-        found = [turned(np.abs(own.whitening), each) for each in sizes]
-        told = np.stack([np.sqrt((found[0] ** 2).sum(axis=-1)), (found[1] ** 2).sum(axis=-1)])
-        return np.where(np.all([each == 0 for each in sizes], axis=(0, -1)), 0.0, told.max(axis=0))
+        turned_sizes = [turned(np.abs(after.whitening), each) for each in sizes]
+        off_by = np.stack([np.sqrt((turned_sizes[0] ** 2).sum(axis=-1)), (turned_sizes[1] ** 2).sum(axis=-1)])
+        return np.where(np.all([each == 0 for each in sizes], axis=(0, -1)), 0.0, off_by.max(axis=0))
 
 
 def left_out(belief: Any, leaving: Leaving, beyond: float) -> Array:
@@ -130,11 +130,11 @@ def left_out(belief: Any, leaving: Leaving, beyond: float) -> Array:
     A row that lacks a cell taught nothing, so that it takes nothing away. For `beyond` see `NormalInverseWishart`.
     """
     x, total = numbers(leaving.x, EVERY), np.zeros(len(leaving.codes))
-    for its, there in patterns_of(x):
+    for rows, there in patterns_of(x):
         complete = isinstance(there, slice)
-        own, part = (belief, leaving[its]) if complete else (belief.of_columns(there), unmoved(leaving[its]))
-        terms = left_out_terms(own, part, beyond, belief.width - own.width)
-        total[its] = student.scored(own.distances(x[its][:, there]), terms)[:, 0]
+        narrowed, part = (belief, leaving[rows]) if complete else (belief.of_columns(there), unmoved(leaving[rows]))
+        terms = left_out_terms(narrowed, part, beyond, belief.width - narrowed.width)
+        total[rows] = student.scored(narrowed.distances(x[rows][:, there]), terms)[:, 0]
     return total
 
 

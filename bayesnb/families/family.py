@@ -156,7 +156,9 @@ class Family(ABC):
         """
         if self.hyperparameters is None:
             raise TypeError(f"{type(self).__name__} has no smoothing that could be set. Compare other columns.")
-        return replace(self, prior=self.belief(stats).strengthened(smoothing))  # type: ignore[type-var]
+        declared = getattr(self, "prior", None)
+        prior = self.belief(stats) if declared is None else declared
+        return replace(self, prior=prior.strengthened(smoothing))  # type: ignore[type-var]
 
     def seen(self, stats: Any) -> Seen | None:
         """What the stats have counted; None for a family that counts nothing."""
@@ -200,8 +202,8 @@ def ordered_hyperparameters(families: Iterable[Family]) -> list[Hyperparameters]
 
 def proportions(*concentrations: Array) -> tuple[Array, ...]:
     """Concentrations divided by their mean over all of them; ones, if they are all 0."""
-    mean = np.mean([np.mean(own) for own in concentrations])
-    return tuple(np.where(mean > 0, ratio(own, mean), 1.0) for own in concentrations)
+    mean = np.mean([np.mean(each) for each in concentrations])
+    return tuple(np.where(mean > 0, ratio(each, mean), 1.0) for each in concentrations)
 
 
 def checked_unseen(family: str, unseen: Any) -> None:
@@ -212,27 +214,27 @@ def checked_unseen(family: str, unseen: Any) -> None:
 
 def checked_prior(family: str, prior: Any, kind: type[Belief], short: bool = False) -> None:
     """Raise for a prior that is another family's, or none at all; the `short` form of one is left to the prior."""
-    odd = isinstance(prior, Belief | str) if short else prior is not None
-    if odd and not isinstance(prior, kind):
-        said = f"{kind.__name__}(...){' or a number' if short else ''}"
-        raise TypeError(f"{family}: the prior must be {said}, got {prior!r:.80}.")
+    given = isinstance(prior, Belief | str) if short else prior is not None
+    if given and not isinstance(prior, kind):
+        expected = f"{kind.__name__}(...){' or a number' if short else ''}"
+        raise TypeError(f"{family}: the prior must be {expected}, got {prior!r:.80}.")
 
 
 def declared_levels(family: str, levels: Any) -> tuple[Any, ...]:
     """Levels as a user declares them, each once."""
     if isinstance(levels, str):
         raise ValueError(f"{family}: levels must be a list of levels, got {levels!r}.")
-    said = tuple(levels.tolist() if isinstance(levels, np.ndarray) else levels)
+    declared = tuple(levels.tolist() if isinstance(levels, np.ndarray) else levels)
     try:
-        repeated = len(set(said)) < len(said)
+        repeated = len(set(declared)) < len(declared)
     except TypeError:
         raise ValueError(
-            f"{family}: levels is one list of levels, the same for all columns, got {list(said)!r:.80}. Where columns "
-            "have different levels, give them a categorical type that has its own."
+            f"{family}: levels is one list of levels, the same for all columns, got {list(declared)!r:.80}. Where "
+            "columns have different levels, give them a categorical type that has its own."
         ) from None
     if repeated:
-        raise ValueError(f"{family}: levels has one twice: {list(said)}.")
-    return said
+        raise ValueError(f"{family}: levels has one twice: {list(declared)}.")
+    return declared
 
 
 def _is_said(field: Any, value: Any) -> bool:

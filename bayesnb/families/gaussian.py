@@ -13,8 +13,8 @@ import numpy as np
 from bayesnb.families import scales
 from bayesnb.families.base import Array, Belief, Stats
 from bayesnb.families.family import Family, Hyperparameters, checked_prior, shaped
-from bayesnb.families.inverse_gamma import NormalInverseGamma
-from bayesnb.families.normal import GaussianStats
+from bayesnb.families.gaussian_density import GaussianStats
+from bayesnb.families.normal_inverse_gamma import NormalInverseGamma
 from bayesnb.families.shared import SharedGaussianStats, SharedNormalInverseGamma
 from bayesnb.families.support import RealNumbers, Support
 from bayesnb.families.wording import alike
@@ -91,13 +91,13 @@ class Gaussian(Family):
         return replace(self, prior=NormalInverseGamma(weak.location, count, shape, shape * scale * weak.scale))
 
     def smoothed(self, stats: GaussianStats, smoothing: Any, kind: str, scale: float = 1.0) -> Self:
-        own = weak_prior(stats.pooled()) if self.prior is None else self.prior
-        if np.any(own.shape < 0):
+        prior = weak_prior(stats.pooled()) if self.prior is None else self.prior
+        if np.any(prior.shape < 0):
             raise ValueError(
                 "Gaussian: a prior with a negative shape has no strength to be scaled. Give another prior."
             )
-        strength = smoothing * own.count, smoothing * own.shape, smoothing * scale * own.scale
-        return replace(self, prior=NormalInverseGamma(own.location, *strength))
+        strength = smoothing * prior.count, smoothing * prior.shape, smoothing * scale * prior.scale
+        return replace(self, prior=NormalInverseGamma(prior.location, *strength))
 
 
 def weak_prior(pooled: GaussianStats) -> NormalInverseGamma:

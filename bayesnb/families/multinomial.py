@@ -6,32 +6,219 @@ The block is one feature with k levels. Its predictive is the Dirichlet-multinom
 seen once is likely to be seen again: Madsen, Kauchak and Elkan (2005), Modeling word burstiness.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, ClassVar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
-from scipy.special import polygamma, psi
+from scipy.special import gammaln, polygamma, psi
 
 from bayesnb import numerics
-from bayesnb.families.base import ORDER, Array, Cells, Contributions, Parts, Rng, Say
-from bayesnb.families.dirichlet import Die
-from bayesnb.families.leaving import PREDICTIVE, Leaving, extra_of
-from bayesnb.families.linear import LevelDoubt
-from bayesnb.families.simplex import simplex
-from bayesnb.families.sums import Distinct, Entries, by_entry, nodes, row_of_entry
-from bayesnb.families.tables import Tables, by_tables
-from bayesnb.families.throws import MultinomialDensity, MultinomialStats, Thrown
-from bayesnb.families.words import as_csr, words_of, words_read
+from bayesnb.families.base import (
+    ORDER,
+    Array,
+    Belief,
+    Cells,
+    Contributions,
+    LevelUncertainty,
+    LevelWeights,
+    Parts,
+    Rng,
+    Say,
+    Stats,
+)
+from bayesnb.families.dirichlet import (
+    CONCENTRATION,
+    Die,
+    DieDensity,
+    Dirichlet,
+    LevelStats,
+    described,
+    simplex,
+)
+from bayesnb.families.family import (
+    Family,
+    Hyperparameters,
+    Seen,
+    checked_prior,
+    checked_unseen,
+    declared_levels,
+    proportions,
+    shaped,
+)
+from bayesnb.families.removal import PREDICTIVE, Leaving, extra_of
+from bayesnb.families.sums import (
+    Distinct,
+    Entries,
+    Tables,
+    by_class_ranges,
+    by_entry,
+    by_tables,
+    nodes,
+    row_of_entry,
+)
+from bayesnb.families.support import Counts
+from bayesnb.families.weight import Weight, grouped_sum
 from bayesnb.numerics import special
-from bayesnb.numerics.special import less, log, log_gamma_ratio, log_rising_binomial, ratio
-from bayesnb.numerics.views import entries, lanes
+from bayesnb.numerics.special import dot_logs, less, log, log_gamma_ratio, log_rising_binomial, ratio, times
+from bayesnb.numerics.threads import in_order
+from bayesnb.numerics.views import EVERY, entries, lanes, pieces_of, sweeps_of
+
+
+def as_csr(x: Cells) -> sparse.csr_array:
+    counts = sparse.csr_array(x)
+    return counts if counts.dtype == float else counts.astype(float)
+
+
+def log_orders(x: Cells) -> Array:
+    """The log of the number of orders in which counts can come, `(..., k) -> (...)`; a constant in theta."""
+    logs = (
+        sparse.csr_array((gammaln(x.data + 1), x.indices, x.indptr), x.shape) if sparse.issparse(x) else gammaln(x + 1)
+    )
+    return gammaln(x.sum(axis=-1) + 1) - logs.sum(axis=-1)
+
+
+def words_of(x: Cells) -> Array:
+    """Those that occur in some row."""
+    counts = as_csr(x[EVERY])
+    return np.unique(counts.indices[counts.data != 0])
+
+
+def words_read(x: Cells, words: Array | None) -> Array:
+    """Their counts, `(r, f) -> (r, 1, w)`."""
+    return np.asarray(as_csr(x)[:, words].toarray())[:, None]
+
+
+def word_orders(counts: Array) -> Array:
+    """Each word's share of its row's `log_orders`: the average over all orders in which the row can be read."""
+    size = counts.sum(axis=-1, keepdims=True)
+    return ratio(counts, size) * gammaln(size + 1) - gammaln(counts + 1)
+
+
+class Thrown:
+    """What scores rows of throws: of counts, or in their one order."""
+
+    ordered: bool
+
+    def orders(self, x: Cells) -> Array:
+        """The log of the number of orders in which a row can have come, `(..., k) -> (...)`."""
+        return np.zeros(x.shape[:-1]) if self.ordered else log_orders(x)
+
+    def orders_by_word(self, counts: Array) -> Array:
+        """Each word's share of it."""
+        return np.zeros_like(counts) if self.ordered else word_orders(counts)
+
+    def in_order(self, x: Cells, power: float, scores: Array, n_jobs: int | None) -> Array:
+        """Scores that kernels gave to counts, in place: where the order is known, those of it, `(r, c)`.
+
+        The log-probabilities of counts, and of one of their orders, are both negative: no digit is lost.
+        """
+        if self.ordered:
+
+            def part(rows: slice) -> None:
+                data, _, ends = entries(x, rows)
+                numerics.count_kernels.take_orders(data, ends, power, scores[rows])
+
+            list(in_order(part, pieces_of(x), n_jobs))
+        return scores
+
+
+@dataclass(frozen=True, eq=False)
+class MultinomialStats(LevelStats):
+    """Counts of each level, `(c, 1, k)`, and the log coefficients of their rows, `(c, 1)`."""
+
+    constants: ClassVar[tuple[str, ...]] = ("log_orders",)
+    layout: ClassVar[tuple[str, ...]] = ("ordered",)
+    counts: Array
+    log_orders: Array
+    ordered: bool = False
+
+    @classmethod
+    def counted(cls, x: Cells, weight: Weight, n_jobs: int | None) -> Self:
+        counts, orders = np.zeros((weight.classes, x.shape[1])), np.zeros(weight.classes)
+        for rows in sweeps_of(x):
+            add = partial(numerics.count_kernels.tally, *entries(x, rows), weight.counts[rows], counts, orders)
+            by_class_ranges(add, weight.codes[rows], weight.classes, n_jobs)
+        return cls(counts[:, None], orders[:, None])
+
+    @classmethod
+    def defined(cls, x: Cells, weight: Weight) -> Self:
+        orders = weight.matrix.T @ log_orders(as_csr(x))[:, None]
+        return cls(grouped_sum(weight, x)[:, None], orders)
+
+    def in_order(self) -> Self:
+        """The stats of the same rows whose order is known: that one is all the orders they have."""
+        return replace(self, log_orders=np.zeros_like(self.log_orders), ordered=True)
+
+    @staticmethod
+    def learnt(x: Cells) -> Any:
+        """Where rows are counted: all of them are."""
+        return True
+
+    def alone(self, x: Cells, weight: Weight) -> Self:
+        seen = self.defined(x, weight)
+        return seen.in_order() if self.ordered else seen
+
+    def relevelled(self, sizes: tuple[int, ...], places: Array) -> Self:
+        """The same counts where the die has more levels, each old one at its new place."""
+        counts = np.zeros((len(self.counts), 1, sum(sizes)))
+        counts[..., places] = self.counts
+        return replace(self, counts=counts)
+
+    def mle(self) -> "MultinomialDensity":
+        return MultinomialDensity(self.mle_share(), self.ordered)
+
+
+@dataclass(frozen=True, eq=False)
+class MultinomialDensity(LevelWeights, Thrown, DieDensity):
+    layout: ClassVar[tuple[str, ...]] = ("ordered",)
+    probability: Array
+    ordered: bool = False
+
+    def parts(self) -> Parts:
+        return {key: array[..., 0, :] for key, array in super().parts().items()}
+
+    def log_density(self, x: Array) -> Array:
+        logs = self.log_probability
+        each = np.where(x > 0, x * np.where(x > 0, logs, 0.0), 0.0)
+        return each.sum(axis=-1) + self.orders(x)
+
+    def log_likelihood(self, stats: MultinomialStats, xp: Any = np) -> Any:
+        return super().log_likelihood(stats, xp) + stats.log_orders
+
+    @classmethod
+    def of_parts(cls, parts: Parts, like: Any) -> Self:
+        return cls(parts["theta{}", None][:, None], like.ordered)
+
+    def sample(self, rng: Rng, total: int = 1) -> Array:
+        return np.random.default_rng(rng).multinomial(total, self.probability).astype(float)
+
+    def score(self, x: Cells, power: float = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
+        def add(rows: slice, tables: tuple[Array], first: int, part: Array) -> None:
+            numerics.count_kernels.score_known(*entries(x, rows), *tables, power, first, part)
+
+        return self.in_order(x, power, by_tables(add, self._tables, x, len(self), out, n_jobs), n_jobs)
+
+    def defined_score(self, x: Cells, power: float = 1.0) -> Array:
+        counts = as_csr(x)
+        return power * (dot_logs(counts, self.log_probability[:, 0]) + self.orders(counts)[:, None])
+
+    @cached_property
+    def _tables(self) -> Tables:
+        return Tables(lambda part: (lanes(self.log_probability[part, 0]),), self.probability.shape)
+
+    def words(self, x: Cells) -> Array:
+        return words_of(x)
+
+    def contributed(self, x: Cells, power: float, words: Array | None = None) -> Array:
+        counts = words_read(x, words)
+        return power * (times(counts, self.log_probability[:, 0, words]) + self.orders_by_word(counts))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DirichletMultinomial(LevelDoubt, Thrown, Die):
+class DirichletMultinomial(LevelUncertainty, Thrown, Die):
     """A Dirichlet belief about a die; a cell is how often each level came up, `(..., k)`.
 
     `ordered` says that it is known in which order they did.
@@ -57,8 +244,8 @@ class DirichletMultinomial(LevelDoubt, Thrown, Die):
         total = a.sum(axis=-1)
         terms = [(x * psi(a)).sum(axis=-1) - size * psi(total) + self.orders(x)]
         for n in range(2, order + 1):
-            own = (x**n * polygamma(n - 1, a)).sum(axis=-1)
-            terms.append(own - size**n * polygamma(n - 1, total))
+            words = (x**n * polygamma(n - 1, a)).sum(axis=-1)
+            terms.append(words - size**n * polygamma(n - 1, total))
         return np.stack(np.broadcast_arrays(*terms))
 
     def log_predictive(self, x: Array) -> Array:
@@ -75,8 +262,8 @@ class DirichletMultinomial(LevelDoubt, Thrown, Die):
             return self._powered(x, float(power), out, n_jobs)
         totals = self._totals
 
-        def add(rows: slice, own: tuple[Array, Array], first: int, part: Array) -> None:
-            numerics.count_kernels.score_dirichlet(*entries(x, rows), *own, totals, first, part)
+        def add(rows: slice, tables: tuple[Array, Array], first: int, part: Array) -> None:
+            numerics.count_kernels.score_dirichlet(*entries(x, rows), *tables, totals, first, part)
 
         return self.in_order(x, 1.0, by_tables(add, self._tables, x, len(self), out, n_jobs), n_jobs)
 
@@ -94,14 +281,14 @@ class DirichletMultinomial(LevelDoubt, Thrown, Die):
         cells = x.nnz if sparse.issparse(x) else x.shape[0] * x.shape[1]
         few = min(numerics.power_kernels.FEW, cells // x.shape[1])  # tables cost as much as so many cells of every word
 
-        def of(some: slice) -> tuple[Array, Array]:
-            concentration = lanes(self.concentration[some, 0])
+        def of(piece: slice) -> tuple[Array, Array]:
+            concentration = lanes(self.concentration[piece, 0])
             tables = np.empty((few + 1, *concentration.shape))
             numerics.power_kernels.words(concentration, power, tables)
             return concentration, tables
 
-        def add(rows: slice, own: tuple[Array, Array], first: int, part: Array) -> None:
-            numerics.power_kernels.score_words(*entries(x, rows), *own, self._totals, power, first, part)
+        def add(rows: slice, tables: tuple[Array, Array], first: int, part: Array) -> None:
+            numerics.power_kernels.score_words(*entries(x, rows), *tables, self._totals, power, first, part)
 
         tables = Tables(of, self.concentration.shape)
         return self.in_order(x, power, by_tables(add, tables, x, len(self), out, n_jobs), n_jobs)
@@ -112,8 +299,8 @@ class DirichletMultinomial(LevelDoubt, Thrown, Die):
 
     @cached_property
     def _tables(self) -> Tables:
-        def of(some: slice) -> tuple[Array, Array]:
-            concentration = lanes(self.concentration[some, 0])
+        def of(part: slice) -> tuple[Array, Array]:
+            concentration = lanes(self.concentration[part, 0])
             return concentration, log(concentration)
 
         return Tables(of, self.concentration.shape)
@@ -157,17 +344,17 @@ class DirichletMultinomial(LevelDoubt, Thrown, Die):
         That is what a word's counts add as they are read, averaged over all orders in which the row can be read. A
         word's variance is that of its own probability; the words share one die, so the sum's is less than theirs.
         """
-        own = words_read(x, words)
+        counts = words_read(x, words)
         a, total = self.concentration[:, 0, words], self.concentration.sum(axis=-1)
-        size = own.sum(axis=-1, keepdims=True)
-        share, seen = ratio(own, size), own > 0
-        orders = power * self.orders_by_word(own)
+        size = counts.sum(axis=-1, keepdims=True)
+        share, seen = ratio(counts, size), counts > 0
+        orders = power * self.orders_by_word(counts)
         with np.errstate(invalid="ignore"):  # a word that does not occur may have no concentration
-            mean = np.where(seen, power * own * (psi(a) - psi(total)), 0.0) + orders
-            squares = np.where(seen, (power * own) ** 2 * polygamma(1, a), 0.0)
-        gain = log_gamma_ratio(a, power * own) - share * log_gamma_ratio(total, power * size) + orders
+            mean = np.where(seen, power * counts * (psi(a) - psi(total)), 0.0) + orders
+            squares = np.where(seen, (power * counts) ** 2 * polygamma(1, a), 0.0)
+        gain = log_gamma_ratio(a, power * counts) - share * log_gamma_ratio(total, power * size) + orders
         whole = squares.sum(axis=-1) - ((power * size) ** 2 * polygamma(1, total))[..., 0]
-        return Contributions(mean, squares - (power * own) ** 2 * polygamma(1, total), gain, whole)
+        return Contributions(mean, squares - (power * counts) ** 2 * polygamma(1, total), gain, whole)
 
     def sample(self, rng: Rng, size: Any = None) -> MultinomialDensity:
         return MultinomialDensity.of_logs(self.draw(rng, size), self.ordered)
@@ -189,3 +376,140 @@ def _powers(a: Array, count: Array, tilt: float) -> Array:
     """Cumulants of count * log of a Gamma variate, that has also been seen `tilt` times."""
     seen = a + tilt * count
     return np.stack([count * psi(seen), *(count**n * polygamma(n - 1, seen) for n in range(2, ORDER + 1))])
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Levels that are the words of lists, learnt as they are met."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Multinomial(Family):
+    """Words, or other things that are counted out of one total: a die for each class, thrown many times a row.
+
+    Of columns of counts it is one family over them all, the counts of a row's words. A column whose cells are lists
+    of words is a block of its own, with a vocabulary of its own; a list without words is legal, and says nothing. No
+    cell may be missing.
+
+    Parameters
+    ----------
+    prior : Dirichlet, or a number for a symmetric one
+        An array is in the order of the columns, or of `levels`.
+    fractional : whether numbers that are no counts, such as tf-idf, are taken, through the power likelihood
+    ordered : whether it is known in which order a row's words came
+        It always is of lists. Counts can come in several orders; rows whose order is known have no multinomial
+        coefficient: log density and log evidence are less by the coefficients' logs, which are the same for all
+        classes and every theta. Posteriors, and what is predicted, are identical.
+    levels : the words of lists that are known, in order; by default those that are met
+    unseen : {"ignore", "error", "reserve"}
+        What a word of a list does that training never saw: it is left out, for all classes alike, with a warning;
+        is an error; or is counted with all others that are new, as the one more level that there is.
+
+    Notes
+    -----
+    *Texts.* Lists of words may be a column of a pandas, polars or Arrow table, alone or beside others, or all of X.
+    They are learnt as sparse counts; the vocabulary is sorted, and grows in `partial_fit`, `merge` and over partitions
+    of a table. Raw text goes through scikit-learn's `CountVectorizer`, as below: its vocabulary is that of `fit`, and
+    it leaves out words that are new without a warning. Both ways the probabilities are the same; the evidence of lists
+    is that of `ordered=True`.
+
+    *The power likelihood.* With `fractional=True` a row of numbers x has the likelihood product theta_j**x_j, times
+    the multinomial coefficient with Gamma functions for factorials, a constant. Each word counts as x_j occurrences
+    would. Posterior, mean and predictions are defined, and are those of counts where the numbers are counts. But over
+    x this is no distribution, as it does not sum or integrate to 1. So log evidence and log density are no
+    probabilities of the data: Bayes factors, and what rests on them (`relevance`, `average_features`), refuse it. And
+    intervals read the sum of the weights as the number of words that were seen: ten times the weights are ten times
+    the data, and less uncertainty. Where that matters, rescale to effective counts: multiply each row so that its
+    numbers add up to as many words as it is worth.
+
+    There is no complement naive Bayes (Rennie et al. 2003): its weights come from the words of all *other* classes
+    and belong to no likelihood of a row, so that nothing is there to be updated, drawn or compared. What it is for,
+    classes of uneven size, and words that come in bursts, is what the prior and the Dirichlet-multinomial predictive
+    are for here; `temper` is for scores that are too sure.
+
+    Examples
+    --------
+    >>> from bayesnb import Multinomial, NaiveBayes
+    >>> texts = [["win", "cash", "win"], ["meeting", "at", "noon"], ["cash", "now"], ["see", "you", "at", "noon"]]
+    >>> model = NaiveBayes(Multinomial()).fit(texts, ["spam", "ham", "spam", "ham"])
+    >>> model.predict([["cash", "cash"], ["at", "noon"]]).tolist()
+    ['spam', 'ham']
+    >>> from sklearn.feature_extraction.text import CountVectorizer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> raw = ["Win cash, win!", "Meeting at noon", "Cash now", "See you at noon"]
+    >>> pipeline = make_pipeline(CountVectorizer(), NaiveBayes(Multinomial())).fit(raw, model.classes_[[1, 0, 1, 0]])
+    >>> pipeline.predict(["CASH at noon, cash", "noon"]).tolist()
+    ['spam', 'ham']
+    """
+
+    prior: Dirichlet | float = 1.0
+    fractional: bool = False
+    ordered: bool = False
+    levels: Sequence[Any] | Vocabulary | None = None
+    unseen: str = "ignore"
+
+    content: ClassVar[str] = "counts"
+    picture = "levels"  # of each word's share
+    conjugate: ClassVar[type[Belief]] = Dirichlet
+    number_prior: ClassVar[bool] = True
+    hyperparameters: ClassVar[Hyperparameters | None] = CONCENTRATION
+    stats: ClassVar[type[Stats]] = MultinomialStats
+    whole: ClassVar[bool] = True
+    words: ClassVar[bool] = True
+    reads_sparse: ClassVar[bool] = True
+    missing: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        checked_unseen("Multinomial", self.unseen)
+        if self.levels is not None:
+            object.__setattr__(self, "ordered", True)
+            if not isinstance(self.levels, Vocabulary):
+                object.__setattr__(self, "levels", declared_levels("Multinomial", self.levels))
+        checked_prior("Multinomial", self.prior, Dirichlet, short=True)
+        if not isinstance(self.prior, Dirichlet):
+            object.__setattr__(self, "prior", Dirichlet(self.prior))
+
+    @property
+    def support(self) -> Counts:
+        return Counts(self.fractional)
+
+    @property
+    def listed(self) -> bool:  # type: ignore[override]
+        return self.levels is not None
+
+    @property
+    def of_lists(self) -> Self:
+        """The same of a column of lists of words."""
+        return self if self.levels is not None else replace(self, levels=Vocabulary())
+
+    def observe(self, x: Cells, weight: Any, sizes: tuple[int, ...] = (), n_jobs: int | None = 1) -> MultinomialStats:
+        seen = MultinomialStats.of(x, weight, n_jobs)
+        return seen.in_order() if self.ordered else seen
+
+    def belief(self, stats: MultinomialStats) -> DirichletMultinomial:
+        smoothing = self.prior.concentration  # type: ignore[union-attr]
+        if smoothing.ndim == 2:
+            smoothing = smoothing[:, None]
+        return shaped("Multinomial", DirichletMultinomial(smoothing, self.ordered), stats.counts.shape)
+
+    def written(self, drawn: Array) -> Array:
+        return drawn.astype(np.int64)
+
+    def describe(self, belief: Any) -> str:
+        return described(belief)
+
+    def tuned(self, stats: MultinomialStats, *values: Any) -> Self:
+        return self.smoothed(stats, values[0], "mean")
+
+    def smoothed(self, stats: MultinomialStats, smoothing: Any, kind: str, scale: float = 1.0) -> Self:
+        (unit,), smoothing = proportions(self.prior.concentration), np.asarray(smoothing, float)  # type: ignore[union-attr]
+        each = smoothing.reshape(()) if smoothing.size == 1 else smoothing
+        return replace(self, prior=Dirichlet(each * unit + (kind == "map")))
+
+    def seen(self, stats: MultinomialStats) -> Seen:
+        unit = self.smoothed(stats, 1.0, "mean").belief(stats).concentration[:, 0]
+        levels = np.arange(unit.shape[1])
+        return Seen(stats.counts[:, 0], unit, np.zeros_like(levels), levels)
+
+    def of_levels(self, concentration: Any, stats: MultinomialStats) -> DirichletMultinomial:
+        return DirichletMultinomial.raw(concentration[:, None], self.ordered)

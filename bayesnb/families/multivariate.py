@@ -14,9 +14,9 @@ from bayesnb.families import scales
 from bayesnb.families.base import Array, Belief, Stats
 from bayesnb.families.family import Family, Hyperparameters, checked_prior
 from bayesnb.families.gaussian import VARIANCES, Gaussian
+from bayesnb.families.normal_inverse_wishart import FIELDS, NormalInverseWishart
 from bayesnb.families.support import RealNumbers, Support
 from bayesnb.families.vectors import SharedVectorStats, VectorStats
-from bayesnb.families.wishart import FIELDS, NormalInverseWishart
 from bayesnb.families.wishart_shared import SharedNormalInverseWishart
 from bayesnb.families.wording import alike
 
@@ -106,5 +106,5 @@ class MultivariateGaussian(Family):
 
     def smoothed(self, stats: VectorStats, smoothing: Any, kind: str, scale: float = 1.0) -> Self:
         """Every column by itself has the prior that `Gaussian` has of this smoothing."""
-        own, width = self._own(stats), stats.mean.shape[-1]
-        return replace(self, prior=NormalInverseWishart.raw(*scales.strengthened(own, smoothing, scale, width)))
+        fields, width = self._own(stats), stats.mean.shape[-1]
+        return replace(self, prior=NormalInverseWishart.raw(*scales.strengthened(fields, smoothing, scale, width)))

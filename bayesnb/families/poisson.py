@@ -16,15 +16,23 @@ import numpy as np
 from scipy.special import gammaln, polygamma, psi
 
 from bayesnb import numerics
-from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Say, Stats
+from bayesnb.families.base import (
+    ORDER,
+    Array,
+    Belief,
+    Cells,
+    Density,
+    Parts,
+    Rng,
+    Say,
+    Stats,
+    independent_variances,
+)
 from bayesnb.families.family import Family, Hyperparameters, Seen, checked_prior, shaped
-from bayesnb.families.forgetting import SLACK, slack
-from bayesnb.families.leaving import PREDICTIVE, Leaving, extra_of
-from bayesnb.families.linear import of_apart
 from bayesnb.families.record import Linear, Parameter, checked, silent
-from bayesnb.families.sums import Distinct, nodes
+from bayesnb.families.removal import PREDICTIVE, SLACK, Leaving, extra_of, slack
+from bayesnb.families.sums import Distinct, Tables, by_tables, nodes
 from bayesnb.families.support import Counts
-from bayesnb.families.tables import Tables, by_tables
 from bayesnb.families.weight import Weight, grouped_sum
 from bayesnb.families.wording import alike
 from bayesnb.numerics import special
@@ -52,12 +60,12 @@ class PoissonStats(Stats):
 
     @classmethod
     def counted(cls, x: Cells, weight: Weight, n_jobs: int | None) -> Self:
-        def some(rows: slice) -> Array:
+        def count_rows(rows: slice) -> Array:
             total = np.zeros((3, weight.classes, x.shape[1]))
             numerics.rate_kernels.tally(numbers(x, rows), weight.codes[rows], weight.counts[rows], *total)
             return total
 
-        return cls(*reduce(add, in_order(some, pieces(x.shape[0], x.shape[1], 4 * weight.classes), n_jobs)))
+        return cls(*reduce(add, in_order(count_rows, pieces(x.shape[0], x.shape[1], 4 * weight.classes), n_jobs)))
 
     @classmethod
     def defined(cls, x: Array, weight: Weight) -> Self:
@@ -108,14 +116,14 @@ class PoissonDensity(Density):
         return events - stats.count * self.rate - stats.log_factorial
 
     def score(self, x: Cells, power: float = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        def add(rows: slice, own: tuple[Array, Array], first: int, part: Array) -> None:
-            numerics.rate_kernels.score_known(numbers(x, rows), *own, power, first, part)
+        def add(rows: slice, tables: tuple[Array, Array], first: int, part: Array) -> None:
+            numerics.rate_kernels.score_known(numbers(x, rows), *tables, power, first, part)
 
         return by_tables(add, self._tables, x, len(self), out, n_jobs)
 
     @cached_property
     def _tables(self) -> Tables:
-        return Tables(lambda some: (lanes(self.rate[some]), lanes(self.log_rate[some])), self.rate.shape)
+        return Tables(lambda classes: (lanes(self.rate[classes]), lanes(self.log_rate[classes])), self.rate.shape)
 
     def linear(self) -> Linear:
         return Linear(self.log_rate, -self.rate.sum(axis=-1))
@@ -176,29 +184,29 @@ class Gamma(Belief):
         if power != 1:
             return self._powered(x, float(power), out, n_jobs)
 
-        def add(rows: slice, own: tuple[Array, ...], first: int, part: Array) -> None:
-            numerics.rate_kernels.score_gamma(numbers(x, rows), *own, first, part)
+        def add(rows: slice, tables: tuple[Array, ...], first: int, part: Array) -> None:
+            numerics.rate_kernels.score_gamma(numbers(x, rows), *tables, first, part)
 
         return by_tables(add, self._tables, x, len(self), out, n_jobs)
 
     def own_left_out(self, stats: PoissonStats, leaving: Leaving) -> Array:
         extra = extra_of(self.shape, leaving.kind)
         rate = np.zeros_like(self.rate) if leaving.kind == "mle" else self.rate
-        own = [np.ascontiguousarray(each[0]) for each in (extra, rate, stats.events, stats.count)]
+        fields = [np.ascontiguousarray(each[0]) for each in (extra, rate, stats.events, stats.count)]
         x, out = numbers(leaving.x, EVERY), np.empty(len(leaving.codes))
-        numerics.rate_kernels.left_out(x, leaving.weight, *own, leaving.kind != PREDICTIVE, leaving.power, out)
+        numerics.rate_kernels.left_out(x, leaving.weight, *fields, leaving.kind != PREDICTIVE, leaving.power, out)
         return out
 
     def _powered(self, x: Cells, power: float, out: Array | None, n_jobs: int | None) -> Array:
-        def of(some: slice) -> tuple[Array, ...]:
-            shape, rate = lanes(self.shape[some]), lanes(self.rate[some])
-            rate[:, len(self.rate[some]) :] = 1.0  # lanes of no class
+        def of(classes: slice) -> tuple[Array, ...]:
+            shape, rate = lanes(self.shape[classes]), lanes(self.rate[classes])
+            rate[:, len(self.rate[classes]) :] = 1.0  # lanes of no class
             tables = np.empty((numerics.power_kernels.FEW + 1, *shape.shape))
             numerics.power_kernels.rates(shape, rate, power, tables)
             return shape, rate, tables
 
-        def add(rows: slice, own: tuple[Array, ...], first: int, part: Array) -> None:
-            numerics.power_kernels.score_rates(numbers(x, rows), *own, power, first, part)
+        def add(rows: slice, classes: tuple[Array, ...], first: int, part: Array) -> None:
+            numerics.power_kernels.score_rates(numbers(x, rows), *classes, power, first, part)
 
         return by_tables(add, Tables(of, self.shape.shape), x, len(self), out, n_jobs)
 
@@ -208,8 +216,8 @@ class Gamma(Belief):
 
     @cached_property
     def _tables(self) -> Tables:
-        def of(some: slice) -> tuple[Array, ...]:
-            shape, rate = self.shape[some], self.rate[some]
+        def of(classes: slice) -> tuple[Array, ...]:
+            shape, rate = self.shape[classes], self.rate[classes]
             return tuple(map(lanes, (-shape * np.log1p(1 / rate), -np.log1p(rate), shape, log(shape))))
 
         return Tables(of, self.shape.shape)
@@ -241,15 +249,15 @@ class Gamma(Belief):
         return cells.entries.added(self[:, cells.feature].log_moment(cells.value, nodes(s)))
 
     def linear_variance(self, against: int | None = None) -> Linear:
-        return of_apart(special.trigamma(self.shape), (self.shape / self.rate**2).sum(axis=-1), against)
+        return independent_variances(special.trigamma(self.shape), (self.shape / self.rate**2).sum(axis=-1), against)
 
     def sample(self, rng: Rng, size: Any = None) -> PoissonDensity:
         rng = np.random.default_rng(rng)
         return PoissonDensity.of_log(draw_log_gamma(self.shape, rng, size) - np.log(self.rate))
 
     def log_density(self, theta: PoissonDensity) -> Parts:
-        own = self.shape * np.log(self.rate) - gammaln(self.shape)
-        return {("rate", None): own + (self.shape - 1) * theta.log_rate - self.rate * theta.rate}
+        normalizer = self.shape * np.log(self.rate) - gammaln(self.shape)
+        return {("rate", None): normalizer + (self.shape - 1) * theta.log_rate - self.rate * theta.rate}
 
     def interval(self, prob: float) -> tuple[Array, Array]:
         from scipy.stats import gamma

@@ -86,7 +86,7 @@ class Record:
         names = self.__match_args__
         values = ([getattr(record, name) for record in (self, *others)] for name in names)
         pairs = zip(names, values, strict=True)
-        return type(self)(*(own[0] if name in self.layout else change(*own) for name, own in pairs))
+        return type(self)(*(fields[0] if name in self.layout else change(*fields) for name, fields in pairs))
 
     def __getstate__(self) -> dict[str, Any]:
         logs = getattr(self, "kept", "")  # of a density, more exact than what would be derived again
@@ -113,9 +113,9 @@ class Record:
     def among(self, places: Array, classes: int) -> Self:
         """The same among more classes, each at its place there; zeros for the others."""
 
-        def placed(own: Array) -> Array:
-            every = np.zeros((classes, *own.shape[1:]))
-            every[places] = own
+        def placed(field: Array) -> Array:
+            every = np.zeros((classes, *field.shape[1:]))
+            every[places] = field
             return every
 
         return self.map(placed)
@@ -123,10 +123,10 @@ class Record:
     def for_classes(self, classes: int) -> Self:
         """The same for another number of classes; an error where it is not the same for all."""
 
-        def repeated(own: Array) -> Array:
-            if (own != own[:1]).any():
+        def repeated(field: Array) -> Array:
+            if (field != field[:1]).any():
                 raise ValueError("its prior is not the same for all classes, so it says nothing about a new one.")
-            return np.broadcast_to(own[:1], (classes, *own.shape[1:]))
+            return np.broadcast_to(field[:1], (classes, *field.shape[1:]))
 
         return self.map(repeated)
 

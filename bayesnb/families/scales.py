@@ -15,7 +15,7 @@ NAME = "NormalInverseWishart"
 MOST_SETTLED = 1e12  # rows about a variance for each about its mean
 
 
-def said(mean: Any, count: Any, dof: Any, scale: Any) -> tuple[Array, Array, Array, Array]:
+def checked_fields(mean: Any, count: Any, dof: Any, scale: Any) -> tuple[Array, Array, Array, Array]:
     """What a user gives, checked; an identity is spelled out where the number of columns is known."""
     location, scale = checked(f"{NAME}: mean", mean, -FARTHEST, FARTHEST), checked(f"{NAME}: scale", scale, -np.inf)
     count, dof = checked(f"{NAME}: count", count), checked(f"{NAME}: dof", dof)
@@ -63,19 +63,19 @@ def shaped(fields: tuple[Array, ...], classes: int, width: int) -> tuple[Array, 
         count, dof = (a[:, None] if a.ndim == 1 else a for a in (count, dof))
         shapes = (classes, 1, width), (classes, 1), (classes, 1), (classes, 1, width, width)
         pairs = zip((location, count, dof, scale), shapes, strict=True)
-        found = tuple(np.broadcast_to(np.array(array), shape) for array, shape in pairs)
+        fitted = tuple(np.broadcast_to(np.array(array), shape) for array, shape in pairs)
     except ValueError:
         raise ValueError(
             f"MultivariateGaussian: a prior with mean, count, dof and scale of the shapes "
-            f"{', '.join(str(np.shape(own)) for own in fields)} does not fit {classes} classes and a block of {width} "
-            "columns. Give numbers, or as many as there are columns."
+            f"{', '.join(str(np.shape(field)) for field in fields)} does not fit {classes} classes and a block of "
+            f"{width} columns. Give numbers, or as many as there are columns."
         ) from None
-    if (found[2] < width - 1).any():
+    if (fitted[2] < width - 1).any():
         raise ValueError(
             f"MultivariateGaussian: dof must be above {width - 1} for a block of {width} columns, "
-            f"got {found[2].min():g}."
+            f"got {fitted[2].min():g}."
         )
-    return found
+    return fitted
 
 
 def weak_prior(pooled: VectorStats) -> tuple[Array, Array, Array, Array]:
@@ -85,8 +85,8 @@ def weak_prior(pooled: VectorStats) -> tuple[Array, Array, Array, Array]:
     near = NEAR * np.spacing(np.abs(pooled.mean))
     constant = np.sqrt(variance) <= near  # its classes' means differ by rounding at most
     covariance = np.where(constant[:, None] | constant, 0.0, covariance) + np.diag(np.where(constant, 1.0, 0.0))
-    own = factor(covariance)
-    if not (diagonal(own) > np.where(constant, 0.0, near)).all():  # what is left of a column beside those before it
+    root = factor(covariance)
+    if not (diagonal(root) > np.where(constant, 0.0, near)).all():  # what is left of a column beside those before it
         covariance = np.diag(diagonal(covariance))
     return pooled.mean, np.asarray(0.01), np.asarray(width + 1.0), 2 * covariance
 
@@ -96,12 +96,12 @@ def strengthened(fields: tuple[Array, ...], times: Any, scale: float, width: int
 
     A column's own variance is inverse Gamma with half of dof - d + 1 as its shape: that is what is multiplied.
     """
-    location, count, dof, own = fields
-    own = own if own.ndim else own * np.eye(width)
+    location, count, dof, matrix_scale = fields
+    matrix_scale = matrix_scale if matrix_scale.ndim else matrix_scale * np.eye(width)
     times = np.asarray(times, float)
     times = times.reshape(()) if times.size == 1 else times.reshape(len(times), -1)[:, 0]
     matrix = times[:, None, None] if times.ndim else times
-    return location, times * count, width - 1 + times * (dof - width + 1), matrix * scale * own
+    return location, times * count, width - 1 + times * (dof - width + 1), matrix * scale * matrix_scale
 
 
 def refuse_settled(prior: str, name: str, about_variance: Array, count: Array) -> None:

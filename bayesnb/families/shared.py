@@ -19,10 +19,10 @@ import numpy as np
 
 from bayesnb.families import student
 from bayesnb.families.base import Array, Parts, Rng, Say
-from bayesnb.families.inverse_gamma import NormalInverseGamma, of_variance
-from bayesnb.families.leaving import Leaving
-from bayesnb.families.normal import LOG_2PI, GaussianDensity, GaussianStats
+from bayesnb.families.gaussian_density import LOG_2PI, GaussianDensity, GaussianStats
+from bayesnb.families.normal_inverse_gamma import NormalInverseGamma, of_variance
 from bayesnb.families.record import Linear, lead
+from bayesnb.families.removal import Leaving
 from bayesnb.families.sharing import Sharing, log_series, mean_series
 from bayesnb.numerics import special
 from bayesnb.numerics.special import accurate_log1p, log_gamma_ratio, ratio
@@ -112,7 +112,7 @@ class SharedNormalInverseGamma(Sharing, NormalInverseGamma):
             :, None
         ] * near
         moving = (self.shape[1] + both) * log_series(steps / (1 + far * (t / widen) + near * (v / other)))
-        still = np.add(*(log_series(np.stack([own, *np.zeros((3, *own.shape))])) for own in (r, -q))) / 2
+        still = np.add(*(log_series(np.stack([rate, *np.zeros((3, *rate.shape))])) for rate in (r, -q))) / 2
         return -np.where(np.isnan(cells), 0.0, moving + still[:, None]).sum(axis=-1)
 
     def _reach(self, cells: Array, c: int) -> Array:
@@ -128,8 +128,8 @@ class SharedNormalInverseGamma(Sharing, NormalInverseGamma):
 
     def log_density(self, theta: GaussianDensity) -> Parts:
         """Of each mean given the variance, and of the variance: in equal parts, one for every class."""
-        found = super().log_density(theta)
-        return found | {("sigma2", None): found["sigma2", None] / self.classes}
+        parts = super().log_density(theta)
+        return parts | {("sigma2", None): parts["sigma2", None] / self.classes}
 
     def linear_variance(self, against: int | None = None) -> Linear:
         """With tau = 1 / variance ~ Gamma(a, rate b) and mu | tau ~ Normal(m, 1 / (k tau)), as moments of mu and tau,
@@ -140,24 +140,24 @@ class SharedNormalInverseGamma(Sharing, NormalInverseGamma):
         Of differences of two classes, which share tau, m and m**2 are differences, and what has a k is a sum.
         """
         rate = self.shape / self.scale
-        own, noise = self.location, rate / self.count
-        square, rough = own**2, (4 * rate * own**2 + 2 / self.count) / self.count
+        location, noise = self.location, rate / self.count
+        square, rough = location**2, (4 * rate * location**2 + 2 / self.count) / self.count
         if against is not None:
             apart = (np.arange(len(self)) != against)[:, None]
-            gap = own - own[against]
+            gap = location - location[against]
             square, noise, rough = (
-                gap * (own + own[against]),
+                gap * (location + location[against]),
                 apart * (noise + noise[against]),
                 apart * (rough + rough[against]),
             )
-            own = gap
+            location = gap
         spread = rate / self.scale
-        return Linear(own**2 * spread + noise, ((square**2 * spread + rough) / 4).sum(axis=-1))
+        return Linear(location**2 * spread + noise, ((square**2 * spread + rough) / 4).sum(axis=-1))
 
     def variables(self, pm: Any, say: Say) -> GaussianDensity:
         """The variance of all classes is a variable, and what every class has is that."""
-        said = say("sigma2")
-        dims = said["dims"] and said["dims"][1:]
-        common = pm.InverseGamma(f"{said['name']}_shared", alpha=self.shape[0], beta=self.scale[0], dims=dims)
-        variance = pm.Deterministic(**said, var=common * pm.math.ones_like(self.count))
+        named = say("sigma2")
+        dims = named["dims"] and named["dims"][1:]
+        common = pm.InverseGamma(f"{named['name']}_shared", alpha=self.shape[0], beta=self.scale[0], dims=dims)
+        variance = pm.Deterministic(**named, var=common * pm.math.ones_like(self.count))
         return GaussianDensity(pm.Normal(**say("mu"), mu=self.location, sigma=(variance / self.count) ** 0.5), variance)

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from bayesnb.families.base import ORDER, Array, Belief
-from bayesnb.families.leaving import Leaving
+from bayesnb.families.removal import Leaving
 from bayesnb.numerics.threads import in_order
 
 
@@ -39,11 +39,11 @@ class Sharing(Belief):
     def check_common(self) -> None:
         """Raise if what is believed of the common part is not one thing."""
         for name in self.common:
-            own = getattr(self, name)
-            if not own.ndim or (own != self.each(self.once(own))).any():
+            values = getattr(self, name)
+            if not values.ndim or (values != self.each(self.once(values))).any():
                 raise ValueError(
                     f"{type(self).__name__}: {name} is about what all classes have in common, so it must be the same "
-                    f"for every class, got {own.tolist()!r:.100}."
+                    f"for every class, got {values.tolist()!r:.100}."
                 )
 
     def __repr__(self) -> str:
@@ -88,13 +88,13 @@ class Sharing(Belief):
         seen = (self.map(np.zeros_like) if leaving.kind == "mle" else self).update(stats)
         out = np.empty((len(leaving.codes), len(self)))
 
-        def some(group: tuple[int, Array]) -> None:
-            c, its = group
-            found = seen.left_by(c, leaving[its])
-            found[np.isnan(found[:, c])] = np.nan
-            out[its] = found
+        def score_group(group: tuple[int, Array]) -> None:
+            c, rows = group
+            scores = seen.left_by(c, leaving[rows])
+            scores[np.isnan(scores[:, c])] = np.nan
+            out[rows] = scores
 
-        list(in_order(some, list(leaving.groups()), leaving.n_jobs))
+        list(in_order(score_group, list(leaving.groups()), leaving.n_jobs))
         return out
 
     @abstractmethod

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb import numerics
-from bayesnb.families.leaving import PREDICTIVE, Leaving
+from bayesnb.families.removal import PREDICTIVE, Leaving
 from bayesnb.numerics.special import accurate_log1p, log_gamma_ratio, ratio
 from bayesnb.numerics.views import EVERY, numbers
 
@@ -68,15 +68,17 @@ def left_by(belief: Any, c: int, leaving: Leaving) -> Array:
         lost = g * (x - belief.location[c]) ** 2
         rest = np.log1p(-lost)
         for k in range(len(belief)):
-            own = belief.location[k], belief.count[k], shape, np.where(belief.count[k] > 0, belief.scale[k], np.nan)
-            total[:, k] = np.where(np.isnan(x), 0.0, stayed(x, own, (lost, rest), leaving, belief.beyond)).sum(axis=1)
+            fields = belief.location[k], belief.count[k], shape, np.where(belief.count[k] > 0, belief.scale[k], np.nan)
+            total[:, k] = np.where(np.isnan(x), 0.0, stayed(x, fields, (lost, rest), leaving, belief.beyond)).sum(
+                axis=1
+            )
     total[:, c] = left_out(belief[c : c + 1], leaving, belief.beyond)
     return total
 
 
-def stayed(x: Array, own: tuple[Array, ...], left: tuple[Array, Array], leaving: Leaving, beyond: float) -> Array:
+def stayed(x: Array, fields: tuple[Array, ...], left: tuple[Array, Array], leaving: Leaving, beyond: float) -> Array:
     """Scores of cells, `(r, f)`, by a class whose location and count stay; `left`: the lost part, the rest's log."""
-    (location, count, shape, scale), (lost, rest), s = own, left, leaving.power / 2
+    (location, count, shape, scale), (lost, rest), s = fields, left, leaving.power / 2
     u = (x - location) ** 2
     if leaving.kind != PREDICTIVE:
         w = worth(shape, leaving.kind, beyond)
@@ -121,9 +123,9 @@ def shaken(belief: Any, stats: Any, slip: Any) -> Array:
 
     That of its location is told in standard deviations of a row, and that of its scale as a part of it.
     """
-    share, own = ratio(stats.count, belief.count + stats.count), belief.update(stats)
+    share, after = ratio(stats.count, belief.count + stats.count), belief.update(stats)
     pull = belief.count * share * (2 * np.abs(stats.mean - belief.location) + slip.mean) * slip.mean
     off = np.stack([share * slip.mean, (slip.ssd + pull) / 2])
     with np.errstate(divide="ignore", invalid="ignore"):
-        unit = np.stack([np.sqrt(ratio(own.scale, np.maximum(own.shape, 0.0))), own.scale])
+        unit = np.stack([np.sqrt(ratio(after.scale, np.maximum(after.shape, 0.0))), after.scale])
         return np.where(off == 0, 0.0, off / unit).max(axis=0)

@@ -8,11 +8,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from bayesnb import numerics
-from bayesnb.families.base import Array, Cells, Density, Parts, Rng, Stats
-from bayesnb.families.forgetting import SLACK
-from bayesnb.families.normal import LOG_2PI, GaussianStats, Slip
+from bayesnb.families.base import Array, Cells, Density, Parts, Rng, Stats, by_rows
+from bayesnb.families.gaussian_density import LOG_2PI, GaussianStats, Slip
 from bayesnb.families.record import Linear
-from bayesnb.families.scores import by_rows
+from bayesnb.families.removal import SLACK
 from bayesnb.families.weight import Weight, by_class
 from bayesnb.families.whitening import (
     Whitened,
@@ -45,15 +44,15 @@ class VectorStats(Stats):
     def counted(cls, x: Cells, weight: Weight, n_jobs: int | None) -> Self:
         width, classes = x.shape[1], weight.classes
 
-        def some(rows: slice) -> "VectorStats":
+        def count_rows(rows: slice) -> "VectorStats":
             codes, part = weight.codes[rows], numbers(x, rows)
             order, starts = np.empty(len(codes), np.int64), np.empty(classes + 1, np.int64)
             numerics.row_kernels.group(codes, order, starts)
-            found = np.zeros(classes), np.zeros((classes, width)), np.zeros((classes, width, width))
-            numerics.elliptic_kernels.moments(part, order, starts, weight.counts[rows], *found)
-            return cls(*(each[:, None] for each in found))
+            moments = np.zeros(classes), np.zeros((classes, width)), np.zeros((classes, width, width))
+            numerics.elliptic_kernels.moments(part, order, starts, weight.counts[rows], *moments)
+            return cls(*(each[:, None] for each in moments))
 
-        total: Any = reduce(add, in_order(some, pieces(x.shape[0], width, 4 * classes), n_jobs))
+        total: Any = reduce(add, in_order(count_rows, pieces(x.shape[0], width, 4 * classes), n_jobs))
         return cls(total.count, total.mean, settled(total.scatter))
 
     @classmethod
@@ -105,11 +104,11 @@ class VectorStats(Stats):
     def faults(self, part: Self, every: Array, rounding: float = SLACK) -> Array:
         """No column may have one by itself, and no direction that stays a spread below zero."""
         rest, alone = self - part, self.columns.faults(part.columns, every, rounding).any(axis=1, keepdims=True)
-        own, slip = self.columns, self.columns.slip(part.columns, rest.columns).ssd
-        unit = np.sqrt(own.ssd + slip)
+        columns, slip = self.columns, self.columns.slip(part.columns, rest.columns).ssd
+        unit = np.sqrt(columns.ssd + slip)
         with np.errstate(invalid="ignore", divide="ignore"):
             scaled = np.nan_to_num(rest.scatter[:, 0] / outer(unit), posinf=0.0, neginf=0.0)
-            least = (SLACK + ratio(slip, own.ssd).sum(axis=1)) * unit.shape[1]
+            least = (SLACK + ratio(slip, columns.ssd).sum(axis=1)) * unit.shape[1]
         return alone | (np.linalg.eigvalsh(scaled)[:, :1] < -least[:, None])
 
     def remains(self, part: Self, rounding: float) -> Self:
@@ -198,8 +197,8 @@ class VectorDensity(Whitened, Density):
         """Of vectors on the last axis; what is missing of one is integrated out."""
 
         def complete(cells: Array, there: Any, rows: Any) -> Array:
-            own = self if isinstance(there, slice) else self.of_columns(there)
-            return own._at(square(own.whitening, cells - own.mean))
+            narrowed = self if isinstance(there, slice) else self.of_columns(there)
+            return narrowed._at(square(narrowed.whitening, cells - narrowed.mean))
 
         return by_pattern(x, self.mean.ndim - 1, complete)
 
@@ -212,10 +211,10 @@ class VectorDensity(Whitened, Density):
 
     def _score(self, x: Array, power: float) -> Array:
         total = np.zeros((len(x), len(self)))
-        for its, there in patterns_of(x):
-            own = self if isinstance(there, slice) else self.of_columns(there)
-            apart = distances(x[its][:, there], own.mean[:, 0], own.whitening[:, 0])
-            total[its] = power * (own._at(np.zeros(()))[:, 0] - apart / 2)
+        for rows, there in patterns_of(x):
+            narrowed = self if isinstance(there, slice) else self.of_columns(there)
+            apart = distances(x[rows][:, there], narrowed.mean[:, 0], narrowed.whitening[:, 0])
+            total[rows] = power * (narrowed._at(np.zeros(()))[:, 0] - apart / 2)
         return total
 
     def defined_score(self, x: Array, power: float = 1.0) -> Array:
@@ -234,7 +233,7 @@ class VectorDensity(Whitened, Density):
     def linear_against(self, place: int) -> Linear | None:
         """Far from zero the means' squares have no digit left for their difference."""
         ends = self.mean - self.mean[place], self.mean + self.mean[place]
-        gap, both = (turned(self.whitening, own)[:, 0] for own in ends)
+        gap, both = (turned(self.whitening, end)[:, 0] for end in ends)
         weights = turned(self.whitening[:, 0].swapaxes(-1, -2), gap)
         return self.linear() and Linear(weights, -(gap * both).sum(axis=-1) / 2)
 

@@ -25,13 +25,13 @@ def factor(matrix: Array) -> Array:
     """The Cholesky factors, `(..., d, d)`; NaN for a matrix that is not positive definite, or only by rounding."""
     with np.errstate(all="ignore"):
         try:
-            found = np.linalg.cholesky(matrix)
+            root = np.linalg.cholesky(matrix)
         except np.linalg.LinAlgError:
             each = matrix.reshape(-1, *matrix.shape[-2:])
-            found = np.stack([_factor(own) for own in each]).reshape(matrix.shape)
-        pivots, variances = diagonal(found) ** 2, diagonal(matrix)
+            root = np.stack([_factor(one) for one in each]).reshape(matrix.shape)
+        pivots, variances = diagonal(root) ** 2, diagonal(matrix)
         good = (pivots > ROUNDED * matrix.shape[-1] * variances).all(axis=-1)
-    return np.where(good[..., None, None], found, np.nan)
+    return np.where(good[..., None, None], root, np.nan)
 
 
 def _factor(matrix: Array) -> Array:
@@ -43,19 +43,19 @@ def _factor(matrix: Array) -> Array:
 
 def inverted(factors: Array) -> Array:
     """The inverses of lower triangular matrices, `(..., d, d)`; NaN where a factor is."""
-    each, found = factors.reshape(-1, *factors.shape[-2:]), np.zeros(factors.shape)
-    out, width = found.reshape(each.shape), factors.shape[-1]
+    each, inverses = factors.reshape(-1, *factors.shape[-2:]), np.zeros(factors.shape)
+    out, width = inverses.reshape(each.shape), factors.shape[-1]
     if len(each) > width:  # row by row of all, by substitution
         with np.errstate(all="ignore"):
             for i in range(width):
                 out[:, i, i] = 1 / each[:, i, i]
                 out[:, i, :i] = -out[:, i, i, None] * (each[:, i, None, :i] @ out[:, :i, :i])[:, 0]
-        return found
+        return inverses
     from scipy.linalg.lapack import dtrtri
 
-    for own, inverse in zip(each, out, strict=True):
-        inverse[:] = np.tril(dtrtri(own, lower=1)[0])
-    return found
+    for one, inverse in zip(each, out, strict=True):
+        inverse[:] = np.tril(dtrtri(one, lower=1)[0])
+    return inverses
 
 
 def diagonal(matrix: Array) -> Array:
@@ -107,8 +107,8 @@ def square(whitening: Array, gap: Array) -> Array:
     """|whitening @ gap|**2, `(..., d, d), (..., d) -> (...)`; infinite where it leaves the range of floats."""
     with np.errstate(all="ignore"):
         z = turned(whitening, gap)
-        found = (z * z).sum(axis=-1)
-        return np.where(np.isnan(found) & ~np.isnan(gap).any(axis=-1), np.inf, found)
+        total = (z * z).sum(axis=-1)
+        return np.where(np.isnan(total) & ~np.isnan(gap).any(axis=-1), np.inf, total)
 
 
 def log_square(whitening: Array, gap: Array) -> Array:
@@ -134,25 +134,27 @@ def by_pattern(x: Array, axes: int, value: Callable[[Array, There, Any], Array])
     total: Any = 0.0
     for p, there in enumerate(patterns):
         cells = np.where(np.isnan(x), 0.0, x)
-        found = value(cells[..., there], there, EVERY) if there.any() else np.zeros_like(value(cells, EVERY, EVERY))
-        total = np.where(which == p, found, total)
+        of_pattern = (
+            value(cells[..., there], there, EVERY) if there.any() else np.zeros_like(value(cells, EVERY, EVERY))
+        )
+        total = np.where(which == p, of_pattern, total)
     return total
 
 
 def _by_rows(x: Array, patterns: Array, which: Array, value: Callable[[Array, There, Any], Array]) -> Array:
     out: Any = None
     for p, there in enumerate(patterns):
-        its = np.flatnonzero(which == p)
-        some = x[its]
-        found = (
-            value(some[..., there], there, its)
+        rows = np.flatnonzero(which == p)
+        cells = x[rows]
+        values = (
+            value(cells[..., there], there, rows)
             if there.any()
-            else np.zeros_like(value(np.zeros_like(some), EVERY, its))
+            else np.zeros_like(value(np.zeros_like(cells), EVERY, rows))
         )
-        at = found.ndim - (x.ndim - 1)  # cumulants have an axis in front of the rows
+        at = values.ndim - (x.ndim - 1)  # cumulants have an axis in front of the rows
         if out is None:
-            out = np.empty((*found.shape[:at], len(x), *found.shape[at + 1 :]), found.dtype)
-        out[(*(EVERY,) * at, its)] = found
+            out = np.empty((*values.shape[:at], len(x), *values.shape[at + 1 :]), values.dtype)
+        out[(*(EVERY,) * at, rows)] = values
     return out
 
 
@@ -165,7 +167,7 @@ def patterns_of(x: Array) -> list[tuple[Array, There]]:
     order = np.argsort(which.ravel(), kind="stable")
     groups = np.split(order, np.cumsum(np.bincount(which.ravel()))[:-1])
     pairs = zip(groups, patterns, strict=True)
-    return [(its, EVERY if own.all() else own) for its, own in pairs if own.any()]
+    return [(rows, EVERY if present.all() else present) for rows, present in pairs if present.any()]
 
 
 def distances(x: Array, location: Array, whitening: Array) -> Array:

@@ -21,12 +21,12 @@ from bayesnb import numerics
 from bayesnb.families import elliptic
 from bayesnb.families.base import ORDER, Array, Parts, Rng, Say
 from bayesnb.families.elliptic import LOG_PI, multi_gamma_ratio
-from bayesnb.families.leaving import Leaving
+from bayesnb.families.normal_inverse_wishart import FIELDS, NormalInverseWishart
 from bayesnb.families.record import Linear, lead
+from bayesnb.families.removal import Leaving
 from bayesnb.families.sharing import Sharing, log_series, mean_series
 from bayesnb.families.vectors import VectorDensity, VectorStats
 from bayesnb.families.whitening import patterns_of, turned
-from bayesnb.families.wishart import FIELDS, NormalInverseWishart
 from bayesnb.numerics import special
 from bayesnb.numerics.special import accurate_log1p, ratio
 from bayesnb.numerics.views import EVERY, numbers
@@ -97,12 +97,12 @@ class SharedNormalInverseWishart(Sharing, NormalInverseWishart):
         total[:, c] = elliptic.left_out(self[c : c + 1], leaving, self.beyond)
         others = [k for k in range(len(self)) if k != c]
         total[:, others] = 0.0
-        for its, there in patterns_of(x):
+        for rows, there in patterns_of(x):
             if isinstance(there, slice):
-                total[np.ix_(its, others)] = self._others(c, x[its], leaving[its])[:, others]
+                total[np.ix_(rows, others)] = self._others(c, x[rows], leaving[rows])[:, others]
             else:
                 for k in others:
-                    total[its, k] = elliptic.left_out(self[k : k + 1], elliptic.unmoved(leaving[its]), self.beyond)
+                    total[rows, k] = elliptic.left_out(self[k : k + 1], elliptic.unmoved(leaving[rows]), self.beyond)
         return total
 
     def _others(self, c: int, x: Array, leaving: Leaving) -> Array:
@@ -118,14 +118,14 @@ class SharedNormalInverseWishart(Sharing, NormalInverseWishart):
         """The means go as in `mean_series`, and then the precision, whose law is Wishart: the determinant of its scale
         and two outer products is 1 + p |a|**2 + q |b|**2 + p q (|a|**2 |b|**2 - (a b)**2), in units of the scale."""
         cells, total = numbers(x, EVERY), np.zeros((x.shape[0], len(s)), np.result_type(s, u, float))
-        for its, there in patterns_of(cells):
-            total[its] = _pair_moment(self._of(there), cells[its][:, there], s, u)
+        for rows, there in patterns_of(cells):
+            total[rows] = _pair_moment(self._of(there), cells[rows][:, there], s, u)
         return total
 
     def pair_cumulants(self, x: Any, t: float, v: float) -> Array:
         cells, total = numbers(x, EVERY), np.zeros((ORDER, x.shape[0]))
-        for its, there in patterns_of(cells):
-            total[:, its] = _pair_cumulants(self._of(there), cells[its][:, there], t, v)
+        for rows, there in patterns_of(cells):
+            total[:, rows] = _pair_cumulants(self._of(there), cells[rows][:, there], t, v)
         return total
 
     def sample(self, rng: Rng, size: Any = None) -> VectorDensity:
@@ -134,8 +134,8 @@ class SharedNormalInverseWishart(Sharing, NormalInverseWishart):
 
     def log_density(self, theta: VectorDensity) -> Parts:
         """Of each mean given the covariance, and of the covariance: in equal parts, one for every class."""
-        found = super().log_density(theta)
-        return found | {("cov", None): found["cov", None] / self.classes}
+        parts = super().log_density(theta)
+        return parts | {("cov", None): parts["cov", None] / self.classes}
 
     def linear_variance(self, against: int | None = None) -> Linear:
         """With the precision P ~ Wishart(n, V), V = scale**-1, and mu | P ~ Normal(m, (k P)**-1),

@@ -5,7 +5,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from bayesnb.integrations.unseen_counts import Unheard
+from bayesnb.data.unseen import Unheard
 from bayesnb.model.shards import Shard, alike
 from bayesnb.persistence import read_shard, write_shard
 

@@ -2,19 +2,133 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from bayesnb.data import PLAIN, Reading
+from bayesnb import __version__
+from bayesnb.data import LABEL_ADVICE, PLAIN, Reading, is_missing
+from bayesnb.data.unseen import Unheard
+from bayesnb.estimators import NaiveBayes, check_estimator
 from bayesnb.integrations.ahead import ahead
-from bayesnb.integrations.batch_fitting import FileFit, FitOptions
 from bayesnb.integrations.checkpoint import Checkpoint
-from bayesnb.integrations.estimator import Learns, check_model
-from bayesnb.integrations.many_files import FileBatch, Tables, refuse_rows
-from bayesnb.integrations.unseen_counts import Unheard
+from bayesnb.integrations.file_kinds import (
+    Reads,
+    decide,
+    declared_families,
+    of_columns,
+    of_labels,
+    refuse_dates,
+)
+from bayesnb.integrations.many_files import FileBatch, Tables, listed, names_of, refuse_rows
 from bayesnb.model.shards import Shard, added
 from bayesnb.numerics.threads import threads_of
 from bayesnb.results.progress import Bar, bar
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """What a fit takes of the tables, and how it reads them: see `fit_files`."""
+
+    target: str
+    sample_weight: str | None = None
+    columns: Sequence[str] | None = None
+    kinds: Mapping[str, str] | None = None
+    reading: Reading = PLAIN
+    batch_rows: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class FileFit:
+    """A model, the tables that it is to learn from, and how."""
+
+    model: NaiveBayes
+    tables: Tables
+    asked: FitOptions
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The columns that are learnt from."""
+        asked, there = self.asked, self.tables.columns
+        others = [asked.target, *(() if asked.sample_weight is None else (asked.sample_weight,))]
+        self.tables.check_there(others[:1], "target")
+        self.tables.check_there(others[1:], "sample_weight")
+        if asked.columns is None:
+            names = [name for name in there if name not in others]
+        else:
+            names = names_of(asked.columns)
+            self.tables.check_there(names, "columns")
+        self.tables.check_same(None if asked.columns is None else {*names, *others})
+        odd = [name for name in names if name in others]
+        if odd:
+            raise ValueError(f"columns: {odd[0]!r} holds the labels or the weights.")
+        if not names:
+            raise ValueError(f"{self.tables.name}: no column is left to learn from; it has {listed(there)}.")
+        return names
+
+    @cached_property
+    def kinds(self) -> dict[str, str]:
+        """As what all columns are read that are needed."""
+        asked, families = self.asked, self.model._families()
+        gone = {name for name, family in declared_families(families, self.names).items() if family is None}
+        wanted = of_columns(self.tables, [name for name in self.names if name not in gone], families)
+        refuse_dates(self.tables, set(wanted) - set(declared_families(families, self.names)) - set(asked.kinds or ()))
+        wanted[asked.target] = of_labels(self.tables, asked.target)
+        if asked.sample_weight is not None:
+            flags = self.tables.kinds[asked.sample_weight] == "flag"
+            wanted[asked.sample_weight] = Reads("flag" if flags else "number")
+        self.tables.check_kinds({name: own.kind for name, own in wanted.items() if name not in (asked.kinds or {})})
+        return decide(self.tables, wanted, asked.kinds)
+
+    @cached_property
+    def rows(self) -> int:
+        """Of a batch."""
+        return self.asked.batch_rows or self.tables.rows_at_once(self.kinds)
+
+    def shard(self, batch: FileBatch) -> Shard | None:
+        """What some rows say."""
+        weight = self.asked.sample_weight
+        y = self._labels(batch)
+        try:
+            rows = batch.frame.reindex(columns=self.names)  # those that are dropped are not read
+            return self.model._shard(rows, y, None if weight is None else batch.frame[weight])
+        except ValueError as error:
+            raise ValueError(f"{batch.where}: {error}") from error
+
+    def _labels(self, batch: FileBatch) -> Any:
+        target = self.asked.target
+        labels = batch.frame[target]  # as it is: text has codes of its own
+        missing = is_missing(labels)
+        if missing.any():
+            raise ValueError(
+                f"{batch.name}: column {target!r}: {missing.sum()} of the labels of rows {batch.start} to "
+                f"{batch.stop - 1} are missing, first at row {batch.start + missing.argmax()}. {LABEL_ADVICE}"
+            )
+        if self.kinds[target] == "integer" and labels.dtype.kind == "f":
+            raise ValueError(
+                f"{batch.where}: column {target!r}: a label is no whole number, unlike those of the first rows. If "
+                f"labels are names: kinds={{{target!r}: 'text'}}."
+            )
+        return labels
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What has to be the same for another run to give the same, to the last bit."""
+        params = self.model.get_params(deep=False)
+        reading = self.asked.reading
+        return {
+            "versions": [__version__, version("pyarrow")],
+            "files": [file.stamp for file in self.tables.files],
+            "model": type(self.model).__name__,
+            "params": {name: value for name, value in params.items() if name != "n_jobs"},
+            "target": self.asked.target,
+            "sample_weight": self.asked.sample_weight,
+            "kinds": [list(pair) for pair in self.kinds.items()],
+            "reading": [reading.format, reading.delimiter, reading.encoding, reading.decimal, reading.missing],
+            "batch_rows": self.rows,
+        }
 
 
 def fit_files(
@@ -63,12 +177,11 @@ def fit_files(
     `kinds` or a family makes levels of them. A column of text, in CSV or the name of a folder, is what its first rows
     look like, by the rules of the command line: numbers, unless digits follow a leading zero; `true` and `false`; else
     levels. A later cell that does not look so is an error that says what to do, as nothing is read twice. Columns that
-    the model declares as levels are text. Only "", "NA", "NaN" and "?" are missing. A quote after a blank does not
-    quote, and is an error; text after a closing quote belongs to the cell.
+    the model declares as levels are text. Only "", "NA", "NaN" and "?" are missing.
 
     Memory is that of a few batches. A Parquet file's groups of rows may be of any size, but each of its columns takes
-    some megabytes, two or three as a rule; of an Arrow file, its batches are held one at a time. A line of text is
-    shorter than 2 MB.
+    some megabytes, two or three as a rule; of an Arrow file, its batches are held one at a time. A cell of text has at
+    most 131,072 characters.
 
     Examples
     --------
@@ -77,7 +190,7 @@ def fit_files(
     >>> scale.fit_files(NaiveBayes(), path("penguins"), "species", columns=["island", "body_mass_g"]).classes_.tolist()
     ['Adelie', 'Chinstrap', 'Gentoo']
     """
-    check_model(model)
+    check_estimator(model, "model: ")
     model._refuse_loo()
     refuse_rows(batch_rows)
     options = FitOptions(target, sample_weight, columns, kinds, reading, batch_rows)
@@ -109,11 +222,11 @@ def counted(fit: FileFit, kept: Checkpoint | None, shown: Bar) -> tuple[Shard | 
     return total, unheard
 
 
-def opened(model: Learns, paths: Any, reading: Reading, shown: Bar) -> Tables:
+def opened(model: NaiveBayes, paths: Any, reading: Reading, shown: Bar) -> Tables:
     """The tables, which several threads read if the model may use them."""
     return Tables.open(paths, reading, shown.more, use_threads=threads_of(model.n_jobs) > 1)
 
 
-def read(model: Learns, batches: Iterator[FileBatch]) -> Any:
+def read(model: NaiveBayes, batches: Iterator[FileBatch]) -> Any:
     """Batches, of which a thread reads the next one if the model may use several."""
     return ahead(batches) if threads_of(model.n_jobs) > 1 else batches

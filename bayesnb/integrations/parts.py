@@ -4,7 +4,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from bayesnb import persistence
-from bayesnb.integrations.estimator import check_model
+from bayesnb.data import is_lazy
+from bayesnb.estimators import check_estimator
+from bayesnb.integrations import dask_tables
 from bayesnb.integrations.file_kinds import declared_families
 from bayesnb.model.shards import Shard, added, alike
 
@@ -22,8 +24,8 @@ def shard(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Shard | None
     Shard or None
         What the rows say: it has their labels and levels, and no row. Shards add up, `a + b`. None for no row.
     """
-    check_model(model)
-    return model._shard(X, y, sample_weight)
+    check_estimator(model, "model: ")
+    return dask_tables.shard(model, X, y, sample_weight) if is_lazy(X) else model._shard(X, y, sample_weight)
 
 
 def fit_shards(model: Any, shards: Iterable[Shard | None]) -> Any:
@@ -37,7 +39,7 @@ def fit_shards(model: Any, shards: Iterable[Shard | None]) -> Any:
     >>> scale.fit_shards(GaussianNB(), shards).predict([[1.1]]).tolist()
     ['low']
     """
-    check_model(model)
+    check_estimator(model, "model: ")
     total = added(one if one is None else checked(one) for one in shards)
     if total is None:
         raise ValueError("there is no row to learn from: all shards are empty.")

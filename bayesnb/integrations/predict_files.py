@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from bayesnb.data import PLAIN, Reading, beside, format_of_name, open_writer
+from bayesnb.data.unseen import Unheard
+from bayesnb.estimators import check_estimator
 from bayesnb.integrations.answers import SLOW, answered, as_learnt, named_kinds, refuse_taken
-from bayesnb.integrations.estimator import check_model
 from bayesnb.integrations.file_kinds import Reads, decide
 from bayesnb.integrations.fit_files import opened, read
 from bayesnb.integrations.many_files import FileBatch, Tables, names_of, refuse_rows
-from bayesnb.integrations.unseen_counts import Unheard
 from bayesnb.results.progress import Bar, bar
 from bayesnb.safe_output import replacing
 
@@ -58,7 +58,7 @@ def predict_files(
     ...     scale.predict_files(model, path("penguins"), f"{folder}/answers.parquet", columns=["species"])
     344
     """
-    check_model(model)
+    check_estimator(model, "model: ")
     model._check_fitted()
     refuse_rows(batch_rows)
     with bar("predicting", progress) as shown:

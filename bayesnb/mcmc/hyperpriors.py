@@ -25,7 +25,7 @@ import numpy as np
 from bayesnb.families import Gamma, NormalInverseGamma
 from bayesnb.families.base import Array, Belief
 from bayesnb.families.family import Family, Seen
-from bayesnb.families.level import NormalMean
+from bayesnb.families.normal_inverse_gamma import NormalMean
 from bayesnb.families.shared import SharedNormalInverseGamma
 from bayesnb.mcmc.ensemble import ConstantPrior, PriorOfDraws
 from bayesnb.mcmc.likelihood import tensors

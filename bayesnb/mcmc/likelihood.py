@@ -15,9 +15,9 @@ import numpy as np
 from scipy import sparse
 
 from bayesnb.families.base import Array, Cells
+from bayesnb.families.multinomial import as_csr
 from bayesnb.families.sums import row_of_entry
 from bayesnb.families.weight import one_hot
-from bayesnb.families.words import as_csr
 from bayesnb.inference.posterior_draws import refuse_large
 from bayesnb.mcmc.sampling import pymc
 from bayesnb.mcmc.variable_names import BlockNames

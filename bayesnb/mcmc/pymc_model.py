@@ -11,12 +11,11 @@ import numpy as np
 from bayesnb.estimators import Classifier, check_estimator
 from bayesnb.families import Beta
 from bayesnb.families.base import Array, Belief, Cells
-from bayesnb.families.dirichlet import DirichletDensity
+from bayesnb.families.dirichlet import DirichletDensity, simplex
 from bayesnb.families.gaussian import NORMAL
-from bayesnb.families.heavy import StudentDensity
+from bayesnb.families.gaussian_density import StudentDensity
 from bayesnb.families.known import KnownDie
 from bayesnb.families.poisson import RATE
-from bayesnb.families.simplex import simplex
 from bayesnb.families.weight import one_hot
 from bayesnb.mcmc.hyperpriors import (
     BlockPrior,

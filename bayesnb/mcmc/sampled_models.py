@@ -9,16 +9,17 @@ from typing import Any, NoReturn, Self
 import numpy as np
 
 from bayesnb import results
-from bayesnb.estimators.judging import TARGETS, Judged
-from bayesnb.estimators.learning import unchanged_on_error
+from bayesnb.estimators import NaiveBayes
+from bayesnb.estimators.cross_validation import TARGETS
+from bayesnb.estimators.model_holder import unchanged_on_error
+from bayesnb.estimators.public_methods import PREDICTIONS, public_methods
 from bayesnb.families import Beta
 from bayesnb.families.base import Array, Cells, Rng
 from bayesnb.families.certain import Certain
-from bayesnb.families.heavy import StudentDensity
+from bayesnb.families.gaussian_density import StudentDensity
 from bayesnb.families.known import KnownDie
 from bayesnb.inference.posterior_draws import repeated
 from bayesnb.inference.row_sampling import check_length, draw_codes, filled
-from bayesnb.integrations.dask_tables import by_partition
 from bayesnb.mcmc.ensemble import Ensemble, PriorOfDraws, draw_rows, explain
 from bayesnb.mcmc.hyperpriors import Draws
 from bayesnb.mcmc.importance_weights import (
@@ -32,7 +33,7 @@ from bayesnb.mcmc.importance_weights import (
     warn_pareto,
 )
 from bayesnb.mcmc.pymc_model import ModelData, ModelOptions, ModelPlan, assemble, start
-from bayesnb.mcmc.sampled_uncertainty import NUMBERS, Drawn, Weighed
+from bayesnb.mcmc.sampled_uncertainty import NUMBERS, DrawsClassifier, Weighed
 from bayesnb.mcmc.sampling import ChainPlan, sample
 from bayesnb.mcmc.scoring import EnsembleDensity, EnsembleScorer, RowConditioner
 from bayesnb.model.product import Rows
@@ -41,7 +42,8 @@ from bayesnb.numerics.threads import blocks
 EXPLAINED = 200  # draws
 
 
-class Sampled(Drawn):
+@public_methods(*PREDICTIONS)
+class Sampled(DrawsClassifier):
     """An estimator's model, sampled with PyMC: an ensemble of conjugate models, one for each draw of what is not.
 
     Parameters
@@ -56,7 +58,7 @@ class Sampled(Drawn):
     classes_ : the labels, sorted
     """
 
-    estimator_: Judged
+    estimator_: NaiveBayes
     ensemble_: Ensemble
     datatree_: Any
     seed_: int
@@ -121,7 +123,7 @@ class Sampled(Drawn):
         """Return the names of the parameters beside the estimator."""
         return tuple(name for name in cls._get_param_names() if name != "estimator")
 
-    def _answer_by(self, estimator: Judged, ensemble: Ensemble, chains: int, seed: int) -> Self:
+    def _answer_by(self, estimator: NaiveBayes, ensemble: Ensemble, chains: int, seed: int) -> Self:
         """Answer by a sampled ensemble, chain after chain, and the fitted estimator that read its table."""
         if estimator.model_.prior.weighs:
             raise ValueError("average_features: classes share parameters, which cannot be sampled. Leave it None.")
@@ -129,7 +131,6 @@ class Sampled(Drawn):
         self.chains_, self.draws_ = chains, ensemble.size // chains
         return self._adopt(estimator, "classes_", "temper_", "n_features_in_", "feature_names_in_")
 
-    @by_partition
     def predict_joint_log_proba(self, X: Any) -> Array:
         """log p(x, y | D), one column a class: the log of the mean over the draws."""
         joint, cells = self._joint(X)

@@ -17,8 +17,8 @@ from scipy.special import xlogy
 
 from bayesnb import results
 from bayesnb.data import Table
-from bayesnb.estimators.answering import Answering
-from bayesnb.estimators.doubting import is_observed
+from bayesnb.estimators.prediction import PredictionMixin, ProbabilisticClassifier
+from bayesnb.estimators.uncertainty import is_observed
 from bayesnb.families.base import Array, Cells
 from bayesnb.inference.entropies import split
 from bayesnb.mcmc.importance_weights import ImportanceScores, effective, quantiles, shares, thinned, warn_degenerate
@@ -29,33 +29,33 @@ Weighed = tuple[slice, Array, Array]  # rows, log weights of the draws `(s, r)`,
 NUMBERS = 1 << 24  # probabilities that are held at once
 
 
-class Drawn(Answering):
+class DrawsClassifier(ProbabilisticClassifier):
     """Distributions of p(y | x, theta) from draws of theta, and log p(x, y) or log p(y | x), which a subclass gives.
 
     A subclass sets `classes_`, `chains_` and `draws_` when it is fitted; draws are chain after chain. It has `_joint`,
     `_refuse_row` and `_weighed`, and `_log_density` where rows have one.
     """
 
-    estimator_: Answering  # which knows the columns
+    estimator_: PredictionMixin  # which knows the columns
     n_jobs: int | None = None
     chains_: int
     draws_: int  # of each chain
 
+    @abstractmethod
     def _weighed(self, cells: Sequence[Cells], draws: Array, observed: bool) -> Iterator[Weighed]:
-        """p(y | x, theta) of the draws at some places, some rows at a time, as many as `threads.blocks` says.
+        """Yield p(y | x, theta) of the draws at some places, for as many rows at a time as `threads.blocks` says.
 
         Log weights are zeros unless rows were observed. At most `NUMBERS` probabilities at once.
         """
-        raise AssertionError("a subclass has the draws")
 
     def _table(self, X: Any, *, reset: bool = False) -> Table:
         return self.estimator_._table(X, reset=reset)
 
     def _on_one_thread(self) -> Self:
-        """Its tables are read by an estimator, which has its own number of threads."""
-        own = copy(self)
-        own.estimator_ = self.estimator_._on_one_thread()
-        return own
+        """Return a copy for one worker of many; the estimator that reads its tables has the number of threads."""
+        worker = copy(self)
+        worker.estimator_ = self.estimator_._on_one_thread()
+        return worker
 
     def _log_density(self, cells: Sequence[Cells]) -> Array | None:
         """log p(x | D), `(r,)`, or None where the model says nothing about x."""

@@ -17,9 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bayesnb.families.base import Array, Cells
+from bayesnb.families.base import Array, Cells, Narrowed
 from bayesnb.families.dirichlet import Dirichlet, DirichletDensity, throw
-from bayesnb.families.narrowing import Narrowed
 from bayesnb.families.weight import one_hot
 from bayesnb.inference.posterior_draws import CELLS, Theta, at_once
 from bayesnb.mcmc.ensemble import ConstantPrior, Ensemble

@@ -14,12 +14,13 @@ import numpy as np
 
 from bayesnb import results
 from bayesnb.data import Table
-from bayesnb.estimators.presets import NaiveBayes
+from bayesnb.estimators import NaiveBayes
+from bayesnb.estimators.public_methods import PREDICTIONS, public_methods
 from bayesnb.families.base import Array, Cells
 from bayesnb.inference.posterior_draws import refuse_large
 from bayesnb.mcmc.design import Design
 from bayesnb.mcmc.importance_weights import LEAST, ImportanceScores, regression_loo, thinned, warn_pareto
-from bayesnb.mcmc.sampled_uncertainty import NUMBERS, Drawn, Weighed
+from bayesnb.mcmc.sampled_uncertainty import NUMBERS, DrawsClassifier, Weighed
 from bayesnb.mcmc.sampling import ChainPlan, sample
 from bayesnb.mcmc.softmax_regression import CoefficientPrior, LinearDraws, RegressionData, build
 from bayesnb.model.product import Rows
@@ -27,7 +28,8 @@ from bayesnb.model.schema import Schema
 from bayesnb.numerics.threads import in_order
 
 
-class Logistic(Drawn):
+@public_methods(*PREDICTIONS)
+class Logistic(DrawsClassifier):
     """Bayesian logistic regression on the columns of a naive Bayes model, sampled with PyMC.
 
     Parameters

@@ -1,4 +1,4 @@
-"""The die of the classes, from every form in which a user may say it."""
+"""The prior of the class frequencies, from each form in which a user may declare it."""
 
 from collections.abc import Callable, Mapping
 from numbers import Real
@@ -13,26 +13,26 @@ from bayesnb.families.known import KnownDie
 ClassDie = Callable[[DirichletStats], Dirichlet | KnownDie]
 
 
-def class_die(said: Any, classes: Array, order: Any = None) -> ClassDie:
-    """What the stats of the labels make of `class_prior`; arrays are in `order`, by default that of the classes."""
+def class_die(declared: Any, classes: Array, order: Any = None) -> ClassDie:
+    """Return the function from label stats to the prior; arrays are in `order`, by default that of the classes."""
     size = len(classes)
-    if said is None or isinstance(said, Real):
-        return lambda stats: Dirichlet(np.full(size, 1.0 if said is None else float(said)))
-    if isinstance(said, str):
-        if said == "uniform":
+    if declared is None or isinstance(declared, Real):
+        return lambda stats: Dirichlet(np.full(size, 1.0 if declared is None else float(declared)))
+    if isinstance(declared, str):
+        if declared == "uniform":
             return lambda stats: KnownDie(np.full(size, 1 / size))
-        if said == "empirical":
+        if declared == "empirical":
             return _counted
-        raise ValueError(f"class_prior must be 'uniform' or 'empirical' if it is a string, got {said!r}.")
-    if isinstance(said, Mapping):
-        return _known(_from_mapping(said, classes))
-    if isinstance(said, Dirichlet):
-        concentration = said.concentration if said.concentration.ndim else np.full(size, said.concentration)
+        raise ValueError(f"class_prior must be 'uniform' or 'empirical' if it is a string, got {declared!r}.")
+    if isinstance(declared, Mapping):
+        return _known(_from_mapping(declared, classes))
+    if isinstance(declared, Dirichlet):
+        concentration = declared.concentration if declared.concentration.ndim else np.full(size, declared.concentration)
         if concentration.shape != (size,):
             raise ValueError(f"class_prior: {concentration.size} concentrations for {size} classes {classes.tolist()}.")
         place = np.arange(size) if order is None else np.argsort(np.asarray(order))
         return lambda stats: Dirichlet(concentration[place])
-    return _known(np.array(said, float))
+    return _known(np.array(declared, float))
 
 
 def _counted(stats: DirichletStats) -> KnownDie:
@@ -44,14 +44,14 @@ def _counted(stats: DirichletStats) -> KnownDie:
     return KnownDie(stats.counts / rows, rows)
 
 
-def _from_mapping(said: Mapping[Any, float], classes: Array) -> Array:
+def _from_mapping(declared: Mapping[Any, float], classes: Array) -> Array:
     labels = classes.tolist()
-    if set(said) != set(labels):
+    if set(declared) != set(labels):
         raise ValueError(
-            f"class_prior names the classes {list(said)}, but the model has {labels}; "
+            f"class_prior names the classes {list(declared)}, but the model has {labels}; "
             "give each of them one probability."
         )
-    return np.array([said[label] for label in labels], float)
+    return np.array([declared[label] for label in labels], float)
 
 
 def _known(probability: Array) -> ClassDie:
@@ -63,9 +63,9 @@ def _known(probability: Array) -> ClassDie:
     ):
         raise ValueError(f"class_prior: probabilities must be non-negative and sum to 1, got {probability.tolist()}.")
 
-    def die(stats: DirichletStats) -> KnownDie:
+    def make_prior(stats: DirichletStats) -> KnownDie:
         if len(probability) != len(stats.counts):
             raise ValueError(f"class_prior: {len(probability)} probabilities for {len(stats.counts)} classes.")
         return KnownDie(probability)
 
-    return die
+    return make_prior

@@ -16,9 +16,9 @@ import numpy as np
 from bayesnb import numerics
 from bayesnb.families.base import Array, Belief, Cells, Density, Stats
 from bayesnb.families.dirichlet import Dirichlet, DirichletDensity, DirichletStats
-from bayesnb.families.forgetting import SLACK
 from bayesnb.families.known import KnownDie
 from bayesnb.families.record import fields_alone
+from bayesnb.families.removal import SLACK
 from bayesnb.families.weight import Weight, one_hot
 from bayesnb.numerics.threads import MOST, in_order, pieces
 

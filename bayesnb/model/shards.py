@@ -16,7 +16,7 @@ import numpy as np
 
 from bayesnb.data.labels import united_labels
 from bayesnb.families.base import Array, Belief, Stats
-from bayesnb.families.forgetting import rounding_of, slack
+from bayesnb.families.removal import rounding_of, slack
 from bayesnb.model.class_prior import ClassDie
 from bayesnb.model.product import Model, Product, ProductStats
 from bayesnb.model.schema import Block, Schema

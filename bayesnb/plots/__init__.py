@@ -1,15 +1,14 @@
 """Figures. The only room that knows matplotlib.
 
-A function that is given no `ax` makes a figure of its own. pyplot hears of it only where it is loaded already, or where
+A function that is given no `ax` makes a new figure. pyplot registers it only where it is loaded already, or where
 a notebook runs, so that a figure appears once, as with other libraries; else pyplot and its state are left alone.
 """
 
-from bayesnb.plots.beliefs import counts, densities, levels
+from bayesnb.plots.bayes_factor_plots import plot_dependence, plot_relevance
 from bayesnb.plots.boundary_plot import plot_boundary
 from bayesnb.plots.calibration_plot import plot_calibration
-from bayesnb.plots.column_plot import plot_column
+from bayesnb.plots.column_plot import counts, densities, levels, plot_column
 from bayesnb.plots.confusion_plot import plot_confusion
-from bayesnb.plots.evidence_plot import plot_dependence, plot_relevance
 from bayesnb.plots.nomogram_plot import plot_nomogram
 from bayesnb.plots.style import COLOURS, DASHES, INK, MOST_CLASSES, new_axes, off_screen, svg
 from bayesnb.plots.uncertainty_plot import plot_uncertainty

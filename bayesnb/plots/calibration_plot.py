@@ -1,4 +1,4 @@
-"""Whether probabilities come true: the observed share against the predicted one, and below it the predictions."""
+"""Reliability diagrams: observed against predicted shares, above a histogram of the predictions."""
 
 from collections.abc import Sequence
 from math import ceil
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 
-from bayesnb.plots.style import COLOURS, INK, PERCENT, check_found, check_most, new_figure, short, styled
+from bayesnb.plots.style import COLOURS, INK, PERCENT, check_dataset, check_most, new_figure, short, styled
 
 Array = np.ndarray
 
@@ -21,7 +21,7 @@ BARS = np.linspace(0, 1, 21)
 
 
 class Panel(NamedTuple):
-    """What one pair of axes shows."""
+    """Content of one panel."""
 
     title: str
     curve: dict[str, Array]
@@ -31,16 +31,16 @@ class Panel(NamedTuple):
 
 @styled
 def plot_calibration(
-    found: Any, classes: Sequence[Any] | None = None, *, by: str = "class", most: int = 12, ax: Axes | None = None
+    dataset: Any, classes: Sequence[Any] | None = None, *, by: str = "class", most: int = 12, ax: Axes | None = None
 ) -> Any:
-    """Draw how often a label came against how probable it was said to be.
+    """Draw observed shares of a label against its predicted probabilities.
 
     Were every prediction true, points and curve would lie on the diagonal, and within the grey band but for chance.
-    Below it, they came less often than was said.
+    Below it, labels came less often than predicted.
 
     Parameters
     ----------
-    found : xarray.Dataset
+    dataset : xarray.Dataset
         What `bayesnb.calibration(model, X, y)` returned.
     classes : labels, one panel for each against all others; default all, of two only the second
     by : {"class", "predicted"}
@@ -61,36 +61,35 @@ def plot_calibration(
     >>> axes = plot_calibration(calibration(GaussianNB(), x, y))
     >>> axes[0].get_figure().savefig("calibration.png")  # doctest: +SKIP
     """
-    check_found(found, "top_predicted", "calibration(model, X, y)")
+    check_dataset(dataset, "top_predicted", "calibration(model, X, y)")
     check_most(most)
-    panels, left = _panels(found, classes, by, most)
+    panels, left = _panels(dataset, classes, by, most)
     if ax is not None and len(panels) > 1:
         raise ValueError(
-            f"{len(panels)} panels do not fit into one ax. Name one class, classes=[{found['class'].values[0]!r}], "
+            f"{len(panels)} panels do not fit into one ax. Name one class, classes=[{dataset['class'].values[0]!r}], "
             "or draw the predicted label, by='predicted'."
         )
-    own = _own_axes(len(panels)) if ax is None else [ax]
-    rows, prob = max(float(panel.bars.max()) for panel in panels), f"{100 * found.attrs['ci_prob']:g} %"
-    for k, (axes, panel) in enumerate(zip(own, panels, strict=True)):
+    panel_axes = _new_axes(len(panels)) if ax is None else [ax]
+    rows, prob = max(float(panel.bars.max()) for panel in panels), f"{100 * dataset.attrs['ci_prob']:g} %"
+    for k, (axes, panel) in enumerate(zip(panel_axes, panels, strict=True)):
         _draw(axes, panel, prob)
         _histogram(axes, panel.bars, rows, named=k % COLUMNS == 0)
-        if k + COLUMNS >= len(own):
-            axes.set_xlabel("predicted probability" if len(own) == 1 else "predicted")
+        if k + COLUMNS >= len(panel_axes):
+            axes.set_xlabel("predicted probability" if len(panel_axes) == 1 else "predicted")
     if ax is None:
-        _legend(own[0], f"the {len(panels)} most frequent of {len(panels) + left} classes" if left else None)
-    return np.array(own) if len(panels) > 1 else own[0]
+        _legend(panel_axes[0], f"the {len(panels)} most frequent of {len(panels) + left} classes" if left else None)
+    return np.array(panel_axes) if len(panels) > 1 else panel_axes[0]
 
 
-def _panels(found: Any, classes: Sequence[Any] | None, by: str, most: int) -> tuple[list[Panel], int]:
-    """What to draw, and how many classes that leaves out."""
+def _panels(dataset: Any, classes: Sequence[Any] | None, by: str, most: int) -> tuple[list[Panel], int]:
+    """Return the panels to draw, and the number of classes that are left out."""
     if by not in ("class", "predicted"):
         raise ValueError(f"by must be 'class' or 'predicted', got {by!r}.")
     if isinstance(classes, str):
         raise ValueError(f"classes must be a list of labels, got {classes!r}: say [{classes!r}].")
     if by == "predicted":
-        said = f"predicted label, ece {_interval(found, 'ece')}"
-        return [_panel(found, "top_", said)], 0
-    labels = found["class"].values.tolist()
+        return [_panel(dataset, "top_", f"predicted label, ece {_interval(dataset, 'ece')}")], 0
+    labels = dataset["class"].values.tolist()
     if classes is None:
         places = [1] if len(labels) == 2 else list(range(len(labels)))
     else:
@@ -98,30 +97,30 @@ def _panels(found: Any, classes: Sequence[Any] | None, by: str, most: int) -> tu
         if unknown or not len(classes):
             raise ValueError(f"classes must be some of {labels}, got {list(classes)}.")
         places = [labels.index(label) for label in classes]
-    count = [float(found["weight"].values[found["label"].values == labels[c]].sum()) for c in places]
+    count = [float(dataset["weight"].values[dataset["label"].values == labels[c]].sum()) for c in places]
     kept = sorted(np.argsort(-np.array(count), kind="stable")[:most].tolist())
     drawn = [places[k] for k in kept]
     alone = len(drawn) == 1
     titles = [short(str(labels[c]), (1 + alone) * NAME) for c in drawn]
-    return [_panel(found.isel({"class": c}), "", t) for c, t in zip(drawn, titles, strict=True)], len(places) - len(
+    return [_panel(dataset.isel({"class": c}), "", t) for c, t in zip(drawn, titles, strict=True)], len(places) - len(
         drawn
     )
 
 
-def _panel(found: Any, prefix: str, title: str) -> Panel:
-    curve = {name: found[prefix + name].values for name in CURVE}
-    bins = {name: found[prefix + name].values for name in BINS}
+def _panel(dataset: Any, prefix: str, title: str) -> Panel:
+    curve = {name: dataset[prefix + name].values for name in CURVE}
+    bins = {name: dataset[prefix + name].values for name in BINS}
     full = bins["count"] > 0
-    bars, _ = np.histogram(np.clip(curve["probability"], 0, 1), BARS, weights=found["weight"].values)
-    return Panel(title, curve, {name: own[full] for name, own in bins.items()}, bars)
+    bars, _ = np.histogram(np.clip(curve["probability"], 0, 1), BARS, weights=dataset["weight"].values)
+    return Panel(title, curve, {name: values[full] for name, values in bins.items()}, bars)
 
 
-def _interval(found: Any, name: str) -> str:
-    value, low, high = (float(found[f"{name}{end}"]) for end in ("", "_lower", "_upper"))
+def _interval(dataset: Any, name: str) -> str:
+    value, low, high = (float(dataset[f"{name}{end}"]) for end in ("", "_lower", "_upper"))
     return f"{value:.3f} ({low:.3f} to {high:.3f})"
 
 
-def _own_axes(panels: int) -> list[Axes]:
+def _new_axes(panels: int) -> list[Axes]:
     columns = min(panels, COLUMNS)
     rows = ceil(panels / columns)
     side = ALONE if panels == 1 else SIDE
@@ -134,7 +133,7 @@ def _own_axes(panels: int) -> list[Axes]:
 
 
 def _draw(ax: Axes, panel: Panel, prob: str) -> None:
-    """The reliability diagram."""
+    """Draw the reliability diagram."""
     (p, share, low, high), bins = _corners(*panel.curve.values()), panel.bins
     ax.plot([0, 1], [0, 1], color=INK, linewidth=0.7, dashes=(4, 3))
     ax.plot(p, share, color=COLOURS[0], linewidth=1.8, label="isotonic curve")
@@ -150,7 +149,7 @@ def _draw(ax: Axes, panel: Panel, prob: str) -> None:
 
 
 def _histogram(ax: Axes, bars: Array, most: float, named: bool) -> None:
-    """How many rows have each probability, below the diagram; logarithmic, for most lie at the ends."""
+    """Draw a histogram of the probabilities below the diagram; logarithmic, as most lie at the ends."""
     top = 10.0 ** max(1, ceil(np.log10(max(most, 1.0))))
     heights = (CEILING - FLOOR) * np.log1p(bars) / np.log1p(top)
     ax.bar(BARS[:-1], heights, np.diff(BARS) * 0.9, FLOOR, align="edge", color=INK, alpha=0.55, linewidth=0)
@@ -162,9 +161,9 @@ def _histogram(ax: Axes, bars: Array, most: float, named: bool) -> None:
 
 
 def _corners(p: Array, *curves: Array) -> list[Array]:
-    """Curves in the order of p, only where one of them bends: a line between looks the same."""
+    """Sort curves by p, and keep only points where one of them bends."""
     p, first = np.unique(p, return_index=True)
-    ordered = np.stack([own[first] for own in curves])
+    ordered = np.stack([curve[first] for curve in curves])
     changes = (np.diff(ordered, axis=1) != 0).any(axis=0)
     keep = np.append(True, changes) | np.append(changes, True)
     return [p[keep], *ordered[:, keep]]

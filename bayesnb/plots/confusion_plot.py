@@ -1,4 +1,4 @@
-"""Who is taken for whom: shares of the rows of each class that got each label, with intervals."""
+"""Confusion matrices: shares of the rows of each class that got each label, with intervals."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -7,7 +7,17 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from bayesnb.plots.style import COLOURS, INK, PERCENT, WIDTH, check_found, check_most, new_axes, short, styled
+from bayesnb.plots.style import (
+    COLOURS,
+    INK,
+    PERCENT,
+    WIDTH,
+    check_dataset,
+    check_most,
+    new_axes,
+    short,
+    styled,
+)
 from bayesnb.results.datasets import ci_prob as checked_prob
 from bayesnb.selection.calibration_curves import Plan, share_interval
 
@@ -22,7 +32,7 @@ RIGHT, WRONG = COLOURS[0], COLOURS[1]
 
 
 class Confusion(NamedTuple):
-    """Labels, and how much weight of each true class got each label, `(c, c)`; the probability of intervals."""
+    """Labels, the weight of each true class that got each label, `(c, c)`, and the probability of intervals."""
 
     classes: list[str]
     counts: Array
@@ -35,7 +45,7 @@ class Confusion(NamedTuple):
 
     @property
     def ends(self) -> tuple[Array, Array]:
-        """The interval of each share under Beta(1/2, 1/2)."""
+        """Interval of each share under Beta(1/2, 1/2)."""
         rest = self.counts.sum(axis=1, keepdims=True) - self.counts
         return share_interval(self.counts, rest, Plan(1, self.prob, np.random.default_rng(0)))
 
@@ -50,12 +60,12 @@ def plot_confusion(
     most: int = 20,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw who is taken for whom: of the rows of each class, the share that got each label, with its interval.
+    """Draw a confusion matrix: of the rows of each class, the share that got each label, with its interval.
 
     Parameters
     ----------
     labels : true labels; or the xarray.Dataset that `bayesnb.calibration(model, X, y)` returned
-        Of a Dataset, the most probable label of each row that was left out is compared with its own.
+        Of a Dataset, the most probable label of each row that was left out is compared with its true one.
     predicted : predicted labels, where `labels` are an array
     classes : labels in the order in which they are drawn, default all that occur, sorted
     ci_prob : probability of the intervals, default ArviZ's `rcParams["stats.ci_prob"]`, or that of the Dataset
@@ -76,55 +86,56 @@ def plot_confusion(
     ['67 %\\n25 to 93', '33 %\\n7 to 75']
     """
     check_most(most)
-    found = _of_dataset(labels) if predicted is None else _of_arrays(labels, predicted, classes, ci_prob)
-    return _square(found, ax) if len(found.classes) <= most else _bars(found, ax)
+    confusion = _of_dataset(labels) if predicted is None else _of_arrays(labels, predicted, classes, ci_prob)
+    return _square(confusion, ax) if len(confusion.classes) <= most else _bars(confusion, ax)
 
 
-def _of_dataset(found: Any) -> Confusion:
-    check_found(found, "top_predicted", "calibration(model, X, y)")
-    names = found["class"].values
-    best = names[np.asarray(found["probability"]).argmax(axis=1)]
-    answered = np.asarray(found["probability"]).max(axis=1) > 0
-    counts = _counted(found["label"].values[answered], best[answered], names, found["weight"].values[answered])
-    return Confusion([str(name) for name in names], counts, float(found.attrs["ci_prob"]))
+def _of_dataset(dataset: Any) -> Confusion:
+    check_dataset(dataset, "top_predicted", "calibration(model, X, y)")
+    names = dataset["class"].values
+    best = names[np.asarray(dataset["probability"]).argmax(axis=1)]
+    answered = np.asarray(dataset["probability"]).max(axis=1) > 0
+    counts = _counted(dataset["label"].values[answered], best[answered], names, dataset["weight"].values[answered])
+    return Confusion([str(name) for name in names], counts, float(dataset.attrs["ci_prob"]))
 
 
 def _of_arrays(labels: Any, predicted: Any, classes: Any, prob: float | None) -> Confusion:
-    own, said = np.asarray(labels).ravel(), np.asarray(predicted).ravel()
-    if len(own) != len(said):
-        raise ValueError(f"there are {len(own)} labels and {len(said)} predictions: give one for each row.")
-    if not len(own):
+    labels, predicted = np.asarray(labels).ravel(), np.asarray(predicted).ravel()
+    if len(labels) != len(predicted):
+        raise ValueError(f"there are {len(labels)} labels and {len(predicted)} predictions: give one for each row.")
+    if not len(labels):
         raise ValueError("there are no rows, so nobody is taken for anybody.")
-    names = np.unique(np.concatenate([own, said])) if classes is None else np.asarray(classes)
-    every = np.concatenate([own, said])
-    odd = ~np.isin(every, names)
-    if odd.any():
-        raise ValueError(f"{every[odd].tolist()[0]!r} is a label, and not among classes={names.tolist()}.")
-    return Confusion([str(name) for name in names], _counted(own, said, names, np.ones(len(own))), checked_prob(prob))
+    occurring = np.concatenate([labels, predicted])
+    names = np.unique(occurring) if classes is None else np.asarray(classes)
+    unknown = ~np.isin(occurring, names)
+    if unknown.any():
+        raise ValueError(f"{occurring[unknown].tolist()[0]!r} is a label, and not among classes={names.tolist()}.")
+    counts = _counted(labels, predicted, names, np.ones(len(labels)))
+    return Confusion([str(name) for name in names], counts, checked_prob(prob))
 
 
-def _counted(own: Array, said: Array, names: Array, weight: Array) -> Array:
+def _counted(labels: Array, predicted: Array, names: Array, weight: Array) -> Array:
     place = {name: k for k, name in enumerate(names.tolist())}
     counts = np.zeros((len(names), len(names)))
-    pairs = zip(own.tolist(), said.tolist(), strict=True)
+    pairs = zip(labels.tolist(), predicted.tolist(), strict=True)
     np.add.at(counts, tuple(np.array([(place[a], place[b]) for a, b in pairs]).reshape(-1, 2).T), weight)
     return counts
 
 
-def _square(found: Confusion, ax: Axes | None) -> Axes:
-    """A cell for each pair of classes."""
-    n = len(found.classes)
+def _square(confusion: Confusion, ax: Axes | None) -> Axes:
+    """Draw a cell for each pair of classes."""
+    n = len(confusion.classes)
     side = next(inches for classes, inches in CELL if n <= classes)
     size = 10.5 if n <= WITH_ENDS else min(9.0, 72 * side * 0.3)
-    totals = found.counts.sum(axis=1)
-    rows = [f"{short(name, NAME)} ({total:,.6g})" for name, total in zip(found.classes, totals, strict=True)]
-    upright = n <= WITH_ENDS and max(map(len, found.classes)) * LETTER * size < side
-    columns = [short(name, NAME if upright else LONG) for name in found.classes]
+    totals = confusion.counts.sum(axis=1)
+    rows = [f"{short(name, NAME)} ({total:,.6g})" for name, total in zip(confusion.classes, totals, strict=True)]
+    upright = n <= WITH_ENDS and max(map(len, confusion.classes)) * LETTER * size < side
+    columns = [short(name, NAME if upright else LONG) for name in confusion.classes]
     if ax is None:
         room = LETTER * size * max(map(len, rows)), 0.35 if upright else LETTER * size * max(map(len, columns))
         ax = new_axes(n * side + room[1] + 0.75, max(n * side + room[0] + 0.75, WIDTH), "compressed")
         ax.set_anchor("W")
-    _cells(ax, found, size)
+    _cells(ax, confusion, size)
     ax.set_xticks(range(n), columns, rotation=0 if upright else 90, fontsize=size)
     ax.set_yticks(range(n), rows, fontsize=size)
     ax.set(xlim=(-0.5, n - 0.5), ylim=(n - 0.5, -0.5), xlabel="predicted", ylabel="true class (rows)", aspect="equal")
@@ -136,23 +147,23 @@ def _square(found: Confusion, ax: Axes | None) -> Axes:
     return ax
 
 
-def _cells(ax: Axes, found: Confusion, size: float) -> None:
-    """Shares as shades and as numbers; nothing where there is no row."""
-    share, (low, high), n = found.share, found.ends, len(found.classes)
+def _cells(ax: Axes, confusion: Confusion, size: float) -> None:
+    """Draw shares as shades and as numbers; nothing where there is no row."""
+    share, (low, high), n = confusion.share, confusion.ends, len(confusion.classes)
     for i, j in np.argwhere(np.ones((n, n), bool)).tolist():
         shade = {"facecolor": RIGHT if i == j else WRONG, "alpha": 0.06 + 0.54 * share[i, j]}
         empty = {"facecolor": INK, "alpha": 0.04}
-        box = Rectangle((j - 0.47, i - 0.47), 0.94, 0.94, linewidth=0, **(shade if found.counts[i, j] else empty))
+        box = Rectangle((j - 0.47, i - 0.47), 0.94, 0.94, linewidth=0, **(shade if confusion.counts[i, j] else empty))
         ax.add_patch(box)
-        if found.counts[i, j]:
-            said = (
+        if confusion.counts[i, j]:
+            shown = (
                 _percent(share[i, j]) if n > WITH_ENDS else f"{_percent(share[i, j])} %\n{_ends(low[i, j], high[i, j])}"
             )
-            ax.text(j, i, said, ha="center", va="center", fontsize=size * 0.9, linespacing=1.3)
+            ax.text(j, i, shown, ha="center", va="center", fontsize=size * 0.9, linespacing=1.3)
 
 
 def _percent(share: float) -> str:
-    """A whole number; what is not certain never reads as 0 or 100."""
+    """Format as a whole number; what is not certain never reads as 0 or 100."""
     if 0 < share < 0.005:
         return "<1"
     return ">99" if 0.995 <= share < 1 else f"{100 * share:.0f}"
@@ -162,17 +173,17 @@ def _ends(low: float, high: float) -> str:
     return f"{_percent(low)} to {_percent(high)}"
 
 
-def _bars(found: Confusion, ax: Axes | None) -> Axes:
-    """The commonest mistakes, as shares of the true class."""
-    wrong = found.counts - np.diag(np.diag(found.counts))
+def _bars(confusion: Confusion, ax: Axes | None) -> Axes:
+    """Draw the commonest mistakes, as shares of the true class."""
+    wrong = confusion.counts - np.diag(np.diag(confusion.counts))
     most = np.argsort(-wrong, axis=None, kind="stable")[:PAIRS]
     pairs = [divmod(int(k), len(wrong)) for k in most if wrong.ravel()[k] > 0]
-    share, (low, high) = found.share, found.ends
+    share, (low, high) = confusion.share, confusion.ends
     ax = ax or new_axes(1.0 + BAR * max(len(pairs), 1), 6.4)
     for y, (i, j) in enumerate(pairs):
         ax.barh(y, share[i, j], 0.7, color=WRONG, alpha=0.85, linewidth=0)
         ax.hlines(y, low[i, j], high[i, j], color=INK, linewidth=1.2)
-    names = [f"{short(found.classes[i], NAME)} \u2192 {short(found.classes[j], NAME)}" for i, j in pairs]
+    names = [f"{short(confusion.classes[i], NAME)} \u2192 {short(confusion.classes[j], NAME)}" for i, j in pairs]
     ax.set_yticks(range(len(pairs)), names)
     ax.set_ylim(max(len(pairs), 1) - 0.4, -0.6)
     ax.set_xlim(0, min(1.0, 1.04 * max((high[i, j] for i, j in pairs), default=1.0)))

@@ -1,24 +1,243 @@
-"""A model on one page: read off the points of a row's values, add them up, and find the probability."""
+"""A nomogram: a model on one page, to read off the points of a row's values, add them up, and find the probability.
+
+The scale of a feature shows the log-odds that its values speak for one class against another. Where these rise and fall
+along a number, its scale is folded: each stretch on which they only rise or only fall is a line by itself. Mozina et
+al. (2004), Nomograms for visualization of naive Bayesian classifier.
+"""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import singledispatch
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
+from matplotlib.ticker import MaxNLocator
 
-from bayesnb.plots.nomogram_scales import Line, Scale, Scales, scales_of
-from bayesnb.plots.odds import add_probabilities, signed
+from bayesnb.families import Beta, Gamma, NormalInverseWishart
+from bayesnb.families.base import Array, Belief
+from bayesnb.families.categorical import Dice
+from bayesnb.families.joint import JointDie
+from bayesnb.families.multinomial import DirichletMultinomial
+from bayesnb.model.schema import Block
+from bayesnb.plots.column_view import combined, level_names
+from bayesnb.plots.log_odds_axis import add_probabilities, pair_of, signed
 from bayesnb.plots.style import COLOURS, INK, MOST_CLASSES, new_figure, short, styled
-
-Array = np.ndarray
 
 WIDE, ROW = 7.2, 0.44  # inches
 NAME, LEVEL = 28, 18  # letters
 SMALL = 8.5
 GAP = 6.0  # points between labels
 SURE = 7.0  # log-odds at which the scale of probabilities ends
+QUANTILES = (np.arange(32) + 0.5) / 32
+EDGE = 0.01  # of new cells lie beyond each end of a scale
+GRID = 400
+FEW = 8  # counts that are marked one by one
+SLIGHT = 0.03  # of a scale: a fold that is smaller is not drawn
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """Points and labels of values, `(n,)`; the ends of the line; weights of the labels; where it turns to the next."""
+
+    points: Array
+    labels: Sequence[str]
+    ends: tuple[float, float]
+    weight: Array
+    turn: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Scale:
+    name: str
+    lines: Sequence[Line]
+
+
+@dataclass(frozen=True, eq=False)
+class Scales:
+    """Scales of the most influential features, and the log-odds of the classes before any feature."""
+
+    named: tuple[str, str]
+    places: tuple[int, int]  # among all classes
+    start: float
+    scales: Sequence[Scale]
+    features: int
+
+
+def scales_of(model: Any, classes: Sequence[Any] | None = None, most: int = 12) -> Scales:
+    """Return the scales of a fitted model, for two of its classes, by default the two most frequent."""
+    if not hasattr(model, "model_"):
+        raise ValueError(f"{type(model).__name__} is not fitted yet: call fit first.")
+    belief, labels = model.model_.posterior, model.classes_.tolist()
+    if belief.weighs:
+        raise ValueError(
+            "a nomogram has a scale for what each class says of a feature, and under average_features that may be "
+            "nothing. Fit with average_features=None, or draw rows: plot_waterfall(model.explain(X))."
+        )
+    pair = list(pair_of(labels, belief.log_class, classes))
+    if not np.isfinite(belief.log_class[pair]).all():
+        raise ValueError(f"one of the classes {[labels[c] for c in pair]} is impossible: draw two others.")
+    blocks = [(block, belief[pair]) for block, belief in zip(model.schema_.blocks, belief.blocks, strict=True)]
+    for block, _ in blocks:
+        _refuse_vectors(block)
+    worth = [influence(belief, model.temper_) for _, belief in blocks]
+    places = [(b, j) for b, belief in enumerate(worth) for j in range(len(belief))]
+    best = np.argsort(-np.nan_to_num(np.concatenate(worth)), kind="stable")[:most]
+    chosen = [(*blocks[b], j) for b, j in (places[i] for i in best)]
+    scales = [Scale(name_of(block, j), lines(belief, j, block, model.temper_)) for block, belief, j in chosen]
+    start = float(np.subtract(*belief.log_class[pair]))
+    named = str(labels[pair[0]]), str(labels[pair[1]])
+    return Scales(named, (pair[0], pair[1]), start, scales, len(places))
+
+
+def name_of(block: Block, j: int) -> str:
+    """Return the name of a feature, or of a word."""
+    return str(block.words[j]) if len(block.keys) > 1 or block.family.words else ", ".join(map(str, block.names))
+
+
+def _refuse_vectors(block: Block) -> None:
+    if block.family.whole and block.family.continuous and len(block.names) > 1:
+        raise ValueError(
+            f"a nomogram has a scale for each feature, and {', '.join(map(str, block.names))} are modelled jointly: "
+            "what one of these numbers is worth depends on the others. Draw rows: plot_waterfall(model.explain(X))."
+        )
+
+
+def worth_of(pair: Belief, x: Array, power: float) -> Array:
+    """Log-odds of cells for the first class, `(n, f) -> (n, f)`."""
+    cells = x[:, None]
+    with np.errstate(invalid="ignore"):
+        moment = pair.log_predictive(cells) if power == 1 else pair.log_moment(cells, power)
+        return moment[:, 0] - moment[:, 1]
+
+
+@singledispatch
+def influence(pair: Belief, power: float) -> Array:
+    """Mean difference of the points of rows of the two classes, by feature, `(f,)`."""
+    x = pair.predictive().ppf(QUANTILES[:, None, None])
+    points = [worth_of(pair, x[:, c], power).mean(axis=0) for c in range(2)]
+    return points[0] - points[1]
+
+
+@influence.register
+def _(pair: Dice, power: float) -> Array:
+    return pair.per_die(_level_influence(pair, power))
+
+
+@influence.register
+def _(pair: JointDie, power: float) -> Array:
+    return pair.per_die(_level_influence(pair, power))
+
+
+@influence.register
+def _(pair: NormalInverseWishart, power: float) -> Array:
+    return influence(pair.margins(), power)  # of a single column
+
+
+@influence.register
+def _(pair: DirichletMultinomial, power: float) -> Array:
+    return _level_influence(pair, power)[0]
+
+
+def _level_influence(pair: Any, power: float) -> Array:
+    share = pair.mean()
+    points = _level_points(pair, power)
+    return np.where(share[0] == share[1], 0.0, (share[0] - share[1]) * points)
+
+
+def _level_points(pair: Any, power: float) -> Array:
+    moment = pair.level_log_moment(power)
+    with np.errstate(invalid="ignore"):
+        return moment[0] - moment[1]
+
+
+@singledispatch
+def lines(pair: Belief, j: int, block: Block, power: float) -> list[Line]:
+    """Return the scale of one feature: of a number, folded where its points turn."""
+    ends = pair[:, [j]].predictive().ppf(np.array([EDGE, 1 - EDGE])[:, None, None])
+    x = np.linspace(ends.min(), max(ends.max(), np.nextafter(ends.min(), np.inf)), GRID)
+    ticks = np.asarray(MaxNLocator(7, steps=[1, 2, 2.5, 5, 10]).tick_values(x[0], x[-1]))
+    return folded(x, _points_at(pair, j, x, power), ticks, _points_at(pair, j, ticks, power))
+
+
+def _points_at(pair: Belief, j: int, x: Array, power: float) -> Array:
+    return worth_of(pair[:, [j]], x[:, None], power)[:, 0]
+
+
+def folded(x: Array, points: Array, ticks: Array, at: Array) -> list[Line]:
+    """Split a curve into lines on which it only rises or only falls, each with the ticks that lie there."""
+    cuts, stretches = _turns(points), []
+    for start, stop in pairwise(cuts):
+        inside = (ticks >= x[start]) & (ticks < x[stop] if stop != cuts[-1] else ticks <= x[stop])
+        labels = [f"{tick:.6g}".replace("-", "\u2212") for tick in ticks[inside]]
+        stretch = points[start : stop + 1]
+        turn = None if stop == cuts[-1] else points[stop]
+        stretches.append(Line(at[inside], labels, (stretch.min(), stretch.max()), np.ones(len(labels)), turn))
+    return stretches
+
+
+def _turns(points: Array) -> list[int]:
+    """Return where a curve starts, turns and ends, but for slight turns."""
+    cuts, slight = [0], SLIGHT * np.ptp(points)
+    for turn in np.flatnonzero(np.diff(np.sign(np.diff(points))) != 0) + 1:
+        if abs(points[turn] - points[cuts[-1]]) > slight:
+            cuts.append(int(turn))
+    if len(cuts) > 1 and abs(points[-1] - points[cuts[-1]]) <= slight:
+        cuts.pop()
+    return [*cuts, len(points) - 1]
+
+
+@lines.register
+def _(pair: Gamma, j: int, block: Block, power: float) -> list[Line]:
+    top = pair[:, j].predictive().ppf(1 - EDGE).max()
+    if top > FEW:
+        return lines.dispatch(Belief)(pair, j, block, power)
+    x = np.arange(top + 1)
+    return [_marked(_points_at(pair, j, x, power), [f"{n:g}" for n in x], np.ones(len(x)))]
+
+
+@lines.register
+def _(pair: Beta, j: int, block: Block, power: float) -> list[Line]:
+    cut = block.family.threshold
+    names = ("no", "yes") if cut is None else (f"\u2264 {cut:g}", f"> {cut:g}")
+    return [_marked(_points_at(pair, j, np.array([0.0, 1.0]), power), names, np.ones(2))]
+
+
+@lines.register
+def _(pair: Dice, j: int, block: Block, power: float) -> list[Line]:
+    belief = pair.column(j)
+    names = [str(level) for level in block.levels[j]] + ["anything new"] * (block.family.unseen == "reserve")
+    return [_marked(_level_points(belief, power), names, belief.mean().max(axis=0))]
+
+
+@lines.register
+def _(pair: JointDie, j: int, block: Block, power: float) -> list[Line]:
+    names = combined(pair, [level_names(block, at) for at in range(len(block.names))])
+    points, share = _level_points(pair, power)[0], pair.mean().max(axis=0)[0]
+    return [_marked(points[: len(names)], names, share[: len(names)])]
+
+
+@lines.register
+def _(pair: NormalInverseWishart, j: int, block: Block, power: float) -> list[Line]:
+    return lines(pair.margins(), j, block, power)
+
+
+@lines.register
+def _(pair: DirichletMultinomial, j: int, block: Block, power: float) -> list[Line]:
+    """An absent word has no points; each occurrence adds about as much as the first."""
+    once = _level_points(pair, power)[0, j]
+    return [_marked(np.array([0.0, once]), ("absent", "each time"), np.ones(2))]
+
+
+def _marked(points: Array, labels: Sequence[str], weight: Array) -> Line:
+    """Return a line with a mark for each level; levels that are impossible in one class have none."""
+    good = np.isfinite(points)
+    marks = points[good]
+    ends = (marks.min(), marks.max()) if len(marks) else (0.0, 0.0)
+    return Line(marks, [label for label, fine in zip(labels, good, strict=True) if fine], ends, weight[good])
 
 
 @styled
@@ -53,17 +272,17 @@ def plot_nomogram(
     >>> upper, lower = plot_nomogram(model, ("Adelie", "Chinstrap"))
     >>> upper.get_figure().savefig("model.png")  # doctest: +SKIP
     """
-    found = scales_of(model, classes, most)
-    start = Line(np.array([found.start]), [signed(found.start)], (found.start, found.start), np.ones(1))
-    scales = [Scale("class frequency", [start]), *found.scales]
+    chosen = scales_of(model, classes, most)
+    start = Line(np.array([chosen.start]), [signed(chosen.start)], (chosen.start, chosen.start), np.ones(1))
+    scales = [Scale("class frequency", [start]), *chosen.scales]
     upper, lower = _new_axes(sum(len(scale.lines) for scale in scales)) if ax is None else ax
-    _frame(upper, scales, found)
-    _total(lower, found.named[0])
+    _frame(upper, scales, chosen)
+    _total(lower, chosen.named[0])
     upper.get_figure(root=True).draw_without_rendering()  # type: ignore[union-attr]  # the layout says how wide it is
     y = 0
     for scale in scales:
         for k, line in enumerate(scale.lines):
-            _draw(upper, y + k, line, [COLOURS[c % MOST_CLASSES] for c in found.places])
+            _draw(upper, y + k, line, [COLOURS[c % MOST_CLASSES] for c in chosen.places])
         y += len(scale.lines)
     return np.array([upper, lower])
 
@@ -73,8 +292,8 @@ def _new_axes(rows: int) -> Array:
     return figure.subplots(2, 1, height_ratios=[ROW * rows, 0.12])
 
 
-def _frame(ax: Axes, scales: Sequence[Scale], found: Scales) -> None:
-    """The names of the scales at their first lines, and the points above."""
+def _frame(ax: Axes, scales: Sequence[Scale], chosen: Scales) -> None:
+    """Label the scales at their first lines, and the axis of points above."""
     starts = np.cumsum([0, *(len(scale.lines) for scale in scales)])
     far = max(max(map(abs, line.ends)) for scale in scales for line in scale.lines)
     far = far or 1.0
@@ -86,14 +305,14 @@ def _frame(ax: Axes, scales: Sequence[Scale], found: Scales) -> None:
     ax.spines[["bottom", "left"]].set_visible(False)
     ax.spines["top"].set_visible(True)
     ax.grid(axis="x", color=INK, alpha=0.15, linewidth=0.6)
-    for name, side, said in zip(found.named, ("right", "left"), ("for {} \u2192", "\u2190 for {}"), strict=True):
-        ax.set_title(said.format(short(name, LEVEL)), loc=side, fontsize="medium")  # type: ignore[arg-type]
-    few = len(found.scales) < found.features
-    ax.set_xlabel("points" + f" of the {len(found.scales)} most influential of {found.features:,} features" * few)
+    for name, side, template in zip(chosen.named, ("right", "left"), ("for {} \u2192", "\u2190 for {}"), strict=True):
+        ax.set_title(template.format(short(name, LEVEL)), loc=side, fontsize="medium")  # type: ignore[arg-type]
+    few = len(chosen.scales) < chosen.features
+    ax.set_xlabel("points" + f" of the {len(chosen.scales)} most influential of {chosen.features:,} features" * few)
 
 
 def _draw(ax: Axes, y: float, line: Line, colours: Sequence[str]) -> None:
-    """A line with its marks, and below it those labels that there is room for, on their side of where it turns."""
+    """Draw a line with its marks, and below it the labels that there is room for, on their side of its turn."""
     ax.hlines(y, *line.ends, color=INK, linewidth=1)
     colour = np.where(line.points >= 0, *colours).tolist()
     ax.scatter(line.points, np.full(len(line.points), y), s=14, c=colour, zorder=3)
@@ -113,18 +332,18 @@ def _draw(ax: Axes, y: float, line: Line, colours: Sequence[str]) -> None:
 
 
 def _width(text: str) -> float:
-    """In points."""
+    """Width of a label in points."""
     return text_to_path.get_text_width_height_descent(text, FontProperties(size=SMALL), ismath=False)[0]
 
 
 def fitting(widths: Array, weight: Array, room: float) -> Array:
-    """The labels of most weight that fit side by side, in their own order."""
+    """Return the labels of most weight that fit side by side, in their order."""
     best = np.argsort(-weight, kind="stable")
     return np.sort(best[np.cumsum(widths[best]) <= room])
 
 
 def spread(at: Array, widths: Array, limits: tuple[float, float], gap: float) -> Array:
-    """Places near where sorted labels belong, so that none overlaps another or a limit; all are `(n,)`."""
+    """Place sorted labels near where they belong, so that none overlaps another or a limit; all are `(n,)`."""
     if not len(at):
         return at
     offset = np.concatenate([[0], np.cumsum((widths[:-1] + widths[1:]) / 2 + gap)])
@@ -136,7 +355,7 @@ def spread(at: Array, widths: Array, limits: tuple[float, float], gap: float) ->
 
 
 def _total(ax: Axes, named: str) -> None:
-    """The scale that turns the sum of all points into a probability."""
+    """Draw the scale that turns the sum of all points into a probability."""
     ax.set_xlim(-SURE, SURE)
     ax.set_yticks([])
     ax.spines["left"].set_visible(False)

@@ -1,4 +1,4 @@
-"""What the smoothing does: log score, evidence and calibration against it, on a log axis with a place for 0."""
+"""Log score, evidence and calibration against the smoothing, on a log axis with a place for 0."""
 
 from collections.abc import Sequence
 from math import ceil
@@ -36,12 +36,12 @@ class Curves(NamedTuple):
     elpd_diff: Array
     diff_se: Array
     ece: Array
-    best: Array  # whether it is
+    best: Array  # true for the best setting
 
 
 @styled
 def plot_smoothing(curves: Curves, axes: Any = None, named: str = "smoothing") -> Array:
-    """Three pictures in a row, a line for each estimate, a ring around the best setting by log score.
+    """Draw three panels in a row, a line for each estimate, a ring around the best setting by log score.
 
     Arrows at the bottom are scores of minus infinity. Large differences are on a log axis.
     """
@@ -74,7 +74,7 @@ def plot_smoothing(curves: Curves, axes: Any = None, named: str = "smoothing") -
 
 
 def _legend_above(ax: Axes, marks: Sequence[Any], names: Sequence[str]) -> None:
-    """A legend within an axis, in room of its own above the lines."""
+    """Put a legend within an axis, with room above the lines."""
     scale, size = ax.yaxis.get_transform(), font_manager.font_scalings["small"] * rcParams["font.size"]
     low, high = scale.transform(np.array(ax.get_ylim()))
     tall = ax.get_window_extent().height * 72 / ax.get_figure(root=True).dpi  # type: ignore[union-attr]
@@ -86,7 +86,7 @@ def _legend_above(ax: Axes, marks: Sequence[Any], names: Sequence[str]) -> None:
 
 
 def _places(smoothing: Array) -> tuple[Array, list[tuple[float, str]]]:
-    """Where settings are on an axis from 0 to 1, and its ticks; 0 is at the left end, where no log is."""
+    """Place settings on an axis from 0 to 1, with ticks; a smoothing of 0 is at the left end, where no log is."""
     positive = smoothing > 0
     logs = np.log10(np.where(positive, smoothing, 1.0))
     low, high = (logs[positive].min(), logs[positive].max()) if positive.any() else (0.0, 0.0)
@@ -103,16 +103,16 @@ def _places(smoothing: Array) -> tuple[Array, list[tuple[float, str]]]:
 
 
 def _with_room(marks: Sequence[tuple[float, float]]) -> list[tuple[float, str]]:
-    """The ticks that have room, the first ones first."""
+    """Keep the ticks that have room, the first ones first."""
     kept: list[tuple[float, str]] = []
     for place, value in marks:
-        if all(abs(place - other) >= ROOM for other, _ in kept):
+        if all(abs(place - taken) >= ROOM for taken, _ in kept):
             kept.append((place, f"{value:.3g}"))
     return kept
 
 
 def _rank(value: float) -> tuple[int, float]:
-    """Which labels matter most: 0 and 1, then powers of ten, then what is written with one digit."""
+    """Rank labels: 0 and 1 first, then powers of ten, then numbers of one digit."""
     if value in (0, 1):
         return 0, value
     digits = f"{value:e}".split("e")[0].strip("0").strip(".")
@@ -123,10 +123,16 @@ def _lines(ax: Axes, places: Array, values: Array, errors: Array, curves: Curves
     ax.margins(y=0.08)
     shown = [name for name in ORDER if name in curves.estimate]
     for n, name in enumerate(shown):
-        own = np.flatnonzero((curves.estimate == name) & ~np.isnan(values))
-        own = own[np.argsort(places[own])]
-        _line(ax, places[own] + (n - (len(shown) - 1) / 2) * APART, values[own], errors[own], name)
-        for at in own[curves.best[own] & np.isfinite(values[own])]:
+        order = np.flatnonzero((curves.estimate == name) & ~np.isnan(values))
+        order = order[np.argsort(places[order])]
+        _line(
+            ax,
+            places[order] + (n - (len(shown) - 1) / 2) * APART,
+            values[order],
+            errors[order],
+            name,
+        )
+        for at in order[curves.best[order] & np.isfinite(values[order])]:
             x = places[at] + (n - (len(shown) - 1) / 2) * APART
             ax.plot(x, values[at], "o", markersize=13, markerfacecolor="none", color=INK, zorder=4, clip_on=False)
     ax.plot([], [], "o", markersize=11, markerfacecolor="none", color=INK, label="best log score")
@@ -135,7 +141,7 @@ def _lines(ax: Axes, places: Array, values: Array, errors: Array, curves: Curves
 
 
 def _line(ax: Axes, x: Array, y: Array, error: Array, name: str) -> None:
-    """One estimate's line; what is minus infinity is an arrow at the bottom."""
+    """Draw the line of one estimate; minus infinity is an arrow at the bottom."""
     style, fine = ORDER.index(name), np.isfinite(y)
     colour, marker = COLOURS[style], MARKERS[style]
     ax.plot([], [], color=colour, dashes=DASHES[style], marker=marker, markersize=5, linewidth=1.4, label=name)
@@ -161,7 +167,7 @@ def _dress(ax: Axes, ticks: Sequence[tuple[float, str]], with_zero: bool) -> Non
 
 
 def _scale_differences(ax: Axes, lowest: Array) -> None:
-    """Differences from 0 down: on a log axis, where some are far below the others."""
+    """Scale an axis of differences below 0: logarithmic, where a few are far below the rest."""
     span = -lowest[np.isfinite(lowest)].min(initial=0.0)
     if span > LINEAR:
         near = max(1.0, 10.0 ** (np.ceil(np.log10(span)) - 3))

@@ -1,4 +1,4 @@
-"""How every figure looks, and how one goes onto a page.
+"""Style shared by all figures, and their conversion to SVG for a page.
 
 A class has one colour (Okabe and Ito's, safe for the colour-blind) and one dash, here and on every page. Text and
 axes are drawn in INK, which `svg` turns into `currentColor`: an inline figure then follows the page's theme.
@@ -50,7 +50,7 @@ PERCENT = FuncFormatter(lambda share, _: f"{100 * share:g} %")
 
 @contextmanager
 def _style() -> Iterator[None]:
-    """STYLE for a while. Other settings stay as they come to be: with its first figure a notebook makes some."""
+    """Apply STYLE for a while. Other settings are kept: with its first figure a notebook changes them."""
     before = {name: rcParams[name] for name in STYLE}
     rcParams.update(STYLE)
     try:
@@ -60,7 +60,7 @@ def _style() -> Iterator[None]:
 
 
 def styled[**P, Out](draw: Callable[P, Out]) -> Callable[P, Out]:
-    """The function, run under STYLE."""
+    """Decorate a function to run under STYLE."""
 
     @wraps(draw)
     def run(*args: P.args, **kwargs: P.kwargs) -> Out:
@@ -73,12 +73,12 @@ def styled[**P, Out](draw: Callable[P, Out]) -> Callable[P, Out]:
 
 @styled
 def new_axes(height: float = 2.3, width: float = WIDTH, layout: Any = "constrained") -> Axes:
-    """Axes in a figure of their own."""
+    """Make axes in a new figure."""
     return new_figure(height, width, layout).subplots()
 
 
 def new_figure(height: float, width: float, layout: Any = "constrained") -> Figure:
-    """A figure that is shown once where figures are: in a notebook, and to whoever has loaded pyplot."""
+    """Make a figure; pyplot shows it once, in a notebook or where pyplot is loaded."""
     shown = not OFF_SCREEN.get() and ("matplotlib.pyplot" in sys.modules or _in_notebook())
     if not shown:
         return Figure(figsize=(width, height), layout=layout)
@@ -94,7 +94,7 @@ def _in_notebook() -> bool:
 
 @contextmanager
 def off_screen() -> Iterator[None]:
-    """Figures that are made meanwhile go onto a page, and are not shown besides."""
+    """Keep figures that are made meanwhile off the screen: they go onto a page."""
     before = OFF_SCREEN.set(True)
     try:
         yield
@@ -102,34 +102,31 @@ def off_screen() -> Iterator[None]:
         OFF_SCREEN.reset(before)
 
 
-def check_found(found: Any, name: str, maker: str) -> None:
-    """Raise for what is not the Dataset that a function of this name returned."""
-    if name not in getattr(found, "data_vars", ()):
-        raise TypeError(f"expected what bayesnb.{maker} returned, got {type(found).__name__}{_held(found)}.")
+def check_dataset(dataset: Any, name: str, maker: str) -> None:
+    """Raise unless this is the Dataset that a function of this name returned."""
+    if name not in getattr(dataset, "data_vars", ()):
+        names = ", ".join(map(str, list(getattr(dataset, "data_vars", ()))[:5]))
+        held = f" with {names}" if names else ""
+        raise TypeError(f"expected what bayesnb.{maker} returned, got {type(dataset).__name__}{held}.")
 
 
 def check_most(most: Any) -> None:
-    """Raise for what is no number of things to show."""
+    """Raise unless `most` is a whole number, 1 or more."""
     if not isinstance(most, Integral) or isinstance(most, bool) or most < 1:
         raise ValueError(f"most must be a whole number, 1 or more, got {most!r}.")
 
 
-def _held(found: Any) -> str:
-    names = list(getattr(found, "data_vars", ()))
-    return f" with {', '.join(map(str, names[:5]))}" if names else ""
-
-
 def short(name: str, most: int = 20) -> str:
-    """A name on one line of at most so many letters: of a long one, both ends."""
+    """Shorten a name to one line of at most `most` letters: both ends of a long one."""
     line = "".join(letter if letter.isprintable() else " " for letter in name)
     return line if len(line) <= most else line[: most - most // 3 - 1] + "…" + line[len(line) - most // 3 :]
 
 
 @styled
-def svg(ax: Axes, said: str, salt: str = "", wide: float | None = None) -> str:
-    """The figure as inline SVG, read aloud as `said`: no header, no style, nothing that differs between runs.
+def svg(ax: Axes, label: str, salt: str = "", wide: float | None = None) -> str:
+    """Return the figure as inline SVG, with `label` for screen readers: no header, no style, no randomness.
 
-    Each figure of a page needs a salt of its own: it goes into the ids. `wide` is its width in inches, if that is not
+    Each figure of a page needs a different salt: it goes into the ids. `wide` is its width in inches, if that is not
     the one it was drawn with.
     """
     text, figure = StringIO(), cast(Figure, ax.get_figure(root=True))
@@ -142,20 +139,20 @@ def svg(ax: Axes, said: str, salt: str = "", wide: float | None = None) -> str:
         r"<metadata>.*?</metadata>|<!--.*?-->|<style.*?</style>", "", shown[shown.index("<svg") :], flags=re.DOTALL
     )
     used = set(re.findall(r'(?:url\(|href=")#([^)"]+)', shown))
-    shown = re.sub(r'\s+id="([^"]*)"', lambda found: found[0] if found[1] in used else "", shown)
+    shown = re.sub(r'\s+id="([^"]*)"', lambda match: match[0] if match[1] in used else "", shown)
     shown = re.sub(r'\sstyle="([^"]*)"', _attributes, shown)
     shown = re.sub(r'\bd="[^"]*"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path[0]), shown)  # hundredths of a point
     box = re.search(r'viewBox="[^"]*"', shown)
     broad = ' class="broad"' if figure.get_figwidth() > BROAD else ""
     head = (
-        f'<svg {box[0] if box else ""}{broad} role="img" aria-label="{escape(said)}" stroke-linejoin="round" '
+        f'<svg {box[0] if box else ""}{broad} role="img" aria-label="{escape(label)}" stroke-linejoin="round" '
         'xmlns:xlink="http://www.w3.org/1999/xlink">'
     )
     return re.sub(r"\n\s*", "\n", head + shown[shown.index(">") + 1 :]).strip()
 
 
 def _attributes(style: re.Match[str]) -> str:
-    """A style as attributes of SVG, which a page may forbid styles to have; the fonts are the page's."""
+    """Turn a style into attributes of SVG, as a page may forbid styles; fonts are those of the page."""
     pairs = dict(part.split(": ", 1) for part in style[1].strip("; ").split("; ") if part)
     kept = {name: "currentColor" if value == INK else value for name, value in pairs.items() if name != "font-family"}
     return "".join(f' {name}="{value}"' for name, value in kept.items())

@@ -1,4 +1,4 @@
-"""How unsure the labels of rows are, and why: because classes overlap, or because too few rows were seen."""
+"""Uncertainty of rows' labels in its two parts: classes overlap, or too few rows were seen."""
 
 from typing import Any
 
@@ -6,24 +6,24 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from bayesnb.plots.style import COLOURS, INK, check_found, check_most, new_axes, styled
+from bayesnb.plots.style import COLOURS, INK, check_dataset, check_most, new_axes, styled
 
 Array = np.ndarray
 
 HIGH, WIDE = 3.0, 6.4  # inches
-CERTAIN = 0.01  # of the largest doubt: rows below are not drawn
+CERTAIN = 0.01  # of the largest entropy: rows below are not drawn
 
 
 @styled
-def plot_uncertainty(found: Any, *, most: int = 60, ax: Axes | None = None) -> Axes:
-    """Draw the doubt about each row's label, the most doubtful row first, in its two parts.
+def plot_uncertainty(dataset: Any, *, most: int = 60, ax: Axes | None = None) -> Axes:
+    """Draw the uncertainty about each row's label, the most uncertain row first, in its two parts.
 
     What more rows would not take away, since classes overlap (aleatoric), is blue; on top of it is what is not known
     because too few rows were seen (epistemic), in orange. Both together are the entropy of the predicted label.
 
     Parameters
     ----------
-    found : xarray.Dataset
+    dataset : xarray.Dataset
         What `model.uncertainty(X)` returned.
     most : how many bars at most
         Where there are more rows, a bar is the mean of several neighbours, as wide as they are many.
@@ -32,7 +32,7 @@ def plot_uncertainty(found: Any, *, most: int = 60, ax: Axes | None = None) -> A
     Returns
     -------
     matplotlib.axes.Axes
-        Rows about which there is next to no doubt are left out, and the axis says how many are drawn.
+        Rows with next to no uncertainty are left out, and the axis says how many are drawn.
 
     Examples
     --------
@@ -41,29 +41,29 @@ def plot_uncertainty(found: Any, *, most: int = 60, ax: Axes | None = None) -> A
     >>> table = dogs()
     >>> model = NaiveBayes().fit(table.drop(columns="breed"), table["breed"])
     >>> ax = plot_uncertainty(model.uncertainty(table.drop(columns="breed")))
-    >>> ax.get_figure().savefig("doubt.png")  # doctest: +SKIP
+    >>> ax.get_figure().savefig("uncertainty.png")  # doctest: +SKIP
     """
-    check_found(found, "epistemic", "uncertainty(X)")
+    check_dataset(dataset, "epistemic", "uncertainty(X)")
     check_most(most)
-    entropy = np.asarray(found["entropy"])
+    entropy = np.asarray(dataset["entropy"])
     order = np.argsort(-entropy, kind="stable")
     rows = int((entropy > CERTAIN * entropy.max(initial=0.0)).sum())
     ax = ax or new_axes(HIGH, WIDE)
     if rows:
-        parts = [np.asarray(found[name])[order[:rows]] for name in ("aleatoric", "epistemic")]
+        parts = [np.asarray(dataset[name])[order[:rows]] for name in ("aleatoric", "epistemic")]
         _bars(ax, parts[0], parts[1], most)
-    _frame(ax, float(np.log(max(found.sizes["class"], 2))), rows)
-    ax.set_xlabel(_said(rows, len(entropy)))
+    _frame(ax, float(np.log(max(dataset.sizes["class"], 2))), rows)
+    ax.set_xlabel(_describe(rows, len(entropy)))
     ax.get_figure(root=True).legend(*_key(ax), loc="outside upper left", frameon=False, ncols=2)  # type: ignore[union-attr]
     return ax
 
 
 def _frame(ax: Axes, top: float, rows: int) -> None:
-    """Axes, and how much doubt there can be."""
+    """Set up the axes, with a line at the largest possible entropy."""
     ax.axhline(top, color=INK, linewidth=0.7, dashes=(4, 3))
     place: dict[str, Any] = {"xycoords": ax.get_yaxis_transform(), "textcoords": "offset points", "ha": "right"}
-    ax.annotate(f"evenly unsure: {top:.2f}", (1, top), (0, 3), fontsize="small", **place)
-    ax.set(xlim=(0, max(rows, 1)), ylim=(0, 1.12 * top), ylabel="doubt about the label, nats")
+    ax.annotate(f"evenly uncertain: {top:.2f}", (1, top), (0, 3), fontsize="small", **place)
+    ax.set(xlim=(0, max(rows, 1)), ylim=(0, 1.12 * top), ylabel="entropy of the label, nats")
     ax.xaxis.set_major_locator(MaxNLocator(6, integer=True))
     ax.xaxis.set_major_formatter("{x:,.0f}")
     ax.yaxis.set_major_locator(MaxNLocator(4))
@@ -78,12 +78,12 @@ def _bars(ax: Axes, aleatoric: Array, epistemic: Array, most: int) -> None:
     ax.stairs(low + high, edges, baseline=low, color=COLOURS[1], label="too few rows seen (epistemic)", **look)
 
 
-def _said(rows: int, every: int) -> str:
+def _describe(rows: int, total: int) -> str:
     if not rows:
-        return f"there is no doubt about any of {every:,} rows"
-    if rows == every:
-        return f"all {every:,} rows, the most doubtful first"
-    return f"the {rows:,} most doubtful of {every:,} rows"
+        return f"none of {total:,} rows is uncertain"
+    if rows == total:
+        return f"all {total:,} rows, the most uncertain first"
+    return f"the {rows:,} most uncertain of {total:,} rows"
 
 
 def _key(ax: Axes) -> tuple[list[Any], list[Any]]:

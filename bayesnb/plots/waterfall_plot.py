@@ -1,4 +1,4 @@
-"""Why a row gets its class: from what is known of the classes before any feature, feature by feature, to the answer."""
+"""Explanation of one row: steps from the class frequencies, feature by feature, to the log-odds of two classes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from bayesnb.plots.odds import add_probabilities, pair_of, percent, signed
+from bayesnb.plots.log_odds_axis import add_probabilities, pair_of, percent, signed
 from bayesnb.plots.style import COLOURS, INK, MOST_CLASSES, new_axes, short, styled
 
 Array = np.ndarray
@@ -19,7 +19,7 @@ NAME, CELL, BLOCK, CLASS, MOST_TITLE = 20, 12, 28, 16, 46  # letters
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """What leads from nothing to the log-odds of one class against another: the classes' own part, then features."""
+    """Steps to the log-odds of one class against another: the class term, then features."""
 
     title: str
     named: tuple[str, str]
@@ -53,8 +53,8 @@ def plot_waterfall(
     by : {"evidence", "predictive"}
         "evidence" draws posterior means, with a line of one posterior standard deviation to both sides, and marks the
         prediction; "predictive" draws log predictive ratios, which add up to the prediction and have none.
-    most : how many features have a bar of their own
-        The others are one bar, whose line is an upper bound where they are words of one block.
+    most : number of features with separate bars
+        All others are one bar, whose line is an upper bound where they are words of one block.
     ax : matplotlib.axes.Axes, default new ones in a figure of their own
 
     Returns
@@ -87,12 +87,12 @@ def plot_waterfall(
 
 
 def height(steps: Steps, width: float = WIDE) -> float:
-    """Inches that a picture of so many steps needs."""
+    """Height in inches of a figure with these steps."""
     return 1.5 + ROW * (len(steps.sizes) + 1) + 0.18 * _titled(steps, width).count("\n")
 
 
 def _titled(steps: Steps, width: float) -> str:
-    """The title, each part of it on its own line where the picture is narrow."""
+    """Return the title, split into lines where the figure is narrow."""
     return steps.title if width >= WIDE else steps.title.replace(" \u00b7 ", "\n")
 
 
@@ -116,7 +116,7 @@ def _one_row(explained: Any, row: Any) -> Any:
 
 
 def steps_of(one: Any, classes: Sequence[Any] | None = None, by: str = "evidence", most: int = 12) -> Steps:
-    """The steps of one row of an explanation, the largest features first, and the others as one."""
+    """Return the steps of one row of an explanation: the largest features first, the rest as one."""
     if by not in ("evidence", "predictive"):
         raise ValueError(f"by must be 'evidence' or 'predictive', got {by!r}.")
     labels, log_joint = one["class"].values.tolist(), _log_joint(one)
@@ -146,11 +146,11 @@ def _log_joint(one: Any) -> Array:
 
 
 def _title(one: Any, pair: tuple[int, int], log_joint: Array) -> str:
-    """The row and the probabilities of both classes, on one line or several."""
+    """Title with the row and the probabilities of both classes, on one line or several."""
     share = np.exp(log_joint - np.logaddexp.reduce(log_joint))
     labels = one["class"].values.tolist()
-    said = [f"{short(str(labels[c]), CLASS)}: {percent(float(share[c]))}" for c in pair]
-    parts = [part for part in (_called(one), *said) if part]
+    shares = [f"{short(str(labels[c]), CLASS)}: {percent(float(share[c]))}" for c in pair]
+    parts = [part for part in (_called(one), *shares) if part]
     return (" \u00b7 " if sum(map(len, parts)) < MOST_TITLE else "\n").join(parts)
 
 
@@ -159,7 +159,7 @@ def _called(one: Any) -> str:
 
 
 def _names(one: Any) -> list[str]:
-    """Features with what they hold; the cells of a block say themselves whose they are."""
+    """Label features with their cells; the cells of a block name their columns."""
     names = one["feature"].values.tolist()
     if "cell" not in one:
         return [short(str(name), NAME) for name in names]
@@ -174,9 +174,11 @@ def _names(one: Any) -> list[str]:
 
 
 def _refuse_infinite(one: Any, start: float, sizes: Array, pair: list[Any]) -> None:
-    odd = ~np.isfinite([start, *sizes])
-    if odd.any():
-        what = "its frequency" if odd[0] else f"column {one['feature'].values[int(odd[1:].argmax())].item()!r}"
+    infinite = ~np.isfinite([start, *sizes])
+    if infinite.any():
+        what = (
+            "its frequency" if infinite[0] else f"column {one['feature'].values[int(infinite[1:].argmax())].item()!r}"
+        )
         raise ValueError(
             f"{_called(one) or 'the row'}: {what} makes one of the classes {pair} impossible, so there are no "
             "log-odds to draw. A smoothing of 0 does that; use a larger one, or draw two other classes."
@@ -184,21 +186,21 @@ def _refuse_infinite(one: Any, start: float, sizes: Array, pair: list[Any]) -> N
 
 
 def _pooled(names: list[str], sizes: Array, sds: Array, most: int) -> tuple[list[str], Array, Array]:
-    """The largest steps, and one for all others; of many, those that say nothing are not counted."""
+    """Keep the largest steps, and sum the rest; of very many, steps of size 0 are not counted."""
     order = np.argsort(-np.abs(sizes), kind="stable")
     if len(order) <= most:
         return [names[j] for j in order], sizes[order], sds[order]
     order = order[(sizes[order] != 0) | (sds[order] != 0)]
-    own, rest = (order, order[:0]) if len(order) <= most else (order[:most], order[most:])
-    shown = [names[j] for j in own]
+    kept, rest = (order, order[:0]) if len(order) <= most else (order[:most], order[most:])
+    shown = [names[j] for j in kept]
     if len(rest):
         shown.append(f"{len(rest):,} others")
-        return shown, np.append(sizes[own], sizes[rest].sum()), np.append(sds[own], np.sqrt((sds[rest] ** 2).sum()))
-    return shown, sizes[own], sds[own]
+        return shown, np.append(sizes[kept], sizes[rest].sum()), np.append(sds[kept], np.sqrt((sds[rest] ** 2).sum()))
+    return shown, sizes[kept], sds[kept]
 
 
 def _bars(ax: Axes, steps: Steps) -> None:
-    """A bar for each step, from where the last one ended; its number is in a column to the right."""
+    """Draw a bar for each step, from the end of the last one, with its number in a column to the right."""
     ends = np.cumsum(steps.sizes)
     y, starts = np.arange(len(ends)), ends - steps.sizes
     colours = np.where(steps.sizes >= 0, *steps.colours)
@@ -222,5 +224,5 @@ def _total(ax: Axes, steps: Steps, means: bool) -> None:
 
 
 def _number(ax: Axes, y: float, size: float, sd: float | None) -> None:
-    said = signed(size) if sd is None else f"{signed(size)} \u00b1 {signed(sd)[1:]}"
-    ax.text(1.02, y, said, transform=ax.get_yaxis_transform(), va="center", fontsize="small")
+    number = signed(size) if sd is None else f"{signed(size)} \u00b1 {signed(sd)[1:]}"
+    ax.text(1.02, y, number, transform=ax.get_yaxis_transform(), va="center", fontsize="small")

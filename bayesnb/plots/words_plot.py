@@ -1,4 +1,4 @@
-"""Which words speak for which class: log ratios of their shares as points, with intervals."""
+"""Words that speak for each class: log ratios of their shares as points, with intervals."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -9,11 +9,11 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
 from bayesnb.families.base import Array
-from bayesnb.plots.sight import shown_classes
+from bayesnb.plots.column_view import shown_classes
 from bayesnb.plots.style import COLOURS, INK, MOST_CLASSES, check_most, new_figure, short, styled
 from bayesnb.results.datasets import ci_prob as checked_prob
-from bayesnb.selection.column_evidence import own_of
-from bayesnb.selection.word_contrasts import Rivals, ratio_interval, rivals_of
+from bayesnb.selection.feature_evidence import own_of
+from bayesnb.selection.word_ratios import WordRatios, ratio_interval, word_ratios
 
 WIDE = np.log(10.0)  # an interval over more than a factor of ten
 SIDE, ROW = 2.75, 0.2  # inches
@@ -23,7 +23,7 @@ WORD, CLASS = 20, 20  # letters
 
 @dataclass(frozen=True, eq=False)
 class Speaking:
-    """The words that speak for a class, `(n,)`: how much more often it uses them, as logs, with an interval."""
+    """Words that speak for a class, `(n,)`: log ratios of their shares, with an interval."""
 
     place: int  # of the class
     words: list[Hashable]
@@ -35,7 +35,7 @@ class Speaking:
 
     @property
     def wide(self) -> Array:
-        """Those whose interval spans more than a factor of ten."""
+        """Words whose interval spans more than a factor of ten."""
         return self.upper - self.lower > WIDE
 
 
@@ -73,18 +73,18 @@ def plot_words(
     ['0']
     """
     check_most(most)
-    found = speaking(model, places_of(model, classes), most, checked_prob(ci_prob))
-    if ax is not None and len(found) > 1:
-        raise ValueError(f"{len(found)} panels do not fit into one ax. Name one class, classes=[label].")
-    axes = _new_axes(found) if ax is None else [ax]
+    results = speaking(model, places_of(model, classes), most, checked_prob(ci_prob))
+    if ax is not None and len(results) > 1:
+        raise ValueError(f"{len(results)} panels do not fit into one ax. Name one class, classes=[label].")
+    axes = _new_axes(results) if ax is None else [ax]
     labels = model.classes_.tolist()
-    for c, (own, one) in enumerate(zip(axes, found, strict=True)):
-        draw_words(own, one, c if classes is None else one.place, short(str(labels[one.place]), CLASS))
+    for c, (panel, one) in enumerate(zip(axes, results, strict=True)):
+        draw_words(panel, one, c if classes is None else one.place, short(str(labels[one.place]), CLASS))
     return np.array(axes) if len(axes) > 1 else axes[0]
 
 
 def places_of(model: Any, classes: Sequence[Any] | None) -> list[int]:
-    """Where the classes to draw are among all."""
+    """Return the places of the classes to draw."""
     if not hasattr(model, "model_"):
         raise ValueError(f"{type(model).__name__} is not fitted yet: call fit first.")
     labels = model.classes_.tolist()
@@ -97,18 +97,18 @@ def places_of(model: Any, classes: Sequence[Any] | None) -> list[int]:
 
 
 def speaking(model: Any, places: Sequence[int], most: int, prob: float) -> list[Speaking]:
-    """The words that speak for each of these classes, of the largest block of counts."""
-    b, rivals = rivals_in(model)
+    """Return the words that speak for each of these classes, of the largest block of counts."""
+    b, ratios = rivals_in(model)
     names, counts = model.schema_.blocks[b].words, model.model_.stats.blocks[b].counts[:, 0]
-    known = (counts > 0) & (rivals.rest.a > 0)  # without smoothing, a word that no other class has has no ratio
+    known = (counts > 0) & (ratios.rest.a > 0)  # without smoothing, a word that no other class has has no ratio
     with np.errstate(invalid="ignore"):
-        mean, cautious = rivals.mean, rivals.mean - 2 * rivals.sd
-    found = []
+        mean, cautious = ratios.mean, ratios.mean - 2 * ratios.sd
+    results = []
     for place in places:
         best = np.argsort(-cautious[place], kind="stable")
         best = best[known[place, best] & (mean[place, best] > 0)][:most]
-        own, rest = rivals.own[place, best], rivals.rest[place, best]
-        lower, upper = ratio_interval(own, rest, prob) if len(best) else (np.empty(0), np.empty(0))
+        share, rest = ratios.share[place, best], ratios.rest[place, best]
+        lower, upper = ratio_interval(share, rest, prob) if len(best) else (np.empty(0), np.empty(0))
         order = np.argsort(-lower, kind="stable")
         numbers = (
             mean[place, best],
@@ -117,36 +117,36 @@ def speaking(model: Any, places: Sequence[int], most: int, prob: float) -> list[
             counts[place, best],
             (counts.sum(axis=0) - counts[place])[best],
         )
-        found.append(Speaking(place, [names[j] for j in best[order]], *(values[order] for values in numbers)))
-    return found
+        results.append(Speaking(place, [names[j] for j in best[order]], *(values[order] for values in numbers)))
+    return results
 
 
-def rivals_in(model: Any) -> tuple[int, Rivals]:
-    """The largest block of counts, and its words' shares in each class and in all others."""
+def rivals_in(model: Any) -> tuple[int, WordRatios]:
+    """Return the largest block of counts, and its words' shares in each class and in all others."""
     blocks = model.schema_.blocks
-    whole = [b for b, block in enumerate(blocks) if block.family.words]
-    if not whole:
+    word_blocks = [b for b, block in enumerate(blocks) if block.family.words]
+    if not word_blocks:
         raise ValueError(
             "the model has no block of counts: declare one, families={('word', 'another'): Multinomial()}, or give "
             "lists of words."
         )
     if len(model.classes_) < 2:
         raise ValueError(f"words are compared between classes, and there is only {model.classes_.tolist()}.")
-    b = max(whole, key=lambda own: len(blocks[own].words))
+    b = max(word_blocks, key=lambda b: len(blocks[b].words))
     prior: Any = own_of(model.model_.prior.blocks[b])
-    return b, rivals_of(prior, model.model_.stats.blocks[b])
+    return b, word_ratios(prior, model.model_.stats.blocks[b])
 
 
-def draw_words(ax: Axes, found: Speaking, shade: int, title: str = "") -> Axes:
-    """Points with lines; a word of which little is known is hollow."""
-    y, colour = np.arange(len(found.words)), COLOURS[shade % MOST_CLASSES]
-    ax.hlines(y, found.lower, found.upper, color=colour, linewidth=1.6)
-    fill = ["none" if wide else colour for wide in found.wide]
-    ax.scatter(found.ratio, y, s=26, facecolors=fill, edgecolors=colour, linewidths=1.4, zorder=3)
+def draw_words(ax: Axes, speaking: Speaking, shade: int, title: str = "") -> Axes:
+    """Draw points with intervals; a word with a wide interval is hollow."""
+    y, colour = np.arange(len(speaking.words)), COLOURS[shade % MOST_CLASSES]
+    ax.hlines(y, speaking.lower, speaking.upper, color=colour, linewidth=1.6)
+    fill = ["none" if wide else colour for wide in speaking.wide]
+    ax.scatter(speaking.ratio, y, s=26, facecolors=fill, edgecolors=colour, linewidths=1.4, zorder=3)
     ax.axvline(0, color=INK, linewidth=0.7)
-    ax.set_yticks(y, [short(str(word), WORD) for word in found.words])
+    ax.set_yticks(y, [short(str(word), WORD) for word in speaking.words])
     ax.set_ylim(max(len(y), 1) - 0.4, -0.6)
-    low, high = min(0.0, found.lower.min(initial=0.0)), max(0.7, found.upper.max(initial=0.7))
+    low, high = min(0.0, speaking.lower.min(initial=0.0)), max(0.7, speaking.upper.max(initial=0.7))
     ax.set_xlim(low - 0.04 * (high - low), high + 0.04 * (high - low))
     _times(ax, low, high)
     ax.set_xlabel("times as often" if len(y) else "no word speaks for it")
@@ -155,7 +155,7 @@ def draw_words(ax: Axes, found: Speaking, shade: int, title: str = "") -> Axes:
 
 
 def _times(ax: Axes, low: float, high: float) -> None:
-    """Ratios instead of their logs, not too many."""
+    """Label an axis of logs with ratios, not too many."""
     ladder = [m * 10.0**k for k in range(-300, 300) for m in (1, 2, 5)]
     inside = [x for x in ladder if low <= np.log(x) <= high]
     while len(inside) > 5:
@@ -164,19 +164,19 @@ def _times(ax: Axes, low: float, high: float) -> None:
     if 1.0 not in inside and low <= 0:
         inside = [1.0, *(x for x in inside if x > 1.5)]
     ax.set_xticks([float(np.log(x)) for x in inside])
-    ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: _said(float(np.exp(x)))))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: _format(float(np.exp(x)))))
 
 
-def _said(x: float) -> str:
+def _format(x: float) -> str:
     return f"{x:,.0f}" if 1 <= x < 1e5 else f"{x:.3g}"
 
 
-def _new_axes(found: Sequence[Speaking]) -> list[Axes]:
-    columns = min(len(found), PANELS)
-    rows = -(-len(found) // columns)
-    deep = max(max(len(one.words) for one in found), 2)
+def _new_axes(results: Sequence[Speaking]) -> list[Axes]:
+    columns = min(len(results), PANELS)
+    rows = -(-len(results) // columns)
+    deep = max(max(len(one.words) for one in results), 2)
     figure = new_figure((0.95 + ROW * deep) * rows, (SIDE + 0.9) * columns)
     axes = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
-    for unused in axes[len(found) :]:
+    for unused in axes[len(results) :]:
         unused.remove()
-    return axes[: len(found)]
+    return axes[: len(results)]

@@ -1,5 +1,6 @@
 """One HTML page about a fitted model: what was modelled, how good it is, what it learnt, where it is unsure.
 
+`facts` asks the model, `sections` say in numbers and sentences what the facts are, and `templates` lay that out.
 The room is called as the one function that most need of it, so it can be called: `bayesnb.report(model, X, y)`.
 """
 
@@ -9,11 +10,10 @@ from typing import Any
 
 from bayesnb.plots import off_screen
 from bayesnb.report.facts import About, Facts, gather
-from bayesnb.report.html_page import page
-from bayesnb.report.sections import SECTIONS, headline
-from bayesnb.report.written import Page
+from bayesnb.report.html_page import Page, page
+from bayesnb.report.sections import SECTIONS, section
 
-__all__ = ["About", "Facts", "Page", "gather", "render", "report"]
+__all__ = ["About", "Facts", "Page", "gather", "render", "report", "section"]
 
 
 def report(model: Any, X: Any, y: Any, test: tuple[Any, Any] | None = None, *, about: About | None = None) -> Page:
@@ -44,10 +44,10 @@ def report(model: Any, X: Any, y: Any, test: tuple[Any, Any] | None = None, *, a
 
 
 def render(facts: Facts) -> Page:
-    """The page that the facts make."""
+    """Write the page that the facts make."""
     with off_screen():
-        parts = [(name, title, write(facts)) for name, title, write in SECTIONS]
-        return page(facts.title, headline(facts), parts)
+        parts = [(name, title, section(name, facts)) for name, title, _ in SECTIONS]
+        return page(facts.title, section("headline", facts), parts)
 
 
 class Room(ModuleType):

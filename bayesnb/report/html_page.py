@@ -1,56 +1,77 @@
-"""The page around the sections: one file that loads nothing and runs one small script, its own.
+"""The page around the sections: one file that loads nothing and runs one small script, `templates/page.js`.
 
 Its policy names the style and the script by their hashes. Were a name that a user wrote ever to become markup, the
 browser would still neither run, nor load, nor style anything for it.
 """
 
+import os
 from base64 import b64encode
 from collections.abc import Sequence
-from functools import cache
 from hashlib import sha256
-from html import escape
-from importlib.resources import files
+from pathlib import Path
+from typing import Any
 
-from bayesnb.report.markup import plain, text
-from bayesnb.report.written import Page
+from markupsafe import Markup
 
-DATA = "img-src data:"  # a heat map is an image within the page
-FOOT = "Written by bayesnb: naive Bayes that keeps the whole posterior."
+from bayesnb import plots
+from bayesnb.results.display import Name, render
+from bayesnb.safe_output import replacing
+
+FRAME = "width: 100%; height: 45rem; border: 1px solid rgba(128, 128, 128, .4)"
+
+
+class Page(str):
+    """A whole HTML document, as text.
+
+    Examples
+    --------
+    >>> from bayesnb import NaiveBayes
+    >>> from bayesnb.datasets import dogs
+    >>> from bayesnb.report import report
+    >>> table = dogs()
+    >>> page = report(NaiveBayes(), table.drop(columns="breed"), table["breed"])
+    >>> page.save("dogs.html")  # doctest: +SKIP
+    >>> page[:15]
+    '<!doctype html>'
+    """
+
+    __slots__ = ()
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the page to a file, all of it or none, and return where it is."""
+        with replacing(path) as stream:
+            stream.write(self.encode())
+        return Path(path).absolute()
+
+    def __repr__(self) -> str:
+        return f"<Page of {len(self.encode()):,} bytes: .save('report.html') writes it, a notebook shows it>"
+
+    def _repr_html_(self) -> str:
+        """The page in a frame, so that neither its style nor its script reaches the notebook."""
+        framed = self.replace("<head>", '<head>\n<base href="about:srcdoc">', 1)  # where its #links lead
+        return str(render("frame.html", source=framed, style=FRAME))
 
 
 def page(title: str, headline: str, parts: Sequence[tuple[str, str, str]]) -> Page:
-    """The whole document; a part is its anchor, its title and its HTML."""
-    links = "".join(f'<li><a href="#{name}">{heading}</a></li>' for name, heading, _ in parts)
-    body = "\n".join(
-        f'<section aria-labelledby="{name}"><h2 id="{name}">{heading}</h2>\n{html}</section>'
-        for name, heading, html in parts
-    )
-    return Page(
-        f'<!doctype html>\n<html lang="en">\n{head(title)}\n<body>\n<a class="skip" href="#page">Skip to the text</a>\n'
-        f'<header><p class="kicker">Model report</p><h1>{text(title)}</h1>{headline}</header>\n'
-        f'<nav aria-labelledby="contents"><div><p id="contents">Contents</p><ol>{links}</ol></div></nav>\n'
-        f'<main id="page" tabindex="-1">\n{body}\n</main>\n<footer><p>{FOOT}</p></footer>\n'
-        f"<script>{shipped('page.js')}</script>\n</body>\n</html>\n"
-    )
-
-
-def head(title: str) -> str:
-    """The head of the document: what may run, how it looks, what it is called."""
-    style, script = shipped("page.css") + shipped("sections.css"), shipped("page.js")
-    policy = f"default-src 'none'; {DATA}; style-src {hashed(style)}; script-src {hashed(script)}; form-action 'none'"
-    return (
-        f'<head>\n<meta charset="utf-8">\n<meta http-equiv="Content-Security-Policy" content="{escape(policy)}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{plain(text(title))}</title>\n<style>{style}</style>\n</head>"
-    )
-
-
-@cache
-def shipped(name: str) -> str:
-    """A file that lies beside this one."""
-    return files("bayesnb.report").joinpath(name).read_text(encoding="utf-8")
+    """The document with a headline and parts, each an anchor, a title and HTML."""
+    style, script = render("style.css", page=True), render("page.js")
+    allowed = {"style": style, "script": script, "style_hash": hashed(style), "script_hash": hashed(script)}
+    return Page(render("page.html", title=Name(title), headline=headline, parts=parts, **allowed))
 
 
 def hashed(source: str) -> str:
-    """How a content security policy names what stands between two tags."""
+    """The name of a style or a script in a content security policy."""
     return f"'sha256-{b64encode(sha256(source.encode()).digest()).decode()}'"
+
+
+def drawn(ax: Any, description: str, salt: str, wide: float | None = None) -> Markup:
+    """A figure as inline SVG that is read aloud as its description; every figure of a page has a salt of its own."""
+    return Markup(plots.svg(ax, description, salt, wide))  # its texts are escaped there
+
+
+def swatch(c: int) -> dict[str, str] | None:
+    """Colour and dashes of the line that stands for a class in the figures; None for those that have none."""
+    if c >= plots.MOST_CLASSES:
+        return None
+    colour = plots.COLOURS[c].replace(plots.INK, "currentColor")
+    return {"colour": colour, "dash": " ".join(f"{3 * part / 2:g}" for part in plots.DASHES[c])}

@@ -46,8 +46,8 @@ def listed(names: Sequence[str], most: int) -> str:
 def nats(x: float) -> str:
     """A log Bayes factor: signed, one decimal where it is small."""
     size = abs(x)
-    said = fixed(size, 0 if size >= 99.95 else 1)
-    return (MINUS if x < 0 and said.strip("0.") else "+") + said if isfinite(x) else number(x)
+    text = fixed(size, 0 if size >= 99.95 else 1)
+    return (MINUS if x < 0 and text.strip("0.") else "+") + text if isfinite(x) else number(x)
 
 
 def stated(log_bayes_factor: float) -> str:
@@ -82,11 +82,11 @@ def spans(values: Array, lower: Array, upper: Array) -> list[str]:
     fine = float(widths.min()) if len(widths) else 0.0
     plain = fine > 1e-4 and np.nanmax(np.abs(values)) < 1e7
 
-    def said(x: float) -> str:
+    def text(x: float) -> str:
         return fixed(x, max(0, ceil(-log10(fine)) + 1)) if plain else number(x, 4)
 
     each = zip(values.tolist(), lower.tolist(), upper.tolist(), strict=True)
-    return [f"{said(x)} ({said(low)}{SPACE}to{SPACE}{said(high)})" for x, low, high in each]
+    return [f"{text(x)} ({text(low)}{SPACE}to{SPACE}{text(high)})" for x, low, high in each]
 
 
 def percent_span(value: float, lower: float, upper: float, decimals: int | None = None) -> str:
@@ -119,5 +119,5 @@ def spelled(belief: Any) -> str:
     names = [field.name for field in fields(belief) if field.name not in belief.layout]
     ends = [(belief.renamed.get(name, name), getattr(belief, name)) for name in names]
     parts = [(name, f"{np.min(values):.4g}", f"{np.max(values):.4g}") for name, values in ends]
-    said = (f"{name}={low}" if low == high else f"{name}={low}…{high}" for name, low, high in parts)
-    return f"{name}({', '.join(said)})"
+    text = (f"{name}={low}" if low == high else f"{name}={low}…{high}" for name, low, high in parts)
+    return f"{name}({', '.join(text)})"

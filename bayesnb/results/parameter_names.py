@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from bayesnb.families.base import Array, Parts
-from bayesnb.selection.column_evidence import own_of
+from bayesnb.selection.feature_evidence import own_of
 
 Variables = dict[str, tuple[tuple[str, ...], Array]]  # name -> dims, array
 Names = dict[tuple[str, int | None], tuple[str, tuple[str, ...]]]  # symbol, feature -> name, dims

@@ -1,26 +1,117 @@
-"""Whether probabilities come true: of the rows for which a label was said to have probability p, a share p should.
+"""How predicted probabilities compare with observed shares: reliability bins and isotonic curves.
 
-Bins of equal weight, the isotonic curve (no bins), and what both would look like, were every prediction true.
-A row of weight w is w rows.
+Of the rows for which a label is predicted with probability p, a share p should have it. The isotonic curve needs no
+bins:
+
+    share(p) = the non-decreasing function of p with the least squared distance from the label's zeros and ones
+
+Rows of equal probability are one point, in whatever order they came: a classifier that always predicts 0.5 has one
+share. With that function a Brier score is miscalibration - discrimination + uncertainty. Dimitriadis, Gneiting and
+Jordan (2021), Stable reliability diagrams for probabilistic classifiers, PNAS 118(8), call it CORP.
+
+Bands show what bins and curve would look like, were every prediction true. A row of weight w counts as w rows.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
+from typing import NamedTuple, Self
 
 import numpy as np
 from scipy.optimize import isotonic_regression
 from scipy.special import betaincinv, ndtri
 
 from bayesnb.families.base import Array
-from bayesnb.selection.isotonic import Corp, Groups, corp, split
-from bayesnb.selection.proper_scores import Score, brier, log_loss, right
+from bayesnb.selection.proper_scores import Estimate, Score, brier, log_loss, right
 
-DRAWS, CELLS = 500, 400  # of made-up labels; and what is drawn at once, each of neighbours in probability
+DRAWS, CELLS = 500, 400  # draws of labels; cells of neighbouring probabilities, for each of which they are drawn
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Groups of rows of equal probability, in its order: weight with and without the label. All `(g,)`."""
+
+    at: Array
+    hits: Array
+    misses: Array
+    order: Array  # of the rows, `(r,)`
+    starts: Array  # of the groups among them
+
+    @classmethod
+    def of(cls, probability: Array, hit: Array, weight: Array) -> Self:
+        """Group rows by the probability of a label; `hit` says whether they have it. All `(r,)`."""
+        order = np.argsort(probability)
+        ordered, weight = probability[order], weight[order]
+        new = np.empty(len(order), bool)
+        new[:1] = True
+        np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
+        starts = np.flatnonzero(new)
+        hits = np.add.reduceat(weight * hit[order], starts)
+        return cls(ordered[starts], hits, np.add.reduceat(weight * ~hit[order], starts), order, starts)
+
+    @cached_property
+    def weight(self) -> Array:
+        return self.hits + self.misses
+
+    @cached_property
+    def isotonic(self) -> Array:
+        """Share of rows with the label at each probability, by isotonic regression, `(g,)`."""
+        return isotonic_regression(self.hits / self.weight, weights=self.weight).x
+
+    def joined(self, starts: Array) -> Self:
+        """Join neighbouring groups, at their mean probability."""
+        hits, misses, weight = (np.add.reduceat(sums, starts) for sums in (self.hits, self.misses, self.weight))
+        at = np.add.reduceat(self.weight * self.at, starts) / weight
+        return type(self)(at, hits, misses, self.order, self.starts[starts])
+
+    def by_row(self, values: Array) -> Array:
+        """Repeat each group's value for its rows, `(g,) -> (r,)`, in the order in which the rows came."""
+        sizes = np.diff(np.append(self.starts, len(self.order)))
+        by_row = np.empty(len(self.order))
+        by_row[self.order] = np.repeat(values, sizes)
+        return by_row
+
+    def brier(self, predicted: Array) -> float:
+        """Mean squared distance of predicted probabilities, `(g,)`, from the label's zeros and ones."""
+        return float((self.hits @ (1 - predicted) ** 2 + self.misses @ predicted**2) / self.weight.sum())
+
+
+class Corp(NamedTuple):
+    """Terms of a Brier score, which is miscalibration - discrimination + uncertainty."""
+
+    miscalibration: float
+    discrimination: float
+    uncertainty: float
+
+
+def corp(groups: Groups) -> Corp:
+    """Decompose a Brier score: the loss by miscalibration, the gain by discrimination, and the label's variance."""
+    base_rate = np.full(len(groups.at), groups.hits.sum() / groups.weight.sum())
+    best, blind = groups.brier(groups.isotonic), groups.brier(base_rate)
+    return Corp(groups.brier(groups.at) - best, blind - best, blind)
+
+
+def split(weight: Array, parts: int) -> Array:
+    """Return where at most `parts` parts of equal weight start, `(g,)`.
+
+    No group is divided: the parts behind a heavy one share what is left.
+    """
+    heap = np.cumsum(weight)
+    starts, done = [0], 0.0
+    for left in range(parts, 1, -1):
+        goal = done + (heap[-1] - done) / left
+        end = min(int(np.searchsorted(heap, goal)), len(heap) - 1)
+        if end > starts[-1] and goal - heap[end - 1] < heap[end] - goal:
+            end -= 1
+        if end + 1 == len(heap):
+            break
+        starts.append(end + 1)
+        done = heap[end]
+    return np.array(starts)
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """How many bins, the probability of intervals and bands, and what draws."""
+    """Number of bins, probability of intervals and bands, and the source of draws."""
 
     bins: int
     prob: float
@@ -33,7 +124,7 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """Mean prediction, observed share with its interval, its band were predictions true, and rows. All `(b,)`."""
+    """Mean prediction, observed share with its interval, its band if predictions were true, weight. All `(b,)`."""
 
     predicted: Array
     observed: Array
@@ -46,7 +137,7 @@ class Bins:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Each row's probability, its calibrated one, and the latter's band were predictions true. All `(r,)`."""
+    """Predicted and calibrated probability of each row, and the band of the latter if predictions were true. `(r,)`."""
 
     probability: Array
     calibrated: Array
@@ -54,16 +145,8 @@ class Curve:
     band_upper: Array
 
 
-class Estimate(NamedTuple):
-    """A number and its interval."""
-
-    value: float
-    lower: float
-    upper: float
-
-
 class Scores(NamedTuple):
-    """What the probabilities of all labels are worth."""
+    """Scores of the probabilities of all labels."""
 
     brier: Estimate
     log_loss: Estimate
@@ -72,18 +155,18 @@ class Scores(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Reliability:
-    """How the probabilities of one label compare with how often it came."""
+    """Comparison of the probabilities of one label with its observed shares."""
 
     bins: Bins
     curve: Curve
     corp: Corp
     ece: Estimate
-    noise: float  # the ece to expect, were every prediction true
+    noise: float  # expected ece if every prediction were true
 
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """Of every label against the others, and of the predicted one; and what the probabilities are worth."""
+    """Reliability of each label against the others and of the predicted one, and scores of the probabilities."""
 
     classes: list[Reliability]
     top: Reliability
@@ -91,7 +174,7 @@ class Calibration:
 
 
 def calibrated(log_proba: Array, codes: Array, weight: Array, plan: Plan) -> Calibration:
-    """Of log p(y | x), labels and positive weights, `(r, c), (r,), (r,)`."""
+    """Compare log p(y | x) with labels, of rows with positive weights, `(r, c), (r,), (r,)`."""
     return Calibration(
         [reliability(Groups.of(p, codes == c, weight), plan) for c, p in enumerate(np.exp(log_proba).T)],
         reliability(groups_of_top(log_proba, codes, weight), plan),
@@ -100,7 +183,7 @@ def calibrated(log_proba: Array, codes: Array, weight: Array, plan: Plan) -> Cal
 
 
 def scored(log_proba: Array, codes: Array, weight: Array, plan: Plan) -> Scores:
-    """Mean scores, with intervals by their standard errors; that of accuracy is a share's."""
+    """Mean scores, with intervals by their standard errors; the interval of accuracy is that of a share."""
     hit = right(log_proba, codes)
     hits, misses = weight @ hit, weight @ ~hit
     return Scores(
@@ -118,17 +201,19 @@ def ece(log_proba: Array, codes: Array, weight: Array | None = None, bins: int =
     """
     weight = np.ones(len(codes)) if weight is None else weight
     if not weight.all():  # a row of weight zero is no row
-        log_proba, codes, weight = (own[weight > 0] for own in (log_proba, codes, weight))
+        keep = weight > 0
+        log_proba, codes, weight = log_proba[keep], codes[keep], weight[keep]
     groups = groups_of_top(log_proba, codes, weight)
     return ece_of(groups.joined(split(groups.weight, bins)))
 
 
 def ece_of(bins: Groups) -> float:
+    """Weighted mean distance between prediction and observed share."""
     return float(_gap(bins, bins.hits / bins.weight))
 
 
 def groups_of_top(log_proba: Array, codes: Array, weight: Array) -> Groups:
-    """Of the most probable label of each row."""
+    """Group rows by the probability of their most probable label."""
     return Groups.of(np.exp(log_proba.max(axis=1)), right(log_proba, codes), weight)
 
 
@@ -139,7 +224,7 @@ def reliability(groups: Groups, plan: Plan) -> Reliability:
     bins, fine = groups.joined(starts), groups.joined(cells)
     drawn = _drawn(fine, plan.rng)
     shares = np.add.reduceat(drawn, np.searchsorted(cells, starts), axis=1) / bins.weight
-    curves = np.stack([isotonic_regression(own / fine.weight, weights=fine.weight).x for own in drawn])
+    curves = np.stack([isotonic_regression(hits / fine.weight, weights=fine.weight).x for hits in drawn])
     around = [fine.by_row(edge) for edge in _band(curves, plan)]
     interval = share_interval(bins.hits, bins.misses, plan)
     return Reliability(
@@ -152,7 +237,7 @@ def reliability(groups: Groups, plan: Plan) -> Reliability:
 
 
 def share_interval(hits: Array, misses: Array, plan: Plan) -> tuple[Array, Array]:
-    """Equal-tailed interval of a share under Beta(1/2, 1/2); it reaches 0 or 1 where all that was seen is there.
+    """Equal-tailed interval of a share under Beta(1/2, 1/2); it reaches 0 or 1 where all rows seen are there.
 
     Brown, Cai and DasGupta (2001), Interval estimation for a binomial proportion, section 4.1.2.
     """
@@ -184,12 +269,12 @@ def ece_interval(bins: Groups, plan: Plan) -> Estimate:
 
 
 def _gap(bins: Groups, shares: Array) -> Array:
-    """The mean distance of shares from what the bins predict, `(..., b) -> (...)`."""
+    """Mean distance of shares from the bins' predictions, `(..., b) -> (...)`."""
     return np.abs(shares - bins.at) @ bins.weight / bins.weight.sum()
 
 
 def _drawn(cells: Groups, rng: np.random.Generator) -> Array:
-    """How much weight would have the label, were every prediction true, `(s, m)`; 2.5 rows are 2 or 3."""
+    """Draws of the weight with the label, if every prediction were true, `(s, m)`; 2.5 rows are 2 or 3."""
     rows = np.maximum(np.floor(cells.weight + rng.random((DRAWS, len(cells.at)))), 1)
     return rng.binomial(rows.astype(np.int64), np.minimum(cells.at, 1.0)) / rows * cells.weight
 
@@ -200,7 +285,7 @@ def _band(drawn: Array, plan: Plan) -> tuple[Array, Array]:
 
 
 def _normal(score: Score, prob: float, most: float) -> Estimate:
-    """A mean's interval by its standard error; of one row nothing is known, and infinity stays there."""
+    """Interval of a mean by its standard error; vacuous for one row, and none for an infinite mean."""
     if np.isinf(score.value):
         return Estimate(score.value, score.value, score.value)
     if np.isnan(score.se):

@@ -9,7 +9,7 @@ import numpy as np
 from bayesnb.families.averaged import Averaged
 from bayesnb.model.product import Model
 from bayesnb.model.schema import Schema
-from bayesnb.selection.column_evidence import overstated
+from bayesnb.selection.feature_evidence import overstated
 
 HERE = str(Path(__file__).parent.parent)
 MOST = 5  # columns in a sentence

@@ -1,6 +1,6 @@
-"""Exact leave-one-out: what every row's prediction would be, had the model never seen the row.
+"""Exact leave-one-out: predictions of each row by a model that has not seen it.
 
-A row touches only its own class, so all other classes' scores stay as they are.
+A row touches only the stats of its class, so the scores of all other classes stay as they are.
 """
 
 import warnings
@@ -12,15 +12,14 @@ from typing import NamedTuple
 import numpy as np
 
 from bayesnb.families.base import Array
-from bayesnb.families.forgetting import SLACK
-from bayesnb.families.leaving import PREDICTIVE, Leaving, missing, reader_of
+from bayesnb.families.removal import PREDICTIVE, SLACK, Leaving, missing, reader_of
 from bayesnb.families.weight import one_hot
 from bayesnb.model.product import Model, Rows, normalised
 from bayesnb.numerics.special import times
 
 
 class Way(NamedTuple):
-    """How a model predicts: theta integrated out, or an estimate of it plugged in; the exponent on the features."""
+    """How a model predicts: the estimate that is plugged in, or "predictive"; the exponent on the features."""
 
     kind: str = PREDICTIVE
     power: float = 1.0
@@ -30,7 +29,7 @@ PREDICT = Way()
 
 
 class UndefinedWarning(UserWarning):
-    """Some rows cannot be left out: the others leave no distribution of their class."""
+    """Rows cannot be left out: the others leave no distribution of their class."""
 
 
 class UnverifiedWarning(UserWarning):
@@ -39,7 +38,7 @@ class UnverifiedWarning(UserWarning):
 
 @dataclass(frozen=True, eq=False)
 class Pointwise:
-    """Log scores of rows, held out and as the model fits them, and how much each row counts."""
+    """Log scores of rows, held out and as the model fits them, and the weights of the rows."""
 
     score: Array
     fitted: Array
@@ -51,7 +50,7 @@ class Pointwise:
 
     @cached_property
     def shares(self) -> Array:
-        """What each row adds to the total: its score, times its weight where the mean weight is 1."""
+        """Each row's part of the total: its score times its weight, relative to the mean weight."""
         return self._shared(self.score)
 
     def _shared(self, values: Array) -> Array:
@@ -65,7 +64,7 @@ class Pointwise:
 
     @property
     def se(self) -> float:
-        """The total's standard error, were the rows others of the same kind; NaN where a score is not finite."""
+        """Standard error of the total, over new rows of the same population; NaN where a score is not finite."""
         weight = np.ones(self.rows) if self.weight is None else self.weight[self.weight > 0]
         score = self.score if self.weight is None else self.score[self.weight > 0]
         if self.rows < 2 or not np.isfinite(score).all():
@@ -75,23 +74,24 @@ class Pointwise:
 
     @property
     def optimism(self) -> float:
-        """How much better the rows fit once they were learnt: ArviZ's effective number of parameters."""
+        """Gain of the scores by learning the rows: ArviZ's effective number of parameters."""
         with np.errstate(invalid="ignore"):
             return float(self._shared(self.fitted - self.score).sum())
 
 
 def own_entries(joint: Array, codes: Array, target: str) -> Array:
-    """log p(y | x) or log p(x, y) of each row's own class, from log p(x, y) of all, `(r, c), (r,) -> (r,)`."""
+    """log p(y | x) or log p(x, y) of each row's label, from log p(x, y) of all classes, `(r, c), (r,) -> (r,)`."""
     return (joint if target == "joint" else normalised(joint))[np.arange(len(codes)), codes]
 
 
 def tell_undefined(score: Array) -> None:
-    """One warning for all rows whose score is NaN."""
-    odd = np.isnan(score)
-    if odd.any():
+    """Warn once of all rows whose score is NaN."""
+    undefined = np.isnan(score)
+    if undefined.any():
         warnings.warn(
-            f"{odd.sum()} rows, first row {odd.argmax()}, cannot be held out: the rows that stay leave no distribution "
-            "of their class (too few of them, or no spread, and a prior that adds none). Use a proper prior.",
+            f"{undefined.sum()} rows, first row {undefined.argmax()}, cannot be held out: the rows that stay leave no "
+            "distribution of their class (too few of them, or no spread, and a prior that adds none). Use a proper "
+            "prior.",
             UndefinedWarning,
             skip_file_prefixes=(str(Path(__file__).parent.parent),),
         )
@@ -100,7 +100,7 @@ def tell_undefined(score: Array) -> None:
 def loo_log_proba(
     model: Model, rows: Rows, way: Way = PREDICT, gone: Array | None = None, n_jobs: int | None = None
 ) -> Array:
-    """log p(y | x, all rows but this one), `(r, c)`; of a row of some weight, `gone` goes, by default all of it.
+    """log p(y | x, all rows but this one), `(r, c)`; `gone` is the weight that is left out, by default all of it.
 
     NaN where the other rows leave no distribution.
     """
@@ -129,46 +129,46 @@ def leave_one_out(
 
 
 def counted_again(model: Model, rows: Rows, b: int, row: int, gone: Array, way: Way) -> Array:
-    """One row's scores of a block under what all other rows lead to, `(c,)`; NaN where that is no distribution.
+    """Scores of a row by a block that all other rows are counted into again, `(c,)`; NaN for no proper distribution.
 
-    For rows of which too few digits would stay if they were taken back. Other classes are NaN where they do not change.
+    For rows whose subtraction would leave too few digits. Classes whose scores do not change are NaN too.
     """
     prior, c = model.prior.blocks[b], rows.codes[row]
     weight = np.where(np.arange(len(rows.codes)) == row, rows.counts - gone, rows.counts)
     keep = np.flatnonzero((weight > 0) & (rows.codes == c if prior.apart else True))
-    classes, every = len(model.stats.classes), slice(c, c + 1) if prior.apart else slice(None)
+    classes, changed = len(model.stats.classes), slice(c, c + 1) if prior.apart else slice(None)
     rest = rows.observers[b](rows.cells[b][keep], one_hot(rows.codes[keep], classes, weight[keep]), 1)
     if rows.elsewhere is not None:
         rest = rest + rows.elsewhere.blocks[b]
     x, score = rows.cells[b][[row]], np.full(classes, np.nan)
-    own = reader_of(prior[every], rest[every], way.kind)
-    good = (own.proper | missing(x, prior.whole)).all(axis=1)
+    reader = reader_of(prior[changed], rest[changed], way.kind)
+    good = (reader.proper | missing(x, prior.whole)).all(axis=1)
     if good.any():
-        score[np.arange(classes)[every][good]] = own[good].score(x, way.power)[0]
+        score[np.arange(classes)[changed][good]] = reader[good].score(x, way.power)[0]
     return score
 
 
 def are_there(model: Model, rows: Rows) -> Array:
-    """The classes of which these, with what is known of others, are all rows that the model has learnt, `(c,)`."""
+    """Classes of which these rows, with the known stats of others, are all that the model has learnt, `(c,)`."""
     known = 0.0 if rows.elsewhere is None else rows.elsewhere.classes.counts
     return are_all(model, np.bincount(rows.codes, rows.counts, len(model.stats.classes)) + known)
 
 
 def are_all(model: Model, counts: Array) -> Array:
-    """The classes of which so many rows are all that the model has learnt, `(c,)`."""
+    """Classes of which `counts` rows are all that the model has learnt, `(c,)`."""
     learnt = model.stats.classes.counts
     there = np.abs(counts - learnt) <= SLACK * learnt
     return there if model.prior.apart else np.broadcast_to(there.all(), there.shape)
 
 
 def warn_unverified(model: Model, counts: Array) -> None:
-    """Warn of classes of which there are so many rows, by weight, and more were learnt.
+    """Warn of classes of which more rows, by weight, were learnt than `counts`.
 
-    Of all rows of a class the stats are those that were learnt, or they are not. Of fewer it is only known whether
-    there can be such rows among those that were learnt.
+    The stats of all rows of a class prove that these were learnt. Those of fewer rows only show that such rows can be
+    among those that were learnt.
     """
-    odd = (counts > 0) & ~are_all(model, counts)
-    if odd.any():
+    unverified = (counts > 0) & ~are_all(model, counts)
+    if unverified.any():
         warnings.warn(
             f"given are {counts.sum():.12g} of the {model.stats.classes.counts.sum():.12g} rows, by weight, that the "
             "model has learnt, so it cannot be proved that they are among them. If they are not, these are no "
@@ -179,5 +179,5 @@ def warn_unverified(model: Model, counts: Array) -> None:
 
 
 def stuck(model: Model, rows: Rows, joint: Array) -> Array:
-    """Rows without a score of their own class for want of other rows that must be counted again, `(r,)`."""
+    """Rows without a score because the rows that must be counted again are not given, `(r,)`."""
     return np.isnan(joint[np.arange(len(joint)), rows.codes]) & ~are_there(model, rows)[rows.codes]

@@ -1,26 +1,38 @@
-"""Which columns depend on each other within a class: the evidence for a pair's joint law against independence.
+"""Evidence that two columns depend on each other within a class: their joint distribution against independence.
 
-    log Bayes factor = log p(both columns | one joint law) - log p(one column) - log p(other column)
+    log Bayes factor = log p(both columns | one joint distribution) - log p(one column) - log p(other column)
 
-Every pair has priors whose margins are the same under both hypotheses, so nothing is said before anything is seen, and
-uses the rows that have both cells. Two columns of levels, and a number within levels, are here; two numbers are in
-`correlation`.
+Priors have the same margins under both hypotheses, so no pair is preferred before anything is seen. A pair uses the
+rows that have both cells.
 
-Levels: under the joint law a cell of the table has concentration A p q, where p and q are the levels' shares of their
-dice, and A is the concentration of the whole table. Its margins are Dirichlet(A p) and Dirichlet(A q): the table says
-as much as each margin, and a first row is as probable under either hypothesis (the equivalent sample size of Heckerman,
-Geiger and Chickering 1995). Where the two dice's totals differ, A is their geometric mean, under both hypotheses.
+**Two columns of levels.** A cell of the table has concentration A p q, where p and q are the levels' shares of their
+Dirichlet priors, and A is the total of the table. Its margins are Dirichlet(A p) and Dirichlet(A q): the table says as
+much as each margin, and a first row is as probable under either hypothesis (the equivalent sample size of Heckerman,
+Geiger and Chickering 1995). Where the totals of the priors differ, A is their geometric mean in both hypotheses.
 
-A number and levels: one theta for each level against one for all, each with the class's prior.
+**A number and levels.** One theta for each level against one for all, each with the class's prior.
 
 With a fixed A the margins of many levels are explained badly and the table, which is larger, less so: noise would be
-evidence. The same goes for the prior of counts' rates, and what each level has. So what speaks for a dependence is
-compared with what does under the concentrations that are best for each hypothesis: see `cautious`.
+evidence. The same goes for the prior of counts' rates. So positive evidence is capped by the evidence under the
+concentrations that are best for each hypothesis: see `cautious`.
+
+**Two Gaussian columns.** A bivariate normal against two independent ones:
+
+    covariance ~ InverseWishart(nu, Psi), Psi diagonal      mean | covariance ~ Normal(m, covariance / count)
+
+Its margins are those of the single columns, Normal-inverse-gamma with shape a = (nu - 1) / 2 and scales b_j =
+Psi_jj / 2 (Geiger and Heckerman 2002, Parameter priors for directed acyclic graphical models). With primes for the
+parameters after n rows, and rho the correlation in Psi', the ratio of normalizers collapses to
+
+    log Bayes factor = L(a') - L(a) - log(b_1' / b_1) / 2 - log(b_2' / b_2) / 2 - (a' + 1/2) log(1 - rho**2)
+
+where L(a) = log Gamma(a + 1/2) - log Gamma(a). Where two columns' priors differ in count or shape, both hypotheses take
+the geometric means, and each scale keeps its ratio to the shape, the expected variance.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import singledispatch
+from functools import cached_property, singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,20 +43,22 @@ from bayesnb.families.base import Array, Belief, Cells
 from bayesnb.families.bernoulli import Beta
 from bayesnb.families.categorical import Dice
 from bayesnb.families.dirichlet import as_level
-from bayesnb.families.inverse_gamma import NormalInverseGamma
+from bayesnb.families.normal_inverse_gamma import NormalInverseGamma
 from bayesnb.families.poisson import Gamma
 from bayesnb.families.weight import one_hot
+from bayesnb.numerics.special import log_gamma_ratio, ratio
 from bayesnb.numerics.threads import blocks, in_order
-from bayesnb.selection.correlation import correlations
 
-NUMBERS = 1 << 20  # that are held at once
-STRENGTHS = np.log([1e-3, 1e8])  # of a prior of rates, against the declared one: hardly any, and as good as certain
+NUMBERS = 1 << 20  # numbers that are held at once
+PAIRS_AT_ONCE = 1 << 19  # Gaussian pairs that are worked on at once
+NEARLY_ONE = 1e-6  # share of unexplained variance below which it is summed again, without a difference
+STRENGTHS = np.log([1e-3, 1e8])  # of a prior of rates, relative to the declared one: hardly any, and nearly certain
 RUNGS, SECTIONS = 25, 24  # of the search for the best: places of a ladder, and steps that follow
 GOLDEN = float((np.sqrt(5) - 1) / 2)
 
 
 class Labels(NamedTuple):
-    """The places of the rows' classes, how often each row counts, and how many classes there are."""
+    """Class codes and weights of the rows, and the number of classes."""
 
     codes: Array
     counts: Array
@@ -52,8 +66,8 @@ class Labels(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Leveled:
-    """Columns of levels: codes `(r, d)`, of which those from the number of levels on are missing; their dice."""
+class LevelColumns:
+    """Columns of levels: codes `(r, d)`, those from the number of levels on are missing; their Dirichlet priors."""
 
     codes: Array
     prior: Dice
@@ -65,8 +79,8 @@ class Leveled:
 
 
 @dataclass(frozen=True, eq=False)
-class Numbers:
-    """Columns of numbers of one family: `(r, f)`, NaN where missing; their prior, and what makes stats of them."""
+class NumberColumns:
+    """Columns of numbers of one family: `(r, f)`, NaN where missing; their prior, and the function of their stats."""
 
     x: Array
     prior: Belief
@@ -75,88 +89,92 @@ class Numbers:
 
 
 class Work(NamedTuple):
-    """How many threads there are, and what is told how many more pairs were compared."""
+    """Number of threads, and a callback that gets the number of pairs compared since the last call."""
 
     n_jobs: int | None = 1
     done: Callable[[float], None] = lambda count: None
 
 
-def dependences(parts: Sequence[Leveled | Numbers], labels: Labels, width: int, work: Work = Work()) -> Array:  # noqa: B008
-    """log Bayes factors of all pairs of columns, `(c, n, n)`; NaN for a column and itself, and pairs without one."""
-    found = np.full((labels.classes, width, width), np.nan)
-    levels, numbers = _joined(parts), [part for part in parts if isinstance(part, Numbers)]
+def dependences(parts: Sequence[LevelColumns | NumberColumns], labels: Labels, width: int, work: Work) -> Array:
+    """Log Bayes factors of all pairs of columns, `(c, n, n)`; NaN on the diagonal, and for pairs without one."""
+    factors = np.full((labels.classes, width, width), np.nan)
+    levels = _all_levels([part for part in parts if isinstance(part, LevelColumns)])
+    numbers = [part for part in parts if isinstance(part, NumberColumns)]
     if levels is not None:
-        _of_levels(levels, labels, found, work)
+        _compare_levels(levels, labels, factors, work)
         for part in numbers:
-            _within_levels(part, levels, labels, found, work)
-    for part in _together(numbers):
+            _compare_within_levels(part, levels, labels, factors, work)
+    for part in _all_gaussian(numbers):
         for c in range(labels.classes):
             rows = np.flatnonzero(labels.codes == c)
-            for some, pairs in correlations(part.x[rows], labels.counts[rows], part.prior[c]):  # type: ignore[arg-type]
-                one, two = part.places[some], part.places[some.start :]
-                found[c][np.ix_(one, two)] = pairs
-                found[c][np.ix_(two, one)] = pairs.T
+            for span, pairs in correlations(part.x[rows], labels.counts[rows], part.prior[c]):  # type: ignore[arg-type]
+                one, two = part.places[span], part.places[span.start :]
+                factors[c][np.ix_(one, two)] = pairs
+                factors[c][np.ix_(two, one)] = pairs.T
                 work.done((pairs.size - len(one) * (len(one) + 1) / 2) / labels.classes)
-    found[:, np.arange(width), np.arange(width)] = np.nan
-    return found
+    factors[:, np.arange(width), np.arange(width)] = np.nan
+    return factors
 
 
 @singledispatch
-def part_of(prior: Belief, x: Cells, some: Sequence[int], observe: Callable[..., Any]) -> Leveled | Numbers:
-    """Some columns of a block: numbers, if nothing else is known of the family. Their places are yet to be said."""
-    return Numbers(_dense(x, some), prior[:, some], observe, np.array(some))
+def part_of(
+    prior: Belief, x: Cells, columns: Sequence[int], observe: Callable[..., Any]
+) -> LevelColumns | NumberColumns:
+    """Return columns of a block, as numbers unless the family says otherwise; `places` is yet to be replaced."""
+    return NumberColumns(dense(x, columns), prior[:, columns], observe, np.array(columns))
 
 
 @part_of.register
-def _(prior: Dice, x: Cells, some: Sequence[int], observe: Callable[..., Any]) -> Leveled:
-    sizes = tuple(prior.sizes[j] for j in some)
-    codes = as_level(np.asarray(x[:]))[:, some]
-    own = Dice(np.concatenate([prior.concentration[:, prior.span(j)] for j in some], axis=1), sizes)
-    return Leveled(np.where(codes < 0, sizes, codes), own, np.array(some))
+def _(prior: Dice, x: Cells, columns: Sequence[int], observe: Callable[..., Any]) -> LevelColumns:
+    sizes = tuple(prior.sizes[j] for j in columns)
+    codes = as_level(np.asarray(x[:]))[:, columns]
+    dice = Dice(np.concatenate([prior.concentration[:, prior.span(j)] for j in columns], axis=1), sizes)
+    return LevelColumns(np.where(codes < 0, sizes, codes), dice, np.array(columns))
 
 
 @part_of.register
-def _(prior: Beta, x: Cells, some: Sequence[int], observe: Callable[..., Any]) -> Leveled:
-    flags = _dense(x, some)
-    sides = np.stack([prior.b[:, some], prior.a[:, some]], axis=-1)
-    return Leveled(
+def _(prior: Beta, x: Cells, columns: Sequence[int], observe: Callable[..., Any]) -> LevelColumns:
+    flags = dense(x, columns)
+    sides = np.stack([prior.b[:, columns], prior.a[:, columns]], axis=-1)
+    return LevelColumns(
         np.where(np.isnan(flags), 2, flags).astype(np.intp),
-        Dice(sides.reshape(len(sides), -1), (2,) * len(some)),
-        np.array(some),
+        Dice(sides.reshape(len(sides), -1), (2,) * len(columns)),
+        np.array(columns),
     )
 
 
-def _dense(x: Cells, some: Sequence[int]) -> Array:
-    part = x[:][:, some]
+def dense(x: Cells, columns: Any = slice(None)) -> Array:
+    """Return these columns as a dense array of floats."""
+    part = x[:][:, columns]
     return np.asarray(part.toarray() if sparse.issparse(part) else part, float)
 
 
-def _joined(parts: Sequence[Leveled | Numbers]) -> Leveled | None:
-    """All columns of levels side by side."""
-    own = [part for part in parts if isinstance(part, Leveled)]
-    if not own:
+def _all_levels(parts: Sequence[LevelColumns]) -> LevelColumns | None:
+    """Put all columns of levels side by side."""
+    if not parts:
         return None
-    concentration = np.concatenate([part.prior.concentration for part in own], axis=1)
-    dice = Dice(concentration, tuple(int(size) for part in own for size in part.sizes))
-    return Leveled(np.concatenate([part.codes for part in own], axis=1), dice, np.concatenate([p.places for p in own]))
+    concentration = np.concatenate([part.prior.concentration for part in parts], axis=1)
+    prior = Dice(concentration, tuple(int(size) for part in parts for size in part.sizes))
+    codes, places = np.concatenate([part.codes for part in parts], axis=1), np.concatenate([p.places for p in parts])
+    return LevelColumns(codes, prior, places)
 
 
-def _together(parts: Sequence[Numbers]) -> list[Numbers]:
-    """All Gaussian columns side by side."""
-    own = [part for part in parts if isinstance(part.prior, NormalInverseGamma)]
-    if not own:
+def _all_gaussian(parts: Sequence[NumberColumns]) -> list[NumberColumns]:
+    """Put all Gaussian columns side by side."""
+    parts = [part for part in parts if isinstance(part.prior, NormalInverseGamma)]
+    if not parts:
         return []
-    prior = own[0].prior.map(lambda *arrays: np.concatenate(arrays, axis=1), *(part.prior for part in own[1:]))
-    x, places = np.concatenate([part.x for part in own], axis=1), np.concatenate([part.places for part in own])
-    return [replace(own[0], x=x, prior=prior, places=places)]
+    prior = parts[0].prior.map(lambda *arrays: np.concatenate(arrays, axis=1), *(part.prior for part in parts[1:]))
+    x, places = np.concatenate([part.x for part in parts], axis=1), np.concatenate([part.places for part in parts])
+    return [replace(parts[0], x=x, prior=prior, places=places)]
 
 
-def _put(found: Array, i: int, j: Any, value: Array) -> None:
-    found[:, i, j] = found[:, j, i] = value
+def _put(factors: Array, i: int, j: Array, value: Array) -> None:
+    factors[:, i, j] = factors[:, j, i] = value
 
 
-def _of_levels(levels: Leveled, labels: Labels, found: Array, work: Work) -> None:
-    """Each column against those behind it, into `(c, n, n)`; several columns at once, each pair by itself."""
+def _compare_levels(levels: LevelColumns, labels: Labels, factors: Array, work: Work) -> None:
+    """Compare each column with those behind it, into `(c, n, n)`; columns in parallel, each pair by itself."""
     codes = np.ascontiguousarray(levels.codes.T, np.int32)
     starts = np.concatenate([[0], np.cumsum(levels.sizes)])
     dice, weight = levels.prior, labels.counts.astype(float)
@@ -171,32 +189,34 @@ def _of_levels(levels: Leveled, labels: Labels, found: Array, work: Work) -> Non
         of_rows = seen[order], np.append(first, len(order)), groups, weight
         value = np.empty((len(codes) - d - 1, labels.classes))
         numerics.pair_kernels.compare(codes, d, *of_rows, share[groups, starts[d] + level], share, starts, total, value)
-        _put(found, levels.places[d], levels.places[d + 1 :], value.T)
+        _put(factors, levels.places[d], levels.places[d + 1 :], value.T)
         work.done(len(value))
 
     list(in_order(compare, range(len(codes) - 1), work.n_jobs))
 
 
-def _within_levels(part: Numbers, levels: Leveled, labels: Labels, found: Array, work: Work) -> None:
-    """Numbers given each column of levels, into `(c, n, n)`: one theta a level against one for all."""
+def _compare_within_levels(
+    part: NumberColumns, levels: LevelColumns, labels: Labels, factors: Array, work: Work
+) -> None:
+    """Compare numbers with each column of levels, into `(c, n, n)`: one theta for each level against one for all."""
     for d, size in enumerate(levels.sizes.tolist()):
         code = levels.codes[:, d]
         seen = np.flatnonzero(code < size)
         places, group = np.unique(labels.codes[seen] * size + code[seen], return_inverse=True)
         each = one_hot(group, len(places), labels.counts[seen]), places // size
-        every = one_hot(labels.codes[seen], labels.classes, labels.counts[seen]), np.arange(labels.classes)
+        pooled = one_hot(labels.codes[seen], labels.classes, labels.counts[seen]), np.arange(labels.classes)
         width = max(1, NUMBERS // max(len(seen), len(places)))
-        for some in blocks(len(part.places), width):
-            sides = [Grouped.of(part, seen, some, weight, owners, labels.classes) for weight, owners in (each, every)]
+        for span in blocks(len(part.places), width):
+            sides = [Grouped.of(part, seen, span, weight, owners, labels.classes) for weight, owners in (each, pooled)]
             value = sides[0].evidence() - sides[1].evidence()
             if isinstance(part.prior, Gamma) and (value.sum(axis=0) > 0).any():
                 value = cautious(value, sides[0].best_evidence() - sides[1].best_evidence())
-            _put(found, levels.places[d], part.places[some], value)
+            _put(factors, levels.places[d], part.places[span], value)
         work.done(len(part.places))
 
 
 class Grouped(NamedTuple):
-    """What some columns of numbers say of groups of rows, each of which has a theta, and the groups' classes."""
+    """Stats of columns of numbers in groups of rows, each of which has a theta, and the class of each group."""
 
     stats: Any
     prior: Belief
@@ -204,35 +224,35 @@ class Grouped(NamedTuple):
     classes: int
 
     @classmethod
-    def of(cls, part: Numbers, rows: Array, some: slice, weight: Any, owners: Array, classes: int) -> "Grouped":
-        return cls(part.observe(part.x[rows, some], weight), part.prior[owners][:, some], owners, classes)
+    def of(cls, part: NumberColumns, rows: Array, span: slice, weight: Any, owners: Array, classes: int) -> "Grouped":
+        return cls(part.observe(part.x[rows, span], weight), part.prior[owners][:, span], owners, classes)
 
     def evidence(self, times: Any = 1.0) -> Array:
-        """Log evidence of each class, `(c, f)`, under a prior that is worth so many times the rows, of rates."""
+        """Log evidence of each class, `(c, f)`; a prior of rates is worth `times` as many rows."""
         prior = self.prior if np.ndim(times) == 0 else self.prior.map(lambda array: times * array)
         total = np.zeros((self.classes, len(self.prior.proper[0])))
         np.add.at(total, self.owners, prior.log_evidence(self.stats))
         return total
 
     def best_evidence(self) -> Array:
-        """The log evidence under the strength of the prior of rates that is best for all classes together."""
+        """Log evidence of each class, `(c, f)`, under the prior's strength that is best for all classes together."""
         features = len(self.prior.proper[0])
         logs = highest(lambda at: self.evidence(np.exp(at)).sum(axis=0), features, *STRENGTHS)
         return self.evidence(np.exp(logs))
 
 
 def cautious(declared: Array, learnt: Array) -> Array:
-    """Log Bayes factors under the declared prior, `(c, f)`; what is above 0 in sum is no more than what was learnt.
+    """Log Bayes factors under the declared prior, `(c, f)`; a positive sum is capped by that of learnt concentrations.
 
-    Against a dependence the declared prior has the last word: with concentrations of their own, both hypotheses may
-    take all classes to be alike, and then nothing speaks against either.
+    Against a dependence the declared prior has the last word: with learnt concentrations, both hypotheses may take all
+    classes to be alike, and then nothing speaks against either.
     """
-    total, other = declared.sum(axis=0), learnt.sum(axis=0)
-    return np.where((total <= 0) | (other >= total), declared, np.where(other > 0, learnt, 0.0))
+    total, cap = declared.sum(axis=0), learnt.sum(axis=0)
+    return np.where((total <= 0) | (cap >= total), declared, np.where(cap > 0, learnt, 0.0))
 
 
 def highest(height: Callable[[Array], Array], size: int, low: float, high: float) -> Array:
-    """Where functions are highest, `(f,) -> (f,)`: the best rung of a ladder, and a golden section around it."""
+    """Arguments at which functions are highest, `(f,)`: the best rung of a ladder, then a golden section around it."""
     ladder = np.linspace(low, high, RUNGS)
     values = np.stack([height(np.full(size, rung)) for rung in ladder])
     top = values.argmax(axis=0)
@@ -243,3 +263,99 @@ def highest(height: Callable[[Array], Array], size: int, low: float, high: float
         a, b = np.where(left, a, x), np.where(left, y, b)
     middle = (a + b) / 2
     return np.where(height(middle) >= values.max(axis=0), middle, ladder[top])
+
+
+class PairSide(NamedTuple):
+    """One column of each pair, in the rows that have both cells, `(n, f)` each."""
+
+    mean: Array
+    gap: Array  # from the prior's location
+    scale: Array
+    ssd: Array
+
+
+def correlations(x: Array, weight: Array, prior: NormalInverseGamma) -> Iterator[tuple[slice, Array]]:
+    """Yield log Bayes factors of all pairs of columns of one class, `(r, f), (r,), (f,)`, span by span.
+
+    A span of n columns is compared with itself and all m - n columns behind it, `(n, m)`.
+    """
+    seen = (~np.isnan(x)).astype(float)
+    centre = ratio(np.where(seen > 0, x, 0.0).T @ weight, seen.T @ weight)
+    x = np.where(seen > 0, x - centre, 0.0)
+    columns = GaussianColumns(x, seen, weight, prior.location - centre, prior)
+    for span in blocks(x.shape[1], max(1, PAIRS_AT_ONCE // max(1, x.shape[1]))):
+        factors = columns.factors(span, slice(span.start, None))
+        lower = np.tril_indices(len(factors), -1)
+        factors[lower] = factors.T[lower]  # a pair that is there twice has one number, to the last digit
+        yield span, factors
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianColumns:
+    """Centred columns of one class, 0 where `seen` is 0 and a cell is missing; and their prior."""
+
+    x: Array
+    seen: Array
+    weight: Array
+    location: Array
+    prior: NormalInverseGamma
+
+    @cached_property
+    def heavy(self) -> Array:
+        """NumberColumns times the weights of their rows."""
+        return self.x * self.weight[:, None]
+
+    @cached_property
+    def square(self) -> Array:
+        return self.heavy * self.x
+
+    def factors(self, span: slice, others: slice) -> Array:
+        """Log Bayes factors of a span of columns with others, `(n, m)`, the first n of which are the same."""
+        prior, n = self.prior, (self.seen[:, span] * self.weight[:, None]).T @ self.seen[:, others]
+        count, shape = (np.sqrt(np.multiply.outer(p[span], p[others])) for p in (prior.count, prior.shape))
+        each = self._sides(span, others, n, shape)
+        share = ratio(count * n, count + n)
+        one, two = (side.scale + (side.ssd + share * side.gap**2) / 2 for side in each)
+        cross = self.heavy[:, span].T @ self.x[:, others] - n * each[0].mean * each[1].mean
+        left = 1 - ((cross + share * each[0].gap * each[1].gap) / 2) ** 2 / (one * two)
+        left[np.diag_indices(len(left))] = 1.0
+        for i, j in np.argwhere(left < NEARLY_ONE):
+            sides = [PairSide(*(part[i, j] for part in side)) for side in each]
+            left[i, j] = self._again([span.start + i, others.start + j], sides, share[i, j])
+        later = shape + n / 2
+        grown = np.log(one / each[0].scale) + np.log(two / each[1].scale)
+        return _gain(later) - _gain(shape) - grown / 2 - (later + 0.5) * np.log(left)
+
+    def _sides(self, span: slice, others: slice, n: Array, shape: Array) -> list[PairSide]:
+        """Return the first column of each pair, and the second."""
+        variance = self.prior.scale / self.prior.shape
+        sides = []
+        for sums, squares, location, each in (
+            (self.heavy[:, span].T @ self.seen[:, others], self.square[:, span].T @ self.seen[:, others],
+             self.location[span, None], variance[span, None]),
+            (self.seen[:, span].T @ self.heavy[:, others], self.seen[:, span].T @ self.square[:, others],
+             self.location[others], variance[others]),
+        ):  # fmt: skip
+            mean = ratio(sums, n)
+            sides.append(PairSide(mean, mean - location, each * shape, np.maximum(squares - sums * mean, 0.0)))
+        return sides
+
+    def _again(self, pair: list[int], sides: list[PairSide], share: float) -> float:
+        """Unexplained share of one pair's variance, summed over its rows without a difference."""
+        both = self.seen[:, pair].all(axis=1)[:, None]
+        rows = np.where(both, self.x[:, pair] - [side.mean for side in sides], 0.0)
+        extra = np.zeros((3, 2))
+        extra[[0, 1], [0, 1]] = np.sqrt([side.scale for side in sides])
+        extra[2] = np.sqrt(share / 2) * np.array([side.gap for side in sides])
+        return _unexplained(np.vstack([np.sqrt(self.weight / 2)[:, None] * rows, extra]))
+
+
+def _gain(shape: Array) -> Array:
+    return log_gamma_ratio(shape, 0.5)
+
+
+def _unexplained(rows: Array) -> float:
+    """Share of one column's sum of squares that the other does not explain, without taking a difference."""
+    one, two = rows.T
+    slope = (one @ two) / (one @ one)
+    return float(((two - slope * one) ** 2).sum() / (two @ two))

@@ -1,5 +1,159 @@
-"""What the page says, computed once, before or when a section first asks for it."""
+"""Facts about a fitted model and its rows, computed once, before or when a section of the page first asks."""
 
-from bayesnb.report.facts.gathered import About, Facts, gather
+from copy import copy
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
 
-__all__ = ["About", "Facts", "gather"]
+import numpy as np
+
+from bayesnb.data import open_table
+from bayesnb.data.labels import encode
+from bayesnb.estimators import Classifier
+from bayesnb.families.base import Array, Cells, Stats
+from bayesnb.model.product import Model, Rows, normalised, observe
+from bayesnb.report.facts.comparisons import Comparisons
+from bayesnb.report.facts.features import Features
+from bayesnb.report.facts.held_out import HeldOut
+from bayesnb.report.facts.irregularities import Irregularities
+from bayesnb.report.remedies import Advice, InPython
+from bayesnb.report.wording import name_of
+from bayesnb.selection.leave_one_out import leave_one_out
+
+
+@dataclass(frozen=True)
+class About:
+    """The caller's knowledge: the name of the label, the source of the table, how the page was made.
+
+    `advice` says remedies as the caller would type them; by default as Python.
+    """
+
+    label: str = ""
+    source: str = ""
+    notes: tuple[str, ...] = ()
+    command: str = ""
+    date: str = ""
+    advice: Advice | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """A fitted model, its rows, and log p(y | x) of each of them, `(r, c)`, three times.
+
+    Every label of a row is minus infinity where the row is impossible under every class.
+    """
+
+    model: Classifier
+    X: Any  # the table and the labels, as they were given
+    y: Any
+    about: About
+    cells: list[Cells]
+    codes: Array
+    fitted: Array  # as the model predicts the rows that it learnt from
+    left_out: Array  # by the model of all rows but this one; NaN where those leave no distribution
+    blind: Array  # by how frequent the classes are, without a look at the columns
+    test: tuple[Array, Array] | None  # log p(y | x) and codes of rows that it never saw
+    test_X: Any = None  # those rows
+
+    @property
+    def advice(self) -> Advice:
+        return self.about.advice or InPython(self.model)
+
+    @property
+    def title(self) -> str:
+        return f"Predicting {self.label}"
+
+    @property
+    def label(self) -> str:
+        return self.about.label or "the label"
+
+    @property
+    def classes(self) -> list[str]:
+        return [str(label) for label in self.model.classes_.tolist()]
+
+    @property
+    def counts(self) -> Array:
+        """Rows of each class."""
+        return np.bincount(self.codes, minlength=len(self.classes))
+
+    @property
+    def label_log_proba(self) -> Array:
+        """log p(true label) of each row, left out, `(r,)`."""
+        return self.left_out[np.arange(len(self.codes)), self.codes]
+
+    @cached_property
+    def held_out(self) -> HeldOut:
+        """How good it is on held-out rows."""
+        return HeldOut(self)
+
+    @property
+    def dropped(self) -> list[str]:
+        """The columns that no family models."""
+        known = self.model.schema_.families
+        return [name_of(name) for name in self.model.schema_.columns if name not in known]
+
+    @cached_property
+    def features(self) -> Features:
+        """The features of the model, and how much each says about the class."""
+        return Features(self)
+
+    @cached_property
+    def irregular(self) -> Irregularities:
+        """What may be wrong with the table."""
+        return Irregularities(self)
+
+    @cached_property
+    def comparisons(self) -> Comparisons:
+        """Other priors and dependent columns, against what the model assumes."""
+        return Comparisons(self)
+
+
+def gather(model: Any, X: Any, y: Any, test: tuple[Any, Any] | None = None, about: About | None = None) -> Facts:
+    """The facts about a model and its rows. One that is not fitted is fitted, as a copy."""
+    if not hasattr(model, "model_"):
+        model = copy(model).fit(X, y)
+    about = about or About(label=str(getattr(y, "name", None) or ""))
+    fitted, codes = predicted(model, X, y), labels(model, y)
+    cells = model.schema_.read(open_table(X))
+    refuse_other_rows(model, cells, codes)
+    blind = np.broadcast_to(model.model_.posterior.classes.level_log_moment(1), fitted.shape)
+    left_out = predicted_left_out(model, Rows(model.schema_.observers, cells, codes))
+    held = None if test is None else (predicted(model, *test), labels(model, test[1]))
+    return Facts(model, X, y, about, cells, codes, fitted, left_out, blind, held, test and test[0])
+
+
+def predicted_left_out(model: Classifier, rows: Rows) -> Array:
+    """log p(y | x, all rows but this one), as the model predicts, `(r, c)`; NaN where the others say nothing."""
+    return normalised(leave_one_out(model.model_, rows, model._way("label"), n_jobs=model.n_jobs))
+
+
+def labels(model: Classifier, y: Any) -> Array:
+    """Codes of labels, `(r,)`."""
+    return encode(np.asarray(y).ravel(), model.classes_)
+
+
+def predicted(model: Classifier, X: Any, y: Any) -> Array:
+    """log p(y | x) of labelled rows."""
+    log_proba = normalised(model.predict_joint_log_proba(X))
+    if len(log_proba) != len(np.asarray(y)):
+        raise ValueError(f"the table has {len(log_proba)} rows, and there are {len(np.asarray(y))} labels.")
+    return log_proba
+
+
+def refuse_other_rows(model: Classifier, cells: list[Cells], codes: Array) -> None:
+    """Raise unless each row was learnt once: leave-one-out takes it out of what was learnt."""
+    given = observe(Rows(model.schema_.observers, cells, codes), len(model.classes_))
+    learnt: Model = model.model_
+    pairs = [(given.classes, learnt.stats.classes), *zip(given.blocks, learnt.stats.blocks, strict=True)]
+    if not all(same(a, b) for a, b in pairs):
+        raise ValueError(
+            f"the model was not fitted on these {len(codes)} rows, each of weight 1, so none of them can be left "
+            "out of it. Give the rows that it was fitted on, or a model that is not fitted yet."
+        )
+
+
+def same(a: Stats, b: Stats) -> bool:
+    """Whether two stats are equal, up to rounding."""
+    names = [field.name for field in fields(a) if field.name not in a.layout]  # type: ignore[arg-type]
+    pairs = [(np.asarray(getattr(a, name)), np.asarray(getattr(b, name))) for name in names]
+    return all(x.shape == z.shape and np.allclose(x, z, rtol=1e-6, atol=1e-9) for x, z in pairs)

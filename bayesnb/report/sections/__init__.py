@@ -1,29 +1,25 @@
-"""The sections of the page, one pure function each, one file each: facts in, HTML out."""
+"""The sections of the page: functions from facts to the numbers and sentences that a template lays out."""
 
 from collections.abc import Callable
+from typing import Any
 
 from bayesnb.report.facts import Facts
-from bayesnb.report.sections.checked import checked
-from bayesnb.report.sections.confusion import confusion
-from bayesnb.report.sections.dependence import dependence
+from bayesnb.report.sections.assumptions import dependence, sensitivity, smoothing
+from bayesnb.report.sections.checks import checks
 from bayesnb.report.sections.doubt import doubt
-from bayesnb.report.sections.headline import headline
-from bayesnb.report.sections.learnt import learnt
-from bayesnb.report.sections.made import made
-from bayesnb.report.sections.modelled import modelled
-from bayesnb.report.sections.reliability import reliability
-from bayesnb.report.sections.rows import unsure
-from bayesnb.report.sections.scores import scores
-from bayesnb.report.sections.sensitivity import sensitivity
-from bayesnb.report.sections.smoothing import smoothing
+from bayesnb.report.sections.learnt_columns import learnt
+from bayesnb.report.sections.modelled import made, modelled
+from bayesnb.report.sections.performance import confusion, headline, reliability, scores
+from bayesnb.report.sections.shown_rows import unsure
+from bayesnb.report.wording import INTERVAL, count, percent
+from bayesnb.results import display
 
-__all__ = ["SECTIONS", "headline"]
-
-SECTIONS: tuple[tuple[str, str, Callable[[Facts], str]], ...] = (
+Values = dict[str, Any]
+SECTIONS: tuple[tuple[str, str, Callable[[Facts], Values]], ...] = (
     ("scores", "How good it is", scores),
     ("reliability", "Whether its probabilities can be trusted", reliability),
     ("confusion", "What it confuses", confusion),
-    ("checks", "What to check", checked),
+    ("checks", "What to check", checks),
     ("modelled", "What was modelled", modelled),
     ("learnt", "What each column says", learnt),
     ("doubt", "Where its doubt comes from", doubt),
@@ -33,3 +29,10 @@ SECTIONS: tuple[tuple[str, str, Callable[[Facts], str]], ...] = (
     ("sensitivity", "What the priors decide", sensitivity),
     ("made", "How this page was made", made),
 )
+WRITERS = {name: write for name, _, write in SECTIONS} | {"headline": headline}
+
+
+def section(name: str, facts: Facts) -> str:
+    """One section, by its anchor, or the headline: what its template makes of the facts."""
+    shared = {"count": count, "interval": percent(INTERVAL, 0)}
+    return str(display.render(f"{name}.html", **shared, **WRITERS[name](facts)))

@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesnb.criticism.tuning import Bound
+from bayesnb.criticism.tune import Bound
 from bayesnb.report.facts import Facts
-from bayesnb.report.facts.columns import Column, Feature
-from bayesnb.report.facts.oddities import Oddities
-from bayesnb.report.sections.remedies import jointly, mends, possible, tempering
+from bayesnb.report.facts.features import Feature, ModelledColumn
+from bayesnb.report.facts.irregularities import ColumnCounts
+from bayesnb.report.remedies import jointly, mends, possible, tempering
 from bayesnb.report.wording import brief, count, listed, percent, stated
 
 OK, LOOK, WARNING, SKIPPED = "ok", "look", "warning", "not done"
@@ -22,7 +22,7 @@ UNLOOKED = "words are not looked at one by one, and there is no other column"
 
 
 class Check(NamedTuple):
-    """What was looked for, how it stands, what was found, and what to do. All plain text."""
+    """Result of a check: what was looked for, how it stands, what was seen, and what to do. All plain text."""
 
     name: str
     state: str
@@ -37,12 +37,12 @@ def tiny_class(facts: Facts) -> Check:
     if not len(few):
         return Check(name, OK, f"every class has {int(counts.min()):,} rows or more")
     order = few[np.argsort(counts[few], kind="stable")]
-    said = listed([f"{brief(facts.classes[c], 40)} ({counts[c]:,})" for c in order], MOST)
+    names = listed([f"{brief(facts.classes[c], 40)} ({counts[c]:,})" for c in order], MOST)
     state = WARNING if counts[order[0]] < 2 else LOOK
     return Check(
         name,
         state,
-        f"{count(len(few), 'class')} with fewer than {FEW} rows: {said}.",
+        f"{count(len(few), 'class')} with fewer than {FEW} rows: {names}.",
         "Collect more rows of them, or merge them with a class that is treated alike: what the model says of them "
         "rests on few rows and on the prior.",
     )
@@ -50,15 +50,15 @@ def tiny_class(facts: Facts) -> Check:
 
 def impossible(facts: Facts) -> Check:
     """Rows that the model would have called impossible."""
-    name, own = "Rows said to be impossible", facts.own
-    odd = np.flatnonzero(~np.isfinite(own))
-    if not len(odd):
+    name = "Rows said to be impossible"
+    rows = np.flatnonzero(~np.isfinite(facts.label_log_proba))
+    if not len(rows):
         return Check(name, OK, "every held-out label had a probability above 0")
     return Check(
         name,
         WARNING,
-        f"{count(len(odd), 'row')} had a label of probability 0, or none at all, when held out (the first is row "
-        f"{odd[0]:,}).",
+        f"{count(len(rows), 'row')} had a label of probability 0, or none at all, when held out (the first is row "
+        f"{rows[0]:,}).",
         possible(facts),
     )
 
@@ -68,9 +68,13 @@ def new_levels(facts: Facts) -> Check:
     name = "Levels never seen"
     if facts.test_X is not None:
         return unseen_in_test(name, facts)
-    leveled = [(own, odd) for own, odd in facts.odd.columns if is_leveled(own) and odd.known]
-    open_ = [(own, odd) for own, odd in leveled if own.family.unseen != "reserve" and not is_name(own, odd)]
-    risks = [(own, odd.singles / odd.known) for own, odd in open_ if odd.singles / odd.known > NEW]
+    leveled = [(column, counts) for column, counts in facts.irregular.columns if is_leveled(column) and counts.known]
+    open_ = [
+        (column, counts)
+        for column, counts in leveled
+        if column.family.unseen != "reserve" and not is_name(column, counts)
+    ]
+    risks = [(column, counts.singles / counts.known) for column, counts in open_ if counts.singles / counts.known > NEW]
     if not leveled:
         return Check(name, OK, f"no column{scope(facts)} has levels")
     if not risks:
@@ -81,12 +85,12 @@ def new_levels(facts: Facts) -> Check:
             f"in each column{scope(facts)} {rest}at most {percent(NEW, 0)} of new rows should hold a new level",
         )
     risks.sort(key=lambda each: -each[1])
-    said = listed([f"{brief(own.name, 40)} ({percent(risk, 0)})" for own, risk in risks], MOST)
+    names = listed([f"{brief(column.name, 40)} ({percent(risk, 0)})" for column, risk in risks], MOST)
     return Check(
         name,
         LOOK,
         f"Many levels were seen once, so new rows will bring new ones, by the Good-Turing estimate in so many rows: "
-        f"{said}.",
+        f"{names}.",
         f"Merge rare levels{reserving(facts, risks[0][0].key)}; as it is, the cell of a new level is left out.",
     )
 
@@ -98,63 +102,67 @@ def reserving(facts: Facts, key: Any) -> str:
 
 
 def unseen_in_test(name: str, facts: Facts) -> Check:
-    found = facts.odd.unseen
-    if not found:
+    flagged = facts.irregular.unseen
+    if not flagged:
         return Check(name, OK, "the test table has no level that the model does not know")
-    said = listed([f"{brief(str(key), 40)} ({rows:,} cells)" for key, rows in found], MOST)
+    names = listed([f"{brief(str(key), 40)} ({rows:,} cells)" for key, rows in flagged], MOST)
     return Check(
         name,
         LOOK,
-        f"The test table holds levels that the model has never seen: {said}. Those cells are left out.",
-        f"Learn from rows that have them{reserving(facts, found[0][0])}.",
+        f"The test table holds levels that the model has never seen: {names}. Those cells are left out.",
+        f"Learn from rows that have them{reserving(facts, flagged[0][0])}.",
     )
 
 
 def separated(facts: Facts) -> Check:
     """Columns that alone tell a class from all others: too good to be true?"""
     name = "Columns that give the class away"
-    found = [(own, odd.apart) for own, odd in facts.odd.columns if odd.apart]
-    if not facts.odd.columns:
+    flagged = [(column, counts.separated) for column, counts in facts.irregular.columns if counts.separated]
+    if not facts.irregular.columns:
         return Check(name, SKIPPED, UNLOOKED)
-    if not found:
+    if not flagged:
         clear = "more clearly than chance can"
         return Check(name, OK, f"no column{scope(facts)} alone tells a class from all others {clear}")
     present = int((facts.counts > 0).sum())
-    every = {own.key: odd.classes for own, odd in facts.odd.columns}
-    whole = [own for own, apart in found if len(apart) >= max(present - 1, 1) and every[own.key] == present > 1]
-    if whole:
-        said = listed([brief(own.name, 40) for own in whole], MOST)
+    class_counts = {column.key: counts.classes for column, counts in facts.irregular.columns}
+    telling = [
+        column
+        for column, labels in flagged
+        if len(labels) >= max(present - 1, 1) and class_counts[column.key] == present > 1
+    ]
+    if telling:
+        names = listed([brief(column.name, 40) for column in telling], MOST)
         return Check(
             name,
             WARNING,
-            f"Without an error where it is not missing, and alone, {them(whole)} all classes apart: {said}.",
+            f"Without an error where it is not missing, and alone, {them(telling)} all classes apart: {names}.",
             "Ask when and how the column was written down: if after the label, or from it, drop it, for new rows will "
             "not have it.",
         )
-    said = listed([f"{brief(own.name, 40)} ({classes_of(apart, facts)})" for own, apart in found], MOST)
+    names = listed([f"{brief(column.name, 40)} ({classes_of(labels, facts)})" for column, labels in flagged], MOST)
     return Check(
         name,
         LOOK,
-        f"Without an error where it is not missing, and alone, {them(found)} one class from all others: {said}.",
+        f"Without an error where it is not missing, and alone, {them(flagged)} one class from all others: {names}.",
         "If it was measured before the label was known, be glad; if after it, or from it, drop the column.",
     )
 
 
-def them(found: Sequence[object]) -> str:
-    return "one column tells" if len(found) == 1 else f"each of {len(found)} columns tells"
+def them(flagged: Sequence[object]) -> str:
+    return "one column tells" if len(flagged) == 1 else f"each of {len(flagged)} columns tells"
 
 
-def classes_of(apart: Sequence[int], facts: Facts) -> str:
-    return listed([brief(facts.classes[c], 30) for c in apart], 2)
+def classes_of(labels: Sequence[int], facts: Facts) -> str:
+    return listed([brief(facts.classes[c], 30) for c in labels], 2)
 
 
 def dependent(facts: Facts) -> Check:
     """Pairs of columns that say the same twice."""
-    name, pairs = "Columns that depend on each other", facts.asked.pairs
-    if facts.asked.nothing_independent:
+    name, pairs = "Columns that depend on each other", facts.comparisons.pairs
+    if facts.comparisons.nothing_independent:
         return Check(name, OK, "all columns are one block, which is modelled jointly")
     if not pairs:
-        return Check(name, SKIPPED, brief(facts.asked.why_no_dependence or "no pair can be compared", 200))
+        return Check(name, SKIPPED, brief(facts.comparisons.why_no_dependence or "no pair can be compared", 200))
     strong = [pair for pair in pairs if pair[2] > STRONG]
     if not strong:
         return Check(name, OK, f"none of {count(len(pairs), 'pair')} has strong evidence for it")
@@ -172,18 +180,18 @@ def dependent(facts: Facts) -> Check:
 def boundary(facts: Facts) -> Check:
     """Parameters of priors that the data want as large, or as small, as can be."""
     name = "Priors at the end of their range"
-    tuned, ends = facts.asked.tuned
+    tuned, ends = facts.comparisons.tuned
     if tuned is None:
         return Check(name, SKIPPED, "these priors cannot be tuned")
     if not ends:
         return Check(name, OK, "under the priors of the largest evidence no parameter is at the end of its range")
-    said = " ".join(f"{brief(end.where, 200)}: {end.dial} {end.goal}, as {end.meaning}." for end in ends)
+    ranges = " ".join(f"{brief(end.where, 200)}: {end.dial} {end.goal}, as {end.meaning}." for end in ends)
     kinds = dict.fromkeys((end.dial, end.infinite) for end in ends)
     first = {(end.dial, end.infinite): end for end in reversed(ends)}
     return Check(
         name,
         LOOK,
-        f"The priors of the largest evidence have a parameter at its end. {brief(said, 700)}",
+        f"The priors of the largest evidence have a parameter at its end. {brief(ranges, 700)}",
         "This is about that parameter only, and the model keeps the priors that it has. "
         + " ".join(REMEDIES.get(kind, look_at_pictures)(first[kind], facts) for kind in kinds),
     )
@@ -227,42 +235,47 @@ REMEDIES: dict[tuple[str, bool], Callable[[Bound, Facts], str]] = {
 def empty(facts: Facts) -> Check:
     """Columns that say nothing."""
     name = "Columns that say nothing"
-    found = [(own, odd) for own, odd in facts.odd.columns if odd.distinct < 2]
-    if not facts.odd.columns:
+    flagged = [(column, counts) for column, counts in facts.irregular.columns if counts.distinct < 2]
+    if not facts.irregular.columns:
         return Check(name, SKIPPED, UNLOOKED)
-    if not found:
+    if not flagged:
         return Check(name, OK, f"every column{scope(facts)} has two values or more")
-    said = listed([f"{brief(own.name, 40)} ({'constant' if odd.known else 'all missing'})" for own, odd in found], MOST)
-    drop = facts.advice.drop([own.key for own, _ in found])
-    return Check(name, LOOK, f"{said}.", f"Find out why there is nothing else in it, or {drop}.")
+    names = listed(
+        [f"{brief(column.name, 40)} ({'constant' if counts.known else 'all missing'})" for column, counts in flagged],
+        MOST,
+    )
+    drop = facts.advice.drop([column.key for column, _ in flagged])
+    return Check(name, LOOK, f"{names}.", f"Find out why there is nothing else in it, or {drop}.")
 
 
 def identifiers(facts: Facts) -> Check:
     """Columns that name rows instead of describing them."""
     name = "Columns that name the rows"
-    amounts = {own.key for own, _ in facts.odd.amounts}
-    found = [own for own, odd in facts.odd.columns if is_name(own, odd) and own.key not in amounts]
-    if not facts.odd.columns:
+    amounts = {column.key for column, _ in facts.irregular.amounts}
+    flagged = [
+        column for column, counts in facts.irregular.columns if is_name(column, counts) and column.key not in amounts
+    ]
+    if not facts.irregular.columns:
         return Check(name, SKIPPED, UNLOOKED)
-    if not found:
+    if not flagged:
         return Check(name, OK, f"no column{scope(facts)} numbers the rows, or has a level for each of them")
-    said = listed([brief(own.name, 40) for own in found], MOST)
+    names = listed([brief(column.name, 40) for column in flagged], MOST)
     return Check(
         name,
         WARNING,
-        f"Different in every row, like a number or a name of it: {said}.",
+        f"Different in every row, like a number or a name of it: {names}.",
         "A number or a name of the row says nothing of a new one, or only when it was written down. If it is that, "
-        f"{facts.advice.drop([own.key for own in found])}.",
+        f"{facts.advice.drop([column.key for column in flagged])}.",
     )
 
 
 def numbers_as_levels(facts: Facts) -> Check:
     """Columns of money, percentages, thousands or units, each of which is a level."""
-    name, found = "Numbers that are read as levels", facts.odd.amounts
-    if not found:
+    name, flagged = "Numbers that are read as levels", facts.irregular.amounts
+    if not flagged:
         return Check(name, OK, "no column's levels are all amounts of money, percentages or numbers with a unit")
-    columns = [f"{brief(own.name, 40)} ({each.what}, such as {brief(each.example, 30)})" for own, each in found]
-    example = found[0][1]
+    columns = [f"{brief(column.name, 40)} ({each.what}, such as {brief(each.example, 30)})" for column, each in flagged]
+    example = flagged[0][1]
     return Check(
         name,
         WARNING,
@@ -271,15 +284,15 @@ def numbers_as_levels(facts: Facts) -> Check:
     )
 
 
-def is_name(own: Column, odd: Oddities) -> bool:
+def is_name(column: ModelledColumn, counts: ColumnCounts) -> bool:
     """Whether a column counts the rows, or has a level for each."""
-    return odd.counting or (is_leveled(own) and odd.known >= FEW and odd.distinct == odd.known)
+    return counts.counting or (is_leveled(column) and counts.known >= FEW and counts.distinct == counts.known)
 
 
 def scope(facts: Facts) -> str:
     """Which columns were not looked at one by one."""
-    words = ", words aside," if facts.columns.blocks else ""
-    return words + (f" of the {len(facts.odd.columns):,} that say most" if facts.odd.left else "")
+    words = ", words aside," if facts.features.blocks else ""
+    return words + (f" of the {len(facts.irregular.columns):,} that say most" if facts.irregular.left else "")
 
 
 def overconfident(facts: Facts) -> Check:
@@ -288,7 +301,7 @@ def overconfident(facts: Facts) -> Check:
     name, defined = "Overconfident probabilities", np.isfinite(facts.left_out.max(axis=1))
     if not defined.any():
         return Check(name, SKIPPED, "no row has a held-out probability")
-    (gap, chance), p = facts.judged.surplus, np.exp(facts.left_out[defined].max(axis=1))
+    (gap, chance), p = facts.held_out.surplus, np.exp(facts.left_out[defined].max(axis=1))
     sure, right = percent(float(p.mean())), percent(float(p.mean()) - gap)
     if gap <= chance:
         than = f"{sure}, their mean probability, is above that by no more than chance"
@@ -307,8 +320,8 @@ def mending(facts: Facts) -> str:
     calibrate = "Calibrate on held-out rows, for example with scikit-learn's CalibratedClassifierCV"
     if facts.model.temper == "loo":
         return f"{calibrate}: tempering was not enough."
-    found = facts.judged.tempered
-    return tempering(facts) + ("" if found is None or mends(facts) else f" {calibrate}.")
+    tempered = facts.held_out.tempered
+    return tempering(facts) + ("" if tempered is None or mends(facts) else f" {calibrate}.")
 
 
 def shifted(facts: Facts) -> Check:
@@ -316,16 +329,16 @@ def shifted(facts: Facts) -> Check:
     name = "A test table that looks different"
     if facts.test_X is None:
         return Check(name, SKIPPED, "no test table was given")
-    found = facts.odd.shift
-    if found is None:
+    shift = facts.irregular.shift
+    if shift is None:
         return Check(name, SKIPPED, "the rows have no density under these priors, or there is only one of them")
-    own, test, z = found
+    learnt, test, z = shift
     if z > -3:
         return Check(name, OK, "its rows are not clearly less usual than those that were learnt from")
     return Check(
         name,
         WARNING,
-        f"Its rows are less usual: their mean log density is {test:.2f}, that of held-out training rows {own:.2f} "
+        f"Its rows are less usual: their mean log density is {test:.2f}, that of held-out training rows {learnt:.2f} "
         f"({-z:.1f} standard errors).",
         "Compare how the two tables were made: probabilities hold for rows like those that were learnt from.",
     )
@@ -333,25 +346,27 @@ def shifted(facts: Facts) -> Check:
 
 def copies(facts: Facts) -> Check:
     """Rows that are there more than once."""
-    name, rows = "Rows that are copies", facts.odd.repeated
+    name, rows = "Rows that are copies", facts.irregular.repeated
     share = len(rows) / len(facts.codes)
     if not len(rows):
         return Check(name, OK, "no two rows are the same")
-    room = sum(np.log(max(odd.distinct, 1)) for _, odd in facts.odd.columns) if not facts.columns.blocks else np.inf
+    room = np.inf
+    if not facts.features.blocks:
+        room = sum(np.log(max(counts.distinct, 1)) for _, counts in facts.irregular.columns)
     are = "is" if len(rows) == 1 else "are"
-    said = f"{count(len(rows), 'row')} ({percent(share)}) {are} the same as an earlier one, label and all"
+    copied = f"{count(len(rows), 'row')} ({percent(share)}) {are} the same as an earlier one, label and all"
     if share < COPIES or room < np.log(ROOM * len(facts.codes)):
-        return Check(name, OK, f"{said}, as can be by chance" if share >= COPIES else said)
+        return Check(name, OK, f"{copied}, as can be by chance" if share >= COPIES else copied)
     return Check(
         name,
         LOOK,
-        f"{said} (the first is row {rows[0]:,}).",
+        f"{copied} (the first is row {rows[0]:,}).",
         "If they were recorded twice, drop the copies: a copy of a held-out row is still there to predict it.",
     )
 
 
-def is_leveled(own: Column | Feature) -> bool:
-    return own.family.has_levels
+def is_leveled(column: ModelledColumn | Feature) -> bool:
+    return column.family.has_levels
 
 
 CHECKS: tuple[Callable[[Facts], Check], ...] = (
@@ -368,3 +383,28 @@ CHECKS: tuple[Callable[[Facts], Check], ...] = (
     copies,
     shifted,
 )
+
+
+def checks(facts: Facts) -> dict[str, Any]:
+    """What the checks found, the worst first, and, shortly, what they did not."""
+    done = [check(facts) for check in CHECKS]
+    findings = [check for state in (WARNING, LOOK) for check in done if check.state == state]
+    skipped = [check for check in done if check.state == SKIPPED]
+    return {
+        "summary": summary(findings, len(done) - len(skipped)),
+        "findings": findings,
+        "fine": [check for check in done if check.state == OK],
+        "skipped": skipped,
+    }
+
+
+def summary(findings: list[Check], done: int) -> str:
+    """How many checks found something, in a sentence."""
+    if not findings:
+        return f"Of {count(done, 'check')} of the table and the model, none found anything."
+    serious = sum(check.state == WARNING for check in findings)
+    many = f"{len(findings)} found something"
+    tail = f", {serious} of them {'a warning' if serious == 1 else 'warnings'}" if serious else ""
+    if len(findings) == 1:
+        many, tail = "one found something", ": a warning" if serious else ""
+    return f"Of {count(done, 'check')} of the table and the model, {many}{tail}."

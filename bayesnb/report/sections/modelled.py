@@ -1,207 +1,239 @@
-"""What was modelled: rows, classes, columns, families, priors in words and numbers, and what was not used."""
+"""What was modelled: rows, classes, columns, families, priors in words and numbers; and how the page was made."""
 
-from collections.abc import Hashable
+import platform
+from collections.abc import Hashable, Mapping
+from dataclasses import fields, is_dataclass
+from importlib.metadata import version
+from inspect import signature
 from typing import Any
 
 import numpy as np
 
 from bayesnb.families import Dirichlet
 from bayesnb.families.family import Family
+from bayesnb.families.record import Record
 from bayesnb.families.wording import NOTHING, fixed, times
 from bayesnb.report.facts import Facts
-from bayesnb.report.facts.columns import Feature
-from bayesnb.report.markup import Cell, details, paragraph, table, text
-from bayesnb.report.wording import brief, count, described, listed, percent, spelled
+from bayesnb.report.facts.features import Feature
+from bayesnb.report.wording import brief, count, described, percent, spelled
+from bayesnb.results.display import Cell, Name, phrase
 from bayesnb.selection.inclusion import in_words, overstated_columns
 
 MOST_CLASSES = 12  # are listed
 MOST_NAMED = 6  # columns of a family
 MOST_SHOWN = 25  # columns in a table that is open
 MOST_LISTED = 1000  # columns in a table at all
+PARTS = ("bayesnb", "numpy", "scipy", "numba", "scikit-learn", "pandas", "matplotlib")
+LETTERS = 20_000  # of code
+Values = dict[str, Any]
 
 
-def modelled(facts: Facts) -> str:
+def modelled(facts: Facts) -> Values:
     """Rows, classes, columns, priors, evidence."""
-    notes = "".join(paragraph(text(note, 4000)) for note in facts.about.notes)
-    columns = count(len(facts.model.schema_.families), "column")
-    return (
-        paragraph(
-            f"The model learnt from {count(len(facts.codes), 'row')} of {count(len(facts.classes), 'class')} and "
-            f"{columns}.",
-            how(facts),
-            "A missing cell says nothing: it is left out, and the rest of its row still counts.",
-            "A row that lacks a cell of a block teaches nothing about that block, and is predicted by what it has."
-            if any(own.joint for own in facts.columns.features)
-            else "",
-        )
-        + notes
-        + dropped(facts)
-        + classes(facts)
-        + class_prior(facts)
-        + "<h3>Columns and priors</h3>"
-        + families(facts)
-        + columns_of(facts)
-    )
+    features, model = facts.features.all, facts.model
+    shown = facts.features.ranked[:MOST_LISTED] if len(features) > MOST_LISTED else features
+    averaged = getattr(model, "average_features", None) is not None
+    defined = all(feature.log_evidence is not None for feature in features)
+    return {
+        "rows": count(len(facts.codes), "row"),
+        "class_count": count(len(facts.classes), "class"),
+        "column_count": count(len(model.schema_.families), "column"),
+        "blocks": ("all" if len(features) == 1 else "some") if any(feature.joint for feature in features) else "",
+        "notes": [Name(note, 4000) for note in facts.about.notes],
+        "dropped": [Name(brief(name)) for name in facts.dropped],
+        **classes(facts),
+        **class_prior(facts),
+        "most_listed": MOST_CLASSES,
+        "families": families(facts),
+        "most_named": MOST_NAMED,
+        "averaged": Name(brief(repr(model.average_features))) if averaged else None,
+        "overstated": overstated(facts),
+        "columns": [column_row(feature) for feature in shown],
+        "most_shown": MOST_SHOWN,
+        "unlisted": len(features) - len(shown),
+        "evidence": fixed(model.log_evidence_, 1) if defined and model.class_prior_.strictly_proper.all() else "",
+    }
 
 
-def how(facts: Facts) -> str:
-    """What the model takes to be independent."""
-    if not any(own.joint for own in facts.columns.features):
-        return (
-            "It looks at one column at a time: for every class it learns which values the column usually has, "
-            "and it multiplies what the columns say."
-        )
-    if len(facts.columns.features) == 1:
-        return "It looks at all columns at once: for every class it learns which values they usually have together."
-    return (
-        "It looks at one column at a time, or at a <em>block</em> of columns together: for every class it learns which "
-        "values they usually have, and it multiplies what the columns and blocks say."
-    )
-
-
-def classes(facts: Facts) -> str:
+def classes(facts: Facts) -> Values:
     """How many rows each class has; of many classes, the most frequent."""
-    counts, labels = facts.counts, facts.classes
+    counts = facts.counts
     most = np.arange(len(counts))
     if len(counts) > MOST_CLASSES:
         most = np.argsort(-counts, kind="stable")[:MOST_CLASSES]
-    rows = [(text(labels[c]), f"{counts[c]:,}", percent(counts[c] / counts.sum())) for c in most]
     left = len(counts) - len(most)
-    rest = paragraph(f"{count(left, 'class')} more, with {count(counts.sum() - counts[most].sum(), 'row')}.")
-    return table("Classes", ("Class", "Rows", "Share"), rows, "counts") + (rest if left else "")
+    rest = f"{count(left, 'class')} more, with {count(counts.sum() - counts[most].sum(), 'row')}."
+    rows = [(Name(facts.classes[c]), f"{counts[c]:,}", percent(counts[c] / counts.sum())) for c in most]
+    return {"classes": rows, "more_classes": rest if left else ""}
 
 
-def dropped(facts: Facts) -> str:
-    names = [text(brief(name)) for name in facts.dropped]
-    return paragraph(f"Not used: {listed(names, MOST_CLASSES)}.") if names else ""
-
-
-def class_prior(facts: Facts) -> str:
+def class_prior(facts: Facts) -> Values:
     """How often each class was expected."""
     prior = facts.model.model_.prior.classes
     if isinstance(prior, Dirichlet):
-        return paragraph(
-            "How frequent the classes are was learnt too. Before the data, each class counted as if it had been seen "
-            f"{times(prior.concentration)}."
-        )
-    how = "counted in the rows" if np.isfinite(getattr(prior, "rows", np.inf)) else "given, not learnt"
-    each = zip(facts.classes, prior.mean(), strict=True)
-    shown = [f"{text(brief(label))} {percent(p)}" for label, p in each]
-    return paragraph(f"How frequent the classes are was {how}: {listed(shown, MOST_CLASSES)}.")
+        return {"prior_times": times(prior.concentration)}
+    counted = np.isfinite(getattr(prior, "rows", np.inf))
+    shares = zip(facts.classes, prior.mean(), strict=True)
+    return {
+        "prior_times": "",
+        "prior_source": "counted in the rows" if counted else "given, not learnt",
+        "prior_shares": [phrase("{} {}", Name(brief(label)), percent(p)) for label, p in shares],
+    }
 
 
-def families(facts: Facts) -> str:
-    """A row for each family, with what was declared and what was inferred."""
+def families(facts: Facts) -> list[Values]:
+    """Each family with what was declared and what was inferred."""
     groups: dict[tuple[str, str, bool], list[Feature]] = {}
-    said = declared(facts.model)
-    for own in facts.columns.features:
-        kind = type(own.family).__name__, described(own.family)
-        groups.setdefault((*kind, is_said(own, said)), []).append(own)
-    rows = [family_row(name, what, known, own) for (name, what, known), own in groups.items()]
-    head = ("Family", "Columns", "Chosen", "Prior", "Names")
-    return (
-        paragraph(
-            "The <em>prior</em> is what was assumed about every class before the data. A few rows' worth is soon "
-            "outweighed; the section on the priors shows how soon.",
-        )
-        + table("Families of columns", head, rows, "cards families")
-        + (averaged(facts) if getattr(facts.model, "average_features", None) is not None else "")
-    )
+    names = declared(facts.model)
+    for feature in facts.features.all:
+        kind = type(feature.family).__name__, described(feature.family)
+        groups.setdefault((*kind, is_declared(feature, names)), []).append(feature)
+    return [
+        {
+            "kind": kind,
+            "what": what,
+            "width": f"{sum(width(feature) for feature in features):,}",
+            "chosen": "declared" if chosen else "inferred",
+            "prior": common_prior(features),
+            "names": [Name(brief(feature.name)) for feature in features],
+        }
+        for (kind, what, chosen), features in groups.items()
+    ]
 
 
-def family_row(name: str, what: str, known: bool, own: list[Feature]) -> tuple[str, ...]:
-    width = sum(len(each.key) if each.family.whole and isinstance(each.key, tuple) else 1 for each in own)
-    priors = list(dict.fromkeys(each.family.describe(each.prior) for each in own))
-    said = priors[0] if len(priors) == 1 else general(own)
-    kind = f"{name}<br><small>{what}</small>"
-    names = listed([text(brief(each.name)) for each in own], MOST_NAMED)
-    return kind, f"{width:,}", "declared" if known else "inferred", said, names
+def width(feature: Feature) -> int:
+    """How many columns a feature is of."""
+    return len(feature.key) if feature.family.whole and isinstance(feature.key, tuple) else 1
 
 
-def general(own: list[Feature]) -> str:
-    """What priors that differ from column to column have in common."""
-    strengths = list(dict.fromkeys(weight_of(each) for each in own))
-    same = f", each worth {strengths[0]}" if len(strengths) == 1 and strengths[0] else ""
+def common_prior(features: list[Feature]) -> str:
+    """The prior of some columns; of priors that differ, what they have in common."""
+    priors = list(dict.fromkeys(feature.family.describe(feature.prior) for feature in features))
+    if len(priors) == 1:
+        return priors[0]
+    strengths = {prior.split("worth ")[-1] if "worth " in prior else "" for prior in priors}
+    same = f", each worth {strengths.pop()}" if len(strengths) == 1 and "" not in strengths else ""
     return f"one for each column{same}; see the list"
 
 
-def weight_of(feature: Feature) -> str:
-    """How strong a prior of numbers is, in words."""
-    said = feature.family.describe(feature.prior)
-    return said.split("worth ")[-1] if "worth " in said else ""
-
-
-def averaged(facts: Facts) -> str:
-    return paragraph(
-        "Whether a column depends on the class at all was left open: predictions are the average over all subsets of "
-        f"columns, each at its posterior probability (<code>average_features="
-        f"{text(brief(repr(facts.model.average_features)))}</code>). Priors are those of a column that does.",
-        overstated(facts),
-    )
-
-
-def overstated(facts: Facts) -> str:
+def overstated(facts: Facts) -> Name | str:
     """What is wrong where the average includes columns for their many levels; nothing where it does not."""
     columns = overstated_columns(facts.model.schema_, facts.model.model_)
-    return text(facts.advice.reworded(in_words(columns)), 4000) if columns else ""
+    return Name(facts.advice.reworded(in_words(columns)), 4000) if columns else ""
 
 
-def declared(model: Any) -> Any:
-    """The columns whose family a user chose: all of them (None), or a set of names."""
-    said = getattr(model, "families", None)
-    if said is None or isinstance(said, Family):
+def declared(model: Any) -> set[Hashable] | None:
+    """The names of the columns whose family a user chose; None, where it is all of them."""
+    families = getattr(model, "families", None)
+    if families is None or isinstance(families, Family):
         return None
-    if said == "auto":
+    if families == "auto":
         return set()
     names: set[Hashable] = set()
-    for key in said:
+    for key in families:
         names |= {key} | (set(key) if isinstance(key, tuple) else set())
     return names
 
 
-def is_said(own: Feature, said: set[Hashable] | None) -> bool:
-    key = own.key
-    return said is None or key in said or (isinstance(key, tuple) and own.family.whole and set(key) <= said)
+def is_declared(feature: Feature, names: set[Hashable] | None) -> bool:
+    """Whether a user chose the family of a feature."""
+    key = feature.key
+    return names is None or key in names or (isinstance(key, tuple) and feature.family.whole and set(key) <= names)
 
 
-def columns_of(facts: Facts) -> str:
-    """A row for each column: its family, missing cells, prior, evidence."""
-    shown = facts.columns.ranked[:MOST_LISTED] if len(facts.columns.features) > MOST_LISTED else facts.columns.features
-    rows = [column_row(feature) for feature in shown]
-    left = len(facts.columns.features) - len(rows)
-    head = ("Column", "Family", "Missing", "Prior", "Log evidence")
-    found = table("Columns and what was assumed", head, rows, "cards columns sortable")
-    more = paragraph(f"Listed are the {len(rows):,} columns that say most; {left:,} more are modelled alike.")
-    inside = (
-        paragraph(
-            "The <em>log evidence</em> says how well the assumptions foresaw the column: compare it between two models "
-            "of the same column, where the higher one is better. Between columns it means nothing.",
-        )
-        + found
-        + (more if left else "")
-    )
-    if len(rows) > MOST_SHOWN:
-        inside = details(f"All {len(rows):,} columns, with their priors", inside)
-    return inside + evidence(facts)
+def column_row(feature: Feature) -> Values:
+    """A column with its family, missing cells, prior and evidence."""
+    undefined = feature.log_evidence is None
+    return {
+        "name": Name(brief(feature.name)),
+        "kind": type(feature.family).__name__,
+        "missing": NOTHING if feature.words else lacking(feature),
+        "prior": feature.family.describe(feature.prior),
+        "code": Name(spelled(feature.prior), 400),
+        "evidence": "not defined: the prior is improper" if undefined else fixed(feature.log_evidence or 0.0, 1),
+    }
 
 
-def column_row(feature: Feature) -> tuple[str, ...]:
-    said = "" if feature.log_evidence is None else fixed(feature.log_evidence, 1)
-    prior = (
-        f"{feature.family.describe(feature.prior)}<br><small><code>{text(spelled(feature.prior), 400)}</code></small>"
-    )
-    missing = NOTHING if feature.words else lacking(feature)
-    kind = type(feature.family).__name__
-    return text(brief(feature.name)), kind, missing, prior, said or "not defined: the prior is improper"
-
-
-def lacking(feature: Feature) -> str:
+def lacking(feature: Feature) -> Cell | str:
     """How many cells are missing, or how many rows of a block lack one."""
     return Cell(count(feature.missing, "row"), feature.missing) if feature.joint else f"{feature.missing:,}"
 
 
-def evidence(facts: Facts) -> str:
-    model = facts.model
-    if any(own.log_evidence is None for own in facts.columns.features) or not model.class_prior_.strictly_proper.all():
-        return ""
-    return paragraph(f"Log evidence of the labels and all columns together: {fixed(model.log_evidence_, 1)}.")
+def made(facts: Facts) -> Values:
+    """Versions, command, date, and the settings as code that makes the model again."""
+    about, model = facts.about, facts.model
+    code = [
+        f"from bayesnb import {', '.join(names_in(model))}",
+        "from bayesnb.report import report",
+        "",
+        f"model = {brief(code_of(model), LETTERS)}.fit(X, y)",
+        "html = report(model, X, y)",
+    ]
+    versions = [(part, version(part)) for part in PARTS] + [("Python", platform.python_version())]
+    return {
+        "date": Name(about.date),
+        "command": Name(about.command, 4000),
+        "code": [Name(line, 4000) for line in code],
+        "versions": [(part, Name(number)) for part, number in versions],
+    }
+
+
+def code_of(model: Any) -> str:
+    """The estimator's name and what differs from its defaults, as one would type it."""
+    parts: list[str] = []
+    for name, parameter in signature(type(model)).parameters.items():
+        value = getattr(model, name)
+        if not is_default(value, parameter.default):
+            first = not parts and parameter.kind is parameter.POSITIONAL_OR_KEYWORD and name == "families"
+            parts.append(typed(value) if first else f"{name}={typed(value)}")
+    return f"{type(model).__name__}({', '.join(parts)})"
+
+
+def names_in(model: Any) -> list[str]:
+    """What is to be imported from the package to type the estimator."""
+    names = {type(model).__name__}
+    for name in signature(type(model)).parameters:
+        names |= classes_in(getattr(model, name))
+    return sorted(names)
+
+
+def classes_in(value: Any) -> set[str]:
+    """The families and beliefs in a value."""
+    if isinstance(value, Mapping):
+        return set().union(*map(classes_in, value.values())) if value else set()
+    if isinstance(value, Family):
+        inner = (classes_in(getattr(value, name)) for name in typed_fields(value))
+        return {type(value).__name__}.union(*inner)
+    return {type(value).__name__} if isinstance(value, Record) else set()
+
+
+def typed(value: Any) -> str:
+    """A value as Python."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{typed(key)}: {typed(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(typed, value))}{',' * (len(value) == 1)})"
+    if isinstance(value, list):
+        return f"[{', '.join(map(typed, value))}]"
+    if isinstance(value, np.ndarray | np.generic):
+        return typed(value.tolist())
+    if isinstance(value, Family):
+        args = [f"{name}={typed(getattr(value, name))}" for name in typed_fields(value)]
+        return f"{type(value).__name__}({', '.join(args)})"
+    if isinstance(value, Record):
+        args = [f"{value.renamed.get(name, name)}={typed(getattr(value, name))}" for name in value.__match_args__]
+        return f"{type(value).__name__}({', '.join(args)})"
+    return repr(value)
+
+
+def typed_fields(family: Any) -> list[str]:
+    """The fields of a family that are not their defaults; a prior is always typed."""
+    values = ((field, getattr(family, field.name)) for field in fields(family))
+    return [field.name for field, value in values if is_dataclass(value) or value is not field.default]
+
+
+def is_default(value: Any, default: Any) -> bool:
+    """Whether a parameter is its default, without a comparison of arrays."""
+    return value is default or (
+        type(value) is type(default) and isinstance(value, (str, int, float)) and value == default
+    )

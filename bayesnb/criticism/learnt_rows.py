@@ -1,0 +1,68 @@
+"""The starting point of every criticism: an estimator that has learnt labelled rows, those rows, and other priors."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bayesnb.data import refuse_lazy
+from bayesnb.estimators import Classifier, check_estimator
+from bayesnb.families.base import Array
+from bayesnb.families.family import Family
+from bayesnb.model.product import Model, Rows
+from bayesnb.numerics.views import read
+from bayesnb.selection.settings import PriorVariants
+
+
+@dataclass(frozen=True, eq=False)
+class LearntRows:
+    """A fitted estimator, and the rows that it has learnt with their names."""
+
+    estimator: Classifier
+    index: Array
+    rows: Rows
+
+    @property
+    def model(self) -> Model:
+        return self.estimator.model_
+
+    @property
+    def variants(self) -> PriorVariants:
+        """Models of the rows of positive weight under other priors of the features.
+
+        These are all rows that were learnt. The class prior and the exponent stay.
+        """
+        estimator, schema, learnt = self.estimator, self.estimator.schema_, self.model
+
+        def start(families: Sequence[Family]) -> Model:
+            pairs = zip(schema.blocks, families, strict=True)
+            changed = replace(schema, blocks=tuple(replace(block, family=family) for block, family in pairs))
+            return changed.start(lambda stats: learnt.prior.classes, learnt.stats)
+
+        families, widths = [block.family for block in schema.blocks], [len(block.keys) for block in schema.blocks]
+        rows = self.rows.where(self.rows.counts > 0)
+        rows = replace(rows, cells=[read(x) for x in rows.cells])
+        return PriorVariants(start, families, widths, learnt, rows, estimator.temper_, estimator.n_jobs)
+
+    def of_whole_weights(self) -> "LearntRows":
+        """Return the rows of positive weight; an error if weights or counts are not whole numbers."""
+        rows = self.rows.where(self.rows.counts > 0)
+        if not self.estimator.schema_.are_whole(rows.cells, rows.weight):
+            raise ValueError(
+                "a Bayes factor compares probabilities of rows: sample_weight must be whole numbers, which say how "
+                "many rows a row is, and counts must be counts."
+            )
+        return replace(self, rows=rows)
+
+
+def learnt_rows(
+    estimator: Classifier, X: Any, y: Any, sample_weight: Any = None, needed_by: str | None = None
+) -> LearntRows:
+    """Return the estimator with its rows: it learns them first, unless it is fitted and must have learnt them.
+
+    `needed_by` names the function, if any, that needs all rows that were learnt.
+    """
+    check_estimator(estimator)
+    refuse_lazy(X, "X")
+    fitted = estimator if hasattr(estimator, "model_") else estimator._fresh().fit(X, y, sample_weight)
+    index, rows = fitted._learnt_rows(X, y, sample_weight, needed_by)
+    return LearntRows(fitted, index, rows)

@@ -1,0 +1,244 @@
+"""Priors that maximise the evidence of given rows, or the leave-one-out score of their labels."""
+
+import warnings
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bayesnb import results
+from bayesnb.criticism.learnt_rows import LearntRows, learnt_rows
+from bayesnb.estimators import Classifier
+from bayesnb.families.family import Family
+from bayesnb.model.schema import Schema
+from bayesnb.selection.ascent import LEAST, MOST
+from bayesnb.selection.best_smoothing import best_by_loo
+from bayesnb.selection.hyperparameters import PER, End, most_probable
+from bayesnb.selection.leave_one_out import Pointwise
+from bayesnb.selection.settings import PriorVariants
+
+CRITERIA = ("evidence", "loo")
+SMALL = 4.0  # nats: of smaller differences no standard error can be believed (Sivula et al. 2020, section 4)
+HERE = str(Path(__file__).parent.parent)
+
+
+class Bound(NamedTuple):
+    """A parameter of a prior that is better the larger, or the smaller, it is; and the columns that share it."""
+
+    keys: tuple[Hashable, ...]
+    where: str  # the columns, and the class, in words
+    family: Family  # of the first column
+    dial: str
+    infinite: bool
+    shared: bool  # whether the classes of these columns have their variances in common
+    meaning: str  # of the end, for that parameter
+
+    @property
+    def goal(self) -> str:
+        return f"{MOST:g}, as good as infinite" if self.infinite else f"{LEAST:g}, as good as 0"
+
+
+class BoundaryWarning(UserWarning):
+    """A parameter of a prior is better without end the larger, or the smaller, it is; it stays at a bound."""
+
+    ends: tuple[Bound, ...] = ()
+
+
+class RefusedWarning(UserWarning):
+    """Tuned priors predict labels worse than those of the estimator, which it keeps."""
+
+
+def tune(
+    model: Classifier,
+    X: Any,
+    y: Any,
+    criterion: str = "evidence",
+    per: str = "model",
+    *,
+    sample_weight: Any = None,
+    force: bool = False,
+) -> Any:
+    """Give an estimator the priors that are best for given rows.
+
+    Parameters
+    ----------
+    model : estimator of bayesnb, fitted on these rows or not at all
+    X, y : rows and their labels
+    criterion : {"evidence", "loo"}
+        "evidence" makes the cells as probable as they can be, given the labels and before they were seen (type-II
+        maximum likelihood). "loo" makes the labels as probable as they can be, each predicted from its row and from
+        all other rows, by the estimator's `estimate` and `temper_`.
+    per : {"model", "feature", "class"}
+        One prior for all columns of a kind, or one for each column and all classes, or one for each class and all
+        columns of a kind. "loo" knows "model" only.
+    sample_weight : None, or how often each row counts
+    force : bool
+        Whether priors are taken that predict the labels worse than those before: by more than two standard errors of
+        the difference, and by more than 4 nats, as smaller differences have no standard error to rely on.
+
+    Returns
+    -------
+    estimator
+        A new one of the same class, not fitted, with the priors in its parameters: `families`, `alpha` or `prior`.
+        Nothing else differs. Its attribute `tuning` is a pandas.DataFrame with the rows "before" and "after":
+        `elpd_loo`, the exact leave-one-out score of the labels, as `loo` has it, under the priors of `model` and under
+        the tuned ones, its standard error `se`, the difference to "before", `elpd_diff`, and the standard error of
+        that, `diff_se`. A clone of the estimator does not have it.
+
+    Warns
+    -----
+    RefusedWarning
+        Where the tuned priors predict the labels worse, and `force` is False. The estimator that is returned keeps the
+        priors of `model`; `tuning` has both scores.
+    BoundaryWarning
+        Where a prior is better the stronger it is, or the weaker, without end. It is left at the end of the range
+        that is searched, from 1e-8 to 1e8, where it means that the classes do not differ, or that any might.
+
+    Notes ----- `Categorical`, `Bernoulli` and `Multinomial` columns have their concentration tuned, by Newton's method,
+    and keep the proportions of a prior that is declared with an array. Gaussian columns have the `count`, `shape` and
+    `scale` of their prior tuned, on the scale of each column's pooled variance, around its pooled mean, or with
+    per="feature" around a tuned one: predictions do not change when a column is shifted or rescaled. Poisson columns
+    have the `shape` of their Gamma and its mean tuned, relative to each column's pooled rate. For "loo" a prior has a
+    strength only, the factor of its parameters, and for Gaussian columns a factor of the `scale`: a coarse search over
+    the whole range, and a fine one from its best. The class prior stays as it is, and a prior that was improper is
+    replaced.
+
+    The evidence asks how probable the cells are, not the labels: where columns depend on each other, the prior under
+    which the cells are most probable is not the one that predicts labels best, and "loo" is. That is why the result is
+    judged by the labels. A class in which a Gaussian column is constant has no part in the evidence, as has a class in
+    which a block of them has no spread in some direction: the density of equal rows grows without bound as the variance
+    goes to 0, and would take the prior of all other columns there. The evidence knows no
+    `temper`; "loo" takes the exponent as it was fitted, and does not search for both. An `estimate="map"` under a
+    concentration of 1 or less, which the evidence may well choose, puts levels that are rare at 0. With weights that
+    are no whole numbers, the evidence is that of the power likelihood.
+
+    Examples
+    --------
+    >>> from bayesnb import CategoricalNB, tune
+    >>> X, y = [[0, 1], [0, 1], [0, 0], [0, 1], [1, 2], [1, 2], [1, 2], [1, 0]], list("aaaabbbb")
+    >>> tuned = tune(CategoricalNB(), X, y)
+    >>> round(tuned.alpha, 3)
+    0.315
+    >>> tuned.fit(X, y).log_evidence_ > CategoricalNB().fit(X, y).log_evidence_
+    True
+    """
+    _check(model, criterion, per)
+    learnt = learnt_rows(model, X, y, sample_weight, "tune")
+    variants = learnt.variants
+    if not any(family.hyperparameters for family in variants.families):
+        shown = ", ".join(map(repr, variants.families))
+        raise ValueError(f"no column has a prior that can be tuned: the families are {shown}.")
+    if per == "class" and any(family.shared for family in variants.families):
+        raise ValueError(
+            "per='class' under shared=True: the variance of a column is that of all classes, and so is its prior. "
+            "Use per='model' or 'feature'."
+        )
+    if criterion == "evidence":
+        families, ends = most_probable(variants.families, learnt.model.stats.blocks, variants.widths, per)
+    else:
+        families, ends = best_by_loo(variants, model.estimate)
+    tuning = _scores(learnt, variants, families)
+    if _is_worse(tuning) and not force:
+        _warn_refused(tuning, criterion)
+        tuned = model._fresh()
+    else:
+        _warn_bounds(ends, learnt)
+        tuned = model._fresh(**model._saying(_by_columns(learnt.estimator.schema_, families)))
+    tuned.tuning = tuning
+    return tuned
+
+
+def _scores(learnt: LearntRows, variants: PriorVariants, families: Sequence[Family]) -> Any:
+    """Return a table of the labels' leave-one-out scores before and after; a fitted exponent is fitted again."""
+    estimator, codes, counts = learnt.estimator, variants.rows.codes, variants.rows.counts
+    model = variants.start(families)
+    after = replace(variants, power=estimator._temper(model, variants.rows))
+    before, now = (
+        each.left_out(fitted, estimator.estimate)[np.arange(len(codes)), codes]
+        for each, fitted in ((variants, learnt.model), (after, model))
+    )
+    with np.errstate(invalid="ignore"):  # a row that is impossible before and after
+        gap = np.where(before == now, 0.0, now - before)
+    scores, gaps = [Pointwise(each, each, counts) for each in (before, now)], Pointwise(gap, gap, counts)
+    columns: dict[str, Any] = {
+        "elpd_loo": np.array([score.total for score in scores]),
+        "se": np.array([score.se for score in scores]),
+        "elpd_diff": np.array([0.0, gaps.total]),
+        "diff_se": np.array([0.0, gaps.se]),
+    }
+    return results.datasets.frame(columns).set_axis(["before", "after"])
+
+
+def _is_worse(tuning: Any) -> bool:
+    diff, se = tuning.elpd_diff["after"], tuning.diff_se["after"]
+    return bool(diff == -np.inf or diff < -max(2 * se, SMALL))
+
+
+def _warn_refused(tuning: Any, criterion: str) -> None:
+    after = tuning.loc["after"]
+    alternative = "" if criterion == "loo" else "criterion='loo' for the priors that predict labels best, or "
+    warnings.warn(
+        "tune: the best priors by this criterion predict the labels worse than those of the estimator, which it keeps: "
+        f"the exact leave-one-out score is {after.elpd_loo:.1f} with them and {tuning.elpd_loo['before']:.1f} without, "
+        f"a difference of {after.elpd_diff:.1f} with a standard error of {after.diff_se:.1f}. Use "
+        f"{alternative}force=True to take them all the same.",
+        RefusedWarning,
+        skip_file_prefixes=(HERE,),
+    )
+
+
+def _check(model: Any, criterion: str, per: str) -> None:
+    if criterion not in CRITERIA:
+        raise ValueError(f"criterion must be one of {', '.join(CRITERIA)}, got {criterion!r}.")
+    if per not in PER:
+        raise ValueError(f"per must be one of {', '.join(PER)}, got {per!r}.")
+    if criterion == "loo" and per != "model":
+        raise ValueError(
+            f"criterion='loo' has per='model' only, got per={per!r}: a label's score depends on all columns and "
+            "classes at once, so their priors cannot be tuned separately. Use criterion='evidence'."
+        )
+    if per == "class" and getattr(model, "average_features", None) is not None:
+        raise ValueError(
+            "average_features compares a theta for each class with one for all of them, which needs one prior for all "
+            "classes: per='class' has no place there. Use per='model' or 'feature'."
+        )
+    if criterion == "loo" and getattr(model, "estimate", None) == "mle":
+        raise ValueError("criterion='loo' under estimate='mle': no prior enters it, so there is nothing to tune.")
+
+
+def _by_columns(schema: Schema, families: Sequence[Family]) -> dict[tuple[Hashable, ...], Family | None]:
+    """Map all columns to their families, dropped ones to None."""
+    by_names: dict[tuple[Hashable, ...], Family | None] = {
+        tuple(block.names): family for block, family in zip(schema.blocks, families, strict=True)
+    }
+    known = {name for block in schema.blocks for name in block.names}
+    dropped = tuple(name for name in schema.columns if name not in known)
+    return by_names | ({dropped: None} if dropped else {})
+
+
+def _warn_bounds(ends: Sequence[End], learnt: LearntRows) -> None:
+    """Warn once of all parameters at an end of their range."""
+    if ends:
+        bounds = tuple(_bound(end, learnt) for end in ends)
+        message = " ".join(f"{each.where}: {each.dial} {each.goal}: {each.meaning}." for each in bounds)
+        warning = BoundaryWarning(f"priors at the end of their range: {message}")
+        warning.ends = bounds
+        warnings.warn(warning, skip_file_prefixes=(HERE,))
+
+
+def _bound(end: End, learnt: LearntRows) -> Bound:
+    """Describe a parameter at an end of its range."""
+    schema = learnt.estimator.schema_
+    names = [schema.blocks[b].keys[f] for b, f in end.columns]
+    shown = ", ".join(_short(name) for name in names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    whose = "" if end.code is None else f" in class {learnt.estimator.classes_.tolist()[end.code]!r}"
+    noun = "column" if len(names) == 1 and not isinstance(names[0], tuple) else "columns"
+    shared = all(schema.blocks[b].family.shared for b, _ in end.columns)
+    family, meaning = schema.blocks[end.columns[0][0]].family, end.kind.meaning(end.dial, end.infinite, shared)
+    return Bound(tuple(names), f"{noun} {shown}{whose}", family, end.dial, end.infinite, shared, meaning)
+
+
+def _short(name: Hashable) -> str:
+    return repr(name) if not isinstance(name, tuple) or len(name) < 8 else f"the block of {len(name)} from {name[0]!r}"

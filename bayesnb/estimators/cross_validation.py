@@ -1,0 +1,184 @@
+"""How well an estimator predicts rows that it has not seen: exact leave-one-out and k-fold, without a refit."""
+
+from typing import Any
+
+import numpy as np
+
+from bayesnb import results
+from bayesnb.data import Table
+from bayesnb.data.labels import encode, refuse_weightless, row_weights, weights
+from bayesnb.estimators.model_holder import ModelHolder
+from bayesnb.estimators.training import checked_labels
+from bayesnb.families.base import Array, Rng
+from bayesnb.model.product import ProductStats, Rows, observe
+from bayesnb.selection.folds import assigned, k_fold
+from bayesnb.selection.leave_one_out import (
+    Pointwise,
+    Way,
+    are_there,
+    leave_one_out,
+    own_entries,
+    stuck,
+    tell_undefined,
+    warn_unverified,
+)
+
+TARGETS = ("label", "joint")
+NEVER = "Give rows that the model has learnt from, or an estimator that is not fitted."
+
+
+class CrossValidation(ModelHolder):
+    """Rows that were learnt are taken back by algebra; the prior stays as it is, also where it came from the data."""
+
+    def loo(self, X: Any, y: Any, target: str = "label", *, sample_weight: Any = None) -> Any:
+        """Score every row by the model that has learnt all other rows: exact leave-one-out, without a refit.
+
+        Parameters
+        ----------
+        X, y, sample_weight : the rows that were learnt, or some of them, with their labels and weights
+            All rows of a class are checked: their statistics are those that were learnt, or it is an error. Of fewer
+            that cannot be proved, and an `UnverifiedWarning` says so, unless it is seen that they were never learnt.
+            Dask's are scored where they are, and only the scores come here.
+        target : {"label", "joint"}
+            "label": log p(y_i | x_i, all other rows), by which classifiers are compared. "joint": log p(x_i, y_i | all
+            other rows), which the evidence is made of; no temper enters it.
+
+        Returns
+        -------
+        arviz.ELPDData
+            `elpd`, the sum, `se`, its standard error, `p`, by how much the sum is larger over rows that were learnt,
+            and `elpd_i`, row by row. There is no `pareto_k`, as nothing is approximated. `az.compare` takes it.
+
+        Notes
+        -----
+        Predictions are those of `estimate`, with `temper_`. A prior that took its scale from the data keeps it; class
+        shares that were counted (class_prior="empirical") are counted without the row. Of a row with a weight all of it
+        goes; `elpd` is then the weighted mean score, times the number of rows, those of weight zero apart. A score is
+        minus infinity where the other rows give the row probability 0, and NaN, with a warning, where they leave no
+        distribution.
+
+        Examples
+        --------
+        >>> from bayesnb import GaussianNB
+        >>> x, y = [[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]], list("aaabbb")
+        >>> scores = GaussianNB().fit(x, y).loo(x, y)
+        >>> round(scores.elpd, 3), round(scores.se, 3), scores.elpd_i.values.round(2).tolist()
+        (-0.709, 0.086, [-0.08, -0.11, -0.16, -0.16, -0.11, -0.08])
+        """
+        index, rows = self._learnt_rows(X, y, sample_weight)
+        return results.elpd.elpd(self._left_out(rows, target), index)
+
+    def kfold(
+        self, X: Any, y: Any, folds: Any = 10, target: str = "label", *, sample_weight: Any = None, rng: Rng = 0
+    ) -> Any:
+        """Score every row by the model that has learnt the rows of all other folds: exact, without a refit.
+
+        Parameters
+        ----------
+        X, y, sample_weight : all rows that were learnt, with their labels and weights
+        folds : a number, or the fold of every row
+            By a number, rows are dealt out at random, as evenly as can be, class by class.
+        target : {"label", "joint"}, as in `loo`
+        rng : a seed or numpy.random.Generator, for dealing out
+
+        Returns
+        -------
+        arviz.ELPDData
+
+        Examples
+        --------
+        >>> from bayesnb import GaussianNB
+        >>> x, y = [[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]], list("aaabbb")
+        >>> round(GaussianNB().fit(x, y).kfold(x, y, folds=3).elpd, 3)
+        -0.769
+        """
+        index, rows = self._learnt_rows(X, y, sample_weight, "kfold")
+        fold = assigned(folds, rows.codes, rng)
+        joint = k_fold(self.model_, rows, fold, self._way(target), self.n_jobs)
+        return results.elpd.elpd(self._held_out(rows, joint, target), index, len(np.unique(fold)))
+
+    def _way(self, target: str) -> Way:
+        """Return the estimate and the exponent under which rows are scored."""
+        if target not in TARGETS:
+            raise ValueError(f"target must be 'label' or 'joint', got {target!r}.")
+        return Way(self.estimate, self.temper_ if target == "label" else 1.0)
+
+    def _left_out(self, rows: Rows, target: str) -> Pointwise:
+        """Return the scores of `loo`."""
+        return self._held_out(rows, self._joint_left_out(rows, target), target)
+
+    def _joint_left_out(self, rows: Rows, target: str = "label") -> Array:
+        """Return log p(x, y | all rows but this one), `(r, c)`; NaN where the others leave no distribution."""
+        joint = leave_one_out(self.model_, rows, self._way(target), n_jobs=self.n_jobs)
+        refuse_stuck(stuck(self.model_, rows, joint))
+        return joint
+
+    def _held_out(self, rows: Rows, joint: Array, target: str) -> Pointwise:
+        """Return the scores of rows held out, and warn of undefined ones."""
+        scores = self._pointwise(rows, joint, target)
+        tell_undefined(scores.score)
+        return scores
+
+    def _pointwise(self, rows: Rows, joint: Array, target: str) -> Pointwise:
+        """Return the scores of rows held out, beside those of the model that has seen them."""
+        fitted = self._reader().log_joint(rows.cells, self._way(target).power, self.n_jobs)
+        held_out, seen = (own_entries(table, rows.codes, target) for table in (joint, fitted))
+        return Pointwise(held_out, seen, rows.weight)
+
+    def _check_all(self, rows: Rows, caller: str) -> None:
+        """Raise unless these are all the rows that were learnt."""
+        if not are_there(self.model_, rows).all():
+            given, learnt = rows.counts.sum(), self.model_.stats.classes.counts.sum()
+            raise ValueError(
+                f"{caller} needs all rows that the model has learnt from; some are missing: given are {given:.12g} of "
+                f"{learnt:.12g}. Give all, or an estimator that is not fitted."
+            )
+
+    def _counting_rows(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Array, Rows]:
+        """Return the names of labelled rows, and the rows; one of weight zero is left out, whatever its label."""
+        table, cells = self._read(X)
+        labels, weight = checked_labels(self, y, table.rows), weights(sample_weight, table.rows)
+        keep = np.full(table.rows, True) if weight is None else weight > 0
+        codes = np.zeros(table.rows, np.int64)
+        codes[keep] = encode(labels[keep], self.classes_, NEVER)
+        return table.index[keep], Rows(self.schema_.observers, cells, codes, weight).where(keep)
+
+    def _learnt_rows(
+        self, X: Any, y: Any, sample_weight: Any = None, needed_by: str | None = None
+    ) -> tuple[Array, Rows]:
+        """Return the names of rows that were learnt, and the rows; an error for others, or too few for `needed_by`."""
+        table, rows, seen = self._observed_again(X, y, sample_weight)
+        refuse_weightless(rows.weight)
+        if needed_by is not None:
+            self._check_all(rows, needed_by)
+        warn_unverified(self.model_, seen.classes.counts)
+        return table.index, rows
+
+    def _observed_again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Rows, ProductStats]:
+        """Return rows that were learnt, and their stats; an error for others."""
+        table, cells = self._read(X)
+        labels, weight = checked_labels(self, y, table.rows), row_weights(sample_weight, table.rows)
+        self._reader()  # an error, where what predicts is no distribution
+        rows = Rows(self.schema_.observers, cells, encode(labels, self.classes_, NEVER), weight)
+        seen = observe(rows.where(rows.counts > 0), len(self.classes_), self.n_jobs)
+        self.schema_.check_stats(cells, seen)
+        self.schema_.tell_unseen(cells)
+        self._check_covers(seen)
+        return table, rows, seen
+
+    def _check_covers(self, seen: ProductStats) -> None:
+        """Raise for stats of rows that were not learnt."""
+        if not self.model_.stats.covers(seen):
+            raise ValueError(
+                "these rows are not among those that the model has learnt from, so they cannot be left out of it. "
+                "Give the rows, labels and sample_weight that it was fitted on, or an estimator that is not fitted."
+            )
+
+
+def refuse_stuck(dominant: Array) -> None:
+    """Raise for rows that carry so much of their class that the stats at hand cannot leave them out."""
+    if dominant.any():
+        raise ValueError(
+            f"row {dominant.argmax()} cannot be taken back from its class by arithmetic: it carries so much of it that "
+            "too little would stay. The class's other rows must be counted again: give all rows that were learnt."
+        )

@@ -1,0 +1,306 @@
+"""Learning over time: fit, add rows or another model, take rows back, and let what was learnt fade.
+
+All of it is the algebra of stats. A call that fails leaves the estimator as it was.
+"""
+
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from bayesnb.data import Table
+from bayesnb.data.labels import DECLARE, Labels, encode, weights
+from bayesnb.data.unseen import NEVER_LEARNT
+from bayesnb.estimators.model_holder import ModelHolder, check_estimator, unchanged_on_error
+from bayesnb.estimators.training import (
+    GROW,
+    TrainingBatch,
+    checked_labels,
+    declared_classes,
+    known_classes,
+    name_features,
+)
+from bayesnb.families.base import Array
+from bayesnb.model.product import Model, Rows, observe
+from bayesnb.model.schema import Block, Schema
+from bayesnb.model.shards import Shard, continued, without
+from bayesnb.selection.exponents import temper_by_loo
+from bayesnb.selection.inclusion import warn_of_inclusion
+
+DIGITS = 1e-8  # how far off a belief may be after rows were taken back, relative to its scale
+
+
+class IncrementalMixin(ModelHolder):
+    """What was learnt is a sum of stats, and so can grow, shrink and fade; the prior stays what it was."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from a table and its labels; what was learnt before is forgotten."""
+        with unchanged_on_error(self):
+            return self._learn((X, y, sample_weight), None, self.classes)
+
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, grow_classes: bool = False
+    ) -> Self:
+        """Learn from more rows. The first call needs all `classes`, here or in the constructor.
+
+        With `grow_classes` it does not: labels that are new become classes, of which nothing was seen before.
+        """
+        with unchanged_on_error(self):
+            before, declared = self._continued(classes, grow_classes)
+            return self._learn((X, y, sample_weight), before, declared, grow_classes)
+
+    def merge(self, other: Self) -> Self:
+        """Make an estimator that has seen what this one and another have: of parts of a table, the whole.
+
+        Parameters
+        ----------
+        other : a fitted estimator of the same class, with the same columns, families and priors
+            It may know other labels and other levels: they are united by name.
+
+        Returns
+        -------
+        a new fitted estimator, with the parameters of this one; neither of the two changes
+
+        Notes
+        -----
+        It is what `partial_fit` on the other's rows would make of a copy of this one, to round-off. So everything that
+        is not counted is this one's: `class_prior`, `estimate`, `temper_` also where it was found by "loo", and a
+        prior that took its scale from the data, such as `Gaussian()`, whose default keeps that of the first batch. For
+        a prior from all rows, see `bayesnb.scale.shard`. With priors that are given, a.merge(b) equals b.merge(a), and
+        any number can be merged in any order.
+
+        Classes that only the other knows are added; it is an error where a prior is not the same for all classes, as
+        it says nothing about new ones.
+
+        Examples
+        --------
+        >>> from bayesnb import MultinomialNB
+        >>> monday = MultinomialNB().fit([[2, 0], [1, 3]], ["spam", "ham"])
+        >>> tuesday = MultinomialNB().fit([[4, 1], [0, 2]], ["spam", "news"])
+        >>> both = monday.merge(tuesday)
+        >>> both.classes_.tolist(), both.stats_.classes.counts.tolist()
+        (['ham', 'news', 'spam'], [1.0, 1.0, 2.0])
+        """
+        check_is_fitted(self)
+        self._check_arguments()
+        check_estimator(other, "merge: ")
+        if type(other) is not type(self):
+            raise TypeError(
+                f"merge: {type(self).__name__} cannot be merged with {type(other).__name__}. Fit both parts by the "
+                "same class, NaiveBayes(families) say."
+            )
+        check_is_fitted(other, msg="merge: the other %(name)s is not fitted yet. Fit it on its own rows first.")
+        merged = clone(self)
+        merged.__dict__.update({name: value for name, value in vars(self).items() if name.endswith("_")})
+        return merged._hold(self._seen + other._seen, self._seen, None)
+
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Take rows back, as if they had never been learnt. It needs them, and no others.
+
+        Parameters
+        ----------
+        X, y, sample_weight : rows that were learnt, with the labels and weights with which they were
+            A smaller weight takes back a part. After `decay` a row has the weight that it faded to.
+
+        Returns
+        -------
+        self
+
+        Notes
+        -----
+        The model equals one that was fitted without these rows, under the same prior: one that took its scale from the
+        data, such as `Gaussian()`, keeps it, levels and classes stay known, and so does `temper_`. Counts are exact as
+        long as weights are whole numbers.
+
+        Rows that were never learnt are an error, which changes nothing, where they can be noticed: an unknown label or
+        level, more of something than there is, or a rest that no rows can make, such as a spread below zero. Rows that
+        the stats could hold cannot be told from rows that they do hold: nobody kept the rows.
+
+        A Gaussian column whose rest is far smaller than what goes, such as an outlier of 1e9 among numbers around 1,
+        has too few digits left of it. Where what is believed could be off by more than 1e-8 of its own scale, it is an
+        error: fit again on what stays. Roundings of many calls add up.
+
+        Examples
+        --------
+        >>> from bayesnb import GaussianNB, NormalInverseGamma
+        >>> prior = NormalInverseGamma(mean=0, count=1, shape=1, scale=1)
+        >>> x, y = [[1.0], [1.2], [9.0], [3.0], [3.1]], ["low", "low", "low", "high", "high"]
+        >>> model = GaussianNB(prior=prior).fit(x, y).forget([[9.0]], ["low"])
+        >>> again = GaussianNB(prior=prior).fit(x[:2] + x[3:], y[:2] + y[3:])
+        >>> bool(abs(model.predict_proba([[2.0]]) - again.predict_proba([[2.0]])).max() < 1e-14)
+        True
+        """
+        check_is_fitted(self)
+        with unchanged_on_error(self):
+            self._check_arguments()
+            table, labels, weight = self._counting(self._open(X, reset=False), y, sample_weight)
+            gone, rows = self._observe(TrainingBatch(table, labels, weight, self.classes_, self.schema_, NEVER_LEARNT))
+            self.schema_.refuse_unseen(rows.cells)
+            rest = without(self._seen, gone, len(rows.codes))
+            self._check_digits(gone, rest)
+            return self._hold(rest, self._seen, None)
+
+    def decay(self, factor: float) -> Self:
+        """Let all that was learnt count less: every row's weight is multiplied by the factor.
+
+        Called once a day, or a batch, a row of age t counts factor**t: exponential forgetting, for a world that drifts.
+
+        Parameters
+        ----------
+        factor : a number above 0, and at most 1
+            At 0.99 the stats of a steady stream level off at those of 100 batches.
+
+        Returns
+        -------
+        self
+
+        Notes
+        -----
+        Only the stats fade: the posterior goes back to the prior, that of the class probabilities too. The stats of a
+        class that is not seen any more fade as well. `partial_fit`, `decay`, `partial_fit` equals `fit` with weights;
+        `log_evidence_` is that of weighted rows, no longer a probability of data, so `average_features` refuses it.
+
+        Examples
+        --------
+        >>> from bayesnb import BernoulliNB
+        >>> model = BernoulliNB().fit([[1], [1], [0]], ["new", "old", "old"])
+        >>> model.decay(0.5).stats_.classes.counts.tolist()
+        [0.5, 1.0]
+        """
+        check_is_fitted(self)
+        if not (isinstance(factor, Real) and 0 < float(factor) <= 1):
+            raise ValueError(
+                f"decay: the factor must be a number above 0, and at most 1, got {factor!r}. To start anew, fit again."
+            )
+        with unchanged_on_error(self):
+            self._check_arguments()
+            seen = self._seen
+            faded = Shard(seen.classes, seen.schema, float(factor) * seen.stats, seen.whole and factor == 1)
+            return self._hold(faded, seen, None)
+
+    def _continued(self, classes: Any, grow: bool) -> tuple[Shard | None, Any]:
+        """Return what was learnt before a call of `partial_fit`, and the classes that are declared."""
+        before = self._seen if hasattr(self, "model_") else None
+        declared = self.classes if classes is None else classes
+        if before is None and declared is None and not grow:
+            raise ValueError("classes must be passed on the first call to partial_fit.")
+        fixed = before is not None and classes is not None and not grow
+        if fixed and not np.array_equal(declared_classes(classes), self.classes_):
+            raise ValueError(
+                f"`classes={classes}` is not the same as on the last call to partial_fit: {self.classes_.tolist()}. "
+                "With grow_classes=True new ones are added."
+            )
+        return before, declared
+
+    def _learn(self, rows: tuple[Any, Any, Any], before: Shard | None, declared: Any, grow: bool = False) -> Self:
+        """Learn from X, y and sample_weight, after what was learnt before."""
+        self._check_arguments()
+        X, y, sample_weight = rows
+        table, labels, weight = self._counting(self._open(X, reset=before is None), y, sample_weight)
+        classes = known_classes(labels, before, declared, grow)
+        schema = before.schema.grown(table) if before else self._schema(table)
+        shard, read = self._observe(TrainingBatch(table, labels, weight, classes, schema, GROW if before else DECLARE))
+        schema.tell_unseen(read.cells)
+        return self._hold(shard if before is None else before + shard, before, read)
+
+    @property
+    def _seen(self) -> Shard:
+        """Stats of all rows learnt, under the names of columns and classes."""
+        return Shard(self.classes_, self.schema_, self.model_.stats, self.model_.whole)
+
+    def _shard(self, X: Any, y: Any, sample_weight: Any = None, declared: Any = None) -> Shard | None:
+        """Return the stats of rows to be learnt later, with those of other shards; None for no row."""
+        self._check_arguments()
+        rows = X.shape[0] if hasattr(X, "shape") else len(X) if hasattr(X, "__len__") else None
+        if rows == 0 or (sample_weight is not None and not np.any(sample_weight)):
+            return None
+        table, labels, weight = self._counting(self._table(X, reset=True), y, sample_weight)
+        classes = known_classes(labels, None, self.classes if declared is None else declared, grow=False)
+        shard, read = self._observe(TrainingBatch(table, labels, weight, classes, self._schema(table)))
+        shard.schema.tell_unseen(read.cells)
+        return shard
+
+    def _adopt(self, shard: Shard, *, more: bool = False) -> Self:
+        """Learn the rows of a shard: in place of what was learnt before, or besides it."""
+        with unchanged_on_error(self):
+            self._check_arguments()
+            before = self._seen if more else None
+            if before is None:
+                self._refuse_loo()
+                name_features(self, shard.schema.columns)
+            return self._hold(shard if before is None else before.followed_by(shard), before, None)
+
+    def _refuse_loo(self) -> None:
+        """Raise where the exponent is to be found by rows that are not there at once."""
+        if self.temper == "loo":
+            raise ValueError(
+                "temper='loo' scores every row with all others known, so it needs the rows at once. Find it on some of "
+                "them, fit(some rows).temper_, and give that number as temper."
+            )
+
+    def _schema(self, table: Table) -> Schema:
+        """Return the families and priors of a table's columns."""
+        return Schema.learn(table, self._families(), self.average_features)
+
+    def _counting(self, table: Table, y: Any, sample_weight: Any) -> tuple[Table, Labels, Array | None]:
+        """Return rows, labels and weights without the rows of weight zero."""
+        labels, weight = checked_labels(self, y, table.rows), weights(sample_weight, table.rows)
+        if weight is None or weight.all():
+            return table, labels, weight
+        keep = weight > 0
+        return table.take(keep), labels[keep], weight[keep]
+
+    def _observe(self, batch: TrainingBatch) -> tuple[Shard, Rows]:
+        """Return the stats of a batch, and its rows as they were read."""
+        schema, classes = batch.schema, batch.classes
+        codes = encode(batch.y, classes, batch.advice)
+        rows = Rows(schema.observers, schema.read(batch.table), codes, batch.weight)
+        stats = observe(rows, len(classes), self.n_jobs)
+        schema.check_stats(rows.cells, stats)
+        return Shard(classes, schema, stats, schema.are_whole(rows.cells, batch.weight)), rows
+
+    def _hold(self, shard: Shard, before: Shard | None, rows: Rows | None) -> Self:
+        """Hold the model of all rows of a shard, all at once; a prior that was there before stays."""
+        die = self._class_die(shard.classes)
+        if before is None:
+            model = shard.schema.start(die, shard.stats, shard.whole)
+        else:
+            model = continued(self.model_, before, shard, die)
+        if model.prior.weighs and not model.whole:
+            raise ValueError(
+                "average_features weighs hypotheses by their evidence, which needs whole numbers: a weight says how "
+                "many rows a row is, and counts are counts. Give such, or average_features=None."
+            )
+        temper = self._temper(model, rows)
+        warn_of_inclusion(shard.schema, model)
+        self.__dict__.update(temper_=temper, classes_=shard.classes, schema_=shard.schema, model_=model)
+        return self
+
+    def _temper(self, model: Model, rows: Rows | None) -> float:
+        """Return the exponent in use; one chosen by rows stays where there are no rows to choose another by."""
+        if self.temper == "loo":
+            if rows is None:
+                return self.temper_
+            return temper_by_loo(model, rows, self.n_jobs)
+        return 1.0 if self.temper is None else float(self.temper)
+
+    def _check_digits(self, gone: Shard, rest: Shard) -> None:
+        """Raise where subtraction leaves too few digits of what is believed, or of what an estimate is made of."""
+        prior, seen = self.model_.prior.blocks, (self.model_.stats.blocks, gone.stats.blocks, rest.stats.blocks)
+        for block, belief, before, removed, stays in zip(self.schema_.blocks, prior, *seen, strict=True):
+            slip = before.slip(removed, stays)
+            if slip is not None:
+                flat = belief.map(np.zeros_like) if self.estimate == "mle" else belief
+                self._refuse_slips(block, flat.shaken(stays, slip))
+
+    def _refuse_slips(self, block: Block, off: Array) -> None:
+        """Raise where a belief could be off by more than `DIGITS`."""
+        if (off > DIGITS).any():
+            c, f = (int(place) for place in np.unravel_index(off.argmax(), off.shape))
+            raise ValueError(
+                f"column {block.keys[f]!r}, class {self.classes_.tolist()[c]!r}: these rows carry so much of what was "
+                f"learnt that they cannot be taken back by arithmetic: what stays could be off by {off[c, f]:.1g} of "
+                f"its own scale, and {DIGITS:g} is allowed. Fit again on what stays. Nothing was forgotten."
+            )

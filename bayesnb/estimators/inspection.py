@@ -1,0 +1,319 @@
+"""What was learnt, in the columns' names: beliefs, evidence, explanations, and the scores as linear functions."""
+
+from collections.abc import Hashable, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
+
+from bayesnb import results
+from bayesnb.estimators.model_holder import ModelHolder, short
+from bayesnb.families.base import Array, Belief
+from bayesnb.families.family import Family
+from bayesnb.families.record import Linear
+from bayesnb.inference.explanation import explain
+from bayesnb.inference.linear_form import beside, differences, form_of, linear_of, numbers_of
+from bayesnb.inference.posterior_draws import refuse_large
+from bayesnb.model.product import ProductDensity, ProductStats
+from bayesnb.model.schema import Block
+
+PLUGGED = ("mean", "map", "mle")
+MOST_NAMED = 5  # columns
+
+
+class InspectionMixin(ModelHolder):
+    """The fitted state under the names of columns and classes, and what it says about rows."""
+
+    @property
+    def prior_(self) -> dict[Hashable, Belief]:
+        """Prior beliefs by column; the class is the first axis."""
+        return {key: self.model_.prior.blocks[b].column(f) for key, b, f in self.schema_.keys}
+
+    @property
+    def posterior_(self) -> dict[Hashable, Belief]:
+        """Posterior beliefs by column; the class is the first axis."""
+        return {key: self.model_.posterior.blocks[b].column(f) for key, b, f in self.schema_.keys}
+
+    @property
+    def class_prior_(self) -> Belief:
+        """Prior of the class probabilities."""
+        return self.model_.prior.classes
+
+    @property
+    def class_posterior_(self) -> Belief:
+        """Posterior of the class probabilities."""
+        return self.model_.posterior.classes
+
+    @property
+    def stats_(self) -> ProductStats:
+        """Statistics of the rows learnt."""
+        return self.model_.stats
+
+    @property
+    def families_(self) -> dict[Hashable, Family]:
+        """Families by column, as declared or inferred; columns that are modelled jointly are one key, a tuple."""
+        return self.schema_.declared
+
+    @property
+    def log_evidence_(self) -> float:
+        """Log evidence, log p(X, y | prior)."""
+        labels, blocks = self._evidence()
+        return labels + float(sum(block.sum() for block in blocks))
+
+    def log_evidence_by_feature(self) -> dict[Hashable, float]:
+        """Return the terms of `log_evidence_` by column, given the labels; the rest is that of the labels."""
+        check_is_fitted(self)
+        _, blocks = self._evidence()
+        return {key: float(blocks[b][f]) for key, b, f in self.schema_.keys}
+
+    def _evidence(self) -> tuple[float, tuple[Array, ...]]:
+        if not self.class_prior_.strictly_proper:
+            raise ValueError(
+                "class_prior: a concentration of 0 is improper, so the evidence is undefined. Give another."
+            )
+        for block, belief in zip(self.schema_.blocks, self.model_.prior.blocks, strict=True):
+            proper = belief.strictly_proper.all(axis=0)
+            if not proper.all():
+                name = short(block.keys[int(proper.argmin())])
+                raise ValueError(f"column {name}: its prior is improper, so the evidence is undefined. Give another.")
+        return self.model_.prior.log_evidence(self.model_.stats)
+
+    def explain(self, X: Any) -> Any:
+        """Return what every feature of every row adds to the score of each class.
+
+        The score of a class is log G + t * sum over features of log p(x | theta), where t is `temper_`, and the
+        probabilities of the classes are the shares of the Gamma variates G: a softmax of the scores is
+        p(y | x, theta). It depends on the parameters, so it has a posterior mean and a standard deviation.
+
+        Parameters
+        ----------
+        X : table of rows
+
+        Returns
+        -------
+        xarray.Dataset
+            By (obs_id, class, feature): `evidence` and `sd`, posterior mean and standard deviation of what the
+            feature adds; `predictive`, the log predictive of the cell, log E[p(x | theta)**t]. By class:
+            `class_term`, `class_term_sd`, `predictive_class_term`, the same of the class's own part. By (obs_id,
+            class): `score`, the sum of `class_term` and `evidence`, and `score_sd`. By (obs_id, feature): `cell`,
+            what the cell held, as text.
+
+        Notes
+        -----
+        `predictive` and `predictive_class_term` add up to `predict_joint_log_proba` under estimate="predictive", so
+        the difference between two classes is a log predictive ratio. Scores are compared between classes; what all
+        classes have in common says nothing. A missing cell adds 0 for certain, and an impossible class has a
+        `class_term` of minus infinity and nothing else.
+
+        A block of counts is explained word by word, each that occurs in some row: x_j * E[log theta_j], and x_j's
+        share of what only the whole row has, the number of its orders (the same for every class) and, for
+        `predictive`, the total of the Dirichlet. Each `sd` is that of the word's own probability. Words share one
+        Dirichlet, where more of one is less of the others: the squares of their sds add up to more than that of
+        `score_sd`, which is exact.
+
+        Under `average_features` every number is that of the average over both hypotheses about a feature.
+
+        Examples
+        --------
+        >>> from bayesnb import NaiveBayes
+        >>> model = NaiveBayes().fit([[1.0, "a"], [1.2, "a"], [3.0, "b"], [3.1, "a"]], ["low", "low", "high", "high"])
+        >>> why = model.explain([[1.1, "b"]]).isel(obs_id=0)
+        >>> (why.predictive.sel({"class": "low"}) - why.predictive.sel({"class": "high"})).round(2).values.tolist()
+        [2.09, -0.69]
+        """
+        table, cells = self._read(X)
+        self.schema_.check_cells(cells)
+        self._reader("predictive")  # an error, where the posterior is no distribution
+        terms = explain(self.model_.posterior, cells, self.temper_)
+        self.schema_.tell_unseen(cells)
+        return results.explanations.explained(terms, table.index, self.classes_, self.schema_.blocks, cells)
+
+    def linear_form(self, *, estimate: str | None = None, against: Any = None) -> Any:
+        """Return the scores of the classes as linear functions of the columns: weights w, offsets b, and their sds.
+
+        With parameters plugged in, log p(x, c | theta) is w_c . x + b_c and something that all classes share. The
+        largest score is that of the predicted class, a softmax of the scores is p(y | x, theta), and the boundary
+        between classes j and k is (w_j - w_k) . x + (b_j - b_k) = 0. What x is for a row, `linear_features` says.
+
+        Parameters
+        ----------
+        estimate : {None, "mean", "map", "mle"}
+            Which parameters are plugged in. None: as the model's own `estimate` says, and the posterior mean where that
+            is "predictive", which plugs in nothing.
+        against : None or a label
+            Give differences from this class: w_c - w_k and b_c - b_k. Of two classes, the other one's are the w and b
+            of a logistic regression.
+
+        Returns
+        -------
+        xarray.Dataset
+            `w` and `w_sd` (class, feature), `b` and `b_sd` (class). A feature is a column, or `column=level` for every
+            level of a column that has levels; the coordinates `column` and `level` tell both apart. A class of
+            probability 0 has a `b` of minus infinity, and nothing else.
+
+        Notes
+        -----
+        The weights of `Bernoulli` columns are logit theta, of words and levels log theta, of `Poisson` columns log
+        rate; b has the log of the class's probability, and what a row of zeros adds: log(1 - theta), or minus the
+        rate. Where all classes share their variances, w is the mean divided by the variance, and b has
+        -mean**2 / (2 variance). `temper_` multiplies all of this but the class's own part.
+
+        The sds are exact, in closed form. A weight is a function of the parameters, and its sd is the one it has under
+        the posterior, whichever estimate is plugged in; its mean there is in general not `w`, as E log theta is
+        not log E theta. Weights of levels of one column, or of words, are not independent, nor are w and b: sds do not
+        add up to that of a score, which `explain` has.
+
+        In columns that lie far from zero scores are large, and their differences have few digits left: `against` has
+        them all. Under a smoothing of 0 a probability may be 0 or 1. Its weight would be infinite, and 0 times that is
+        no number: such a plug-in is refused.
+
+        Examples
+        --------
+        >>> from bayesnb import BernoulliNB
+        >>> model = BernoulliNB().fit([[1, 0], [1, 1], [0, 1], [0, 1]], ["spam", "spam", "ham", "ham"])
+        >>> form = model.linear_form(against="ham").sel({"class": "spam"})
+        >>> form.w.values.round(3).tolist(), round(float(form.b), 3)
+        ([2.197, -1.099], -0.405)
+        >>> x = model.linear_features([[1, 1]])
+        >>> (1 / (1 + np.exp(-(x @ form.w.values + float(form.b))))).round(3), model.predict_proba([[1, 1]]).round(3)
+        (array([0.667]), array([[0.333, 0.667]]))
+        """
+        check_is_fitted(self)
+        kind = self._plugged if estimate is None else estimate
+        if kind not in PLUGGED:
+            raise ValueError(f"estimate must be None or one of {', '.join(PLUGGED)}, got {estimate!r}.")
+        place = None if against is None else self._place(against)
+        density, parts = self._linear(kind)
+        terms = results.linear_datasets.terms_of(self.schema_.blocks)
+        self._refuse_infinite(np.concatenate([part.weights for part in parts], axis=1), density.live, terms.names)
+        if place is not None:
+            self._refuse_impossible(place, density.live)
+            parts = differences(density, place)
+        form = form_of(parts, density, self.model_.posterior, self.temper_, place)
+        attrs = {"estimate": kind, "temper": self.temper_} | ({} if against is None else {"against": str(against)})
+        return results.linear_datasets.linear_form(form, self.classes_, terms, attrs)
+
+    def linear_features(self, X: Any) -> Any:
+        """Return x of every row, which the weights of `linear_form` multiply, in the order of its `feature`.
+
+        Parameters
+        ----------
+        X : table of rows
+
+        Returns
+        -------
+        array, or scipy.sparse.csr_array for a sparse table, (row, feature)
+            Numbers and counts are themselves; of yes and no, or of what is above a `Bernoulli`'s threshold, a one is a
+            yes; of levels, a one is the level that the cell holds. `x @ form.w.values.T + form.b.values` are the
+            scores of the classes, `(row, class)`.
+
+        Notes
+        -----
+        A missing cell in a column of levels, and one of a level that was never learnt, is all zeros, which leaves the
+        column out, exactly. Rows that lack another cell have a b of their own, without that column's part, so they are
+        refused; `predict_proba` knows them.
+
+        Examples
+        --------
+        >>> from bayesnb import CategoricalNB
+        >>> model = CategoricalNB().fit([["red"], ["blue"], ["red"]], ["wine", "water", "wine"])
+        >>> model.linear_form().feature.values.tolist()
+        ['0=blue', '0=red']
+        >>> model.linear_features([["red"], [None]])
+        array([[0., 1.],
+               [0., 0.]])
+        """
+        table, cells = self._read(X)
+        self._linear(self._plugged)
+        self.schema_.check_cells(cells)
+        order, blocks = results.linear_datasets.terms_of(self.schema_.blocks).order, self.schema_.blocks
+        if not sparse.issparse(X):
+            size = f"{table.rows} rows of {len(order)} features"
+            refuse_large(size, 8.0 * table.rows * len(order), "Give fewer rows at once, or a sparse table.")
+        parts = [numbers_of(x, level_counts(block)) for block, x in zip(blocks, cells, strict=True)]
+        for block, part in zip(blocks, parts, strict=True):
+            refuse_missing_numbers(block, part)
+        self.schema_.tell_unseen(cells)
+        return beside(parts, order, sparse.issparse(X))
+
+    @property
+    def _plugged(self) -> str:
+        """Estimate of the parameters that is nearest to what predicts."""
+        return "mean" if self.estimate == "predictive" else self.estimate
+
+    def _linear(self, kind: str) -> tuple[ProductDensity, list[Linear]]:
+        """Return the parameters plugged in, and the linear part of every block; an error for blocks without one."""
+        if self.average_features is not None:
+            raise ValueError(
+                "average_features averages over subsets of the columns, and an average of linear forms is none. "
+                "Use average_features=None."
+            )
+        density: Any = self._reader(kind)
+        parts = linear_of(density, self.model_.posterior)
+        curved = [block for block, part in zip(self.schema_.blocks, parts, strict=True) if part is None]
+        if curved:
+            refuse_nonlinear(curved)
+        return density, [part for part in parts if part is not None]
+
+    def _place(self, label: Any) -> int:
+        labels = self.classes_.tolist()
+        if label not in labels:
+            raise ValueError(f"against must be one of the classes {labels}, got {label!r}.")
+        return int(labels.index(label))
+
+    def _refuse_impossible(self, place: int, live: Array) -> None:
+        if not live[place]:
+            label = self.classes_.tolist()[place]
+            raise ValueError(f"against: class {label!r} has probability 0, so nothing has log-odds against it.")
+
+    def _refuse_infinite(self, w: Array, live: Array, names: Sequence[Any]) -> None:
+        infinite = ~np.isfinite(w)
+        if infinite.any():
+            c, k = np.argwhere(infinite)[0]
+            raise ValueError(
+                f"feature {names[k]!r}, class {self.classes_[live].tolist()[c]!r}: a probability is 0, which "
+                f"has no finite weight ({infinite.sum()} such weights). Use estimate='mean', or a larger smoothing."
+            )
+
+    def _html_repr(self) -> str:
+        """Return scikit-learn's display, and below it what was learnt."""
+        shown = super()._html_repr()  # type: ignore[misc]  # BaseEstimator's
+        if not hasattr(self, "model_"):
+            return shown
+        from bayesnb.results.display import state_html
+
+        caption = f"Predicts by {self.estimate}; temper {self.temper_:.3g}."
+        return shown + state_html(self.classes_, self.stats_.classes.counts, self.families_, caption)
+
+
+def refuse_nonlinear(blocks: Sequence[Block]) -> NoReturn:
+    names = [repr(name) for block in blocks for name in block.names]
+    families = sorted({type(block.family).__name__ for block in blocks})
+    shown = ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED} more" if names[MOST_NAMED:] else "")
+    raise ValueError(
+        f"linear_form: the log-density of {shown} ({', '.join(families)}) is not linear in what the columns hold. "
+        "Numbers need one variance for all classes, Gaussian(shared=True), or MultivariateGaussian(shared=True) for a "
+        "block; levels modelled jointly have no weights of their own: declare Categorical; or drop the columns, "
+        "families={...: None}."
+    )
+
+
+def level_counts(block: Block) -> tuple[int, ...] | None:
+    """Return how many levels each column has, where cells are levels; None for lists of words, which are counts."""
+    return block.sizes if block.family.has_levels else None
+
+
+def refuse_missing_numbers(block: Block, numbers: Any) -> None:
+    missing = np.isnan(numbers.data if sparse.issparse(numbers) else numbers)
+    if missing.any():
+        where = np.flatnonzero(missing)[0]
+        if sparse.issparse(numbers):
+            row, j = np.searchsorted(numbers.indptr, where, "right") - 1, numbers.indices[where]
+        else:
+            row, j = divmod(int(where), numbers.shape[1])
+        raise ValueError(
+            f"column {block.names[j]!r}: a cell is missing at row {row} ({missing.sum()} such cells in the block), "
+            "which takes the column's part of b away too. Drop such rows, or use predict_proba, which leaves the cell "
+            "out, exactly."
+        )

@@ -1,0 +1,174 @@
+"""What the capabilities of an estimator share: tables read at the door, and the reader of one fitted model."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from numbers import Integral, Real
+from typing import Any, NoReturn, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from bayesnb.data import Table, open_table
+from bayesnb.families import Multinomial
+from bayesnb.families.base import Array, Cells
+from bayesnb.model.averaging import check_averaging
+from bayesnb.model.class_prior import ClassDie
+from bayesnb.model.product import Joint, Model
+from bayesnb.model.schema import Schema
+
+ESTIMATES = ("predictive", "mean", "map", "mle")
+ADVICE = {
+    "predictive": "Use a proper prior.",
+    "mle": "Use estimate='predictive', or drop the column: families={...: None}.",
+}
+
+
+class ModelHolder(ABC):
+    """A thin mutable object around one immutable value, `model_`.
+
+    Every mixin of this room is a capability over that value, and knows no other mixin. A concrete estimator says its
+    families and its class prior.
+    """
+
+    class_prior: Any
+    classes: Any
+    temper: Any
+    n_jobs: int | None
+    estimate: str
+    average_features: Any = None
+
+    schema_: Schema
+    model_: Model
+    classes_: Array
+    n_features_in_: int
+    temper_: float
+
+    @abstractmethod
+    def _families(self) -> Any:
+        """Return a family for all columns, a mapping, or "auto"."""
+
+    @abstractmethod
+    def _saying(self, families: dict[tuple[Hashable, ...], Any]) -> dict[str, Any]:
+        """Return the parameters that declare these families of these columns: the inverse of `_families`."""
+
+    @abstractmethod
+    def _class_die(self, classes: Array) -> ClassDie:
+        """Return the prior of the class probabilities."""
+
+    def _fresh(self, **changes: Any) -> Self:
+        """Return an unfitted copy with some parameters changed."""
+        return clone(self).set_params(**changes)
+
+    def _table(self, X: Any, *, reset: bool = False) -> Table:
+        """Open a table of any container; lists of texts are documents if the model is one of documents."""
+        schema = None if reset else self.__dict__.get("schema_")
+        documents = isinstance(self._families(), Multinomial) if schema is None else schema.of_documents
+        return open_table(X, self.n_jobs, documents=documents)
+
+    def _open(self, X: Any, *, reset: bool) -> Table:
+        """Open a table, with scikit-learn's checks of the columns' names and number."""
+        table, names = self._table(X, reset=reset), self.__dict__.get("feature_names_in_")
+        alike = table.unnamed if names is None else not table.unnamed and list(table.columns) == names.tolist()
+        if reset or not alike or table.width != self.n_features_in_:
+            validate_data(self, table.native, reset=reset, skip_check_array=True)
+        return table
+
+    def _read(self, X: Any) -> tuple[Table, list[Cells]]:
+        """Return a table to be predicted, and its cells as the model's blocks have them."""
+        if not hasattr(self, "model_"):
+            check_is_fitted(self)
+        self._check_arguments()
+        table = self._open(X, reset=False)
+        return table, self.schema_.read(table)
+
+    def _reader(self, estimate: str | None = None) -> Joint:
+        """Return what predicts, by the given estimate or the estimator's; an error where it is no distribution."""
+        estimate, model = estimate or self.estimate, self.model_
+        if estimate in model.readers:
+            return model.readers[estimate]
+        reader = model.read(estimate)
+        for block, part in zip(self.schema_.blocks, reader.blocks, strict=True):
+            improper = ~part.proper & reader.live[:, None]
+            if improper.any():
+                c, f = np.argwhere(improper)[0]
+                raise ValueError(
+                    f"column {short(block.keys[f])}, class {self.classes_.tolist()[c]!r}: the data do not settle a "
+                    f"distribution for estimate={estimate!r} (no rows, or no spread, and a prior that adds none). "
+                    + ADVICE.get(estimate, "Use a proper prior, or estimate='predictive'.")
+                )
+        model.readers[estimate] = reader  # only now, as other threads take what is there
+        return reader
+
+    def _joint(self, X: Any) -> tuple[Array, Sequence[Cells]]:
+        """Return log p(x, y) of every row and class, `(r, c)`, and the cells."""
+        _, cells = self._read(X)
+        joint = self._reader().log_joint(cells, self.temper_, self.n_jobs)
+        self.schema_.tell_unseen(cells)
+        return joint, cells
+
+    def _refuse_row(self, row: int, cells: Sequence[Cells]) -> NoReturn:
+        """Raise for a row without an answer: for a bad cell, or because no class can have it."""
+        self.schema_.check_cells(cells)
+        parts = zip(self.schema_.blocks, self._reader().blocks, cells, strict=True)
+        never = [
+            short(block.keys[0])
+            for block, part, x in parts
+            if block.family.combined and np.isneginf(part.score(x[[row]])).all()
+        ]
+        why = f" No row was learnt that is like it in the columns {', '.join(never)}." if never else ""
+        raise ValueError(
+            f"row {row} is impossible under every class: 0/0 has no answer.{why} A smoothing of 0 does that, as in the "
+            "MLE, and in the MAP under Dirichlet(1); use a larger one, or estimate='predictive'."
+        )
+
+    def _check_arguments(self) -> None:
+        if self.estimate not in ESTIMATES:
+            raise ValueError(f"estimate must be one of {', '.join(ESTIMATES)}, got {self.estimate!r}.")
+        if not (
+            self.temper is None
+            or self.temper == "loo"
+            or (isinstance(self.temper, Real) and 0 < float(self.temper) < np.inf)
+        ):
+            raise ValueError(f"temper must be None, 'loo' or a positive number, got {self.temper!r}.")
+        if self.average_features is not None:
+            check_averaging(self.average_features, self.estimate)
+        if not (self.n_jobs is None or (isinstance(self.n_jobs, Integral) and self.n_jobs != 0)):
+            raise ValueError(f"n_jobs must be None or a number of threads, got {self.n_jobs!r}.")
+
+
+def short(key: Hashable) -> str:
+    """Return the name of a column, or of a block by its first column and width."""
+    return f"{key!r}" if not isinstance(key, tuple) or len(key) < 8 else f"block of {len(key)} columns from {key[0]!r}"
+
+
+def check_estimator(estimator: Any, prefix: str = "") -> None:
+    """Raise for anything but an estimator in closed form, and advise where one may be had."""
+    if isinstance(estimator, ModelHolder):
+        return
+    advice, steps = "", getattr(estimator, "steps", None)
+    if isinstance(estimator, type) and issubclass(estimator, ModelHolder):
+        advice = " That is the class: call it."
+    elif steps and isinstance(steps[-1][-1], ModelHolder):
+        advice = (
+            " Give the pipeline's last step, pipeline[-1], and the rows as that gets them, pipeline[:-1].transform(X)."
+        )
+    elif isinstance(getattr(estimator, "best_estimator_", None), ModelHolder):
+        advice = " Give its best_estimator_."
+    elif isinstance(getattr(estimator, "estimator_", None), ModelHolder):
+        advice = " This needs a closed form: give that of what was sampled, estimator_."
+    raise TypeError(f"{prefix}expected an estimator of bayesnb such as NaiveBayes(), got {estimator!r}.{advice}")
+
+
+@contextmanager
+def unchanged_on_error(estimator: Any) -> Iterator[None]:
+    """Leave the estimator as it was where the block fails."""
+    before = dict(estimator.__dict__)
+    try:
+        yield
+    except BaseException:
+        estimator.__dict__.update(before)
+        for name in set(estimator.__dict__) - set(before):
+            del estimator.__dict__[name]
+        raise

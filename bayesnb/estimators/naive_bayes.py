@@ -1,0 +1,160 @@
+"""Naive Bayes over columns of any kind: five capabilities over one fitted model."""
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from bayesnb import persistence
+from bayesnb.estimators.cross_validation import CrossValidation
+from bayesnb.estimators.incremental import IncrementalMixin
+from bayesnb.estimators.inspection import InspectionMixin
+from bayesnb.estimators.prediction import PredictionMixin
+from bayesnb.estimators.public_methods import PREDICTIONS, public_methods
+from bayesnb.estimators.saving import saved_of
+from bayesnb.estimators.uncertainty import UncertaintyMixin
+from bayesnb.families.base import Array
+from bayesnb.families.family import Family
+from bayesnb.model.class_prior import ClassDie, class_die
+
+
+@public_methods(*PREDICTIONS, "fit", "partial_fit", "loo")
+class NaiveBayes(
+    UncertaintyMixin,
+    InspectionMixin,
+    CrossValidation,
+    IncrementalMixin,
+    PredictionMixin,
+    ClassifierMixin,
+    BaseEstimator,
+):
+    """Naive Bayes over columns of any kind, with the whole posterior kept.
+
+    Parameters
+    ----------
+    families : "auto", a family, or a mapping from columns (or tuples of columns) to families
+        "auto" reads booleans as Bernoulli, levels (text, categories) as Categorical, numbers as Gaussian, lists of
+        words and sparse counts as Multinomial. Columns that a mapping leaves out are inferred so; None drops one.
+    class_prior : concentration, Dirichlet, "uniform", "empirical" or {label: probability}, default=1.0
+        A Dirichlet's array is in the order of `classes`, or of `classes_` where that is None.
+    classes : labels that exist, default those of `y`
+        A declared class without rows keeps its prior mass.
+    temper : None, a positive exponent on the features' evidence, or "loo"
+        "loo" takes the exponent under which the posterior predictive, whatever `estimate` says, has the best exact
+        leave-one-out log score; it is shown as `temper_`.
+    n_jobs : number of threads, default the cores that this process may use, within OMP_NUM_THREADS and the like
+    estimate : {"predictive", "mean", "map", "mle"}
+        What predicts: the posterior predictive, or every parameter, the classes' included, plugged in at its
+        posterior mean, its mode, or its maximum likelihood estimate. With smoothing l, (n + l) / (N + l K) is
+        "mean" under Dirichlet(l), and "map" under Dirichlet(1 + l).
+    average_features : None, a probability, or {column: probability}
+        How probably a feature depends on the class at all, before the data. Predictions are then the exact average
+        over all subsets of features, each weighted by its posterior probability; columns that a mapping leaves out
+        are in all of them. A block of words is one feature. It needs estimate="predictive", whole weights and
+        counts, and proper priors that are the same for all classes. The vaguer a prior is, the more has to speak for
+        parameters of each class's own. Many rare levels may be included though they are noise: an
+        `InclusionWarning` names such columns, and says what to do.
+
+    Attributes
+    ----------
+    classes_ : the labels, sorted
+    families_ : families by column, as declared or inferred
+    prior_, posterior_ : beliefs by column, the class on the first axis; a block of counts is one entry
+    class_prior_, class_posterior_ : beliefs about the class probabilities
+    stats_ : the statistics of the rows learnt
+    log_evidence_ : log p(X, y | prior)
+    temper_ : the exponent in use
+
+    Notes
+    -----
+    Missing cells are left out, in `fit` and in `predict`. A frame's columns are matched by name, and reordered ones
+    are scikit-learn's error. `partial_fit` in any batches equals `fit`, new levels included; only priors that
+    take their scale from the data, such as `Gaussian()`, are those of the first batch, and "loo" looks at the last.
+
+    Dask's arrays and dataframes are learnt from in one pass over their partitions, and predicted lazily: see
+    `bayesnb.scale`.
+
+    Examples
+    --------
+    >>> from bayesnb import NaiveBayes
+    >>> model = NaiveBayes().fit([[1.0, "a"], [1.2, "a"], [3.0, "b"], [3.1, "a"]], ["low", "low", "high", "high"])
+    >>> model.predict([[1.1, "a"]]).tolist()
+    ['low']
+    """
+
+    def __init__(
+        self,
+        families: Any = "auto",
+        *,
+        class_prior: Any = 1.0,
+        classes: Any = None,
+        temper: Any = None,
+        n_jobs: int | None = None,
+        estimate: str = "predictive",
+        average_features: Any = None,
+    ) -> None:
+        self.families = families
+        self.average_features = average_features
+        self.class_prior = class_prior
+        self.classes = classes
+        self.temper = temper
+        self.n_jobs = n_jobs
+        self.estimate = estimate
+
+    def _families(self) -> Any:
+        return self.families
+
+    def _saying(self, families: dict[tuple[Hashable, ...], Any]) -> dict[str, Any]:
+        if isinstance(self.families, Family):
+            return {"families": next(iter(families.values()))}
+        return {"families": families}
+
+    def _class_die(self, classes: Array) -> ClassDie:
+        if isinstance(self.class_prior, (list, tuple, np.ndarray)):
+            raise ValueError(
+                "class_prior: a bare array may mean concentrations or probabilities. "
+                "Say Dirichlet([...]) for the first, {label: probability} for the second."
+            )
+        return class_die(self.class_prior, classes, self.classes)
+
+    def save(self, path: Any) -> None:
+        """Write the fitted estimator to a file, from which `bayesnb.load` makes it again.
+
+        Parameters
+        ----------
+        path : str or os.PathLike, such as "model.bnb"
+            A file that is there already is replaced, once the new one is on the disk as a whole.
+
+        Notes
+        -----
+        The file is a zip archive of `model.json`, arrays in NumPy's format, and checksums; see `bayesnb.persistence`.
+        It holds no code, so families and estimators of your own cannot be saved, nor can labels and levels
+        that are neither text nor numbers. Requests of metadata routing are not kept.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> from bayesnb import GaussianNB, load
+        >>> model = GaussianNB().fit([[1.0], [1.2], [3.0], [3.1]], ["low", "low", "high", "high"])
+        >>> path = os.path.join(tempfile.mkdtemp(), "model.bnb")
+        >>> model.save(path)
+        >>> bool((load(path).predict_proba([[2.0]]) == model.predict_proba([[2.0]])).all())
+        True
+        """
+        check_is_fitted(self)
+        persistence.write(saved_of(self), path)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        family, inputs = self._families(), tags.input_tags
+        if isinstance(family, Family):
+            inputs.allow_nan, inputs.sparse = family.missing, not family.has_levels
+            inputs.categorical = inputs.string = family.has_levels
+            inputs.positive_only = family.positive_only
+            tags.classifier_tags.poor_score = not family.continuous
+        else:  # sparse tables are refused unless they hold counts, so that is not promised
+            inputs.allow_nan = inputs.string = True
+        return tags

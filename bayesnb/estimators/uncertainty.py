@@ -1,0 +1,357 @@
+"""How sure a prediction is: intervals of probabilities, the two parts of their entropy, and draws."""
+
+from collections.abc import Hashable, Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from bayesnb import results
+from bayesnb.data import Table
+from bayesnb.data.labels import encode
+from bayesnb.estimators.model_holder import ModelHolder
+from bayesnb.estimators.training import checked_labels
+from bayesnb.families.base import Array, Cells, Rng
+from bayesnb.inference.class_scores import Scores
+from bayesnb.inference.entropies import drawn_entropies, entropies
+from bayesnb.inference.intervals import TOLERANCES, drawn_intervals, intervals
+from bayesnb.inference.posterior_draws import say_drawn
+from bayesnb.inference.row_sampling import draw_codes, draw_table
+from bayesnb.model.product import normalise
+
+SHARED = 4000  # draws of a distribution in which classes share parameters
+ROWS, METHODS = ("observed", "fixed"), (*TOLERANCES, "draws")
+
+
+class UncertaintyMixin(ModelHolder):
+    """What the posterior says of rows, whatever `estimate` is; `temper_` is followed."""
+
+    def predict_joint_log_proba(self, X: Any) -> Array:
+        """Return log p(x, y), `(r, c)`: every parameter integrated out, or plugged in as `estimate` says."""
+        joint, cells = self._joint(X)
+        if not np.isfinite(joint).all():
+            self.schema_.check_cells(cells)
+        return joint
+
+    def predict_interval(
+        self,
+        X: Any,
+        ci_prob: float | None = None,
+        rows: str = "observed",
+        method: str = "auto",
+        *,
+        draws: int = 4000,
+        rng: Rng = None,
+    ) -> Any:
+        """Return equal-tailed credible intervals of the class probabilities p(y | x, theta), theta being uncertain.
+
+        Parameters
+        ----------
+        X : table of rows
+        ci_prob : probability of the interval, default ArviZ's `rcParams["stats.ci_prob"]`
+        rows : {"observed", "fixed"}
+            "observed": x came from the population, and is itself evidence about theta: the distribution is
+            that under p(theta | D, x), and its mean is `predict_proba`. "fixed": someone chose x, as on a grid: the
+            distribution is that under p(theta | D), and its mean the average over the posterior.
+        method : {"auto", "exact", "fast", "draws"}
+            "exact" inverts the characteristic function. "fast" takes the first four cumulants, which are exact,
+            while the error that this can make is below 0.02 on the probability scale, and "auto" while it is below
+            0.001; what is left is done as in "exact". "draws" draws theta, for comparison.
+        draws, rng : number of draws and a seed or numpy.random.Generator, for method="draws"
+
+        Returns
+        -------
+        xarray.Dataset
+            By (obs_id, class): `probability`, the mean, `median`, `lower` and `upper`.
+
+        Notes
+        -----
+        The mean of a skewed distribution can lie outside its interval; the median never does. Intervals hold if the
+        model does: no interval knows that features depend on each other, see `temper`.
+
+        Among three or more classes, ends below 1e-12 are orders of magnitude. And where someone chose a row so
+        far out, or with levels of so little smoothing, that one class's score has endless tails, the row is drawn among
+        three or more classes, with a `DrawnWarning`; "exact" refuses it. So is every row of three or more classes
+        that have parameters in common, under `average_features` or `shared=True`, which "fast" refuses too; of two
+        classes only where `average_features` meets a `class_prior` that is known. Under `average_features` "fast" is
+        always refused: four cumulants do not tell how many hypotheses there are.
+
+        Examples
+        --------
+        >>> from bayesnb import GaussianNB
+        >>> model = GaussianNB().fit([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]], list("aaabbb"))
+        >>> interval = model.predict_interval([[5.0]], ci_prob=0.9).isel(obs_id=0).sel({"class": "a"})
+        >>> [round(float(interval[name]), 3) for name in ("probability", "lower", "median", "upper")]
+        [0.65, 0.177, 0.692, 0.981]
+        """
+        prob, observed = results.datasets.ci_prob(ci_prob), is_observed(rows)
+        if method not in METHODS:
+            raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}.")
+        if not isinstance(draws, Integral) or draws < 1:
+            raise ValueError(f"draws must be a whole number, at least 1, got {draws!r}.")
+        table, scores = self._scores(X)
+        observers = self.schema_.observers if observed else None
+        if method == "draws":
+            result, _ = drawn_intervals(scores, observers, prob, int(draws), rng)
+        elif not scores.belief.closed or (scores.belief.weighs and method == "fast"):
+            refuse_shared(method)
+            result, error = drawn_intervals(scores, observers, prob, SHARED, 0)
+            say_drawn(len(scores), SHARED, error)
+        else:
+            result = intervals(scores, prob, observed, method, self.n_jobs)
+        self._check_distribution(scores, result.median)
+        by_class = {"probability": result.mean, "median": result.median, "lower": result.lower, "upper": result.upper}
+        attrs = {"ci_prob": prob, "rows": rows, "method": method}
+        return results.datasets.dataset(table.index, self.classes_, {}, by_class, attrs)
+
+    def uncertainty(self, X: Any, rows: str = "observed") -> Any:
+        """Return the entropy of each row's label, in nats, and its two parts: exact, without draws.
+
+        Parameters
+        ----------
+        X : table of rows
+        rows : {"observed", "fixed"}, as in `predict_interval`
+
+        Returns
+        -------
+        xarray.Dataset
+            By obs_id: `entropy` of `probability`; `aleatoric`, the expected entropy of p(y | x, theta), which more
+            training does not take away; `epistemic`, their difference, the mutual information of label and
+            parameters, which it does; `log_density`, how usual the row is. By (obs_id, class): `probability`.
+
+        Notes
+        -----
+        Rows that `predict_interval` would draw are drawn here too, with a `DrawnWarning`.
+
+        Examples
+        --------
+        >>> from bayesnb import GaussianNB
+        >>> model = GaussianNB().fit([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]], list("aaabbb"))
+        >>> parts = model.uncertainty([[1.0], [6.0]])
+        >>> parts.entropy.values.round(3).tolist(), parts.epistemic.values.round(3).tolist()
+        ([0.248, 0.693], [0.076, 0.166])
+        """
+        observed = is_observed(rows)
+        table, scores = self._scores(X)
+        if scores.belief.closed:
+            result = entropies(scores, observed, self.n_jobs)
+        else:
+            result, error = drawn_entropies(scores, self.schema_.observers if observed else None, SHARED, 0)
+            say_drawn(len(scores), SHARED, error)
+        self._check_distribution(scores, result.aleatoric[:, None])
+        by_row = {"entropy": result.entropy, "aleatoric": result.aleatoric, "epistemic": result.epistemic}
+        by_row["log_density"] = self._log_density(scores.cells)
+        by_class = {"probability": result.probability}
+        return results.datasets.dataset(table.index, self.classes_, by_row, by_class, {"rows": rows})
+
+    def log_density(self, X: Any) -> Array:
+        """Return log p(x | D), `(r,)`: how usual each row is, whatever its class. No temper enters."""
+        _, cells = self._read(X)
+        self.schema_.check_cells(cells)
+        density = self._log_density(cells)
+        self.schema_.tell_unseen(cells)
+        return density
+
+    def sample(self, n: int, y: Any = None, *, length: Any = None, rng: Rng = None) -> tuple[Any, Array]:
+        """Draw new rows and their labels from the posterior predictive, in a table like the one learnt from.
+
+        Every row has parameters of its own, drawn from the posterior: rows are independent given the data, and each
+        is an exact draw of the row to come next. `temper` and `estimate` play no part.
+
+        Parameters
+        ----------
+        n : number of rows
+        y : None, one label, or one for each row
+            None draws the labels too, from the posterior predictive of the class.
+        length : None, a whole number, or one for each row
+            How many words a row of a `Multinomial` block has, in every such block. By default it is drawn: a Poisson
+            count, with a rate that is learnt from the words and rows of each class as `Poisson()` would. Real texts'
+            lengths vary more than that; where it matters, say them.
+        rng : None, a seed, or numpy.random.Generator
+
+        Returns
+        -------
+        X : a table of the kind that was first learnt from
+            A frame of the same library, with its names, order, types and categories; an array, also for a list of
+            lists; CSR for a sparse table; lists of words for such, in a random order.
+        y : array of labels, as in `classes_`
+
+        Notes
+        -----
+        A column keeps its type where that can hold what is drawn: a Gaussian column of integers becomes floats, and
+        integers that are too narrow for a count become wider. Columns without a family (None) are absent. No cell is
+        missing, but for the level that `unseen="reserve"` keeps for whatever is new. Under a `Bernoulli` with a
+        threshold, a one is some number above it. With `fractional=True` too the rows hold whole counts: of other
+        numbers the family has no distribution.
+
+        Examples
+        --------
+        >>> from bayesnb import NaiveBayes
+        >>> from bayesnb.datasets import dogs
+        >>> table = dogs()
+        >>> model = NaiveBayes().fit(table.drop(columns="breed"), table["breed"])
+        >>> rows, labels = model.sample(3, "Labradoodle", rng=1)
+        >>> rows.dtypes.astype(str).to_dict()
+        {'height': 'float64', 'weight': 'float64', 'curled_tail': 'bool'}
+        >>> labels.tolist()
+        ['Labradoodle', 'Labradoodle', 'Labradoodle']
+        """
+        check_is_fitted(self)
+        rng, probability = np.random.default_rng(rng), np.exp(self._reader("predictive").log_class)
+        codes = draw_codes(n, y, self.classes_, probability, rng)
+        return draw_table(self.schema_, self.model_, codes, length, rng), self.classes_[codes]
+
+    def draw_proba(self, X: Any, draws: int = 1000, *, chains: int = 4, rng: Rng = None) -> Any:
+        """Draw p(y | x, theta), theta from the posterior.
+
+        Their mean is the ensemble average, not `predict_proba`: a row to come is itself evidence about theta, which
+        the draws leave out.
+
+        Parameters
+        ----------
+        X : table of rows
+        draws : number of draws of each chain
+        chains : number of chains, which only ArviZ's functions need: all draws are exact and independent
+        rng : None, a seed, or numpy.random.Generator
+            A seed draws the same theta whatever the rows are, and the same as in `to_datatree`.
+
+        Returns
+        -------
+        xarray.DataArray
+            (chain, draw, obs_id, class); `obs_id` is the frame's index.
+
+        Notes
+        -----
+        The features' part is scaled by `temper_`; `estimate` plays no part. A class of probability 0 keeps it. What
+        would take more than 2 GiB is refused beforehand.
+
+        Examples
+        --------
+        >>> from bayesnb import GaussianNB
+        >>> model = GaussianNB().fit([[1.0], [1.2], [3.0], [3.1]], ["low", "low", "high", "high"])
+        >>> p = model.draw_proba([[2.0]], rng=1)
+        >>> dict(p.sizes)
+        {'chain': 4, 'draw': 1000, 'obs_id': 1, 'class': 2}
+        """
+        check_is_fitted(self)
+        return results.drawn_trees.probabilities(
+            self._subject(), self._sheet(X), results.drawn_trees.Plan(draws, chains, rng)
+        )
+
+    def to_datatree(
+        self,
+        X: Any = None,
+        y: Any = None,
+        draws: int = 1000,
+        chains: int = 4,
+        *,
+        rng: Rng = None,
+        groups: Any = None,
+        features: Any = None,
+    ) -> Any:
+        """Draw from the posterior into ArviZ's groups, for its summaries, plots and checks.
+
+        Parameters
+        ----------
+        X : None or table of rows
+        y : None or their labels
+            The rows learnt from, with their labels, for checks of the model; without labels, rows to predict.
+        draws : number of draws of each chain
+        chains : number of chains, which only ArviZ's functions need: all draws are exact and independent
+        rng : None, a seed, or numpy.random.Generator
+        groups : None for all that can be had, or names of groups
+        features : None for all, or the columns whose parameters are wanted
+
+        Returns
+        -------
+        xarray.DataTree
+            `posterior`, `prior` : `class_prob` (class); `mu` and `sigma2`, `rate`, and `theta` of coins or words
+            (class, feature); `theta_<column>` (class, <column>_level). Under `average_features`, `included`: 1 where a
+            feature depends on the class, 0 where all classes share its parameters.
+            `log_prior` : log p(theta) under the same names, that of `mu` given `sigma2`; of a die, one number.
+            `log_likelihood` : `y` (obs_id), log p(x, y | theta), in which the model is generative; never tempered.
+            `posterior_predictive` : `y`, labels thrown from p(y | x, theta). `observed_data` : `y`. Both are places in
+            the coordinate `class`.
+            `predictions`, where there are no labels : `p` (obs_id, class), p(y | x, theta), and `y` thrown from it.
+            `constant_data` : `class_prob`, where it is given and so not drawn.
+            `conjugate` : the posterior's parameters in closed form, and `log_evidence`.
+
+        Notes
+        -----
+        Where several families have columns, the axis `feature` becomes `<family>_feature`; where both coins and words
+        have a `theta`, it becomes `bernoulli_theta` and `multinomial_theta`. An improper prior cannot be drawn:
+        `prior` and `log_prior` are left out, which the tree's attributes say, and are an error in `groups`; so is
+        `log_prior` under `average_features`, where classes may share a parameter.
+        Labels other than numbers, booleans, dates and text become text. What would take more than 2 GiB is refused.
+
+        Examples
+        --------
+        >>> from bayesnb import GaussianNB
+        >>> model = GaussianNB().fit([[1.0], [1.2], [3.0], [3.1]], ["low", "low", "high", "high"])
+        >>> tree = model.to_datatree(rng=1)
+        >>> sorted(tree.children)
+        ['conjugate', 'log_prior', 'posterior', 'prior']
+        >>> tree["posterior"]["mu"].dims
+        ('chain', 'draw', 'class', 'feature')
+        """
+        check_is_fitted(self)
+        if X is None and y is not None:
+            raise ValueError("y was given without X. Give the rows that have these labels.")
+        self._reader("predictive")  # an error, where the posterior is no distribution
+        sheet = None if X is None else self._sheet(X, y)
+        return results.trees.tree(self._subject(features), sheet, results.drawn_trees.Plan(draws, chains, rng), groups)
+
+    def _log_density(self, cells: Sequence[Cells]) -> Array:
+        return np.logaddexp.reduce(self._reader("predictive").log_joint(cells, 1.0, self.n_jobs), axis=1)
+
+    def _scores(self, X: Any) -> tuple[Table, Scores]:
+        table, cells = self._read(X)
+        self._reader("predictive")  # an error where the posterior is no distribution
+        return table, Scores(self.model_.posterior, cells, self.temper_)
+
+    def _check_distribution(self, scores: Scores, numbers: Array) -> None:
+        """Raise for a row with a bad cell, or without a distribution, whose numbers are NaN; warn of unseen levels."""
+        undefined = ~np.isfinite(numbers).all(axis=1)
+        if undefined.any():
+            self.schema_.check_cells(scores.cells)
+            raise ValueError(
+                f"row {undefined.argmax()} has no distribution of p(y | x, theta) ({undefined.sum()} such rows): it is "
+                "impossible under some class, for which a level or a count was never seen and has no smoothing, or a "
+                "number is out of all proportion. Use a smoothing above 0, and look at the row."
+            )
+        self.schema_.tell_unseen(scores.cells)
+
+    def _subject(self, features: Sequence[Hashable] | None = None) -> Any:
+        """Return the model to draw from, and what its parameters, or those of some columns, are called."""
+        layout = results.parameter_names.layout_of(self, features)
+        return results.drawn_trees.Subject(self.model_, layout, self.temper_, self.n_jobs)
+
+    def _sheet(self, X: Any, y: Any = None) -> Any:
+        """Return rows and their labels; an error for rows that no class can have, as in `predict_proba`."""
+        table, cells = self._read(X)
+        joint = self._reader("predictive").log_joint(cells, self.temper_, self.n_jobs)
+        self.schema_.tell_unseen(cells)
+        impossible = normalise(joint, True, self.n_jobs)
+        if impossible >= 0:
+            self._refuse_row(impossible, cells)
+        codes = None if y is None else encode(checked_labels(self, y, table.rows), self.classes_)
+        return results.drawn_trees.Sheet(table.index, cells, codes)
+
+
+def is_observed(rows: str) -> bool:
+    """Return whether rows came from the population, and are not someone's choice."""
+    if rows not in ROWS:
+        raise ValueError(f"rows must be 'observed' or 'fixed', got {rows!r}.")
+    return rows == "observed"
+
+
+def refuse_shared(method: str) -> None:
+    """Raise for a method that needs classes with independent parameters."""
+    if method != "auto":
+        raise ValueError(
+            f"method={method!r} needs classes whose parameters are independent, and here they share some, under "
+            "average_features or shared=True with three or more classes; two classes have 'exact' (under "
+            "average_features if class_prior is not known), and under shared=True 'fast'. Use method='draws', or "
+            "'auto', which finds what there is."
+        )

@@ -1,0 +1,296 @@
+"""How good a model is on rows that are held out: computed once, when a section first asks."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.special import xlogy
+
+from bayesnb import results
+from bayesnb.families.base import Array, Cells
+from bayesnb.families.family import Family
+from bayesnb.model.product import Product, Rows
+from bayesnb.report.wording import INTERVAL
+from bayesnb.selection.calibration_curves import Plan, calibrated, share_interval
+from bayesnb.selection.exponents import temper_by_loo
+from bayesnb.selection.leave_one_out import Way, leave_one_out, loo_log_proba
+from bayesnb.selection.proper_scores import Estimate, mean_interval, right
+
+if TYPE_CHECKING:
+    from bayesnb.report.facts import Facts
+
+BINS = 10
+WORDS, VALUES, NUMBERS = 8e-5, 3.5e-4, 7e-6  # seconds for a class's column: of words, of few values, of numbers
+LEVEL = 4e-5  # more for each of its levels: a column's table holds them all, whichever the row has
+DRAWN = {"density": 8e-5, "levels": 9e-4, "mass": 1e-4}  # seconds for the draws of a class's column
+DRAWN_LEVEL, DRAWN_ROW = 1.2e-4, 0.01  # for those of each of its levels; for a row, whatever its columns
+CLEAR, FEWEST = 0.95, 5  # an interval of so many rows or more that leaves out 0 is a difference
+COSTLY = 3e7  # rows x classes x columns for which no other temper is tried
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreLine:
+    """Scores of predictions of labelled rows. `unanswered` of them are impossible under every class."""
+
+    name: str
+    rows: int
+    accuracy: Estimate
+    log_loss: Estimate
+    brier: Estimate
+    impossible: int = 0
+    unanswered: int = 0
+
+    @classmethod
+    def of(cls, name: str, log_proba: Array, codes: Array) -> "ScoreLine":
+        """Return the scores of log p(y | x) and labels, `(r, c), (r,)`."""
+        label_log_proba = log_proba[np.arange(len(codes)), codes]
+        gaps = np.exp(log_proba) - np.eye(log_proba.shape[1])[codes]
+        hits = int(right(log_proba, codes).sum())
+        return cls(
+            name,
+            len(codes),
+            share_of(hits, len(codes) - hits),
+            mean_interval(-label_log_proba, INTERVAL),
+            mean_interval((gaps**2).sum(axis=1), INTERVAL, 2.0),
+            int(np.isneginf(label_log_proba).sum()),
+            int(np.isneginf(log_proba.max(axis=1)).sum()),
+        )
+
+
+def loss_of(log_proba: Array, codes: Array) -> Array:
+    """Minus log p(true label) of each row, `(r, c), (r,) -> (r,)`."""
+    return -log_proba[np.arange(len(codes)), codes]
+
+
+def share_of(hits: float, misses: float) -> Estimate:
+    """A share with its interval, that of the posterior under Jeffreys' prior, Beta(1/2, 1/2)."""
+    low, high = share_interval(np.asarray(hits), np.asarray(misses), Plan(1, INTERVAL, np.random.default_rng(0)))
+    return Estimate(hits / (hits + misses), float(low), float(high))
+
+
+class Tempered(NamedTuple):
+    """The exponent of temper="loo", its scores, and how they differ from those without."""
+
+    power: float
+    line: ScoreLine
+    gain: Estimate  # of log loss, a row
+    over_constant: Estimate  # gain of log loss over the best constant guess
+    changed: int  # rows of which another label is the most probable
+
+
+def mean_of(terms: Array) -> Estimate:
+    """The mean of terms of either sign, with an interval that leaves out 0 where it clearly has a sign."""
+    if not np.isfinite(terms).all():
+        total = float(np.sum(terms[~np.isfinite(terms)]))
+        return Estimate(total, total, total)
+    if len(terms) < FEWEST:
+        return Estimate(float(np.mean(terms)), -np.inf, np.inf)
+    least = float(np.min(terms))
+    return Estimate(*(least + end for end in mean_interval(terms - least, CLEAR)))
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Scores, calibration and costs of the held-out rows."""
+
+    facts: "Facts"
+
+    @cached_property
+    def rows(self) -> Rows:
+        return Rows(self.facts.model.schema_.observers, self.facts.cells, self.facts.codes)
+
+    @cached_property
+    def defined(self) -> Array:
+        """The rows that can be held out."""
+        return ~np.isnan(self.facts.left_out).any(axis=1)
+
+    @property
+    def log_proba(self) -> Array:
+        return self.facts.left_out[self.defined]
+
+    @property
+    def codes(self) -> Array:
+        return self.facts.codes[self.defined]
+
+    @cached_property
+    def held(self) -> ScoreLine | None:
+        """The scores of the rows that can be held out, if any can."""
+        return ScoreLine.of("Held out, one row at a time", self.log_proba, self.codes) if self.defined.any() else None
+
+    @cached_property
+    def fitted(self) -> ScoreLine:
+        return ScoreLine.of("On the rows it learnt from", self.facts.fitted, self.facts.codes)
+
+    @cached_property
+    def tested(self) -> ScoreLine | None:
+        test = self.facts.test
+        return None if test is None else ScoreLine.of(f"Test table, {len(test[1]):,} rows", *test)
+
+    @cached_property
+    def shares(self) -> Array:
+        """The logs of the classes' shares, for every row, `(r, c)`."""
+        with np.errstate(divide="ignore"):
+            share = np.log(self.facts.counts / self.facts.counts.sum())
+        return np.broadcast_to(share, (len(self.facts.codes), len(share)))
+
+    @cached_property
+    def constant(self) -> ScoreLine:
+        """The best that can be said without a look at the columns: the shares of the classes."""
+        return ScoreLine.of("Best constant guess, no columns", self.shares, self.facts.codes)
+
+    @property
+    def less_surprise(self) -> Estimate:
+        """How much less log loss a held-out row has than if it were guessed from the other rows' labels alone."""
+        return mean_of((self.blind_loss + self.facts.label_log_proba)[self.defined])
+
+    @property
+    def blind_loss(self) -> Array:
+        """Log loss of each row, its label guessed from those of the others: Laplace's rule of succession, `(r,)`."""
+        counts = self.facts.counts
+        return np.log(counts.sum() - 1 + len(counts)) - np.log(counts[self.facts.codes])
+
+    @property
+    def more_right(self) -> Estimate:
+        """How much more often a held-out label is right than the most frequent class."""
+        hits = right(self.log_proba, self.codes).astype(float)
+        return mean_of(hits - (self.codes == int(self.facts.counts.argmax())))
+
+    @property
+    def surplus(self) -> tuple[float, float]:
+        """How much the mean probability of held-out answers is above the share that is right, and two standard errors.
+
+        Were the probabilities true, that would be chance.
+        """
+        p = np.exp(self.facts.left_out[self.answered].max(axis=1))
+        hits = self.facts.left_out[self.answered].argmax(axis=1) == self.facts.codes[self.answered]
+        return float(p.mean() - hits.mean()), 2 * float(np.sqrt((p * (1 - p)).sum()) / len(p))
+
+    @property
+    def too_sure(self) -> bool:
+        """Whether held-out answers are right less often than their probabilities say, by more than chance."""
+        return self.surplus[0] > self.surplus[1]
+
+    @property
+    def unforeseen(self) -> Estimate:
+        """How much more a held-out label costs than the probabilities themselves expect: 0, were they all true."""
+        return mean_of((-self.facts.label_log_proba - self.entropy)[self.answered])
+
+    @cached_property
+    def tempered(self) -> Tempered | None:
+        """What temper="loo" would give, where the model has none, all can be scored and it is cheap."""
+        model, facts = self.facts.model, self.facts
+        cost = len(facts.codes) * len(facts.classes) * self.width
+        if (
+            model.temper is not None
+            or cost > COSTLY
+            or not np.isfinite(facts.label_log_proba).all()
+            or len(facts.classes) < 2
+        ):
+            return None
+        plain = loo_log_proba(model.model_, self.rows, n_jobs=model.n_jobs)  # the temper is chosen for the predictive
+        if not np.isfinite(plain[np.arange(len(facts.codes)), facts.codes]).all():
+            return None
+        power = temper_by_loo(model.model_, self.rows, model.n_jobs)
+        log_proba = loo_log_proba(model.model_, self.rows, Way(model.estimate, power), n_jobs=model.n_jobs)
+        loss = loss_of(log_proba, facts.codes)
+        changed = log_proba.argmax(axis=1) != facts.left_out.argmax(axis=1)
+        return Tempered(
+            power,
+            ScoreLine.of(f"Held out, with {facts.advice.temper} ({power:.2g})", log_proba, facts.codes),
+            mean_of(-facts.label_log_proba - loss),
+            mean_of(self.blind_loss - loss),
+            int(changed.sum()),
+        )
+
+    @cached_property
+    def widths(self) -> list[float]:
+        """Cells of a row in every block: of words those that are there."""
+        blocks = self.facts.model.schema_.blocks
+        return [cells_in(x, block.family.words) for block, x in zip(blocks, self.facts.cells, strict=True)]
+
+    @property
+    def width(self) -> float:
+        return sum(self.widths)
+
+    @cached_property
+    def row_seconds(self) -> float:
+        """Seconds that the distribution of a row's probabilities takes, about: computed, or drawn where it must be.
+
+        Draws are of all levels of a column, and of the words that the row has.
+        """
+        if self.facts.model.model_.posterior.closed:
+            return self.transforms
+        blocks = self.facts.model.schema_.blocks
+        pairs = zip(blocks, self.widths, strict=True)
+        cells = sum(_drawn_seconds(block.family) * width for block, width in pairs)
+        return DRAWN_ROW + len(self.facts.classes) * (cells + DRAWN_LEVEL * self.levels)
+
+    @cached_property
+    def transforms(self) -> float:
+        """Seconds that the distribution of a row's scores takes, about: more where cells have a table of values."""
+        blocks = self.facts.model.schema_.blocks
+        each = (WORDS if block.family.words else NUMBERS if block.family.continuous else VALUES for block in blocks)
+        cells = sum(cost * width for cost, width in zip(each, self.widths, strict=True))
+        return len(self.facts.classes) * (cells + LEVEL * self.levels)
+
+    @property
+    def levels(self) -> int:
+        """Levels of all columns that have a table of them; a block's combinations are looked up one by one."""
+        blocks = self.facts.model.schema_.blocks
+        return sum(sum(block.sizes) for block in blocks if block.family.has_levels and not block.family.whole)
+
+    @cached_property
+    def answered(self) -> Array:
+        """The rows that have an answer when they are held out: they are possible under some class."""
+        return np.isfinite(self.facts.left_out.max(axis=1))
+
+    @cached_property
+    def calibration(self) -> Any:
+        """The result of `bayesnb.calibration` for the rows that have an answer when they are held out."""
+        plan, model = Plan(BINS, INTERVAL, np.random.default_rng(0)), self.facts.model
+        where = np.flatnonzero(self.answered)
+        codes, weight = self.facts.codes[where], np.ones(len(where))
+        result = calibrated(self.facts.left_out[where], codes, weight, plan)
+        attrs = {"leave_one_out": "exact", "estimate": model.estimate, "temper": model.temper_}
+        attrs |= {
+            "ci_prob": INTERVAL,
+            "bins": BINS,
+            "impossible": int(np.isneginf(self.facts.label_log_proba[where]).sum()),
+        }
+        labels = np.array(self.facts.classes, object)
+        return results.calibrations.calibration(result, where, labels, codes, weight, attrs)
+
+    @cached_property
+    def entropy(self) -> Array:
+        """Entropy of the held-out probabilities of each row, in nats; NaN where there are none, `(r,)`."""
+        p = np.exp(self.facts.left_out)
+        return np.where(p.max(axis=1) > 0, -xlogy(p, p).sum(axis=1), np.nan)
+
+    @cached_property
+    def log_density(self) -> Array:
+        """log p(x | all other rows) of each row, whatever its class, `(r,)`; no temper enters."""
+        model = self.facts.model
+        joint = leave_one_out(model.model_, self.rows, Way(), n_jobs=model.n_jobs)
+        known = ~np.isnan(joint).any(axis=1)
+        density = np.full(len(joint), np.nan)
+        density[known] = np.logaddexp.reduce(joint[known], axis=1)
+        return density
+
+
+def settled(belief: Product) -> bool:
+    """Whether every class that is possible has a distribution in every column."""
+    return bool(np.all([block.proper.all(axis=-1) | ~belief.live for block in belief.blocks]))
+
+
+def cells_in(x: Cells, words: bool) -> float:
+    """Cells of a row, of words those that are there."""
+    return x.nnz / max(x.shape[0], 1) if words and sparse.issparse(x) else x.shape[1]
+
+
+def _drawn_seconds(family: Family) -> float:
+    """Seconds for the draws of a class's column, about; those of levels that the table names are counted apart."""
+    if family.has_levels:
+        return 0.0
+    return DRAWN["mass"] if family.words else DRAWN[family.picture]

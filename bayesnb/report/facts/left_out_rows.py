@@ -1,0 +1,208 @@
+"""Rows by the model of all other rows, exactly: their probabilities, why, how uncertain, and which are copies."""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from bayesnb import results
+from bayesnb.families.base import Array
+from bayesnb.inference.class_scores import Scores
+from bayesnb.inference.entropies import Entropies, drawn_entropies, entropies
+from bayesnb.inference.explanation import explain
+from bayesnb.inference.intervals import drawn_intervals, intervals
+from bayesnb.model.product import Product, observe
+from bayesnb.numerics.threads import blocks
+from bayesnb.report.facts.held_out import settled
+from bayesnb.report.wording import INTERVAL
+from bayesnb.selection.folds import learnt_from
+
+if TYPE_CHECKING:
+    from bayesnb.report.facts import Facts
+
+DRAWS = 1000  # of p(y | x, theta), where classes share parameters
+PATIENCE = 0.4  # seconds for a row, of some thirty
+SECONDS = 3.0  # that this may take
+COUNTED, ALONE, CLASS, COLUMN = 5e-9, 2e-3, 1e-3, 1e-5  # of them: to count a cell; for a row, its class, a class's cell
+TOGETHER = 3  # times as fast, where one belief is for all rows
+HELD, LEARNT, FEWEST = 400, 2000, 10  # rows at most, held out or not; and at least
+SETTLED = 100  # rows for every class's column, of which one more does not matter
+DRAWN, BATCHES = 40, 4  # rows at most, where each needs draws; and batches of draws, whose spread is their error
+TINY = np.finfo(float).tiny
+PARTS = ("entropy", "aleatoric", "epistemic")
+CHUNK = 512
+CLOSE = 1e-9  # of held-out log probabilities: those of copies are equal, up to rounding
+
+
+@dataclass(frozen=True, eq=False)
+class RowLeftOut:
+    """A row by the model of all others: probabilities, ends of the interval of p(y | x, theta), `(c,)`, explanation.
+
+    The ends are NaN, and the explanation is None, where there are none.
+    """
+
+    row: int
+    log_proba: Array
+    lower: Array
+    upper: Array
+    explained: Any
+
+    @property
+    def ranked(self) -> Array:
+        """The classes, the most probable first."""
+        return np.argsort(-self.log_proba, kind="stable")
+
+
+def left_out_row(row: int, facts: "Facts") -> RowLeftOut:
+    """Return what the model of all other rows predicts for a row, and why."""
+    belief, size = without(row, facts), len(facts.classes)
+    if belief is None:
+        nothing = np.full(size, np.nan)
+        return RowLeftOut(row, facts.left_out[row], nothing, nothing, None)
+    cells = [x[[row]] for x in facts.cells]
+    lower, upper = interval_ends(Scores(belief, cells, facts.model.temper_), facts)
+    why = explain(belief, cells, facts.model.temper_)
+    named = results.explanations.explained(
+        why, np.array([row]), np.array(facts.classes, object), facts.model.schema_.blocks, cells
+    )
+    return RowLeftOut(row, facts.left_out[row], lower, upper, named.isel(obs_id=0))
+
+
+def without(row: int, facts: "Facts") -> Product | None:
+    """Return the posterior without a row; None where that is no distribution.
+
+    The others are counted again: an outlier that is taken back by arithmetic leaves no digits of what stays.
+    """
+    keep = np.arange(len(facts.codes)) != row
+    if not keep.any():
+        return None
+    rest = observe(facts.held_out.rows.where(keep), len(facts.classes), facts.model.n_jobs)
+    belief: Any = learnt_from(facts.model.model_, rest, "predictive")
+    return belief if settled(belief) else None
+
+
+def interval_ends(scores: Scores, facts: "Facts") -> tuple[Array, Array]:
+    """Ends of the interval of p(y | x, theta) for a row, `(c,)` each; NaN where that takes too long."""
+    model = facts.model
+    if hasty(facts):
+        nothing = np.full(len(facts.classes), np.nan)
+        return nothing, nothing
+    if scores.belief.closed:
+        result = intervals(scores, INTERVAL, True, "auto", model.n_jobs)
+    else:
+        result = drawn_intervals(scores, model.schema_.observers, INTERVAL, DRAWS, 0)[0]
+    return result.lower[0], result.upper[0]
+
+
+def hasty(facts: "Facts") -> bool:
+    """Whether intervals take too long, for so many columns, levels and classes."""
+    return facts.held_out.row_seconds > PATIENCE
+
+
+def uncertainties(facts: "Facts") -> Any:
+    """Return `model.uncertainty` of evenly spaced rows, each by the model of all other rows.
+
+    Where holding rows out takes long, it is that of new rows with the same cells. None where no row has a
+    distribution; without rows where even that takes too long. The attribute `tried` counts rows, `held_out` says
+    whether they are held out.
+    """
+    held, rows = chosen(facts)
+    if not len(rows):
+        return results.datasets.dataset(rows, np.array(facts.classes, object), {}, {}, {"tried": 0})
+    batches = entropies_held_out(rows, facts) if held else entropies_of(facts.model.model_.posterior, rows, facts)
+    result = Entropies(*(np.mean(part, axis=0) for part in zip(*batches, strict=True)))
+    defined = np.isfinite(result.aleatoric)
+    if not defined.any():
+        return None
+    by_row = {name: getattr(result, name)[defined] for name in PARTS}
+    labels, attrs = np.array(facts.classes, object), {"tried": len(rows), "held_out": int(held)}
+    shares = [part.epistemic[defined].sum() / max(part.entropy[defined].sum(), TINY) for part in batches]
+    error = {"drawn_error": float(np.std(shares, ddof=1) / np.sqrt(BATCHES))} if len(batches) > 1 else {}
+    by_class = {"probability": result.probability[defined]}
+    return results.datasets.dataset(rows[defined], labels, by_row, by_class, attrs | error)
+
+
+def chosen(facts: "Facts") -> tuple[bool, Array]:
+    """Whether rows are held out, and which are taken: as many as a few seconds allow; none, if too few."""
+    rows, classes, held_out = len(facts.codes), len(facts.classes), facts.held_out
+    belief = facts.model.model_.posterior
+    alone = ALONE + CLASS * classes
+    if belief.weighs or not belief.closed:
+        most = int(min(SECONDS / (alone + held_out.row_seconds), DRAWN))
+        return True, spaced(rows, most if most >= min(rows, FEWEST) else 0)
+    held = int(min(SECONDS / (alone + held_out.transforms + COUNTED * rows * held_out.width), HELD))
+    if held >= rows or (rows < SETTLED * classes * held_out.width and held >= FEWEST):
+        return True, spaced(rows, held)
+    one = alone / TOGETHER + COLUMN * classes * held_out.width
+    learnt = int(min((2 * SECONDS - held_out.transforms) / one, LEARNT))
+    return False, spaced(rows, learnt if learnt >= min(rows, FEWEST) else 0)
+
+
+def spaced(rows: int, most: int) -> Array:
+    """Places of at most so many rows, evenly spaced."""
+    return np.unique(np.linspace(0, rows - 1, min(rows, most)).round().astype(int))
+
+
+def entropies_held_out(rows: Array, facts: "Facts") -> list[Entropies]:
+    """Entropies of each row by the posterior of all others; NaN where that is no distribution."""
+    each = [entropies_of(without(int(row), facts), np.array([row]), facts) for row in rows]
+    return [Entropies(*map(np.concatenate, zip(*batch, strict=True))) for batch in zip(*each, strict=True)]
+
+
+def entropies_of(belief: Product | None, rows: Array, facts: "Facts") -> list[Entropies]:
+    """Entropies of rows that are new to a belief: computed once, or from several batches of draws."""
+    model, batches = facts.model, 1 if facts.model.model_.posterior.closed else BATCHES
+    if belief is None or not settled(belief):
+        nothing = np.full((len(rows), len(facts.classes)), np.nan), *np.full((3, len(rows)), np.nan)
+        return [Entropies(*nothing)] * batches
+    scores = Scores(belief, [x[rows] for x in facts.cells], model.temper_)
+    if belief.closed:
+        return [entropies(scores, True, model.n_jobs)]
+    return [drawn_entropies(scores, model.schema_.observers, DRAWS // BATCHES, seed)[0] for seed in range(BATCHES)]
+
+
+class Pick(NamedTuple):
+    """A row, and how many rows are the same, itself counted."""
+
+    row: int
+    times: int
+
+
+def distinct(order: Array, facts: "Facts", most: int) -> list[Pick]:
+    """First rows in an order that differ in their cells or label, and how often each occurs in the table."""
+    first: dict[Any, int] = {}
+    for part in blocks(len(order), CHUNK):
+        for row, key in zip(order[part].tolist(), keys(order[part], facts), strict=True):
+            first.setdefault(key, row)
+            if len(first) == most:
+                return [Pick(row, times(row, key, facts)) for key, row in first.items()]
+    return [Pick(row, times(row, key, facts)) for key, row in first.items()]
+
+
+def times(row: int, key: Any, facts: "Facts") -> int:
+    """Number of rows that are the same: few have the same label and probabilities, and their cells are compared."""
+    near = facts.codes == facts.codes[row]
+    with np.errstate(invalid="ignore"):  # infinite ones are alike
+        gap = np.abs(facts.label_log_proba - facts.label_log_proba[row])
+    near &= ~(gap > CLOSE * (1 + abs(facts.label_log_proba[row]))) if np.isfinite(facts.label_log_proba[row]) else True
+    rows = np.flatnonzero(near)
+    return sum(Counter(keys(rows[part], facts))[key] for part in blocks(len(rows), CHUNK))
+
+
+def keys(rows: Array, facts: "Facts") -> list[Any]:
+    """Label of each row and the bytes of its cells, which differ between rows that are not the same."""
+    parts = [row_bytes(x[rows]) for x in facts.cells]
+    return list(zip(facts.codes[rows].tolist(), *parts, strict=True))
+
+
+def row_bytes(x: Any) -> list[Any]:
+    """Bytes of each row of a block."""
+    if sparse.issparse(x):
+        rows = sparse.csr_array(x)
+        rows.sum_duplicates()
+        rows.eliminate_zeros()
+        ends = zip(rows.indptr[:-1].tolist(), rows.indptr[1:].tolist(), strict=True)
+        return [(rows.indices[a:b].tobytes(), rows.data[a:b].tobytes()) for a, b in ends]
+    return [row.tobytes() for row in np.ascontiguousarray(x)]

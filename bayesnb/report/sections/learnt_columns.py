@@ -1,0 +1,352 @@
+"""What each column says about the class: Bayes factors, words, portraits, and the weights of a linear model."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from bayesnb import plots
+from bayesnb.families import NormalInverseGamma
+from bayesnb.families.base import Array, Belief
+from bayesnb.families.wording import NOTHING, SPACE, fixed, number
+from bayesnb.plots.column_plot import bars_of, names_of, sketch
+from bayesnb.plots.column_view import Sight, shown_classes
+from bayesnb.plots.words_plot import Speaking, draw_words, speaking
+from bayesnb.report.facts import Facts
+from bayesnb.report.facts.features import Feature
+from bayesnb.report.html_page import drawn, swatch
+from bayesnb.report.sections.modelled import lacking, overstated
+from bayesnb.report.wording import (
+    INTERVAL,
+    SURE,
+    brief,
+    count,
+    name_of,
+    nats,
+    percent,
+    percent_span,
+    spans,
+)
+from bayesnb.results.display import Cell, Name, phrase
+
+FIRST, MOST = 12, 36  # portraits that are shown, and drawn at all
+ROOM = 1_000_000  # letters that all of them may take
+MOST_LISTED = 1000
+WIDE = 5.0  # inches of the bars, which a phone has room for
+STRONG = 3.0  # nats (Kass and Raftery 1995)
+MOST_WORDS = 10  # of a class
+MOST_LEVELS = 3  # of a class, in a table
+MOST_CORRELATIONS = 3  # of a class, in a table
+MOST_WEIGHTS, ABREAST = 30, 4  # weights that are listed, and classes beside each other
+FINEST = 6  # decimals of a weight
+DRAWN = {
+    "density": "Predictive density of {} for each class, as curves. The numbers are in the table beside it.",
+    "mass": "Predictive probability of each count of {} for each class, as bars; dots are the data.",
+    "levels": "Predictive probability of {levels} of {} for each class, as bars with intervals.",
+}
+TOGETHER = {
+    "density": "What is expected of {} together in each class, as ellipses over the rows. The numbers are beside it.",
+    "levels": "Predictive probability of combinations of {} for each class, as bars with intervals.",
+}
+PLUGGED = {"mean": "their posterior means", "map": "their most probable values", "mle": "their likeliest values"}
+Values = dict[str, Any]
+Table = tuple[tuple[str, ...], list[Any]]  # head and rows
+
+
+def learnt(facts: Facts) -> Values:
+    """How relevant each column is, and what the model expects of it."""
+    return {
+        "relevance": relevance(facts),
+        "overstated": overstated(facts),
+        "words": vocabulary(facts),
+        "portraits": portraits(facts),
+        "averaged": getattr(facts.model, "average_features", None) is not None,
+        "weights": weights(facts),
+        "first": FIRST,
+    }
+
+
+def class_name(c: int, label: str) -> tuple[Any, Name]:
+    """The swatch of a class that is drawn in place c, and its name."""
+    return swatch(c), Name(brief(label, 40))
+
+
+def undrawn(facts: Facts, shown: int) -> str:
+    """How many classes have no place in the figures."""
+    left = len(facts.classes) - shown
+    return f"The {shown} most frequent classes are drawn, {left} are not." if left else ""
+
+
+def relevance(facts: Facts) -> Values:
+    """The Bayes factor of every column that it depends on the class, the most relevant first."""
+    columns, single = facts.features, facts.features.single
+    if columns.relevance is None:
+        return {"unknown": Name(brief(facts.advice.reworded(columns.why_not), 400))}
+    if not single:
+        return {"unknown": "", "rows": []}
+    inclusion = columns.relevance["inclusion"].values
+    rows = [
+        (
+            Name(brief(feature.name)),
+            nats(feature.log_bayes_factor or 0.0),
+            percent(min(float(inclusion[columns.relevant[feature.key]]), SURE)),
+            type(feature.family).__name__,
+            lacking(feature) if feature.missing else NOTHING,
+        )
+        for feature in single[:MOST_LISTED]
+    ]
+    drawable = columns.relevance.isel(feature=[columns.relevant[feature.key] for feature in single])
+    about = "Log Bayes factors that each column depends on the class, as bars. All are in the table below."
+    return {
+        "unknown": "",
+        "summary": relevance_summary(single),
+        "picture": drawn(plots.plot_relevance(drawable), about, "relevance", WIDE),
+        "rows": rows,
+        "unlisted": len(single) - len(rows),
+    }
+
+
+def relevance_summary(single: list[Feature]) -> str:
+    """How many columns matter, in words."""
+    factors = np.array([feature.log_bayes_factor for feature in single], float)
+    strong, against = int((factors > STRONG).sum()), int((factors < 0).sum())
+    what = "columns and blocks" if any(feature.joint for feature in single) else "columns"
+    if len(factors) == 1:
+        weak = "evidence against it" if against else "no strong evidence for it"
+        return f"Of the only {what.rpartition(' ')[-1][:-1]} there is {'strong evidence for it' if strong else weak}."
+    most = "all" if strong == len(factors) else "none" if not strong else f"{strong:,}"
+    rest = f", against it for {against:,}" if against else ""
+    return f"There is strong evidence for it for {most} of the {len(factors):,} {what}{rest}."
+
+
+def vocabulary(facts: Facts) -> Values | None:
+    """The words that speak for each class, and how sure that is; None, where there is no block of counts."""
+    blocks = facts.features.blocks
+    if not blocks:
+        return None
+    if len(facts.classes) < 2:
+        return {"single_class": True}
+    places = shown_classes(facts.counts).tolist()
+    spoken = speaking(facts.model, places, MOST_WORDS, INTERVAL)
+    widest = max(blocks, key=lambda block: len(facts.model.schema_.blocks[block.b].words))
+    factor = widest.log_bayes_factor
+    verdict = "leaves that open"
+    if factor is not None and abs(factor) > STRONG:
+        verdict = f"speaks {'for' if factor > 0 else 'against'} it"
+    return {
+        "single_class": False,
+        "wide": sum(int(words.wide.sum()) for words in spoken),
+        "factor": "" if factor is None else nats(factor),
+        "verdict": verdict,
+        "undrawn": undrawn(facts, len(places)),
+        "panels": [words_panel(c, words, facts) for c, words in enumerate(spoken)],
+        "rows": [row for words in spoken for row in word_rows(words, facts)],
+    }
+
+
+def words_panel(c: int, words: Speaking, facts: Facts) -> tuple[Any, ...]:
+    """A class and the picture of its words."""
+    label = facts.classes[words.place]
+    ax = plots.new_axes(0.95 + 0.2 * max(len(words.words), 2), 3.65)
+    draw_words(ax, words, c)
+    about = f"Words that speak for {brief(label)}, as dots with intervals. The numbers are in the table below."
+    return *class_name(c, label), drawn(ax, about, f"words-{words.place}")
+
+
+def word_rows(words: Speaking, facts: Facts) -> Iterable[Values]:
+    """Each word of a class with its ratio, whether that is hardly known, and how often it was seen."""
+    label = Name(brief(facts.classes[words.place], 40))
+    for j, word in enumerate(words.words):
+        ratio, low, high = (times(float(np.exp(min(end[j], 700.0)))) for end in (words.ratio, words.lower, words.upper))
+        yield {
+            "name": Name(brief(str(word), 40)),
+            "speaks_for": label,
+            "ratio": f"{ratio} ({low} to {high})",
+            "wide": words.wide[j],
+            "here": number(float(words.counts[j]), 6),
+            "elsewhere": number(float(words.rest[j]), 6),
+        }
+
+
+def times(x: float) -> str:
+    """How many times as often."""
+    return fixed(x, 1 if x < 9.95 else 0) if x < 1e6 else number(x)
+
+
+def portraits(facts: Facts) -> Values | None:
+    """Pictures of what is expected in each class, the most relevant columns first; None, where there is no column."""
+    single = facts.features.single
+    if not single:
+        return None
+    shown, letters = shown_classes(facts.counts), 0
+    pictured: list[Values] = []
+    for feature in single[:MOST]:
+        if letters > ROOM and len(pictured) >= FIRST:
+            break
+        pictured.append(portrait(feature, facts))
+        letters += len(pictured[-1]["picture"] or "")
+    return {
+        "undrawn": undrawn(facts, len(shown)),
+        "key": [class_name(c, facts.classes[k]) for c, k in enumerate(shown)],
+        "drawn": pictured,
+        "rest": len(single) - len(pictured),
+    }
+
+
+def portrait(feature: Feature, facts: Facts) -> Values:
+    """Figure and tables of what is believed of a column."""
+    sight = facts.features.sight(feature)
+    factor = "" if feature.log_bayes_factor is None else nats(feature.log_bayes_factor)
+    heading = {"name": Name(brief(feature.name)), "factor": factor, "picture": None}
+    pictured, name = drawable(sight), Name(brief(sight.name))
+    levels = " and ".join(sight.family.outcomes[::-1]) or "each level"
+    message = (TOGETHER if len(sight.names) > 1 else DRAWN)[sight.family.picture]
+    about = message.format(brief(pictured.name), levels=levels)
+    tables = [(phrase("{}, with {} intervals", name, percent(INTERVAL, 0)), *numbers(sight.belief, sight))]
+    if len(sight.names) > 1 and sight.family.continuous:  # its table is too wide to stand beside the picture
+        tables.insert(0, (phrase("{}, correlations", name), *correlations(sight)))
+    ax = sketch(pictured.belief, pictured, INTERVAL)
+    return heading | {
+        "picture": drawn(ax, about, f"column-{feature.b}-{feature.f}"),
+        "remark": left_out(sight, pictured),
+        "tables": tables,
+    }
+
+
+def drawable(sight: Sight) -> Sight:
+    """The columns that are drawn: all, but of many columns of numbers the two in which the classes differ most."""
+    belief: Any = sight.belief
+    if not sight.family.continuous or len(sight.names) < 3:
+        return sight
+    spread = np.diagonal(belief.scale, axis1=-2, axis2=-1) / belief.dof[:, None]
+    between = belief.location[sight.shown].var(axis=0) / spread[sight.shown].mean(axis=0)
+    two = np.sort(np.argsort(-between, kind="stable")[:2])
+    cells = None if sight.cells is None else sight.cells[:, two]
+    return replace(sight, names=tuple(sight.names[j] for j in two), belief=belief.of_columns(two), cells=cells)
+
+
+def numbers(belief: Any, sight: Sight) -> Table:
+    """Head and rows of a table about the classes that are drawn."""
+    if sight.family.picture == "levels":
+        shown_levels, rows = bar_rows(belief, sight)
+        if len(sight.names) > 1:
+            return ("Class", "Most probable combinations"), rows
+        return ("Class", "Level" if shown_levels == 1 else "Most probable levels"), rows
+    if len(sight.names) > 1:
+        return vector_rows(belief, sight)
+    shown = belief[sight.shown]
+    if sight.family.has_width:
+        return ("Class", "Mean", "Standard deviation"), by_class(sight, *gaussian_cells(shown))
+    if sight.family.picture == "mass":
+        return ("Class", "Events per row"), by_class(sight, spans(shown.mean(), *shown.interval(INTERVAL)))
+    predictive = shown.predictive()
+    return ("Class", "Median"), by_class(sight, spans(predictive.median(), *predictive.interval(INTERVAL)))
+
+
+def vector_rows(belief: Any, sight: Sight) -> Table:
+    """Mean and standard deviation of every column of a block that is modelled jointly."""
+    shown = belief[sight.shown][:, None].margins()
+    rows: list[Any] = []
+    for j, name in enumerate(sight.names):
+        cells = by_class(sight, *gaussian_cells(shown.column(j)))
+        rows += [(label, Name(brief(name, 40)), *values) for label, *values in cells]
+    return ("Class", "Column", "Mean", "Standard deviation"), rows
+
+
+def correlations(sight: Sight) -> Table:
+    """The strongest correlations of each class, as its expected covariance has them."""
+    belief: Any = sight.belief[sight.shown]
+    cells, (i, j) = [], np.triu_indices(len(sight.names), 1)
+    for scale in belief.scale:
+        unit = np.sqrt(np.diagonal(scale))
+        values = (scale / np.outer(unit, unit))[i, j]
+        best = np.argsort(-np.abs(values), kind="stable")[:MOST_CORRELATIONS]
+        pairs = [Name(f"{brief(sight.names[i[k]], 40)} and {brief(sight.names[j[k]], 40)}") for k in best]
+        cells.append([phrase("{}: {}", pair, fixed(values[k], 2)) for pair, k in zip(pairs, best, strict=True)])
+    head = ("Class", "Strongest correlations" if len(i) > MOST_CORRELATIONS else "Correlation")
+    return head, by_class(sight, cells)
+
+
+def gaussian_cells(belief: NormalInverseGamma) -> tuple[list[str], list[str]]:
+    """Mean and standard deviation of each class, with their intervals; NaN where the data do not settle them."""
+    settled = np.where(belief.proper, 1.0, np.nan)
+    with np.errstate(all="ignore"):
+        lower, upper = belief.interval(INTERVAL)
+        spread = np.sqrt(settled * belief.scale / belief.shape)
+        means = (settled * end for end in (belief.location, lower.mean, upper.mean))
+        return spans(*means), spans(spread, *(np.sqrt(settled * end) for end in (lower.variance, upper.variance)))
+
+
+def bar_rows(belief: Belief, sight: Sight) -> tuple[int, list[Any]]:
+    """How many levels have a bar, and the most probable ones of each class."""
+    names, probability, ends = bars_of(belief, sight, INTERVAL)
+    cells = []
+    for p, low, high in zip(probability, *ends, strict=True):
+        best = np.argsort(-p, kind="stable")[:MOST_LEVELS]
+        labels = ((Name(brief(names[j], 40)), percent_span(p[j], low[j], high[j])) for j in best)
+        cells.append([phrase("{}: {}", *label) for label in labels])
+    return len(names), by_class(sight, cells)
+
+
+def by_class(sight: Sight, *columns: list[Any]) -> list[Any]:
+    """A row for each class that is drawn: its name, then cells."""
+    names = [class_name(c, str(sight.classes[k])) for c, k in enumerate(sight.shown.tolist())]
+    return list(zip(names, *columns, strict=True))
+
+
+def left_out(sight: Sight, pictured: Sight) -> str:
+    """What the picture has no room for, and what its ellipses hold."""
+    if len(sight.names) > 1 and sight.family.continuous:
+        two = f"Drawn are the two of {len(sight.names)} columns in which the classes differ most. "
+        return f"{two if pictured is not sight else ''}Ellipses hold half and {percent(INTERVAL, 0)} of new rows."
+    if not sight.family.has_levels:
+        return ""
+    left = len(names_of(sight.belief, sight)) - len(bars_of(sight.belief, sight, INTERVAL)[0])
+    what = "levels" if len(sight.names) == 1 else "combinations"
+    return f"{left:,} rarer {what} are not drawn." if left > 0 else ""
+
+
+def weights(facts: Facts) -> Values | None:
+    """The weights of a linear model that are furthest from 0 in their sds; None, where the model is not linear."""
+    order = np.argsort(-facts.counts, kind="stable")[: ABREAST + 1]
+    form = linear_form(facts, facts.model.classes_[order[0]]) if len(order) > 1 else None
+    if form is None:
+        return None
+    w, sd = form["w"].values[order[1:]], form["w_sd"].values[order[1:]]
+    clear = np.divide(np.abs(w), sd, out=np.zeros_like(w), where=sd > 0).max(axis=0)
+    shown = np.argsort(-clear, kind="stable")[:MOST_WEIGHTS].tolist()
+    rows = [(Name(brief(name_of(form["feature"].values[k]))), *weight_cells(w[:, k], sd[:, k])) for k in shown]
+    rows.append(("b", *weight_cells(form["b"].values[order[1:]], form["b_sd"].values[order[1:]])))
+    left, others = w.shape[1] - len(shown), len(facts.classes) - len(order)
+    return {
+        "against": Name(brief(facts.classes[order[0]], 40)),
+        "estimate": PLUGGED[form.attrs["estimate"]],
+        "head": ["Weight of", *(Name(brief(facts.classes[c], 40)) for c in order[1:])],
+        "rows": rows,
+        "unlisted": [
+            f"{count(left, 'weight')} less sure {'is' if left == 1 else 'are'} not listed." if left else "",
+            f"{count(others, 'class')} less frequent {'is' if others == 1 else 'are'} not shown." if others else "",
+        ],
+    }
+
+
+def linear_form(facts: Facts, label: Any) -> Any:
+    """The log-odds against a class as a linear form; None, where there is none."""
+    try:
+        return facts.model.linear_form(against=label)
+    except ValueError:
+        return None
+
+
+def weight_cells(values: Array, sds: Array) -> list[Cell]:
+    """Weights and their sds, to two digits of the latter."""
+    return [Cell(weight(value, sd), value) for value, sd in zip(values.tolist(), sds.tolist(), strict=True)]
+
+
+def weight(value: float, sd: float) -> str:
+    """A weight ± its sd."""
+    if not np.isfinite(value) or not 0 < sd < np.inf:
+        return number(value)
+    decimals = int(np.clip(1 - np.floor(np.log10(sd)), 0, FINEST))
+    return f"{fixed(value, decimals)}{SPACE}±{SPACE}{fixed(sd, decimals)}"

@@ -1,0 +1,401 @@
+"""Evidence of blocks of columns that are modelled jointly: a Dirichlet over combinations of levels, or a Gaussian.
+
+    log p(block) = sum over classes of log p(its cells in the rows of the class)
+
+All blocks have priors with consistent margins: the prior of a block, restricted to a few of its columns, is the prior
+of those columns. So two partitions differ in which columns they take to be independent, and in nothing else.
+
+A Dirichlet over K combinations of levels has concentration A / K for each, with one A for all blocks: its margins are
+symmetric too, with total A (the equivalent sample size of Heckerman, Geiger and Chickering 1995).
+A Gaussian of d numbers has covariance ~ InverseWishart(2 shape + d - 1, Psi) and mean | covariance ~ Normal(m,
+covariance / count), with one count and shape for all blocks, and their parts of one m and one Psi: of fewer columns an
+inverse Wishart keeps dof - d (Geiger and Heckerman 2002). For d = 1 it is Normal-inverse-gamma, of scale Psi / 2.
+
+One A explains the rare levels of a column badly, and their combinations less badly: columns of as many levels as rows
+would be joined, whatever they are. So a union of blocks of levels is also judged by the evidence of each block under
+its best A: see `unearned`.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, singledispatch
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from bayesnb.families import (
+    Beta,
+    Dirichlet,
+    JointTable,
+    MultivariateGaussian,
+    NormalInverseGamma,
+    NormalInverseWishart,
+)
+from bayesnb.families.base import Array, Belief, Cells
+from bayesnb.families.categorical import Dice
+from bayesnb.families.dirichlet import as_level
+from bayesnb.families.family import Family
+from bayesnb.families.joint import JointDie
+from bayesnb.families.sharing import Sharing
+from bayesnb.numerics.special import log_gamma_ratio, ratio
+from bayesnb.selection.pair_evidence import Labels, dense
+
+Block = tuple[int, ...]  # places of columns, ascending
+LOG_PI = float(np.log(np.pi))
+MOST_FOLDED = 1 << 62  # combinations that an integer can tell apart
+LEAST, LARGEST = 1e-3, 1e4  # concentrations that are tried: as good as 0, and times rows**2 as good as infinite
+RUNGS, ROUNDS = 25, 4  # of the search for the best: places of a ladder, and ladders, each within the last
+# Nats under the best A, and their share of the declared gain. Independent columns of many levels reach the lesser of
+# the two in at most 3 of 100 tables; without the share, dependences in some twenty rows would be lost.
+LUCK, SHARE = 2.0, 0.1
+ROUNDING = 1e-12  # how far equal concentrations may differ, relatively
+Reading = tuple[Any, str]  # a family's `levels` and `unseen`, as for one column
+
+
+@dataclass(frozen=True, eq=False)
+class BlockEvidence(ABC):
+    """Columns of one kind, any of which may be modelled jointly, and the evidence of blocks of them."""
+
+    compared: ClassVar[dict[str, str]]  # fields of the one prior of all blocks, and their words
+    labels: Labels
+    known: dict[tuple[Block, Block], float] = field(default_factory=dict, init=False)
+
+    @abstractmethod
+    def together(self, at: Sequence[int], reading: Reading | None) -> Family:
+        """Return the family of several columns; `reading` is how their levels are read."""
+
+    @abstractmethod
+    def alone(self, at: int, flag: bool) -> Belief:
+        """Return the belief about a single column, the class axis first; a Beta for a flag."""
+
+    @cached_property
+    @abstractmethod
+    def seen(self) -> Array:
+        """Cells that are not missing, `(r, d)`."""
+
+    @abstractmethod
+    def _log_evidence(self, block: Block, among: Block, complete: Block) -> float:
+        """Log evidence of a block in the rows that have all cells of `complete`."""
+
+    @cached_property
+    def holed(self) -> set[int]:
+        """Columns with missing cells."""
+        return set(np.flatnonzero(~self.seen.all(axis=0)).tolist())
+
+    def where(self, complete: Block) -> Array:
+        """Return the rows that have all cells of these columns."""
+        if not complete:
+            return self.all_rows
+        return np.flatnonzero(np.logical_and.reduce([self.seen[:, place] for place in complete]))
+
+    @cached_property
+    def all_rows(self) -> Array:
+        return np.arange(len(self.seen))
+
+    def log_evidence(self, block: Block, among: Block | None = None) -> float:
+        """Log evidence of a block in the rows that have all cells of `among`, by default of the block itself."""
+        among = block if among is None else among
+        complete = tuple(place for place in among if place in self.holed)
+        if (block, complete) not in self.known:
+            self.known[block, complete] = self._log_evidence(block, among, complete)
+        return self.known[block, complete]
+
+    def unearned(self, one: Block, two: Block, among: Block) -> float:
+        """Part of the log Bayes factor for joining two blocks that is owed to a prior that fits neither; 0 for numbers.
+
+        Both hypotheses are compared in the rows that have all cells of `among`.
+        """
+        return 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class LevelEvidence(BlockEvidence):
+    """Columns of levels: codes `(r, d)`, negative where missing; the number of levels of each; A of each class."""
+
+    compared: ClassVar[dict[str, str]] = {"concentration": "Dirichlet priors of total concentration {}"}
+    codes: Array
+    sizes: tuple[int, ...]
+    concentration: Array  # `(c,)`
+    highest: dict[tuple[Block, Block], float] = field(default_factory=dict, init=False)
+
+    def together(self, at: Sequence[int], reading: Reading | None) -> JointTable:
+        combinations = float(np.prod([float(self.sizes[place]) for place in at]))
+        levels, unseen = reading or (None, "ignore")
+        return JointTable(Dirichlet(plain(self.concentration / combinations)), levels, unseen)
+
+    def alone(self, at: int, flag: bool) -> Beta | Dirichlet:
+        size = self.sizes[at]
+        each = np.repeat(self.concentration[:, None] / size, size, axis=1)
+        return Beta(each[:, 1], each[:, 0]) if flag else Dirichlet(each)
+
+    @cached_property
+    def seen(self) -> Array:
+        return self.codes >= 0
+
+    def unearned(self, one: Block, two: Block, among: Block) -> float:
+        """Part of the log Bayes factor for joining two blocks that vanishes when each block has its best A.
+
+        The best A is one for all classes. A gain that luck explains is not earned either. Against a union the declared
+        prior has the last word: with an A for each block, both hypotheses may take all levels to be equally probable,
+        and then nothing speaks against either.
+        """
+        both, complete = tuple(sorted(one + two)), tuple(place for place in among if place in self.holed)
+        declared = self.log_evidence(both, among) - self.log_evidence(one, among) - self.log_evidence(two, among)
+        if declared <= 0:
+            return 0.0
+        learnt = self._highest(both, complete) - self._highest(one, complete) - self._highest(two, complete)
+        return max(declared - learnt, 0.0) if learnt > min(LUCK, SHARE * declared) else declared
+
+    def _log_evidence(self, block: Block, among: Block, complete: Block) -> float:
+        owner, seen, total = self._tallied(block, complete)
+        log_each = np.log(self.concentration) - self._log_size(block)
+        return float(_rises(log_each[owner], seen).sum() - log_gamma_ratio(self.concentration, total).sum())
+
+    def _highest(self, block: Block, complete: Block) -> float:
+        """Log evidence under the best A: the top of a ladder, then of finer ladders around it."""
+        if (block, complete) not in self.highest:
+            _, seen, total = self._tallied(block, complete)
+            number, times = np.unique(seen, return_counts=True)
+            low, high = np.log([LEAST, LARGEST * max(total.sum(), 1.0) ** 2])
+            for _ in range(ROUNDS):
+                rungs = np.linspace(low, high, RUNGS)[:, None]
+                cells = times * _rises(rungs - self._log_size(block), number)
+                value = cells.sum(axis=1) - log_gamma_ratio(np.exp(rungs), total).sum(axis=1)
+                top = int(value.argmax())
+                low, high = rungs[max(top - 1, 0), 0], rungs[min(top + 1, RUNGS - 1), 0]
+            self.highest[block, complete] = float(value[top])
+        return self.highest[block, complete]
+
+    def _log_size(self, block: Block) -> float:
+        """Logarithm of the number of combinations of levels."""
+        return float(sum(np.log(self.sizes[place]) for place in block))
+
+    def _tallied(self, block: Block, complete: Block) -> tuple[Array, Array, Array]:
+        """Class and count of every combination that occurs in a class, and the number of rows of each class."""
+        rows = self.where(complete)
+        classes, times = self.labels.codes[rows], self.labels.counts[rows]
+        return *_cells(self._folded(block, rows), classes, times), np.bincount(classes, times, self.labels.classes)
+
+    def _folded(self, block: Block, rows: Array) -> Array:
+        """Code each combination of levels as one integer."""
+        code, size = np.zeros(len(rows), np.int64), 1
+        for place in block:
+            if size * self.sizes[place] * self.labels.classes >= MOST_FOLDED:
+                distinct, code = np.unique(code, return_inverse=True)
+                size = len(distinct)
+            code, size = code * self.sizes[place] + self.codes[rows, place], size * self.sizes[place]
+        return code
+
+
+def _rises(log_a: Array, number: Array) -> Array:
+    """log Gamma(a + n) / Gamma(a) as a Gamma(a + n) / Gamma(a + 1): where a underflows, its log does not."""
+    return np.asarray(log_a + log_gamma_ratio(1 + np.exp(log_a), number - 1))
+
+
+def _cells(code: Array, classes: Array, times: Array) -> tuple[Array, Array]:
+    """Class and count of every pair of class and code that occurs."""
+    width = int(classes.max(initial=0)) + 1
+    group = code * width + classes
+    if group.max(initial=0) <= 4 * len(group):
+        seen = np.bincount(group, times)
+        present = np.flatnonzero(seen)
+        return present % width, seen[present]
+    present, place = np.unique(group, return_inverse=True)
+    return present % width, np.bincount(place, times)
+
+
+class Spread(NamedTuple):
+    """Number of rows of each class, their means `(c, d)`, and roots `(c, k, d)` of their scatter matrices."""
+
+    rows: Array
+    mean: Array
+    root: Array
+
+
+@dataclass(frozen=True, eq=False)
+class NumberEvidence(BlockEvidence):
+    """Columns of numbers `(r, d)`, NaN where missing, and their prior: count and shape `(c,)`, m `(c, d)`, Psi."""
+
+    compared: ClassVar[dict[str, str]] = {"count": "Gaussians of count {}", "shape": "shape {} a column"}
+    x: Array
+    count: Array
+    shape: Array
+    location: Array
+    scale: Array  # `(c, d, d)`
+    kept: dict[tuple[Block, Block], "Spread"] = field(default_factory=dict, init=False)
+
+    def together(self, at: Sequence[int], reading: Reading | None) -> MultivariateGaussian:
+        dof, scale = self.shape * 2 + len(at) - 1, self.scale[:, at][:, :, at]
+        prior = NormalInverseWishart(*map(plain, (self.location[:, at], self.count, dof, scale)))
+        return MultivariateGaussian(prior)
+
+    def alone(self, at: int, flag: bool) -> NormalInverseGamma:
+        return NormalInverseGamma(self.location[:, at], self.count, self.shape, self.scale[:, at, at] / 2)
+
+    @cached_property
+    def seen(self) -> Array:
+        return ~np.isnan(self.x)
+
+    def _log_evidence(self, block: Block, among: Block, complete: Block) -> float:
+        """Log evidence by matrix factors: their products would lose the digits of nearly collinear columns."""
+        d, places = len(block), list(block)
+        columns = among if complete else tuple(range(self.x.shape[1]))
+        n, mean, root = self._spread(columns, complete)
+        at = np.searchsorted(columns, places)
+        mean, root = mean[:, at], root[:, :, at]
+        prior_root = np.linalg.cholesky(self.scale[np.ix_(range(len(n)), places, places)]).swapaxes(1, 2)
+        gap = np.sqrt(ratio(self.count * n, self.count + n))[:, None, None] * (mean - self.location[:, places])[:, None]
+        before, after = _log_determinant(prior_root), _log_determinant(np.concatenate([root, prior_root, gap], axis=1))
+        dof = 2 * self.shape + d - 1
+        gain = sum(log_gamma_ratio((dof - i) / 2, n / 2) for i in range(d)) - d * np.log1p(n / self.count) / 2
+        return float((gain - n / 2 * (d * LOG_PI + before) - (dof + n) / 2 * (after - before)).sum())
+
+    def _spread(self, columns: Block, complete: Block) -> Spread:
+        """Spread of columns in the rows that have all cells of `complete`; cached for all rows, else the latest."""
+        if (columns, complete) not in self.kept:
+            for key in [key for key in self.kept if key[1]] if complete else []:
+                del self.kept[key]
+            self.kept[columns, complete] = self._spread_of(columns, self.where(complete))
+        return self.kept[columns, complete]
+
+    def _spread_of(self, columns: Block, rows: Array) -> Spread:
+        classes, times, d = self.labels.codes[rows], self.labels.counts[rows], len(columns)
+        count = np.bincount(classes, times, self.labels.classes)
+        mean, root = np.zeros((len(count), d)), np.zeros((len(count), d, d))
+        for c in np.flatnonzero(count):
+            x, weight = self.x[np.ix_(rows[classes == c], columns)], times[classes == c][:, None]
+            x = np.where(np.isnan(x), 0.0, x)  # only in columns that the block does not use
+            centre = x[0] + (weight * (x - x[0])).sum(axis=0) / count[c]
+            mean[c] = centre + (weight * (x - centre)).sum(axis=0) / count[c]
+            triangle = np.linalg.qr(np.sqrt(weight) * (x - mean[c]), mode="r")
+            root[c, : len(triangle)] = triangle
+        return Spread(count, mean, root)
+
+
+def plain(values: Array) -> Array:
+    """Drop the class axis of `(c, ...)` where all classes are alike."""
+    alike = bool((values == values[:1]).all())
+    return values[0] if alike else values
+
+
+def _log_determinant(root: Array) -> Array:
+    """log |root' root|, `(c, k, d) -> (c,)`."""
+    triangle = np.linalg.qr(root, mode="r")
+    return 2 * np.log(np.abs(np.diagonal(triangle, axis1=1, axis2=2))).sum(axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class LevelUnit:
+    """Columns of levels with one joint Dirichlet: places in their block, codes, numbers of levels, concentration."""
+
+    places: tuple[int, ...]
+    codes: Array  # `(r, d)`, negative where missing
+    sizes: tuple[int, ...]
+    concentration: Array  # the total, `(c,)`
+
+
+@dataclass(frozen=True, eq=False)
+class NumberUnit:
+    """Columns of numbers with one joint Gaussian: places in their block, cells `(r, d)`, and its prior."""
+
+    places: tuple[int, ...]
+    x: Array
+    count: Array  # `(c,)`
+    shape: Array  # `(c,)`, that of each column by itself
+    location: Array  # `(c, d)`
+    scale: Array  # `(c, d, d)`
+
+
+Unit = LevelUnit | NumberUnit
+
+
+@singledispatch
+def joinable(prior: Belief, x: Cells) -> Sequence[Unit]:
+    """Return the units of a block that can be joined; none for a family without a joint distribution."""
+    return ()
+
+
+@joinable.register
+def _(prior: Dice, x: Cells) -> Sequence[Unit]:
+    codes, units = as_level(np.asarray(x[:])), []
+    for j, size in enumerate(prior.sizes):
+        concentration = prior.concentration[:, prior.span(j)]
+        if (np.ptp(concentration, axis=1) <= ROUNDING * concentration[:, 0]).all():
+            units.append(LevelUnit((j,), codes[:, [j]], (size,), concentration.sum(axis=1)))
+    return units
+
+
+@joinable.register
+def _(prior: Beta, x: Cells) -> Sequence[Unit]:
+    """Flags with an even prior and both values: of a constant flag, a table would know one level only."""
+    flags = dense(x)
+    both = (flags == 0).any(axis=0) & (flags == 1).any(axis=0)
+    even = (np.abs(prior.a - prior.b) <= ROUNDING * prior.a).all(axis=0)
+    codes = np.where(np.isnan(flags), -1, flags).astype(np.intp)
+    return [
+        LevelUnit((j,), codes[:, [j]], (2,), prior.a[:, j] + prior.b[:, j])
+        for j in np.flatnonzero(both & even).tolist()
+    ]
+
+
+@joinable.register
+def _(prior: JointDie, x: Cells) -> Sequence[Unit]:
+    total = prior.per_die(prior.concentration)[:, 0]
+    return [LevelUnit(tuple(range(len(prior.sizes))), as_level(np.asarray(x[:])), prior.sizes, total)]
+
+
+@joinable.register
+def _(prior: NormalInverseGamma, x: Cells) -> Sequence[Unit]:
+    numbers = dense(x)
+    columns = zip(prior.count.T, prior.shape.T, prior.location.T, prior.scale.T, strict=True)
+    return [
+        NumberUnit((j,), numbers[:, [j]], count, shape, location[:, None], 2 * scale[:, None, None])
+        for j, (count, shape, location, scale) in enumerate(columns)
+    ]
+
+
+@joinable.register
+def _(prior: NormalInverseWishart, x: Cells) -> Sequence[Unit]:
+    location, scale, d = prior.location[:, 0], prior.scale[:, 0], prior.location.shape[-1]
+    shape = (prior.dof[:, 0] - d + 1) / 2
+    return [NumberUnit(tuple(range(d)), dense(x), prior.count[:, 0], shape, np.asarray(location), scale)]
+
+
+@joinable.register
+def _(prior: Sharing, x: Cells) -> Sequence[Unit]:
+    """One variance for all classes ties their rows together, so no class has an evidence by itself."""
+    return ()
+
+
+def level_evidence(units: Sequence[LevelUnit], labels: Labels, concentration: float | None) -> LevelEvidence:
+    """Put columns of levels side by side, under one total concentration: the given one, or the geometric mean."""
+    total = _geometric_mean([unit.concentration for unit in units])
+    return LevelEvidence(
+        labels,
+        np.asfortranarray(np.concatenate([unit.codes for unit in units], axis=1)),  # columns are read one by one
+        tuple(size for unit in units for size in unit.sizes),
+        total if concentration is None else np.full_like(total, concentration),
+    )
+
+
+def number_evidence(units: Sequence[NumberUnit], labels: Labels) -> NumberEvidence:
+    """Put columns of numbers side by side, under the geometric means of their priors' counts and shapes.
+
+    Each scale keeps its ratio to the shape, which is the expected variance.
+    """
+    count = _geometric_mean([unit.count for unit in units])
+    shape = _geometric_mean([unit.shape for unit in units])
+    x = np.concatenate([unit.x for unit in units], axis=1)
+    location = np.concatenate([unit.location for unit in units], axis=1)
+    scale, first = np.zeros((labels.classes, x.shape[1], x.shape[1])), 0
+    for unit in units:
+        span = slice(first, first := first + unit.x.shape[1])
+        scale[:, span, span] = unit.scale * (shape / unit.shape)[:, None, None]
+    return NumberEvidence(labels, x, count, shape, location, scale)
+
+
+def _geometric_mean(values: Sequence[Array]) -> Array:
+    """Geometric mean of each class, exact to the last digit where all are equal: `n of (c,) -> (c,)`."""
+    stacked = np.stack(values)
+    return np.where((stacked == stacked[0]).all(axis=0), stacked[0], np.exp(np.log(stacked).mean(axis=0)))

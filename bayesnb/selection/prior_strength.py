@@ -1,0 +1,107 @@
+"""Sensitivity of leave-one-out predictions to the strength of the priors: had a prior been worth more, or fewer, rows.
+
+Only the prior changes; the data are counted once. A prior that is worth `times` as many rows has that many times the
+pseudo-counts: Dirichlet(times a), Beta(times a, times b), Gamma(times shape, times rate), and of a Gaussian column
+`count`, `shape` and `scale` times that, so that it expects the same mean and the same variance as before; so has every
+column of a block of Gaussians, whose own shape is half of dof - d + 1.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from bayesnb.families.base import Array, Belief, Stats
+from bayesnb.model.product import Model, Product, ProductStats, Rows, normalised
+from bayesnb.numerics.views import column
+from bayesnb.selection.leave_one_out import PREDICT, Way, leave_one_out
+
+
+class Change(NamedTuple):
+    """Effect of a prior of another strength on the predictions of rows that are left out."""
+
+    largest: float  # change of a probability
+    row: int  # of the largest change
+    changed: int  # rows of which another class is the most probable
+    elpd: float  # change of the sum of log p(own label)
+
+
+@dataclass(frozen=True, eq=False)
+class Strengths:
+    """A model and the rows that it has learnt, each left out under priors of several strengths."""
+
+    model: Model
+    rows: Rows
+    way: Way = PREDICT
+    n_jobs: int | None = None
+
+    @cached_property
+    def joint(self) -> Array:
+        """log p(x, y | all rows but this one), `(r, c)`, under the model's own priors."""
+        return leave_one_out(self.model, self.rows, self.way, n_jobs=self.n_jobs)
+
+    @cached_property
+    def log_proba(self) -> Array:
+        return normalised(self.joint)
+
+    @property
+    def defined(self) -> bool:
+        """Whether every row has a score: a smoothing of 0 may leave it none."""
+        return bool(np.isfinite(self._of_labels(self.log_proba)).all())
+
+    def _of_labels(self, log_proba: Array) -> Array:
+        return log_proba[np.arange(len(log_proba)), self.rows.codes]
+
+    def everything(self, times: float) -> Change:
+        """Change the priors of all columns."""
+        prior = Product(self.model.prior.classes, tuple(block.strengthened(times) for block in self.model.prior.blocks))
+        return self._compared(self._left_out(prior, self.model.stats, self.rows))
+
+    def classes(self, times: float) -> Change:
+        """Change the prior of the class frequencies."""
+        prior = Product(self.model.prior.classes.strengthened(times), self.model.prior.blocks)
+        return self._compared(self._left_out(prior, self.model.stats, self.rows))
+
+    def column(self, b: int, f: int, several: Sequence[float]) -> list[Change]:
+        """Change the prior of one column, at several strengths."""
+        stats, belief = self.model.stats.blocks[b].only(f), self.model.prior.blocks[b].only(f)
+        rows = self._rows_of(b, f, stats)
+        seen = ProductStats(self.model.stats.classes, (stats,))
+
+        def score(prior: Belief) -> Array:
+            return self._left_out(Product(self.model.prior.classes, (prior,)), seen, rows)
+
+        now, live = score(belief), self.model.posterior.live
+        if not np.isfinite(now[:, live]).all():  # what was impossible may be so no more
+            return [self._compared(self._with_column(b, f, times)) for times in several]
+        with np.errstate(invalid="ignore"):
+            joints = [
+                np.where(live, self.joint + (score(belief.strengthened(times)) - now), -np.inf) for times in several
+            ]
+        return [self._compared(joint) for joint in joints]
+
+    def _with_column(self, b: int, f: int, times: float) -> Array:
+        """log p(x, y | all rows but this one), `(r, c)`, with another prior of one column."""
+        blocks = list(self.model.prior.blocks)
+        each = np.where(np.arange(np.shape(blocks[b].proper)[-1]) == f, times, 1.0)
+        blocks[b] = blocks[b].strengthened(each)
+        return self._left_out(Product(self.model.prior.classes, tuple(blocks)), self.model.stats, self.rows)
+
+    def _rows_of(self, b: int, f: int, stats: Stats) -> Rows:
+        x = self.rows.cells[b]
+        cells = x if self.model.prior.blocks[b].whole else column(x, f)[:, None]
+        return Rows([lambda x, weight, n_jobs: stats.alone(x, weight)], [cells], self.rows.codes, self.rows.weight)
+
+    def _left_out(self, prior: Product, stats: ProductStats, rows: Rows) -> Array:
+        return leave_one_out(Model(prior, stats), rows, self.way, n_jobs=self.n_jobs)
+
+    def _compared(self, joint: Array) -> Change:
+        log_proba = normalised(joint)
+        with np.errstate(invalid="ignore"):
+            gaps = np.abs(np.exp(log_proba) - np.exp(self.log_proba)).max(axis=1)
+            gain = float((self._of_labels(log_proba) - self._of_labels(self.log_proba)) @ self.rows.counts)
+        changed = (log_proba.argmax(axis=1) != self.log_proba.argmax(axis=1)) & (self.rows.counts > 0)
+        row = int(np.nan_to_num(gaps, nan=np.inf).argmax())
+        return Change(float(gaps[row]), row, int(changed.sum()), gain)

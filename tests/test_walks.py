@@ -1,0 +1,103 @@
+"""How far a question walks: the functions and files of bayesnb that a call enters, warm; and by what name they go."""
+
+import inspect
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bayesnb
+from bayesnb import GaussianNB, NaiveBayes
+from bayesnb.datasets import penguins
+
+PACKAGE = str(Path(bayesnb.__file__).parent)
+MOST = {"fit": (151, 32), "predict_proba": (74, 19), "predict_interval": (164, 26), "loo": (186, 31)}
+
+
+def walk_of(call: Callable[[], Any]) -> tuple[int, int]:
+    """Return how many functions and files of the package a call enters, on one thread and without comprehensions."""
+    call()  # warm: what is derived once is there
+    entered = set()
+
+    def enter(frame: FrameType, event: str, _: Any) -> None:
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(PACKAGE) and not code.co_name.startswith("<"):
+            entered.add((code.co_filename, code.co_qualname))
+
+    before = sys.getprofile()
+    sys.setprofile(enter)
+    try:
+        call()
+    finally:
+        sys.setprofile(before)
+    return len(entered), len({file for file, _ in entered})
+
+
+@pytest.mark.parametrize("name", MOST)
+def test_a_walk_enters_no_more_functions_and_files_than_it_needs(name: str) -> None:
+    table = penguins()
+    X, y = table.drop(columns="species"), table["species"]
+    model = NaiveBayes(n_jobs=1).fit(X, y)
+    calls: dict[str, Callable[[], Any]] = {
+        "fit": lambda: NaiveBayes(n_jobs=1).fit(X, y),
+        "predict_proba": lambda: model.predict_proba(X),
+        "predict_interval": lambda: model.predict_interval(X),
+        "loo": lambda: model.loo(X, y),
+    }
+    functions, files = walk_of(calls[name])
+    assert (functions <= MOST[name][0], files <= MOST[name][1]) == (True, True), (functions, files)
+
+
+def methods_of(kind: type) -> list[Any]:
+    members = {name: getattr(kind, name) for name in dir(kind) if not name.startswith("_")}
+    return [
+        value for value in members.values() if inspect.isfunction(value) and value.__module__.startswith("bayesnb.")
+    ]
+
+
+@pytest.mark.parametrize("kind", [NaiveBayes, GaussianNB])
+def test_public_methods_are_named_after_the_class_that_users_know(kind: type) -> None:
+    names = {method.__qualname__ for method in methods_of(kind)}
+    assert {name for name in names if not name.startswith("NaiveBayes.")} == set()
+    assert names >= {"NaiveBayes.predict_interval", "NaiveBayes.fit", "NaiveBayes.predict_proba", "NaiveBayes.loo"}
+
+
+def test_errors_and_help_say_the_name_of_the_class() -> None:
+    with pytest.raises(
+        TypeError, match=r"NaiveBayes\.predict_interval\(\) missing 1 required positional argument: 'X'"
+    ):
+        NaiveBayes().predict_interval()  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"NaiveBayes\.fit\(\) missing 1 required positional argument: 'y'"):
+        NaiveBayes().fit([[1.0]])  # type: ignore[call-arg]
+    assert str(inspect.signature(NaiveBayes.fit)).startswith("(self, X: Any, y: Any, sample_weight: Any = None)")
+    assert "rows whose" not in inspect.getdoc(NaiveBayes.predict_proba)  # type: ignore[operator]
+
+
+def test_the_capabilities_do_not_know_each_other() -> None:
+    mixins = [base for base in NaiveBayes.__bases__ if base.__module__.startswith("bayesnb.")]
+    assert len(mixins) == 5
+    assert not any(issubclass(one, other) for one in mixins for other in mixins if one is not other)
+
+
+def test_rows_in_memory_do_not_meet_the_room_of_dask() -> None:
+    code = (
+        "import sys, numpy as np; from bayesnb import GaussianNB; x = np.arange(12.0).reshape(6, 2);"
+        "m = GaussianNB().fit(x, list('aaabbb')); m.predict_proba(x[:5]); m.score(x, list('aaabbb'));"
+        "print(*[name for name in sys.modules if name.startswith(('bayesnb.scale', 'bayesnb.integrations', 'dask'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
+def test_a_pickle_that_names_the_estimators_module_is_read() -> None:
+    model = GaussianNB().fit([[0.0], [1.0], [2.0], [3.0]], ["a", "a", "b", "b"])
+    data = pickle.dumps(model, protocol=0)
+    older = data.replace(f"c{GaussianNB.__module__}\n".encode(), b"cbayesnb.estimators\n")
+    assert b"bayesnb.estimators\n" in older
+    np.testing.assert_array_equal(pickle.loads(older).predict_proba([[1.5]]), model.predict_proba([[1.5]]))
