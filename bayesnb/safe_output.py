@@ -1,6 +1,7 @@
-"""Atomic writes: a file is written beside the old one, flushed to the disk, then put in its place."""
+"""Safe output: files written atomically, and text without characters that a terminal would obey."""
 
 import os
+import re
 import shutil
 import stat
 import tempfile
@@ -9,7 +10,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+# C0 but the tab, delete, C1, marks of direction, ends of lines and paragraphs, halves of surrogate pairs.
+CONTROLS = re.compile(
+    "[\\x00-\\x08\\n-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff]"
+)
 IN_MEMORY = 1 << 26  # bytes that wait in memory until all are there, more of them on disk
+
+
+def visible(text: str) -> str:
+    """Return the text with each control character as its escape, such as `\\x1b`: names come from files."""
+    return CONTROLS.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)
 
 
 @contextmanager

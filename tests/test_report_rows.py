@@ -257,3 +257,10 @@ def test_odds_say_what_a_probability_is() -> None:
 def test_ranks_are_spelled() -> None:
     said = [ranked(place, 50).split(" least")[0] for place in (1, 2, 3, 4, 11, 21, 112)]
     assert said == ["the", "the 2nd", "the 3rd", "the 4th", "the 11th", "the 21st", "the 112th"]
+
+
+def test_a_text_without_a_word_has_a_page() -> None:
+    counts = np.random.default_rng(0).poisson(0.3, (30, 6))
+    counts[[0, 20]] = 0
+    page = Page(nb.report(nb.MultinomialNB(), sparse.csr_array(counts), np.repeat(["a", "b"], 15)))
+    assert UNCERTAIN in page.tables

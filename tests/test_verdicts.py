@@ -214,7 +214,7 @@ def spread_of(gap: float, factor: float, advice: Any = None) -> Facts:
 
 def test_a_parameter_at_the_end_is_said_of_itself_not_of_the_columns() -> None:
     equal, unequal = spread_of(3.0, 1.0), spread_of(3.0, 8.0)
-    assert equal.columns.ranked[0].log_bayes_factor > 50
+    assert equal.features.ranked[0].log_bayes_factor > 50
     one = check("boundary", equal)
     assert "shape 1e+08, as good as infinite, as the classes' variances differ no more than chance" in one.what
     assert "classes differ no more" not in one.what

@@ -24,7 +24,7 @@ from bayesnb.cli import (
 )
 from bayesnb.cli.command_options import TABLES, Layout, Parser
 from bayesnb.cli.messages import Console, UsageError, print_line, readable
-from bayesnb.visible import visible
+from bayesnb.safe_output import visible
 
 HIDDEN = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning)
 COMMANDS = (report_command, fit_command, predict_command, compare_command, data_command, completion_command)

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from bayesnb.cli import option_values as values
 from bayesnb.cli.output import FORMATS
-from bayesnb.visible import visible
+from bayesnb.safe_output import visible
 
 TABLES = """\
 Tables are CSV, TSV, JSON lines (each also packed by gzip), Parquet, Arrow or Feather, told apart by their first bytes

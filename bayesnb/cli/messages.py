@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from bayesnb.visible import visible
+from bayesnb.safe_output import visible
 
 
 class UsageError(Exception):

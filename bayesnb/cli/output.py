@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from bayesnb.cli.messages import UsageError
-from bayesnb.safe_output import IN_MEMORY, replacing
-from bayesnb.visible import visible
+from bayesnb.safe_output import IN_MEMORY, replacing, visible
 
 FORMATS = ("csv", "tsv", "parquet", "arrow", "jsonl")
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from bayesnb.integrations.file_kinds import kind_of_levels
 from bayesnb.integrations.many_files import listed
-from bayesnb.visible import visible
+from bayesnb.safe_output import visible
 
 SLOW = 1 << 12  # rows that are predicted at once with intervals
 

@@ -13,7 +13,7 @@ from bayesnb.report.wording import brief, count, listed, name_of, percent
 
 if TYPE_CHECKING:
     from bayesnb.report.facts import Facts
-    from bayesnb.report.facts.features import Feature
+    from bayesnb.report.facts.features import ModelledColumn
 
 MOST, LETTERS = 4, 60  # columns of an advice, and letters of a name
 CLASSES = {
@@ -128,7 +128,7 @@ def jointly(facts: "Facts", least: float) -> str:
     return f"Or model {names} jointly, as one block: {facts.advice.declare(keys, joint.word)}."
 
 
-def alike(one: "Feature", two: "Feature", facts: "Facts") -> bool:
+def alike(one: "ModelledColumn", two: "ModelledColumn", facts: "Facts") -> bool:
     """Whether there is a family for a block of both, and rows enough for all combinations of their levels."""
     blocks = facts.model.schema_.blocks
     if type(one.family) is not type(two.family) or joint_family(one.family) is None:

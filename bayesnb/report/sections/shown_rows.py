@@ -259,7 +259,7 @@ def weighed(one: RowLeftOut, pair: tuple[int, int], facts: Facts) -> list[Values
         return "some cell is impossible under one of the two labels"
     gap, sd = terms[0] - terms[1], np.sqrt((spread**2).sum(axis=0))
     order = np.argsort(-np.abs(gap), kind="stable")
-    least = max(LEAST, SLIGHT * float(np.abs(gap).max()))
+    least = max(LEAST, SLIGHT * float(np.abs(gap).max(initial=0.0)))  # a text may have no word
     sides = [[j for j in order.tolist() if way * gap[j] > least][:MOST_REASONS] for way in (1, -1)]
     reasons = [
         {
