@@ -17,7 +17,8 @@ from scipy.special import xlogy
 
 from bayesnb import results
 from bayesnb.data import Table
-from bayesnb.estimators.prediction import PredictionMixin, ProbabilisticClassifier
+from bayesnb.estimators import NaiveBayes
+from bayesnb.estimators.prediction import ProbabilisticClassifier
 from bayesnb.estimators.uncertainty import is_observed
 from bayesnb.families.base import Array, Cells
 from bayesnb.inference.entropies import split
@@ -36,7 +37,7 @@ class DrawsClassifier(ProbabilisticClassifier):
     `_refuse_row` and `_weighed`, and `_log_density` where rows have one.
     """
 
-    estimator_: PredictionMixin  # which knows the columns
+    estimator_: NaiveBayes  # which knows the columns
     n_jobs: int | None = None
     chains_: int
     draws_: int  # of each chain
