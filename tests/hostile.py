@@ -25,7 +25,6 @@ import numpy as np
 
 from bayesnb import load
 from bayesnb.scale import dumps, loads
-from tests import waiting  # noqa: F401  # a family that files may name
 
 MOST_BYTES, MOST_SECONDS = 300 << 20, 2.0
 FEW = 1_000  # changes of which no intervals are asked, which take long
@@ -228,4 +227,6 @@ def changed_files(folder: Path, times: int) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
+    from tests import waiting  # noqa: F401  # registers a family that the files may name
+
     print(json.dumps(main(Path(sys.argv[1]), int(sys.argv[2]))))

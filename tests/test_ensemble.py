@@ -29,9 +29,8 @@ from bayesnb import (
 from bayesnb.families.certain import Certain
 from bayesnb.families.gaussian_density import GaussianDensity
 from bayesnb.families.known import KnownDie
-from bayesnb.mcmc.ensemble import Ensemble, Same
-from bayesnb.mcmc.importance_loo import ParetoWarning
-from bayesnb.mcmc.importance_weights import DegenerateWarning, effective, quantiles, shares
+from bayesnb.mcmc.ensemble import ConstantPrior, Ensemble
+from bayesnb.mcmc.importance_weights import DegenerateWarning, ParetoWarning, effective, quantiles, shares
 from bayesnb.mcmc.sampled_models import Sampled
 
 Array = np.ndarray
@@ -99,7 +98,7 @@ def same_prior(model: NaiveBayes, constant: bool, size: int = 12) -> Ensemble:
     """As many draws of priors that are all the declared one."""
     prior = model.model_.prior
     plain = [lambda draws, own=own: own[np.tile(np.arange(len(own)), len(draws))] for own in prior.blocks]
-    return Ensemble(prior.classes, [*map(Same, prior.blocks)] if constant else plain, model.model_.stats, size)
+    return Ensemble(prior.classes, [*map(ConstantPrior, prior.blocks)] if constant else plain, model.model_.stats, size)
 
 
 def mixed_priors(models: Sequence[NaiveBayes], which: Array) -> Ensemble:

@@ -14,7 +14,7 @@ from scipy.stats import chisquare
 
 from bayesnb import Categorical, Gamma, Gaussian, NaiveBayes, NormalInverseGamma, Poisson, mcmc
 from bayesnb.mcmc import SamplingWarning
-from bayesnb.mcmc.priors import WIDE
+from bayesnb.mcmc.hyperpriors import WIDE
 
 pytest.importorskip("pymc")
 Array = np.ndarray

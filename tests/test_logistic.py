@@ -20,7 +20,7 @@ from bayesnb import Categorical, Gaussian, Multinomial, NaiveBayes, Poisson, Uns
 from bayesnb.data import open_table
 from bayesnb.mcmc import Logistic, logistic
 from bayesnb.mcmc.design import Design
-from bayesnb.mcmc.importance_loo import ParetoWarning
+from bayesnb.mcmc.importance_weights import ParetoWarning
 
 pytest.importorskip("pymc")
 Array = np.ndarray

@@ -35,8 +35,8 @@ from bayesnb import (
     Poisson,
     mcmc,
 )
-from bayesnb.mcmc.priors import LearnedDice
-from bayesnb.mcmc.sampling import tell_trouble
+from bayesnb.mcmc.hyperpriors import LearnedDirichlet
+from bayesnb.mcmc.sampling import warn_sampling
 from bayesnb.mcmc.variable_names import names_of
 
 pm = pytest.importorskip("pymc")
@@ -680,7 +680,7 @@ def tree(diverging: int | None = 0, **variables: Array) -> xr.DataTree:
 def test_good_chains_are_not_told_of(good: xr.DataTree) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        tell_trouble(good)
+        warn_sampling(good)
 
 
 @pytest.mark.parametrize(
@@ -704,7 +704,7 @@ def test_good_chains_are_not_told_of(good: xr.DataTree) -> None:
 def test_bad_chains_are_told_of_and_what_to_do(bad: xr.DataTree, message: str) -> None:
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        tell_trouble(bad)
+        warn_sampling(bad)
     assert [warning.category for warning in told] == [mcmc.SamplingWarning]  # one for everything, and no other
     assert re.search(message, str(told[0].message))
 
@@ -882,7 +882,7 @@ def test_a_base_is_centred_at_what_was_declared_column_by_column() -> None:
     )
     share = unit.reshape(2, 2) / unit.reshape(2, 2).sum(axis=0)  # sides, columns
     assert_allclose(share, [[0.75, 0.25], [0.25, 0.75]])
-    own = LearnedDice(Bernoulli(declared), fitted.model_.prior.blocks[0], fitted.model_.stats.blocks[0], base=True)
+    own = LearnedDirichlet(Bernoulli(declared), fitted.model_.prior.blocks[0], fitted.model_.stats.blocks[0], base=True)
     (found,) = own.fields({"alpha": np.exp(alpha) * np.ones(2), "base": 2 * share.ravel()})
     assert_allclose(found, [[3.0, 10.0, 1.0, 30.0]] * 2)
 

@@ -9,9 +9,8 @@ from bayesnb import JointTable, MultivariateGaussian, NaiveBayes
 from bayesnb.data import open_table
 from bayesnb.inference.class_scores import Scores
 from bayesnb.inference.posterior_draws import draw_theta, once_seen
-from bayesnb.mcmc.ensemble import Ensemble, Same
-from bayesnb.mcmc.scoring import Reading
-from bayesnb.mcmc.seeing import Seer
+from bayesnb.mcmc.ensemble import ConstantPrior, Ensemble
+from bayesnb.mcmc.scoring import EnsembleScorer, RowConditioner
 
 Array = np.ndarray
 RNG = np.random.default_rng(20261123)
@@ -89,11 +88,11 @@ def test_draws_of_chains_see_rows_with_holes_too(kind: str) -> None:
     """Given their draws, of one prior all, theta is drawn once the row was seen; weighed it has the exact law."""
     model, new = fitted(kind, 2, temper=0.7)
     prior, size = model.model_.prior, DRAWS
-    ensemble = Ensemble(prior.classes, [*map(Same, prior.blocks)], model.model_.stats, size)
-    seer = Seer(Reading(ensemble, 3, None), model.schema_.observers, model.temper_)
+    ensemble = Ensemble(prior.classes, [*map(ConstantPrior, prior.blocks)], model.model_.stats, size)
+    conditioner = RowConditioner(EnsembleScorer(ensemble, 3, None), model.schema_.observers, model.temper_)
     exact = model.predict_interval(new, 0.8, method="exact")
     for row, x in enumerate(model.schema_.read(open_table(new))[0][:]):
-        log_weight, proba = seer.law([x[None]])
+        log_weight, proba = conditioner.distribution([x[None]])
         made = np.isfinite(log_weight)
         np.testing.assert_allclose(log_weight[made], log_weight[made][0], rtol=1e-9)
         for name, level in (("lower", 0.1), ("upper", 0.9)):

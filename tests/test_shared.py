@@ -16,8 +16,7 @@ from bayesnb.families.removal import Leaving
 from bayesnb.families.shared import SharedGaussianStats, SharedNormalInverseGamma
 from bayesnb.families.weight import one_hot
 from bayesnb.inference.posterior_draws import DrawnWarning
-from bayesnb.mcmc.model_options import Options
-from bayesnb.mcmc.pymc_model import Blueprint, Data, assemble
+from bayesnb.mcmc.pymc_model import ModelData, ModelOptions, ModelPlan, assemble
 from bayesnb.selection.gaussian_evidence import Cells
 from tests.conftest import CASES, CLASSES, Array, same
 
@@ -490,7 +489,7 @@ def test_the_variance_is_one_variable_in_pymc_and_a_hierarchy_has_the_evidence_o
         "mu": 2,
         "sigma2_shared": 1,
     }
-    learned = assemble(Blueprint.of(Data.of(model, X, y), Options(True, None, False, None)), theta=False)
+    learned = assemble(ModelPlan.of(ModelData.of(model, X, y), ModelOptions(True, None, False, None)), theta=False)
     said = {"mu_mean": [0.3, 1.0], "mu_spread": [2.0, 0.5], "sigma2_shape": [3.0, 1.5], "sigma2_typical": [0.8, 3.0]}
     values = {learned[name]: np.array(value) for name, value in said.items()}
     middle, spread, shape, typical = values.values()
@@ -502,10 +501,10 @@ def test_the_variance_is_one_variable_in_pymc_and_a_hierarchy_has_the_evidence_o
 def test_draws_of_a_hierarchy_are_as_many_models_each_with_its_variance() -> None:
     pytest.importorskip("pymc")
     X, y = table(20, 2, 2)
-    plan = Blueprint.of(Data.of(GaussianNB(shared=True), X, y), Options(True, None, False, None))
-    (prior,), (say,), rng = plan.priors, plan.says, np.random.default_rng(3)
+    plan = ModelPlan.of(ModelData.of(GaussianNB(shared=True), X, y), ModelOptions(True, None, False, None))
+    (prior,), (say,), rng = plan.priors, plan.names, np.random.default_rng(3)
     draws = {say.hyper(name)["name"]: rng.gamma(2.0, size=(5, 2)) for name in prior.learned}
-    given = prior.given(draws, say)
+    given = prior.at_draws(draws, say)
     every = given(np.arange(5)).update(prior.stats[np.tile([0, 1], 5)])
     for draw in range(5):
         own = given(np.array([draw])).update(prior.stats)

@@ -3,10 +3,9 @@
 PyMC itself is imported when something is built or sampled: `pip install "bayesnb[mcmc]"`.
 """
 
-from bayesnb.mcmc.entry import build, fit
-from bayesnb.mcmc.importance_loo import ParetoWarning
-from bayesnb.mcmc.importance_weights import DegenerateWarning
-from bayesnb.mcmc.sampled_models import Sampled
+from bayesnb.mcmc.importance_weights import DegenerateWarning, ParetoWarning
+from bayesnb.mcmc.pymc_model import build
+from bayesnb.mcmc.sampled_models import Sampled, fit
 from bayesnb.mcmc.sampling import SamplingWarning
 from bayesnb.mcmc.twin import Logistic, logistic
 

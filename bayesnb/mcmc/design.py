@@ -8,7 +8,7 @@ On such scales one weak prior fits all coefficients: Gelman, Jakulin, Pittau and
 Statistics 2. What never varied in the rows learnt says nothing about the classes, and is 0 in every row.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
@@ -26,15 +26,15 @@ ULPS = 8  # values that differ by no more are alike
 
 
 @dataclass(frozen=True, eq=False)
-class Scale:
-    """Numbers less their mean, times a factor. All `(k,)`."""
+class TermScale:
+    """Scaling of numbers: less their mean, times a factor. All `(k,)`."""
 
     mean: Array
     factor: Array  # 1 / sd, or 1; 0 for what never varied
 
     @classmethod
     def of(cls, x: Array, weight: Array, by_sd: bool) -> Self:
-        """Of `(r, k)` numbers, NaN where they are missing; rows count by their weight, `(r, 1)`."""
+        """Scale `(r, k)` numbers, NaN where they are missing; rows count by their weight, `(r, 1)`."""
         counts = weight * ~np.isnan(x)
         total = counts.sum(axis=0)
         mean = ratio((counts * np.nan_to_num(x)).sum(axis=0), total)
@@ -48,43 +48,44 @@ class Scale:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
-    """The terms of one block: those of its columns one after another, or of their numbers and then of their squares."""
+class BlockTerms:
+    """Terms of one block: those of the columns one after another, or of their numbers and then of their squares."""
 
     block: Block
-    plain: Scale
-    square: Scale | None = None
+    plain: TermScale
+    square: TermScale | None = None
 
     @classmethod
     def learn(cls, block: Block, x: Cells, weight: Array, squares: bool) -> Self:
         numbers, is_number = _numbers(block, x[EVERY]), block.family.continuous
-        plain = Scale.of(numbers, weight, by_sd=not (block.family.has_levels or block.family.outcomes))
+        plain = TermScale.of(numbers, weight, by_sd=not (block.family.has_levels or block.family.outcomes))
         if not (squares and is_number):
             return cls(block, plain)
-        return cls(block, plain, Scale.of(plain(numbers) ** 2, weight, by_sd=True))
+        return cls(block, plain, TermScale.of(plain(numbers) ** 2, weight, by_sd=True))
 
     def terms(self, x: Cells) -> Array:
-        """Some rows' terms, `(r, k)`."""
+        """Terms of rows, `(r, k)`."""
         z = self.plain(_numbers(self.block, x))
         return np.nan_to_num(z if self.square is None else np.concatenate([z, self.square(z**2)], axis=1), copy=False)
 
     @property
     def named(self) -> list[tuple[int, str]]:
-        """The place of every term's column in the table, and what the term is called."""
-        each = list(zip(self.block.word_places, self._names, strict=True))
+        """The place of every term's column in the table, and the name of the term."""
+        prefix = f"{self.block.names[0]}=" if self.block.family.listed else ""
+        names = [f"{prefix}{name}" for name in self.block.words]
+        columns = list(zip(self.block.word_places, names, strict=True))
         if self.block.family.has_levels:
-            levels = zip(each, self.block.levels, self.block.sizes, strict=True)
-            return [(place, f"{name}={level}") for (place, name), own, size in levels for level in _levels(own, size)]
-        squares = [] if self.square is None else [(place, f"{name}^2") for place, name in each]
-        return [(place, str(name)) for place, name in each] + squares
-
-    @property
-    def _names(self) -> list[str]:
-        own = "" if not self.block.family.listed else f"{self.block.names[0]}="
-        return [f"{own}{name}" for name in self.block.words]
+            named_levels = zip(columns, self.block.levels, self.block.sizes, strict=True)
+            return [
+                (place, f"{name}={level}")
+                for (place, name), levels, size in named_levels
+                for level in [*levels, *["(unseen)"] * (size - len(levels))]
+            ]
+        squares = [] if self.square is None else [(place, f"{name}^2") for place, name in columns]
+        return columns + squares
 
     def unscaled(self, coefficient: Array) -> tuple[Array, Array]:
-        """Coefficients of the columns' own numbers and squares, and what the intercept gets, `(n, k) -> (n, k), (n,)`.
+        """Unscaled coefficients of numbers and squares, and what the intercept gets, `(n, k) -> (n, k), (n,)`.
 
         With z = (x - m) f, what a z + b (z**2 - n) g has of x**2 is b g f**2, of x it is a f - 2 b g f**2 m, and the
         rest is b g (m**2 f**2 - n) - a f m.
@@ -103,7 +104,7 @@ class Part:
 class Design:
     """The terms of all blocks in the table's order, `k` of them."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[BlockTerms, ...]
 
     @classmethod
     def learn(cls, blocks: Sequence[Block], cells: Sequence[Cells], weight: Array | None, squares: bool) -> Self:
@@ -112,7 +113,7 @@ class Design:
         refuse_large(f"{rows} rows of {width} terms", 8.0 * rows * width, "Give fewer rows or columns.")
         counts = (np.ones(rows) if weight is None else weight)[:, None]
         pairs = zip(blocks, cells, strict=True)
-        return cls(tuple(Part.learn(block, x, counts, squares) for block, x in pairs))
+        return cls(tuple(BlockTerms.learn(block, x, counts, squares) for block, x in pairs))
 
     @cached_property
     def _named(self) -> list[tuple[int, str]]:
@@ -124,45 +125,39 @@ class Design:
 
     @cached_property
     def names(self) -> list[str]:
-        """What the terms are called, such as `weight`, `weight^2` and `colour=red`."""
+        """The names of the terms, such as `weight`, `weight^2` and `colour=red`."""
         return [self._named[at][1] for at in self._order]
 
     @cached_property
     def starts(self) -> Array:
-        """Where the terms of every column begin."""
+        """The places where the terms of every column begin."""
         places = np.array([self._named[at][0] for at in self._order])
         return np.flatnonzero(np.diff(places, prepend=-1))
 
     def terms(self, cells: Sequence[Cells], rows: slice = EVERY) -> Array:
-        """Some rows' terms, `(r, k)`."""
-        every = [part.terms(x[rows]) for part, x in zip(self.parts, cells, strict=True)]
-        return np.concatenate(every, axis=1)[:, self._order]
+        """Terms of rows, `(r, k)`."""
+        parts = [part.terms(x[rows]) for part, x in zip(self.parts, cells, strict=True)]
+        return np.concatenate(parts, axis=1)[:, self._order]
 
     def unscaled(self, coefficient: Array) -> tuple[Array, Array]:
         """Coefficients of what the columns hold, and what the intercept gets, `(n, k) -> (n, k), (n,)`."""
-        own, rest, start = np.empty_like(coefficient), np.zeros(len(coefficient)), 0
+        result, rest, start = np.empty_like(coefficient), np.zeros(len(coefficient)), 0
         for part in self.parts:
             stop = start + len(part.named)
             places = np.flatnonzero((self._order >= start) & (self._order < stop))
             places = places[np.argsort(self._order[places])]
-            own[:, places], more = part.unscaled(coefficient[:, places])
+            result[:, places], more = part.unscaled(coefficient[:, places])
             rest, start = rest + more, stop
-        return own, rest
+        return result, rest
 
 
 def _numbers(block: Block, x: Cells) -> Array:
-    """What a block's cells are as numbers, `(r, k)`, NaN where they are missing or a level is unknown."""
+    """A block's cells as numbers, `(r, k)`, NaN where they are missing or a level is unknown."""
     x = x.toarray() if sparse.issparse(x) else np.asarray(x)
     if not block.family.has_levels:
         return x.astype(float)
-    hot = [_one_hot(x[:, j], size) for j, size in enumerate(block.sizes)]
-    return np.concatenate(hot, axis=1)
-
-
-def _one_hot(codes: Array, size: int) -> Array:
-    known = (codes >= 0) & (codes < size)
-    return np.where(known[:, None], codes[:, None] == np.arange(size), np.nan)
-
-
-def _levels(levels: Sequence[Hashable], size: int) -> list[str]:
-    return [*map(str, levels), *["(unseen)"] * (size - len(levels))]
+    columns = [
+        np.where(((codes >= 0) & (codes < size))[:, None], codes[:, None] == np.arange(size), np.nan)
+        for codes, size in zip(x.T, block.sizes, strict=True)
+    ]
+    return np.concatenate(columns, axis=1)

@@ -1,23 +1,45 @@
-"""Draws that do not count alike: for a row that came from the population, each by how probable it makes the row.
+"""Draws that do not count alike: importance weights of draws for one row more, and for one row less.
 
-    p(theta | D, x)  is  p(theta | D) p(x | theta)      so draws from p(theta | D) get weights p(x | theta)
+    p(theta | D, x)  is  p(theta | D) p(x | theta)               so draws from p(theta | D) get weights p(x | theta)
+    p(draw | D_-i)   is  p(draw | D) / p(x_i, y_i | draw, D_-i)  so draws get weights 1 / p(x_i, y_i | draw, D_-i)
 
-How many equal draws they are worth is (sum w)**2 / sum w**2: Kish (1965), Survey Sampling, section 11.7.
+How many equal draws they are worth is (sum w)**2 / sum w**2: Kish (1965), Survey Sampling, section 11.7. Leave-one-out
+is exact given a draw. Its largest weights are smoothed, and the tail that they have says whether there are enough
+draws: Vehtari, Simpson, Gelman, Yao and Gabry (2024), Pareto smoothed importance sampling.
 """
 
 import warnings
+from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
+from bayesnb import results
 from bayesnb.families.base import Array
+from bayesnb.mcmc.ensemble import Ensemble
+from bayesnb.model.product import Model, Rows
+from bayesnb.numerics.special import log, times
+from bayesnb.selection.leave_one_out import Pointwise, Way, leave_one_out, tell_undefined
 
 FEWEST = 50  # draws that a row should have for its mean and its quantiles
 SHARE = 10  # or one in so many, where there are few at all
+MOST, LEAST = 400, 100  # draws that leave-one-out is averaged over
+NUMBERS = 1 << 25  # draws times rows of leave-one-out
+PACKAGE = (str(Path(__file__).parent.parent),)
 
 
 class DegenerateWarning(UserWarning):
     """Few of the draws carry nearly all the weight of some rows, whose numbers are then noisy."""
+
+
+class ParetoWarning(UserWarning):
+    """The draws know too little of what is left without some rows."""
+
+
+def thinned(draws: int, most: int) -> Array:
+    """Return the places of at most `most` draws, evenly spaced."""
+    return np.arange(draws) if most >= draws else np.arange(most) * draws // most
 
 
 def shares(log_weight: Array) -> Array:
@@ -29,7 +51,7 @@ def shares(log_weight: Array) -> Array:
 
 
 def effective(log_weight: Array) -> Array:
-    """How many draws of equal weight these are worth, `(s, r) -> (r,)`; 0 where no draw has any."""
+    """How many draws of equal weight the draws are worth, `(s, r) -> (r,)`; 0 where no draw has any weight."""
     return np.where(np.isneginf(log_weight.max(axis=0)), 0.0, 1 / (shares(log_weight) ** 2).sum(axis=0))
 
 
@@ -38,41 +60,146 @@ def quantiles(values: Array, share: Array, levels: Array) -> Array:
 
     Every draw stands for the middle of its share, and in between they are interpolated.
     """
-    found = np.empty((len(levels), *values.shape[1:]))
+    result = np.empty((len(levels), *values.shape[1:]))
     for r in range(values.shape[1]):
         order = np.argsort(values[:, r], axis=0)
-        own, weight = np.take_along_axis(values[:, r], order, axis=0), share[:, r][order]
+        rising, weight = np.take_along_axis(values[:, r], order, axis=0), share[:, r][order]
         middle = np.cumsum(weight, axis=0) - weight / 2
         for at, level in enumerate(levels):
-            found[at, r] = _interpolated(own, middle, level)
-    return found
+            result[at, r] = _interpolated(rising, middle, level)
+    return result
 
 
-def _interpolated(own: Array, middle: Array, level: float) -> Array:
-    """Where a rising line through (middle, own) meets the level, `(s, c), (s, c) -> (c,)`."""
-    after = np.clip((middle < level).sum(axis=0), 0, len(own) - 1)
+def _interpolated(rising: Array, middle: Array, level: float) -> Array:
+    """Where the line through (middle, rising) meets the level, `(s, c), (s, c) -> (c,)`."""
+    after = np.clip((middle < level).sum(axis=0), 0, len(rising) - 1)
     before = np.where(middle[-1] < level, after, np.maximum(after - 1, 0))
-    every = np.arange(own.shape[1])
-    low, high = own[before, every], own[after, every]
-    gap = middle[after, every] - middle[before, every]
-    part = np.divide(level - middle[before, every], gap, out=np.zeros(len(every)), where=gap > 0)
+    classes = np.arange(rising.shape[1])
+    low, high = rising[before, classes], rising[after, classes]
+    gap = middle[after, classes] - middle[before, classes]
+    part = np.divide(level - middle[before, classes], gap, out=np.zeros(len(classes)), where=gap > 0)
     return np.minimum(low + np.clip(part, 0.0, 1.0) * (high - low), high)
 
 
-def few(worth: Array, draws: int) -> Array:
-    """The rows whose draws are worth too few, `(r,)`."""
-    return worth < min(FEWEST, draws / SHARE)
+def few(effective_draws: Array, draws: int) -> Array:
+    """Whether the draws are worth too few for a row, `(r,)`."""
+    return effective_draws < min(FEWEST, draws / SHARE)
 
 
-def tell_degenerate(worth: Array, draws: int) -> None:
-    """One warning for all rows whose draws are worth too few, `(r,)`."""
-    odd = few(worth, draws)
-    if odd.any():
-        row = int(odd.argmax())
+def warn_degenerate(effective_draws: Array, draws: int) -> None:
+    """Warn once of all rows whose draws are worth too few, `(r,)`."""
+    degenerate = few(effective_draws, draws)
+    if degenerate.any():
+        row = int(degenerate.argmax())
         warnings.warn(
-            f"{odd.sum()} rows have nearly all their weight on few of the {draws} draws, the first being row {row}, "
-            f"which is left with {worth[row]:.3g} effective draws: their numbers are noisy. Sample more draws, and "
-            "look at the row, from which much would be learnt; under rows='fixed' no law has weights.",
+            f"{degenerate.sum()} rows have nearly all their weight on few of the {draws} draws, the first being row "
+            f"{row}, which is left with {effective_draws[row]:.3g} effective draws: their numbers are noisy. Sample "
+            "more draws, and look at the row, from which much would be learnt; under rows='fixed' draws have no "
+            "weights.",
             DegenerateWarning,
-            skip_file_prefixes=(str(Path(__file__).parent.parent),),
+            skip_file_prefixes=PACKAGE,
         )
+
+
+class ImportanceScores(NamedTuple):
+    """Held-out scores, the tail shape of each row's weights, from which `k` on it is too long, and how many draws."""
+
+    pointwise: Pointwise
+    k: Array
+    good_k: float
+    draws: int
+
+
+@dataclass(frozen=True, eq=False)
+class EnsembleLOO:
+    """Leave-one-out of an ensemble: the exponent on the features, and whether labels alone are scored."""
+
+    ensemble: Ensemble
+    power: float
+    target: str
+    n_jobs: int | None = None
+
+    def scores(self, rows: Rows, draws: Array) -> ImportanceScores:
+        """Score every row without the row, and by the ensemble that has seen it."""
+        label, density, held_out = np.empty((3, len(draws), len(rows.codes)))
+        fitted = np.full((2, len(rows.codes)), -np.inf)
+        for at, draw in enumerate(draws):
+            model = self.ensemble.model(int(draw))
+            left = leave_one_out(model, rows, Way(power=self.power), n_jobs=self.n_jobs)
+            label[at], density[at] = self._parts(left, rows, draw)
+            held_out[at] = self._held_out(model, rows, draw, left)
+            joint = model.posterior.log_joint(rows.cells, self.power, self.n_jobs)
+            np.logaddexp(fitted, self._parts(joint, rows, draw), out=fitted)
+        log_weight, k = results.elpd.smoothed(held_out)
+        score = self._score(_logsum(log_weight + label, 0), _logsum(log_weight + density, 0))
+        tell_undefined(score)
+        pointwise = Pointwise(score, self._score(*(fitted - np.log(len(draws)))), rows.weight)
+        return ImportanceScores(pointwise, k, results.elpd.good_k(len(draws)), len(draws))
+
+    def _score(self, label: Array, density: Array) -> Array:
+        if self.target == "joint":
+            return label
+        never = np.isneginf(label)
+        return np.where(never, -np.inf, label - np.where(never, 0.0, density))
+
+    def _parts(self, joint: Array, rows: Rows, draw: int) -> tuple[Array, Array]:
+        """log p(x, the label that was read) and log p(x), from log p(x, y), `(r, c) -> (r,)` each."""
+        return self._read(joint, rows, draw), _logsum(joint, 1)
+
+    def _read(self, joint: Array, rows: Rows, draw: int) -> Array:
+        if self.ensemble.confusion is None:
+            return joint[np.arange(len(joint)), rows.codes]
+        return _logsum(joint + log(self.ensemble.confusion[draw]).T[rows.codes], 1)
+
+    def _held_out(self, model: Model, rows: Rows, draw: int, left: Array) -> Array:
+        """log p(x, y | draw, all other rows) of the rows as often as they count, up to what all draws share."""
+        if self.ensemble.confusion is None and (rows.counts != 1).any():
+            return self._held_out_by_weight(model, rows, draw)
+        if self.power != 1:
+            left = leave_one_out(model, rows, n_jobs=self.n_jobs)
+        return times(rows.counts, self._read(left, rows, draw))
+
+    def _held_out_by_weight(self, model: Model, rows: Rows, draw: int) -> Array:
+        """log p(x, y | draw, all other rows) of rows with weights w: 1 / E[p(x | theta)**-w] once all were seen."""
+        total, places = np.zeros((len(rows.codes), self.ensemble.classes)), np.arange(len(rows.codes))
+        for belief, x in zip(model.posterior.blocks, rows.cells, strict=True):
+            belief.score(x, -rows.counts[:, None], total, self.n_jobs)
+        held_out = -total[places, rows.codes]
+        if self.ensemble.class_prob is None:
+            return held_out
+        return held_out + times(rows.counts, log(self.ensemble.class_prob[draw])[rows.codes])
+
+
+def regression_loo(log_likelihood: Array, rows: Rows) -> ImportanceScores:
+    """Score rows by log p(y | x, draw) of their labels, `(s, r)`, in a model whose rows share nothing but the draw."""
+    log_weight, k = results.elpd.smoothed(times(rows.counts, log_likelihood))
+    score = _logsum(log_weight + log_likelihood, 0) - _logsum(log_weight, 0)
+    draws = len(log_likelihood)
+    pointwise = Pointwise(score, _logsum(log_likelihood, 0) - np.log(draws), rows.weight)
+    return ImportanceScores(pointwise, k, results.elpd.good_k(draws), draws)
+
+
+def draws_for(rows: int) -> int:
+    """How many draws leave-one-out of this many rows is averaged over."""
+    return int(np.clip(NUMBERS // rows, LEAST, MOST))
+
+
+def warn_pareto(scores: ImportanceScores, most: int) -> None:
+    """Warn of rows whose weights have too long a tail; `most` draws are all that are ever used."""
+    long = scores.k > scores.good_k
+    if long.any():
+        row = long.argmax()
+        more = ", or sample more draws" if scores.draws < most else f" (more draws do not help: {most} are judged)"
+        warnings.warn(
+            f"{long.sum()} rows, first row {row}, change so much of what was sampled that {scores.draws} draws do not "
+            f"settle their scores: Pareto k is {scores.k[row]:.2f}, above {scores.good_k:.2f}. Look at these rows; "
+            f"score them by a fit without them{more}.",
+            ParetoWarning,
+            skip_file_prefixes=PACKAGE,
+        )
+
+
+def _logsum(logs: Array, axis: int) -> Array:
+    """Log of the sum; NaN, of a row that has no distribution, stays."""
+    with np.errstate(invalid="ignore"):
+        return np.logaddexp.reduce(logs, axis=axis)

@@ -1,7 +1,9 @@
-"""A naive Bayes model in PyMC: the same priors and data, or with what has no closed form."""
+"""A naive Bayes model in PyMC: the same priors and data, and options that have no closed form."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf, prod
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -15,19 +17,155 @@ from bayesnb.families.gaussian_density import StudentDensity
 from bayesnb.families.known import KnownDie
 from bayesnb.families.poisson import RATE
 from bayesnb.families.weight import one_hot
-from bayesnb.mcmc.backend import pymc, tensors
-from bayesnb.mcmc.likelihood import Labelled, by_rows, row_scores
-from bayesnb.mcmc.model_options import Options
-from bayesnb.mcmc.priors import Fixed, LearnedDice, LearnedNormals, LearnedRates, Prior, Scaled
-from bayesnb.mcmc.variable_names import Say, names_of
+from bayesnb.mcmc.hyperpriors import (
+    BlockPrior,
+    DeclaredPrior,
+    DeviationPrior,
+    LearnedDirichlet,
+    LearnedGaussians,
+    LearnedRates,
+)
+from bayesnb.mcmc.likelihood import ObservedRows, by_rows, row_scores, tensors
+from bayesnb.mcmc.sampling import pymc
+from bayesnb.mcmc.variable_names import BlockNames, names_of
+from bayesnb.model.schema import Block
 from bayesnb.results.parameter_names import coordinate
 
-LEARNED = {RATE: LearnedRates, NORMAL: LearnedNormals}
+LEARNED = {RATE: LearnedRates, NORMAL: LearnedGaussians}
+MOST = 500  # levels of a column whose proportions are learned
+SCALES = (None, "half-normal", "log-normal")
+LIKELIHOODS = ("statistics", "rows")
 NU = {"alpha": 2.0, "beta": 0.1}  # of the Gamma over degrees of freedom: Juarez and Steel (2010)
 
 
+def build(
+    model: Any,
+    X: Any,
+    y: Any,
+    hierarchical: Any = False,
+    *,
+    scale_prior: str | None = None,
+    student: Any = False,
+    label_noise: Any = None,
+    unlabelled: Any = None,
+    sample_weight: Any = None,
+    likelihood: str = "statistics",
+    collapse: bool = False,
+) -> Any:
+    """Write an estimator's model and its data in PyMC.
+
+    Parameters
+    ----------
+    model : NaiveBayes or a preset
+        Its families, priors and class prior are taken; whether it is fitted plays no part.
+    X, y, sample_weight : rows, their labels and weights
+        A missing cell is left out, and a weight is a power of the row's likelihood.
+    hierarchical, scale_prior, student, label_noise, unlabelled : as in `fit`
+    likelihood : {"statistics", "rows"}
+        "statistics": one potential for each block of columns, of its sufficient statistics. "rows": every cell is an
+        observed variable, so `pm.compute_log_likelihood` and posterior predictive checks work; where rows have weights
+        these are potentials, as PyMC knows no weighted observations.
+    collapse : bool
+        Integrate out whatever has a closed form, as `fit` does, and leave the hyperparameters.
+
+    Returns
+    -------
+    pymc.Model
+        Axes `class`, `feature` (`<family>_feature` where several families have columns), `<column>_level`, `obs_id`;
+        variables as in `NaiveBayes.to_datatree`: `class_prob`, `mu`, `sigma2`, `theta`, `theta_<column>`, `rate`. A
+        column of more than 40 levels is sampled as Gamma variates, of which `theta` are the shares.
+
+    Notes
+    -----
+    Without options the log density of the model is that of the posterior in closed form plus `log_evidence_`.
+
+    Examples
+    --------
+    >>> from bayesnb import GaussianNB, mcmc
+    >>> model = mcmc.build(GaussianNB(), [[1.0], [1.2], [3.0], [3.1]], ["low", "low", "high", "high"])
+    >>> [variable.name for variable in model.free_RVs]
+    ['class_prob', 'sigma2', 'mu']
+    """
+    if likelihood not in LIKELIHOODS:
+        raise ValueError(f"likelihood must be one of {', '.join(LIKELIHOODS)}, got {likelihood!r}.")
+    if likelihood == "rows" and (collapse or label_noise is not None):
+        why = "collapse=True has no theta" if collapse else "under label_noise no row's class is certain"
+        raise ValueError(f"likelihood='rows' needs theta and the classes of rows: {why}. Use 'statistics'.")
+    options = ModelOptions(hierarchical, scale_prior, student, label_noise)
+    plan = ModelPlan.of(ModelData.of(model, X, y, sample_weight, unlabelled), options)
+    return assemble(plan, not collapse, likelihood == "rows")
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """Options of a model beyond its conjugate form, each as in `mcmc.fit`."""
+
+    hierarchical: Any = False
+    scale_prior: str | None = None
+    student: Any = False
+    label_noise: Any = None
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.hierarchical, bool) or self.hierarchical == "base"):
+            raise ValueError(f"hierarchical must be True, False or 'base', got {self.hierarchical!r}.")
+        if self.scale_prior not in SCALES:
+            raise ValueError(f"scale_prior must be None, 'half-normal' or 'log-normal', got {self.scale_prior!r}.")
+        student = self.student
+        if not isinstance(student, bool) and not (isinstance(student, Real) and 0 < float(student) < inf):
+            raise ValueError(
+                f"student must be True, False or the degrees of freedom, a finite number above 0, got {student!r}."
+            )
+        self._check_noise()
+
+    def _check_noise(self) -> None:
+        noise = self.label_noise
+        if isinstance(noise, Beta):
+            if noise.a.ndim or noise.b.ndim or not noise.strictly_proper:
+                raise ValueError(f"label_noise as a Beta needs one a and one b, both above 0, got {noise!r}.")
+        elif not (noise is None or (isinstance(noise, Real) and 0 <= float(noise) < 1)):
+            raise ValueError(
+                f"label_noise must be None, the probability that a label is wrong, below 1, or a Beta, got {noise!r}."
+            )
+
+    def check(self, blocks: Sequence[Block]) -> None:
+        """Raise for an option that no column of the model can use."""
+        gaussian = any(block.family.has_width for block in blocks)
+        for name, value in (("scale_prior", self.scale_prior), ("student", self.student)):
+            if value and not gaussian:
+                raise ValueError(f"{name}={value!r} is about Gaussian columns, and the model has none. Leave it out.")
+        joint = [block for block in blocks if block.family.whole and block.family.continuous]
+        if self.hierarchical and joint:
+            raise ValueError(
+                f"hierarchical={self.hierarchical!r} learns priors of independent columns, and the block of column "
+                f"{joint[0].names[0]!r} has one covariance matrix. Leave it out, or declare Gaussian() columns."
+            )
+        if self.hierarchical == "base":
+            _check_levels([block for block in blocks if block.family.counts_levels])
+
+
+def _check_levels(blocks: Sequence[Block]) -> None:
+    """Raise where there are no proportions to be learned, or more than a sampler can follow."""
+    if not blocks:
+        raise ValueError(
+            "hierarchical='base' is about columns of levels, flags and words, and the model has none. Say True."
+        )
+    most = max(map(_most_levels, blocks))
+    if most > MOST:
+        raise ValueError(
+            f"hierarchical='base' learns the proportions of all levels of a column, and one has {most:,}, more than "
+            f"the {MOST} that a sampler can follow. Say True, which learns the concentration alone."
+        )
+
+
+def _most_levels(block: Block) -> int:
+    """The most levels that one distribution of the block has."""
+    if block.family.combined:
+        return prod(block.sizes)
+    return len(block.words) if block.family.whole else max(block.sizes, default=2)
+
+
 @dataclass(frozen=True, eq=False)
-class Data:
+class ModelData:
     """A fitted estimator, the rows that it has learnt, and rows without labels."""
 
     estimator: Classifier
@@ -38,44 +176,41 @@ class Data:
     unlabelled: Sequence[Cells] | None = None
 
     @classmethod
-    def of(cls, estimator: Classifier, X: Any, y: Any, sample_weight: Any = None, unlabelled: Any = None) -> "Data":
-        """What an estimator learns from these rows."""
+    def of(
+        cls, estimator: Classifier, X: Any, y: Any, sample_weight: Any = None, unlabelled: Any = None
+    ) -> "ModelData":
+        """Fit a copy of an estimator to these rows."""
         check_estimator(estimator)
         learner = estimator._fresh().fit(X, y, sample_weight)
         index, rows = learner._counting_rows(X, y, sample_weight)
-        return cls(learner, index, rows.cells, rows.codes, rows.weight, _unlabelled(learner, unlabelled))
-
-
-def _unlabelled(learner: Classifier, X: Any) -> Sequence[Cells] | None:
-    """The cells of rows without labels."""
-    if X is None:
-        return None
-    _, cells = learner._read(X)
-    learner.schema_.check_cells(cells)
-    learner.schema_.tell_unseen(cells)
-    return cells
+        cells = None
+        if unlabelled is not None:
+            _, cells = learner._read(unlabelled)
+            learner.schema_.check_cells(cells)
+            learner.schema_.tell_unseen(cells)
+        return cls(learner, index, rows.cells, rows.codes, rows.weight, cells)
 
 
 @dataclass(frozen=True, eq=False)
-class Blueprint:
-    """What is to be built: the data, the options, and the prior and names of every block."""
+class ModelPlan:
+    """A model to be built: the data, the options, and the prior and names of every block."""
 
-    data: Data
-    options: Options
-    priors: Sequence[Prior]
-    says: Sequence[Say]
+    data: ModelData
+    options: ModelOptions
+    priors: Sequence[BlockPrior]
+    names: Sequence[BlockNames]
     coords: dict[str, Array]
 
     @classmethod
-    def of(cls, data: Data, options: Options) -> "Blueprint":
+    def of(cls, data: ModelData, options: ModelOptions) -> "ModelPlan":
         schema, model = data.estimator.schema_, data.estimator.model_
         _check(data.estimator, options)
         beliefs = _with_entries(data)
         pairs = zip(schema.blocks, beliefs, model.stats.blocks, strict=True)
         priors = [_prior(block.family, belief, stats.beside(belief), options) for block, belief, stats in pairs]
-        after = [own.beside(before) for own, before in zip(model.posterior.blocks, beliefs, strict=True)]
-        says, coords = names_of(data.estimator.classes_, list(schema.blocks), after)
-        return cls(data, options, priors, says, coords)
+        posteriors = [posterior.beside(prior) for posterior, prior in zip(model.posterior.blocks, beliefs, strict=True)]
+        names, coords = names_of(data.estimator.classes_, list(schema.blocks), posteriors)
+        return cls(data, options, priors, names, coords)
 
     @property
     def mixed(self) -> bool:
@@ -84,7 +219,7 @@ class Blueprint:
 
     @property
     def conjugate(self) -> list[bool]:
-        """Of every block whether theta can be integrated out, given the parameters of its prior."""
+        """Whether theta of each block can be integrated out, given the hyperparameters."""
         return [not self.mixed and not self.heavy(b) for b in range(len(self.priors))]
 
     def heavy(self, b: int) -> bool:
@@ -92,13 +227,13 @@ class Blueprint:
         return bool(self.options.student) and self.data.estimator.schema_.blocks[b].family.has_width
 
     @property
-    def nothing_left(self) -> bool:
-        """Whether everything has a closed form, so that there would be nothing to sample."""
-        return all(self.conjugate) and all(type(prior) is Fixed for prior in self.priors)
+    def closed_form(self) -> bool:
+        """Whether everything has a closed form, which leaves nothing to sample but theta."""
+        return all(self.conjugate) and all(type(prior) is DeclaredPrior for prior in self.priors)
 
 
-def _with_entries(data: Data) -> list[Belief]:
-    """The priors, with entries of their own for all that rows hold."""
+def _with_entries(data: ModelData) -> list[Belief]:
+    """Priors with an entry for every combination of levels that rows hold, labelled or not."""
     model, blocks = data.estimator.model_, data.estimator.schema_.blocks
     beliefs = list(model.prior.beside(model.posterior).blocks)
     for b, x in enumerate(data.unlabelled or ()):
@@ -108,26 +243,26 @@ def _with_entries(data: Data) -> list[Belief]:
     return beliefs
 
 
-def _check(estimator: Classifier, options: Options) -> None:
+def _check(estimator: Classifier, options: ModelOptions) -> None:
     options.check(estimator.schema_.blocks)
     if estimator.model_.prior.weighs:
         raise ValueError("average_features has no PyMC model. Give an estimator with average_features=None.")
     if not estimator.class_prior_.strictly_proper:
         raise ValueError("class_prior: a concentration of 0 is improper, and PyMC needs a distribution. Give another.")
     for block, belief in zip(estimator.schema_.blocks, estimator.model_.prior.blocks, strict=True):
-        odd = ~belief.strictly_proper.all(axis=0)
-        if odd.any():
-            name = block.names[int(odd.argmax())]
+        improper = ~belief.strictly_proper.all(axis=0)
+        if improper.any():
+            name = block.names[int(improper.argmax())]
             raise ValueError(f"column {name!r}: its prior is improper, and PyMC needs a distribution. Give another.")
 
 
-def _prior(family: Any, belief: Belief, stats: Any, options: Options) -> Prior:
+def _prior(family: Any, belief: Belief, stats: Any, options: ModelOptions) -> BlockPrior:
     if family.has_width and options.scale_prior:
-        return Scaled(family, belief, stats, options.scale_prior, bool(options.hierarchical))
+        return DeviationPrior(family, belief, stats, options.scale_prior, bool(options.hierarchical))
     if not options.hierarchical:
-        return Fixed(family, belief, stats)
+        return DeclaredPrior(family, belief, stats)
     if family.counts_levels:
-        return LearnedDice(family, belief, stats, options.hierarchical == "base")
+        return LearnedDirichlet(family, belief, stats, options.hierarchical == "base")
     if family.hyperparameters not in LEARNED:
         raise ValueError(
             f"hierarchical={options.hierarchical!r}: there is no hierarchy over priors of {type(family).__name__}. "
@@ -136,14 +271,15 @@ def _prior(family: Any, belief: Belief, stats: Any, options: Options) -> Prior:
     return LEARNED[family.hyperparameters](family, belief, stats)
 
 
-def assemble(plan: Blueprint, theta: bool, rows: bool = False) -> Any:
-    """The PyMC model; without `theta` what is conjugate is integrated out, with `rows` every cell is a variable."""
+def assemble(plan: ModelPlan, theta: bool, rows: bool = False) -> Any:
+    """Return the PyMC model: theta integrated out where conjugate unless asked for, cells as variables if `rows`."""
     pm = pymc()
     with pm.Model(coords=_coords(plan, rows)) as model:
-        apart = [conjugate and not theta for conjugate in plan.conjugate]
         class_prob = _class_prob(pm, plan) if theta or plan.mixed else None
-        pairs = enumerate(zip(plan.priors, plan.says, apart, strict=True))
-        densities = [_alone(pm, prior, say) if alone else _density(pm, plan, b) for b, (prior, say, alone) in pairs]
+        densities = [
+            _density(pm, plan, b) if theta or not conjugate else _evidence(pm, plan.priors[b], plan.names[b])
+            for b, conjugate in enumerate(plan.conjugate)
+        ]
         if plan.options.label_noise is not None:
             _misread(pm, plan, densities, class_prob)
         else:
@@ -154,90 +290,93 @@ def assemble(plan: Blueprint, theta: bool, rows: bool = False) -> Any:
     return model
 
 
-def start(model: Any, plan: Blueprint) -> dict[str, Array]:
-    """Where chains are to begin: theta where the closed form of the labelled rows puts it, by variable.
+def start(model: Any, plan: ModelPlan) -> dict[str, Array]:
+    """Where chains begin, by variable: at theta as the closed form of the labelled rows puts it.
 
     Rows without a certain class fit as well with the classes interchanged, so a chain may stay where it begins. Empty
     where every row's class is certain.
     """
     if not plan.mixed:
         return {}
-    free, found = {variable.name for variable in model.free_RVs}, {}
-    for belief, say in zip(plan.data.estimator.model_.posterior.blocks, plan.says, strict=True):
+    free, point = {variable.name for variable in model.free_RVs}, {}
+    for belief, names in zip(plan.data.estimator.model_.posterior.blocks, plan.names, strict=True):
         for key, value in belief.estimate("mean").parts().items():
-            name = say(*key)["name"]
+            name = names(*key)["name"]
             if name in free and np.isfinite(value).all():
-                found[name] = value
-    return found
+                point[name] = value
+    return point
 
 
-def _coords(plan: Blueprint, rows: bool) -> dict[str, list[Any]]:
-    every = dict(plan.coords)
+def _coords(plan: ModelPlan, rows: bool) -> dict[str, list[Any]]:
+    coords = dict(plan.coords)
     if rows or any(plan.heavy(b) for b in range(len(plan.priors))):
-        every["obs_id"] = coordinate(plan.data.index)
-    return {name: list(labels) for name, labels in every.items()}
+        coords["obs_id"] = coordinate(plan.data.index)
+    return {name: list(labels) for name, labels in coords.items()}
 
 
-def _class_prob(pm: Any, plan: Blueprint) -> Any:
+def _class_prob(pm: Any, plan: ModelPlan) -> Any:
     """The probabilities of the classes, a variable unless they are given."""
-    die = plan.data.estimator.model_.prior.classes
-    if isinstance(die, KnownDie):
-        return pm.math.stack([*die.probability])
-    return simplex(pm, {"name": "class_prob", "dims": ("class",)}, die.concentration)
+    class_prior = plan.data.estimator.model_.prior.classes
+    if isinstance(class_prior, KnownDie):
+        return pm.math.stack([*class_prior.probability])
+    return simplex(pm, {"name": "class_prob", "dims": ("class",)}, class_prior.concentration)
 
 
-def _alone(pm: Any, prior: Prior, say: Say) -> Any:
-    """A block whose theta is integrated out: the evidence, given what of its prior is learned. It has no density."""
-    found = prior.evidence(pm, say)
-    constant = prior.declared.log_evidence(prior.stats) if found is None else found
-    pm.Potential(f"{say.observed}_evidence", pm.math.sum(constant))
+def _evidence(pm: Any, prior: BlockPrior, names: BlockNames) -> Any:
+    """Add the evidence of a block whose theta is integrated out, given its hyperparameters; it leaves no density."""
+    evidence = prior.evidence(pm, names)
+    evidence = prior.declared.log_evidence(prior.stats) if evidence is None else evidence
+    pm.Potential(f"{names.observed}_evidence", pm.math.sum(evidence))
     return None
 
 
-def _density(pm: Any, plan: Blueprint, b: int) -> Any:
-    """A block's theta as variables."""
-    density, say = plan.priors[b].theta(pm, plan.says[b]), plan.says[b]
+def _density(pm: Any, plan: ModelPlan, b: int) -> Any:
+    """Add theta of a block as variables, and return its density."""
+    names = plan.names[b]
+    density = plan.priors[b].theta(pm, names)
     if not plan.heavy(b):
         return density
-    said = plan.options.student
-    freedom = pm.Gamma(**say.hyper("nu"), **NU) if said is True else np.full(len(plan.coords[say.axis]), float(said))
+    if plan.options.student is True:
+        freedom = pm.Gamma(**names.hyper("nu"), **NU)
+    else:
+        freedom = np.full(len(plan.coords[names.axis]), float(plan.options.student))
     return StudentDensity(density.mean, density.variance, freedom)
 
 
-def _labelled(pm: Any, plan: Blueprint, densities: Sequence[Any], class_prob: Any, rows: bool) -> None:
-    """The likelihood of rows whose class is known."""
+def _labelled(pm: Any, plan: ModelPlan, densities: Sequence[Any], class_prob: Any, rows: bool) -> None:
+    """Add the likelihood of rows whose class is known."""
     data, model = plan.data, plan.data.estimator.model_
-    own = Labelled(data.codes, data.weight)
+    observed = ObservedRows(data.codes, data.weight)
     if class_prob is None:
         pm.Potential("y", pm.math.sum(model.prior.classes.log_evidence(model.stats.classes)))
     elif not rows:
         pm.Potential("y", DirichletDensity(class_prob).log_likelihood(model.stats.classes, tensors()))
     else:
-        every = np.arange(len(data.codes))
-        own.likelihood(pm, {"name": "y", "dims": ("obs_id",)}, pm.Categorical, {"p": class_prob}, data.codes, every)
-        own = Labelled(pm.modelcontext(None)["y"] if data.weight is None else data.codes, data.weight)
+        args, places = {"name": "y", "dims": ("obs_id",)}, np.arange(len(data.codes))
+        observed.likelihood(pm, args, pm.Categorical, {"p": class_prob}, data.codes, places)
+        observed = ObservedRows(pm.modelcontext(None)["y"] if data.weight is None else data.codes, data.weight)
     for b, density in enumerate(densities):
         if density is None:
             continue
         if rows or not density.sufficient:
-            by_rows(pm, data.estimator.schema_.blocks[b], density, data.cells[b], own, plan.says[b])
+            by_rows(pm, data.estimator.schema_.blocks[b], density, data.cells[b], observed, plan.names[b])
         else:
             logs = density.log_likelihood(model.stats.blocks[b], tensors())
-            pm.Potential(plan.says[b].observed, logs.sum())
+            pm.Potential(plan.names[b].observed, logs.sum())
 
 
-def _misread(pm: Any, plan: Blueprint, densities: Sequence[Any], class_prob: Any) -> None:
-    """The likelihood of rows whose labels may be wrong, each other label being as probable."""
-    data, said, classes = plan.data, plan.options.label_noise, len(plan.coords["class"])
-    noise = pm.Beta("label_noise", said.a, said.b) if isinstance(said, Beta) else float(said)
+def _misread(pm: Any, plan: ModelPlan, densities: Sequence[Any], class_prob: Any) -> None:
+    """Add the likelihood of rows whose labels may be wrong, all wrong labels being as probable."""
+    data, noise, classes = plan.data, plan.options.label_noise, len(plan.coords["class"])
+    noise = pm.Beta("label_noise", noise.a, noise.b) if isinstance(noise, Beta) else float(noise)
     right = np.arange(classes) == data.codes[:, None]
     read = pm.math.log(pm.math.where(right, 1.0 - noise, noise / max(classes - 1, 1)))
     logs = pm.math.logsumexp(_joint(pm, plan, densities, class_prob, data.cells) + read, axis=1)
     pm.Potential("x_and_y", (logs if data.weight is None else data.weight * logs).sum())
 
 
-def _joint(pm: Any, plan: Blueprint, densities: Sequence[Any], class_prob: Any, cells: Sequence[Cells]) -> Any:
+def _joint(pm: Any, plan: ModelPlan, densities: Sequence[Any], class_prob: Any, cells: Sequence[Cells]) -> Any:
     """log p(x, y | theta) of every row and class, `(r, c)`."""
     blocks = plan.data.estimator.schema_.blocks
-    parts = [row_scores(pm, *each, tensors()) for each in zip(blocks, densities, cells, strict=True)]
+    parts = [row_scores(pm, *args) for args in zip(blocks, densities, cells, strict=True)]
     return sum(parts, start=pm.math.log(class_prob))

@@ -1,8 +1,9 @@
-"""How sure a prediction is, where what is unknown is there as draws of chains.
+"""How uncertain a prediction is, given draws of theta from chains.
 
     theta_s ~ p(theta | D)      p(y | x, D) = sum over s of w_s(x) p(y | x, theta_s)
 
-A row that came from the population is evidence about theta, and so weighs the draws; a row that someone chose is none.
+A row that came from the population is evidence about theta, so it gives the draws weights; a row that someone chose
+is none.
 """
 
 from abc import abstractmethod
@@ -16,25 +17,27 @@ from scipy.special import xlogy
 
 from bayesnb import results
 from bayesnb.data import Table
-from bayesnb.estimators.prediction import PredictionMixin, ProbabilisticClassifier
+from bayesnb.estimators import NaiveBayes
+from bayesnb.estimators.prediction import ProbabilisticClassifier
 from bayesnb.estimators.uncertainty import is_observed
 from bayesnb.families.base import Array, Cells
 from bayesnb.inference.entropies import split
-from bayesnb.mcmc.importance_weights import effective, quantiles, shares, tell_degenerate
-from bayesnb.model.product import normalise
+from bayesnb.mcmc.importance_weights import ImportanceScores, effective, quantiles, shares, thinned, warn_degenerate
+from bayesnb.model.product import Rows, normalise
+from bayesnb.selection.leave_one_out import Pointwise
 
 Weighed = tuple[slice, Array, Array]  # rows, log weights of the draws `(s, r)`, and p(y | x, theta) `(s, r, c)`
 NUMBERS = 1 << 24  # probabilities that are held at once
 
 
-class Drawn(ProbabilisticClassifier):
-    """Laws of p(y | x, theta) from draws of theta; a subclass knows the draws, and log p(x, y) or log p(y | x).
+class DrawsClassifier(ProbabilisticClassifier):
+    """Distributions of p(y | x, theta) from draws of theta, and log p(x, y) or log p(y | x), which a subclass gives.
 
-    A subclass sets `classes_`, `chains_` and `draws_` when it is fitted; draws are chain after chain. It says `_joint`,
+    A subclass sets `classes_`, `chains_` and `draws_` when it is fitted; draws are chain after chain. It has `_joint`,
     `_refuse_row` and `_weighed`, and `_log_density` where rows have one.
     """
 
-    estimator_: PredictionMixin  # which knows the columns
+    estimator_: NaiveBayes  # which knows the columns
     n_jobs: int | None = None
     chains_: int
     draws_: int  # of each chain
@@ -59,8 +62,27 @@ class Drawn(ProbabilisticClassifier):
         """log p(x | D), `(r,)`, or None where the model says nothing about x."""
         return None
 
+    @abstractmethod
+    def _loo_scores(self, rows: Rows, target: str) -> ImportanceScores:
+        """Score rows that were learnt by leave-one-out, averaged over the draws."""
+
+    def _left_out(self, rows: Rows, target: str) -> Pointwise:
+        return self._loo_scores(rows, target).pointwise
+
+    def _learnt_rows(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Array, Rows]:
+        self._check_fitted()
+        return self.estimator_._learnt_rows(X, y, sample_weight)
+
+    def _adopt(self, estimator: Any, *names: str) -> Self:
+        """Take attributes of a fitted estimator, those that it has, in place of an earlier fit's."""
+        for name in names:
+            self.__dict__.pop(name, None)
+            if hasattr(estimator, name):
+                setattr(self, name, getattr(estimator, name))
+        return self
+
     def _quiet_joint(self, X: Any) -> tuple[Array, Sequence[Cells]]:
-        """`_joint` without a warning about weights: laws have weights of their own."""
+        """Return `_joint` without a warning about weights: intervals and entropies weigh the draws anew."""
         return self._joint(X)
 
     def predict_interval(self, X: Any, ci_prob: float | None = None, rows: str = "observed") -> Any:
@@ -71,31 +93,31 @@ class Drawn(ProbabilisticClassifier):
         X : table of rows
         ci_prob : probability of the interval, default ArviZ's `rcParams["stats.ci_prob"]`
         rows : {"observed", "fixed"}
-            "observed": x came from the population, and is itself evidence about theta; the law is that under
-            p(theta | D, x), and its mean is `predict_proba`. "fixed": someone chose x, as on a grid; the law is that
-            under p(theta | D), and its mean the average over the draws.
+            "observed": x came from the population, and is itself evidence about theta; the distribution is
+            that under p(theta | D, x), and its mean is `predict_proba`. "fixed": someone chose x, as on a grid; it is
+            that under p(theta | D), and its mean the average over the draws.
 
         Returns
         -------
         xarray.Dataset
-            By (obs_id, class): `probability`, the mean of the law, `median`, `lower` and `upper`.
+            By (obs_id, class): `probability`, the mean, `median`, `lower` and `upper`.
 
         Notes
         -----
         Ends are quantiles of the draws, weighted where the row was observed, and as noisy as those are; a row that
-        leaves few draws with any weight is told of by a `DegenerateWarning`. The mean of a skewed law can lie outside
+        leaves few draws with any weight raises a `DegenerateWarning`. The mean of a skewed distribution can lie outside
         its interval; the median never does.
         """
         prob, observed = results.datasets.ci_prob(ci_prob), is_observed(rows)
         mean, cells = self._mean(X)
         levels, ends = np.array([0.5, (1 - prob) / 2, (1 + prob) / 2]), np.empty((3, *mean.shape))
-        for some, share, proba in self._laws(cells, observed):
-            ends[:, some] = quantiles(proba, share, levels)
+        for places, share, proba in self._weighted(cells, observed):
+            ends[:, places] = quantiles(proba, share, levels)
             if not observed:
-                mean[some] = proba.mean(axis=0)
+                mean[places] = proba.mean(axis=0)
         named = dict(zip(("probability", "median", "lower", "upper"), (mean, *ends), strict=True))
-        said = {"ci_prob": prob, "rows": rows, "method": "draws"}
-        return results.datasets.dataset(self._table(X).index, self.classes_, {}, named, said)
+        attrs = {"ci_prob": prob, "rows": rows, "method": "draws"}
+        return results.datasets.dataset(self._table(X).index, self.classes_, {}, named, attrs)
 
     def uncertainty(self, X: Any, rows: str = "observed") -> Any:
         """The entropy of each row's label, in nats, and its two parts.
@@ -116,15 +138,15 @@ class Drawn(ProbabilisticClassifier):
         observed = is_observed(rows)
         mean, cells = self._mean(X)
         aleatoric = np.empty(len(mean))
-        for some, share, proba in self._laws(cells, observed):
-            aleatoric[some] = (share * -xlogy(proba, proba).sum(axis=-1)).sum(axis=0)
+        for places, share, proba in self._weighted(cells, observed):
+            aleatoric[places] = (share * -xlogy(proba, proba).sum(axis=-1)).sum(axis=0)
             if not observed:
-                mean[some] = proba.mean(axis=0)
-        found, density = split(mean, aleatoric), self._log_density(cells)
-        by_row = {"entropy": found.entropy, "aleatoric": found.aleatoric, "epistemic": found.epistemic}
+                mean[places] = proba.mean(axis=0)
+        entropies, density = split(mean, aleatoric), self._log_density(cells)
+        by_row = {"entropy": entropies.entropy, "aleatoric": entropies.aleatoric, "epistemic": entropies.epistemic}
         if density is not None:
             by_row["log_density"] = density
-        by_class = {"probability": found.probability}
+        by_class = {"probability": entropies.probability}
         return results.datasets.dataset(self._table(X).index, self.classes_, by_row, by_class, {"rows": rows})
 
     def draw_proba(self, X: Any, draws: int | None = None) -> Any:
@@ -150,38 +172,38 @@ class Drawn(ProbabilisticClassifier):
         plan = results.drawn_trees.Plan(len(kept), self.chains_, None)
         index, (mean, cells) = self._table(X).index, self._mean(X)
         results.drawn_trees.refuse_probabilities(plan, *mean.shape)
-        every, found = np.arange(self.chains_)[:, None] * self.draws_ + kept, np.empty((plan.size, *mean.shape))
-        for some, _, proba in self._weighed(cells, every.ravel(), False):
-            found[:, some] = proba
-        said = {**results.drawn_trees.LIBRARY_ATTRS, "sampling": "MCMC"}
-        return results.drawn_trees.labelled_proba(found, plan, index, self.classes_, said).assign_coords(draw=kept)
+        all_draws, probabilities = (
+            np.arange(self.chains_)[:, None] * self.draws_ + kept,
+            np.empty((plan.size, *mean.shape)),
+        )
+        for places, _, proba in self._weighed(cells, all_draws.ravel(), False):
+            probabilities[:, places] = proba
+        attrs = {**results.drawn_trees.LIBRARY_ATTRS, "sampling": "MCMC"}
+        return results.drawn_trees.labelled_proba(probabilities, plan, index, self.classes_, attrs).assign_coords(
+            draw=kept
+        )
 
     def save(self, path: Any) -> NoReturn:
-        """Raise: what was sampled is no such file."""
+        """Raise: a sampled model cannot be saved."""
         raise TypeError(
             f"{type(self).__name__}: a sampled model cannot be saved, only one in closed form. Save the estimator that "
             "was sampled, fitted on the same rows, and the draws beside it: datatree_.to_netcdf(...)."
         )
 
     def _mean(self, X: Any) -> tuple[Array, Sequence[Cells]]:
-        """p(y | x, D), and the cells that it is of."""
+        """p(y | x, D) of every row, and the cells of the rows."""
         self._check_fitted()
         joint, cells = self._quiet_joint(X)
-        odd = normalise(joint, True, self.n_jobs)
-        if odd >= 0:
-            self._refuse_row(odd, cells)
+        impossible = normalise(joint, True, self.n_jobs)
+        if impossible >= 0:
+            self._refuse_row(impossible, cells)
         return joint, cells
 
-    def _laws(self, cells: Sequence[Cells], observed: bool) -> Iterator[Weighed]:
-        """Rows, what share each draw has in their laws, and p(y | x, theta); tells where few draws have any."""
-        size, worth = self.chains_ * self.draws_, []
-        for some, log_weight, proba in self._weighed(cells, np.arange(size), observed):
-            worth.append(effective(log_weight))
-            yield some, shares(log_weight), proba
+    def _weighted(self, cells: Sequence[Cells], observed: bool) -> Iterator[Weighed]:
+        """Yield rows, the share of each draw, and p(y | x, theta); warn where few draws have any weight."""
+        size, worths = self.chains_ * self.draws_, []
+        for places, log_weight, proba in self._weighed(cells, np.arange(size), observed):
+            worths.append(effective(log_weight))
+            yield places, shares(log_weight), proba
         if observed:
-            tell_degenerate(np.concatenate(worth), size)
-
-
-def thinned(draws: int, most: int) -> Array:
-    """The places of so many draws, evenly spaced, or of all."""
-    return np.arange(draws) if most >= draws else np.arange(most) * draws // most
+            warn_degenerate(np.concatenate(worths), size)

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from bayesnb import results
-from bayesnb.mcmc.backend import pymc
 
 SAMPLERS = ("nutpie", "pymc", "numpyro", "blackjax")
 ACCEPT = 0.95  # hierarchies have narrow places
@@ -23,8 +22,17 @@ class SamplingWarning(UserWarning):
     """Chains that have not met, have too few effective draws, or met a shape that they cannot follow."""
 
 
+def pymc() -> Any:
+    """Return the package PyMC, or raise an error that says how to install it."""
+    try:
+        import pymc
+    except ImportError:
+        raise ImportError('bayesnb.mcmc needs PyMC, which is not installed: pip install "bayesnb[mcmc]"') from None
+    return pymc
+
+
 @dataclass(frozen=True, eq=False)
-class Plan:
+class ChainPlan:
     """How many draws of how many chains, after how much tuning, by which sampler; `more` is what `pm.sample` takes."""
 
     draws: int = 1000
@@ -42,50 +50,45 @@ class Plan:
         if self.sampler is not None and self.sampler not in SAMPLERS:
             raise ValueError(f"sampler must be None or one of {', '.join(SAMPLERS)}, got {self.sampler!r}.")
 
-    @property
-    def chosen(self) -> str:
-        """The sampler: nutpie, where it is installed, is the fastest for all but tiny models."""
-        return self.sampler or ("nutpie" if find_spec("nutpie") else "pymc")
 
-
-def sample(model: Any, plan: Plan, start: Mapping[str, Any] | None = None) -> Any:
-    """The draws, as PyMC's tree; a `SamplingWarning` where they are not to be trusted.
+def sample(model: Any, plan: ChainPlan, start: Mapping[str, Any] | None = None) -> Any:
+    """Return the draws as PyMC's tree; a `SamplingWarning` where they are not to be trusted.
 
     PyMC's chains begin exactly at a `start`: its usual noise of +-1 would leave a narrow mode.
     """
     shown = sys.stderr.isatty() if plan.progressbar is None else plan.progressbar
-    said = {"nuts_sampler": plan.chosen, "progressbar": shown, "quiet": not shown, "compute_convergence_checks": False}
-    said |= {"draws": int(plan.draws), "tune": int(plan.tune), "chains": int(plan.chains)}
-    said |= {"target_accept": ACCEPT} if plan.chosen in ("nutpie", "pymc") else {}
+    sampler = plan.sampler or ("nutpie" if find_spec("nutpie") else "pymc")  # the fastest for all but tiny models
+    args = {"nuts_sampler": sampler, "progressbar": shown, "quiet": not shown, "compute_convergence_checks": False}
+    args |= {"draws": int(plan.draws), "tune": int(plan.tune), "chains": int(plan.chains)}
+    args |= {"target_accept": ACCEPT} if sampler in ("nutpie", "pymc") else {}
     if start:
-        said |= {"initvals": dict(start)} | ({"init": "adapt_diag"} if plan.chosen == "pymc" else {})
-    said["random_seed"] = int(np.random.default_rng(plan.rng).integers(1 << 31))
+        args |= {"initvals": dict(start)} | ({"init": "adapt_diag"} if sampler == "pymc" else {})
+    args["random_seed"] = int(np.random.default_rng(plan.rng).integers(1 << 31))
     with model:
-        tree = pymc().sample(**said | dict(plan.more))
-    means = [f"{variable.name}_variate" for variable in model.deterministics]
-    tree["posterior"] = results.sampled_trees.without(tree["posterior"], means)
-    tell_trouble(tree)
+        tree = pymc().sample(**args | dict(plan.more))
+    variates = [f"{variable.name}_variate" for variable in model.deterministics]
+    tree["posterior"] = results.sampled_trees.without(tree["posterior"], variates)
+    warn_sampling(tree)
     return tree
 
 
-def tell_trouble(tree: Any) -> None:
-    """One warning for everything that is wrong with the chains, and what to do about it."""
-    found = results.diagnostics.diagnose(tree)
-    said = []
-    if found.r_hat > R_HAT:
-        said.append(
-            f"r_hat of {found.r_hat_of} is {found.r_hat:.4g}, above {R_HAT}: the chains have not met. "
+def warn_sampling(tree: Any) -> None:
+    """Warn once of everything that is wrong with the chains, and say what to do about it."""
+    diagnosis, messages = results.diagnostics.diagnose(tree), []
+    if diagnosis.r_hat > R_HAT:
+        messages.append(
+            f"r_hat of {diagnosis.r_hat_of} is {diagnosis.r_hat:.4g}, above {R_HAT}: the chains have not met. "
             "Sample longer: more `tune` and `draws`."
         )
-    if found.ess < FEWEST * found.chains:
-        said.append(
-            f"{found.ess_of} has {found.ess:.0f} effective draws, fewer than {FEWEST} a chain: means and quantiles "
-            "are noisy. Sample more `draws`."
+    if diagnosis.ess < FEWEST * diagnosis.chains:
+        messages.append(
+            f"{diagnosis.ess_of} has {diagnosis.ess:.0f} effective draws, fewer than {FEWEST} a chain: means and "
+            "quantiles are noisy. Sample more `draws`."
         )
-    if found.divergences:
-        said.append(
-            f"{found.divergences} of {found.draws} draws diverged: some region was not reached, so what is learnt may "
-            "be wrong. Try sampling={'target_accept': 0.99}, more `tune`, or a prior that says more."
+    if diagnosis.divergences:
+        messages.append(
+            f"{diagnosis.divergences} of {diagnosis.draws} draws diverged: some region was not reached, so what is "
+            "learnt may be wrong. Try sampling={'target_accept': 0.99}, more `tune`, or a prior that says more."
         )
-    if said:
-        warnings.warn(" ".join(said), SamplingWarning, skip_file_prefixes=(str(Path(__file__).parent.parent),))
+    if messages:
+        warnings.warn(" ".join(messages), SamplingWarning, skip_file_prefixes=(str(Path(__file__).parent.parent),))

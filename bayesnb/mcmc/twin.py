@@ -1,10 +1,10 @@
-"""Bayesian logistic regression: what naive Bayes says of the labels, without what it says of the rows.
+"""Bayesian logistic regression: naive Bayes as a model of the labels given the rows, not of the rows.
 
     log p(y = c | x, theta) = intercept_c + terms(x) . coefficient_c  up to what all classes share
 
 Ng and Jordan (2002), On discriminative vs. generative classifiers, NIPS 14: where features are independent given the
-class, both are the same model. Dice, coins, words, Poisson counts, and Gaussians whose classes share their variances
-have a log p(y | x) of this form; Gaussians with variances of their own do with squares.
+class, both are the same model. Levels, flags, words, Poisson counts, and Gaussians whose classes share variances have
+a log p(y | x) of this form; Gaussians whose variances differ between classes do with squares.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,25 +19,23 @@ from bayesnb.estimators.public_methods import PREDICTIONS, public_methods
 from bayesnb.families.base import Array, Cells
 from bayesnb.inference.posterior_draws import refuse_large
 from bayesnb.mcmc.design import Design
-from bayesnb.mcmc.importance_loo import LEAST, Judgement, warn_pareto, weighed
-from bayesnb.mcmc.linear_draws import Linear
-from bayesnb.mcmc.sampled_uncertainty import NUMBERS, Drawn, Weighed, thinned
-from bayesnb.mcmc.sampling import Plan, sample
-from bayesnb.mcmc.softmax_regression import Prior, Problem, build
+from bayesnb.mcmc.importance_weights import LEAST, ImportanceScores, regression_loo, thinned, warn_pareto
+from bayesnb.mcmc.sampled_uncertainty import NUMBERS, DrawsClassifier, Weighed
+from bayesnb.mcmc.sampling import ChainPlan, sample
+from bayesnb.mcmc.softmax_regression import CoefficientPrior, LinearDraws, RegressionData, build
 from bayesnb.model.product import Rows
 from bayesnb.model.schema import Schema
 from bayesnb.numerics.threads import in_order
-from bayesnb.selection.leave_one_out import Pointwise
 
 
 @public_methods(*PREDICTIONS)
-class Logistic(Drawn):
+class Logistic(DrawsClassifier):
     """Bayesian logistic regression on the columns of a naive Bayes model, sampled with PyMC.
 
     Parameters
     ----------
     families : how columns are read, as in `NaiveBayes`; their priors play no part
-    squares : whether Gaussian columns have a term for their square too, as variances of the classes' own lead to
+    squares : whether Gaussian columns have a term for their square too, to let variances differ between classes
     scale : prior sd of the log-odds of any two classes, for each term
         Terms are centred; numbers and counts are divided by their sd, and so are squares of numbers that were divided.
     intercept_scale : prior sd of the log-odds of any two classes where all terms are 0, at an average row
@@ -66,10 +64,10 @@ class Logistic(Drawn):
 
     A missing cell contributes nothing: its terms are 0, as if it held the average of its column. That is not
     exact, as it is in naive Bayes: a model that says nothing about x cannot integrate a cell out. Nor do unknown levels
-    contribute, which a warning tells of, nor what never varied in the rows learnt.
+    contribute, of which a warning is raised, nor what never varied in the rows learnt.
 
     Rows count by their `sample_weight` as powers of their likelihood. A model of y given x draws nothing from x, so
-    p(y | x, D) is the mean of p(y | x, theta) over draws, and rows="observed" and "fixed" are the same law.
+    p(y | x, D) is the mean of p(y | x, theta) over draws, and rows="observed" and "fixed" give the same distribution.
     """
 
     datatree_: Any
@@ -115,19 +113,18 @@ class Logistic(Drawn):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Sample the coefficients given a table and its labels; what was learnt before is forgotten."""
-        plan = Plan(self.draws, self.tune, self.chains, self.rng, self.sampler, self.progressbar, self.sampling or {})
-        prior, (estimator, problem) = self._prior(), self._learn(X, y, sample_weight)
-        tree = results.regression_trees.finished(sample(build(problem, prior), plan))
-        self.__dict__.pop("feature_names_in_", None)
-        for name in ("classes_", "n_features_in_", "feature_names_in_"):
-            if hasattr(estimator, name):
-                setattr(self, name, getattr(estimator, name))
-        self.estimator_, self.design_, self.datatree_ = estimator, problem.design, tree
+        plan = ChainPlan(
+            self.draws, self.tune, self.chains, self.rng, self.sampler, self.progressbar, self.sampling or {}
+        )
+        prior, (estimator, data) = self._prior(), self._learn(X, y, sample_weight)
+        tree = results.regression_trees.finished(sample(build(data, prior), plan))
+        self._adopt(estimator, "classes_", "n_features_in_", "feature_names_in_")
+        self.estimator_, self.design_, self.datatree_ = estimator, data.design, tree
         self.chains_, self.draws_ = tree["posterior"].sizes["chain"], tree["posterior"].sizes["draw"]
         return self
 
     def explain(self, X: Any) -> Any:
-        """Say what every feature of every row adds to the score of each class.
+        """Explain what every feature of every row adds to the score of each class.
 
         A softmax of the scores is p(y | x, theta), and the score of a class is its intercept and the sum of what the
         features add, their terms times their coefficients.
@@ -140,14 +137,14 @@ class Logistic(Drawn):
         -------
         xarray.Dataset
             By (obs_id, class, feature): `evidence` and `sd`, posterior mean and standard deviation of what the feature
-            adds; of a column of levels, all its levels' terms together. By class: `class_term`, `class_term_sd`, the
-            same of the intercept. By (obs_id, class): `score`, the sum of `class_term` and `evidence`, and `score_sd`,
+            adds; of a column of levels, all its levels' terms together. By class: `class_term`, `class_term_sd`, those
+            of the intercept. By (obs_id, class): `score`, the sum of `class_term` and `evidence`, and `score_sd`,
             whose square is no sum: coefficients depend on each other. By (obs_id, feature): `cell`, what the cell
             held, as text.
 
         Notes
         -----
-        Evidence is told against the average row, of which every feature adds 0, and so does a missing cell. Over the
+        Evidence is relative to the average row, of which every feature adds 0, and so does a missing cell. Over the
         classes it sums to 0.
         """
         (table, cells), linear = self._read(X), self._linear
@@ -156,19 +153,19 @@ class Logistic(Drawn):
         refuse_large(what, 4 * size, "Explain fewer rows at once.")
         evidence, sd = np.empty((2, rows, classes, features))
         score, score_sd = np.empty((2, rows, classes))
-        for some in linear.some(rows):
-            z = self.design_.terms(cells, some)
-            evidence[some], sd[some] = linear.term_moments(z, self.design_.starts)
-            score[some], score_sd[some] = linear.score_moments(z)
+        for part in linear.row_blocks(rows):
+            z = self.design_.terms(cells, part)
+            evidence[part], sd[part] = linear.term_moments(z, self.design_.starts)
+            score[part], score_sd[part] = linear.score_moments(z)
         self.schema_.tell_unseen(cells)
-        own = linear.intercept.mean(axis=0), linear.intercept.std(axis=0)
+        intercept = linear.intercept.mean(axis=0), linear.intercept.std(axis=0)
         by_feature, by_score = {"evidence": evidence, "sd": sd}, {"score": score, "score_sd": score_sd}
-        by_class = dict(zip(("class_term", "class_term_sd"), own, strict=True))
-        said = results.regression_trees.ExplainedRows(table.index, self.classes_, self.schema_.blocks, cells)
-        return results.regression_trees.explained(said, by_feature, by_class, by_score)
+        by_class = dict(zip(("class_term", "class_term_sd"), intercept, strict=True))
+        explained = results.regression_trees.ExplainedRows(table.index, self.classes_, self.schema_.blocks, cells)
+        return results.regression_trees.explained(explained, by_feature, by_class, by_score)
 
     def linear_form(self) -> Any:
-        """The scores as linear functions of what the columns hold, in the columns' own units.
+        """The scores as linear functions of what the columns hold, in the units of the columns.
 
         Returns
         -------
@@ -181,8 +178,8 @@ class Logistic(Drawn):
         linear = self._linear
         w, rest = self.design_.unscaled(linear.coefficient.reshape(-1, linear.coefficient.shape[-1]))
         w, b = w.reshape(linear.coefficient.shape), linear.intercept + rest.reshape(linear.intercept.shape)
-        found = {"w": w.mean(axis=0), "w_sd": w.std(axis=0), "b": b.mean(axis=0), "b_sd": b.std(axis=0)}
-        return results.regression_trees.linear_form(found, self.classes_, self.design_.names)
+        moments = {"w": w.mean(axis=0), "w_sd": w.std(axis=0), "b": b.mean(axis=0), "b_sd": b.std(axis=0)}
+        return results.regression_trees.linear_form(moments, self.classes_, self.design_.names)
 
     def loo(self, X: Any, y: Any, target: str = "label", *, sample_weight: Any = None) -> Any:
         """Score every row as if it had not been learnt: leave-one-out by Pareto-smoothed importance sampling.
@@ -196,8 +193,8 @@ class Logistic(Drawn):
         -------
         arviz.ELPDData
             `elpd`, the sum of log p(y_i | x_i, all other rows), and `elpd_i`, row by row; `pareto_k`: above `good_k`
-            the draws know too little of what is left without the row, which a `ParetoWarning` says. `az.compare` takes
-            it, and `bayesnb.compare` this model beside naive Bayes, whose leave-one-out is exact.
+            the draws know too little of what is left without the row, which a `ParetoWarning` reports. `az.compare`
+            takes it, and `bayesnb.compare` this model beside naive Bayes, whose leave-one-out is exact.
 
         Notes
         -----
@@ -207,77 +204,69 @@ class Logistic(Drawn):
         apart.
         """
         index, rows = self._learnt_rows(X, y, sample_weight)
-        found = self._judged(rows, target)
-        return results.elpd.sampled_elpd(found.found, index, found.k, found.draws, results.elpd.WeightedLOO)
+        scores = self._loo_scores(rows, target)
+        return results.elpd.sampled_elpd(scores.pointwise, index, scores.k, scores.draws, results.elpd.WeightedLOO)
 
-    def _left_out(self, rows: Rows, target: str) -> Pointwise:
-        """The scores of `loo`."""
-        return self._judged(rows, target).found
-
-    def _judged(self, rows: Rows, target: str) -> Judgement:
+    def _loo_scores(self, rows: Rows, target: str) -> ImportanceScores:
         if target != "label":
             raise ValueError(f"target must be 'label', got {target!r}: a regression says nothing about x.")
         size = self.chains_ * self.draws_
         most = max(NUMBERS // len(rows.codes), LEAST)
-        found = weighed(self._log_likelihood(rows, thinned(size, most)), rows)
-        warn_pareto(found, most)
-        return found
+        scores = regression_loo(self._log_likelihood(rows, thinned(size, most)), rows)
+        warn_pareto(scores, most)
+        return scores
 
-    def _learnt_rows(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Array, Rows]:
-        self._check_fitted()
-        return self.estimator_._learnt_rows(X, y, sample_weight)
-
-    def _learn(self, X: Any, y: Any, sample_weight: Any) -> tuple[NaiveBayes, Problem]:
-        """How the columns are read, and the rows as the model has them; a row of weight zero is no row."""
+    def _learn(self, X: Any, y: Any, sample_weight: Any) -> tuple[NaiveBayes, RegressionData]:
+        """Return the estimator that reads the columns, and the rows; a row of weight zero is no row."""
         estimator = NaiveBayes(self.families, n_jobs=self.n_jobs).fit(X, y, sample_weight)
         classes = estimator.classes_
         if len(classes) < 2:
             raise ValueError(f"y has one class, {classes.tolist()[0]!r}: there is nothing to tell apart.")
         index, rows = estimator._counting_rows(X, y, sample_weight)
         design = Design.learn(estimator.schema_.blocks, rows.cells, rows.weight, bool(self.squares))
-        return estimator, Problem(design, rows, classes, index)
+        return estimator, RegressionData(design, rows, classes, index)
 
-    def _prior(self) -> Prior:
-        return Prior(self.scale, self.intercept_scale)
+    def _prior(self) -> CoefficientPrior:
+        return CoefficientPrior(self.scale, self.intercept_scale)
 
     @property
     def schema_(self) -> Schema:
-        """How tables are read."""
+        """The schema by which tables are read."""
         return self.estimator_.schema_
 
     @property
-    def _linear(self) -> Linear:
-        return Linear(*results.regression_trees.draws(self.datatree_))
+    def _linear(self) -> LinearDraws:
+        return LinearDraws(*results.regression_trees.draws(self.datatree_))
 
     def _read(self, X: Any) -> tuple[Table, list[Cells]]:
-        """A table, and its cells; a bad one is an error."""
+        """Return the table and the cells; an invalid cell is an error."""
         self._check_fitted()
         table, cells = self.estimator_._read(X)
         self.schema_.check_cells(cells)
         return table, cells
 
     def _joint(self, X: Any) -> tuple[Array, list[Cells]]:
-        """log p(y | x, D)."""
+        """log p(y | x, D) of every row, and the cells of the rows."""
         (table, cells), linear = self._read(X), self._linear
-        some = linear.some(table.rows)
-        found = in_order(lambda rows: linear.log_mean(self.design_.terms(cells, rows)), some, self.n_jobs)
-        joint = np.concatenate(list(found))
+        row_blocks = linear.row_blocks(table.rows)
+        parts = in_order(lambda rows: linear.log_mean(self.design_.terms(cells, rows)), row_blocks, self.n_jobs)
+        joint = np.concatenate(list(parts))
         self.schema_.tell_unseen(cells)
         return joint, cells
 
     def _weighed(self, cells: Sequence[Cells], draws: Array, observed: bool) -> Iterator[Weighed]:
         linear = self._linear[draws]
-        for rows in linear.some(cells[0].shape[0], NUMBERS):
+        for rows in linear.row_blocks(cells[0].shape[0], NUMBERS):
             proba = linear.proba(self.design_.terms(cells, rows)).swapaxes(0, 1)
             yield rows, np.zeros(proba.shape[:2]), proba
 
     def _log_likelihood(self, rows: Rows, draws: Array) -> Array:
-        """log p(y | x, theta) of every row's own label, `(s, r)`."""
-        linear, found = self._linear[draws], np.empty((len(draws), len(rows.codes)))
-        for some in linear.some(len(rows.codes)):
-            log_proba = linear.proba(self.design_.terms(rows.cells, some), log=True)
-            found[:, some] = log_proba[np.arange(len(log_proba)), :, rows.codes[some]].T
-        return found
+        """log p(y | x, theta) of the label of every row, `(s, r)`."""
+        linear, log_likelihood = self._linear[draws], np.empty((len(draws), len(rows.codes)))
+        for part in linear.row_blocks(len(rows.codes)):
+            log_proba = linear.proba(self.design_.terms(rows.cells, part), log=True)
+            log_likelihood[:, part] = log_proba[np.arange(len(log_proba)), :, rows.codes[part]].T
+        return log_likelihood
 
     def _refuse_row(self, row: int, cells: Sequence[Cells]) -> NoReturn:
         raise ValueError(
