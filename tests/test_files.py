@@ -83,9 +83,9 @@ def test_a_cell_with_a_line_in_it_is_not_two_numbers() -> None:
 @given(st.lists(st.one_of(st.integers(-(10**15), 10**15), st.floats(allow_nan=False)), min_size=1))
 def test_numbers_are_read_to_the_last_bit(values: list[float]) -> None:
     sheet = open_sheet(write("exact.csv", "a\n" + "\n".join(map(repr, values)) + "\n"))
-    assert sheet.looks["a"].kind in ("integer", "number")
-    read = sheet.read({"a": sheet.looks["a"].kind})["a"].tolist()
-    assert read == [float(value) if sheet.looks["a"].kind == "number" else value for value in values]
+    assert sheet.summaries["a"].kind in ("integer", "number")
+    read = sheet.read({"a": sheet.summaries["a"].kind})["a"].tolist()
+    assert read == [float(value) if sheet.summaries["a"].kind == "number" else value for value in values]
 
 
 WRITTEN = r"(?!nan)[+-]?(?:(?!0[0-9])[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|[+-]?inf(?:inity)?"
@@ -198,7 +198,7 @@ def test_another_encoding_can_be_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "told"),
+    ("data", "message"),
     [
         (b"", "it is empty"),
         (b"\n\n", "it is empty"),
@@ -227,8 +227,8 @@ def test_another_encoding_can_be_said() -> None:
         (b"a,b\n1," + b"x" * 200_000 + b"\n", "line 2: a cell has more than 131,072 characters"),
     ],
 )
-def test_what_is_no_table_is_refused_and_the_file_and_line_are_named(data: bytes, told: str) -> None:
-    with pytest.raises(ValueError, match=told) as error:
+def test_what_is_no_table_is_refused_and_the_file_and_line_are_named(data: bytes, message: str) -> None:
+    with pytest.raises(ValueError, match=message) as error:
         read_file(write("odd.file", data))
     assert str(error.value).startswith("odd.file")
     assert "\n" not in str(error.value)
@@ -311,14 +311,14 @@ def test_types_of_arrow_become_what_text_would() -> None:
         "nothing": [None, None],
     }
     assert isinstance(frame["level"].dtype, pd.CategoricalDtype)
-    looks = open_sheet("t.parquet").looks
-    assert [name for name, look in looks.items() if look.dates] == ["day", "at"]
-    assert looks["flag"].kind == "flag"
+    summaries = open_sheet("t.parquet").summaries
+    assert [name for name, summary in summaries.items() if summary.dates] == ["day", "at"]
+    assert summaries["flag"].kind == "flag"
     assert str(frame["flag"].dtype) == "boolean"
     parquet.write_table(pa.table({"a": [[1]], "b": [b"x"]}), "nested.parquet")
     with pytest.raises(ValueError, match=r"nested\.parquet: column 'a' holds list"):
         read_file("nested.parquet")
-    assert [look.is_plain for look in open_sheet("nested.parquet").looks.values()] == [False, False]
+    assert [summary.is_plain for summary in open_sheet("nested.parquet").summaries.values()] == [False, False]
     parquet.write_table(pa.table({"a": pa.array([], pa.int64())}), "none.parquet")
     with pytest.raises(ValueError, match="no rows"):
         read_file("none.parquet")
@@ -416,22 +416,22 @@ def test_batches_are_the_rows_in_order_with_their_cells_as_they_were() -> None:
 
 def test_what_is_worth_a_word_about_a_column_is_known() -> None:
     rows = [f"{n};2020-01-{n:02d};{n},5" for n in range(1, 21)] + ["unknown;2020-02-01T12:00:00Z;0,7"]
-    looks = open_sheet(write("words.csv", "\n".join(["a;b;c", *rows]))).looks
-    assert looks["a"].is_almost_numeric
-    assert looks["a"].odd == (22, "unknown")
-    assert looks["b"].dates
-    assert not looks["a"].dates
-    assert not looks["c"].is_almost_numeric
-    assert looks["c"].commas
-    assert not looks["a"].commas
+    summaries = open_sheet(write("words.csv", "\n".join(["a;b;c", *rows]))).summaries
+    assert summaries["a"].is_almost_numeric
+    assert summaries["a"].first_non_number == (22, "unknown")
+    assert summaries["b"].dates
+    assert not summaries["a"].dates
+    assert not summaries["c"].is_almost_numeric
+    assert summaries["c"].commas
+    assert not summaries["a"].commas
 
 
-def test_progress_is_told_in_bytes() -> None:
-    told: list[int] = []
-    sheet = open_sheet(write("p.csv", "a\n" + "1\n" * 1000), tell=told.append)
-    told.clear()
-    sheet.looks  # noqa: B018
-    assert sum(told) >= 2002
+def test_progress_is_reported_in_bytes() -> None:
+    counts: list[int] = []
+    sheet = open_sheet(write("p.csv", "a\n" + "1\n" * 1000), on_read=counts.append)
+    counts.clear()
+    sheet.summaries  # noqa: B018
+    assert sum(counts) >= 2002
 
 
 # Damaged files: what is read is a table, or an error that names the file; never the end of the process

@@ -12,12 +12,12 @@ FEWEST = 10  # rows, before levels of one row each are worth a warning
 MANY_CLASSES = 50
 
 
-def warn_of_columns(console: Any, X: Any, y: Any, looks: Mapping[str, Any]) -> None:
+def warn_of_columns(console: Any, X: Any, y: Any, summaries: Mapping[str, Any]) -> None:
     """Warn of columns with an inferred family, and of labels, that look wrong."""
     if looks_numeric((*X.columns,)):
         console.warn("the names of the columns are numbers: does the table lack its first line, with the names?")
     for name in X.columns:
-        warning = column_warning(name, X[name], looks[name]) if name in looks else None
+        warning = column_warning(name, X[name], summaries[name]) if name in summaries else None
         if warning is not None:
             console.warn(f"column {name!r} {warning}")
     labels, counts = np.unique(y.astype(str) if y.dtype == object else y, return_counts=True)
@@ -28,11 +28,11 @@ def warn_of_columns(console: Any, X: Any, y: Any, looks: Mapping[str, Any]) -> N
         )
 
 
-def column_warning(name: str, column: Any, look: Any) -> str | None:
+def column_warning(name: str, column: Any, summary: Any) -> str | None:
     """Return what looks wrong about a column, and the remedy; None if nothing does."""
-    if look.kind == "text":
-        return text_warning(f"--family {quoted(name)}=drop", column.dropna(), look)
-    if look.kind == "integer" and len(column) >= FEWEST and numbers_rows(column):
+    if summary.kind == "text":
+        return text_warning(f"--family {quoted(name)}=drop", column.dropna(), summary)
+    if summary.kind == "integer" and len(column) >= FEWEST and numbers_rows(column):
         return (
             "goes up by one from row to row, as a number of the rows does. If it is one, leave it out: "
             f"--family {quoted(name)}=drop"
@@ -40,25 +40,25 @@ def column_warning(name: str, column: Any, look: Any) -> str | None:
     return None
 
 
-def text_warning(drop: str, cells: Any, look: Any) -> str | None:
+def text_warning(drop: str, cells: Any, summary: Any) -> str | None:
     """Return what looks wrong about a column of levels, given its cells that are not missing."""
     distinct = cells.nunique()
-    if look.dates:
+    if summary.dates:
         return f"holds dates, which are read as {distinct:,} levels. Leave it out, {drop}, or make numbers of it."
     if (amounts := amounts_of(cells.unique().tolist())) is not None:
-        decimal = " If the comma is that of decimals: --decimal ,." if look.commas else ""
+        decimal = " If the comma is that of decimals: --decimal ,." if summary.commas else ""
         return (
             f"holds {amounts.what}, such as {amounts.example!r}, which are read as levels. Write plain numbers into "
             f"the table: {amounts.plain} for {amounts.example!r}.{decimal}"
         )
-    if look.commas:
+    if summary.commas:
         return "holds numbers with decimal commas, which are read as levels. If they are numbers: --decimal ,"
-    if look.is_almost_numeric:
-        line, cell = look.odd
+    if summary.is_almost_numeric:
+        line, cell = summary.first_non_number
         missing = in_shell(",NA,NaN,?," + in_list(cell))
         return (
-            f"is read as levels, as {look.cells - look.numbers:,} of {look.cells:,} cells are no numbers; the first is "
-            f"{cell!r} in line {line}. If it says that the cell is missing: --missing {missing}"
+            f"is read as levels, as {summary.cells - summary.numbers:,} of {summary.cells:,} cells are no numbers; the "
+            f"first is {cell!r} in line {line}. If it says that the cell is missing: --missing {missing}"
         )
     if len(cells) >= FEWEST and distinct == len(cells):
         return f"has another level in each of {distinct:,} rows: most likely it names them. Leave it out: {drop}"

@@ -38,18 +38,18 @@ def read_training(args: Any, paths: Sequence[str], *, keep_dropped: bool = False
             check_target(sheet, args.target)
         source, features = sheets[0].name, [name for name in sheets[0].columns if name != args.target]
         families = declared(features, args.family)
-        looks = dict(sheets[0].looks)
+        summaries = dict(sheets[0].summaries)
         for sheet in sheets[1:]:
-            looks = {name: look + sheet.looks[name] for name, look in looks.items()}
-        kinds = kinds_of(looks, families, args.target)
+            summaries = {name: summary + sheet.summaries[name] for name, summary in summaries.items()}
+        kinds = kinds_of(summaries, families, args.target)
         dropped = {name for name, (family, _) in families.items() if family == "drop"}
-        kept = {name for name in dropped if keep_dropped and looks[name].is_plain}
+        kept = {name for name in dropped if keep_dropped and summaries[name].is_plain}
         kinds = {name: kind for name, kind in kinds.items() if name not in dropped - kept}
         frame = stacked([sheet.read(kinds) for sheet in sheets])
     X, y = split_target(source, frame, args.target)
-    check_labels(source, args.target, y, looks[args.target].kind)
+    check_labels(source, args.target, y, summaries[args.target].kind)
     check_columns(source, X, families)
-    warn_of_columns(args.console, X, y, {name: look for name, look in looks.items() if name not in families})
+    warn_of_columns(args.console, X, y, {name: summary for name, summary in summaries.items() if name not in families})
     return Training(X, y, declared_estimator(args, X, y, families), kinds)
 
 
@@ -94,21 +94,21 @@ def reading_bar(args: Any, paths: Sequence[str]) -> AbstractContextManager[Any]:
     return args.console.progress("reading", total if len(files) == len(paths) else None)
 
 
-def kinds_of(looks: Mapping[str, Any], families: Mapping[str, tuple[str, int]], target: str) -> dict[str, str]:
+def kinds_of(summaries: Mapping[str, Any], families: Mapping[str, tuple[str, int]], target: str) -> dict[str, str]:
     """Return how each column is read: as its cells look, or as its declared family needs them."""
     kinds = {}
-    for name, look in looks.items():
-        needed = kind_needed(families[name][0], look) if name in families else look.kind
-        kinds[name] = look.kind if look.kind in FITTING.get(needed, ()) else needed
-    return kinds | {target: "integer" if looks[target].kind == "integer" else "text"}
+    for name, summary in summaries.items():
+        needed = kind_needed(families[name][0], summary) if name in families else summary.kind
+        kinds[name] = summary.kind if summary.kind in FITTING.get(needed, ()) else needed
+    return kinds | {target: "integer" if summaries[target].kind == "integer" else "text"}
 
 
-def kind_needed(option: str, look: Any) -> str:
+def kind_needed(option: str, summary: Any) -> str:
     """Return how the cells of a column are read for a declared family."""
     family = FAMILIES.get(family_name(option))
     if family is None or family.has_levels:
         return "text"
-    if family.words and look.kind == "words":
+    if family.words and summary.kind == "words":
         return "words"
     return "flag" if family.outcomes else "number"
 

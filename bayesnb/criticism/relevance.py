@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from bayesnb import results
-from bayesnb.data.levels import told_apart
+from bayesnb.data.levels import qualified_names
 from bayesnb.estimators import Classifier, check_estimator
 from bayesnb.families.base import Array
 from bayesnb.selection.feature_evidence import cautious, check_comparable, own_of, word_bayes_factors
@@ -107,5 +107,5 @@ def _factors(fitted: Classifier) -> tuple[list[Hashable], Array, dict[str, float
         places += block_places
         parts.append(factors)
     order = np.argsort(places, kind="stable")
-    names = told_apart(names, columns)
+    names = qualified_names(names, columns)
     return [names[at] for at in order], np.concatenate(parts)[order], blocks

@@ -1,7 +1,7 @@
 """Any table, seen one way: columns with names, as numbers or as values. The only room that knows dataframes."""
 
 from bayesnb.data.amounts import Amounts, amounts_of
-from bayesnb.data.blank_tables import Blank, Part, blank_of
+from bayesnb.data.blank_tables import Blank, DrawnColumns, blank_of
 from bayesnb.data.column_values import coded_text, factorize_labels, is_missing
 from bayesnb.data.containers import SparseTable, Table
 from bayesnb.data.frames import is_lazy, nested, open_table, refuse_lazy
@@ -17,7 +17,7 @@ from bayesnb.data.opening import (
     read_text,
     split_labels,
 )
-from bayesnb.data.sheets import Sheet, nothing, stacked
+from bayesnb.data.sheets import FileSheet, nothing, stacked
 from bayesnb.data.sources import Reading
 from bayesnb.data.text_cells import joined
 from bayesnb.data.text_files import looks_numeric
@@ -28,10 +28,10 @@ __all__ = [
     "PLAIN",
     "Amounts",
     "Blank",
+    "DrawnColumns",
+    "FileSheet",
     "Lists",
-    "Part",
     "Reading",
-    "Sheet",
     "SparseTable",
     "Table",
     "aligned",

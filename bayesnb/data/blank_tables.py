@@ -17,12 +17,12 @@ from scipy import sparse
 from bayesnb.data.types import (
     Library,
     UnknownTypeError,
-    names_of,
-    names_said,
-    numpy_of,
-    numpy_said,
-    type_of,
-    type_said,
+    decode_names,
+    decode_numpy,
+    decode_type,
+    encode_names,
+    encode_numpy,
+    encode_type,
 )
 
 Array = np.ndarray
@@ -42,8 +42,8 @@ class Column:
     def values(self) -> Array:
         if self.levels is None:
             return self.numbers
-        every = (*self.levels, None)  # the code -1 is the last
-        return np.fromiter(every, object, len(every))[self.numbers]
+        values = (*self.levels, None)  # the code -1 is the last
+        return np.fromiter(values, object, len(values))[self.numbers]
 
     @property
     def has_missing(self) -> bool:
@@ -54,17 +54,17 @@ class Column:
         return self.levels is None and self.numbers.dtype == OBJECT
 
     def fits(self, dtype: np.dtype) -> bool:
-        """Whether a type holds the values as they are; one of real numbers may round them."""
+        """Return whether a type holds the values as they are; one of real numbers may round them."""
         if self.levels is not None:
             return dtype.kind not in "iubUST" or not self.has_missing
-        own = self.numbers.dtype.kind
+        kind = self.numbers.dtype.kind
         if dtype.kind in "iu":
             limits = np.iinfo(dtype)
-            return own != "f" and limits.min <= self.numbers.min() and self.numbers.max() <= limits.max
-        return dtype.kind == "f" or (dtype.kind == "b" and own == "b")
+            return kind != "f" and limits.min <= self.numbers.min() and self.numbers.max() <= limits.max
+        return dtype.kind == "f" or (dtype.kind == "b" and kind == "b")
 
     def dtype_like(self, dtype: np.dtype) -> np.dtype:
-        """The type itself where it fits, else one that does."""
+        """Return a type where it holds the values, else one that does."""
         if self.fits(dtype):
             return dtype
         if self.levels is None:
@@ -73,7 +73,7 @@ class Column:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class DrawnColumns:
     """Columns that were drawn together, `(r, f)`, CSR for a sparse table: numbers, or codes of each one's levels."""
 
     places: Sequence[int]
@@ -81,13 +81,13 @@ class Part:
     levels: Sequence[Sequence[Any]] = ()
 
     def columns(self) -> Iterator[tuple[int, Column]]:
-        """Each column and its place in the table."""
+        """Yield each column with its place in the table."""
         for j, place in enumerate(self.places):
             yield place, Column(self.cells[:, j], self.levels[j] if self.levels else None)
 
 
-def in_place(parts: Sequence[Part]) -> list[tuple[int, Column]]:
-    """All columns, in the table's order."""
+def in_place(parts: Sequence[DrawnColumns]) -> list[tuple[int, Column]]:
+    """Return all columns, in the table's order."""
     return sorted((column for part in parts for column in part.columns()), key=lambda column: column[0])
 
 
@@ -96,28 +96,28 @@ class Blank(ABC):
 
     @staticmethod
     def pack(cells: Array) -> Any:
-        """Cells as they are kept until all are drawn."""
+        """Return drawn cells as they are kept until all are drawn."""
         return cells
 
     @abstractmethod
-    def filled(self, parts: Sequence[Part]) -> Any:
-        """The table; columns that no part has are absent."""
+    def filled(self, parts: Sequence[DrawnColumns]) -> Any:
+        """Return the table of these columns; those that no part has are absent."""
 
     @abstractmethod
     def recipe(self, places: Collection[int]) -> Recipe:
-        """It as plain values, of which `recipes.blank_of` makes it again, to fill columns at these places."""
+        """Return the blank as plain values, of which `blank_of` makes it again, to fill columns at these places."""
 
 
 @dataclass(frozen=True, eq=False)
 class ArrayBlank(Blank):
-    """An array has one type for all columns."""
+    """Blank of an array, which has one type for all columns."""
 
     dtype: np.dtype
 
     def recipe(self, places: Collection[int]) -> Recipe:
-        return {"kind": "array", "type": numpy_said(self.dtype)}
+        return {"kind": "array", "type": encode_numpy(self.dtype)}
 
-    def filled(self, parts: Sequence[Part]) -> Array:
+    def filled(self, parts: Sequence[DrawnColumns]) -> Array:
         columns = [column for _, column in in_place(parts)]
         dtypes = [self.dtype] if self.dtype == OBJECT else [column.dtype_like(self.dtype) for column in columns]
         table = np.empty((len(columns[0].numbers), len(columns)), np.result_type(*dtypes))
@@ -128,31 +128,31 @@ class ArrayBlank(Blank):
 
 @dataclass(frozen=True, eq=False)
 class DocumentsBlank(Blank):
-    """A list of lists of words has no types to be kept."""
+    """Blank of a list of lists of words, which has no types to be kept."""
 
     def recipe(self, places: Collection[int]) -> Recipe:
         return {"kind": "documents"}
 
-    def filled(self, parts: Sequence[Part]) -> list[list[Any]]:
+    def filled(self, parts: Sequence[DrawnColumns]) -> list[list[Any]]:
         ((_, column),) = in_place(parts)
         return column.values.tolist()
 
 
 @dataclass(frozen=True, eq=False)
 class SparseBlank(Blank):
-    """CSR, as a matrix or an array."""
+    """Blank of a sparse table: CSR, as a matrix or an array."""
 
     is_matrix: bool
     dtype: np.dtype
 
     def recipe(self, places: Collection[int]) -> Recipe:
-        return {"kind": "sparse", "is_matrix": bool(self.is_matrix), "type": numpy_said(self.dtype)}
+        return {"kind": "sparse", "is_matrix": bool(self.is_matrix), "type": encode_numpy(self.dtype)}
 
     @staticmethod
     def pack(cells: Array) -> sparse.csr_array:
         return sparse.csr_array(cells)
 
-    def filled(self, parts: Sequence[Part]) -> Any:
+    def filled(self, parts: Sequence[DrawnColumns]) -> Any:
         dtypes = [Column(part.cells.data).dtype_like(self.dtype) for part in parts if part.cells.nnz]
         order = np.argsort(np.concatenate([part.places for part in parts]))
         cells = sparse.hstack([part.cells for part in parts], format="csr", dtype=np.result_type(*dtypes, self.dtype))
@@ -180,19 +180,19 @@ class FrameBlank(Blank):
         return cls(names, tuple(schema.values()), types, frame.implementation)
 
     def recipe(self, places: Collection[int]) -> Recipe:
-        types = [self._type_said(place) if place in places else None for place in range(len(self.types))]
-        return {"kind": "frame", "library": self.library.value, "names": names_said(self.names), "types": types}
+        types = [self._encoded_type(place) if place in places else None for place in range(len(self.types))]
+        return {"kind": "frame", "library": self.library.value, "names": encode_names(self.names), "types": types}
 
-    def _type_said(self, place: int) -> Any:
+    def _encoded_type(self, place: int) -> Any:
         try:
-            return type_said(self.types[place], self.library)
+            return encode_type(self.types[place], self.library)
         except UnknownTypeError as error:
             raise ValueError(
                 f"column {self.names[place]!r} has {error}, which cannot be saved. Make it a NumPy type, or one of "
                 "text or categories, and fit again."
             ) from None
 
-    def filled(self, parts: Sequence[Part]) -> Any:
+    def filled(self, parts: Sequence[DrawnColumns]) -> Any:
         columns = in_place(parts)
         series = {str(place): self._series(place, column) for place, column in columns}
         frame = nw.from_dict(series).to_native()  # with `backend`, their types would be lost
@@ -203,7 +203,7 @@ class FrameBlank(Blank):
         return frame
 
     def _series(self, place: int, column: Column) -> nw.Series:
-        """A column of the type that it had, where that fits."""
+        """Return a column with the type that it had, where that fits."""
         values = column.values if column.levels is None else column.values.tolist()
         if column.has_lists:
             return self._lists(str(place), values.tolist(), self.types[place])
@@ -211,35 +211,35 @@ class FrameBlank(Blank):
         kind, levels = self.kinds[place], column.levels
         if (levels is None and plain(kind) == OBJECT) or not column.fits(plain(kind)):
             return series
-        native, own = series.to_native(), self.types[place]
-        if levels is not None and isinstance(own, pd.CategoricalDtype):
-            own = pd.CategoricalDtype(_united(own.categories, levels), own.ordered)
+        native, dtype = series.to_native(), self.types[place]
+        if levels is not None and isinstance(dtype, pd.CategoricalDtype):
+            dtype = pd.CategoricalDtype(_united(dtype.categories, levels), dtype.ordered)
         elif levels is not None and isinstance(kind, nw.Enum):
             return series.cast(nw.Enum(_united(kind.categories, levels)))
         cast = native.astype if self.library.is_pandas_like() else native.cast
-        return nw.from_native(cast(own), series_only=True)
+        return nw.from_native(cast(dtype), series_only=True)
 
-    def _lists(self, name: str, values: list[Any], own: Any) -> nw.Series:
-        """A column of lists, whose lengths are their own."""
+    def _lists(self, name: str, values: list[Any], dtype: Any) -> nw.Series:
+        """Return a column of lists of any lengths."""
         native = self.library.to_native_namespace()
         if self.library.is_pandas_like():
-            return nw.from_native(native.Series(values, dtype=own), series_only=True)
+            return nw.from_native(native.Series(values, dtype=dtype), series_only=True)
         if self.library.is_polars():
-            own = native.List(own.inner) if hasattr(own, "inner") else own
-            return nw.from_native(native.Series(name, values, dtype=own), series_only=True)
-        own = native.list_(own.value_type) if str(own).startswith("fixed") else own
-        return nw.from_native(native.chunked_array([values], type=own), series_only=True)
+            dtype = native.List(dtype.inner) if hasattr(dtype, "inner") else dtype
+            return nw.from_native(native.Series(name, values, dtype=dtype), series_only=True)
+        dtype = native.list_(dtype.value_type) if str(dtype).startswith("fixed") else dtype
+        return nw.from_native(native.chunked_array([values], type=dtype), series_only=True)
 
 
 def plain(kind: nw.dtypes.DType) -> np.dtype:
-    """The NumPy type of such numbers; object, if they are none."""
+    """Return the NumPy type of numbers of a kind; object, if they are none."""
     if kind == nw.Boolean:
         return np.dtype(bool)
     return np.dtype(str(kind).lower()) if kind.is_float() or kind.is_integer() else OBJECT
 
 
 def _united(categories: Any, levels: Sequence[Any]) -> list[Any]:
-    """A type's categories, and the levels that were learnt beside them."""
+    """Return a type's categories, and after them the levels that were learnt besides."""
     return list(dict.fromkeys([*categories, *levels]))
 
 
@@ -247,21 +247,21 @@ LIBRARIES = {library.value: library for library in (Library.PANDAS, Library.POLA
 
 
 @dataclass(frozen=True, eq=False)
-class Wanting(Blank):
-    """Of a dataframe whose library is not installed here: it is kept, but no table can be made."""
+class UninstalledBlank(Blank):
+    """Blank of a dataframe whose library is not installed here: it is kept, but no table can be made."""
 
-    own: Recipe
+    original: Recipe
     library: str
 
     def recipe(self, places: Collection[int]) -> Recipe:
-        return self.own
+        return self.original
 
-    def filled(self, parts: Sequence[Part]) -> NoReturn:
+    def filled(self, parts: Sequence[DrawnColumns]) -> NoReturn:
         raise ImportError(f'the model was learnt from a table of {self.library}: pip install "{self.library}".')
 
 
 def blank_of(recipe: Recipe, width: int) -> Blank:
-    """What a recipe is of: a table of so many columns."""
+    """Return the blank of a recipe, for a table of `width` columns."""
     kind = recipe.get("kind")
     if kind not in BLANKS:
         raise ValueError(f"a table of the kind {kind!r:.50} is not known")
@@ -269,44 +269,44 @@ def blank_of(recipe: Recipe, width: int) -> Blank:
 
 
 def _sparse(recipe: Mapping[str, Any], width: int) -> Blank:
-    dtype = numpy_of(recipe["type"])
+    dtype = decode_numpy(recipe["type"])
     if dtype.kind not in "biuf" or type(recipe["is_matrix"]) is not bool:
         raise ValueError("a sparse table has numbers")
     return SparseBlank(recipe["is_matrix"], dtype)
 
 
 def _frame(recipe: Recipe, width: int) -> Blank:
-    name, names, said = recipe["library"], names_of(recipe["names"]), recipe["types"]
-    if name not in LIBRARIES or not len(names) == len(said) == width:
+    name, names, types = recipe["library"], decode_names(recipe["names"]), recipe["types"]
+    if name not in LIBRARIES or not len(names) == len(types) == width:
         raise ValueError("a frame has a library, and as many names and types as columns")
     library = LIBRARIES[name]
     try:
         native = library.to_native_namespace()
-        types = [_any_type(native, library) if own is None else type_of(own, library) for own in said]
+        dtypes = [_any_type(native, library) if encoded is None else decode_type(encoded, library) for encoded in types]
     except ImportError:
-        return Wanting(recipe, name)
-    return FrameBlank.of(nw.from_native(_empty(native, library, names, types), eager_only=True))
+        return UninstalledBlank(recipe, name)
+    return FrameBlank.of(nw.from_native(_empty(native, library, names, dtypes), eager_only=True))
 
 
 def _any_type(native: Any, library: Library) -> Any:
-    """That of a column without a family, which is never filled."""
+    """Return the type of a column without a family, which is never filled."""
     return object if library.is_pandas() else native.Null if library.is_polars() else native.null()
 
 
 def _empty(native: Any, library: Library, names: Any, types: Sequence[Any]) -> Any:
-    """A frame without rows."""
+    """Return a frame without rows."""
     if library.is_pyarrow():
         return native.schema(list(zip(names, types, strict=True))).empty_table()
     if library.is_polars():
         return native.DataFrame(schema=dict(zip(names, types, strict=True)))
-    frame = native.DataFrame({place: native.Series([], dtype=own) for place, own in enumerate(types)})
+    frame = native.DataFrame({place: native.Series([], dtype=dtype) for place, dtype in enumerate(types)})
     frame.columns = names
     return frame
 
 
 BLANKS: dict[str, Callable[[Recipe, int], Blank]] = {
     "documents": lambda recipe, width: DocumentsBlank(),
-    "array": lambda recipe, width: ArrayBlank(numpy_of(recipe["type"])),
+    "array": lambda recipe, width: ArrayBlank(decode_numpy(recipe["type"])),
     "sparse": _sparse,
     "frame": _frame,
 }

@@ -39,7 +39,7 @@ Names = Sequence[Hashable]
 
 
 def read_numbers(family: Family, names: Names, x: Any, n_jobs: int | None) -> Cells:
-    """An `(r, f)` array, view or CSR as the family reads it, all cells within its support.
+    """Return an `(r, f)` array, view or CSR as the family reads it, all cells within its support.
 
     Where a cell outside makes NaN of all that comes of it, it is left to that to show it: see `check`.
     """
@@ -50,7 +50,7 @@ def read_numbers(family: Family, names: Names, x: Any, n_jobs: int | None) -> Ce
 
 
 def _within(family: Family, x: Any, n_jobs: int | None) -> bool:
-    """Whether all cells are within the family's support, in one pass; the cells that CSR does not store are."""
+    """Return whether all cells are within the family's support, in one pass; the cells that CSR does not store are."""
     support, missing = family.support, family.missing
     if sparse.issparse(x):
         return all(list(in_order(lambda part: support.holds(x.data[part], missing), pieces(x.nnz, 1), n_jobs)))
@@ -58,7 +58,7 @@ def _within(family: Family, x: Any, n_jobs: int | None) -> bool:
 
 
 def are_whole(x: Any) -> bool:
-    """Whether all numbers are whole; missing ones are none. One compiled pass, which integers do not need."""
+    """Return whether all numbers are whole; missing ones are not. One compiled pass, which integers do not need."""
     if x.dtype.kind in "iub":
         return True
     if sparse.issparse(x):
@@ -74,53 +74,53 @@ def check(family: Family, names: Names, cells: Cells) -> None:
 
 
 def coded(table: Table, places: Sequence[int], levels: Sequence[Levels], unknown: Array, whole: Lookup | None) -> Coded:
-    """Columns of levels as codes, made of whatever integers stand for their values.
+    """Return columns of levels as codes, made of whatever integers stand for their values.
 
     `whole` is how to look up integers, where the levels are such; see `of_integers`.
     """
     integers = None if whole is None else table.integers(places)
     if integers is not None and whole is not None:
         return Coded(integers, whole)
-    found = table.distinct_of(places)
+    distinct = table.distinct_of(places)
     at = [code_of(known) for known in levels]
-    codes = [[-1] + [own(value, -2) for value in seen.values] for own, seen in zip(at, found, strict=True)]
-    values = [seen.values for seen in found]
-    lookup = Lookup(np.full(len(places), -1), [np.array(own, np.int64) for own in codes], unknown, values)
-    return Coded(Columns([seen.codes for seen in found], np.dtype(np.int32)), lookup)
+    codes = [[-1] + [code(value, -2) for value in seen.values] for code, seen in zip(at, distinct, strict=True)]
+    values = [seen.values for seen in distinct]
+    lookup = Lookup(np.full(len(places), -1), [np.array(column, np.int64) for column in codes], unknown, values)
+    return Coded(Columns([seen.codes for seen in distinct], np.dtype(np.int32)), lookup)
 
 
 def counted(lists: Lists, levels: Levels, unknown: int, size: int) -> Counted:
-    """How often each level of a die of this size is among each row's words; others count as `unknown`, or not at all.
+    """Count each of `size` levels among each row's words; others count as `unknown`, or not at all.
 
     No dense table is made.
     """
     at, words, which, ends = {level: code for code, level in enumerate(levels)}, *lists
     codes = np.fromiter((at.get(word, unknown) for word in words), np.int32, len(words))[which]
     new = [place for place, word in enumerate(words) if word not in at]
-    odd: Counter = Counter()
+    unknown_words: Counter = Counter()
     if new:
         times = np.bincount(which, minlength=len(words)).tolist()
-        odd.update({words[place]: times[place] for place in new})
+        unknown_words.update({words[place]: times[place] for place in new})
     if new and unknown < 0:
         keep = codes >= 0
         codes, ends = codes[keep], np.concatenate([[0], np.cumsum(keep)])[ends]
-    found = Counted((np.ones(len(codes)), codes, ends), shape=(len(ends) - 1, size))
-    found.sum_duplicates()
-    found.unknown = odd
-    return found
+    counts = Counted((np.ones(len(codes)), codes, ends), shape=(len(ends) - 1, size))
+    counts.sum_duplicates()
+    counts.unknown = unknown_words
+    return counts
 
 
 def listed(drawn: Array, levels: Levels, rng: Any) -> Array:
-    """Counts of levels as lists of them in a random order, `(r, k) -> (r, 1)`; those without a name are left out."""
-    every = np.fromiter(levels, object, len(levels))
+    """Return counts of levels as lists of them in a random order, `(r, k) -> (r, 1)`; without nameless ones."""
+    words = np.fromiter(levels, object, len(levels))
     lists = np.empty((len(drawn), 1), object)
     for row, counts in enumerate(drawn[:, : len(levels)]):
-        lists[row, 0] = every[rng.permutation(np.repeat(np.arange(len(levels)), counts.astype(np.int64)))].tolist()
+        lists[row, 0] = words[rng.permutation(np.repeat(np.arange(len(levels)), counts.astype(np.int64)))].tolist()
     return lists
 
 
 def of_integers(levels: Sequence[Levels], unknown: Array) -> Lookup | None:
-    """How integers are looked up among levels that are numbers, unless those lie too far apart, or beyond 64 bits."""
+    """Return how to look up integers among levels that are numbers; None if they lie too far apart."""
     if all(isinstance(known, range) and known.start == 0 for known in levels):
         return Lookup(np.zeros(len(levels), np.int64), [range(len(known)) for known in levels], unknown, None)
     spans = [_span(known) for known in levels]
@@ -133,14 +133,14 @@ def of_integers(levels: Sequence[Levels], unknown: Array) -> Lookup | None:
 
 
 def _span(levels: Levels) -> float:
-    """How many integers lie between the least and the largest level; infinitely many if they are no numbers."""
+    """Return how many integers lie between the least and the largest level; infinitely many if they are no numbers."""
     if not all(isinstance(level, Real) for level in levels):
         return np.inf
     return max(levels, default=0) - min(levels, default=0) + 1
 
 
 def _places(levels: Levels) -> Array:
-    """Where each integer, from the least level on, stands among the levels; -2 for one that is none."""
+    """Return where each integer, from the least level on, stands among the levels; -2 for one that is none."""
     least = int(min(levels, default=0))
     places = np.full(int(max(levels)) - least + 1 if levels else 0, -2, np.int64)
     for code, level in enumerate(levels):
@@ -163,7 +163,7 @@ def refuse(x: Any, names: Names, bad: Callable[[Array], Array], what: str, advic
 
 
 def _first(part: Any, flagged: Array) -> tuple[int, int, Any]:
-    """Row, column and value of the first flagged cell."""
+    """Return row, column and value of the first flagged cell."""
     if sparse.issparse(part):
         at = int(flagged.argmax())
         return int(np.searchsorted(part.indptr, at, "right")) - 1, int(part.indices[at]), part.data[at]
@@ -171,22 +171,22 @@ def _first(part: Any, flagged: Array) -> tuple[int, int, Any]:
     return row, column, part[row, column]
 
 
-def refuse_extremes(names: Names, x: Any, odd: Array) -> None:
-    """Raise for a column, of some, whose squared deviations leave the range of floats."""
-    least, most = _range(x, odd)
+def refuse_extremes(names: Names, x: Any, suspects: Array) -> None:
+    """Raise if squared deviations leave the range of floats in one of the columns at the places `suspects`."""
+    least, most = _range(x, suspects)
     with np.errstate(over="ignore", invalid="ignore"):
         spread = np.where(most > least, most.astype(float) - least, 1.0)
         extreme = (spread > 1e150) | (spread < 1e-150) | (np.abs(least) > 1e150)
     if extreme.any():
         at = int(extreme.argmax())
         raise ValueError(
-            f"column {names[odd[at]]!r} runs from {least[at]:g} to {most[at]:g}: the squares of its deviations are "
-            "beyond what a float holds. Rescale it."
+            f"column {names[suspects[at]]!r} runs from {least[at]:g} to {most[at]:g}: the squares of its deviations "
+            "are beyond what a float holds. Rescale it."
         )
 
 
 def _range(x: Any, columns: Array) -> tuple[Array, Array]:
-    """The least and the largest number of some columns."""
+    """Return the least and the largest number of some columns."""
     parts = [x[rows][:, columns] for rows in pieces_of(x)]
     least = np.fmin.reduce([np.fmin.reduce(part, axis=0) for part in parts])
     return least, np.fmax.reduce([np.fmax.reduce(part, axis=0) for part in parts])

@@ -17,40 +17,40 @@ TIMES = (date, time, timedelta, np.datetime64, np.timedelta64, pd.Period)  # a d
 
 
 def is_missing(values: Array) -> Array:
-    """Where a value is NaN, None or NA."""
+    """Return where values are NaN, None or NA."""
     return np.asarray(pd.isna(values))
 
 
 @dataclass(frozen=True)
-class Distinct:
+class DistinctValues:
     """The values of a column, each once, and where they stand: -1 is a missing cell."""
 
     values: tuple[Any, ...]
     codes: Array
 
 
-def factorize(name: Hashable, values: Array) -> Distinct:
-    """The distinct values of a column as plain Python ones, all of one type."""
+def factorize(name: Hashable, values: Array) -> DistinctValues:
+    """Return the distinct values of a column as plain Python ones, all of one type."""
     values = values.astype(object) if values.dtype.kind in "UST" else values
     try:
-        codes, found = pd.factorize(values)
+        codes, uniques = pd.factorize(values)
     except TypeError:
         raise _mixed(name, values) from None
-    return distinct(name, codes, found)
+    return distinct(name, codes, uniques)
 
 
 def factorize_labels(labels: Array) -> tuple[Array, Array]:
-    """Where each label stands among the distinct ones, and those, in no order; one that is missing is at -1."""
+    """Return where each label stands among the distinct ones, -1 if it is missing, and those, in no order."""
     if labels.dtype.kind not in "OUST":
         distinct, codes = np.unique(labels, return_inverse=True)
         return codes, distinct
-    codes, found = pd.factorize(labels.astype(object))
-    return codes, np.fromiter(found, object, len(found)).astype(labels.dtype)
+    codes, uniques = pd.factorize(labels.astype(object))
+    return codes, np.fromiter(uniques, object, len(uniques)).astype(labels.dtype)
 
 
-def distinct(name: Hashable, codes: Array, found: Any) -> Distinct:
-    """The values behind codes, as plain Python ones, all of one type."""
-    plain = tuple(np.asarray(found, object).tolist())
+def distinct(name: Hashable, codes: Array, uniques: Any) -> DistinctValues:
+    """Return the values behind codes, as plain Python ones, all of one type."""
+    plain = tuple(np.asarray(uniques, object).tolist())
     plain = tuple(value.item() if isinstance(value, np.generic) else value for value in plain)
     try:
         hash(plain)
@@ -58,7 +58,7 @@ def distinct(name: Hashable, codes: Array, found: Any) -> Distinct:
         raise _mixed(name, plain) from None
     if len({_species(value) for value in plain}) > 1:
         raise _mixed(name, plain)
-    return Distinct(plain, codes)
+    return DistinctValues(plain, codes)
 
 
 def _mixed(name: Hashable, values: Any) -> ValueError:
@@ -75,14 +75,14 @@ def _mixed(name: Hashable, values: Any) -> ValueError:
 
 
 def _species(value: Any) -> str:
-    """What may stand together in one column."""
+    """Return the species of a value: only values of one species may stand together in a column."""
     if isinstance(value, bool | np.bool_):
         return "bool"
     return "number" if isinstance(value, Real) else "str" if isinstance(value, str) else type(value).__name__
 
 
 def time_error(what: str, kind: str, name: Hashable = None) -> ValueError:
-    """What to do with dates, times and durations, which are neither numbers nor levels that come again."""
+    """Return an error that says what to do with dates, times and durations: they are neither numbers nor levels."""
     if "timedelta" in kind.lower() or "duration" in kind.lower():
         advice = "Make it a number of one unit, such as days or seconds"
     elif kind.lower().startswith("time"):
@@ -101,7 +101,7 @@ def refuse_times(name: Hashable, values: Array) -> None:
 
 
 def floats(name: Hashable, values: Array) -> Array:
-    """A column of objects or text as floats, if its values are numbers."""
+    """Return a column of objects or text as floats, if its values are numbers."""
     if values.dtype.kind in "Mm":
         raise time_error(f"column {name!r}", str(values.dtype), name)
     if values.dtype.kind == "O":
@@ -124,7 +124,7 @@ def floats(name: Hashable, values: Array) -> Array:
 
 
 def kind_of_objects(name: Hashable, values: Array) -> str:
-    """An array's one dtype says nothing about a column of objects, so its values do."""
+    """Return the kind of a column of objects by its values, as the array's one dtype says nothing about it."""
     refuse_times(name, values)
     kinds = {_species(value) for value in values[~pd.isna(values)]}
     if len(kinds) > 1:
@@ -133,7 +133,7 @@ def kind_of_objects(name: Hashable, values: Array) -> str:
 
 
 def coded_text(column: Any) -> Texts | None:
-    """The codes of a column of text, and the texts that occur, each once; None for any other column."""
+    """Return the codes of a column of text, and the texts that occur, each once; None for any other column."""
     column = nw.to_native(column, pass_through=True)
     if isinstance(column, pd.Series):
         return _of_pandas(column)
@@ -144,26 +144,26 @@ def coded_text(column: Any) -> Texts | None:
 
 
 def _of_pandas(column: pd.Series) -> Texts | None:
-    own = column.dtype
-    if isinstance(own, pd.CategoricalDtype) and isinstance(own.categories.dtype, pd.StringDtype):
-        return among_all([(column.cat.codes.to_numpy(), own.categories)])
-    if not isinstance(own, pd.StringDtype):
+    dtype = column.dtype
+    if isinstance(dtype, pd.CategoricalDtype) and isinstance(dtype.categories.dtype, pd.StringDtype):
+        return among_all([(column.cat.codes.to_numpy(), dtype.categories)])
+    if not isinstance(dtype, pd.StringDtype):
         return None
-    codes, found = column.factorize()
-    return codes, found.tolist()
+    codes, texts = column.factorize()
+    return codes, texts.tolist()
 
 
 def _of_arrow(column: Any) -> Texts | None:
-    own = column.type
-    has_codes = str(own).startswith("dictionary<")
-    if str(own.value_type if has_codes else own) not in TEXT_TYPES:
+    kind = column.type
+    has_codes = str(kind).startswith("dictionary<")
+    if str(kind.value_type if has_codes else kind) not in TEXT_TYPES:
         return None
     coded = column if has_codes else column.dictionary_encode()
     return among_all(map(_dictionary, coded.chunks if hasattr(coded, "chunks") else [coded]))
 
 
 def _dictionary(chunk: Any) -> tuple[Array, Any]:
-    """Its codes and its texts, of which one may be missing, some not occur, and some stand twice."""
+    """Return a chunk's codes and texts, of which one may be missing, some not occur, and some stand twice."""
     codes = chunk.indices.cast("int64").fill_null(-1) if chunk.indices.null_count else chunk.indices
     return codes.to_numpy(zero_copy_only=False), chunk.dictionary.cast("large_string")
 
@@ -174,21 +174,21 @@ def _of_polars(column: Any) -> Texts | None:
         return None
     coded = series.cast(nw.Categorical).to_native() if series.dtype == nw.String else column
     texts = coded.drop_nulls().unique()
-    own, codes = texts.to_physical().to_numpy().astype(np.int64), coded.to_physical()
-    places = np.full(int(own.max(initial=-1)) + 2, -1, np.int32)  # the last is that of a missing cell
-    places[own] = np.arange(len(own))
+    known, codes = texts.to_physical().to_numpy().astype(np.int64), coded.to_physical()
+    places = np.full(int(known.max(initial=-1)) + 2, -1, np.int32)  # the last is that of a missing cell
+    places[known] = np.arange(len(known))
     return places[codes.cast(int).fill_null(-1).to_numpy()], texts.to_list()
 
 
 def among_all(parts: Iterable[tuple[Array, Any]]) -> Texts:
-    """The codes of parts, each of which has texts of its own, among all texts that occur."""
+    """Return the codes of all parts, each of which has texts of its own, among all texts that occur."""
     known: dict[str, int] = {}
-    codes = [_recoded(own, texts, known) for own, texts in parts]
+    codes = [_recoded(part, texts, known) for part, texts in parts]
     return codes[0] if len(codes) == 1 else np.concatenate([np.empty(0, np.int32), *codes]), list(known)
 
 
 def _recoded(codes: Array, texts: Any, known: dict[str, int]) -> Array:
-    """Codes among the known texts, which those that occur here join."""
+    """Return codes among the known texts, which those that occur here join."""
     seen = np.zeros(len(texts) + 1, bool)  # the last is that of a missing cell
     seen[codes] = True
     used = np.flatnonzero(seen[:-1])

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from bayesnb import numerics
 from bayesnb.data.blank_tables import ArrayBlank, Blank, DocumentsBlank, SparseBlank
-from bayesnb.data.column_values import Distinct, factorize, floats, kind_of_objects, time_error
+from bayesnb.data.column_values import DistinctValues, factorize, floats, kind_of_objects, time_error
 from bayesnb.data.lists import LISTS, Lists, begins_with_text, first_list, kind_of_lists, lists_of_objects
 from bayesnb.data.named import are_texts
 from bayesnb.numerics.threads import FEWEST, in_order, pieces
@@ -37,20 +37,20 @@ class Table(ABC):
 
     @abstractmethod
     def __init__(self, x: Any) -> None:
-        """Look at what the user has; it is read when it is asked for."""
+        """Take what the user has; it is read when it is asked for."""
 
     @cached_property
     def columns(self) -> Sequence[Hashable]:
-        """Their names; positions, where they have none."""
+        """Names of the columns; positions, where they have none."""
         return range(self.width)
 
     @property
     def index(self) -> Array:
-        """The rows' names; positions, where they have none."""
+        """Names of the rows; positions, where they have none."""
         return np.arange(self.rows)
 
     def take(self, keep: Array) -> Self:
-        """The rows where `keep` is true."""
+        """Return the rows where `keep` is true."""
         taken = type(self)(self._rows_of(keep))
         taken.n_jobs = self.n_jobs
         return taken
@@ -61,68 +61,68 @@ class Table(ABC):
     @property
     @abstractmethod
     def blank(self) -> Blank:
-        """What to keep of it to make others like it."""
+        """What to keep of the table to make others like it."""
 
     @abstractmethod
     def kind(self, column: int) -> str:
-        """What the column seems to hold."""
+        """Return what a column seems to hold."""
 
     @abstractmethod
     def numbers(self, columns: Sequence[int]) -> Any:
-        """Some columns as an `(r, f)` array or CSR of numbers, missing cells NaN."""
+        """Return some columns as an `(r, f)` array or CSR of numbers, missing cells NaN."""
 
     @abstractmethod
     def values(self, column: int) -> Array:
-        """One column's values."""
+        """Return the values of a column."""
 
     def has_lists(self, column: int) -> bool:
-        """Whether the cells of a column are lists of words."""
+        """Return whether the cells of a column are lists of words."""
         return False
 
     def lists(self, column: int) -> Lists:
-        """The words of a column of lists, found once."""
-        if column not in self._listed:
-            self._listed[column] = self._split(column)
-        return self._listed[column]
+        """Return the words of a column of lists, split once."""
+        if column not in self._lists:
+            self._lists[column] = self._split(column)
+        return self._lists[column]
 
     def _split(self, column: int) -> Lists:
         return lists_of_objects(self.columns[column], self.values(column))
 
     def declared(self, column: int) -> tuple[Any, ...] | None:
-        """The levels that a column's type declares, used or not."""
+        """Return the levels that a column's type declares, used or not."""
         return None
 
-    def distinct(self, column: int) -> Distinct:
-        """One column's distinct values and where they stand, found once."""
-        if column not in self._found:
-            self._found[column] = self._factorized(column)
-        return self._found[column]
+    def distinct(self, column: int) -> DistinctValues:
+        """Return a column's distinct values and where they stand, factorized once."""
+        if column not in self._factorizations:
+            self._factorizations[column] = self._factorized(column)
+        return self._factorizations[column]
 
-    def _factorized(self, column: int) -> Distinct:
+    def _factorized(self, column: int) -> DistinctValues:
         return factorize(self.columns[column], self.values(column))
 
-    def distinct_of(self, columns: Sequence[int]) -> list[Distinct]:
-        """The same of some columns, which several threads look through."""
+    def distinct_of(self, columns: Sequence[int]) -> list[DistinctValues]:
+        """Return the distinct values of some columns and where they stand, by several threads."""
         return list(in_order(self.distinct, columns, self.n_jobs if self.rows * len(columns) > FEWEST else 1))
 
-    def found(self, columns: Sequence[int]) -> list[tuple[Any, ...]]:
-        """Some columns' distinct values."""
+    def distinct_values(self, columns: Sequence[int]) -> list[tuple[Any, ...]]:
+        """Return the distinct values of some columns."""
         return [seen.values for seen in self.distinct_of(columns)]
 
     def integers(self, columns: Sequence[int]) -> Any:
-        """Some columns as an `(r, f)` array, if they are integers; else None."""
+        """Return some columns as an `(r, f)` array, if they are integers; else None."""
         return None
 
     def extent(self, column: int) -> tuple[int, int] | None:
-        """The least and the largest value of a column of integers."""
+        """Return the least and the largest value of a column of integers."""
         return None
 
     @cached_property
-    def _found(self) -> dict[int, Distinct]:
+    def _factorizations(self) -> dict[int, DistinctValues]:
         return {}
 
     @cached_property
-    def _listed(self) -> dict[int, Lists]:
+    def _lists(self) -> dict[int, Lists]:
         return {}
 
 
@@ -132,7 +132,7 @@ class ArrayTable(Table):
     def __init__(self, x: Any) -> None:
         self.x = self.native = _as_array(x)
         refuse_texts(self.x)
-        refuse_odd_shape(self.x.shape)
+        refuse_invalid_shape(self.x.shape)
         self.rows, self.width = self.x.shape
 
     @property
@@ -155,13 +155,13 @@ class ArrayTable(Table):
     def values(self, column: int) -> Array:
         return self.x[:, column]
 
-    def found(self, columns: Sequence[int]) -> list[tuple[Any, ...]]:
+    def distinct_values(self, columns: Sequence[int]) -> list[tuple[Any, ...]]:
         if self._extents is None or self._seen is None:
-            return super().found(columns)
+            return super().distinct_values(columns)
         seen, sizes, starts = self._seen
         least = self._extents[0]
-        own = (np.flatnonzero(seen[starts[j] : starts[j] + sizes[j]]) + least[j] for j in columns)
-        return [tuple(values.tolist()) for values in own]
+        occurring = (np.flatnonzero(seen[starts[j] : starts[j] + sizes[j]]) + least[j] for j in columns)
+        return [tuple(values.tolist()) for values in occurring]
 
     def integers(self, columns: Sequence[int]) -> Any:
         return self.numbers(columns) if self.x.dtype.kind in "iu" and self.x.dtype != np.uint64 else None
@@ -171,17 +171,17 @@ class ArrayTable(Table):
 
     @cached_property
     def _extents(self) -> tuple[Array, Array] | None:
-        """The least and the largest of each column, if all are integers that 64 bits hold."""
+        """The least and the largest value of each column, if all are integers that 64 bits hold."""
         if self.x.dtype.kind not in "iu" or self.x.dtype == np.uint64:
             return None
 
-        def some(rows: slice) -> tuple[Array, Array]:
+        def extent_of(rows: slice) -> tuple[Array, Array]:
             first = np.array(self.x[rows.start], np.int64)
             least, most = first, first.copy()
             numerics.level_kernels.extent(integers(self.x, rows), least, most)
             return least, most
 
-        parts = list(in_order(some, pieces_of(self.x), self.n_jobs))
+        parts = list(in_order(extent_of, pieces_of(self.x), self.n_jobs))
         return np.min([least for least, _ in parts], axis=0), np.max([most for _, most in parts], axis=0)
 
     @cached_property
@@ -212,7 +212,7 @@ class DocumentTable(ArrayTable):
 
 
 def lists_of_words(x: Any) -> Any:
-    """A series whose cells are lists, as a list of them; anything else as it is."""
+    """Return a series whose cells are lists, as a list of them; anything else as it is."""
     if not nw.dependencies.is_into_series(x):
         return x
     cells = nw.from_native(x, series_only=True).to_list()
@@ -220,7 +220,7 @@ def lists_of_words(x: Any) -> Any:
 
 
 def are_documents(x: Any, declared: bool) -> bool:
-    """Whether rows are lists of words, and no cells side by side.
+    """Return whether rows are lists of words, and not cells side by side.
 
     They are if they are lists of texts of different lengths, or if it is `declared` that a row is one list.
     """
@@ -237,7 +237,7 @@ class SparseTable(Table):
     def __init__(self, x: Any) -> None:
         if np.iscomplexobj(x):
             raise ValueError("Complex data not supported\n")
-        refuse_odd_shape(x.shape)
+        refuse_invalid_shape(x.shape)
         self.x = x.tocsr()  # the same one if it is CSR
         data = _native(self.x.data)
         if data is not self.x.data:
@@ -256,9 +256,9 @@ class SparseTable(Table):
         return "number"
 
     def numbers(self, columns: Sequence[int]) -> sparse.csr_array:
-        some = pieces(self.x.nnz, 1) if self.x.nnz else []
+        parts = pieces(self.x.nnz, 1) if self.x.nnz else []
         ends = list(
-            in_order(lambda part: numerics.row_kernels.code_range(integers(self.x.indices, part)), some, self.n_jobs)
+            in_order(lambda part: numerics.row_kernels.code_range(integers(self.x.indices, part)), parts, self.n_jobs)
         )
         if any(least < 0 or most >= self.width for least, most in ends):
             raise ValueError(
@@ -278,9 +278,9 @@ def _as_array(x: Any) -> Array:
     if type(x) is np.ndarray and x.dtype == float:  # a shortcut: most tables are
         return x
     if isinstance(x, np.ma.MaskedArray):
-        odd = x.dtype.kind in "OUST"
-        gone, x = np.ma.getmaskarray(x), x.data.astype(object if odd else float)
-        x[gone] = None if odd else np.nan
+        is_object = x.dtype.kind in "OUST"
+        gone, x = np.ma.getmaskarray(x), x.data.astype(object if is_object else float)
+        x[gone] = None if is_object else np.nan
     try:
         array = np.asarray(x)
     except ValueError as error:
@@ -297,7 +297,7 @@ def _as_array(x: Any) -> Array:
 
 
 def _native(array: Array) -> Array:
-    """Numbers that compiled code reads: this machine's byte order, single or double precision."""
+    """Return numbers as compiled code reads them: this machine's byte order, single or double precision."""
     if array.dtype.kind == "f" and array.dtype.itemsize not in (4, 8):
         return array.astype(float)
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
@@ -313,7 +313,7 @@ def refuse_texts(x: Array) -> None:
         )
 
 
-def refuse_odd_shape(shape: tuple[int, ...]) -> None:
+def refuse_invalid_shape(shape: tuple[int, ...]) -> None:
     if len(shape) != 2:
         raise ValueError(
             f"Expected 2D array, got {len(shape)}D array instead (shape={shape}). Reshape your data: "

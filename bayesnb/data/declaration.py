@@ -11,32 +11,32 @@ from bayesnb.data import SparseTable, Table
 from bayesnb.families import Bernoulli, Categorical, Gaussian, Multinomial
 from bayesnb.families.family import Family
 
-Said = list[tuple[Family, Sequence[int]]]  # families, and the places of their columns
+FamilyColumns = list[tuple[Family, Sequence[int]]]  # families, and the places of their columns
 
 
-def families_of(said: Any, table: Table) -> Said:
-    """The blocks of columns that `families` means for this table."""
-    if isinstance(said, Family):
-        return list(of_lists([(said, range(table.width))], table))
-    if not isinstance(said, Mapping) and said != "auto":
+def families_of(families: Any, table: Table) -> FamilyColumns:
+    """Return the blocks of columns that `families` means for this table."""
+    if isinstance(families, Family):
+        return list(of_lists([(families, range(table.width))], table))
+    if not isinstance(families, Mapping) and families != "auto":
         raise TypeError(
             "families must be 'auto', a family such as Gaussian(), or a mapping from columns to families, "
-            f"got {said!r}."
+            f"got {families!r}."
         )
-    mapping = {} if said == "auto" else said
+    mapping = {} if families == "auto" else families
     declared = [(family, _places(key, table)) for key, family in mapping.items()]
     _check(declared, table)
     taken = {place for _, places in declared for place in places}
     rest = [place for place in range(len(table.columns)) if place not in taken]
-    every = [(family, places) for family, places in declared if family is not None] + inferred(rest, table)
-    return grouped(list(of_lists(every, table)))
+    blocks = [(family, places) for family, places in declared if family is not None] + inferred(rest, table)
+    return grouped(list(of_lists(blocks, table)))
 
 
-def of_lists(said: Iterable[tuple[Family, Sequence[int]]], table: Table) -> Iterator[tuple[Family, Sequence[int]]]:
-    """Every column of lists of words is a block with a vocabulary of its own; columns of counts stay one block."""
-    for family, places in said:
-        own = [place for place in places if table.has_lists(place)] if isinstance(family, Multinomial) else []
-        rest = [place for place in places if place not in own] if own else places
+def of_lists(blocks: Iterable[tuple[Family, Sequence[int]]], table: Table) -> Iterator[tuple[Family, Sequence[int]]]:
+    """Yield every column of lists of words as a block with its own vocabulary; columns of counts stay one block."""
+    for family, places in blocks:
+        lists = [place for place in places if table.has_lists(place)] if isinstance(family, Multinomial) else []
+        rest = [place for place in places if place not in lists] if lists else places
         if family.listed and rest:
             raise ValueError(
                 f"column {table.columns[rest[0]]!r} holds no lists of words, whose `levels` are declared. Of columns "
@@ -44,11 +44,11 @@ def of_lists(said: Iterable[tuple[Family, Sequence[int]]], table: Table) -> Iter
             )
         if len(rest):
             yield family, rest
-        yield from ((family.of_lists, [place]) for place in own)
+        yield from ((family.of_lists, [place]) for place in lists)
 
 
 def _places(key: Hashable, table: Table) -> list[int]:
-    """Where the columns of one key of a mapping are."""
+    """Return the places of the columns of one key of a mapping."""
     at = {name: place for place, name in enumerate(table.columns)}
     names = list(key) if isinstance(key, tuple) and key not in at else [key]
     missing = [name for name in names if name not in at]
@@ -71,8 +71,8 @@ def _check(declared: list[tuple[Any, list[int]]], table: Table) -> None:
         raise ValueError(f"columns {twice} are listed twice in families; each column has one family.")
 
 
-def inferred(places: list[int], table: Table) -> Said:
-    """Booleans are Bernoulli, levels Categorical, numbers Gaussian, words Multinomial; sparse counts are one block."""
+def inferred(places: list[int], table: Table) -> FamilyColumns:
+    """Infer families: Bernoulli of booleans, Categorical of levels, Gaussian of numbers, Multinomial of words."""
     if isinstance(table, SparseTable):
         return [(_sparse_family(places, table), places)] if places else []
     kinds = {place: table.kind(place) for place in places}
@@ -82,7 +82,7 @@ def inferred(places: list[int], table: Table) -> Said:
         "number": Gaussian(),
         "words": Multinomial(),
     }
-    return [(family, own) for kind, family in choice.items() if (own := [p for p in places if kinds[p] == kind])]
+    return [(family, chosen) for kind, family in choice.items() if (chosen := [p for p in places if kinds[p] == kind])]
 
 
 def _sparse_family(places: list[int], table: SparseTable) -> Family:
@@ -96,18 +96,18 @@ def _sparse_family(places: list[int], table: SparseTable) -> Family:
     )
 
 
-def grouped(said: Said) -> Said:
-    """Columns whose families say the same of every column, as one block: blocks, not columns, cost time."""
+def grouped(blocks: FamilyColumns) -> FamilyColumns:
+    """Join columns whose families are equal into one block: blocks, not columns, cost time."""
     groups: dict[Any, tuple[Family, list[int]]] = {}
-    for position, (family, places) in enumerate(said):
+    for position, (family, places) in enumerate(blocks):
         key = (type(family), *(_plain(getattr(family, f.name)) for f in fields(family)))  # type: ignore[arg-type]
-        apart = family.whole or None in key  # an array in a prior is in the order of its own columns
-        groups.setdefault(position if apart else key, (family, []))[1].extend(places)
+        is_separate = family.whole or None in key  # an array in a prior is in the order of its own columns
+        groups.setdefault(position if is_separate else key, (family, []))[1].extend(places)
     return list(groups.values())
 
 
 def _plain(value: Any) -> Any:
-    """A value by which two families can be told apart, or None if it has arrays, which belong to its own columns."""
+    """Return a value by which two families compare, or None if one has arrays, which belong to its own columns."""
     if hasattr(value, "__dataclass_fields__"):
         parts = [np.asarray(getattr(value, f.name)) for f in fields(value)]
         return None if any(part.ndim for part in parts) else (type(value), *(part.item() for part in parts))

@@ -10,7 +10,7 @@ import pandas as pd
 from scipy import sparse
 
 from bayesnb.data.blank_tables import FrameBlank
-from bayesnb.data.column_values import Distinct, coded_text, distinct, floats, refuse_times, time_error
+from bayesnb.data.column_values import DistinctValues, coded_text, distinct, floats, refuse_times, time_error
 from bayesnb.data.containers import (
     ArrayTable,
     DocumentTable,
@@ -18,7 +18,7 @@ from bayesnb.data.containers import (
     Table,
     are_documents,
     lists_of_words,
-    refuse_odd_shape,
+    refuse_invalid_shape,
 )
 from bayesnb.data.lists import Lists, first_list, kind_of_lists, lists_of_series, words_of
 from bayesnb.data.named import frame_of
@@ -31,9 +31,9 @@ OF_TEXTS = (nw.String, nw.Categorical, nw.Enum, nw.Unknown)  # the last is that 
 
 
 def open_table(x: Any, n_jobs: int | None = 1, *, documents: bool = False) -> Table:
-    """The table behind whatever the user has, which so many threads may read.
+    """Return the table behind whatever the user has, which `n_jobs` threads may read.
 
-    Of lists of texts it is said whether they are `documents`, and not cells side by side; ragged ones always are.
+    Lists of texts are cells side by side unless they are ragged, or it is declared that they are `documents`.
     """
     table = _table_of(x, documents)
     table.n_jobs = n_jobs
@@ -56,7 +56,7 @@ def _table_of(x: Any, documents: bool) -> Table:
 
 
 def is_lazy(x: Any) -> bool:
-    """Whether it is a collection of Dask, whose rows are not there yet."""
+    """Return whether a table is a collection of Dask, whose rows are not there yet."""
     kind = type(x)
     return hasattr(kind, "__dask_graph__") and (kind.__module__.startswith("dask.") or x.__dask_graph__() is not None)
 
@@ -72,7 +72,7 @@ def refuse_lazy(x: Any, name: str) -> None:
 
 
 def nested(x: Any) -> Any:
-    """A pandas frame as `{column: {row: value}}`, both by name; what is no frame as it is."""
+    """Return a pandas frame as `{column: {row: value}}`, both by name; what is no frame as it is."""
     x = nw.to_native(x, pass_through=True)
     if not nw.dependencies.is_into_dataframe(x):
         return x
@@ -90,7 +90,7 @@ class FrameTable(Table):
 
     def __init__(self, x: nw.DataFrame) -> None:
         self.x, self.native = x, x.to_native()
-        refuse_odd_shape(self.x.shape)
+        refuse_invalid_shape(self.x.shape)
         self.rows, self.width = self.x.shape
 
     @cached_property
@@ -99,7 +99,7 @@ class FrameTable(Table):
 
     @property
     def index(self) -> Array:
-        """That of pandas; one of several levels as tuples."""
+        """Names of the rows: the index of pandas, one of several levels as tuples."""
         return self.native.index.to_numpy() if isinstance(self.native, pd.DataFrame) else super().index
 
     @property
@@ -143,7 +143,7 @@ class FrameTable(Table):
         return lists_of_series(self.columns[column], self._series(column))
 
     def numbers(self, columns: Sequence[int]) -> Columns:
-        """Columns as they lie, bytes where all are booleans."""
+        """Return columns as they lie, bytes where all are booleans."""
         parts = [self._numbers(column) for column in columns]
         dtypes = {part.dtype for part in parts}
         narrow = dtypes if dtypes in ({np.dtype(np.float32)}, {np.dtype(np.uint8)}) else {np.dtype(float)}
@@ -160,12 +160,12 @@ class FrameTable(Table):
             plain.view(np.uint8) if plain.dtype == bool else plain if plain.dtype.kind in "iuf" else plain.astype(float)
         )
 
-    def _factorized(self, column: int) -> Distinct:
+    def _factorized(self, column: int) -> DistinctValues:
         native = self._series(column).to_native()
         if isinstance(getattr(native, "dtype", None), pd.CategoricalDtype):
             return distinct(self.columns[column], native.cat.codes.to_numpy(), native.cat.categories)
         text = coded_text(native)
-        return super()._factorized(column) if text is None else Distinct(tuple(text[1]), text[0])
+        return super()._factorized(column) if text is None else DistinctValues(tuple(text[1]), text[0])
 
     def values(self, column: int) -> Array:
         series = self._series(column)
@@ -178,7 +178,7 @@ class FrameTable(Table):
         return tuple(dtype.categories) if isinstance(dtype, nw.Enum) else self._categories(column)
 
     def _categories(self, column: int) -> tuple[Any, ...] | None:
-        """Those of pandas, which need not be text."""
+        """Return the categories of pandas, which need not be text."""
         native = self._series(column).to_native()
         is_pandas = isinstance(getattr(native, "dtype", None), pd.CategoricalDtype)
         return tuple(native.cat.categories.tolist()) if is_pandas else None

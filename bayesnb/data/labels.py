@@ -27,16 +27,16 @@ class Named:
 
     @classmethod
     def of(cls, y: Array) -> Self:
-        """The labels of an array."""
+        """Return the labels of an array."""
         with one_type():
             codes, values = factorize_labels(y)
         return cls(values, codes)
 
     @classmethod
     def of_text(cls, y: Any) -> Self | None:
-        """The labels of a dataframe's column of text; None for anything else."""
-        found = None if isinstance(y, np.ndarray) else coded_text(y)
-        return found and cls(np.array(found[1], object), found[0])
+        """Return the labels of a dataframe's column of text; None for anything else."""
+        texts = None if isinstance(y, np.ndarray) else coded_text(y)
+        return texts and cls(np.array(texts[1], object), texts[0])
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -61,7 +61,7 @@ Labels = Array | Named
 
 @contextmanager
 def one_type() -> Iterator[None]:
-    """Labels that cannot be told apart, or be sorted, are of several types."""
+    """Raise a ValueError for labels of several types, which cannot be compared or sorted."""
     try:
         yield
     except TypeError:
@@ -69,7 +69,7 @@ def one_type() -> Iterator[None]:
 
 
 def distinct(labels: Any) -> Array:
-    """The classes, sorted."""
+    """Return the classes among labels, sorted."""
     with one_type():
         if isinstance(labels, Named):
             return np.unique(labels.occurring)
@@ -88,7 +88,7 @@ def _distinct(labels: Array) -> Array:
 
 
 def united_labels(a: Array, b: Array) -> Array:
-    """The classes of both, sorted."""
+    """Return the classes of two parts of a table, sorted."""
     if a is b or np.array_equal(a, b):
         return a
     kinds = [_kind(labels) for labels in (a, b)]
@@ -112,7 +112,7 @@ def _few(labels: Array) -> str:
 
 
 def encode(y: Labels, classes: Array, advice: str = DECLARE) -> Array:
-    """The place of each label among the classes; an error with advice for labels that are not there."""
+    """Return the place of each label among the classes; an error with advice for labels that are not there."""
     if isinstance(y, Named):
         return _encode(y, classes, advice)
     if y.dtype.kind in "iu" and classes.dtype.kind in "iu" and y.dtype != np.uint64:
@@ -136,7 +136,7 @@ def _encode(y: Named, classes: Array, advice: str) -> Array:
 
 
 def weights(sample_weight: Any, rows: int) -> Array | None:
-    """The same, of which at least one is not zero."""
+    """Return the weights of rows, of which at least one is not zero."""
     weight = row_weights(sample_weight, rows)
     refuse_weightless(weight)
     return weight
@@ -148,7 +148,7 @@ def refuse_weightless(weight: Array | None) -> None:
 
 
 def row_weights(sample_weight: Any, rows: int) -> Array | None:
-    """One finite, non-negative number for each row; a single number is everyone's."""
+    """Return one finite, non-negative number for each row; a single number is that of all rows."""
     if sample_weight is None:
         return None
     refuse_lazy(sample_weight, "sample_weight")

@@ -13,7 +13,7 @@ MOST_CODES = 1 << 24
 
 
 def compact(values: Sequence[Any]) -> Sequence[Any]:
-    """The values as a range where they are consecutive integers, which needs no memory for each; else as a tuple."""
+    """Return values as a range where they are consecutive integers, which needs no memory for each; else as a tuple."""
     if isinstance(values, range) and values.step == 1 and len(values):
         return values
     if len(values) == 0 or type(values[0]) is not int:
@@ -24,25 +24,25 @@ def compact(values: Sequence[Any]) -> Sequence[Any]:
 
 
 def code_of(levels: Levels) -> Callable[[Any, int], int]:
-    """What gives a value's code among the levels, or a default: the `get` of a dict of them."""
+    """Return a function that gives a value's code among the levels, or a default, as the `get` of a dict does."""
     if not isinstance(levels, range):
         return {level: code for code, level in enumerate(levels)}.get
 
     def get(value: Any, default: int) -> int:
-        code = hash(value) - levels.start  # numbers that are equal have one hash, and an integer is its own
+        code = hash(value) - levels.start  # numbers that are equal have one hash, and an integer is its hash
         return code if 0 <= code < len(levels) and levels[code] == value else default
 
     return get
 
 
 def begins(levels: Levels, first: Levels) -> bool:
-    """Whether the first of the levels are these; a range is not equal to a tuple."""
+    """Return whether the first of the levels are those of `first`; a range is not equal to a tuple."""
     start = levels[: len(first)]
     return start == first if type(start) is type(first) else len(start) == len(first) and all(map(eq, start, first))
 
 
 def extended(known: Levels, more: Levels) -> Levels:
-    """The levels that are known, and after them those of others that are not."""
+    """Return the known levels, and after them those of `more` that are not known."""
     if begins(more, known):
         return more
     old = set(known)
@@ -50,33 +50,33 @@ def extended(known: Levels, more: Levels) -> Levels:
 
 
 def united_levels(name: Hashable, a: Levels, b: Levels) -> Levels:
-    """The levels of both, sorted, unless those of one begin like those of the other."""
+    """Return the levels of two parts of a table, sorted, unless those of one begin like those of the other."""
     longer, shorter = (a, b) if len(a) >= len(b) else (b, a)
     if begins(longer, shorter):
         return longer
     try:
         return compact(sorted({*a, *b}))
     except TypeError:
-        odd = sorted({type(level).__name__ for level in (*a, *b)})
+        types = sorted({type(level).__name__ for level in (*a, *b)})
         raise ValueError(
-            f"column {name!r} mixes levels of the types {', '.join(odd)}; make them one type, say .astype(str)."
+            f"column {name!r} mixes levels of the types {', '.join(types)}; make them one type, say .astype(str)."
         ) from None
 
 
-def codes_up_to(name: Hashable, known: Levels, found: Levels, least: int) -> Levels:
-    """0, 1, ... up to the largest code, as scikit-learn counts; a column without any whole number has plain levels."""
+def codes_up_to(name: Hashable, known: Levels, values: Levels, least: int) -> Levels:
+    """Return 0, 1, ... up to the largest code, as scikit-learn counts; plain levels if no value is a whole number."""
     old = known if not isinstance(known, range) else (known[0], known[-1])
-    every = (*old, *sorted(set(found) - set(old)))
-    whole = [value for value in every if _is_whole(value)]
-    if min(every) < 0 or max(every) == np.inf:
-        odd = min(every) if min(every) < 0 else max(every)
-        raise ValueError(f"Negative values in data passed as codes, or infinite ones: column {name!r} holds {odd}.")
+    levels = (*old, *sorted(set(values) - set(old)))
+    whole = [value for value in levels if _is_whole(value)]
+    if min(levels) < 0 or max(levels) == np.inf:
+        invalid = min(levels) if min(levels) < 0 else max(levels)
+        raise ValueError(f"Negative values in data passed as codes, or infinite ones: column {name!r} holds {invalid}.")
     if not whole:
-        return every
-    if len(whole) < len(every):
-        odd = next(value for value in every if not _is_whole(value))
+        return levels
+    if len(whole) < len(levels):
+        invalid = next(value for value in levels if not _is_whole(value))
         raise ValueError(
-            f"column {name!r} holds {odd}: codes of categories are 0, 1, 2, ... "
+            f"column {name!r} holds {invalid}: codes of categories are 0, 1, 2, ... "
             "For other levels: NaiveBayes(Categorical())."
         )
     size = max(int(max(whole)) + 1, least)
@@ -88,8 +88,8 @@ def codes_up_to(name: Hashable, known: Levels, found: Levels, least: int) -> Lev
     return range(size)
 
 
-def told_apart(names: Sequence[Hashable], columns: Sequence[Hashable]) -> list[Hashable]:
-    """Names of words, those that stand twice with their columns before them, as `column=word`."""
+def qualified_names(names: Sequence[Hashable], columns: Sequence[Hashable]) -> list[Hashable]:
+    """Return names of words; those that stand twice have their columns before them, as `column=word`."""
     times = Counter(names)
     pairs = zip(names, columns, strict=True)
     return [name if times[name] == 1 or name == column else f"{column}={name}" for name, column in pairs]
@@ -103,19 +103,19 @@ def _is_whole(value: Any) -> bool:
     return is_number(value) and float(value).is_integer()
 
 
-def places_among(own: Sequence[Levels], every: Sequence[Levels], sizes: Sequence[int], reserve: bool) -> Array:
-    """Where columns' levels stand among those of larger dice, which lie end to end; the reserved one is the last."""
+def places_among(levels: Sequence[Levels], larger: Sequence[Levels], sizes: Sequence[int], reserve: bool) -> Array:
+    """Return where columns' levels stand among larger sets of them, end to end; the reserved level is the last."""
     ends = np.cumsum(sizes)
     places: list[Array] = []
-    for few, many, size, end in zip(own, every, sizes, ends.tolist(), strict=True):
+    for few, many, size, end in zip(levels, larger, sizes, ends.tolist(), strict=True):
         places.append(end - size + _places_of(few, many))
         places += [np.array([end - 1])] if reserve else []
-        places += [] if few or reserve else [np.array([end - size])]  # a column without levels has a die of one
+        places += [] if few or reserve else [np.array([end - size])]  # a column without levels takes one place
     return np.concatenate(places)
 
 
 def _places_of(few: Levels, many: Levels) -> Array:
-    """Where levels stand among more of them."""
+    """Return where levels stand among more of them."""
     if begins(many, few):
         return np.arange(len(few))
     at = {level: place for place, level in enumerate(many)}

@@ -1,6 +1,6 @@
 """Columns whose cells are lists of words: all words end to end, and where each row's end.
 
-A list, a tuple, or an array of one axis is a cell; a text is none, as it is not told where its words begin.
+A list, a tuple, or an array of one axis is a cell; a text is none, as nothing says where its words begin.
 """
 
 from collections.abc import Hashable, Iterable
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import narwhals as nw
 import numpy as np
 
-from bayesnb.data.column_values import Distinct, coded_text, factorize, is_missing
+from bayesnb.data.column_values import DistinctValues, coded_text, factorize, is_missing
 
 Array = np.ndarray
 LISTS = (list, tuple, np.ndarray)
@@ -25,19 +25,20 @@ class Lists(NamedTuple):
     ends: Array  # `(r + 1,)`, the first is 0
 
     @classmethod
-    def of(cls, name: Hashable, found: Distinct, lengths: Array) -> "Lists":
-        """Of so many words a row, none of which may be missing."""
+    def of(cls, name: Hashable, distinct: DistinctValues, lengths: Array) -> "Lists":
+        """Make lists of `(r,)` lengths of distinct words, none of which may be missing."""
         ends = np.concatenate([[0], np.cumsum(lengths)])
-        if (odd := found.codes < 0).any():
+        if (missing := distinct.codes < 0).any():
             raise ValueError(
                 f"column {name!r}: a word is missing (None, NaN), first at row "
-                f"{np.searchsorted(ends, odd.argmax(), 'right') - 1} ({odd.sum()} such words). Leave such words out."
+                f"{np.searchsorted(ends, missing.argmax(), 'right') - 1} ({missing.sum()} such words). Leave such "
+                "words out."
             )
-        return cls(found.values, found.codes, ends)
+        return cls(distinct.values, distinct.codes, ends)
 
 
 def lists_of_objects(name: Hashable, cells: Array) -> Lists:
-    """Cells that are Python's objects; a ValueError where one is no list."""
+    """Return the words of cells that are Python's objects; a ValueError where one is no list."""
     if not set(map(type, cells)) <= set(LISTS):
         refuse_others(name, cells)
     lengths = np.fromiter(map(len, cells), np.int64, len(cells))
@@ -46,15 +47,15 @@ def lists_of_objects(name: Hashable, cells: Array) -> Lists:
 
 
 def lists_of_series(name: Hashable, series: nw.Series) -> Lists:
-    """A column of a dataframe, by its own library where that has lists."""
+    """Return the words of a dataframe's column of lists, by its library where that has lists."""
     missing = int(series.null_count())
     native = series.to_native()
     if missing:
         refuse_missing(name, series.is_null().to_numpy(), len(series))
     if nw.dependencies.is_polars_series(native):
-        own = nw.from_native(native.arr.to_list() if isinstance(series.dtype, nw.Array) else native, series_only=True)
-        lengths = own.list.len().to_numpy().astype(np.int64)
-        flat = own.filter((lengths > 0).tolist()).to_native().explode()
+        lists = nw.from_native(native.arr.to_list() if isinstance(series.dtype, nw.Array) else native, series_only=True)
+        lengths = lists.list.len().to_numpy().astype(np.int64)
+        flat = lists.filter((lengths > 0).tolist()).to_native().explode()
     elif nw.dependencies.is_pyarrow_chunked_array(native):
         flat, lengths = _of_arrow(native)
     else:
@@ -68,10 +69,10 @@ def _of_arrow(column: Any) -> tuple[Any, Array]:
     return compute.list_flatten(column), compute.list_value_length(column).to_numpy().astype(np.int64)
 
 
-def _distinct(name: Hashable, flat: Any) -> Distinct:
+def _distinct(name: Hashable, flat: Any) -> DistinctValues:
     text = coded_text(flat)
     if text is not None:
-        return Distinct(tuple(text[1]), text[0])
+        return DistinctValues(tuple(text[1]), text[0])
     return factorize(name, nw.from_native(flat, series_only=True).to_numpy())
 
 
@@ -97,7 +98,7 @@ def refuse_missing(name: Hashable, missing: Array, rows: int) -> None:
 
 
 def first_list(cells: Iterable[Any]) -> Any:
-    """The first cell that is not missing, if that is a list; else None."""
+    """Return the first cell that is not missing, if that is a list; else None."""
     for cell in cells:
         if isinstance(cell, LISTS):
             return cell
@@ -107,21 +108,21 @@ def first_list(cells: Iterable[Any]) -> Any:
 
 
 def begins_with_text(words: Iterable[Any]) -> bool:
-    """Whether words are text, as far as the first of them tells."""
+    """Return whether words are text, by the first of them."""
     return isinstance(next(iter(words), ""), str)
 
 
 def kind_of_lists(name: Hashable, cells: Iterable[Any]) -> str:
-    """What a column of lists holds, "" if it has none; an error where that may be anything but words."""
+    """Return what a column of lists holds, "" if it has none; an error where that may be anything but words."""
     first = first_list(cells)
     if first is None:
         return ""
-    every = chain.from_iterable(cell for cell in cells if isinstance(cell, LISTS))
-    return words_of(name, begins_with_text(every))
+    words = chain.from_iterable(cell for cell in cells if isinstance(cell, LISTS))
+    return words_of(name, begins_with_text(words))
 
 
 def words_of(name: Hashable, texts: bool) -> str:
-    """The kind of a column of lists of texts; others are measurements side by side, or numbers that stand for words."""
+    """Return the kind of a column of lists of texts; an error for other lists, which may be measurements."""
     if texts:
         return "words"
     raise ValueError(

@@ -12,7 +12,7 @@ import pandas as pd
 
 
 def frame_of(x: Any) -> nw.DataFrame | None:
-    """The dataframe that something is, holds, or offers by Arrow's protocol of streams; None for what has no names."""
+    """Return the dataframe that X is, holds, or offers by Arrow's protocol of streams; None for what has no names."""
     try:
         frame = nw.from_native(_of_xarray(x), pass_through=True)
     except nw.exceptions.DuplicateError as error:
@@ -29,7 +29,7 @@ def frame_of(x: Any) -> nw.DataFrame | None:
 
 
 def _of_xarray(x: Any) -> Any:
-    """An xarray object with its labels as a frame of pandas, or a series where it has one dimension."""
+    """Return an xarray object as a frame of pandas with its labels, or a series where it has one dimension."""
     is_labelled = hasattr(x, "dims") and hasattr(x, "reset_coords")
     return x.reset_coords(drop=True).to_pandas() if is_labelled else x  # of its coordinates, those of the axes stay
 
@@ -46,10 +46,10 @@ def _streamed(x: Any) -> nw.DataFrame:
 
 def _refuse_lazy_frame(x: Any, frame: nw.LazyFrame) -> None:
     """Raise for rows that are not there yet: made anew they may come in another order than their labels."""
-    own = nw.to_native(x, pass_through=True)
-    direct = own is not x or nw.dependencies.is_polars_lazyframe(own)
+    native = nw.to_native(x, pass_through=True)
+    direct = native is not x or nw.dependencies.is_polars_lazyframe(native)
     advice = "X.collect()" if direct else "narwhals.from_native(X).collect()"
-    if own is not x and hasattr(own, "__dask_graph__"):
+    if native is not x and hasattr(native, "__dask_graph__"):
         advice += ", or the collection of Dask itself, X.to_native()"
     raise TypeError(
         f"X is a lazy frame of {frame.implementation.value}: its rows are not there yet, nor in an order that their "
@@ -79,7 +79,7 @@ def refuse_series(x: Any) -> None:
 
 
 def are_texts(cells: Any) -> bool:
-    """Whether there is a cell, and all of them are texts."""
+    """Return whether there is a cell, and all of them are texts."""
     return len(cells) > 0 and all(isinstance(cell, str) for cell in cells)
 
 
@@ -92,7 +92,7 @@ def _refuse_unread(x: Any) -> None:
             "pyarrow."
         )
     by_name = isinstance(first, Mapping) or (first is not x and nw.dependencies.is_into_series(first))
-    by_name = by_name or any(hasattr(own, "_fields") for own in (x, first))
+    by_name = by_name or any(hasattr(record, "_fields") for record in (x, first))
     if by_name or getattr(getattr(x, "dtype", None), "names", None):
         of = "" if first is x else f" of {type(first).__name__}"
         is_row = hasattr(x, "_fields") or (isinstance(x, Mapping) and not any(map(np.ndim, x.values())))

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from bayesnb.data.column_values import is_missing
-from bayesnb.data.sheets import Sheet
+from bayesnb.data.sheets import FileSheet
 from bayesnb.data.sources import TEXT, Reading, Source
 from bayesnb.data.text_cells import CellRules, TextCells, kind_of
 from bayesnb.data.text_files import TextSheet
@@ -21,13 +21,13 @@ LABEL_ADVICE = "Drop those rows from the table, or write a label of their own in
 
 
 def open_sheet(
-    path: Any, reading: Reading = PLAIN, tell: Callable[[int], Any] | None = None, *, whole: bool = True
-) -> Sheet:
-    """The table in a file, `-` for standard input; `tell` is told how many bytes were read.
+    path: Any, reading: Reading = PLAIN, on_read: Callable[[int], Any] | None = None, *, whole: bool = True
+) -> FileSheet:
+    """Open the table in a file, `-` for standard input; `on_read` is called with the number of bytes that were read.
 
     One that is to be read as a whole has to fit into memory.
     """
-    source = Source(str(path), reading.format, tell or (lambda count: None), reading.encoding is not None)
+    source = Source(str(path), reading.format, on_read or (lambda count: None), reading.encoding is not None)
     if whole:
         source.refuse_too_large()
     if source.format in ("csv", "tsv"):
@@ -35,32 +35,32 @@ def open_sheet(
     return (JsonSheet if source.format == "jsonl" else ArrowSheet)(source, reading)
 
 
-def open_stream(path: Any, reading: Reading, tell: Callable[[int], Any], head: int) -> Sheet | None:
-    """The same of any size, read once; of text so many rows say what columns hold. None for a text of no bytes."""
-    source = Source(str(path), reading.format, tell, reading.encoding is not None)
+def open_stream(path: Any, reading: Reading, on_read: Callable[[int], Any], head: int) -> FileSheet | None:
+    """Open a table of any size, read once; `head` rows of text say what columns hold. None for a text of no bytes."""
+    source = Source(str(path), reading.format, on_read, reading.encoding is not None)
     if source.format == "jsonl":
         raise ValueError(f"{source.name}: JSON lines are read as a whole only: write the table as Parquet or CSV.")
     if not source.head and source.format in TEXT:
         return None
     is_typed = source.format in ("parquet", "arrow")
-    sheet: Sheet = ArrowSheet(source, reading) if is_typed else TextSheet(source, reading, head=head)
-    sheet.looks  # noqa: B018  (while the first bytes are there)
+    sheet: FileSheet = ArrowSheet(source, reading) if is_typed else TextSheet(source, reading, head=head)
+    sheet.summaries  # noqa: B018  (while the first bytes are there)
     source.forget_head()
     return sheet
 
 
 def cell_kind(cells: Sequence[str]) -> str:
-    """What some cells of text look like; the empty one is missing."""
+    """Return what cells of text look like; an empty one is missing."""
     return kind_of([cell for cell in cells if cell])
 
 
 def read_cells(cells: Sequence[str], kind: str) -> Any:
-    """The cells as a column of this kind."""
+    """Return cells of text as a column of this kind."""
     return TextCells.of(cells, CellRules([""])).column(kind)
 
 
 def read_file(path: Any, reading: Reading = PLAIN, kinds: Mapping[str, str] | None = None) -> Any:
-    """A table in a file as a dataframe: CSV, TSV, Parquet, Arrow, Feather, JSON lines.
+    """Read a table in a file as a dataframe: CSV, TSV, Parquet, Arrow, Feather, JSON lines.
 
     Parameters
     ----------
@@ -69,16 +69,16 @@ def read_file(path: Any, reading: Reading = PLAIN, kinds: Mapping[str, str] | No
     kinds : what some columns hold, "number", "flag" or "text"; by default what all their cells look like
     """
     sheet = open_sheet(path, reading)
-    return sheet.read({name: look.kind for name, look in sheet.looks.items()} | dict(kinds or {}))
+    return sheet.read({name: summary.kind for name, summary in sheet.summaries.items()} | dict(kinds or {}))
 
 
 def read_text(text: str) -> Any:
-    """The text of a CSV file as a dataframe."""
+    """Read the text of a CSV file as a dataframe."""
     return pd.read_csv(StringIO(text))
 
 
 def split_labels(frame: Any, column: str) -> tuple[Any, Array]:
-    """A dataframe without one column, and that column, which holds the labels."""
+    """Return a dataframe without one column, and that column, which holds the labels."""
     table = nw.from_native(frame, eager_only=True)
     if column not in table.columns:
         raise ValueError(f"the table has no column {column!r}; it has {', '.join(map(repr, table.columns))}.")

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from bayesnb.data.sources import Reading, Source
-from bayesnb.data.text_cells import CellRules, Look, TextCells, text_of
+from bayesnb.data.text_cells import CellRules, ColumnSummary, TextCells, text_of
 
 MOST_ROWS, MOST_CELLS = 1 << 12, 1 << 22  # that are read at once: few, which stay near the processor
 MEANT = {"number": "no number", "integer": "no number", "flag": "neither true nor false"}
@@ -27,7 +27,7 @@ class Batch:
     missing: frozenset[str] | None = None  # texts among them that say that a cell is missing, if all are text
 
     def kept_for(self, kind: str) -> Any:
-        """All columns, to be written in a format: text as it was in text, else of types, where those are known."""
+        """Return all columns, to be written in a format: text as it was in text, else of types that are known."""
         if self.missing is None or kind in ("csv", "tsv"):
             return self.kept
         text = self.kept.where(~self.kept.isin(self.missing), None).astype(str)
@@ -38,7 +38,7 @@ class Batch:
 
 
 @dataclass(eq=False)
-class Sheet(ABC):
+class FileSheet(ABC):
     """A table in a file that can be read from its beginning as often as is needed."""
 
     source: Source
@@ -59,11 +59,11 @@ class Sheet(ABC):
 
     @cached_property
     @abstractmethod
-    def looks(self) -> dict[str, Look]:
-        """What each column looks like."""
+    def summaries(self) -> dict[str, ColumnSummary]:
+        """What the cells of each column look like."""
 
     def batches(self, kinds: Mapping[str, str], rows: int = MOST_ROWS) -> Iterator[Batch]:
-        """The rows, at most so many at a time, with the columns of `kinds`, in that order; there has to be one."""
+        """Yield rows, at most `rows` at a time, with the columns of `kinds`, in that order; raise if there is none."""
         batches = self.parts(kinds, rows, self.columns)
         first = next(batches, None)
         if first is None:
@@ -73,20 +73,20 @@ class Sheet(ABC):
 
     @abstractmethod
     def parts(self, kinds: Mapping[str, str], rows: int, kept: Sequence[str], skip: int = 0) -> Iterator[Batch]:
-        """The same of any number of rows, without the first ones, of as many as are said; some columns are kept."""
+        """Yield rows after the first `skip`, at most `rows` at a time; the columns `kept` stay as they are."""
 
     @cached_property
     def rules(self) -> CellRules:
-        """How its cells of text are read."""
+        """Rules by which cells of text are read."""
         missing = self.default_missing if self.reading.missing is None else self.reading.missing
         return CellRules(missing, self.reading.decimal)
 
     def read(self, kinds: Mapping[str, str]) -> Any:
-        """All rows, as a dataframe."""
+        """Return all rows as a dataframe."""
         return stacked([batch.frame for batch in self.batches(kinds)])
 
     def most(self, rows: int) -> int:
-        """How many rows are read at once."""
+        """Return how many rows are read at once, if `rows` are asked for."""
         return max(min(rows, MOST_CELLS // max(len(self.columns), 1)), 1)
 
 
@@ -104,19 +104,19 @@ def check_names(name: str, columns: list[str]) -> None:
 
 
 def cast(name: str, series: pd.Series, kind: str, rules: CellRules) -> pd.Series:
-    """A column of a typed table as one of this kind."""
-    own = kind_of_type(series)
-    if kind != "text" and own in ("number", "flag"):
+    """Return a column of a typed table as one of this kind."""
+    present = kind_of_type(series)
+    if kind != "text" and present in ("number", "flag"):
         return series
     missing = series.isna()
-    if own == "text" and rules.missing:
+    if present == "text" and rules.missing:
         missing |= series.isin(rules.missing)
         series = series.where(~missing, None)
-    if kind == "text" and own != "text":
+    if kind == "text" and present != "text":
         return pd.Series(
             [None if gone else text_of(value) for value, gone in zip(series, missing, strict=True)], dtype=str
         )
-    if kind != "text" and own == "text":
+    if kind != "text" and present == "text":
         texts = [None if gone else str(value) for value, gone in zip(series, missing, strict=True)]
         cells = TextCells.of(texts, CellRules((), rules.decimal))
         try:
@@ -124,17 +124,17 @@ def cast(name: str, series: pd.Series, kind: str, rules: CellRules) -> pd.Series
         except ValueError:
             row = cells.first_invalid(kind)
         raise ValueError(f"{name}: {texts[row]!r} in row {row} is {MEANT[kind]}.")
-    return series.astype(float) if own == "integer" and missing.any() else series
+    return series.astype(float) if present == "integer" and missing.any() else series
 
 
 def nothing(rows: int, kind: str) -> pd.Series:
-    """A column of missing cells that is like others of a kind."""
+    """Return a column of missing cells that is like others of a kind."""
     dtype: Any = {"text": str, "flag": "boolean", "words": object}.get(kind, float)
     return pd.Series([None] * rows, dtype=dtype)
 
 
 def kind_of_type(series: pd.Series) -> str:
-    """What a column holds, by its type."""
+    """Return what a column holds, by its type."""
     if isinstance(series.dtype, pd.CategoricalDtype):
         return "text"  # its categories are levels, whatever they are
     if pd.api.types.is_bool_dtype(series.dtype):
@@ -145,19 +145,19 @@ def kind_of_type(series: pd.Series) -> str:
 
 
 def framed(series: Mapping[str, pd.Series], rows: int) -> pd.DataFrame:
-    """Columns side by side."""
+    """Return columns side by side."""
     return pd.DataFrame(dict(series), index=pd.RangeIndex(rows), copy=False)
 
 
 def stacked(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Rows below each other; categories that differ become their union."""
+    """Return rows below each other; categories that differ become their union."""
     if len(frames) == 1:
         return frames[0]
     parts = {}
     for name in frames[0].columns:
-        own = [frame[name] for frame in frames]
-        if all(isinstance(part.dtype, pd.CategoricalDtype) for part in own):
-            parts[name] = pd.Series(pd.api.types.union_categoricals(own))
+        series = [frame[name] for frame in frames]
+        if all(isinstance(part.dtype, pd.CategoricalDtype) for part in series):
+            parts[name] = pd.Series(pd.api.types.union_categoricals(series))
         else:
-            parts[name] = pd.concat(own, ignore_index=True)
+            parts[name] = pd.concat(series, ignore_index=True)
     return pd.DataFrame(parts)

@@ -67,18 +67,20 @@ class Source:
     """A table's bytes, which can be read from their beginning as often as is needed."""
 
     path: str
-    told: str | None = None  # the format, if the user has said it
-    tell: Callable[[int], Any] = field(default=lambda count: None)  # is told how many bytes were read
-    is_text: bool = False  # if the user has said in which encoding
+    declared_format: str | None = None  # the format, if the user names it
+    on_read: Callable[[int], Any] = field(
+        default=lambda count: None
+    )  # is called with the number of bytes that were read
+    is_text: bool = False  # if the user names its encoding
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Name of the file in messages."""
         return "standard input" if self.path == "-" else self.path
 
     @cached_property
     def _kept(self) -> BinaryIO | None:
-        """A copy of what can be read only once."""
+        """Copy of what can be read only once."""
         if self.path != "-" and (Path(self.path).is_file() or not Path(self.path).exists()):
             return None
         if self.path != "-" and Path(self.path).is_dir():
@@ -95,17 +97,17 @@ class Source:
 
     @cached_property
     def size(self) -> int:
-        """Bytes, as they lie."""
+        """Number of bytes, as they lie."""
         return os.stat(self.path).st_size if self._kept is None else self._kept.seek(0, io.SEEK_END)
 
     @cached_property
     def head(self) -> bytes:
-        """The first bytes, unpacked."""
+        """First bytes, unpacked."""
         with self.open() as stream:
             return stream.read(1 << 16)
 
     def forget_head(self) -> None:
-        """Many sources may wait to be read; the first bytes are read again where they are needed."""
+        """Drop the first bytes, as many sources may wait to be read; where they are needed, they are read again."""
         self.__dict__.pop("head", None)
 
     @cached_property
@@ -115,12 +117,12 @@ class Source:
 
     @cached_property
     def format(self) -> str:
-        """What it is: as the user says, as the first bytes show, or as its name ends."""
-        found = next((kind for mark, kind in MARKS.items() if self.head.startswith(mark)), None)
-        if self.told is not None:
-            return self.told
-        if found is not None:
-            return found
+        """Format of the file: as the user says, as the first bytes show, or as its name ends."""
+        marked = next((kind for mark, kind in MARKS.items() if self.head.startswith(mark)), None)
+        if self.declared_format is not None:
+            return self.declared_format
+        if marked is not None:
+            return marked
         self._refuse_strange()
         suffixes = [suffix.lower() for suffix in Path(self.path).suffixes]
         ending = next((suffix for suffix in reversed(suffixes) if suffix != ".gz"), "")
@@ -142,14 +144,14 @@ class Source:
             )
 
     def open(self) -> BinaryIO:
-        """The bytes from their beginning, unpacked."""
+        """Return the bytes from their beginning, unpacked."""
         packed = self.is_packed  # asked first: what can be read only once is shared
-        raw = io.BufferedReader(Counted(self._raw(), self.tell), 1 << 18)
+        raw = io.BufferedReader(CountedStream(self._raw(), self.on_read), 1 << 18)
         return cast(BinaryIO, io.BufferedReader(Unpacked(raw, self.name), 1 << 18) if packed else raw)
 
     @property
     def place(self) -> Any:
-        """The name of the file that has the bytes as they are, else a stream of them."""
+        """Name of the file that has the bytes as they are, else a stream of them."""
         return self.open() if self.is_packed or self._kept is not None else self.path
 
     def _raw(self) -> Any:
@@ -164,7 +166,7 @@ class Source:
         packed = PACKED if self.is_packed else 1.0
         there = available_memory()
         ending = next((suffix for suffix in Path(self.path).suffixes if suffix in ENDINGS), ".csv")
-        needed = self.size * packed * WORTH[self.told or ENDINGS[ending]]
+        needed = self.size * packed * WORTH[self.declared_format or ENDINGS[ending]]
         if there is not None and needed > there:
             raise ValueError(
                 f"{self.name}: the file has {readable_size(self.size)}, and would need about {readable_size(needed)} "
@@ -189,21 +191,21 @@ class Shared(io.RawIOBase):
         return self.stream.seek(offset, whence)
 
     def readinto(self, buffer: Any) -> int:
-        found = self.stream.read(len(buffer))
-        buffer[: len(found)] = found
-        return len(found)
+        data = self.stream.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
 
 
-class Counted(Shared):
-    """A stream that tells how many bytes were read from it, and is closed with its reader."""
+class CountedStream(Shared):
+    """A stream that reports how many bytes were read from it, and is closed with its reader."""
 
-    def __init__(self, stream: Any, tell: Callable[[int], Any]) -> None:
+    def __init__(self, stream: Any, on_read: Callable[[int], Any]) -> None:
         super().__init__(stream)
-        self.told = tell
+        self.on_read = on_read
 
     def readinto(self, buffer: Any) -> int:
         count = self.stream.readinto(buffer)
-        self.told(count)
+        self.on_read(count)
         return count
 
     def close(self) -> None:
@@ -240,26 +242,26 @@ class Unpacked(Shared):
 
 
 def available_memory() -> int | None:
-    """Bytes that this process can still have, as Linux says; None where no one says it."""
-    found = []
+    """Return how many bytes this process can still have, as Linux says; None on other systems."""
+    limits = []
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        found += [int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:")]
+        limits += [int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:")]
         limit, used = (Path("/sys/fs/cgroup", name).read_text() for name in ("memory.max", "memory.current"))
-        found += [int(limit) - int(used)] if limit.strip() != "max" else []
+        limits += [int(limit) - int(used)] if limit.strip() != "max" else []
     except (OSError, ValueError):
         pass
-    return min(found, default=None)
+    return min(limits, default=None)
 
 
 def readable_size(count: float) -> str:
-    """Bytes as one says them: 1.5 GB."""
+    """Return a number of bytes in words: 1.5 GB."""
     power = min(int(math.log10(max(count, 1)) // 3), 4)
     return f"{count / 1000**power:.3g} {('bytes', 'kB', 'MB', 'GB', 'TB')[power]}"
 
 
-class Telling:
-    """Names the file in Arrow's errors."""
+class NamedErrors:
+    """A context in which Arrow's errors name the file."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -281,6 +283,6 @@ def release() -> None:
 
 
 def is_of_arrow(error: Any) -> bool:
-    """Whether Arrow says that a file is at fault."""
-    own = type(error).__module__.startswith("pyarrow") or (isinstance(error, OSError) and error.errno is None)
-    return own and not isinstance(error, MemoryError)
+    """Return whether Arrow says that a file is at fault."""
+    is_arrow = type(error).__module__.startswith("pyarrow") or (isinstance(error, OSError) and error.errno is None)
+    return is_arrow and not isinstance(error, MemoryError)

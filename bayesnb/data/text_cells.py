@@ -40,13 +40,13 @@ def joined(one: str, other: str) -> str:
 
 
 @dataclass(frozen=True)
-class Look:
+class ColumnSummary:
     """What the cells of a column look like, and what about them is worth a word."""
 
     kind: str = "empty"
     cells: int = 0  # that are not missing
     numbers: int = 0  # that look like numbers
-    odd: tuple[int, str] | None = None  # the first that does not, and its row, or line
+    first_non_number: tuple[int, str] | None = None  # its row, or line, and the cell
     dates: bool = False  # whether all look like dates
     commas: bool = False  # whether all look like numbers with a decimal comma
     is_plain: bool = True  # whether a cell is one value, and no list or record
@@ -59,7 +59,7 @@ class Look:
             kind=joined(self.kind, other.kind),
             cells=self.cells + other.cells,
             numbers=self.numbers + other.numbers,
-            odd=self.odd or other.odd,
+            first_non_number=self.first_non_number or other.first_non_number,
             dates=self.dates and other.dates,
             commas=self.commas and other.commas,
             is_plain=self.is_plain and other.is_plain,
@@ -68,7 +68,11 @@ class Look:
     @property
     def is_almost_numeric(self) -> bool:
         """Whether a few cells only are no numbers, which may be a way to say that they are missing."""
-        return self.kind == "text" and self.odd is not None and self.numbers >= (1 - MOST_INVALID) * self.cells > 0
+        return (
+            self.kind == "text"
+            and self.first_non_number is not None
+            and self.numbers >= (1 - MOST_INVALID) * self.cells > 0
+        )
 
 
 @dataclass(frozen=True)
@@ -88,7 +92,7 @@ class TextCells:
 
     @classmethod
     def of(cls, cells: Sequence[str | None], rules: CellRules = CellRules()) -> Self:
-        """Cells that are a list of texts."""
+        """Make the cells of a list of texts."""
         return cls(pa.array(cells, pa.string()), rules)
 
     @cached_property
@@ -122,7 +126,7 @@ class TextCells:
         return self.there.drop_null() if self.there.null_count else self.there
 
     def _holds(self, characters: bytes) -> bool:
-        """Whether one of these characters is in a cell."""
+        """Return whether one of these characters is in a cell."""
         ends, data = layout(self._valid)
         text = memoryview(data[ends[0] :]).tobytes()
         return any(character in text for character in characters)
@@ -164,20 +168,20 @@ class TextCells:
         lower = (compute.utf8_lower(cells) for cells in (self._valid[:1], self._valid))  # the first one mostly shows it
         return all(compute.all(compute.is_in(cells, words)).as_py() for cells in lower)
 
-    def look(self, start: int = 0) -> Look:
-        """What the cells look like, which stand below as many rows as `start` says."""
+    def summarize(self, start: int = 0) -> ColumnSummary:
+        """Return what the cells look like, of which the first is in row `start`."""
         cells = self._valid
         if self.kind != "text":
-            return Look(self.kind, len(cells), len(cells) if self.kind in ("integer", "number") else 0)
+            return ColumnSummary(self.kind, len(cells), len(cells) if self.kind in ("integer", "number") else 0)
         numeric = self._like_numbers(cells)
         count = compute.sum(numeric).as_py() or 0
         place = compute.index(numeric, False).as_py()
         row = int(np.flatnonzero(self.there.is_valid().to_numpy(zero_copy_only=False))[place]) if place >= 0 else -1
-        odd = (start + row, self.there[row].as_py()) if row >= 0 else None
-        return Look("text", len(cells), count, odd, all_like(DATE, cells), all_like(COMMAS, cells))
+        first = (start + row, self.there[row].as_py()) if row >= 0 else None
+        return ColumnSummary("text", len(cells), count, first, all_like(DATE, cells), all_like(COMMAS, cells))
 
     def _like_numbers(self, cells: Any) -> Any:
-        """Whether each cell alone would look like a number; most texts are known by the byte they begin with."""
+        """Return whether each cell alone would look like a number; most texts are known by the byte they begin with."""
         ends, data = layout(cells)
         if not len(data) or not np.isin(data.take(ends[:-1], mode="clip"), FIRST).any():
             return pa.array(np.zeros(len(cells), bool))
@@ -188,7 +192,7 @@ class TextCells:
         return compute.and_not(compute.match_substring_regex(cells, NUMBER), long)
 
     def column(self, kind: str) -> pd.Series:
-        """The cells as a column of this kind; a ValueError for one that is not of it."""
+        """Return the cells as a column of this kind; a ValueError for one that is not of it."""
         if kind == "text":
             return self.there.to_pandas().astype(str)
         if kind == "flag":
@@ -205,7 +209,7 @@ class TextCells:
         return pd.Series(np.array([np.nan if number is None else number for number in numbers], float))
 
     def first_unlike(self, kind: str) -> int:
-        """The row of the first cell without which all before it could be of this kind; -1 if all look like it."""
+        """Return the row of the first cell without which all before it could be of this kind; -1 if all look so."""
         if joined(kind, self.kind) != "text":
             return -1
         alike, unlike = 0, len(self.text)
@@ -216,7 +220,7 @@ class TextCells:
         return unlike - 1
 
     def first_invalid(self, kind: str) -> int:
-        """The row of the first cell that cannot be read as this kind."""
+        """Return the row of the first cell that cannot be read as this kind."""
         for row, cell in enumerate(self.there.to_pylist()):
             try:
                 _ = cell is None or (flag_of(cell) if kind == "flag" else number_of(cell, self.rules.decimal))
@@ -234,8 +238,10 @@ def layout(cells: Any) -> tuple[Array, Array]:
     """Return where the cells of a text array of Arrow begin and end in its bytes, `(r + 1,)`, and those bytes."""
     _, ends, data = cells.buffers()
     offsets = np.frombuffer(ends, np.int64 if pa.types.is_large_string(cells.type) else np.int32)
-    own = offsets[cells.offset : cells.offset + len(cells) + 1]
-    return own, np.frombuffer(data, np.uint8)[: own[-1]] if data is not None and len(own) else np.empty(0, np.uint8)
+    bounds = offsets[cells.offset : cells.offset + len(cells) + 1]
+    return bounds, np.frombuffer(data, np.uint8)[: bounds[-1]] if data is not None and len(bounds) else np.empty(
+        0, np.uint8
+    )
 
 
 def as_numbers(cells: Any, decimal: str) -> Any:

@@ -34,9 +34,9 @@ import pyarrow as pa
 from pyarrow import compute
 from pyarrow import csv as arrow_csv
 
-from bayesnb.data.sheets import MEANT, Batch, Sheet, check_names, framed, nothing
+from bayesnb.data.sheets import MEANT, Batch, FileSheet, check_names, framed, nothing
 from bayesnb.data.sources import Reading, Source, release
-from bayesnb.data.text_cells import MISSING, Look, TextCells, layout
+from bayesnb.data.text_cells import MISSING, ColumnSummary, TextCells, layout
 from bayesnb.numerics.threads import in_order
 
 DELIMITERS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
@@ -60,7 +60,7 @@ class Records:
 
     @cached_property
     def delimiter(self) -> str:
-        """As the user says, a tab in a TSV, else the one that makes records of one length."""
+        """Delimiter of the cells: as the user says, a tab in a TSV, else the one that makes records of one length."""
         if self.reading.delimiter is not None:
             return self.reading.delimiter
         return "\t" if self.source.format == "tsv" else sniffed(self._start)
@@ -84,14 +84,14 @@ class Records:
         return tuple(names)
 
     def columns(self, rows: int, skip: int = 0) -> Iterator[list[list[str]]]:
-        """The cells of some rows at a time, column by column; an error names the line of a row that is too long."""
+        """Yield the cells of `rows` rows at a time, column by column; an error names the line of a ragged row."""
         with self._text() as text:
             records = islice(self._rows(text), skip, None)
             while held := [row for _, row in islice(records, rows)]:
                 yield turned(held)
 
     def line_of(self, row: int) -> int:
-        """The line on which a row begins."""
+        """Return the line on which a row begins."""
         if row not in self._lines:
             with self._text() as text:
                 self._lines[row] = next(islice(self._rows(text), row, None))[0]
@@ -102,7 +102,7 @@ class Records:
         return {}
 
     def _rows(self, text: io.TextIOBase) -> Iterator[tuple[int, list[str]]]:
-        """The line and the cells of every row below the header, which it has to be as long as."""
+        """Yield the line and the cells of every row below the header, which it has to be as long as."""
         records = ((line, row) for line, row in self._records(text) if row)
         next(records)
         for line, row in records:
@@ -119,7 +119,7 @@ class Records:
         )
 
     def _records(self, text: io.TextIOBase) -> Iterator[tuple[int, list[str]]]:
-        """The line on which each record begins, and its cells."""
+        """Yield the line on which each record begins, and its cells."""
         reader = csv.reader(text, delimiter=self.delimiter, strict=True, skipinitialspace=self.delimiter != "\t")
         line = 1
         try:
@@ -132,17 +132,17 @@ class Records:
             raise ValueError(self._undecodable(error)) from None
 
     @staticmethod
-    def _advice(said: str) -> str:
-        if "field larger" in said:
+    def _advice(message: str) -> str:
+        if "field larger" in message:
             return (
                 f'a cell has more than {csv.field_size_limit():,} characters. Most likely a quote (") opens here or '
                 "below and is never closed: close it, or double it if it is part of a cell."
             )
-        if "unexpected end" in said:
+        if "unexpected end" in message:
             return (
                 'a quote (") opens here or below and is never closed. Close it, or double it if it is part of a cell.'
             )
-        return f'{said.replace("expected after", "is expected after")}. A quote (") in a quoted cell is doubled.'
+        return f'{message.replace("expected after", "is expected after")}. A quote (") in a quoted cell is doubled.'
 
     def _text(self) -> io.TextIOWrapper:
         try:
@@ -151,7 +151,7 @@ class Records:
             raise ValueError(f"there is no encoding {self.encoding!r}; try --encoding latin-1 or cp1252.") from None
 
     def _undecodable(self, error: UnicodeDecodeError) -> str:
-        """Where the first byte is that the encoding does not have."""
+        """Return where the first byte is that the encoding does not have."""
         advice = "Say what it is: --encoding cp1252 (Windows), latin-1, utf-16, ..."
         if self.encoding.startswith("utf-8"):
             with self.source.open() as stream:
@@ -222,7 +222,7 @@ class UncertainError(Exception):
 
 
 @dataclass(eq=False)
-class TextSheet(Sheet):
+class TextSheet(FileSheet):
     """CSV and TSV, read once where that can be: what a column holds is decided by all rows, or by the first ones."""
 
     is_text = True
@@ -240,39 +240,45 @@ class TextSheet(Sheet):
         return self.records.header
 
     @cached_property
-    def looks(self) -> dict[str, Look]:
-        pieces: dict[str, list[tuple[Look, pd.Series | None]]] = {name: [] for name in self.columns}
+    def summaries(self) -> dict[str, ColumnSummary]:
+        pieces: dict[str, list[tuple[ColumnSummary, pd.Series | None]]] = {name: [] for name in self.columns}
         start = 0
         with closing(self._texts(self.columns)) as batches:
             for batch in batches:
                 batch = batch.slice(0, None if self.head is None else self.head - start)
-                for name, piece in zip(self.columns, self._looked_at(batch, start), strict=True):
+                for name, piece in zip(self.columns, self._summarized(batch, start), strict=True):
                     pieces[name].append(piece)
                 start += len(batch)
                 if start == self.head:
                     break
-        looks = {name: self._with_line(sum((look for look, _ in pieces[name]), Look())) for name in self.columns}
+        summaries = {
+            name: self._with_line(sum((summary for summary, _ in pieces[name]), ColumnSummary()))
+            for name in self.columns
+        }
         if self.keeps_rows and start:
-            self._kept = {name: stacked_pieces(pieces.pop(name), look.kind) for name, look in looks.items()}
-        return looks
+            self._kept = {name: stacked_pieces(pieces.pop(name), summary.kind) for name, summary in summaries.items()}
+        return summaries
 
-    def _looked_at(self, batch: Any, start: int) -> Iterator[tuple[Look, pd.Series | None]]:
-        """What each column of some rows looks like, and the column, if it is to be kept."""
+    def _summarized(self, batch: Any, start: int) -> Iterator[tuple[ColumnSummary, pd.Series | None]]:
+        """Yield what each column of some rows looks like, and the column, if it is to be kept."""
         for column in batch.columns:
             cells = TextCells(column, self.rules)
-            look = cells.look(start)
-            yield look, cells.column(look.kind) if self.keeps_rows else None
+            summary = cells.summarize(start)
+            yield summary, cells.column(summary.kind) if self.keeps_rows else None
 
-    def _with_line(self, look: Look) -> Look:
-        """A look whose odd cell is named by its line, not its row."""
-        return look if look.odd is None else replace(look, odd=(self.records.line_of(look.odd[0]), look.odd[1]))
+    def _with_line(self, summary: ColumnSummary) -> ColumnSummary:
+        """Return a summary that names its first cell that is no number by its line, not its row."""
+        if summary.first_non_number is None:
+            return summary
+        row, cell = summary.first_non_number
+        return replace(summary, first_non_number=(self.records.line_of(row), cell))
 
     def read(self, kinds: Mapping[str, str]) -> Any:
         columns, self._kept = self._kept, {}
         kept = {
             name: column
             for name, column in columns.items()
-            if column is not None and kinds.get(name) == self.looks[name].kind
+            if column is not None and kinds.get(name) == self.summaries[name].kind
         }
         others = {name: kind for name, kind in kinds.items() if name not in kept}
         if kept and not others:
@@ -300,7 +306,7 @@ class TextSheet(Sheet):
         return Batch(start, framed(series, len(part)), framed(texts, len(part)), frozenset(self.rules.missing))
 
     def _column(self, name: str, start: int, cells: TextCells, kind: str) -> pd.Series:
-        """Cells as a column of this kind, or an error that names the first one that is not of it."""
+        """Return cells as a column of this kind; an error names the first one that is not of it."""
         if name in self.guessed and kind != "text" and (row := cells.first_unlike(kind)) >= 0:
             raise ValueError(
                 f"{self.name}, row {start + row}, column {name!r}: {cells.text[row].as_py()!r} is {MEANT[kind]}, "
@@ -319,7 +325,7 @@ class TextSheet(Sheet):
         )
 
     def _texts(self, names: Sequence[str]) -> Generator[Any]:
-        """Columns as text without blanks around it, some rows at a time, from the first row on."""
+        """Yield columns as text without blanks around it, some rows at a time, from the first row on."""
         start = 0
         try:
             for batch in self._split_by_arrow(names):
@@ -332,7 +338,7 @@ class TextSheet(Sheet):
                 yield pa.record_batch(arrays, list(names))
 
     def _split_by_arrow(self, names: Sequence[str]) -> Iterator[Any]:
-        """Columns of text as long as nothing is uncertain; the first row is the header."""
+        """Yield columns of text as long as nothing is uncertain; the first row is the header."""
         records = self.records
         places = [f"f{self.columns.index(name)}" for name in names]
         if len(records.delimiter.encode()) != 1:
@@ -351,13 +357,13 @@ class TextSheet(Sheet):
                 raise UncertainError from None
 
 
-def stacked_pieces(pieces: Sequence[tuple[Look, pd.Series | None]], kind: str) -> pd.Series | None:
+def stacked_pieces(pieces: Sequence[tuple[ColumnSummary, pd.Series | None]], kind: str) -> pd.Series | None:
     """Return a column of this kind of which batches are known, None if those of one batch were taken for another."""
-    kinds = {look.kind for look, _ in pieces} - {"empty"}
+    kinds = {summary.kind for summary, _ in pieces} - {"empty"}
     if kinds and kinds != {kind} and not kinds <= {"integer", "number"}:
         return None
-    known = [(look, piece) for look, piece in pieces if piece is not None]
-    series = [nothing(len(piece), kind) if look.kind == "empty" else piece for look, piece in known]
+    known = [(summary, piece) for summary, piece in pieces if piece is not None]
+    series = [nothing(len(piece), kind) if summary.kind == "empty" else piece for summary, piece in known]
     return series[0] if len(series) == 1 else pd.concat(series, ignore_index=True)
 
 
@@ -376,8 +382,8 @@ def csv_options(delimiter: str, places: Sequence[str]) -> Sequence[Any]:
 def stripped(column: Any) -> Any:
     """Return cells without blanks around them; a column without any, which most are, as it is."""
     ends, data = layout(column)
-    own = data[ends[0] :]
-    has_blanks = len(own) and (own.min() <= ord(" ") or own.max() >= 0x80)
+    text = data[ends[0] :]
+    has_blanks = len(text) and (text.min() <= ord(" ") or text.max() >= 0x80)
     return compute.utf8_trim_whitespace(column) if has_blanks else column
 
 
@@ -387,34 +393,34 @@ def has_long_cell(column: Any) -> bool:
 
 
 def turned(rows: list[list[str]]) -> list[list[str]]:
-    """Rows as columns, whose cells have no blanks around them."""
+    """Return rows as columns, whose cells have no blanks around them."""
     columns = map(list, zip(*rows, strict=True))
-    return [[cell.strip() for cell in own] if BLANK.search("".join(own)) else own for own in columns]
+    return [[cell.strip() for cell in cells] if BLANK.search("".join(cells)) else cells for cells in columns]
 
 
 def sniffed(lines: list[str]) -> str:
-    """The delimiter that makes most columns of the first records, all of them of one length."""
-    found = {mark: widths(lines, mark) for mark in DELIMITERS}
-    whole = [mark for mark, own in found.items() if own and own[0] > 1 and len(set(own)) == 1]
+    """Return the delimiter that makes most columns of the first records, all of them of one length."""
+    lengths = {mark: widths(lines, mark) for mark in DELIMITERS}
+    whole = [mark for mark, sizes in lengths.items() if sizes and sizes[0] > 1 and len(set(sizes)) == 1]
     if whole:
-        return max(whole, key=lambda mark: found[mark][0])
-    header = [mark for mark, own in found.items() if own and own[0] > 1]
-    return max(header, key=lambda mark: found[mark][0], default=",")
+        return max(whole, key=lambda mark: lengths[mark][0])
+    header = [mark for mark, sizes in lengths.items() if sizes and sizes[0] > 1]
+    return max(header, key=lambda mark: lengths[mark][0], default=",")
 
 
 def widths(lines: list[str], mark: str) -> list[int]:
-    """How many cells the first records would have."""
-    own: list[int] = []
+    """Return how many cells the first records would have."""
+    sizes: list[int] = []
     try:
         for row in csv.reader(lines, delimiter=mark, skipinitialspace=mark != "\t"):
-            own += [len(row)] if row else []
-            if len(own) == SNIFFED:
+            sizes += [len(row)] if row else []
+            if len(sizes) == SNIFFED:
                 break
     except csv.Error:
         return []
-    return own
+    return sizes
 
 
 def looks_numeric(names: tuple[str, ...]) -> bool:
-    """Whether a header looks like a row of data."""
+    """Return whether a header looks like a row of data."""
     return len(names) > 1 and all(re.fullmatch(r"[+-]?[0-9.]+", name) for name in names)

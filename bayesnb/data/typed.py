@@ -14,9 +14,9 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import compute, ipc, parquet
 
-from bayesnb.data.sheets import NO_ROWS, Batch, Sheet, cast, check_names, framed, kind_of_type, nothing
-from bayesnb.data.sources import Telling, release
-from bayesnb.data.text_cells import Look, text_of
+from bayesnb.data.sheets import NO_ROWS, Batch, FileSheet, cast, check_names, framed, kind_of_type, nothing
+from bayesnb.data.sources import NamedErrors, release
+from bayesnb.data.text_cells import ColumnSummary, text_of
 
 HIDDEN = "__index_level_0__"  # an index without a name, as pandas writes it
 BUFFER = 1 << 16  # bytes of every column of a Parquet file that are read at once
@@ -26,12 +26,12 @@ WORDS = "lists of words"
 NULLABLE = {"bool": "boolean"} | {f"{sign}int{bits}": f"{sign.upper()}Int{bits}" for sign in ("", "u") for bits in BITS}
 
 
-class TypedSheet(Sheet):
+class TypedSheet(FileSheet):
     """A table of which each batch has types."""
 
     @abstractmethod
     def frames(self, rows: int, names: Sequence[str], skip: int = 0) -> Iterator[pd.DataFrame]:
-        """Some columns, at most so many rows at a time, as they are; without the first ones, of as many as are said."""
+        """Yield some columns as they are, at most `rows` rows at a time, after the first `skip`."""
 
     @cached_property
     @abstractmethod
@@ -44,28 +44,30 @@ class TypedSheet(Sheet):
             other = {
                 name: self._cast(name, frame[name], kind) for name, kind in kinds.items() if not self._is(name, kind)
             }
-            own = frame[list(kinds)]
-            yield Batch(start, own.assign(**other) if other else own, frame[list(kept)])
+            columns = frame[list(kinds)]
+            yield Batch(start, columns.assign(**other) if other else columns, frame[list(kept)])
             start += len(frame)
 
     def _is(self, name: str, kind: str) -> bool:
-        """Whether a column is of a kind already, whatever its cells are."""
-        look = self.looks[name]
-        if "words" in (kind, look.kind):
-            return kind == look.kind
-        stays = (look.kind == kind and not self.rules.missing) if kind == "text" else look.kind in ("number", "flag")
-        return stays and look.is_plain
+        """Return whether a column is of a kind already, whatever its cells are."""
+        summary = self.summaries[name]
+        if "words" in (kind, summary.kind):
+            return kind == summary.kind
+        stays = (
+            (summary.kind == kind and not self.rules.missing) if kind == "text" else summary.kind in ("number", "flag")
+        )
+        return stays and summary.is_plain
 
     def _cast(self, name: str, series: pd.Series, kind: str) -> pd.Series:
         if name in self.refused:
             raise ValueError(
                 f"{self.name}: column {name!r} holds {self.refused[name]}; make it numbers or text, or leave it out."
             )
-        own = self.looks[name].kind
-        if own == "empty":
+        present = self.summaries[name].kind
+        if present == "empty":
             return nothing(len(series), kind)
-        if "words" in (kind, own):
-            what, asked = (WORDS, f"{kind}s") if own == "words" else (f"{own}s", WORDS)
+        if "words" in (kind, present):
+            what, asked = (WORDS, f"{kind}s") if present == "words" else (f"{present}s", WORDS)
             raise ValueError(
                 f"{self.name}: column {name!r} holds {what}, where {asked} belong: lists of words are for Multinomial "
                 "alone."
@@ -78,7 +80,7 @@ class ArrowSheet(TypedSheet):
 
     @cached_property
     def _schema(self) -> Any:
-        with self._told():
+        with self._named_errors():
             file = self._opened()
             schema = file.schema_arrow if self.source.format == "parquet" else file.schema
             schema.names  # noqa: B018  (they may be no UTF-8)
@@ -94,19 +96,19 @@ class ArrowSheet(TypedSheet):
         return ipc.open_file(stream) if self.source.head.startswith(b"ARROW1") else ipc.open_stream(stream)
 
     @cached_property
-    def looks(self) -> dict[str, Look]:
-        with self._told():
+    def summaries(self) -> dict[str, ColumnSummary]:
+        with self._named_errors():
             none = self._frame(self._schema.empty_table(), self.columns)
-        return {name: self._look(name, none[name]) for name in self.columns}
+        return {name: self._summary(name, none[name]) for name in self.columns}
 
-    def _look(self, name: str, series: pd.Series) -> Look:
-        types, own = pa.types, self._schema.field(name).type
-        if types.is_null(own):
-            return Look()
-        if self._has_words(own):
-            return Look("words", 1)
-        is_temporal = types.is_temporal(own)
-        return Look(kind_of_type(series), 1, dates=is_temporal, is_plain=name not in self.refused)
+    def _summary(self, name: str, series: pd.Series) -> ColumnSummary:
+        types, dtype = pa.types, self._schema.field(name).type
+        if types.is_null(dtype):
+            return ColumnSummary()
+        if self._has_words(dtype):
+            return ColumnSummary("words", 1)
+        is_temporal = types.is_temporal(dtype)
+        return ColumnSummary(kind_of_type(series), 1, dates=is_temporal, is_plain=name not in self.refused)
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -117,76 +119,84 @@ class ArrowSheet(TypedSheet):
     @cached_property
     def refused(self) -> dict[str, str]:
         types = pa.types
-        odd = (types.is_duration, types.is_nested, types.is_binary, types.is_large_binary, types.is_fixed_size_binary)
-        own = [own for own in self._schema if not self._has_words(own.type)]
-        return {own.name: str(own.type) for own in own if any(is_such(own.type) for is_such in odd)}
+        refusals = (
+            types.is_duration,
+            types.is_nested,
+            types.is_binary,
+            types.is_large_binary,
+            types.is_fixed_size_binary,
+        )
+        fields = [field for field in self._schema if not self._has_words(field.type)]
+        return {
+            field.name: str(field.type) for field in fields if any(is_refused(field.type) for is_refused in refusals)
+        }
 
     @staticmethod
-    def _has_words(own: Any) -> bool:
-        """Whether a type is that of lists of texts."""
+    def _has_words(dtype: Any) -> bool:
+        """Return whether a type is that of lists of texts."""
         types = pa.types
-        inner = own.value_type if types.is_list(own) or types.is_large_list(own) else None
+        inner = dtype.value_type if types.is_list(dtype) or types.is_large_list(dtype) else None
         return inner is not None and (types.is_string(inner) or types.is_large_string(inner))
 
-    def _told(self) -> "Telling":
-        return Telling(self.name)
+    def _named_errors(self) -> NamedErrors:
+        return NamedErrors(self.name)
 
     def _batches(self, rows: int, names: Sequence[str], skip: int) -> Iterator[Any]:
-        """Rows as they lie in the file, after those that are skipped."""
+        """Yield rows as they lie in the file, after those that are skipped."""
         file = self._opened()  # a stream is read from its beginning
         if self.source.format == "parquet":
-            some: Iterator[Any] = self._of_parquet(file, rows, names, skip)
+            batches: Iterator[Any] = self._of_parquet(file, rows, names, skip)
         elif hasattr(file, "num_record_batches"):
-            some = after(skip, (file.get_batch(place) for place in range(file.num_record_batches)))
+            batches = after(skip, (file.get_batch(place) for place in range(file.num_record_batches)))
         else:
-            some = after(skip, iter(file))
-        for batch in some:
+            batches = after(skip, iter(file))
+        for batch in batches:
             used = batch.select(list(names))
             used.validate(full=True)  # before it is touched: a wrong offset in a damaged file ends the process
             for start in range(0, len(used), rows):
                 yield used.slice(start, rows)
 
     def _of_parquet(self, file: Any, rows: int, names: Sequence[str], skip: int) -> Iterator[Any]:
-        """Some columns, by groups of rows, of which those that are skipped are not read."""
+        """Yield some columns of a Parquet file, by groups of rows; those that are skipped are not read."""
         size = self.source.size / max(file.metadata.num_rows, 1) if self.source.place == self.source.path else 0.0
         for groups, count in stretches([file.metadata.row_group(g).num_rows for g in range(file.num_row_groups)], rows):
             if count > skip:
-                own = file.iter_batches(rows, groups, list(names), use_threads=self.use_threads)
-                for batch in after(skip, own):
+                batches = file.iter_batches(rows, groups, list(names), use_threads=self.use_threads)
+                for batch in after(skip, batches):
                     yield batch
-                    self.source.tell(round(size * len(batch)))
+                    self.source.on_read(round(size * len(batch)))
             skip = max(skip - count, 0)
 
     def frames(self, rows: int, names: Sequence[str], skip: int = 0) -> Iterator[pd.DataFrame]:
-        with self._told():
+        with self._named_errors():
             for batch in self._batches(rows, names, skip):
                 release()
                 yield self._frame(batch, names)
 
     def _frame(self, batch: Any, names: Sequence[str]) -> pd.DataFrame:
         columns = {name: self._plain(name, batch.column(batch.schema.get_field_index(name))) for name in names}
-        holes = {name: NULLABLE.get(str(own.type)) for name, own in columns.items() if own.null_count}
-        whole = {name: own for name, own in columns.items() if holes.get(name) is None}
+        holes = {name: NULLABLE.get(str(column.type)) for name, column in columns.items() if column.null_count}
+        whole = {name: column for name, column in columns.items() if holes.get(name) is None}
         frame = pa.table(whole).to_pandas(split_blocks=True)
-        own = {
+        nullable = {
             name: pd.api.types.pandas_dtype(kind).__from_arrow__(columns[name]) for name, kind in holes.items() if kind
         }
-        return frame.assign(**own)[list(names)] if own else frame
+        return frame.assign(**nullable)[list(names)] if nullable else frame
 
     def _plain(self, name: str, column: Any) -> Any:
-        """Arrow's column as one that pandas has a plain type for."""
-        types, own = pa.types, column.type
+        """Return Arrow's column as one that pandas has a plain type for."""
+        types, dtype = pa.types, column.type
         if name in self.refused:
             return column
-        if types.is_temporal(own):
+        if types.is_temporal(dtype):
             return compute.replace_substring_regex(column.cast(pa.string()), r"\.0+([+-].*|Z)?$", r"\1")
-        if types.is_decimal(own) or types.is_null(own) or types.is_float16(own):
+        if types.is_decimal(dtype) or types.is_null(dtype) or types.is_float16(dtype):
             return column.cast(pa.float64())
-        return distinct_levels(column) if types.is_dictionary(own) else column
+        return distinct_levels(column) if types.is_dictionary(dtype) else column
 
 
 def distinct_levels(column: Any) -> Any:
-    """A dictionary column as pandas takes it, whose levels are each there once, and not missing: Arrow allows both."""
+    """Return a dictionary column whose levels are each there once, and not missing, as pandas needs them."""
     if not len(column):
         return column
     levels = column.dictionary
@@ -198,7 +208,7 @@ def distinct_levels(column: Any) -> Any:
 
 
 def after(skip: int, batches: Iterator[Any]) -> Iterator[Any]:
-    """Batches without the first rows, of as many as are said."""
+    """Yield batches without the first `skip` rows."""
     for batch in batches:
         if skip < len(batch):
             yield batch.slice(skip)
@@ -206,7 +216,7 @@ def after(skip: int, batches: Iterator[Any]) -> Iterator[Any]:
 
 
 def stretches(sizes: Sequence[int], least: int) -> Iterator[tuple[list[int], int]]:
-    """Groups of rows that lie together, so many of them that they have as many rows as are said, and how many."""
+    """Yield neighbouring groups of rows that have at least so many rows together, and how many rows those are."""
     groups: list[int] = []
     count = 0
     for place, size in enumerate(sizes):
@@ -224,17 +234,17 @@ class JsonSheet(TypedSheet):
         return tuple(self._whole)
 
     @cached_property
-    def looks(self) -> dict[str, Look]:
+    def summaries(self) -> dict[str, ColumnSummary]:
         return {
-            str(name): Look(kind_of_json(series), 1, is_plain=name not in self.refused)
+            str(name): ColumnSummary(kind_of_json(series), 1, is_plain=name not in self.refused)
             for name, series in self._whole.items()
         }
 
     @cached_property
     def refused(self) -> dict[str, str]:
         objects = [name for name, series in self._whole.items() if series.dtype == object]
-        odd = [str(name) for name in objects if kind_of_json(self._whole[name]) != "words"]
-        return dict.fromkeys(odd, "lists or objects")
+        refused = [str(name) for name in objects if kind_of_json(self._whole[name]) != "words"]
+        return dict.fromkeys(refused, "lists or objects")
 
     @cached_property
     def _whole(self) -> pd.DataFrame:
@@ -295,7 +305,7 @@ def value_of(line: bytes) -> Any:
 
 
 def kind_of_json(series: pd.Series) -> str:
-    """What a column of JSON's values holds; of objects, lists of texts are words."""
+    """Return what a column of JSON's values holds; of objects, lists of texts are words."""
     if series.dtype != object:
         return kind_of_type(series)
     there = [value for value in series if value is not None]
@@ -304,7 +314,7 @@ def kind_of_json(series: pd.Series) -> str:
 
 
 def column(values: list[Any]) -> pd.Series:
-    """Values of JSON as a column of one type: of several types, as text."""
+    """Return values of JSON as a column of one type: of several types, as text."""
     there = [value for value in values if value is not None]
     kinds = {type(value) for value in there}
     if kinds & {dict, list}:

@@ -31,8 +31,8 @@ class UnknownTypeError(ValueError):
     """A type that no file can hold."""
 
 
-def numpy_said(dtype: np.dtype) -> str:
-    """A NumPy type."""
+def encode_numpy(dtype: np.dtype) -> str:
+    """Return a NumPy type as a plain value."""
     if dtype.kind == "T" and dtype == STRINGS:
         return "strings"
     if not NUMPY.fullmatch(dtype.str):
@@ -40,133 +40,135 @@ def numpy_said(dtype: np.dtype) -> str:
     return dtype.str
 
 
-def numpy_of(said: Any) -> np.dtype:
-    """The type that `numpy_said` says."""
-    if said == "strings":
+def decode_numpy(encoded: Any) -> np.dtype:
+    """Return the NumPy type that `encode_numpy` encoded."""
+    if encoded == "strings":
         return STRINGS
-    if not (isinstance(said, str) and NUMPY.fullmatch(said)):
-        raise UnknownTypeError(f"the type {said!r:.50}")
-    return np.dtype(said)
+    if not (isinstance(encoded, str) and NUMPY.fullmatch(encoded)):
+        raise UnknownTypeError(f"the type {encoded!r:.50}")
+    return np.dtype(encoded)
 
 
-def type_said(dtype: Any, library: Library) -> Any:
-    """A column's own type, by its library."""
+def encode_type(dtype: Any, library: Library) -> Any:
+    """Return the type of a column, by its library, as plain values."""
     if library.is_pandas():
-        return _pandas_said(dtype)
+        return _encode_pandas(dtype)
     if library.is_pyarrow():
-        return _arrow_said(dtype)
-    return _polars_said(dtype) if library.is_polars() else _among((), f"{dtype} of {library.value}")
+        return _encode_arrow(dtype)
+    return _encode_polars(dtype) if library.is_polars() else _among((), f"{dtype} of {library.value}")
 
 
-def type_of(said: Any, library: Library) -> Any:
-    """The type that `type_said` says; the library is imported, or missing."""
+def decode_type(encoded: Any, library: Library) -> Any:
+    """Return the type that `encode_type` encoded; an ImportError where its library is not installed."""
     if library.is_pandas():
-        return _pandas_of(said)
-    return _polars_of(said) if library.is_polars() else _arrow_of(said)
+        return _decode_pandas(encoded)
+    return _decode_polars(encoded) if library.is_polars() else _decode_arrow(encoded)
 
 
-def _pandas_said(dtype: Any) -> Any:
+def _encode_pandas(dtype: Any) -> Any:
     if isinstance(dtype, pd.CategoricalDtype):
-        own = dtype.categories
-        said = None if own is None else {"values": own.tolist(), "type": _pandas_said(own.dtype)}
-        return {"categories": said, "ordered": bool(dtype.ordered)}
+        categories = dtype.categories
+        encoded = (
+            None if categories is None else {"values": categories.tolist(), "type": _encode_pandas(categories.dtype)}
+        )
+        return {"categories": encoded, "ordered": bool(dtype.ordered)}
     if isinstance(dtype, pd.StringDtype):
         missing = "NA" if dtype.na_value is pd.NA else "nan"
         return {"string": _among(STORAGES, dtype.storage), "missing": missing}
     if isinstance(dtype, pd.ArrowDtype):
-        return {"arrow": _arrow_said(dtype.pyarrow_dtype)}
-    return str(dtype) if str(dtype) in MASKED else numpy_said(_only(np.dtype, dtype))
+        return {"arrow": _encode_arrow(dtype.pyarrow_dtype)}
+    return str(dtype) if str(dtype) in MASKED else encode_numpy(_only(np.dtype, dtype))
 
 
-def _pandas_of(said: Any) -> Any:
-    if not isinstance(said, dict):
-        return MASKED[said]() if said in MASKED else _unsized(numpy_of(said))
-    if set(said) == {"categories", "ordered"}:
-        own = said["categories"]
-        categories = None if own is None else pd.Index(own["values"], dtype=_pandas_of(own["type"]))
-        return pd.CategoricalDtype(categories, _only(bool, said["ordered"]))
-    if set(said) == {"string", "missing"}:
-        return pd.StringDtype(_among(STORAGES, said["string"]), MISSING[said["missing"]])
-    if set(said) == {"arrow"}:
-        return pd.ArrowDtype(_arrow_of(said["arrow"]))
-    raise UnknownTypeError(f"the type {said!r:.50}")
+def _decode_pandas(encoded: Any) -> Any:
+    if not isinstance(encoded, dict):
+        return MASKED[encoded]() if encoded in MASKED else _unsized(decode_numpy(encoded))
+    if set(encoded) == {"categories", "ordered"}:
+        index = encoded["categories"]
+        categories = None if index is None else pd.Index(index["values"], dtype=_decode_pandas(index["type"]))
+        return pd.CategoricalDtype(categories, _only(bool, encoded["ordered"]))
+    if set(encoded) == {"string", "missing"}:
+        return pd.StringDtype(_among(STORAGES, encoded["string"]), MISSING[encoded["missing"]])
+    if set(encoded) == {"arrow"}:
+        return pd.ArrowDtype(_decode_arrow(encoded["arrow"]))
+    raise UnknownTypeError(f"the type {encoded!r:.50}")
 
 
 def _unsized(dtype: np.dtype) -> np.dtype:
-    """The type, unless it is one of texts of a fixed length, which no column of pandas has."""
+    """Return a type, unless it is one of texts of a fixed length, which no column of pandas has."""
     if dtype.kind in "US":
         raise UnknownTypeError(f"the type {dtype} of a column of pandas")
     return dtype
 
 
-def _polars_said(dtype: Any) -> Any:
+def _encode_polars(dtype: Any) -> Any:
     if str(dtype).startswith("List("):
-        return {"list": _polars_said(dtype.inner)}
+        return {"list": _encode_polars(dtype.inner)}
     if hasattr(dtype, "categories") and str(dtype).startswith("Enum("):
         return {"enum": dtype.categories.to_list()}
     return _among(POLARS, str(dtype))
 
 
-def _polars_of(said: Any) -> Any:
+def _decode_polars(encoded: Any) -> Any:
     polars = Library.POLARS.to_native_namespace()
-    if isinstance(said, dict) and set(said) == {"list"}:
-        return polars.List(_polars_of(said["list"]))
-    if isinstance(said, dict) and set(said) == {"enum"}:
-        return polars.Enum(said["enum"])
-    return getattr(polars, _among(POLARS, said))
+    if isinstance(encoded, dict) and set(encoded) == {"list"}:
+        return polars.List(_decode_polars(encoded["list"]))
+    if isinstance(encoded, dict) and set(encoded) == {"enum"}:
+        return polars.Enum(encoded["enum"])
+    return getattr(polars, _among(POLARS, encoded))
 
 
-def _arrow_said(dtype: Any) -> Any:
+def _encode_arrow(dtype: Any) -> Any:
     if str(dtype).startswith(("list<", "large_list<")):
-        return {str(dtype).partition("<")[0]: _arrow_said(dtype.value_type)}
+        return {str(dtype).partition("<")[0]: _encode_arrow(dtype.value_type)}
     if str(dtype).startswith("dictionary<"):
         parts = _among(ARROW, str(dtype.index_type)), _among(TEXTS, str(dtype.value_type))
         return {"dictionary": list(parts), "ordered": dtype.ordered}
     return _among(ARROW, str(dtype))
 
 
-def _arrow_of(said: Any) -> Any:
+def _decode_arrow(encoded: Any) -> Any:
     arrow = Library.PYARROW.to_native_namespace()
-    if isinstance(said, dict) and set(said) == {"dictionary", "ordered"}:
-        index, value = map(_arrow_of, said["dictionary"])
-        return arrow.dictionary(index, value, _only(bool, said["ordered"]))
-    if isinstance(said, dict) and set(said) in ({"list"}, {"large_list"}):
-        ((kind, inner),) = said.items()
-        return (arrow.list_ if kind == "list" else arrow.large_list)(_arrow_of(inner))
-    return arrow.type_for_alias(_among(ARROW, said))
+    if isinstance(encoded, dict) and set(encoded) == {"dictionary", "ordered"}:
+        index, value = map(_decode_arrow, encoded["dictionary"])
+        return arrow.dictionary(index, value, _only(bool, encoded["ordered"]))
+    if isinstance(encoded, dict) and set(encoded) in ({"list"}, {"large_list"}):
+        ((kind, inner),) = encoded.items()
+        return (arrow.list_ if kind == "list" else arrow.large_list)(_decode_arrow(inner))
+    return arrow.type_for_alias(_among(ARROW, encoded))
 
 
-def _among(known: Sequence[str], said: Any) -> str:
-    if said not in known:
-        raise UnknownTypeError(f"the type {said!s:.50}")
-    return said
+def _among(known: Sequence[str], name: Any) -> str:
+    if name not in known:
+        raise UnknownTypeError(f"the type {name!s:.50}")
+    return name
 
 
-def _only(kind: type, said: Any) -> Any:
-    if not isinstance(said, kind):
-        raise UnknownTypeError(f"the type {said!s:.50}")
-    return said
+def _only(kind: type, value: Any) -> Any:
+    if not isinstance(value, kind):
+        raise UnknownTypeError(f"the type {value!s:.50}")
+    return value
 
 
-def names_said(names: Any) -> Any:
-    """Names of columns: an index of pandas, or a tuple."""
+def encode_names(names: Any) -> Any:
+    """Return names of columns, an index of pandas or a tuple, as plain values."""
     if isinstance(names, pd.RangeIndex):
         return {"range": [names.start, names.stop, names.step], "name": names.name}
     if isinstance(names, pd.MultiIndex):
         return {"tuples": names.tolist(), "names": list(names.names)}
     if isinstance(names, pd.Index):
-        return {"values": names.tolist(), "type": _pandas_said(names.dtype), "name": names.name}
+        return {"values": names.tolist(), "type": _encode_pandas(names.dtype), "name": names.name}
     return list(names)
 
 
-def names_of(said: Any) -> Any:
-    """The names that `names_said` says."""
-    if isinstance(said, list):
-        return tuple(said)
-    if set(said) == {"range", "name"}:
-        return pd.RangeIndex(*said["range"], name=said["name"])
-    if set(said) == {"tuples", "names"}:
-        if any(len(name) != len(said["names"]) for name in said["tuples"]):
+def decode_names(encoded: Any) -> Any:
+    """Return the names that `encode_names` encoded."""
+    if isinstance(encoded, list):
+        return tuple(encoded)
+    if set(encoded) == {"range", "name"}:
+        return pd.RangeIndex(*encoded["range"], name=encoded["name"])
+    if set(encoded) == {"tuples", "names"}:
+        if any(len(name) != len(encoded["names"]) for name in encoded["tuples"]):
             raise UnknownTypeError("names of columns in several parts, which have not as many parts each")
-        return pd.MultiIndex.from_tuples(said["tuples"], names=said["names"])
-    return pd.Index(said["values"], dtype=_pandas_of(said["type"]), name=said["name"])
+        return pd.MultiIndex.from_tuples(encoded["tuples"], names=encoded["names"])
+    return pd.Index(encoded["values"], dtype=_decode_pandas(encoded["type"]), name=encoded["name"])

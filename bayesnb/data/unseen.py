@@ -20,13 +20,13 @@ class UnseenLevelWarning(UserWarning):
 
     @classmethod
     def of(cls, unseen: "Unseen") -> Self:
-        """The warning that names them all."""
-        warning = cls(f"{told(unseen)} They are left out, for all classes alike.")
+        """Return one warning that names all levels that were not seen."""
+        warning = cls(f"{unseen_message(unseen)} They are left out, for all classes alike.")
         warning.unseen = unseen
         return warning
 
 
-def told(unseen: Unseen) -> str:
+def unseen_message(unseen: Unseen) -> str:
     parts = []
     for name, times in unseen.items():
         shown = ", ".join(f"{level!r} ({count} times)" for level, count in times.most_common(5))
@@ -36,19 +36,19 @@ def told(unseen: Unseen) -> str:
 
 
 def warn(unseen: "Unseen") -> None:
-    """One warning that names them all, at the caller's line."""
+    """Warn once of all levels that were not seen, at the caller's line."""
     warnings.warn(UnseenLevelWarning.of(unseen), skip_file_prefixes=(HERE,))
 
 
 @dataclass(eq=False)
-class Unheard:
-    """What batches warn of, until all are through."""
+class UnseenCollector:
+    """Levels that were not seen, gathered from batches until one warning names them all."""
 
     levels: dict[Hashable, Counter] = field(default_factory=dict)
 
     @contextmanager
-    def kept(self) -> Iterator[None]:
-        """Warnings of levels are kept, all others are shown."""
+    def collected(self) -> Iterator[None]:
+        """Keep warnings of levels that were not seen; all others are shown."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             yield
@@ -59,16 +59,16 @@ class Unheard:
             for name, times in warning.message.unseen.items():
                 self.levels.setdefault(name, Counter()).update(times)
 
-    def tell(self) -> None:
-        """One warning, if there was any; it is the caller's line."""
+    def warn(self) -> None:
+        """Warn once, if a level was not seen, at the caller's line."""
         if self.levels:
             warnings.warn(UnseenLevelWarning.of(self.levels), skip_file_prefixes=(HERE,))
 
     @property
     def note(self) -> dict[Any, dict[Any, int]]:
-        """It as plain values."""
+        """Counts of the levels as plain values."""
         return {name: dict(times) for name, times in self.levels.items()}
 
-    def recall(self, note: dict[Any, dict[Any, int]]) -> None:
-        """Go on from what was noted."""
+    def restore(self, note: dict[Any, dict[Any, int]]) -> None:
+        """Go on from the counts of a `note`."""
         self.levels = {name: Counter(times) for name, times in note.items()}

@@ -17,9 +17,9 @@ from bayesnb.data.sources import ENDINGS, TEXT
 
 
 def format_of_name(name: str) -> str | None:
-    """The format that a file's name means, None where it means none."""
-    found = ENDINGS.get(Path(name.lower().removesuffix(".gz")).suffix)
-    return None if name.lower().endswith(".gz") and found not in TEXT else found
+    """Return the format that a file's name means, None where it means none."""
+    kind = ENDINGS.get(Path(name.lower().removesuffix(".gz")).suffix)
+    return None if name.lower().endswith(".gz") and kind not in TEXT else kind
 
 
 class Writer(ABC):
@@ -57,7 +57,7 @@ class TextWriter(Writer):
 
 
 def json_lines(frame: pd.DataFrame) -> list[str]:
-    """An object for each row; a missing cell is null."""
+    """Return an object of JSON for each row; a missing cell is null."""
     columns = [frame[name].astype(object).where(frame[name].notna(), None).tolist() for name in frame.columns]
     rows = zip(*columns, strict=True)
     objects = (dict(zip(frame.columns, row, strict=True)) for row in rows)
@@ -65,7 +65,7 @@ def json_lines(frame: pd.DataFrame) -> list[str]:
 
 
 def plain(value: Any) -> Any:
-    """What JSON has no word for: a list of an array, else text."""
+    """Return a value that JSON does not have as one it has: a list of an array, else text."""
     return value.tolist() if isinstance(value, np.ndarray) else str(value)
 
 
@@ -89,8 +89,10 @@ class ArrowWriter(Writer):
         try:
             return table.cast(self.schema)
         except pa.ArrowInvalid as error:
-            both = [(own, new) for own, new in zip(self.schema, table.schema, strict=True) if own.type != new.type]
-            types = "; ".join(f"{own.name!r} is {own.type}, and later {new.type}" for own, new in both)
+            both = [
+                (first, new) for first, new in zip(self.schema, table.schema, strict=True) if first.type != new.type
+            ]
+            types = "; ".join(f"{first.name!r} is {first.type}, and later {new.type}" for first, new in both)
             raise ValueError(f"columns of one file have one type each, and {types}: {error}.") from error
 
     def close(self) -> None:
@@ -99,16 +101,16 @@ class ArrowWriter(Writer):
 
 
 def open_writer(stream: BinaryIO, kind: str, packed: bool = False) -> Writer:
-    """What writes a table in this format."""
+    """Return a writer of tables in this format."""
     return TextWriter(stream, kind, packed) if kind in TEXT else ArrowWriter(stream, kind)
 
 
 def beside(columns: Mapping[str, Any], kept: Any = None) -> pd.DataFrame:
-    """Columns as a dataframe, right of those of another one."""
+    """Return columns as a dataframe, right of those of another one."""
     frame = pd.DataFrame(dict(columns))
     return frame if kept is None else pd.concat([kept.reset_index(drop=True), frame], axis=1)
 
 
 def aligned(frame: pd.DataFrame) -> str:
-    """A table for the eye."""
+    """Return a table as text with aligned columns."""
     return frame.to_string(index=False, float_format=lambda value: f"{value:.4g}")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from bayesnb.data import Part, is_missing
+from bayesnb.data import DrawnColumns, is_missing
 from bayesnb.data.labels import encode
 from bayesnb.families import Poisson
 from bayesnb.families.base import Array, Belief, Cells
@@ -67,7 +67,7 @@ def filled(schema: Schema, cells: Sequence[Cells]) -> Any:
     """Fill a table of the kind that was learnt from."""
     pairs = zip(schema.blocks, cells, strict=True)
     return schema.blank.filled(
-        [Part(block.places, x, () if block.family.listed else block.levels) for block, x in pairs]
+        [DrawnColumns(block.places, x, () if block.family.listed else block.levels) for block, x in pairs]
     )
 
 

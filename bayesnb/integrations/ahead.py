@@ -9,18 +9,18 @@ PATIENCE = 0.1  # seconds until one looks whether the other is still there
 
 
 def ahead[Item](items: Iterator[Item]) -> Iterator[Item]:
-    """The same items in their order; while one is looked at, a thread of its own makes the next, and no more."""
+    """Yield items in their order; while one is used, another thread makes the next, and no more."""
     ready: Queue[tuple[str, Any]] = Queue()
     room, stopped = Semaphore(0), Event()
     reader = Thread(target=_make, args=(items, ready, room, stopped), daemon=True)
     reader.start()
     try:
-        while (found := _next(ready))[0] == "item":
+        while (message := _next(ready))[0] == "item":
             room.release()
-            yield found[1]
-            del found
-        if found[0] == "error":
-            raise found[1]
+            yield message[1]
+            del message
+        if message[0] == "error":
+            raise message[1]
     finally:
         stopped.set()
         room.release()
@@ -28,7 +28,7 @@ def ahead[Item](items: Iterator[Item]) -> Iterator[Item]:
 
 
 def _make(items: Iterator[Any], ready: Queue, room: Semaphore, stopped: Event) -> None:
-    """Make items, each as soon as the one before it was taken; what ends them is the last that is put there."""
+    """Put items into the queue, each as soon as the one before it was taken, and at last their end or error."""
     try:
         for item in items:
             ready.put(("item", item))
@@ -42,7 +42,7 @@ def _make(items: Iterator[Any], ready: Queue, room: Semaphore, stopped: Event) -
 
 
 def _next(ready: Queue) -> tuple[str, Any]:
-    """What is ready; a signal such as Ctrl-C is heard meanwhile."""
+    """Wait for the next message of the queue; a signal such as Ctrl-C is handled meanwhile."""
     while True:
         try:
             return ready.get(timeout=PATIENCE)

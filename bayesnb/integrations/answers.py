@@ -14,7 +14,7 @@ SLOW = 1 << 12  # rows that are predicted at once with intervals
 
 
 def kinds_of_model(model: Any) -> dict[Any, str]:
-    """As what each column of the model is read: levels as they were learnt, all else as numbers."""
+    """Return how each column of the model is read: levels as they were learnt, all else as numbers."""
     kinds: dict[Any, str] = {}
     for block in model.schema_.blocks:
         for place, name in enumerate(block.names):
@@ -26,9 +26,9 @@ def kinds_of_model(model: Any) -> dict[Any, str]:
 
 
 def named_kinds(model: Any, table: Any) -> Mapping[str, str]:
-    """Column of the table -> as what it is read; by position, if the model's columns have no names."""
-    found = kinds_of_model(model)
-    kinds = {name: found[name] for name in model.schema_.columns if name in found}
+    """Return how each column of the table is read; by position, if the model's columns have no names."""
+    learnt = kinds_of_model(model)
+    kinds = {name: learnt[name] for name in model.schema_.columns if name in learnt}
     if hasattr(model, "feature_names_in_"):
         refuse_lacking(table, [str(name) for name in kinds], "the model")
         return {str(name): kind for name, kind in kinds.items()}
@@ -49,22 +49,22 @@ def refuse_lacking(table: Any, names: list[str], whose: str) -> None:
 
 
 def as_learnt(model: Any, frame: Any, table: Any) -> Any:
-    """Rows with all columns of the model, in its order; one that it dropped is empty if it is not there."""
+    """Return rows with all columns of the model, in its order; one that it dropped is empty if it is not there."""
     if hasattr(model, "feature_names_in_"):
         return frame.reindex(columns=[str(name) for name in model.feature_names_in_])
     return frame.reindex(columns=list(table.columns)).to_numpy()
 
 
 def answered(model: Any, X: Any, interval: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The columns of the answer: labels, probabilities, and by the arguments of `predict_interval` also their ends."""
+    """Return labels and probabilities as columns, and by the arguments of `predict_interval` also their ends."""
     labels = column_labels(model.classes_)
     ends: dict[str, Any] = {}
     if interval is None:
         share = model.predict_proba(X)
     else:
-        law = model.predict_interval(X, **interval)
-        share = law["probability"].values
-        ends = {name: law[name].values for name in ("lower", "upper")}
+        intervals = model.predict_interval(X, **interval)
+        share = intervals["probability"].values
+        ends = {name: intervals[name].values for name in ("lower", "upper")}
     columns = {"predicted": model.classes_[np.argmax(share, axis=1)]}
     for prefix, numbers in {"p": share, **ends}.items():
         columns |= {f"{prefix}_{label}": numbers[:, c] for c, label in enumerate(labels)}
@@ -80,8 +80,8 @@ def column_labels(classes: Any) -> list[str]:
     return labels
 
 
-def refuse_taken(table: Any, found: Mapping[str, Any], kept: Any, advice: str) -> None:
+def refuse_taken(table: Any, answer: Mapping[str, Any], kept: Any, advice: str) -> None:
     """Raise where a column of the answer has the name of one that is kept."""
-    taken = [name for name in found if name in kept]
+    taken = [name for name in answer if name in kept]
     if taken:
         raise ValueError(f"{table.name} has a column {taken[0]!r} already: rename it, or {advice}.")

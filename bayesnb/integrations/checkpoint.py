@@ -5,7 +5,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from bayesnb.data.unseen import Unheard
+from bayesnb.data.unseen import UnseenCollector
 from bayesnb.model.shards import Shard, alike
 from bayesnb.persistence import read_shard, write_shard
 
@@ -19,8 +19,8 @@ class Checkpoint:
     seconds: float
     written: float = field(default=float("-inf"))
 
-    def resumed(self, unheard: Unheard) -> tuple[Shard | None, tuple[int, int]]:
-        """What was counted, and the file and row to go on from."""
+    def resumed(self, collector: UnseenCollector) -> tuple[Shard | None, tuple[int, int]]:
+        """Return what was counted, and the file and row to go on from."""
         if not self.path.exists():
             return None, (0, 0)
         total, note = read_shard(self.path)
@@ -31,14 +31,14 @@ class Checkpoint:
                 f"{str(self.path)!r} is no checkpoint that can be read: it does not say how far the fit has come, or "
                 "which levels were new. Delete the file to begin anew."
             )
-        unheard.recall(unseen)
+        collector.restore(unseen)
         file, row = place
         return total, (file, row)
 
     def _check(self, note: Any) -> None:
         asked = note.get("asked") if isinstance(note, dict) else None
         asked = asked if isinstance(asked, dict) else {}
-        differ = [name for name, own in self.asked.items() if not alike(own, asked.get(name))]
+        differ = [name for name, value in self.asked.items() if not alike(value, asked.get(name))]
         if differ:
             raise ValueError(
                 f"{str(self.path)!r} is the checkpoint of another fit: {self._difference(differ[0], asked)}. Go on "
@@ -50,38 +50,40 @@ class Checkpoint:
         if name != "files" or not _are_stamps(files):
             return f"`{name}` differs"
         before, now = ({file[0]: file for file in files} for files in (files, self.asked["files"]))
-        odd = [path for path in {**before, **now} if before.get(path) != now.get(path)]
+        changed = [path for path in {**before, **now} if before.get(path) != now.get(path)]
         return (
-            f"its files are others, or have changed since, {odd[0]!r} first" if odd else "its files had another order"
+            f"its files are others, or have changed since, {changed[0]!r} first"
+            if changed
+            else "its files had another order"
         )
 
-    def keep(self, total: Shard | None, place: tuple[int, int], unheard: Unheard) -> None:
+    def keep(self, total: Shard | None, place: tuple[int, int], unseen: UnseenCollector) -> None:
         """Write down what was counted up to a place, if it is time to."""
         if total is None or monotonic() - self.written < self.seconds:
             return
-        write_shard(total, self.path, {"asked": self.asked, "place": list(place), "unseen": unheard.note})
+        write_shard(total, self.path, {"asked": self.asked, "place": list(place), "unseen": unseen.note})
         self.written = monotonic()
 
     def remove(self) -> None:
-        """It is not needed any more."""
+        """Delete the file, which is not needed any more."""
         self.path.unlink(missing_ok=True)
 
 
 def _are_stamps(files: Any) -> bool:
-    """Whether a note says which files there were, each by its name and what else is known of it."""
+    """Return whether a note says which files there were, each by its name and what else is known of it."""
     return isinstance(files, list) and all(
         isinstance(file, list) and file and isinstance(file[0], str) for file in files
     )
 
 
 def _is_place(place: Any, files: int) -> bool:
-    """Whether a note says the number of one of the files, and a row."""
+    """Return whether a note says the number of one of the files, and a row."""
     is_pair = isinstance(place, list) and len(place) == 2 and all(type(number) is int for number in place)
     return is_pair and 0 <= place[0] < files and place[1] >= 0
 
 
 def _are_counts(unseen: Any) -> bool:
-    """Whether a note says how often each level occurred, column by column."""
+    """Return whether a note says how often each level occurred, column by column."""
     return isinstance(unseen, dict) and all(
         isinstance(levels, dict) and all(type(times) is int and times > 0 for times in levels.values())
         for levels in unseen.values()

@@ -10,7 +10,7 @@ from typing import Any
 
 from bayesnb import __version__
 from bayesnb.data import LABEL_ADVICE, PLAIN, Reading, is_missing
-from bayesnb.data.unseen import Unheard
+from bayesnb.data.unseen import UnseenCollector
 from bayesnb.estimators import NaiveBayes, check_estimator
 from bayesnb.integrations.ahead import ahead
 from bayesnb.integrations.checkpoint import Checkpoint
@@ -22,7 +22,7 @@ from bayesnb.integrations.file_kinds import (
     of_labels,
     refuse_dates,
 )
-from bayesnb.integrations.many_files import FileBatch, Tables, listed, names_of, refuse_rows
+from bayesnb.integrations.many_files import FileBatch, TableFiles, listed, names_of, refuse_rows
 from bayesnb.model.shards import Shard, added
 from bayesnb.numerics.threads import threads_of
 from bayesnb.results.progress import Bar, bar
@@ -45,12 +45,12 @@ class FileFit:
     """A model, the tables that it is to learn from, and how."""
 
     model: NaiveBayes
-    tables: Tables
+    tables: TableFiles
     asked: FitOptions
 
     @cached_property
     def names(self) -> list[str]:
-        """The columns that are learnt from."""
+        """Names of the columns that are learnt from."""
         asked, there = self.asked, self.tables.columns
         others = [asked.target, *(() if asked.sample_weight is None else (asked.sample_weight,))]
         self.tables.check_there(others[:1], "target")
@@ -61,16 +61,16 @@ class FileFit:
             names = names_of(asked.columns)
             self.tables.check_there(names, "columns")
         self.tables.check_same(None if asked.columns is None else {*names, *others})
-        odd = [name for name in names if name in others]
-        if odd:
-            raise ValueError(f"columns: {odd[0]!r} holds the labels or the weights.")
+        taken = [name for name in names if name in others]
+        if taken:
+            raise ValueError(f"columns: {taken[0]!r} holds the labels or the weights.")
         if not names:
             raise ValueError(f"{self.tables.name}: no column is left to learn from; it has {listed(there)}.")
         return names
 
     @cached_property
     def kinds(self) -> dict[str, str]:
-        """As what all columns are read that are needed."""
+        """Kinds of all columns that are needed: as what each is read."""
         asked, families = self.asked, self.model._families()
         gone = {name for name, family in declared_families(families, self.names).items() if family is None}
         wanted = of_columns(self.tables, [name for name in self.names if name not in gone], families)
@@ -79,16 +79,16 @@ class FileFit:
         if asked.sample_weight is not None:
             flags = self.tables.kinds[asked.sample_weight] == "flag"
             wanted[asked.sample_weight] = Reads("flag" if flags else "number")
-        self.tables.check_kinds({name: own.kind for name, own in wanted.items() if name not in (asked.kinds or {})})
+        self.tables.check_kinds({name: reads.kind for name, reads in wanted.items() if name not in (asked.kinds or {})})
         return decide(self.tables, wanted, asked.kinds)
 
     @cached_property
     def rows(self) -> int:
-        """Of a batch."""
+        """Number of rows of a batch."""
         return self.asked.batch_rows or self.tables.rows_at_once(self.kinds)
 
     def shard(self, batch: FileBatch) -> Shard | None:
-        """What some rows say."""
+        """Return the shard of a batch of rows."""
         weight = self.asked.sample_weight
         y = self._labels(batch)
         try:
@@ -115,7 +115,7 @@ class FileFit:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What has to be the same for another run to give the same, to the last bit."""
+        """Everything that has to be the same for another run to give the same, to the last bit."""
         params = self.model.get_params(deep=False)
         reading = self.asked.reading
         return {
@@ -197,36 +197,36 @@ def fit_files(
     with bar("fitting", progress) as shown:
         fit = FileFit(model, opened(model, paths, reading, shown), options)
         kept = None if checkpoint is None else Checkpoint(Path(checkpoint), fit.identity, checkpoint_seconds)
-        total, unheard = counted(fit, kept, shown)
+        total, unseen = counted(fit, kept, shown)
     if total is None:
         raise ValueError(f"{fit.tables.name}: there is no row to learn from.")
     model._adopt(total)
     if kept is not None:
         kept.remove()
-    unheard.tell()
+    unseen.warn()
     return model
 
 
-def counted(fit: FileFit, kept: Checkpoint | None, shown: Bar) -> tuple[Shard | None, Unheard]:
-    """What all rows say, and levels that are not among the declared ones."""
-    unheard = Unheard()
-    total, (file, row) = (None, (0, 0)) if kept is None else kept.resumed(unheard)
+def counted(fit: FileFit, kept: Checkpoint | None, shown: Bar) -> tuple[Shard | None, UnseenCollector]:
+    """Return the shard of all rows, and levels that are not among the declared ones."""
+    unseen = UnseenCollector()
+    total, (file, row) = (None, (0, 0)) if kept is None else kept.resumed(unseen)
     tables = fit.tables
     shown.start(tables.size, sum(sheet.source.size for sheet in tables.sheets[:file]))
     with closing(read(fit.model, tables.batches(fit.kinds, fit.rows, after=(file, row)))) as batches:
         for batch in batches:
-            with unheard.kept():
+            with unseen.collected():
                 total = added((total, fit.shard(batch)))
             if kept is not None:
-                kept.keep(total, (batch.file, batch.stop), unheard)
-    return total, unheard
+                kept.keep(total, (batch.file, batch.stop), unseen)
+    return total, unseen
 
 
-def opened(model: NaiveBayes, paths: Any, reading: Reading, shown: Bar) -> Tables:
-    """The tables, which several threads read if the model may use them."""
-    return Tables.open(paths, reading, shown.more, use_threads=threads_of(model.n_jobs) > 1)
+def opened(model: NaiveBayes, paths: Any, reading: Reading, shown: Bar) -> TableFiles:
+    """Open the tables, which several threads read if the model may use them."""
+    return TableFiles.open(paths, reading, shown.more, use_threads=threads_of(model.n_jobs) > 1)
 
 
 def read(model: NaiveBayes, batches: Iterator[FileBatch]) -> Any:
-    """Batches, of which a thread reads the next one if the model may use several."""
+    """Return batches, of which a thread reads the next one if the model may use several."""
     return ahead(batches) if threads_of(model.n_jobs) > 1 else batches

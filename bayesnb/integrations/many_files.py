@@ -6,7 +6,7 @@ from functools import cached_property
 from numbers import Integral
 from typing import Any
 
-from bayesnb.data import Reading, Sheet, cell_kind, joined, nothing, open_stream, read_cells
+from bayesnb.data import FileSheet, Reading, cell_kind, joined, nothing, open_stream, read_cells
 from bayesnb.integrations.listing import File, files_of
 
 BYTES, FEWEST = 1 << 23, 1 << 21  # of a batch: fewer for many columns, as each has buffers of its own
@@ -34,52 +34,52 @@ class FileBatch:
 
     @property
     def where(self) -> str:
-        """As messages say it."""
+        """Place of the rows, in messages."""
         return where(self.name, self.start, len(self.frame))
 
 
 @dataclass(frozen=True, eq=False)
-class Tables:
+class TableFiles:
     """Files with the same columns, as far as those are needed. Files that are empty are none."""
 
     files: Sequence[File]
-    sheets: Sequence[Sheet]
+    sheets: Sequence[FileSheet]
 
     @classmethod
-    def open(cls, paths: Any, reading: Reading, tell: Any, *, use_threads: bool) -> "Tables":
+    def open(cls, paths: Any, reading: Reading, on_read: Any, *, use_threads: bool) -> "TableFiles":
         files = files_of(paths)
         head = max(HEAD // len(files), FEW)
-        sheets = [open_stream(file.path, reading, tell, head) for file in files]
+        sheets = [open_stream(file.path, reading, on_read, head) for file in files]
         there = [(file, sheet) for file, sheet in zip(files, sheets, strict=True) if sheet is not None]
         if not there:
             raise ValueError(f"{str(files[0].path)!r}: there is no row to read: every file is empty.")
-        own = cls([file for file, _ in there], [sheet for _, sheet in there])
-        for sheet in own.sheets:
+        tables = cls([file for file, _ in there], [sheet for _, sheet in there])
+        for sheet in tables.sheets:
             sheet.use_threads = use_threads
-        return own
+        return tables
 
     @property
     def name(self) -> str:
-        """The first of them, by which messages call the table."""
+        """Name of the first file, by which messages call the table."""
         return self.sheets[0].name
 
     def is_text(self, name: str) -> bool:
-        """Whether a column has no type anywhere."""
+        """Return whether a column has no type anywhere."""
         return name not in self.inside or all(sheet.is_text for sheet in self.sheets)
 
     @property
     def size(self) -> int:
-        """Bytes, as they lie."""
+        """Number of bytes, as they lie."""
         return sum(sheet.source.size for sheet in self.sheets)
 
     @property
     def inside(self) -> tuple[str, ...]:
-        """The columns that are in the files, in the order of the first."""
+        """Names of the columns in the files, in the order of the first."""
         return self.sheets[0].columns
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """All of them: those that the names of folders hold are the last."""
+        """Names of all columns: those that the names of folders hold are the last."""
         return (*self.inside, *self.files[0].cells)
 
     def check_same(self, needed: Collection[str] | None = None) -> None:
@@ -105,42 +105,46 @@ class Tables:
 
     @cached_property
     def kinds(self) -> dict[str, str]:
-        """What each column looks like, in all files."""
-        found: dict[str, str] = {}
+        """Kind of each column: what it looks like in all files."""
+        kinds: dict[str, str] = {}
         for name in self.inside:
-            found[name] = "empty"
+            kinds[name] = "empty"
             for sheet in self.sheets:
                 if name in sheet.columns:
-                    found[name] = joined(found[name], sheet.looks[name].kind)
+                    kinds[name] = joined(kinds[name], sheet.summaries[name].kind)
         for name in self.files[0].cells:
-            found[name] = cell_kind([file.cells[name] for file in self.files])
-        return found
+            kinds[name] = cell_kind([file.cells[name] for file in self.files])
+        return kinds
 
     def check_kinds(self, kinds: Mapping[str, str]) -> None:
         """Raise for a file whose columns have other types than those of the others."""
         for name, kind in kinds.items():
             for sheet in self.sheets if name in self.inside else ():
-                own = sheet.looks[name].kind
-                if not sheet.is_text and own not in (kind, "empty") and joined(own, kind) == "text":
-                    odd = (one for one in self.sheets if one.looks[name].kind not in (own, "empty"))
-                    other = next((one for one in odd if joined(one.looks[name].kind, own) == "text"), None)
+                present = sheet.summaries[name].kind
+                if not sheet.is_text and present not in (kind, "empty") and joined(present, kind) == "text":
+                    others = (other for other in self.sheets if other.summaries[name].kind not in (present, "empty"))
+                    contrary = next(
+                        (other for other in others if joined(other.summaries[name].kind, present) == "text"), None
+                    )
                     unlike = (
-                        f"{kind}s are needed" if other is None else f"in {other.name} {HOLDS[other.looks[name].kind]}"
+                        f"{kind}s are needed"
+                        if contrary is None
+                        else f"in {contrary.name} {HOLDS[contrary.summaries[name].kind]}"
                     )
                     raise ValueError(
-                        f"{sheet.name}: column {name!r} holds {HOLDS[own]}, and {unlike}. Say what it is: "
+                        f"{sheet.name}: column {name!r} holds {HOLDS[present]}, and {unlike}. Say what it is: "
                         f"kinds={{{name!r}: {kind!r}}}."
                     )
 
     def guess(self, names: Collection[str]) -> None:
-        """These columns hold in all rows what the first rows of text look like."""
+        """Expect these columns to hold in all rows what the first rows of text look like."""
         for sheet in self.sheets:
             sheet.guessed = names
 
     def batches(
         self, kinds: Mapping[str, str], rows: int, kept: Sequence[str] = (), after: tuple[int, int] = (0, 0)
     ) -> Iterator[FileBatch]:
-        """All rows of all files, in their order, after some files and some rows of the next."""
+        """Yield all rows of all files, in their order, after some files and some rows of the next."""
         inside = {name: kind for name, kind in kinds.items() if name in self.inside}
         keep = [name for name in kept if name in self.inside]
         for place in range(after[0], len(self.files)):
@@ -151,19 +155,19 @@ class Tables:
                 also = beside_folder(self._carried(sheet, part.kept_for("parquet")), folder, kept) if kept else None
                 yield FileBatch(place, sheet.name, part.start, frame, also)
 
-    def _carried(self, sheet: Sheet, kept: Any) -> Any:
-        """Columns of a file, which may be narrower than in others, as all files need them."""
-        own = {}
+    def _carried(self, sheet: FileSheet, kept: Any) -> Any:
+        """Return columns of a file, which may be narrower than in others, as all files need them."""
+        columns = {}
         for name in () if sheet.is_text else kept.columns:
-            kind = sheet.looks[name].kind
+            kind = sheet.summaries[name].kind
             if kind == "empty":
-                own[name] = nothing(len(kept), self.kinds[name])
+                columns[name] = nothing(len(kept), self.kinds[name])
             elif (kind, self.kinds[name]) == ("integer", "number"):
-                own[name] = kept[name].astype(float)
-        return kept.assign(**own) if own else kept
+                columns[name] = kept[name].astype(float)
+        return kept.assign(**columns) if columns else kept
 
     def rows_at_once(self, kinds: Mapping[str, str]) -> int:
-        """So many rows that a batch has a few megabytes, by the first rows there are."""
+        """Return how many rows make a batch of a few megabytes, by the first rows there are."""
         for batch in self.batches(kinds, LEAST):
             each = batch.frame.memory_usage(index=False).sum() / len(batch.frame)
             whole = max(BYTES - COLUMN * len(kinds), FEWEST)
@@ -172,18 +176,18 @@ class Tables:
 
 
 def where(name: str, start: int, rows: int) -> str:
-    """Some rows of a file, before what a room below says of them, which counts from the first of these."""
+    """Return the place of some rows, before a message about them that counts from the first of these."""
     return f"{name}: rows {start} to {start + rows - 1}, counted from there" if start else name
 
 
 def beside_folder(frame: Any, folder: Mapping[str, Any], names: Sequence[str]) -> Any:
-    """Columns of a file, and those that the names of its folders hold, in an order."""
-    own = {name: folder[name] for name in names if name in folder}
-    return frame.assign(**own)[list(names)] if own else frame
+    """Return columns of a file, and those that the names of its folders hold, in an order."""
+    columns = {name: folder[name] for name in names if name in folder}
+    return frame.assign(**columns)[list(names)] if columns else frame
 
 
 def names_of(columns: Any) -> list[str]:
-    """Names that someone gave, each once; one may stand alone."""
+    """Return the names of columns as a list, each once; one may stand alone."""
     names = [] if columns is None else [columns] if isinstance(columns, str) else list(columns)
     twice = [name for name in names if names.count(name) > 1]
     if twice:
@@ -200,6 +204,6 @@ def refuse_rows(batch_rows: Any) -> None:
 
 
 def listed(names: Sequence[str], most: int = 5) -> str:
-    """Some names, and how many there are more."""
+    """Return some names as text, and how many there are more."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(map(repr, names[:most])) + more

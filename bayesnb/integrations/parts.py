@@ -48,7 +48,7 @@ def fit_shards(model: Any, shards: Iterable[Shard | None]) -> Any:
 
 
 def dumps(shard: Shard) -> bytes:
-    """A shard as bytes, to be sent to another machine or kept: those of a file without code, with checksums.
+    """Return a shard as bytes, to be sent to another machine or kept: those of a file without code, with checksums.
 
     Examples
     --------
@@ -62,25 +62,25 @@ def dumps(shard: Shard) -> bytes:
 
 def refuse_others(model: Any, shard: Shard) -> None:
     """Raise for a shard that a model of other families counted."""
-    found = shard.schema.families
+    counted = shard.schema.families
     for name, family in declared_families(model._families(), shard.schema.columns).items():
-        own = found.get(name)
-        if not alike(family.of_lists if own is not None and own.listed and family is not None else family, own):
+        other = counted.get(name)
+        if not alike(family.of_lists if other is not None and other.listed and family is not None else family, other):
             raise ValueError(
-                f"column {name!r} is {family} in the model, and {own or 'dropped'} in the shards: count them by "
+                f"column {name!r} is {family} in the model, and {other or 'dropped'} in the shards: count them by "
                 "`shard` of the same model."
             )
 
 
 def checked(shard: Any) -> Shard:
-    """It, or an error for what is no shard."""
+    """Return a shard, or raise for what is none."""
     if not isinstance(shard, Shard):
         raise TypeError(f"expected a shard, as bayesnb.scale.shard makes of rows, got {type(shard).__name__}.")
     return shard
 
 
 def loads(data: bytes) -> Shard:
-    """The shard of which `dumps` made the bytes; safe for bytes of strangers, and a ValueError for any others."""
+    """Return the shard of which `dumps` made the bytes; safe for bytes of strangers, a ValueError for any others."""
     if not isinstance(data, bytes | bytearray | memoryview):
         raise TypeError(f"expected bytes, as `dumps` makes them, got {type(data).__name__}.")
     return persistence.read_shard(bytes(data))[0]

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from bayesnb.data import PLAIN, Reading, beside, format_of_name, open_writer
-from bayesnb.data.unseen import Unheard
+from bayesnb.data.unseen import UnseenCollector
 from bayesnb.estimators import check_estimator
 from bayesnb.integrations.answers import SLOW, answered, as_learnt, named_kinds, refuse_taken
 from bayesnb.integrations.file_kinds import Reads, decide
 from bayesnb.integrations.fit_files import opened, read
-from bayesnb.integrations.many_files import FileBatch, Tables, names_of, refuse_rows
+from bayesnb.integrations.many_files import FileBatch, TableFiles, names_of, refuse_rows
 from bayesnb.results.progress import Bar, bar
 from bayesnb.safe_output import replacing
 
@@ -64,14 +64,14 @@ def predict_files(
     with bar("predicting", progress) as shown:
         tables = opened(model, paths, reading, shown)
         wanted = {name: Reads(kind) for name, kind in named_kinds(model, tables).items()}
-        own = FileAnswers(model, tables, decide(tables, wanted, kinds), names_of(columns), ci_prob)
-        tables.check_there(own.kept, "columns")
-        tables.check_same({*own.kinds, *own.kept} if hasattr(model, "feature_names_in_") else None)
+        answers = FileAnswers(model, tables, decide(tables, wanted, kinds), names_of(columns), ci_prob)
+        tables.check_there(answers.kept, "columns")
+        tables.check_same({*answers.kinds, *answers.kept} if hasattr(model, "feature_names_in_") else None)
         refuse_input(output, tables)
-        return own.write(output, batch_rows or min(tables.rows_at_once(own.kinds), own.most), shown)
+        return answers.write(output, batch_rows or min(tables.rows_at_once(answers.kinds), answers.most), shown)
 
 
-def refuse_input(output: Any, tables: Tables) -> None:
+def refuse_input(output: Any, tables: TableFiles) -> None:
     """Raise for an output that is one of the files that are read."""
     goal = Path(output).resolve()
     if any(goal == file.path.resolve() for file in tables.files):
@@ -80,40 +80,40 @@ def refuse_input(output: Any, tables: Tables) -> None:
 
 @dataclass(frozen=True, eq=False)
 class FileAnswers:
-    """What a model says of tables."""
+    """Answers of a model about tables in files."""
 
     model: Any
-    tables: Tables
+    tables: TableFiles
     kinds: Mapping[str, str]
     kept: Sequence[str]
     ci_prob: float | None
 
     @property
     def most(self) -> int:
-        """Rows at once."""
+        """Most rows that are predicted at once."""
         return SLOW if self.ci_prob is not None else 1 << 30
 
     def write(self, output: Any, rows: int, shown: Bar) -> int:
-        """All of them into a file."""
-        name, count, unheard = str(output), 0, Unheard()
+        """Write the answers for all rows into a file; return how many rows there were."""
+        name, count, unseen = str(output), 0, UnseenCollector()
         shown.start(self.tables.size)
         batches = read(self.model, self.tables.batches(self.kinds, rows, self.kept))
         kind, packed = format_of_name(name) or "parquet", name.endswith(".gz")
         with replacing(output) as stream, closing(batches), closing(open_writer(stream, kind, packed)) as writer:
             for batch in batches:
-                with unheard.kept():
+                with unseen.collected():
                     writer.write(self._of(batch))
                 count += len(batch.frame)
             if not count:
                 raise ValueError(f"{self.tables.name}: there is no row to predict.")
-        unheard.tell()
+        unseen.warn()
         return count
 
     def _of(self, batch: FileBatch) -> Any:
         try:
             interval = None if self.ci_prob is None else {"ci_prob": self.ci_prob}
-            found = answered(self.model, as_learnt(self.model, batch.frame, self.tables), interval)
+            columns = answered(self.model, as_learnt(self.model, batch.frame, self.tables), interval)
         except ValueError as error:
             raise ValueError(f"{batch.where}: {error}") from error
-        refuse_taken(self.tables, found, self.kept, "do not carry it along")
-        return beside(found, batch.kept)
+        refuse_taken(self.tables, columns, self.kept, "do not carry it along")
+        return beside(columns, batch.kept)

@@ -21,7 +21,7 @@ from bayesnb.data.cells import (
 )
 from bayesnb.data.declaration import families_of
 from bayesnb.data.levels import Levels, codes_up_to, compact, extended, is_number, places_among, united_levels
-from bayesnb.data.unseen import NEVER_LEARNT, Unseen, told, warn
+from bayesnb.data.unseen import NEVER_LEARNT, Unseen, unseen_message, warn
 from bayesnb.families import Codes
 from bayesnb.families.base import Array, Belief, Cells, Stats
 from bayesnb.families.family import Family
@@ -49,7 +49,7 @@ class Block:
 
     @classmethod
     def of(cls, family: Family, table: Table, places: Sequence[int]) -> Self:
-        """Consecutive columns are kept as a range, which is quicker to compare than fifty thousand numbers."""
+        """Make a block of columns; consecutive places are kept as a range, which is quick to compare."""
         together = range(places[0], places[0] + len(places))
         if isinstance(places, range) or list(together) == list(places):
             return cls(family, table.columns[together.start : together.stop], together)
@@ -57,30 +57,30 @@ class Block:
 
     @property
     def keys(self) -> tuple[Hashable, ...]:
-        """The names of its features: its columns, or all of them at once for a family over the whole block."""
+        """Names of the block's features: its columns, or all of them at once for a family over the whole block."""
         names = tuple(self.names)
         return (names if len(names) > 1 else names[0],) if self.family.whole else names
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many levels each column has, the reserved one included; a column without any keeps a die of one."""
+        """Number of levels of each column, the reserved one included; 1 for a column without any."""
         return tuple(max(len(levels) + (self.family.unseen == "reserve"), 1) for levels in self.levels)
 
     @property
     def words(self) -> Sequence[Hashable]:
-        """What its numbers are numbers of: its columns, or the words of its column of lists."""
+        """Names of what the block's numbers count or measure: its columns, or the words of its column of lists."""
         if not self.family.listed:
             return self.names
         return (*self.levels[0], *["(unseen)"] * (self.sizes[0] - len(self.levels[0])))
 
     @property
     def word_places(self) -> Sequence[int]:
-        """Where in the table they are."""
+        """Places of the `words` in the table."""
         return [self.places[0]] * self.sizes[0] if self.family.listed else self.places
 
     @property
     def _unknown(self) -> Array:
-        """The code of a level that is not known: the reserved one, or none."""
+        """Codes of levels that are not known, by column: the reserved one, or -2 for none."""
         reserve = self.family.unseen == "reserve"
         return np.array([len(levels) if reserve else -2 for levels in self.levels], np.int64)
 
@@ -95,60 +95,60 @@ class Block:
         return self.family.observe(x, weight, self.sizes, n_jobs)
 
     def belief(self, stats: Any) -> Belief:
-        """The prior, which may take its scale from the stats."""
+        """Return the prior, which may take its scale from the stats."""
         prior = self.family.belief(stats)
         return prior if self.included is None else averaging(prior, self.included, self.keys)
 
     def is_whole(self, x: Cells) -> bool:
-        """Whether everything that was counted is a whole number."""
+        """Return whether everything that was counted is a whole number."""
         return not self.family.fractional or are_whole(x)
 
     def learn(self, table: Table) -> Self:
-        """The block with the levels of this table besides its own, at their end."""
+        """Return the block with the levels of this table after those it has."""
         if not self.family.has_levels and not self.family.listed:
             return self
         old = self.levels or ((),) * len(self.names)
         if isinstance(self.family.levels, tuple):
             return replace(self, levels=(self.family.levels,) * len(self.names))
-        pairs = enumerate(zip(old, self._found(table), strict=True))
+        pairs = enumerate(zip(old, self._contents(table), strict=True))
         levels = (self._levels(table, j, known, seen) for j, (known, seen) in pairs)
         return self.with_levels(tuple(levels))
 
-    def _found(self, table: Table) -> Sequence[Any]:
-        """What each column holds: its distinct values or words, or where its integers begin and end."""
+    def _contents(self, table: Table) -> Sequence[Any]:
+        """Return what each column holds: its distinct values or words, or where its integers begin and end."""
         if self.family.listed:
             return [table.lists(place).words for place in self.places]
         codes = isinstance(self.family.levels, Codes) and table.extent(self.places[0]) is not None
-        return [table.extent(place) for place in self.places] if codes else table.found(self.places)
+        return [table.extent(place) for place in self.places] if codes else table.distinct_values(self.places)
 
     def united(self, other: Self) -> Self:
-        """The block with the levels of both."""
+        """Return the block with the levels of two blocks."""
         return self.with_levels(tuple(map(united_levels, self.names, self.levels, other.levels)))
 
     def beginning(self, known: Self) -> Self:
-        """The block with the levels of another in their places, and its own others after them."""
+        """Return the block with the levels of another in their places, and after them the others that it has."""
         pairs = zip(known.levels, self.levels, strict=True)
-        return self.with_levels(tuple(extended(old, own) for old, own in pairs))
+        return self.with_levels(tuple(extended(old, levels) for old, levels in pairs))
 
     def with_levels(self, levels: tuple[Levels, ...]) -> Self:
-        """The block with these levels; itself, where they are its own."""
+        """Return the block with these levels; the same block, where it has them."""
         block = replace(self, levels=levels)
         return self if block.levels == self.levels else block
 
     def places_in(self, other: Self) -> Array:
-        """Where its levels, the dice end to end, stand among those of a block that has them too."""
+        """Return where the levels of all columns, end to end, stand among those of a block that has them too."""
         return places_among(self.levels, other.levels, other.sizes, self.family.unseen == "reserve")
 
-    def _levels(self, table: Table, j: int, known: Levels, found: Any) -> Levels:
-        said, declared = self.family.levels, table.declared(self.places[j])
-        if isinstance(said, Codes) and declared is None and any(map(is_number, found)):
-            return codes_up_to(self.names[j], known, found, said.least_of(j, len(self.names)))
+    def _levels(self, table: Table, j: int, known: Levels, values: Any) -> Levels:
+        levels, declared = self.family.levels, table.declared(self.places[j])
+        if isinstance(levels, Codes) and declared is None and any(map(is_number, values)):
+            return codes_up_to(self.names[j], known, values, levels.least_of(j, len(self.names)))
         old = set(known)
         new = [level for level in declared or () if level not in old]
-        return (*known, *new, *sorted(set(found) - old - set(new)))
+        return (*known, *new, *sorted(set(values) - old - set(new)))
 
     def read(self, table: Table) -> Cells:
-        """The block's cells. What is wrong with them is found out later, by `check`."""
+        """Return the block's cells; invalid ones raise later, in `check`."""
         if self.family.has_levels:
             return coded(table, self.places, self.levels, self._unknown, self._whole)
         if self.family.listed:
@@ -156,11 +156,11 @@ class Block:
         return read_numbers(self.family, self.names, table.numbers(self.places), table.n_jobs)
 
     def unseen(self, x: Coded | Counted) -> Unseen:
-        """The levels in cells that are not known, and how often each occurs, column by column."""
+        """Return the levels in cells that are not known, and how often each occurs, column by column."""
         return {name: times for name, times in zip(self.names, x.unknown_levels(), strict=True) if times}
 
     def write(self, drawn: Array, rng: Any) -> Array:
-        """Cells that `read` would read as those drawn, `(r, f)`; a level that has no name becomes a missing cell.
+        """Return cells that `read` would read as those drawn, `(r, f)`; a level without a name becomes a missing cell.
 
         Words of lists come in a random order, without those that have no name.
         """
@@ -189,17 +189,17 @@ class Schema:
 
     @classmethod
     def learn(cls, table: Table, families: Any, average: Any = None) -> Self:
-        said = families_of(families, table)
-        if not said:
+        declared = families_of(families, table)
+        if not declared:
             raise ValueError("every column is dropped: at least one needs a family.")
-        blocks = [Block.of(family, table, places) for family, places in said]
+        blocks = [Block.of(family, table, places) for family, places in declared]
         if average is not None:
             included = included_of(average, [block.keys for block in blocks])
-            blocks = [replace(block, included=own) for block, own in zip(blocks, included, strict=True)]
+            blocks = [replace(block, included=share) for block, share in zip(blocks, included, strict=True)]
         return cls(table.columns, tuple(block.learn(table) for block in blocks), table.blank)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is copied and pickled: the blank as plain values, which any serialiser keeps, if it has such a form."""
+        """Return what is copied and pickled: the blank as plain values, if it has such a form."""
         try:
             blank: Any = self.blank.recipe({place for block in self.blocks for place in block.places})
         except ValueError:
@@ -216,26 +216,26 @@ class Schema:
         return len(self.columns) == 1 and self.blocks[0].family.listed
 
     def grown(self, table: Table) -> Self:
-        """The schema that also knows this table's levels."""
+        """Return the schema that also knows this table's levels."""
         if not any(block.levels for block in self.blocks):
             return self
         return self.with_blocks([block.learn(table) for block in self.blocks])
 
     def with_blocks(self, blocks: Sequence[Block]) -> Self:
-        """The schema with these blocks; itself, where they are its own."""
+        """Return the schema with these blocks; the same schema, where it has them."""
         return self if all(map(is_, blocks, self.blocks)) else replace(self, blocks=tuple(blocks))
 
     def read(self, table: Table) -> list[Cells]:
-        """The cells of every block."""
+        """Return the cells of every block."""
         return [block.read(table) for block in self.blocks]
 
     @property
     def observers(self) -> list[Observer]:
-        """What makes stats of each block's cells."""
+        """Functions that make stats of each block's cells."""
         return [block.observe for block in self.blocks]
 
     def are_whole(self, cells: Sequence[Cells], weight: Array | None) -> bool:
-        """Whether rows count as often as whole numbers say, and hold such."""
+        """Return whether all weights, and all numbers in the cells, are whole."""
         once = weight is None or bool((weight == np.floor(weight)).all())
         return once and all(block.is_whole(x) for block, x in zip(self.blocks, cells, strict=True))
 
@@ -252,12 +252,12 @@ class Schema:
             block.check(x)
 
     def tell_unseen(self, cells: Sequence[Cells]) -> None:
-        """Levels that the model does not know, once they were read: one warning names them all, or one error."""
+        """Warn once of all levels that the model does not know, or raise, after the cells were read."""
         quiet: Unseen = {}
         for block, x in self._met(cells):
             if block.family.unseen == "error":
                 advice = "Fit on rows that have them, declare `levels`, or choose unseen='ignore' or 'reserve'."
-                raise ValueError(f"{told(block.unseen(x))} {advice}")
+                raise ValueError(f"{unseen_message(block.unseen(x))} {advice}")
             quiet |= block.unseen(x) if block.family.unseen == "ignore" else {}
         if quiet:
             warn(quiet)
@@ -266,37 +266,37 @@ class Schema:
         """Raise for levels that cannot have been learnt; where they are declared, others were left out or reserved."""
         for block, x in self._met(cells):
             if not isinstance(block.family.levels, tuple) or block.family.unseen == "error":
-                raise ValueError(f"{told(block.unseen(x))} {NEVER_LEARNT}")
+                raise ValueError(f"{unseen_message(block.unseen(x))} {NEVER_LEARNT}")
 
     def _met(self, cells: Sequence[Cells]) -> Iterator[tuple[Block, Coded | Counted]]:
-        """The blocks some of whose cells, once they were read, had levels that are not known."""
+        """Yield the blocks in whose cells there were levels that are not known, once they were read."""
         for block, x in zip(self.blocks, cells, strict=True):
             if isinstance(x, Coded | Counted) and x.met:
                 yield block, x
 
     def start(self, die: ClassDie, stats: ProductStats, whole: bool = True) -> Model:
-        """A model of the first rows; priors may take their scale from them."""
+        """Return a model of the first rows; priors may take their scale from them."""
         beliefs = (block.belief(seen) for block, seen in zip(self.blocks, stats.blocks, strict=True))
         return Model(Product(die(stats.classes), tuple(beliefs)), stats, whole)
 
     @property
     def keys(self) -> list[tuple[Hashable, int, int]]:
-        """Every feature's name, its block and its place there, in the table's order."""
-        found = [(key, b, f) for b, block in enumerate(self.blocks) for f, key in enumerate(block.keys)]
-        return sorted(found, key=lambda at: self.blocks[at[1]].places[at[2]])
+        """Name of every feature, its block and its place there, in the table's order."""
+        features = [(key, b, f) for b, block in enumerate(self.blocks) for f, key in enumerate(block.keys)]
+        return sorted(features, key=lambda at: self.blocks[at[1]].places[at[2]])
 
     @property
     def families(self) -> dict[Hashable, Family]:
-        """Column -> family, in the table's order."""
+        """Family of each column, in the table's order."""
         family = {name: block.family for block in self.blocks for name in block.names}
         return {name: family[name] for name in self.columns if name in family}
 
     @property
     def declared(self) -> dict[Hashable, Family]:
-        """The same, but columns that are modelled jointly are one entry, by their names; words are not."""
-        every = [
+        """Family of each column or, by their names, of columns that are modelled jointly; words stay apart."""
+        entries = [
             (place, key, block.family)
             for block in self.blocks
             for place, key in zip(block.places, block.names if block.family.words else block.keys, strict=False)
         ]
-        return {key: family for _, key, family in sorted(every, key=lambda own: own[0])}
+        return {key: family for _, key, family in sorted(entries, key=lambda entry: entry[0])}

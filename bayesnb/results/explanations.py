@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 from scipy import sparse
 
-from bayesnb.data.levels import told_apart
+from bayesnb.data.levels import qualified_names
 from bayesnb.families.base import Array, Cells
 from bayesnb.inference.explanation import Explanation
 from bayesnb.numerics.views import EVERY
@@ -46,7 +46,7 @@ def explained(
     texts = np.concatenate([cell_texts(block, x, words) for block, x, words in each], axis=1)
     table = dataset(rows, classes, {}, {"score": explanation.score, "score_sd": explanation.score_sd}, {})
     columns = [block.names[0] if block.family.listed else _name(block, columns) for block, columns in features]
-    names = told_apart([_name(*feature) for feature in features], columns)
+    names = qualified_names([_name(*feature) for feature in features], columns)
     table = table.assign_coords(feature=np.array(names, str)[order])
     for name in ("evidence", "sd", "predictive"):
         table[name] = (("obs_id", "class", "feature"), getattr(explanation, name))
