@@ -176,6 +176,6 @@ def _check_version(document: Json, kind: FileKind) -> None:
         raise Unreadable(f"its version {document['version']!r:.50} is none")
     if major > kind.version[0]:
         raise Foreign(
-            f"is of format {major}.{minor}, written by {document.get('written_by')!s:.50}; this is bayesnb "
+            f"is of format {f'{major}.{minor}':.20}, written by {document.get('written_by')!s:.50}; this is bayesnb "
             f"{__version__}, which reads formats up to {kind.version[0]}. Install a newer bayesnb."
         )
