@@ -10,7 +10,7 @@ import numpy as np
 from bayesnb import results
 from bayesnb.criticism.joint_blocks import JointBlocks, Kind, kinds_of, rest_of
 from bayesnb.criticism.learnt_rows import learnt_rows
-from bayesnb.criticism.partition_page import Said, notes_of, page, verdict
+from bayesnb.criticism.partition_page import PartitionSummary, notes_of, page, verdict
 from bayesnb.estimators import Classifier
 from bayesnb.model.product import observe
 from bayesnb.selection.partition_search import Step, after, gain_of, interleaved, steps, union
@@ -66,7 +66,7 @@ class Partition:
 
     def _repr_html_(self) -> str:
         columns = {name: self.table[name].to_list() for name in self.table.columns}
-        return page(Said(self.blocks, self.verdict, self.notes), columns)
+        return page(PartitionSummary(self.blocks, self.verdict, self.notes), columns)
 
 
 def partition(

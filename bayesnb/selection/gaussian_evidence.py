@@ -70,12 +70,12 @@ class Cells:
 
     def heights(self, dials: Array) -> Array:
         """The log evidence for many dials, `(d, s) -> (s,)`."""
-        own = self.belief(dials[..., *[None] * self.stats.count.ndim])
-        return self._evidence(own).reshape(dials.shape[1], -1).sum(axis=-1)
+        prior = self.belief(dials[..., *[None] * self.stats.count.ndim])
+        return self._evidence(prior).reshape(dials.shape[1], -1).sum(axis=-1)
 
     def _evidence(self, prior: NormalInverseGamma) -> Array:
-        said = self.stats.count / 2, prior.surprise(self.stats), np.log1p(self.stats.count / prior.count)
-        return of_variance(prior.shape, prior.scale, tuple(map(self.pooled, said)))
+        terms = self.stats.count / 2, prior.surprise(self.stats), np.log1p(self.stats.count / prior.count)
+        return of_variance(prior.shape, prior.scale, tuple(map(self.pooled, terms)))
 
     def pooled(self, values: Any) -> Any:
         """What all classes say of one variance; what each says, if it has one of its own."""
