@@ -236,7 +236,7 @@ class UncertaintyMixin(ModelHolder):
         """
         check_is_fitted(self)
         return results.drawn_trees.probabilities(
-            self._subject(), self._sheet(X), results.drawn_trees.Plan(draws, chains, rng)
+            self._subject(), self._sheet(X), results.drawn_trees.DrawPlan(draws, chains, rng)
         )
 
     def to_datatree(
@@ -300,7 +300,9 @@ class UncertaintyMixin(ModelHolder):
             raise ValueError("y was given without X. Give the rows that have these labels.")
         self._reader("predictive")  # an error, where the posterior is no distribution
         sheet = None if X is None else self._sheet(X, y)
-        return results.trees.tree(self._subject(features), sheet, results.drawn_trees.Plan(draws, chains, rng), groups)
+        return results.trees.tree(
+            self._subject(features), sheet, results.drawn_trees.DrawPlan(draws, chains, rng), groups
+        )
 
     def _log_density(self, cells: Sequence[Cells]) -> Array:
         return np.logaddexp.reduce(self._reader("predictive").log_joint(cells, 1.0, self.n_jobs), axis=1)
@@ -336,7 +338,7 @@ class UncertaintyMixin(ModelHolder):
         if impossible >= 0:
             self._refuse_row(impossible, cells)
         codes = None if y is None else encode(checked_labels(self, y, table.rows), self.classes_)
-        return results.drawn_trees.Sheet(table.index, cells, codes)
+        return results.drawn_trees.RowsToDraw(table.index, cells, codes)
 
 
 def is_observed(rows: str) -> bool:

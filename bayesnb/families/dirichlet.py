@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import gammaln, polygamma, psi
 
-from bayesnb.families import wording
+from bayesnb.families import number_format
 from bayesnb.families.base import Array, Belief, Density, Parts, Rng, Say, Stats, log_share_variance
 from bayesnb.families.family import Hyperparameters
 from bayesnb.families.record import Parameter, Record, checked, silent
@@ -209,7 +209,7 @@ class Die(Belief, Levels):
 
 def described(belief: Die) -> str:
     """The pseudo-counts of levels in words."""
-    return f"as if each level had been seen {wording.times(belief.concentration)} in each class"
+    return f"as if each level had been seen {number_format.times(belief.concentration)} in each class"
 
 
 def pick(table: Array, level: Array) -> Array:

@@ -29,7 +29,7 @@ from bayesnb.numerics.views import EVERY, numbers
 LOG_PI = float(np.log(np.pi))
 
 
-class Spread(NamedTuple):
+class MeanCovariance(NamedTuple):
     """A multivariate Gaussian's two parameters, as a mean or a mode."""
 
     mean: Array

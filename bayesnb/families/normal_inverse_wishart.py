@@ -15,7 +15,7 @@ import numpy as np
 
 from bayesnb.families import elliptic, scales
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Narrowed, Parts, Rng, Say, by_rows
-from bayesnb.families.elliptic import LOG_PI, Spread, multi_gamma_ratio
+from bayesnb.families.elliptic import LOG_PI, MeanCovariance, multi_gamma_ratio
 from bayesnb.families.gaussian_density import Moments, Slip
 from bayesnb.families.normal_inverse_gamma import NormalInverseGamma
 from bayesnb.families.record import Expected, lead
@@ -36,7 +36,7 @@ from bayesnb.numerics.special import accurate_log1p, ratio
 from bayesnb.numerics.views import EVERY, numbers
 
 
-class Margins(Belief):
+class WishartMargins(Belief):
     """A normal inverse Wishart over some columns is one over fewer."""
 
     location: Array
@@ -68,7 +68,7 @@ FIELDS, SYMBOLS = ("location", "count", "dof", "scale"), ("mu_mean", "mu_count",
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class NormalInverseWishart(Whitened, Margins):
+class NormalInverseWishart(Whitened, WishartMargins):
     """covariance ~ InverseWishart(dof, scale), mean | covariance ~ Normal(mean, covariance / count).
 
     Parameters
@@ -115,7 +115,7 @@ class NormalInverseWishart(Whitened, Margins):
         parameter, free = self.location.view(Expected), self.dof - self.width - 1
         with np.errstate(divide="ignore"):
             covariance = np.where((free > 0)[..., None, None], self.scale / free[..., None, None], np.inf)
-        parameter.expectation = Spread(self.location, covariance)
+        parameter.expectation = MeanCovariance(self.location, covariance)
         return parameter
 
     @property
@@ -123,8 +123,8 @@ class NormalInverseWishart(Whitened, Margins):
         """What is added to dof where the scale is divided by it to be the mode."""
         return self.width + 2
 
-    def mode(self) -> Spread:
-        return Spread(self.location, self.scale / (self.dof + self.beyond)[..., None, None])
+    def mode(self) -> MeanCovariance:
+        return MeanCovariance(self.location, self.scale / (self.dof + self.beyond)[..., None, None])
 
     @property
     def matrix(self) -> Array:

@@ -195,7 +195,7 @@ class Coded:
         return [self.lookup.unknown_in(j, column) for j, column in enumerate(columns)]
 
 
-class Counted(sparse.csr_array):
+class WordCounts(sparse.csr_array):
     """How often each word is in each row, and the words that no one knows, which were left out or put together."""
 
     unknown: Counter | None = None  # of all rows: a part of them says nothing

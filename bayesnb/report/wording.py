@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb.families.base import Array
-from bayesnb.families.wording import MINUS, NOTHING, RAISED, SPACE, fixed, number
+from bayesnb.families.number_format import MINUS, NOTHING, RAISED, SPACE, fixed, number
 from bayesnb.plots.style import short
 from bayesnb.selection.proper_scores import Score
 

@@ -25,7 +25,7 @@ ELSEWHERE = "(elsewhere)"  # in a table of combinations, all that were not seen
 RESERVED = ("chain", "draw", "class", "class_prob", "obs_id", "log_evidence", "mu", "sigma2", "rate", "theta")
 
 
-class Block(Protocol):
+class ColumnBlock(Protocol):
     """Columns of one family, as in the schema of a table."""
 
     @property
@@ -49,7 +49,7 @@ class Layout:
     """Names and axes of the parameters of every block, of all columns or of the wanted ones."""
 
     classes: Array
-    blocks: Sequence[Block]
+    blocks: Sequence[ColumnBlock]
     wanted: Sequence[Hashable] | None = None
     tables: Sequence[Array | None] = ()  # of each block that is a table, the combinations of levels with an entry
 
@@ -180,7 +180,7 @@ def _names(text: str) -> set[str]:
     return {f"theta_{text}", f"{text}_level", f"{text}_combination"}
 
 
-def combinations(block: Block, table: Array | None) -> list[str]:
+def combinations(block: ColumnBlock, table: Array | None) -> list[str]:
     """Return the labels of a table's entries: combinations of levels, and all unseen ones as the last."""
     pairs = zip(block.levels, block.sizes, strict=True)
     levels = [[*map(str, labels), *["(unseen)"] * (size - len(labels))] for labels, size in pairs]
@@ -218,14 +218,14 @@ def row_names(index: Array) -> Array:
     return index if index.dtype.kind != "O" or all(type(name) is str for name in index) else coordinate(index)
 
 
-def _column(block: Block, feature: int | None) -> Hashable | None:
+def _column(block: ColumnBlock, feature: int | None) -> Hashable | None:
     """Return the column whose levels an array has; None for an array of all columns."""
     if feature is None:
         return block.names[0] if block.family.listed else None
     return block.names[feature]
 
 
-def _family(block: Block) -> str:
+def _family(block: ColumnBlock) -> str:
     return type(block.family).__name__.lower()
 
 

@@ -54,7 +54,7 @@ def unbounded(stats: GaussianStats, shared: bool) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class GaussianCells:
     """Standardised stats of some classes and columns, `(n,)`, that share a prior; `free` if its mean is a dial.
 
     With `shared` they are of all classes of some columns, `(c, k)`, each of which has one variance.

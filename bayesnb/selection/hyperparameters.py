@@ -132,15 +132,17 @@ def _tuned_normals(kin: Kin) -> tuple[list[Family], Array]:
     return made, dials[:, :3]
 
 
-def _normal_cells(stats: Any, free: bool, shared: bool) -> gaussian_evidence.Cells:
+def _normal_cells(stats: Any, free: bool, shared: bool) -> gaussian_evidence.GaussianCells:
     """The cells of a group, `(n,)`; of columns with one variance each, `(k, c)`."""
-    return gaussian_evidence.Cells(stats.map(np.transpose) if shared else stats, free, shared)
+    return gaussian_evidence.GaussianCells(stats.map(np.transpose) if shared else stats, free, shared)
 
 
 def _tuned_rates(kin: Kin) -> tuple[list[Family], Array]:
     cells, rate = gamma_evidence.standardised(kin.together)
     has_events = cells.events.sum(axis=0) > 0
-    dials = _best(gamma_evidence.Cells, cells, np.where(has_events, kin.groups, -1), np.tile(RATE.weak, (kin.size, 1)))
+    dials = _best(
+        gamma_evidence.GammaCells, cells, np.where(has_events, kin.groups, -1), np.tile(RATE.weak, (kin.size, 1))
+    )
     made = []
     for family, span in zip(kin.families, kin.spans, strict=True):
         shape, mean = (kin.shared(each, span) for each in dials.T)
@@ -150,7 +152,9 @@ def _tuned_rates(kin: Kin) -> tuple[list[Family], Array]:
 
 def _tuned_blocks(kin: Kin) -> tuple[list[Family], Array]:
     """The shape is that of each column's variance, half of dof - d + 1, as of columns that are apart."""
-    weak = [wishart_evidence.Block.of(family, seen) for family, seen in zip(kin.families, kin.stats, strict=True)]
+    weak = [
+        wishart_evidence.WishartBlock.of(family, seen) for family, seen in zip(kin.families, kin.stats, strict=True)
+    ]
     without = np.stack([wishart_evidence.unbounded(block.stats, block.family.shared) for block in weak], axis=1)
     groups = np.where(without, -1, kin.groups)
 
@@ -164,8 +168,8 @@ def _tuned_blocks(kin: Kin) -> tuple[list[Family], Array]:
     dials = np.tile(BLOCK.weak, (kin.size, 1))
     for group in np.unique(groups[groups >= 0]):
         dials[group] = wishart_evidence.best(partial(evidence, group=group), BLOCK_STARTS)
-    pairs = zip(weak, kin.spans, strict=True)
-    made: list[Family] = [block.tuned(*(kin.shared(each, span) for each in dials.T)) for block, span in pairs]
+    spans = zip(weak, kin.spans, strict=True)
+    made: list[Family] = [block.tuned(*(kin.shared(each, span) for each in dials.T)) for block, span in spans]
     return made, dials
 
 

@@ -36,7 +36,7 @@ def unbounded(stats: VectorStats, shared: bool) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class WishartBlock:
     """What is declared of a block, what was seen of it, the pooled mean and twice the pooled covariance."""
 
     family: MultivariateGaussian
@@ -45,7 +45,7 @@ class Block:
     unit: Array
 
     @classmethod
-    def of(cls, family: Any, stats: Any) -> "Block":
+    def of(cls, family: Any, stats: Any) -> "WishartBlock":
         location, _, _, scale = weak_prior(stats.pooled())
         return cls(family, stats, location, scale)
 
