@@ -16,7 +16,7 @@ from bayesnb.families.base import Array, Cells, Rng
 from bayesnb.inference.class_scores import Scores
 from bayesnb.inference.entropies import drawn_entropies, entropies
 from bayesnb.inference.intervals import TOLERANCES, drawn_intervals, intervals
-from bayesnb.inference.posterior_draws import say_drawn
+from bayesnb.inference.posterior_draws import warn_shared_parameters
 from bayesnb.inference.row_sampling import draw_codes, draw_table
 from bayesnb.model.product import normalise
 
@@ -97,7 +97,7 @@ class UncertaintyMixin(ModelHolder):
         elif not scores.belief.closed or (scores.belief.weighs and method == "fast"):
             refuse_shared(method)
             result, error = drawn_intervals(scores, observers, prob, SHARED, 0)
-            say_drawn(len(scores), SHARED, error)
+            warn_shared_parameters(len(scores), SHARED, error)
         else:
             result = intervals(scores, prob, observed, method, self.n_jobs)
         self._check_distribution(scores, result.median)
@@ -138,7 +138,7 @@ class UncertaintyMixin(ModelHolder):
             result = entropies(scores, observed, self.n_jobs)
         else:
             result, error = drawn_entropies(scores, self.schema_.observers if observed else None, SHARED, 0)
-            say_drawn(len(scores), SHARED, error)
+            warn_shared_parameters(len(scores), SHARED, error)
         self._check_distribution(scores, result.aleatoric[:, None])
         by_row = {"entropy": result.entropy, "aleatoric": result.aleatoric, "epistemic": result.epistemic}
         by_row["log_density"] = self._log_density(scores.cells)

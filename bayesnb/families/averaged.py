@@ -163,11 +163,11 @@ class Left(NamedTuple):
         """
         once = replace(leaving, power=leaving.each)
         separate, shared = self.prior.separate[c : c + 1], self.prior.common
-        word = separate.own_left_out(self.stats[c : c + 1], once) - shared.own_left_out(self.pooled, once)
+        word = separate.score_left_out(self.stats[c : c + 1], once) - shared.score_left_out(self.pooled, once)
         word = np.where(self.stats.learnt(leaving.x), word, 0.0)
         scores = self.posterior.separate.score(leaving.x, leaving.power)
-        scores[:, c] = separate.own_left_out(self.stats[c : c + 1], leaving)
-        common = shared.own_left_out(self.pooled, leaving)
+        scores[:, c] = separate.score_left_out(self.stats[c : c + 1], leaving)
+        common = shared.score_left_out(self.pooled, leaving)
         return mixed(self.posterior.log_odds[0] - word[:, None], scores, common[:, None])
 
     def by_value(self, c: int, leaving: Leaving) -> Array:
@@ -185,8 +185,8 @@ class Left(NamedTuple):
         width = len(self.prior) * sum(array[0].size for array in self.prior.parts().values())
         parts = (leaving[rows] for rows in blocks(len(leaving.codes), max(NUMBERS // width, 1)))
         scores = np.concatenate([self.cells(c, part).sum(axis=-1) for part in parts])
-        separate = self.prior.separate[c : c + 1].own_left_out(self.stats[c : c + 1], leaving)
-        marks = separate + self.prior.common.own_left_out(self.pooled, leaving)
+        separate = self.prior.separate[c : c + 1].score_left_out(self.stats[c : c + 1], leaving)
+        marks = separate + self.prior.common.score_left_out(self.pooled, leaving)
         scores[:, c] = np.where(np.isnan(marks), np.nan, scores[:, c])
         return scores
 
@@ -280,9 +280,9 @@ class Averaged(Belief):
         gain = self.separate.log_evidence(stats).sum(axis=0) - self.common.log_evidence(every)
         return type(self)(self.separate.update(stats), self.common.update(every), self.log_odds + gain)
 
-    def shaken(self, stats: Any, slip: Any) -> Array:
+    def rounding_error(self, stats: Any, slip: Any) -> Array:
         """As each class's own theta is, which has fewer rows."""
-        return self.separate.shaken(stats, slip)
+        return self.separate.rounding_error(stats, slip)
 
     def log_evidence(self, stats: Any, xp: Any = special) -> Array:
         """Of all classes together, `(1, f)`."""

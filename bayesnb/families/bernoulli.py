@@ -369,7 +369,7 @@ class Beta(Tossed, Belief):
             return super().score(Dense(x) if sparse.issparse(x) else dense, power, out, n_jobs)
         return self.toss(x, power, out, n_jobs)
 
-    def own_left_out(self, stats: BernoulliStats, leaving: Leaving) -> Array:
+    def score_left_out(self, stats: BernoulliStats, leaving: Leaving) -> Array:
         prior, counts = np.stack([self.a, self.b], axis=-1), np.stack([stats.ones, stats.zeros], axis=-1)
         remaining = RemainingLevels.of(prior, counts, leaving.kind, lambda sides: sides.sum(axis=-1, keepdims=True))
         weight = leaving.each if leaving.alike else leaving.weight[:, None, None]

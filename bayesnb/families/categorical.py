@@ -31,9 +31,9 @@ from bayesnb.families.base import (
 from bayesnb.families.dirichlet import (
     CONCENTRATION,
     Die,
-    DieDensity,
     Dirichlet,
     DirichletStats,
+    LevelDensity,
     Levels,
     LevelStats,
     as_level,
@@ -223,7 +223,7 @@ class CategoricalStats(Row, CodedStats):
 
 
 @dataclass(frozen=True, eq=False)
-class CategoricalDensity(LevelWeights, Row, DieDensity):
+class CategoricalDensity(LevelWeights, Row, LevelDensity):
     probability: Array
     sizes: tuple[int, ...]
 
@@ -270,7 +270,7 @@ class Dice(LevelUncertainty, Row, Die):
             return super().score(x, power, out, n_jobs)
         return self.sum_of_levels(x, power, out, n_jobs)
 
-    def own_left_out(self, stats: CategoricalStats, leaving: Leaving) -> Array:
+    def score_left_out(self, stats: CategoricalStats, leaving: Leaving) -> Array:
         remaining = RemainingLevels.of(
             self.concentration, stats.counts, leaving.kind, lambda v: self.expand(self.per_die(v))
         )
@@ -305,7 +305,7 @@ class Dice(LevelUncertainty, Row, Die):
         return CategoricalDensity.of_logs(self.draw(rng, size), self.sizes)
 
     def log_density(self, theta: CategoricalDensity) -> Parts:
-        logs = self.die_log_density(theta)
+        logs = self.dirichlet_log_density(theta)
         return {("theta{}", feature): logs[..., feature] for feature in range(len(self.sizes))}
 
     def predictive(self) -> list[Any]:  # type: ignore[override]

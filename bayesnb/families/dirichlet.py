@@ -83,7 +83,7 @@ class LevelStats(Stats, Levels):
         return np.where(total > 0, ratio(self.counts, total), np.nan)
 
 
-class DieDensity(Density, Levels):
+class LevelDensity(Density, Levels):
     """Known probabilities of the levels."""
 
     theta: ClassVar[str] = "probability"
@@ -184,7 +184,7 @@ class Die(Belief, Levels):
         """log of the sum of exponentials over each die, in the shape that meets its levels."""
         return np.logaddexp.reduce(logs, axis=-1, keepdims=True)
 
-    def die_log_density(self, theta: DieDensity) -> Array:
+    def dirichlet_log_density(self, theta: LevelDensity) -> Array:
         """log p(probabilities), one number for each die."""
         logs = self.per_die(times(self.concentration - 1, theta.log_probability))
         return logs + gammaln(self.per_die(self.concentration)) - self.per_die(gammaln(self.concentration))
@@ -266,7 +266,7 @@ class DirichletStats(LevelStats):
 
 
 @dataclass(frozen=True, eq=False)
-class DirichletDensity(DieDensity):
+class DirichletDensity(LevelDensity):
     probability: Array
 
     def log_density(self, x: Array) -> Array:
@@ -299,7 +299,7 @@ class Dirichlet(Die):
         return DirichletDensity.of_logs(self.draw(rng, size))
 
     def log_density(self, theta: DirichletDensity) -> Parts:
-        return {("theta{}", None): self.die_log_density(theta)}
+        return {("theta{}", None): self.dirichlet_log_density(theta)}
 
     def estimate(self, kind: str) -> DirichletDensity:
         return DirichletDensity(self.mean() if kind == "mean" else self.mode())

@@ -81,7 +81,7 @@ class JointMargins(Combined):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class JointDie(JointMargins, Die):
+class JointDirichlet(JointMargins, Die):
     """A Dirichlet belief about every class's die; a cell is a row of codes, `(..., f)`.
 
     The concentration is `(c, 1, n + 1)`, the last entry that of each combination which was not seen.
@@ -142,7 +142,7 @@ class JointDie(JointMargins, Die):
     def _says_nothing(x: Cells) -> Array:
         return (as_level(x[:]) < 0).all(axis=1)[:, None]
 
-    def own_left_out(self, stats: JointStats, leaving: Leaving) -> Array:
+    def score_left_out(self, stats: JointStats, leaving: Leaving) -> Array:
         """A row with missing cells has not been counted, so it leaves nothing behind, and takes nothing away."""
         opened, codes = self.beside(stats), as_level(leaving.x[:])
         reader = reader_of(self, stats, leaving.kind)
@@ -294,7 +294,7 @@ class JointTable(Family):
     def observe(self, x: Cells, weight: Weight, sizes: tuple[int, ...] = (), n_jobs: int | None = 1) -> Stats:
         return JointStats.of(x, weight, sizes, n_jobs)
 
-    def belief(self, stats: JointStats) -> JointDie:
+    def belief(self, stats: JointStats) -> JointDirichlet:
         each, classes = self._concentration, len(stats)
         if each.ndim and len(each) != classes:
             raise ValueError(
@@ -307,7 +307,7 @@ class JointTable(Family):
                 "count. Model fewer columns jointly."
             )
         every = np.broadcast_to(each.reshape(-1, 1, 1), (classes, 1, 1))
-        return JointDie(every, stats.combinations[:0], stats.sizes)
+        return JointDirichlet(every, stats.combinations[:0], stats.sizes)
 
     def describe(self, belief: Any) -> str:
         each, combinations = belief.concentration[..., -1], number_format.number(float(prod(belief.sizes)))
@@ -328,5 +328,5 @@ class JointTable(Family):
         levels = np.arange(each.shape[1])
         return Seen(stats.counts[:, 0, : len(levels)], each, np.zeros_like(levels), levels)
 
-    def of_levels(self, concentration: Any, stats: JointStats) -> JointDie:
-        return JointDie.raw(stats.spread(concentration)[:, None], stats.combinations, stats.sizes)
+    def of_levels(self, concentration: Any, stats: JointStats) -> JointDirichlet:
+        return JointDirichlet.raw(stats.spread(concentration)[:, None], stats.combinations, stats.sizes)

@@ -32,8 +32,8 @@ from bayesnb.families.base import (
 from bayesnb.families.dirichlet import (
     CONCENTRATION,
     Die,
-    DieDensity,
     Dirichlet,
+    LevelDensity,
     LevelStats,
     described,
     simplex,
@@ -172,7 +172,7 @@ class MultinomialStats(LevelStats):
 
 
 @dataclass(frozen=True, eq=False)
-class MultinomialDensity(LevelWeights, Thrown, DieDensity):
+class MultinomialDensity(LevelWeights, Thrown, LevelDensity):
     layout: ClassVar[tuple[str, ...]] = ("ordered",)
     probability: Array
     ordered: bool = False
@@ -267,7 +267,7 @@ class DirichletMultinomial(LevelUncertainty, Thrown, Die):
 
         return self.in_order(x, 1.0, by_tables(add, self._tables, x, len(self), out, n_jobs), n_jobs)
 
-    def own_left_out(self, stats: MultinomialStats, leaving: Leaving) -> Array:
+    def score_left_out(self, stats: MultinomialStats, leaving: Leaving) -> Array:
         extra, counts = extra_of(self.concentration[0, 0], leaving.kind), stats.counts[0, 0]
         whole = np.array([np.maximum(extra + counts, 0.0).sum(), extra.sum(), counts.sum()])
         whole[1] = -1.0 if (extra < 0).any() else whole[1]
@@ -363,7 +363,7 @@ class DirichletMultinomial(LevelUncertainty, Thrown, Die):
         return {key: array[..., 0, :] for key, array in super().parts().items()}
 
     def log_density(self, theta: MultinomialDensity) -> Parts:
-        return {("theta{}", None): self.die_log_density(theta)[..., 0]}
+        return {("theta{}", None): self.dirichlet_log_density(theta)[..., 0]}
 
     def estimate(self, kind: str) -> MultinomialDensity:
         return MultinomialDensity(self.mean() if kind == "mean" else self.mode(), self.ordered)

@@ -167,8 +167,8 @@ class NormalInverseWishart(Whitened, WishartMargins):
         fields = tuple(getattr(self, name) for name in FIELDS)
         return self.made(*scales.strengthened(fields, times, 1.0, self.width))
 
-    def shaken(self, stats: VectorStats, slip: Slip) -> Array:
-        return elliptic.shaken(self, stats, slip)
+    def rounding_error(self, stats: VectorStats, slip: Slip) -> Array:
+        return elliptic.rounding_error(self, stats, slip)
 
     def log_evidence(self, stats: VectorStats, xp: Any = special) -> Array:
         after, half = self.update(stats), stats.count / 2
@@ -248,7 +248,7 @@ class NormalInverseWishart(Whitened, WishartMargins):
         cells = np.asarray(x[:], float)[:, None, None]
         return (self.log_predictive(cells) if power == 1 else self.log_moment(cells, power))[..., 0]
 
-    def own_left_out(self, stats: VectorStats, leaving: Leaving) -> Array:
+    def score_left_out(self, stats: VectorStats, leaving: Leaving) -> Array:
         prior = self.map(np.zeros_like) if leaving.kind == "mle" else self
         return elliptic.left_out(prior.update(stats), leaving, self.beyond)
 

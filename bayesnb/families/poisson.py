@@ -189,7 +189,7 @@ class Gamma(Belief):
 
         return by_tables(add, self._tables, x, len(self), out, n_jobs)
 
-    def own_left_out(self, stats: PoissonStats, leaving: Leaving) -> Array:
+    def score_left_out(self, stats: PoissonStats, leaving: Leaving) -> Array:
         extra = extra_of(self.shape, leaving.kind)
         rate = np.zeros_like(self.rate) if leaving.kind == "mle" else self.rate
         fields = [np.ascontiguousarray(each[0]) for each in (extra, rate, stats.events, stats.count)]

@@ -71,7 +71,7 @@ class Entries(NamedTuple):
         n, classes, _ = worth.shape
         table = np.ascontiguousarray(np.moveaxis(worth, -1, 0).swapaxes(1, 2)).reshape(-1, classes * n)
         out = np.zeros((len(self.starts) - 1, classes * n), table.dtype)
-        numerics.transform_kernels.add_up(self.starts, self.places, table.view(float), out.view(float))
+        numerics.transform_kernels.add_table_rows(self.starts, self.places, table.view(float), out.view(float))
         return out.reshape(-1, classes, n)
 
 

@@ -28,7 +28,7 @@ from bayesnb.families.family import Family
 from bayesnb.families.record import fields_alone
 from bayesnb.families.weight import Weight
 from bayesnb.model.averaging import averaging, included_of
-from bayesnb.model.class_prior import ClassDie
+from bayesnb.model.class_prior import ClassPriorRule
 from bayesnb.model.product import Model, Observer, Product, ProductStats
 from bayesnb.numerics.views import Coded, Lookup, WordCounts
 
@@ -274,7 +274,7 @@ class Schema:
             if isinstance(x, Coded | WordCounts) and x.met:
                 yield block, x
 
-    def start(self, die: ClassDie, stats: ProductStats, whole: bool = True) -> Model:
+    def start(self, die: ClassPriorRule, stats: ProductStats, whole: bool = True) -> Model:
         """A model of the first rows; priors may take their scale from them."""
         beliefs = (block.belief(seen) for block, seen in zip(self.blocks, stats.blocks, strict=True))
         return Model(Product(die(stats.classes), tuple(beliefs)), stats, whole)

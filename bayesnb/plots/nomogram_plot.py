@@ -20,7 +20,7 @@ from matplotlib.ticker import MaxNLocator
 from bayesnb.families import Beta, Gamma, NormalInverseWishart
 from bayesnb.families.base import Array, Belief
 from bayesnb.families.categorical import Dice
-from bayesnb.families.joint import JointDie
+from bayesnb.families.joint import JointDirichlet
 from bayesnb.families.multinomial import DirichletMultinomial
 from bayesnb.model.schema import Block
 from bayesnb.plots.column_view import combined, level_names
@@ -128,7 +128,7 @@ def _(pair: Dice, power: float) -> Array:
 
 
 @influence.register
-def _(pair: JointDie, power: float) -> Array:
+def _(pair: JointDirichlet, power: float) -> Array:
     return pair.per_die(_level_influence(pair, power))
 
 
@@ -214,7 +214,7 @@ def _(pair: Dice, j: int, block: Block, power: float) -> list[Line]:
 
 
 @lines.register
-def _(pair: JointDie, j: int, block: Block, power: float) -> list[Line]:
+def _(pair: JointDirichlet, j: int, block: Block, power: float) -> list[Line]:
     names = combined(pair, [level_names(block, at) for at in range(len(block.names))])
     points, share = _level_points(pair, power)[0], pair.mean().max(axis=0)[0]
     return [_marked(points[: len(names)], names, share[: len(names)])]

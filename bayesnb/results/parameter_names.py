@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from bayesnb.families.base import Array, Parts
-from bayesnb.selection.feature_evidence import own_of
+from bayesnb.selection.feature_evidence import class_belief
 
 Variables = dict[str, tuple[tuple[str, ...], Array]]  # name -> dims, array
 Names = dict[tuple[str, int | None], tuple[str, tuple[str, ...]]]  # symbol, feature -> name, dims
@@ -191,7 +191,7 @@ def combinations(block: ColumnBlock, table: Array | None) -> list[str]:
 
 def layout_of(estimator: Any, features: Sequence[Hashable] | None = None) -> Layout:
     """Return the layout of a fitted estimator; the entries of a table are those of its posterior."""
-    tables = [getattr(own_of(belief), "combinations", None) for belief in estimator.model_.posterior.blocks]
+    tables = [getattr(class_belief(belief), "combinations", None) for belief in estimator.model_.posterior.blocks]
     return Layout(estimator.classes_, estimator.schema_.blocks, features, tables)
 
 

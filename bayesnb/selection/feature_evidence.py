@@ -26,7 +26,7 @@ from bayesnb.selection.dirichlet_evidence import best_concentration, log_evidenc
 STRONG, WEAK = 3.0, 1.0  # nats (Kass and Raftery 1995)
 
 
-def own_of(prior: Belief) -> Belief:
+def class_belief(prior: Belief) -> Belief:
     """Return the belief about each class's theta, of an average the part under which classes differ."""
     return prior.separate if isinstance(prior, Averaged) else prior
 

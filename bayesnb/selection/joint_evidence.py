@@ -36,7 +36,7 @@ from bayesnb.families.base import Array, Belief, Cells
 from bayesnb.families.categorical import Dice
 from bayesnb.families.dirichlet import as_level
 from bayesnb.families.family import Family
-from bayesnb.families.joint import JointDie
+from bayesnb.families.joint import JointDirichlet
 from bayesnb.families.sharing import Sharing
 from bayesnb.numerics.special import log_gamma_ratio, ratio
 from bayesnb.selection.pair_evidence import Labels, dense
@@ -340,7 +340,7 @@ def _(prior: Beta, x: Cells) -> Sequence[Unit]:
 
 
 @joinable.register
-def _(prior: JointDie, x: Cells) -> Sequence[Unit]:
+def _(prior: JointDirichlet, x: Cells) -> Sequence[Unit]:
     total = prior.per_die(prior.concentration)[:, 0]
     return [LevelUnit(tuple(range(len(prior.sizes))), as_level(np.asarray(x[:])), prior.sizes, total)]
 

@@ -14,7 +14,7 @@ from bayesnb.families.family import Family
 from bayesnb.families.weight import one_hot
 from bayesnb.model.product import Model, Rows
 from bayesnb.selection.calibration_curves import CurveOptions, ece_interval, groups_of_top, scored, split
-from bayesnb.selection.leave_one_out import Pointwise, Way, loo_log_proba
+from bayesnb.selection.leave_one_out import Pointwise, PredictiveRule, loo_log_proba
 from bayesnb.selection.proper_scores import Estimate
 
 BINS = 10  # of the calibration error
@@ -106,7 +106,7 @@ class PriorVariants:
         """log p(y | x, all rows but this one), `(r, c)`; NaN where the others leave no proper distribution."""
         if first_improper(model, estimate):
             return np.full((len(self.rows.codes), len(model.stats.classes)), np.nan)
-        return loo_log_proba(model, self.rows, Way(estimate, self.power), n_jobs=self.n_jobs)
+        return loo_log_proba(model, self.rows, PredictiveRule(estimate, self.power), n_jobs=self.n_jobs)
 
 
 def first_improper(model: Model, estimate: str) -> ColumnOfClass | None:
