@@ -20,7 +20,7 @@ from bayesnb.families.base import Belief, Stats
 from bayesnb.families.bernoulli import BernoulliStats
 from bayesnb.families.categorical import CategoricalStats, Dice
 from bayesnb.families.gaussian import GaussianStats
-from bayesnb.families.joint import JointDie
+from bayesnb.families.joint import JointDirichlet
 from bayesnb.families.joint_stats import JointStats
 from bayesnb.families.multinomial import DirichletMultinomial, MultinomialStats
 from bayesnb.families.poisson import PoissonStats
@@ -109,7 +109,7 @@ def by_class(*values: Any) -> Array:
     return np.array(values, float)[None, :] * np.array([1.0, 1.5, 0.7])[:CLASSES, None]
 
 
-def table_twin(belief: JointDie, c: int, f: int) -> Callable[[Any], Any]:
+def table_twin(belief: JointDirichlet, c: int, f: int) -> Callable[[Any], Any]:
     """A die over all cells of the table, none of them taken together; a row without any cell is certain."""
     every = np.full(TABLE_SIZES, belief.concentration[c, f, -1])
     for entry, concentration in zip(belief.combinations, belief.concentration[c, f, :-1], strict=True):
@@ -192,7 +192,7 @@ CASES = [
     ),
     Case(
         "joint",
-        JointDie(np.array([1.0, 1.5, 0.7])[:, None, None] * np.ones(len(ENTRIES) + 1), ENTRIES, TABLE_SIZES),
+        JointDirichlet(np.array([1.0, 1.5, 0.7])[:, None, None] * np.ones(len(ENTRIES) + 1), ENTRIES, TABLE_SIZES),
         TABLE,
         lambda x, weight: JointStats.of(x, weight, TABLE_SIZES).having(ENTRIES),
         table_twin,

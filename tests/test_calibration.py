@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from bayesnb.families.joint import JointDie
+from bayesnb.families.joint import JointDirichlet
 from bayesnb.families.multinomial import MultinomialDensity
 from bayesnb.families.weight import one_hot
 from tests.conftest import CASES, Case
@@ -22,7 +22,7 @@ def least_p_value(case: Case, seed: int, times: float) -> float:
     rng = np.random.default_rng(seed)
     classes = 1 if case.prior.apart else 2  # which have parameters in common
     prior: Any = case.prior[:classes].repeated(REPLICATES)
-    if isinstance(prior, JointDie):
+    if isinstance(prior, JointDirichlet):
         prior = prior.having(case.support)  # every combination is a coordinate
     theta = prior.sample(rng)
     thrown = isinstance(theta, MultinomialDensity)

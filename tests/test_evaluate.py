@@ -18,7 +18,7 @@ from bayesnb import (
 )
 from bayesnb.data import open_table
 from bayesnb.model.product import Rows
-from bayesnb.selection.leave_one_out import Way, loo_log_proba
+from bayesnb.selection.leave_one_out import PredictiveRule, loo_log_proba
 from bayesnb.selection.proper_scores import accuracy, brier, log_loss
 
 RNG = np.random.default_rng(6)
@@ -39,7 +39,7 @@ CASES = [
 
 def left_out(model: Any, x: np.ndarray, y: np.ndarray, weight: Any = None, **said: Any) -> np.ndarray:
     cells = model.schema_.read(open_table(x))
-    way = Way(said.pop("kind", "predictive"), said.pop("power", 1.0))
+    way = PredictiveRule(said.pop("kind", "predictive"), said.pop("power", 1.0))
     return loo_log_proba(model.model_, Rows(model.schema_.observers, cells, y, weight), way, **said)
 
 

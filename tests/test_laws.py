@@ -65,7 +65,7 @@ def test_rows_that_leave_their_class_are_scored_by_what_is_left(
     weight = np.full(len(its), 0.25) if alike else 0.5 * case.weight[its]
     leaving = Leaving(case.x[its], case.codes[its], weight, kind, power)
     prior, stats = case.prior[1:2], case.stats()[1:2]
-    found, expected = prior.own_left_out(stats, leaving), defined(prior, stats, leaving)
+    found, expected = prior.score_left_out(stats, leaving), defined(prior, stats, leaving)
     assert np.isfinite(expected).all()
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
 

@@ -104,7 +104,7 @@ def state(model: Any) -> list[Array]:
     """Copies of all that predictions are made of."""
     joint = (model.model_.prior, model.stats_, model.model_.posterior)
     records = [record for part in joint for record in (part.classes, *part.blocks)]
-    plain = [getattr(record, "own", record) for record in records]
+    plain = [getattr(record, "separate", record) for record in records]
     arrays = [getattr(record, name) for record in plain for name in names(record)]
     return [np.array(array) for array in arrays if isinstance(array, np.ndarray)]
 

@@ -26,8 +26,8 @@ from bayesnb import (
 )
 from bayesnb.selection.calibration_curves import (
     Calibration,
+    CurveOptions,
     Groups,
-    Plan,
     calibrated,
     corp,
     ece,
@@ -51,7 +51,7 @@ def judged(proba: Array, codes: Array, weight: Array | None = None, bins: int = 
     with np.errstate(divide="ignore"):
         log_proba = np.log(proba)
     weight = np.ones(len(codes)) if weight is None else weight
-    return calibrated(log_proba, codes, weight, Plan(bins, PROB, np.random.default_rng(seed)))
+    return calibrated(log_proba, codes, weight, CurveOptions(bins, PROB, np.random.default_rng(seed)))
 
 
 def numbers(found: Calibration) -> dict[str, Any]:
@@ -240,7 +240,7 @@ def test_predictions_that_are_true_lie_in_the_bands_and_their_error_is_noise() -
     inside, curve, interval, excess, zero = [], [], [], [], []
     for seed in range(40):
         proba, codes = simulated(rng, 400, lambda p: p)
-        plan = Plan(10, PROB, np.random.default_rng(seed))
+        plan = CurveOptions(10, PROB, np.random.default_rng(seed))
         own = reliability(Groups.of(proba[:, 1], codes == 1, np.ones(400)), plan)
         bins, at = own.bins, own.curve
         inside.append(np.mean((bins.observed >= bins.band_lower) & (bins.observed <= bins.band_upper)))
@@ -281,7 +281,7 @@ def test_the_interval_of_ece_covers_the_error_without_noise(slope: float) -> Non
         proba, codes = simulated(rng, 1000, lambda p: 0.5 + slope * (p - 0.5))
         error = (1 - slope) * (proba.max(axis=1) - 0.5).mean()
         top = groups_of_top(np.log(proba), codes, np.ones(1000))
-        own = ece_interval(top.joined(split(top.weight, 10)), Plan(10, PROB, np.random.default_rng(seed)))
+        own = ece_interval(top.joined(split(top.weight, 10)), CurveOptions(10, PROB, np.random.default_rng(seed)))
         covered.append(own.lower <= error <= own.upper)
         assert own.lower <= own.value <= own.upper
     assert np.mean(covered) > PROB - 3 * np.sqrt(PROB * (1 - PROB) / 60)
@@ -293,7 +293,7 @@ def test_mean_scores_have_intervals_that_cover() -> None:
     truth = [2 * np.mean(p * (1 - p)), -np.mean(p * np.log(p) + (1 - p) * np.log1p(-p)), np.mean(np.maximum(p, 1 - p))]
     for seed in range(400):
         proba, codes = simulated(rng, 120, lambda p: p)
-        plan = Plan(10, PROB, np.random.default_rng(seed))
+        plan = CurveOptions(10, PROB, np.random.default_rng(seed))
         _, lower, upper = np.array(scored(np.log(proba), codes, np.ones(120), plan)).T
         covered.append((lower <= truth) & (truth <= upper))
     assert (np.mean(covered, axis=0) > PROB - 3 * np.sqrt(PROB * (1 - PROB) / 400)).all()

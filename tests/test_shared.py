@@ -17,7 +17,7 @@ from bayesnb.families.shared import SharedGaussianStats, SharedNormalInverseGamm
 from bayesnb.families.weight import one_hot
 from bayesnb.inference.posterior_draws import DrawnWarning
 from bayesnb.mcmc.pymc_model import ModelData, ModelOptions, ModelPlan, assemble
-from bayesnb.selection.gaussian_evidence import Cells
+from bayesnb.selection.gaussian_evidence import GaussianCells
 from tests.conftest import CASES, CLASSES, Array, same
 
 (CASE,) = (case for case in CASES if case.name == "gaussian, shared")
@@ -421,7 +421,7 @@ def test_intervals_are_calibrated_where_classes_share_a_variance() -> None:
 
 def test_the_gradient_of_the_evidence_is_its_slope() -> None:
     x = CASE.x / [1.0, 1e4]
-    cells = Cells(SharedGaussianStats.of(x, one_hot(CASE.codes, CLASSES)), True, True)
+    cells = GaussianCells(SharedGaussianStats.of(x, one_hot(CASE.codes, CLASSES)), True, True)
     dials = np.array([-0.3, 0.4, 0.2, 0.1])
     value, slope = cells.climb(dials)
     step = 1e-6 * np.eye(4)

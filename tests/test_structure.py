@@ -40,7 +40,7 @@ from bayesnb import (
 )
 from bayesnb.data import open_table
 from bayesnb.model.product import Rows, observe
-from bayesnb.selection.leave_one_out import Way, loo_log_proba
+from bayesnb.selection.leave_one_out import PredictiveRule, loo_log_proba
 from tests.test_figures import assert_readable
 
 RNG = np.random.default_rng(21)
@@ -149,7 +149,7 @@ def test_leave_one_out_of_an_average_is_a_refit_without_the_row(name: str, tempe
     model = NaiveBayes(families, average_features=Q, temper=temper).fit(x, Y, weight)
     cells = model.schema_.read(open_table(x))
     rows = Rows(model.schema_.observers, cells, np.searchsorted(labels, Y), weight)
-    found = loo_log_proba(model.model_, rows, Way(power=model.temper_))
+    found = loo_log_proba(model.model_, rows, PredictiveRule(power=model.temper_))
     for i in range(0, ROWS, 5):
         rest = np.arange(ROWS) != i
         others, row = (x[rest], x[i : i + 1]) if isinstance(x, np.ndarray) else (x[rest], x.iloc[[i]])

@@ -22,7 +22,7 @@ from bayesnb.cli import (
     predict_command,
     report_command,
 )
-from bayesnb.cli.command_options import TABLES, Layout, Parser
+from bayesnb.cli.command_options import TABLES, CommandHelp, Parser
 from bayesnb.cli.messages import Console, UsageError, print_line, readable
 from bayesnb.safe_output import visible
 
@@ -46,7 +46,7 @@ def build_parser() -> ArgumentParser:
         description="Naive Bayes that keeps the whole posterior, from the command line. `bayesnb COMMAND --help` shows "
         "more of each command.",
         epilog=f"{EXAMPLES}\n{TABLES}",
-        formatter_class=Layout,
+        formatter_class=CommandHelp,
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"bayesnb {__version__}")

@@ -20,7 +20,7 @@ exit codes: 0 done, 1 the job failed (the table is at fault, say, or lacks a col
 """
 
 
-class Layout(argparse.HelpFormatter):
+class CommandHelp(argparse.HelpFormatter):
     """Help as wide as the terminal: paragraphs are filled, and those with an indented line stay as they are."""
 
     def __init__(self, prog: str) -> None:
@@ -45,7 +45,7 @@ class Parser(argparse.ArgumentParser):
 def add_command(commands: Any, name: str, examples: str, *, notes: str = "", **texts: str) -> argparse.ArgumentParser:
     """Add a command with its examples, `--quiet` and `--debug`."""
     epilog = f"examples:\n{examples}\n\n{notes}"
-    command = commands.add_parser(name, epilog=epilog, formatter_class=Layout, allow_abbrev=False, **texts)
+    command = commands.add_parser(name, epilog=epilog, formatter_class=CommandHelp, allow_abbrev=False, **texts)
     group = command.add_argument_group("messages")
     group.add_argument("-q", "--quiet", action="store_true", help="print only warnings and errors")
     group.add_argument("--debug", action="store_true", help="show the traceback of an error")

@@ -185,11 +185,11 @@ def describe_held_out(model: Any, X: Any, y: Any) -> str:
     """Return a line on how well every row is predicted by all others, scored as `NaiveBayes.loo` does."""
     from bayesnb.data.labels import encode
     from bayesnb.model.product import Rows
-    from bayesnb.selection.leave_one_out import Way, loo_log_proba
+    from bayesnb.selection.leave_one_out import PredictiveRule, loo_log_proba
 
     codes = encode(np.asarray(y), model.classes_)
     rows = Rows(model.schema_.observers, model.schema_.read(open_table(X)), codes)
-    log_proba = loo_log_proba(model.model_, rows, Way(model.estimate, model.temper_), n_jobs=model.n_jobs)
+    log_proba = loo_log_proba(model.model_, rows, PredictiveRule(model.estimate, model.temper_), n_jobs=model.n_jobs)
     scores = log_proba[np.arange(len(codes)), codes]
     undefined = int(np.isnan(scores).sum())
     if undefined:

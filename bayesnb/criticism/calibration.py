@@ -9,7 +9,7 @@ from bayesnb import results
 from bayesnb.criticism.learnt_rows import LearntRows, learnt_rows
 from bayesnb.families.base import Array, Rng
 from bayesnb.model.product import normalised
-from bayesnb.selection.calibration_curves import Plan, calibrated
+from bayesnb.selection.calibration_curves import CurveOptions, calibrated
 
 
 def calibration(
@@ -82,7 +82,7 @@ def calibration(
     keep = learnt.rows.counts > 0  # a row of weight zero is no row
     codes, weight = learnt.rows.codes[keep], learnt.rows.counts[keep]
     log_proba = _left_out(learnt)[keep]
-    result = calibrated(log_proba, codes, weight, Plan(int(bins), prob, np.random.default_rng(rng)))
+    result = calibrated(log_proba, codes, weight, CurveOptions(int(bins), prob, np.random.default_rng(rng)))
     attrs = {
         "leave_one_out": "exact",
         "estimate": learnt.estimator.estimate,

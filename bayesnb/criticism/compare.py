@@ -7,7 +7,7 @@ import numpy as np
 
 from bayesnb import results
 from bayesnb.criticism.learnt_rows import learnt_rows
-from bayesnb.estimators import Classifier, check_estimator
+from bayesnb.estimators import NaiveBayes, check_estimator
 from bayesnb.estimators.prediction import PredictionMixin
 from bayesnb.families.base import Array
 
@@ -82,7 +82,7 @@ def _check_models(models: Any, method: Any) -> None:
 
 def _is_sampled(model: Any) -> bool:
     """Return whether a model is sampled by `mcmc`: then no algebra leaves a row out, and `fit` is expensive."""
-    return isinstance(model, PredictionMixin) and not isinstance(model, Classifier)
+    return isinstance(model, PredictionMixin) and not isinstance(model, NaiveBayes)
 
 
 def _check_finite(name: str, score: Array) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from bayesnb import results
 from bayesnb.criticism.learnt_rows import LearntRows, learnt_rows
 from bayesnb.criticism.smoothing_page import page
-from bayesnb.estimators import Classifier
+from bayesnb.estimators import NaiveBayes
 from bayesnb.families.base import Array
 from bayesnb.families.family import ordered_hyperparameters
 from bayesnb.selection.settings import (
@@ -92,7 +92,7 @@ class SmoothingComparison:
 
 
 def compare_smoothing(
-    model: Classifier,
+    model: NaiveBayes,
     X: Any,
     y: Any,
     smoothing: Sequence[float] = (0, 0.01, 0.1, 0.5, 1, 2, 5, 10),

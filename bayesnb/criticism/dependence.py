@@ -8,10 +8,10 @@ import numpy as np
 
 from bayesnb import results
 from bayesnb.criticism.learnt_rows import LearntRows, learnt_rows
-from bayesnb.estimators import Classifier
+from bayesnb.estimators import NaiveBayes
 from bayesnb.model.schema import Schema
 from bayesnb.results.progress import bar
-from bayesnb.selection.feature_evidence import check_comparable, own_of
+from bayesnb.selection.feature_evidence import check_comparable, class_belief
 from bayesnb.selection.pair_evidence import Labels, LevelColumns, NumberColumns, Work, dependences, part_of
 
 MOST = 50_000_000  # numbers in a result: classes x columns x columns
@@ -20,7 +20,7 @@ Place = tuple[Hashable, int, int]  # a column's name, its block, its place there
 
 
 def dependence(
-    model: Classifier,
+    model: NaiveBayes,
     X: Any,
     y: Any,
     columns: Sequence[Hashable] | None = None,
@@ -125,7 +125,7 @@ def _parts(learnt: LearntRows, chosen: list[Place]) -> Iterator[LevelColumns | N
     for b, block in enumerate(learnt.estimator.schema_.blocks):
         places = [at for at, (_, home, _) in enumerate(chosen) if home == b]
         if places:
-            prior, columns = own_of(learnt.model.prior.blocks[b]), [chosen[at][2] for at in places]
+            prior, columns = class_belief(learnt.model.prior.blocks[b]), [chosen[at][2] for at in places]
             check_comparable(prior, block.keys, alike=False)
             part = part_of(prior.margins(), learnt.rows.cells[b], columns, block.family.columnwise.observe)
             yield replace(part, places=np.array(places))

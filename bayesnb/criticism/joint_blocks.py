@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayesnb.criticism.learnt_rows import LearntRows
-from bayesnb.estimators import Classifier
-from bayesnb.estimators.presets import NaiveBayes
+from bayesnb.estimators import NaiveBayes
 from bayesnb.families import Beta, Categorical, Codes, Dirichlet, Gaussian, NormalInverseGamma
 from bayesnb.families.base import Belief
 from bayesnb.families.family import Family
@@ -233,7 +232,7 @@ class JointBlocks:
         return tuple(sorted(result, key=lambda names: place[names[0]]))
 
     @property
-    def estimator(self) -> Classifier:
+    def estimator(self) -> NaiveBayes:
         """A new `NaiveBayes` like the model that declares the blocks."""
         model, columns = self.learnt.estimator, self._schema.columns
         families: dict[Names, Family | None] = dict(self._together())
@@ -323,7 +322,7 @@ def _equal(one: Belief, two: Belief) -> bool:
     return all(np.allclose(a, b, rtol=ROUNDING, atol=0) for a, b in pairs)
 
 
-def _naive_bayes_like(model: Any, families: dict[Hashable, Family | None]) -> Classifier:
+def _naive_bayes_like(model: Any, families: dict[Hashable, Family | None]) -> NaiveBayes:
     """Return a `NaiveBayes` with these families, and all else as in a preset."""
     prior = model._class_prior
     if prior is None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bayesnb.data import refuse_lazy
-from bayesnb.estimators import Classifier, check_estimator
+from bayesnb.estimators import NaiveBayes, check_estimator
 from bayesnb.families.base import Array
 from bayesnb.families.family import Family
 from bayesnb.model.product import Model, Rows
@@ -17,7 +17,7 @@ from bayesnb.selection.settings import PriorVariants
 class LearntRows:
     """A fitted estimator, and the rows that it has learnt with their names."""
 
-    estimator: Classifier
+    estimator: NaiveBayes
     index: Array
     rows: Rows
 
@@ -55,7 +55,7 @@ class LearntRows:
 
 
 def learnt_rows(
-    estimator: Classifier, X: Any, y: Any, sample_weight: Any = None, needed_by: str | None = None
+    estimator: NaiveBayes, X: Any, y: Any, sample_weight: Any = None, needed_by: str | None = None
 ) -> LearntRows:
     """Return the estimator with its rows: it learns them first, unless it is fitted and must have learnt them.
 

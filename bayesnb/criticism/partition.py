@@ -10,8 +10,8 @@ import numpy as np
 from bayesnb import results
 from bayesnb.criticism.joint_blocks import JointBlocks, Kind, kinds_of, rest_of
 from bayesnb.criticism.learnt_rows import learnt_rows
-from bayesnb.criticism.partition_page import Said, notes_of, page, verdict
-from bayesnb.estimators import Classifier
+from bayesnb.criticism.partition_page import PartitionSummary, notes_of, page, verdict
+from bayesnb.estimators import NaiveBayes
 from bayesnb.model.product import observe
 from bayesnb.selection.partition_search import Step, after, gain_of, interleaved, steps, union
 
@@ -40,7 +40,7 @@ class Partition:
 
     blocks: tuple[Names, ...]
     table: Any
-    estimator: Classifier
+    estimator: NaiveBayes
     ends: dict[str, float]
     verdict: str
     notes: tuple[str, ...]
@@ -66,11 +66,11 @@ class Partition:
 
     def _repr_html_(self) -> str:
         columns = {name: self.table[name].to_list() for name in self.table.columns}
-        return page(Said(self.blocks, self.verdict, self.notes), columns)
+        return page(PartitionSummary(self.blocks, self.verdict, self.notes), columns)
 
 
 def partition(
-    model: Classifier,
+    model: NaiveBayes,
     X: Any,
     y: Any,
     *,

@@ -9,12 +9,12 @@ from scipy.special import expit, logit
 
 from bayesnb import results
 from bayesnb.data.levels import qualified_names
-from bayesnb.estimators import Classifier, check_estimator
+from bayesnb.estimators import NaiveBayes, check_estimator
 from bayesnb.families.base import Array
-from bayesnb.selection.feature_evidence import cautious, check_comparable, own_of, word_bayes_factors
+from bayesnb.selection.feature_evidence import cautious, check_comparable, class_belief, word_bayes_factors
 
 
-def relevance(model: Classifier, prior: float = 0.5) -> Any:
+def relevance(model: NaiveBayes, prior: float = 0.5) -> Any:
     """Weigh the evidence that each feature depends on the class.
 
     The log Bayes factor compares two hypotheses about a column: that each class has a separate parameter, and that
@@ -83,7 +83,7 @@ def relevance(model: Classifier, prior: float = 0.5) -> Any:
     )
 
 
-def _factors(fitted: Classifier) -> tuple[list[Hashable], Array, dict[str, float]]:
+def _factors(fitted: NaiveBayes) -> tuple[list[Hashable], Array, dict[str, float]]:
     """Return names and factors of the features, in the table's order, and the factors of blocks of counts."""
     names: list[Hashable] = []
     columns: list[Hashable] = []
@@ -92,7 +92,7 @@ def _factors(fitted: Classifier) -> tuple[list[Hashable], Array, dict[str, float
     blocks: dict[str, float] = {}
     model = fitted.model_
     for block, prior, stats in zip(fitted.schema_.blocks, model.prior.blocks, model.stats.blocks, strict=True):
-        belief = own_of(prior)
+        belief = class_belief(prior)
         check_comparable(belief, block.keys)
         factors = cautious(block.family, belief, stats)
         block_names, block_places = list(block.words), list(block.word_places)

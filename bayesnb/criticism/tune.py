@@ -10,7 +10,7 @@ import numpy as np
 
 from bayesnb import results
 from bayesnb.criticism.learnt_rows import LearntRows, learnt_rows
-from bayesnb.estimators import Classifier
+from bayesnb.estimators import NaiveBayes
 from bayesnb.families.family import Family
 from bayesnb.model.schema import Schema
 from bayesnb.selection.ascent import LEAST, MOST
@@ -51,7 +51,7 @@ class RefusedWarning(UserWarning):
 
 
 def tune(
-    model: Classifier,
+    model: NaiveBayes,
     X: Any,
     y: Any,
     criterion: str = "evidence",
@@ -145,7 +145,7 @@ def tune(
         tuned = model._fresh()
     else:
         _warn_bounds(ends, learnt)
-        tuned = model._fresh(**model._saying(_by_columns(learnt.estimator.schema_, families)))
+        tuned = model._fresh(**model._params_declaring(_by_columns(learnt.estimator.schema_, families)))
     tuned.tuning = tuning
     return tuned
 

@@ -23,10 +23,10 @@ from bayesnb.numerics.views import (
     COUNTS,
     Coded,
     Columns,
-    Counted,
     Dense,
     Flags,
     Lookup,
+    WordCounts,
     entries,
     pieces_of,
     readable,
@@ -89,7 +89,7 @@ def coded(table: Table, places: Sequence[int], levels: Sequence[Levels], unknown
     return Coded(Columns([seen.codes for seen in distinct], np.dtype(np.int32)), lookup)
 
 
-def counted(lists: Lists, levels: Levels, unknown: int, size: int) -> Counted:
+def counted(lists: Lists, levels: Levels, unknown: int, size: int) -> WordCounts:
     """Count each of `size` levels among each row's words; others count as `unknown`, or not at all.
 
     No dense table is made.
@@ -104,7 +104,7 @@ def counted(lists: Lists, levels: Levels, unknown: int, size: int) -> Counted:
     if new and unknown < 0:
         keep = codes >= 0
         codes, ends = codes[keep], np.concatenate([[0], np.cumsum(keep)])[ends]
-    counts = Counted((np.ones(len(codes)), codes, ends), shape=(len(ends) - 1, size))
+    counts = WordCounts((np.ones(len(codes)), codes, ends), shape=(len(ends) - 1, size))
     counts.sum_duplicates()
     counts.unknown = unknown_words
     return counts

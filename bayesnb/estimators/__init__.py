@@ -13,5 +13,3 @@ __all__ = [
     "PoissonNB",
     "check_estimator",
 ]
-
-Classifier = NaiveBayes  # the name in rooms that are yet to be renamed

@@ -14,12 +14,12 @@ from bayesnb.model.product import ProductStats, Rows, observe
 from bayesnb.selection.folds import assigned, k_fold
 from bayesnb.selection.leave_one_out import (
     Pointwise,
-    Way,
+    PredictiveRule,
     are_there,
+    label_scores,
     leave_one_out,
-    own_entries,
     stuck,
-    tell_undefined,
+    warn_undefined,
     warn_unverified,
 )
 
@@ -97,11 +97,11 @@ class CrossValidation(ModelHolder):
         joint = k_fold(self.model_, rows, fold, self._way(target), self.n_jobs)
         return results.elpd.elpd(self._held_out(rows, joint, target), index, len(np.unique(fold)))
 
-    def _way(self, target: str) -> Way:
+    def _way(self, target: str) -> PredictiveRule:
         """Return the estimate and the exponent under which rows are scored."""
         if target not in TARGETS:
             raise ValueError(f"target must be 'label' or 'joint', got {target!r}.")
-        return Way(self.estimate, self.temper_ if target == "label" else 1.0)
+        return PredictiveRule(self.estimate, self.temper_ if target == "label" else 1.0)
 
     def _left_out(self, rows: Rows, target: str) -> Pointwise:
         """Return the scores of `loo`."""
@@ -116,13 +116,13 @@ class CrossValidation(ModelHolder):
     def _held_out(self, rows: Rows, joint: Array, target: str) -> Pointwise:
         """Return the scores of rows held out, and warn of undefined ones."""
         scores = self._pointwise(rows, joint, target)
-        tell_undefined(scores.score)
+        warn_undefined(scores.score)
         return scores
 
     def _pointwise(self, rows: Rows, joint: Array, target: str) -> Pointwise:
         """Return the scores of rows held out, beside those of the model that has seen them."""
         fitted = self._reader().log_joint(rows.cells, self._way(target).power, self.n_jobs)
-        held_out, seen = (own_entries(table, rows.codes, target) for table in (joint, fitted))
+        held_out, seen = (label_scores(table, rows.codes, target) for table in (joint, fitted))
         return Pointwise(held_out, seen, rows.weight)
 
     def _check_all(self, rows: Rows, caller: str) -> None:

@@ -263,7 +263,7 @@ class IncrementalMixin(ModelHolder):
 
     def _hold(self, shard: Shard, before: Shard | None, rows: Rows | None) -> Self:
         """Hold the model of all rows of a shard, all at once; a prior that was there before stays."""
-        die = self._class_die(shard.classes)
+        die = self._class_prior_rule(shard.classes)
         if before is None:
             model = shard.schema.start(die, shard.stats, shard.whole)
         else:
@@ -293,7 +293,7 @@ class IncrementalMixin(ModelHolder):
             slip = before.slip(removed, stays)
             if slip is not None:
                 flat = belief.map(np.zeros_like) if self.estimate == "mle" else belief
-                self._refuse_slips(block, flat.shaken(stays, slip))
+                self._refuse_slips(block, flat.rounding_error(stays, slip))
 
     def _refuse_slips(self, block: Block, off: Array) -> None:
         """Raise where a belief could be off by more than `DIGITS`."""

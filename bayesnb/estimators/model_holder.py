@@ -14,7 +14,7 @@ from bayesnb.data import Table, open_table
 from bayesnb.families import Multinomial
 from bayesnb.families.base import Array, Cells
 from bayesnb.model.averaging import check_averaging
-from bayesnb.model.class_prior import ClassDie
+from bayesnb.model.class_prior import ClassPriorRule
 from bayesnb.model.product import Joint, Model
 from bayesnb.model.schema import Schema
 
@@ -50,11 +50,11 @@ class ModelHolder(ABC):
         """Return a family for all columns, a mapping, or "auto"."""
 
     @abstractmethod
-    def _saying(self, families: dict[tuple[Hashable, ...], Any]) -> dict[str, Any]:
+    def _params_declaring(self, families: dict[tuple[Hashable, ...], Any]) -> dict[str, Any]:
         """Return the parameters that declare these families of these columns: the inverse of `_families`."""
 
     @abstractmethod
-    def _class_die(self, classes: Array) -> ClassDie:
+    def _class_prior_rule(self, classes: Array) -> ClassPriorRule:
         """Return the prior of the class probabilities."""
 
     def _fresh(self, **changes: Any) -> Self:

@@ -18,7 +18,7 @@ from bayesnb.estimators.saving import saved_of
 from bayesnb.estimators.uncertainty import UncertaintyMixin
 from bayesnb.families.base import Array
 from bayesnb.families.family import Family
-from bayesnb.model.class_prior import ClassDie, class_die
+from bayesnb.model.class_prior import ClassPriorRule, class_prior_rule
 
 
 @public_methods(*PREDICTIONS, "fit", "partial_fit", "loo")
@@ -107,18 +107,18 @@ class NaiveBayes(
     def _families(self) -> Any:
         return self.families
 
-    def _saying(self, families: dict[tuple[Hashable, ...], Any]) -> dict[str, Any]:
+    def _params_declaring(self, families: dict[tuple[Hashable, ...], Any]) -> dict[str, Any]:
         if isinstance(self.families, Family):
             return {"families": next(iter(families.values()))}
         return {"families": families}
 
-    def _class_die(self, classes: Array) -> ClassDie:
+    def _class_prior_rule(self, classes: Array) -> ClassPriorRule:
         if isinstance(self.class_prior, (list, tuple, np.ndarray)):
             raise ValueError(
                 "class_prior: a bare array may mean concentrations or probabilities. "
                 "Say Dirichlet([...]) for the first, {label: probability} for the second."
             )
-        return class_die(self.class_prior, classes, self.classes)
+        return class_prior_rule(self.class_prior, classes, self.classes)
 
     def save(self, path: Any) -> None:
         """Write the fitted estimator to a file, from which `bayesnb.load` makes it again.

@@ -26,7 +26,7 @@ from bayesnb.families import (
     Poisson,
 )
 from bayesnb.families.base import Array
-from bayesnb.model.class_prior import ClassDie, class_die
+from bayesnb.model.class_prior import ClassPriorRule, class_prior_rule
 
 LEAST_ALPHA = 1e-10  # of scikit-learn, which takes a smaller alpha for it under force_alpha=False
 
@@ -56,7 +56,7 @@ class Preset(NaiveBayes):
         self.n_jobs = n_jobs
         self.estimate = estimate
 
-    def _saying(self, families: dict[tuple[Hashable, ...], Any]) -> dict[str, Any]:
+    def _params_declaring(self, families: dict[tuple[Hashable, ...], Any]) -> dict[str, Any]:
         (family,) = families.values()
         return self._params_of(family)
 
@@ -89,8 +89,8 @@ class Preset(NaiveBayes):
         """Prior of the class probabilities, by whichever parameter it was given."""
         return self.class_prior if self.fit_prior or self.class_prior is not None else "uniform"
 
-    def _class_die(self, classes: Array) -> ClassDie:
-        return class_die(self._class_prior, classes, self.classes)
+    def _class_prior_rule(self, classes: Array) -> ClassPriorRule:
+        return class_prior_rule(self._class_prior, classes, self.classes)
 
 
 class GaussianNB(Preset):

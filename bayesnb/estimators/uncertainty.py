@@ -16,7 +16,7 @@ from bayesnb.families.base import Array, Cells, Rng
 from bayesnb.inference.class_scores import Scores
 from bayesnb.inference.entropies import drawn_entropies, entropies
 from bayesnb.inference.intervals import TOLERANCES, drawn_intervals, intervals
-from bayesnb.inference.posterior_draws import say_drawn
+from bayesnb.inference.posterior_draws import warn_shared_parameters
 from bayesnb.inference.row_sampling import draw_codes, draw_table
 from bayesnb.model.product import normalise
 
@@ -97,7 +97,7 @@ class UncertaintyMixin(ModelHolder):
         elif not scores.belief.closed or (scores.belief.weighs and method == "fast"):
             refuse_shared(method)
             result, error = drawn_intervals(scores, observers, prob, SHARED, 0)
-            say_drawn(len(scores), SHARED, error)
+            warn_shared_parameters(len(scores), SHARED, error)
         else:
             result = intervals(scores, prob, observed, method, self.n_jobs)
         self._check_distribution(scores, result.median)
@@ -138,7 +138,7 @@ class UncertaintyMixin(ModelHolder):
             result = entropies(scores, observed, self.n_jobs)
         else:
             result, error = drawn_entropies(scores, self.schema_.observers if observed else None, SHARED, 0)
-            say_drawn(len(scores), SHARED, error)
+            warn_shared_parameters(len(scores), SHARED, error)
         self._check_distribution(scores, result.aleatoric[:, None])
         by_row = {"entropy": result.entropy, "aleatoric": result.aleatoric, "epistemic": result.epistemic}
         by_row["log_density"] = self._log_density(scores.cells)
@@ -236,7 +236,7 @@ class UncertaintyMixin(ModelHolder):
         """
         check_is_fitted(self)
         return results.drawn_trees.probabilities(
-            self._subject(), self._sheet(X), results.drawn_trees.Plan(draws, chains, rng)
+            self._subject(), self._sheet(X), results.drawn_trees.DrawPlan(draws, chains, rng)
         )
 
     def to_datatree(
@@ -300,7 +300,9 @@ class UncertaintyMixin(ModelHolder):
             raise ValueError("y was given without X. Give the rows that have these labels.")
         self._reader("predictive")  # an error, where the posterior is no distribution
         sheet = None if X is None else self._sheet(X, y)
-        return results.trees.tree(self._subject(features), sheet, results.drawn_trees.Plan(draws, chains, rng), groups)
+        return results.trees.tree(
+            self._subject(features), sheet, results.drawn_trees.DrawPlan(draws, chains, rng), groups
+        )
 
     def _log_density(self, cells: Sequence[Cells]) -> Array:
         return np.logaddexp.reduce(self._reader("predictive").log_joint(cells, 1.0, self.n_jobs), axis=1)
@@ -336,7 +338,7 @@ class UncertaintyMixin(ModelHolder):
         if impossible >= 0:
             self._refuse_row(impossible, cells)
         codes = None if y is None else encode(checked_labels(self, y, table.rows), self.classes_)
-        return results.drawn_trees.Sheet(table.index, cells, codes)
+        return results.drawn_trees.RowsToDraw(table.index, cells, codes)
 
 
 def is_observed(rows: str) -> bool:

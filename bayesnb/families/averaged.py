@@ -121,14 +121,14 @@ def joint_moment(belief: Any, cells: Array, s: Array, u: Array) -> Array:
 def joint_cumulants(belief: Any, cells: Array, t: float, v: float) -> Array:
     """Derivatives in s of the above at (t + s, v - s), `(r, f) -> (4, r)`."""
     separate, common = _joint_log_moments(belief, cells, t, v)
-    first, second = (belief.own[c].cumulants(cells, ORDER, tilt) for c, tilt in ((0, v), (1, t)))
+    first, second = (belief.separate[c].cumulants(cells, ORDER, tilt) for c, tilt in ((0, v), (1, t)))
     gap = second + SIGNS.reshape(-1, *[1] * (first.ndim - 1)) * first
     return mixed_cumulants(belief.log_odds[0] + separate - common, gap, np.zeros_like(gap)).sum(axis=-1)
 
 
 def _joint_log_moments(belief: Any, cells: Array, s: Any, u: Any) -> tuple[Array, Array]:
     """The log moments if the classes are apart, and if they are not, `(r, f)`; a power of 0 is no evidence."""
-    separate = belief.own[1].log_moment(cells, s) + belief.own[0].log_moment(cells, u)
+    separate = belief.separate[1].log_moment(cells, s) + belief.separate[0].log_moment(cells, u)
     return separate, belief.common[0].log_moment(cells, s + u)
 
 
@@ -153,7 +153,7 @@ class Left(NamedTuple):
     def _way(self, rows: int) -> Callable[[int, Leaving], Array]:
         if self.prior.whole:
             return self.of_whole_rows
-        values = self.prior.own.every_value
+        values = self.prior.separate.every_value
         return self.by_cell if values is None or len(values) > rows else self.by_value
 
     def of_whole_rows(self, c: int, leaving: Leaving) -> Array:
@@ -162,12 +162,12 @@ class Left(NamedTuple):
         A row that lacks cells was not learnt, and has said nothing that it could take away.
         """
         once = replace(leaving, power=leaving.each)
-        separate, shared = self.prior.own[c : c + 1], self.prior.common
-        word = separate.own_left_out(self.stats[c : c + 1], once) - shared.own_left_out(self.pooled, once)
+        separate, shared = self.prior.separate[c : c + 1], self.prior.common
+        word = separate.score_left_out(self.stats[c : c + 1], once) - shared.score_left_out(self.pooled, once)
         word = np.where(self.stats.learnt(leaving.x), word, 0.0)
-        scores = self.posterior.own.score(leaving.x, leaving.power)
-        scores[:, c] = separate.own_left_out(self.stats[c : c + 1], leaving)
-        common = shared.own_left_out(self.pooled, leaving)
+        scores = self.posterior.separate.score(leaving.x, leaving.power)
+        scores[:, c] = separate.score_left_out(self.stats[c : c + 1], leaving)
+        common = shared.score_left_out(self.pooled, leaving)
         return mixed(self.posterior.log_odds[0] - word[:, None], scores, common[:, None])
 
     def by_value(self, c: int, leaving: Leaving) -> Array:
@@ -175,7 +175,7 @@ class Left(NamedTuple):
 
         A value that the class never saw is worth something too, but no row that leaves can have it.
         """
-        values, separate = self.prior.own.every_value, self.prior.own
+        values, separate = self.prior.separate.every_value, self.prior.separate
         every = Leaving(
             values, np.full(len(values), c), np.full(len(values), leaving.each), leaving.kind, leaving.power
         )
@@ -185,8 +185,8 @@ class Left(NamedTuple):
         width = len(self.prior) * sum(array[0].size for array in self.prior.parts().values())
         parts = (leaving[rows] for rows in blocks(len(leaving.codes), max(NUMBERS // width, 1)))
         scores = np.concatenate([self.cells(c, part).sum(axis=-1) for part in parts])
-        separate = self.prior.own[c : c + 1].own_left_out(self.stats[c : c + 1], leaving)
-        marks = separate + self.prior.common.own_left_out(self.pooled, leaving)
+        separate = self.prior.separate[c : c + 1].score_left_out(self.stats[c : c + 1], leaving)
+        marks = separate + self.prior.common.score_left_out(self.pooled, leaving)
         scores[:, c] = np.where(np.isnan(marks), np.nan, scores[:, c])
         return scores
 
@@ -194,11 +194,11 @@ class Left(NamedTuple):
         """What every cell is worth to every class once its row has left class c, `(r, c, f)`."""
         rows = np.zeros(len(leaving.codes), np.intp)
         alone = self.stats.alone(leaving.x, one_hot(np.arange(len(rows)), len(rows), leaving.weight))
-        separate = self.prior.own[rows + c].update(rest(self.stats[rows + c] - alone))
+        separate = self.prior.separate[rows + c].update(rest(self.stats[rows + c] - alone))
         common = self.prior.common[rows].update(rest(self.pooled[rows] - alone))
         x, gone = self.prior.cells(leaving.x), leaving.weight[:, None]
         log_odds = self.posterior.log_odds - separate.log_moment(x, gone) + common.log_moment(x, gone)
-        logs = self.posterior.own.log_moment(x[:, None], leaving.power)
+        logs = self.posterior.separate.log_moment(x[:, None], leaving.power)
         logs[:, c] = separate.log_moment(x, leaving.power)
         return mixed(log_odds[:, None], logs, common.log_moment(x, leaving.power)[:, None])
 
@@ -220,8 +220,8 @@ def _alike(leaving: Leaving) -> Iterator[tuple[int, Array]]:
 class Averaged(Belief):
     """Each class's own theta with some probability, else one that all classes share.
 
-    `own` is `(c, f)`, `common` and the log-odds that a feature is included are `(1, f)`; without the axis of classes
-    for a single class.
+    `separate` is `(c, f)`, `common` and the log-odds that a feature is included are `(1, f)`; without the axis of
+    classes for a single class.
 
     >>> from bayesnb.families import Beta
     >>> from bayesnb.families.bernoulli import BernoulliStats
@@ -230,7 +230,7 @@ class Averaged(Belief):
     array([[0.9969]])
     """
 
-    own: Belief
+    separate: Belief
     common: Belief
     log_odds: Array
 
@@ -239,12 +239,12 @@ class Averaged(Belief):
     weighs = True
 
     def refuse_overflow(self) -> None:
-        self.own.refuse_overflow()
+        self.separate.refuse_overflow()
         self.common.refuse_overflow()
 
     @property
     def whole(self) -> bool:  # type: ignore[override]
-        return self.own.whole
+        return self.separate.whole
 
     @property
     def included(self) -> Array:
@@ -252,59 +252,59 @@ class Averaged(Belief):
         return expit(self.log_odds)
 
     def __len__(self) -> int:
-        return len(self.own)
+        return len(self.separate)
 
     def __getitem__(self, index: Any) -> Self:
         """Some classes; what all share stays as it is."""
         shared = 0 if isinstance(index, Integral) else slice(None)
-        return type(self)(self.own[index], self.common[shared], self.log_odds[shared])
+        return type(self)(self.separate[index], self.common[shared], self.log_odds[shared])
 
     def column(self, feature: int) -> Self:
-        return type(self)(self.own.column(feature), self.common.column(feature), self.log_odds[..., feature])
+        return type(self)(self.separate.column(feature), self.common.column(feature), self.log_odds[..., feature])
 
     def only(self, feature: int) -> Self:
-        return type(self)(self.own.only(feature), self.common.only(feature), self.log_odds[:, [feature]])
+        return type(self)(self.separate.only(feature), self.common.only(feature), self.log_odds[:, [feature]])
 
     def for_classes(self, classes: int) -> Self:
-        return type(self)(self.own.for_classes(classes), self.common, self.log_odds)
+        return type(self)(self.separate.for_classes(classes), self.common, self.log_odds)
 
     def parts(self) -> Parts:
         """Those of each class's own theta."""
-        return self.own.parts()
+        return self.separate.parts()
 
     def strengthened(self, times: Any) -> Self:
-        return type(self)(self.own.strengthened(times), self.common.strengthened(times), self.log_odds)
+        return type(self)(self.separate.strengthened(times), self.common.strengthened(times), self.log_odds)
 
     def update(self, stats: Any) -> Self:
         every = together(stats)
-        gain = self.own.log_evidence(stats).sum(axis=0) - self.common.log_evidence(every)
-        return type(self)(self.own.update(stats), self.common.update(every), self.log_odds + gain)
+        gain = self.separate.log_evidence(stats).sum(axis=0) - self.common.log_evidence(every)
+        return type(self)(self.separate.update(stats), self.common.update(every), self.log_odds + gain)
 
-    def shaken(self, stats: Any, slip: Any) -> Array:
+    def rounding_error(self, stats: Any, slip: Any) -> Array:
         """As each class's own theta is, which has fewer rows."""
-        return self.own.shaken(stats, slip)
+        return self.separate.rounding_error(stats, slip)
 
     def log_evidence(self, stats: Any, xp: Any = special) -> Array:
         """Of all classes together, `(1, f)`."""
-        separate = self.own.log_evidence(stats).sum(axis=0)
+        separate = self.separate.log_evidence(stats).sum(axis=0)
         return mixed(self.log_odds, separate, self.common.log_evidence(together(stats)))
 
     def log_moment(self, x: Array, s: Any) -> Array:
-        return mixed(self.log_odds, self.own.log_moment(x, s), self.common.log_moment(x, s))
+        return mixed(self.log_odds, self.separate.log_moment(x, s), self.common.log_moment(x, s))
 
     def log_predictive(self, x: Array) -> Array:
-        return mixed(self.log_odds, self.own.log_predictive(x), self.common.log_predictive(x))
+        return mixed(self.log_odds, self.separate.log_predictive(x), self.common.log_predictive(x))
 
     def cumulants(self, x: Array, order: int, tilt: float = 0.0) -> Array:
         log_odds = self.log_odds + 0.0
         if tilt:
-            log_odds = log_odds + self.own.log_moment(x, tilt) - self.common.log_moment(x, tilt)
-        return mixed_cumulants(log_odds, self.own.cumulants(x, order, tilt), self.common.cumulants(x, order, tilt))
+            log_odds = log_odds + self.separate.log_moment(x, tilt) - self.common.log_moment(x, tilt)
+        return mixed_cumulants(log_odds, self.separate.cumulants(x, order, tilt), self.common.cumulants(x, order, tilt))
 
     def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
         """Compiled where a cell has few values, or is a whole row; else cell by cell, some rows at once."""
         if self.log_odds.size == 1:
-            parts = (belief.score(x, power, None, n_jobs) for belief in (self.own, self.common))
+            parts = (belief.score(x, power, None, n_jobs) for belief in (self.separate, self.common))
             total = mixed(self.log_odds, *parts)
             return total if out is None else np.add(out, total, out=out)
         score = None if isinstance(power, np.ndarray) else self._once if power == 1 else self._by_value(power)
@@ -315,14 +315,14 @@ class Averaged(Belief):
         return self._by_value(1.0)
 
     def _by_value(self, power: float) -> Callable[..., Array] | None:
-        values = self.own.every_value
-        return None if values is None else self.own.by_value(_moment(self, values[:, None], power))
+        values = self.separate.every_value
+        return None if values is None else self.separate.by_value(_moment(self, values[:, None], power))
 
     def defined_score(self, x: Cells, power: Any = 1.0) -> Array:
         cells = self.cells(x)
         common, total = _moment(self.common[0], cells, power), np.empty((len(cells), len(self)))
         for c in range(len(self)):
-            total[:, c] = mixed(self.log_odds[0], _moment(self.own[c], cells, power), common).sum(axis=1)
+            total[:, c] = mixed(self.log_odds[0], _moment(self.separate[c], cells, power), common).sum(axis=1)
         return total
 
     def cells(self, x: Cells) -> Array:
@@ -339,7 +339,7 @@ class Averaged(Belief):
         return np.stack([self.log_moment(cells, each).sum(axis=-1) for each in np.asarray(s, complex)], axis=-1)
 
     def narrowed(self, x: Cells, see: Callable[..., Any]) -> Narrowed:
-        separate, cells, see_own = self.own.narrowed(x, see)
+        separate, cells, see_own = self.separate.narrowed(x, see)
         return Narrowed(type(self)(separate, self.common.narrowed(x, see).belief, self.log_odds), cells, see_own)
 
     def left_out(self, stats: Any, reader: Any, leaving: Leaving) -> Array:
@@ -352,13 +352,13 @@ class Averaged(Belief):
         return joint_cumulants(self, self.cells(x), t, v)
 
     def words(self, x: Cells) -> Array | None:
-        return self.own.words(x)
+        return self.separate.words(x)
 
     def contributions(self, x: Cells, power: float, words: Array | None = None) -> Contributions:
         """Of words, what only the whole row has, that nobody knows which hypothesis holds, is told by their counts."""
         if words is None:
             return super().contributions(x, power)
-        separate, common = (part.contributions(x, power, words) for part in (self.own, self.common))
+        separate, common = (part.contributions(x, power, words) for part in (self.separate, self.common))
         log_odds, counts = self.log_odds[..., None], x[:, words]
         counts = (counts.toarray() if sparse.issparse(counts) else np.asarray(counts))[:, None]
         mean, variance = mixed_cumulants(log_odds, np.stack(separate[:2]), np.stack(np.broadcast_arrays(*common[:2])))
@@ -379,7 +379,7 @@ class Averaged(Belief):
 
     def opened(self, drawn: Drawn, x: Cells, rng: Rng) -> Density:
         """What all classes share has the same entries in each of them."""
-        separate = self.own.opened(drawn, x, rng)
+        separate = self.separate.opened(drawn, x, rng)
         if separate is drawn.theta or drawn.included is None:
             return separate
         classes = len(self)
@@ -391,30 +391,30 @@ class Averaged(Belief):
     def _draw(self, rng: Rng, size: Any) -> Drawn:
         rng = np.random.default_rng(rng)
         included = rng.uniform(size=lead(size) + self.log_odds.shape) < self.included
-        separate, common = self.own.sample(rng, size), self.common.sample(rng, size)
+        separate, common = self.separate.sample(rng, size), self.common.sample(rng, size)
         keep = separate.expand(included)
         return Drawn(separate.moved(lambda mine, ours: np.where(_along(keep, mine), mine, ours), common), included)
 
     def mean(self) -> Any:
         """E theta of each class."""
-        w = self.own.expand(self.included)
+        w = self.separate.expand(self.included)
         with np.errstate(invalid="ignore"):  # 0 times an infinite variance, which does not count
             return _both(lambda separate, common: _weighed(w, separate) + _weighed(1 - w, common), self, "mean")
 
     def mode(self) -> Any:
         """The most probable theta of the likelier hypothesis."""
-        likely = self.own.expand(self.log_odds >= 0)
+        likely = self.separate.expand(self.log_odds >= 0)
         return _both(lambda separate, common: np.where(_along(likely, separate), separate, common), self, "mode")
 
     def interval(self, prob: float) -> NoReturn:
         raise TypeError(
             "the interval of a theta that is each class's own or common to all has no closed form: "
-            "ask `own.interval(prob)` or `common.interval(prob)`, or draw: `sample(rng, size)`."
+            "ask `separate.interval(prob)` or `common.interval(prob)`, or draw: `sample(rng, size)`."
         )
 
     def predictive(self) -> Mixture:
         """A mixture of SciPy's frozen distributions, of one column's new cell."""
-        return Mixture(self.included, self.own.predictive(), self.common.predictive())
+        return Mixture(self.included, self.separate.predictive(), self.common.predictive())
 
     def estimate(self, kind: str) -> NoReturn:
         raise ValueError(
@@ -427,11 +427,11 @@ class Averaged(Belief):
 
     @property
     def proper(self) -> Array:
-        return self.own.proper & self.common.proper
+        return self.separate.proper & self.common.proper
 
     @property
     def strictly_proper(self) -> Array:
-        return self.own.strictly_proper & self.common.strictly_proper
+        return self.separate.strictly_proper & self.common.strictly_proper
 
 
 def averaged(prior: Belief, included: Any) -> Averaged:
@@ -487,7 +487,7 @@ def _weighed(share: Array, value: Array) -> Array:
 
 def _both(change: Callable[..., Array], belief: Averaged, name: str) -> Any:
     """A change of what both parts say, an array or a tuple of them."""
-    separate, common = getattr(belief.own, name)(), getattr(belief.common, name)()
+    separate, common = getattr(belief.separate, name)(), getattr(belief.common, name)()
     if isinstance(separate, tuple):
         return type(separate)(*map(change, separate, common))
     return change(separate, common)

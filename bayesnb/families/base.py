@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from bayesnb.families.record import Array, Contributions, Drawn, Linear, Parts, Record
-from bayesnb.families.removal import Forgetting, Leaving
+from bayesnb.families.removal import Leaving, Removal
 from bayesnb.families.removal import defined as left_out_defined
 from bayesnb.families.weight import Weight, hard
 from bayesnb.numerics import special
@@ -150,7 +150,7 @@ Say = Callable[..., dict[str, Any]]  # symbol, feature -> `name` and `dims` of a
 Cells = Any  # an `(r, f)` array or view, or SciPy's CSR where the family can read it
 
 
-class Stats(Forgetting):
+class Stats(Removal):
     """What the data said: a commutative group that can be scaled."""
 
     def __add__(self, other: Self) -> Self:
@@ -361,7 +361,7 @@ class Belief(Narrowing, Record, ABC):
         """Where it has an evidence: `proper`, and not only as a limit."""
         return self.proper
 
-    def shaken(self, stats: Any, slip: Any) -> Array:
+    def rounding_error(self, stats: Any, slip: Any) -> Array:
         """How far off the update is, in its own scale, if the stats are off by a `Stats.slip`, `(c, f)`."""
         raise AssertionError("asked of families whose stats can slip")
 
@@ -371,9 +371,9 @@ class Belief(Narrowing, Record, ABC):
         Of the other classes they are those of `reader`, which predicts. NaN where the class must be counted again.
         """
         every = reader.score(leaving.x, leaving.power, None, leaving.n_jobs)
-        return leaving.scored(lambda c, rows: self[c : c + 1].own_left_out(stats[c : c + 1], rows), every)
+        return leaving.scored(lambda c, rows: self[c : c + 1].score_left_out(stats[c : c + 1], rows), every)
 
-    def own_left_out(self, stats: Any, leaving: Leaving) -> Array:
+    def score_left_out(self, stats: Any, leaving: Leaving) -> Array:
         """The same of rows that are all of this one class, `(1, f)`, for it alone: `(r, f) -> (r,)`."""
         return left_out_defined(self, stats, leaving)
 

@@ -31,12 +31,12 @@ from bayesnb.families.base import (
 )
 from bayesnb.families.dirichlet import CONCENTRATION
 from bayesnb.families.family import Family, Hyperparameters, Seen, checked_prior, proportions, shaped
+from bayesnb.families.number_format import alike
 from bayesnb.families.record import Linear, Parameter, checked, silent
 from bayesnb.families.removal import Leaving, RemainingLevels
-from bayesnb.families.sums import Tables, by_class_ranges, by_tables, nodes
+from bayesnb.families.sums import KernelTables, by_class_ranges, by_tables, nodes
 from bayesnb.families.support import RealNumbers, Support, ZeroOrOne
 from bayesnb.families.weight import Weight, grouped_sum
-from bayesnb.families.wording import alike
 from bayesnb.numerics import special
 from bayesnb.numerics.special import (
     dot_logs,
@@ -105,16 +105,16 @@ class Coins:
         self.possible = bool(np.isfinite(one).all() and np.isfinite(zero).all())
 
     @cached_property
-    def of_entries(self) -> Tables:
+    def of_entries(self) -> KernelTables:
         """What a one is worth beyond a zero, and what a zero is worth."""
-        return Tables(
+        return KernelTables(
             lambda classes: (lanes(self.one[classes] - self.zero[classes]), lanes(self.zero[classes])), self.one.shape
         )
 
     @cached_property
-    def of_cells(self) -> Tables:
+    def of_cells(self) -> KernelTables:
         """What every byte of features is worth, and a one, and a zero."""
-        return Tables(
+        return KernelTables(
             lambda classes: tuple(map(lanes, _by_byte(self.one[classes], self.zero[classes]))), self.one.shape
         )
 
@@ -128,7 +128,7 @@ class Coins:
         return by_rows(lambda rows: coin_score(flags[rows], self.one, self.zero), x.shape, len(self.one), out, n_jobs)
 
     def _by_kernel(
-        self, add: Callable[..., bool], tables: Tables, x: Flags, out: Array | None, n_jobs: int | None
+        self, add: Callable[..., bool], tables: KernelTables, x: Flags, out: Array | None, n_jobs: int | None
     ) -> Array:
         fine: list[bool] = []
 
@@ -369,7 +369,7 @@ class Beta(Tossed, Belief):
             return super().score(Dense(x) if sparse.issparse(x) else dense, power, out, n_jobs)
         return self.toss(x, power, out, n_jobs)
 
-    def own_left_out(self, stats: BernoulliStats, leaving: Leaving) -> Array:
+    def score_left_out(self, stats: BernoulliStats, leaving: Leaving) -> Array:
         prior, counts = np.stack([self.a, self.b], axis=-1), np.stack([stats.ones, stats.zeros], axis=-1)
         remaining = RemainingLevels.of(prior, counts, leaving.kind, lambda sides: sides.sum(axis=-1, keepdims=True))
         weight = leaving.each if leaving.alike else leaving.weight[:, None, None]

@@ -31,9 +31,9 @@ from bayesnb.families.base import (
 from bayesnb.families.dirichlet import (
     CONCENTRATION,
     Die,
-    DieDensity,
     Dirichlet,
     DirichletStats,
+    LevelDensity,
     Levels,
     LevelStats,
     as_level,
@@ -55,7 +55,7 @@ from bayesnb.families.family import (
 )
 from bayesnb.families.record import silent
 from bayesnb.families.removal import Leaving, RemainingLevels
-from bayesnb.families.sums import Entries, Tables, by_tables, nodes
+from bayesnb.families.sums import Entries, KernelTables, by_tables, nodes
 from bayesnb.families.support import AnyLevel, Support
 from bayesnb.families.weight import Weight, hard
 from bayesnb.numerics.threads import in_order, pieces
@@ -125,7 +125,7 @@ class Row(Levels):
 
         return self.added(x, self._tables if power == 1 else self._powered(power), len(self), out, n_jobs)
 
-    def added(self, x: Cells, tables: Tables, lanes: int, out: Array | None, n_jobs: int | None) -> Array:
+    def added(self, x: Cells, tables: KernelTables, lanes: int, out: Array | None, n_jobs: int | None) -> Array:
         """The entries of tables at the levels of the cells, summed over features, `(r, f) -> (r, lanes)`."""
 
         def add(rows: slice, lanes_of_classes: tuple[Array], first: int, part: Array) -> None:
@@ -134,10 +134,10 @@ class Row(Levels):
         return by_tables(add, tables, x, lanes, out, n_jobs)
 
     @cached_property
-    def _tables(self) -> Tables:
+    def _tables(self) -> KernelTables:
         return self._powered(1)
 
-    def _powered(self, power: float) -> Tables:
+    def _powered(self, power: float) -> KernelTables:
         return tables_of(self.level_log_moment(power))  # type: ignore[attr-defined]
 
     def parts(self) -> Parts:
@@ -151,9 +151,9 @@ class Row(Levels):
         return slice(self.starts[feature], self.starts[feature] + self.sizes[feature])
 
 
-def tables_of(worth: Array) -> Tables:
+def tables_of(worth: Array) -> KernelTables:
     """A table's lanes, `(lanes, k)`."""
-    return Tables(lambda classes: (lanes(worth[classes]),), worth.shape)
+    return KernelTables(lambda classes: (lanes(worth[classes]),), worth.shape)
 
 
 def codes_of(x: Cells, rows: slice) -> Array:
@@ -223,7 +223,7 @@ class CategoricalStats(Row, CodedStats):
 
 
 @dataclass(frozen=True, eq=False)
-class CategoricalDensity(LevelWeights, Row, DieDensity):
+class CategoricalDensity(LevelWeights, Row, LevelDensity):
     probability: Array
     sizes: tuple[int, ...]
 
@@ -270,7 +270,7 @@ class Dice(LevelUncertainty, Row, Die):
             return super().score(x, power, out, n_jobs)
         return self.sum_of_levels(x, power, out, n_jobs)
 
-    def own_left_out(self, stats: CategoricalStats, leaving: Leaving) -> Array:
+    def score_left_out(self, stats: CategoricalStats, leaving: Leaving) -> Array:
         remaining = RemainingLevels.of(
             self.concentration, stats.counts, leaving.kind, lambda v: self.expand(self.per_die(v))
         )
@@ -305,7 +305,7 @@ class Dice(LevelUncertainty, Row, Die):
         return CategoricalDensity.of_logs(self.draw(rng, size), self.sizes)
 
     def log_density(self, theta: CategoricalDensity) -> Parts:
-        logs = self.die_log_density(theta)
+        logs = self.dirichlet_log_density(theta)
         return {("theta{}", feature): logs[..., feature] for feature in range(len(self.sizes))}
 
     def predictive(self) -> list[Any]:  # type: ignore[override]

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import gammaln, polygamma, psi
 
-from bayesnb.families import wording
+from bayesnb.families import number_format
 from bayesnb.families.base import Array, Belief, Density, Parts, Rng, Say, Stats, log_share_variance
 from bayesnb.families.family import Hyperparameters
 from bayesnb.families.record import Parameter, Record, checked, silent
@@ -83,7 +83,7 @@ class LevelStats(Stats, Levels):
         return np.where(total > 0, ratio(self.counts, total), np.nan)
 
 
-class DieDensity(Density, Levels):
+class LevelDensity(Density, Levels):
     """Known probabilities of the levels."""
 
     theta: ClassVar[str] = "probability"
@@ -184,7 +184,7 @@ class Die(Belief, Levels):
         """log of the sum of exponentials over each die, in the shape that meets its levels."""
         return np.logaddexp.reduce(logs, axis=-1, keepdims=True)
 
-    def die_log_density(self, theta: DieDensity) -> Array:
+    def dirichlet_log_density(self, theta: LevelDensity) -> Array:
         """log p(probabilities), one number for each die."""
         logs = self.per_die(times(self.concentration - 1, theta.log_probability))
         return logs + gammaln(self.per_die(self.concentration)) - self.per_die(gammaln(self.concentration))
@@ -209,7 +209,7 @@ class Die(Belief, Levels):
 
 def described(belief: Die) -> str:
     """The pseudo-counts of levels in words."""
-    return f"as if each level had been seen {wording.times(belief.concentration)} in each class"
+    return f"as if each level had been seen {number_format.times(belief.concentration)} in each class"
 
 
 def pick(table: Array, level: Array) -> Array:
@@ -266,7 +266,7 @@ class DirichletStats(LevelStats):
 
 
 @dataclass(frozen=True, eq=False)
-class DirichletDensity(DieDensity):
+class DirichletDensity(LevelDensity):
     probability: Array
 
     def log_density(self, x: Array) -> Array:
@@ -299,7 +299,7 @@ class Dirichlet(Die):
         return DirichletDensity.of_logs(self.draw(rng, size))
 
     def log_density(self, theta: DirichletDensity) -> Parts:
-        return {("theta{}", None): self.die_log_density(theta)}
+        return {("theta{}", None): self.dirichlet_log_density(theta)}
 
     def estimate(self, kind: str) -> DirichletDensity:
         return DirichletDensity(self.mean() if kind == "mean" else self.mode())

@@ -29,7 +29,7 @@ from bayesnb.numerics.views import EVERY, numbers
 LOG_PI = float(np.log(np.pi))
 
 
-class Spread(NamedTuple):
+class MeanCovariance(NamedTuple):
     """A multivariate Gaussian's two parameters, as a mean or a mode."""
 
     mean: Array
@@ -108,7 +108,7 @@ def log_density(belief: Any, theta: VectorDensity) -> Parts:
     return {("mu", None): mean[..., 0], ("cov", None): covariance[..., 0]}
 
 
-def shaken(belief: Any, stats: VectorStats, slip: Slip) -> Array:
+def rounding_error(belief: Any, stats: VectorStats, slip: Slip) -> Array:
     """How far off a belief that learns these stats is, if they are off by so much, `(c, 1)`.
 
     That of its location is told in standard deviations of a row, and that of its scale as a part of it, both in the

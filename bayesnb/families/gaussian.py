@@ -15,9 +15,9 @@ from bayesnb.families.base import Array, Belief, Stats
 from bayesnb.families.family import Family, Hyperparameters, checked_prior, shaped
 from bayesnb.families.gaussian_density import GaussianStats
 from bayesnb.families.normal_inverse_gamma import NormalInverseGamma
+from bayesnb.families.number_format import alike
 from bayesnb.families.shared import SharedGaussianStats, SharedNormalInverseGamma
 from bayesnb.families.support import RealNumbers, Support
-from bayesnb.families.wording import alike
 from bayesnb.numerics.special import ratio
 
 VARIANCES = {

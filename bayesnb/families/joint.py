@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import gammaln, polygamma, psi
 
-from bayesnb.families import wording
+from bayesnb.families import number_format
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Drawn, Narrowed, Parts, Rng, Say, Stats
 from bayesnb.families.categorical import Categorical, Codes, Dice
 from bayesnb.families.dirichlet import (
@@ -39,7 +39,7 @@ from bayesnb.numerics import special
 from bayesnb.numerics.special import draw_log_gamma, less, log_gamma_ratio, times
 
 
-class Margins(Combined):
+class JointMargins(Combined):
     """A Dirichlet over all combinations of levels is one over those of fewer columns, by aggregation."""
 
     concentration: Array
@@ -63,7 +63,7 @@ class Margins(Combined):
             every.append(each)
         return Dice(np.concatenate(every, axis=-1), self.sizes)
 
-    def of_columns(self, columns: Array) -> "Margins":
+    def of_columns(self, columns: Array) -> "JointMargins":
         """Some columns together, in this order."""
         seen = self.margin(self.concentration, columns)[0]
         sizes = tuple(self.sizes[j] for j in columns)
@@ -81,7 +81,7 @@ class Margins(Combined):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class JointDie(Margins, Die):
+class JointDirichlet(JointMargins, Die):
     """A Dirichlet belief about every class's die; a cell is a row of codes, `(..., f)`.
 
     The concentration is `(c, 1, n + 1)`, the last entry that of each combination which was not seen.
@@ -142,7 +142,7 @@ class JointDie(Margins, Die):
     def _says_nothing(x: Cells) -> Array:
         return (as_level(x[:]) < 0).all(axis=1)[:, None]
 
-    def own_left_out(self, stats: JointStats, leaving: Leaving) -> Array:
+    def score_left_out(self, stats: JointStats, leaving: Leaving) -> Array:
         """A row with missing cells has not been counted, so it leaves nothing behind, and takes nothing away."""
         opened, codes = self.beside(stats), as_level(leaving.x[:])
         reader = reader_of(self, stats, leaving.kind)
@@ -294,7 +294,7 @@ class JointTable(Family):
     def observe(self, x: Cells, weight: Weight, sizes: tuple[int, ...] = (), n_jobs: int | None = 1) -> Stats:
         return JointStats.of(x, weight, sizes, n_jobs)
 
-    def belief(self, stats: JointStats) -> JointDie:
+    def belief(self, stats: JointStats) -> JointDirichlet:
         each, classes = self._concentration, len(stats)
         if each.ndim and len(each) != classes:
             raise ValueError(
@@ -307,11 +307,11 @@ class JointTable(Family):
                 "count. Model fewer columns jointly."
             )
         every = np.broadcast_to(each.reshape(-1, 1, 1), (classes, 1, 1))
-        return JointDie(every, stats.combinations[:0], stats.sizes)
+        return JointDirichlet(every, stats.combinations[:0], stats.sizes)
 
     def describe(self, belief: Any) -> str:
-        each, combinations = belief.concentration[..., -1], wording.number(float(prod(belief.sizes)))
-        return f"as if each of {combinations} combinations had been seen {wording.times(each)} in each class"
+        each, combinations = belief.concentration[..., -1], number_format.number(float(prod(belief.sizes)))
+        return f"as if each of {combinations} combinations had been seen {number_format.times(each)} in each class"
 
     def tuned(self, stats: JointStats, *values: Any) -> Self:
         return self.smoothed(stats, values[0], "mean")
@@ -328,5 +328,5 @@ class JointTable(Family):
         levels = np.arange(each.shape[1])
         return Seen(stats.counts[:, 0, : len(levels)], each, np.zeros_like(levels), levels)
 
-    def of_levels(self, concentration: Any, stats: JointStats) -> JointDie:
-        return JointDie.raw(stats.spread(concentration)[:, None], stats.combinations, stats.sizes)
+    def of_levels(self, concentration: Any, stats: JointStats) -> JointDirichlet:
+        return JointDirichlet.raw(stats.spread(concentration)[:, None], stats.combinations, stats.sizes)

@@ -13,7 +13,7 @@ import numpy as np
 
 from bayesnb.families.base import Array, Cells, Parts, Rng
 from bayesnb.families.categorical import CodedStats
-from bayesnb.families.dirichlet import DieDensity, Levels, LevelStats, as_level, pick, tally, throw
+from bayesnb.families.dirichlet import LevelDensity, Levels, LevelStats, as_level, pick, tally, throw
 from bayesnb.families.record import silent
 from bayesnb.families.removal import SLACK
 from bayesnb.families.weight import Weight, one_hot
@@ -308,7 +308,7 @@ class JointStats(Combined, CodedStats):
 
 
 @dataclass(frozen=True, eq=False)
-class JointDensity(Combined, DieDensity):
+class JointDensity(Combined, LevelDensity):
     """Known probabilities of combinations, `(c, 1, n + 1)`, the last entry that of each other one."""
 
     probability: Array
@@ -322,7 +322,7 @@ class JointDensity(Combined, DieDensity):
 
     def moved(self, change: Callable[..., Array], *others: Self) -> Self:
         wide = reduce(lambda one, other: one.beside(other), others, self)
-        return DieDensity.moved(wide, change, *(other.beside(wide) for other in others))
+        return LevelDensity.moved(wide, change, *(other.beside(wide) for other in others))
 
     def log_density(self, x: Array) -> Array:
         codes, rows = flat(x)
@@ -330,7 +330,7 @@ class JointDensity(Combined, DieDensity):
 
     def log_likelihood(self, stats: JointStats, xp: Any = np) -> Any:
         wide = self.beside(stats)
-        return DieDensity.log_likelihood(wide, stats.beside(wide), xp)
+        return LevelDensity.log_likelihood(wide, stats.beside(wide), xp)
 
     def defined_score(self, x: Array, power: float = 1.0) -> Array:
         logs = self.gathered(self.log_probability[:, 0], as_level(x), np.logaddexp).T

@@ -32,8 +32,8 @@ from bayesnb.families.base import (
 from bayesnb.families.dirichlet import (
     CONCENTRATION,
     Die,
-    DieDensity,
     Dirichlet,
+    LevelDensity,
     LevelStats,
     described,
     simplex,
@@ -50,9 +50,9 @@ from bayesnb.families.family import (
 )
 from bayesnb.families.removal import PREDICTIVE, Leaving, extra_of
 from bayesnb.families.sums import (
-    Distinct,
+    DistinctCells,
     Entries,
-    Tables,
+    KernelTables,
     by_class_ranges,
     by_entry,
     by_tables,
@@ -172,7 +172,7 @@ class MultinomialStats(LevelStats):
 
 
 @dataclass(frozen=True, eq=False)
-class MultinomialDensity(LevelWeights, Thrown, DieDensity):
+class MultinomialDensity(LevelWeights, Thrown, LevelDensity):
     layout: ClassVar[tuple[str, ...]] = ("ordered",)
     probability: Array
     ordered: bool = False
@@ -206,8 +206,8 @@ class MultinomialDensity(LevelWeights, Thrown, DieDensity):
         return power * (dot_logs(counts, self.log_probability[:, 0]) + self.orders(counts)[:, None])
 
     @cached_property
-    def _tables(self) -> Tables:
-        return Tables(lambda part: (lanes(self.log_probability[part, 0]),), self.probability.shape)
+    def _tables(self) -> KernelTables:
+        return KernelTables(lambda part: (lanes(self.log_probability[part, 0]),), self.probability.shape)
 
     def words(self, x: Cells) -> Array:
         return words_of(x)
@@ -267,7 +267,7 @@ class DirichletMultinomial(LevelUncertainty, Thrown, Die):
 
         return self.in_order(x, 1.0, by_tables(add, self._tables, x, len(self), out, n_jobs), n_jobs)
 
-    def own_left_out(self, stats: MultinomialStats, leaving: Leaving) -> Array:
+    def score_left_out(self, stats: MultinomialStats, leaving: Leaving) -> Array:
         extra, counts = extra_of(self.concentration[0, 0], leaving.kind), stats.counts[0, 0]
         whole = np.array([np.maximum(extra + counts, 0.0).sum(), extra.sum(), counts.sum()])
         whole[1] = -1.0 if (extra < 0).any() else whole[1]
@@ -290,7 +290,7 @@ class DirichletMultinomial(LevelUncertainty, Thrown, Die):
         def add(rows: slice, tables: tuple[Array, Array], first: int, part: Array) -> None:
             numerics.power_kernels.score_words(*entries(x, rows), *tables, self._totals, power, first, part)
 
-        tables = Tables(of, self.concentration.shape)
+        tables = KernelTables(of, self.concentration.shape)
         return self.in_order(x, power, by_tables(add, tables, x, len(self), out, n_jobs), n_jobs)
 
     @cached_property
@@ -298,12 +298,12 @@ class DirichletMultinomial(LevelUncertainty, Thrown, Die):
         return self.concentration[:, 0].sum(axis=1)
 
     @cached_property
-    def _tables(self) -> Tables:
+    def _tables(self) -> KernelTables:
         def of(part: slice) -> tuple[Array, Array]:
             concentration = lanes(self.concentration[part, 0])
             return concentration, log(concentration)
 
-        return Tables(of, self.concentration.shape)
+        return KernelTables(of, self.concentration.shape)
 
     @cached_property
     def _largest(self) -> float:
@@ -330,7 +330,7 @@ class DirichletMultinomial(LevelUncertainty, Thrown, Die):
     def _added(self, x: Cells, worth: Callable[[Array, Array], Array]) -> Array:
         """The worth of each word and its count, less that of the whole die and the row's length, `-> (r, c, n)`."""
         counts, concentration = as_csr(x), self.concentration[:, 0]
-        words = Distinct.of_csr(counts)
+        words = DistinctCells.of_csr(counts)
         lengths, place = np.unique(counts.sum(axis=1), return_inverse=True)
         whole = Entries.of_table(place[:, None]).added(worth(concentration.sum(axis=1, keepdims=True), lengths))
         return less(words.entries.added(worth(concentration[:, words.feature], words.value)), whole)
@@ -363,7 +363,7 @@ class DirichletMultinomial(LevelUncertainty, Thrown, Die):
         return {key: array[..., 0, :] for key, array in super().parts().items()}
 
     def log_density(self, theta: MultinomialDensity) -> Parts:
-        return {("theta{}", None): self.die_log_density(theta)[..., 0]}
+        return {("theta{}", None): self.dirichlet_log_density(theta)[..., 0]}
 
     def estimate(self, kind: str) -> MultinomialDensity:
         return MultinomialDensity(self.mean() if kind == "mean" else self.mode(), self.ordered)

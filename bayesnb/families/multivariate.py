@@ -15,10 +15,10 @@ from bayesnb.families.base import Array, Belief, Stats
 from bayesnb.families.family import Family, Hyperparameters, checked_prior
 from bayesnb.families.gaussian import VARIANCES, Gaussian
 from bayesnb.families.normal_inverse_wishart import FIELDS, NormalInverseWishart
+from bayesnb.families.number_format import alike
 from bayesnb.families.support import RealNumbers, Support
 from bayesnb.families.vectors import SharedVectorStats, VectorStats
 from bayesnb.families.wishart_shared import SharedNormalInverseWishart
-from bayesnb.families.wording import alike
 
 BLOCK = Hyperparameters(
     names=("count", "shape", "scale"),

@@ -99,8 +99,8 @@ class NormalInverseGamma(Belief):
         share = xp.ratio(stats.count, self.count + stats.count)
         return (stats.ssd + self.count * share * (stats.mean - self.location) ** 2) / 2
 
-    def shaken(self, stats: GaussianStats, slip: Slip) -> Array:
-        return student.shaken(self, stats, slip)
+    def rounding_error(self, stats: GaussianStats, slip: Slip) -> Array:
+        return student.rounding_error(self, stats, slip)
 
     def log_evidence(self, stats: GaussianStats, xp: Any = special) -> Array:
         """Of every class by itself."""
@@ -159,7 +159,7 @@ class NormalInverseGamma(Belief):
         height = height - np.log1p(s / self.count) / 2
         return np.array(self.location), width, exponent, height, bool((exponent == exponent[:, :1]).all())
 
-    def own_left_out(self, stats: GaussianStats, leaving: Leaving) -> Array:
+    def score_left_out(self, stats: GaussianStats, leaving: Leaving) -> Array:
         prior = self.map(np.zeros_like) if leaving.kind == "mle" else self
         return student.left_out(prior.update(stats), leaving)
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from bayesnb.families import elliptic, scales
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Narrowed, Parts, Rng, Say, by_rows
-from bayesnb.families.elliptic import LOG_PI, Spread, multi_gamma_ratio
+from bayesnb.families.elliptic import LOG_PI, MeanCovariance, multi_gamma_ratio
 from bayesnb.families.gaussian_density import Moments, Slip
 from bayesnb.families.normal_inverse_gamma import NormalInverseGamma
 from bayesnb.families.record import Expected, lead
@@ -36,7 +36,7 @@ from bayesnb.numerics.special import accurate_log1p, ratio
 from bayesnb.numerics.views import EVERY, numbers
 
 
-class Margins(Belief):
+class WishartMargins(Belief):
     """A normal inverse Wishart over some columns is one over fewer."""
 
     location: Array
@@ -68,7 +68,7 @@ FIELDS, SYMBOLS = ("location", "count", "dof", "scale"), ("mu_mean", "mu_count",
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class NormalInverseWishart(Whitened, Margins):
+class NormalInverseWishart(Whitened, WishartMargins):
     """covariance ~ InverseWishart(dof, scale), mean | covariance ~ Normal(mean, covariance / count).
 
     Parameters
@@ -115,7 +115,7 @@ class NormalInverseWishart(Whitened, Margins):
         parameter, free = self.location.view(Expected), self.dof - self.width - 1
         with np.errstate(divide="ignore"):
             covariance = np.where((free > 0)[..., None, None], self.scale / free[..., None, None], np.inf)
-        parameter.expectation = Spread(self.location, covariance)
+        parameter.expectation = MeanCovariance(self.location, covariance)
         return parameter
 
     @property
@@ -123,8 +123,8 @@ class NormalInverseWishart(Whitened, Margins):
         """What is added to dof where the scale is divided by it to be the mode."""
         return self.width + 2
 
-    def mode(self) -> Spread:
-        return Spread(self.location, self.scale / (self.dof + self.beyond)[..., None, None])
+    def mode(self) -> MeanCovariance:
+        return MeanCovariance(self.location, self.scale / (self.dof + self.beyond)[..., None, None])
 
     @property
     def matrix(self) -> Array:
@@ -167,8 +167,8 @@ class NormalInverseWishart(Whitened, Margins):
         fields = tuple(getattr(self, name) for name in FIELDS)
         return self.made(*scales.strengthened(fields, times, 1.0, self.width))
 
-    def shaken(self, stats: VectorStats, slip: Slip) -> Array:
-        return elliptic.shaken(self, stats, slip)
+    def rounding_error(self, stats: VectorStats, slip: Slip) -> Array:
+        return elliptic.rounding_error(self, stats, slip)
 
     def log_evidence(self, stats: VectorStats, xp: Any = special) -> Array:
         after, half = self.update(stats), stats.count / 2
@@ -248,7 +248,7 @@ class NormalInverseWishart(Whitened, Margins):
         cells = np.asarray(x[:], float)[:, None, None]
         return (self.log_predictive(cells) if power == 1 else self.log_moment(cells, power))[..., 0]
 
-    def own_left_out(self, stats: VectorStats, leaving: Leaving) -> Array:
+    def score_left_out(self, stats: VectorStats, leaving: Leaving) -> Array:
         prior = self.map(np.zeros_like) if leaving.kind == "mle" else self
         return elliptic.left_out(prior.update(stats), leaving, self.beyond)
 

@@ -29,12 +29,12 @@ from bayesnb.families.base import (
     independent_variances,
 )
 from bayesnb.families.family import Family, Hyperparameters, Seen, checked_prior, shaped
+from bayesnb.families.number_format import alike
 from bayesnb.families.record import Linear, Parameter, checked, silent
 from bayesnb.families.removal import PREDICTIVE, SLACK, Leaving, extra_of, slack
-from bayesnb.families.sums import Distinct, Tables, by_tables, nodes
+from bayesnb.families.sums import DistinctCells, KernelTables, by_tables, nodes
 from bayesnb.families.support import Counts
 from bayesnb.families.weight import Weight, grouped_sum
-from bayesnb.families.wording import alike
 from bayesnb.numerics import special
 from bayesnb.numerics.special import (
     accurate_log1p,
@@ -122,8 +122,8 @@ class PoissonDensity(Density):
         return by_tables(add, self._tables, x, len(self), out, n_jobs)
 
     @cached_property
-    def _tables(self) -> Tables:
-        return Tables(lambda classes: (lanes(self.rate[classes]), lanes(self.log_rate[classes])), self.rate.shape)
+    def _tables(self) -> KernelTables:
+        return KernelTables(lambda classes: (lanes(self.rate[classes]), lanes(self.log_rate[classes])), self.rate.shape)
 
     def linear(self) -> Linear:
         return Linear(self.log_rate, -self.rate.sum(axis=-1))
@@ -189,7 +189,7 @@ class Gamma(Belief):
 
         return by_tables(add, self._tables, x, len(self), out, n_jobs)
 
-    def own_left_out(self, stats: PoissonStats, leaving: Leaving) -> Array:
+    def score_left_out(self, stats: PoissonStats, leaving: Leaving) -> Array:
         extra = extra_of(self.shape, leaving.kind)
         rate = np.zeros_like(self.rate) if leaving.kind == "mle" else self.rate
         fields = [np.ascontiguousarray(each[0]) for each in (extra, rate, stats.events, stats.count)]
@@ -208,19 +208,19 @@ class Gamma(Belief):
         def add(rows: slice, classes: tuple[Array, ...], first: int, part: Array) -> None:
             numerics.power_kernels.score_rates(numbers(x, rows), *classes, power, first, part)
 
-        return by_tables(add, Tables(of, self.shape.shape), x, len(self), out, n_jobs)
+        return by_tables(add, KernelTables(of, self.shape.shape), x, len(self), out, n_jobs)
 
     @cached_property
     def _largest(self) -> float:
         return self.shape.max()
 
     @cached_property
-    def _tables(self) -> Tables:
+    def _tables(self) -> KernelTables:
         def of(classes: slice) -> tuple[Array, ...]:
             shape, rate = self.shape[classes], self.rate[classes]
             return tuple(map(lanes, (-shape * np.log1p(1 / rate), -np.log1p(rate), shape, log(shape))))
 
-        return Tables(of, self.shape.shape)
+        return KernelTables(of, self.shape.shape)
 
     def log_moment(self, x: Array, s: Any) -> Array:
         x = np.asarray(x, float)
@@ -241,11 +241,11 @@ class Gamma(Belief):
         return silent(np.isnan(x), np.stack(np.broadcast_arrays(*terms)))
 
     def score_cumulants(self, x: Cells, tilt: float = 0.0) -> Array:
-        cells = Distinct.of_table(x[:])
+        cells = DistinctCells.of_table(x[:])
         return np.moveaxis(cells.entries.added(self[:, cells.feature].cumulants(cells.value, ORDER, tilt)), -1, 0)
 
     def score_transform(self, x: Cells, s: Array) -> Array:
-        cells = Distinct.of_table(x[:])
+        cells = DistinctCells.of_table(x[:])
         return cells.entries.added(self[:, cells.feature].log_moment(cells.value, nodes(s)))
 
     def linear_variance(self, against: int | None = None) -> Linear:

@@ -7,7 +7,7 @@ The error model of stats from which rows are taken back: whole numbers below 2**
 differences are exact. A sum of n other weights is off by at most n * 2**-53 of itself, by about sqrt(n) of that as a
 rule; so what is left of a sum and is no more than 8 n * 2**-52 of it, or 1e-12 where rows are few, is taken to be
 nothing: else rounding would leave a class with a row's billionth, whose mean and variance are noise. Coordinates in
-which subtraction loses digits, as those of Gaussians do, say by how much: see `Forgetting.slip`.
+which subtraction loses digits, as those of Gaussians do, say by how much: see `Removal.slip`.
 """
 
 from collections.abc import Callable, Iterator
@@ -121,7 +121,7 @@ class RemainingLevels(NamedTuple):
 
 
 def defined(prior: Any, stats: Any, leaving: Leaving) -> Array:
-    """What `own_left_out` means, every row a class of its own: `(1, f)` -> `(r,)`. NaN where nothing proper is left."""
+    """Define `score_left_out` of rows that each are a class, `(1, f)` -> `(r,)`: NaN where nothing proper is left."""
     rows = len(leaving.codes)
     every, alone = np.zeros(rows, np.intp), stats.alone(leaving.x, one_hot(np.arange(rows), rows, leaving.weight))
     reader = reader_of(prior[every], stats[every] - alone, leaving.kind)
@@ -154,7 +154,7 @@ EPSILON = float(np.finfo(float).eps)
 EXACT = 2.0**53  # whole numbers below are floats
 
 
-class Forgetting(Record):
+class Removal(Record):
     """Stats from which rows can be taken back."""
 
     constants: ClassVar[tuple[str, ...]] = ()  # fields that no parameter meets, and which may have any sign

@@ -118,7 +118,7 @@ def left_out_terms(belief: Any, leaving: Leaving, beyond: float) -> tuple[Array,
     return belief.location, np.where(fine, height, np.nan), a, g, b, c, k
 
 
-def shaken(belief: Any, stats: Any, slip: Any) -> Array:
+def rounding_error(belief: Any, stats: Any, slip: Any) -> Array:
     """How far off a belief that learns these stats is, if they are off by so much, `(c, f)`.
 
     That of its location is told in standard deviations of a row, and that of its scale as a part of it.

@@ -16,7 +16,7 @@ from bayesnb.numerics.threads import in_order, threads_of
 from bayesnb.numerics.views import class_groups, pieces_of
 
 
-class Tables:
+class KernelTables:
     """Tables that a kernel reads, `(c, ..., k)` as lanes, some classes at a time; all are kept if they are few."""
 
     def __init__(self, make: Callable[[slice], tuple[Array, ...]], shape: tuple[int, ...]) -> None:
@@ -33,7 +33,7 @@ class Tables:
 
 
 def by_tables(
-    add: Callable[..., Any], tables: Tables, x: Cells, classes: int, out: Array | None, n_jobs: int | None
+    add: Callable[..., Any], tables: KernelTables, x: Cells, classes: int, out: Array | None, n_jobs: int | None
 ) -> Array:
     """`add(rows, tables, first class, out)` for blocks of rows and groups of classes."""
     out = np.zeros((x.shape[0], classes)) if out is None else out
@@ -71,11 +71,11 @@ class Entries(NamedTuple):
         n, classes, _ = worth.shape
         table = np.ascontiguousarray(np.moveaxis(worth, -1, 0).swapaxes(1, 2)).reshape(-1, classes * n)
         out = np.zeros((len(self.starts) - 1, classes * n), table.dtype)
-        numerics.transform_kernels.add_up(self.starts, self.places, table.view(float), out.view(float))
+        numerics.transform_kernels.add_table_rows(self.starts, self.places, table.view(float), out.view(float))
         return out.reshape(-1, classes, n)
 
 
-class Distinct(NamedTuple):
+class DistinctCells(NamedTuple):
     """The distinct cells of some rows, by feature and value, and where they stand."""
 
     feature: Array
@@ -83,7 +83,7 @@ class Distinct(NamedTuple):
     entries: Entries
 
     @classmethod
-    def of_csr(cls, x: sparse.csr_array) -> "Distinct":
+    def of_csr(cls, x: sparse.csr_array) -> "DistinctCells":
         """Of the entries of CSR."""
         values, which = np.unique(x.data.astype(float), return_inverse=True)
         keys, places = np.unique(which.astype(np.int64) * x.shape[1] + x.indices, return_inverse=True)
@@ -91,7 +91,7 @@ class Distinct(NamedTuple):
         return cls(keys % x.shape[1], values[keys // x.shape[1]], Entries(starts, places.astype(np.int64)))
 
     @classmethod
-    def of_table(cls, x: Array) -> "Distinct":
+    def of_table(cls, x: Array) -> "DistinctCells":
         """Of an `(r, f)` table's cells but the missing ones."""
         x = np.asarray(x, float)
         row, feature = np.nonzero(~np.isnan(x))

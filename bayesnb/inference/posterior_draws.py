@@ -181,7 +181,7 @@ def refuse_large(what: str, size: float, advice: str) -> None:
         raise ValueError(f"{what} would take {size / 2**30:.1f} GiB, more than {MOST_BYTES / 2**30:g}. {advice}")
 
 
-def say_drawn(rows: int, draws: int, error: float) -> None:
+def warn_shared_parameters(rows: int, draws: int, error: float) -> None:
     """Warn that classes share parameters, so that rows were drawn, with the largest standard error of the results."""
     warnings.warn(
         "classes share parameters that are not known, three or more of them under average_features or shared=True, or "

@@ -36,7 +36,7 @@ from bayesnb.integrations.dask_partitions import (
 )
 from bayesnb.model.product import ProductStats
 from bayesnb.model.shards import Shard, added
-from bayesnb.selection.leave_one_out import Pointwise, leave_one_out, stuck, tell_undefined, warn_unverified
+from bayesnb.selection.leave_one_out import Pointwise, leave_one_out, stuck, warn_undefined, warn_unverified
 
 Array = np.ndarray
 
@@ -190,7 +190,7 @@ def loo(model: NaiveBayes, X: Any, y: Any, target: str = "label", *, sample_weig
         parts[number] = part
     index, scores, dominant = joined([part for part in parts if part is not None])
     refuse_stuck(dominant)
-    tell_undefined(scores.score)
+    warn_undefined(scores.score)
     return results.elpd.elpd(scores, index)
 
 

@@ -11,7 +11,7 @@ from threading import Lock
 from typing import Any, NamedTuple, Self
 
 from bayesnb import persistence
-from bayesnb.estimators import Classifier, check_estimator
+from bayesnb.estimators import NaiveBayes, check_estimator
 from bayesnb.estimators.loading import opened
 from bayesnb.estimators.saving import saved_of
 
@@ -19,7 +19,7 @@ from bayesnb.estimators.saving import saved_of
 class Moment(NamedTuple):
     """A model, and how far in its stream it has read."""
 
-    model: Classifier
+    model: NaiveBayes
     at: Any
 
 

@@ -20,7 +20,7 @@ from bayesnb.families.base import Array
 from bayesnb.mcmc.ensemble import Ensemble
 from bayesnb.model.product import Model, Rows
 from bayesnb.numerics.special import log, times
-from bayesnb.selection.leave_one_out import Pointwise, Way, leave_one_out, tell_undefined
+from bayesnb.selection.leave_one_out import Pointwise, PredictiveRule, leave_one_out, warn_undefined
 
 FEWEST = 50  # draws that a row should have for its mean and its quantiles
 SHARE = 10  # or one in so many, where there are few at all
@@ -125,14 +125,14 @@ class EnsembleLOO:
         fitted = np.full((2, len(rows.codes)), -np.inf)
         for at, draw in enumerate(draws):
             model = self.ensemble.model(int(draw))
-            left = leave_one_out(model, rows, Way(power=self.power), n_jobs=self.n_jobs)
+            left = leave_one_out(model, rows, PredictiveRule(power=self.power), n_jobs=self.n_jobs)
             label[at], density[at] = self._parts(left, rows, draw)
             held_out[at] = self._held_out(model, rows, draw, left)
             joint = model.posterior.log_joint(rows.cells, self.power, self.n_jobs)
             np.logaddexp(fitted, self._parts(joint, rows, draw), out=fitted)
         log_weight, k = results.elpd.smoothed(held_out)
         score = self._score(_logsum(log_weight + label, 0), _logsum(log_weight + density, 0))
-        tell_undefined(score)
+        warn_undefined(score)
         pointwise = Pointwise(score, self._score(*(fitted - np.log(len(draws)))), rows.weight)
         return ImportanceScores(pointwise, k, results.elpd.good_k(len(draws)), len(draws))
 

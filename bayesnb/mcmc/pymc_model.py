@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.estimators import Classifier, check_estimator
+from bayesnb.estimators import NaiveBayes, check_estimator
 from bayesnb.families import Beta
 from bayesnb.families.base import Array, Belief, Cells
 from bayesnb.families.dirichlet import DirichletDensity, simplex
@@ -168,7 +168,7 @@ def _most_levels(block: Block) -> int:
 class ModelData:
     """A fitted estimator, the rows that it has learnt, and rows without labels."""
 
-    estimator: Classifier
+    estimator: NaiveBayes
     index: Array
     cells: Sequence[Cells]
     codes: Array
@@ -177,7 +177,7 @@ class ModelData:
 
     @classmethod
     def of(
-        cls, estimator: Classifier, X: Any, y: Any, sample_weight: Any = None, unlabelled: Any = None
+        cls, estimator: NaiveBayes, X: Any, y: Any, sample_weight: Any = None, unlabelled: Any = None
     ) -> "ModelData":
         """Fit a copy of an estimator to these rows."""
         check_estimator(estimator)
@@ -243,7 +243,7 @@ def _with_entries(data: ModelData) -> list[Belief]:
     return beliefs
 
 
-def _check(estimator: Classifier, options: ModelOptions) -> None:
+def _check(estimator: NaiveBayes, options: ModelOptions) -> None:
     options.check(estimator.schema_.blocks)
     if estimator.model_.prior.weighs:
         raise ValueError("average_features has no PyMC model. Give an estimator with average_features=None.")

@@ -243,7 +243,7 @@ class Sampled(DrawsClassifier):
     def _datatree(self, traces: Any, index: Array | None = None, codes: Array | None = None) -> Any:
         """Return the draws of the sampler with theta of each; labels of rows that were learnt, as places, if given."""
         layout = results.parameter_names.layout_of(self.estimator_)
-        plan = results.drawn_trees.Plan(self.draws_, self.chains_, None)
+        plan = results.drawn_trees.DrawPlan(self.draws_, self.chains_, None)
         given = self.ensemble_.class_prob is None and isinstance(self.ensemble_.class_prior, KnownDie)
         thetas = results.sampled_trees.ThetaDraws(plan, layout, self._scorer.thetas, given)
         return results.sampled_trees.tree(traces, thetas, self.estimator_.temper_, index, codes)

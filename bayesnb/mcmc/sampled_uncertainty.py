@@ -169,7 +169,7 @@ class DrawsClassifier(ProbabilisticClassifier):
         if draws is not None and (not isinstance(draws, Integral) or draws < 1):
             raise ValueError(f"draws must be None or a whole number, at least 1, got {draws!r}.")
         kept = thinned(self.draws_, self.draws_ if draws is None else int(draws))
-        plan = results.drawn_trees.Plan(len(kept), self.chains_, None)
+        plan = results.drawn_trees.DrawPlan(len(kept), self.chains_, None)
         index, (mean, cells) = self._table(X).index, self._mean(X)
         results.drawn_trees.refuse_probabilities(plan, *mean.shape)
         all_draws, probabilities = (

@@ -10,10 +10,10 @@ from bayesnb.families.base import Array
 from bayesnb.families.dirichlet import Dirichlet, DirichletStats
 from bayesnb.families.known import KnownDie
 
-ClassDie = Callable[[DirichletStats], Dirichlet | KnownDie]
+ClassPriorRule = Callable[[DirichletStats], Dirichlet | KnownDie]
 
 
-def class_die(declared: Any, classes: Array, order: Any = None) -> ClassDie:
+def class_prior_rule(declared: Any, classes: Array, order: Any = None) -> ClassPriorRule:
     """Return the function from label stats to the prior; arrays are in `order`, by default that of the classes."""
     size = len(classes)
     if declared is None or isinstance(declared, Real):
@@ -54,7 +54,7 @@ def _from_mapping(declared: Mapping[Any, float], classes: Array) -> Array:
     return np.array([declared[label] for label in labels], float)
 
 
-def _known(probability: Array) -> ClassDie:
+def _known(probability: Array) -> ClassPriorRule:
     if (
         probability.ndim != 1
         or not np.isfinite(probability).all()

@@ -28,9 +28,9 @@ from bayesnb.families.family import Family
 from bayesnb.families.record import fields_alone
 from bayesnb.families.weight import Weight
 from bayesnb.model.averaging import averaging, included_of
-from bayesnb.model.class_prior import ClassDie
+from bayesnb.model.class_prior import ClassPriorRule
 from bayesnb.model.product import Model, Observer, Product, ProductStats
-from bayesnb.numerics.views import Coded, Counted, Lookup
+from bayesnb.numerics.views import Coded, Lookup, WordCounts
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +155,7 @@ class Block:
             return counted(table.lists(self.places[0]), self.levels[0], int(self._unknown[0]), self.sizes[0])
         return read_numbers(self.family, self.names, table.numbers(self.places), table.n_jobs)
 
-    def unseen(self, x: Coded | Counted) -> Unseen:
+    def unseen(self, x: Coded | WordCounts) -> Unseen:
         """Return the levels in cells that are not known, and how often each occurs, column by column."""
         return {name: times for name, times in zip(self.names, x.unknown_levels(), strict=True) if times}
 
@@ -268,13 +268,13 @@ class Schema:
             if not isinstance(block.family.levels, tuple) or block.family.unseen == "error":
                 raise ValueError(f"{unseen_message(block.unseen(x))} {NEVER_LEARNT}")
 
-    def _met(self, cells: Sequence[Cells]) -> Iterator[tuple[Block, Coded | Counted]]:
+    def _met(self, cells: Sequence[Cells]) -> Iterator[tuple[Block, Coded | WordCounts]]:
         """Yield the blocks in whose cells there were levels that are not known, once they were read."""
         for block, x in zip(self.blocks, cells, strict=True):
-            if isinstance(x, Coded | Counted) and x.met:
+            if isinstance(x, Coded | WordCounts) and x.met:
                 yield block, x
 
-    def start(self, die: ClassDie, stats: ProductStats, whole: bool = True) -> Model:
+    def start(self, die: ClassPriorRule, stats: ProductStats, whole: bool = True) -> Model:
         """Return a model of the first rows; priors may take their scale from them."""
         beliefs = (block.belief(seen) for block, seen in zip(self.blocks, stats.blocks, strict=True))
         return Model(Product(die(stats.classes), tuple(beliefs)), stats, whole)

@@ -17,7 +17,7 @@ import numpy as np
 from bayesnb.data.labels import united_labels
 from bayesnb.families.base import Array, Belief, Stats
 from bayesnb.families.removal import rounding_of, slack
-from bayesnb.model.class_prior import ClassDie
+from bayesnb.model.class_prior import ClassPriorRule
 from bayesnb.model.product import Model, Product, ProductStats
 from bayesnb.model.schema import Block, Schema
 
@@ -134,7 +134,7 @@ def alike(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-def continued(model: Model, before: Shard, after: Shard, die: ClassDie) -> Model:
+def continued(model: Model, before: Shard, after: Shard, die: ClassPriorRule) -> Model:
     """Update the model of shard `before` to the stats of `after`; its prior gets room for new classes and levels."""
     priors, classes = model.prior.blocks, len(after.classes)
     if before.schema is not after.schema or before.classes is not after.classes:

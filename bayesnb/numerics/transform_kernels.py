@@ -20,7 +20,7 @@ LARGE = 1e100  # size of a product whose logarithm is taken: its square, and a f
 
 
 @compiled
-def add_up(starts: Array, places: Array, table: Array, out: Array) -> None:
+def add_table_rows(starts: Array, places: Array, table: Array, out: Array) -> None:
     """Add each row's table entries, `(r + 1,), (e,), (k, n) -> (r, n)`; a negative place adds nothing."""
     width = table.shape[1]
     for i in range(len(out)):

@@ -61,9 +61,9 @@ class Columns:
     def __getitem__(self, index: Any) -> Array:
         parts = [column[index] for column in self.columns]
         standing = np.empty((len(parts[0]), len(parts)), self.dtype)
-        some = blocks(len(standing), max(STRIP // len(parts), FEWEST))
-        spare = np.empty((some[0].stop - some[0].start) * len(parts), self.dtype)
-        for rows in some:
+        strips = blocks(len(standing), max(STRIP // len(parts), FEWEST))
+        spare = np.empty((strips[0].stop - strips[0].start) * len(parts), self.dtype)
+        for rows in strips:
             few = standing[rows]
             lying = spare[: few.size].reshape(few.shape[::-1])
             for row, part in zip(lying, parts, strict=True):
@@ -134,7 +134,7 @@ class Lookup:
     def table(self) -> tuple[Array, Array, Array, Array, Array]:
         """As the kernel reads it: the columns' places end to end."""
         sizes = np.array([len(place) for place in self.places], np.int64)
-        places = [np.arange(len(own)) if isinstance(own, range) else own for own in self.places]
+        places = [np.arange(len(place)) if isinstance(place, range) else place for place in self.places]
         return self.least, sizes, np.cumsum(sizes) - sizes, np.concatenate(places), self.unknown
 
     @cached_property
@@ -152,8 +152,8 @@ class Lookup:
         distinct, times = np.unique(column, return_counts=True)
         places, least = self.places[j], int(self.least[j])
         seen = zip(distinct.tolist(), times.tolist(), strict=True)
-        odd = [(x, n) for x, n in seen if not (0 <= x - least < len(places) and places[x - least] != -2)]
-        return Counter({x if self.values is None else self.values[j][x]: n for x, n in odd})
+        unknown = [(x, n) for x, n in seen if not (0 <= x - least < len(places) and places[x - least] != -2)]
+        return Counter({x if self.values is None else self.values[j][x]: n for x, n in unknown})
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +195,7 @@ class Coded:
         return [self.lookup.unknown_in(j, column) for j, column in enumerate(columns)]
 
 
-class Counted(sparse.csr_array):
+class WordCounts(sparse.csr_array):
     """How often each word is in each row, and the words that no one knows, which were left out or put together."""
 
     unknown: Counter | None = None  # of all rows: a part of them says nothing
@@ -232,12 +232,12 @@ def small_numbers(x: Any, rows: slice) -> Array:
 def entries(x: Any, rows: slice = EVERY) -> tuple[Array, Array, Array]:
     """Some rows as `data`, `indices` and `indptr` of CSR; those of an array have all cells, zeros too."""
     if sparse.issparse(x):
-        whole = x.indptr[rows.start : None if rows.stop is None else rows.stop + 1]
+        starts = x.indptr[rows.start : None if rows.stop is None else rows.stop + 1]
         data, indices = x.data, x.indices
         if as_it_is(x):
-            return data, indices, readable(whole, INTEGERS)
-        own = slice(whole[0], whole[-1])
-        return readable(data[own], COUNTS), np.array(indices[own]), whole - whole[0]
+            return data, indices, readable(starts, INTEGERS)
+        span = slice(starts[0], starts[-1])
+        return readable(data[span], COUNTS), np.array(indices[span]), starts - starts[0]
     part = np.ascontiguousarray(x[rows])
     features = np.arange(part.shape[1], dtype=np.int32)
     ends = np.arange(len(part) + 1, dtype=np.int32) * part.shape[1]

@@ -141,7 +141,7 @@ def arrays_of(record: Record) -> dict[str, Array]:
 
 def plain_prior(belief: Belief) -> Belief:
     """Return the prior that the family makes, without the averaging over features."""
-    return belief.own if isinstance(belief, Averaged) else belief
+    return belief.separate if isinstance(belief, Averaged) else belief
 
 
 def with_average(belief: Belief, block: Block) -> Belief:

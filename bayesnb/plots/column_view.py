@@ -10,11 +10,11 @@ from bayesnb.data import open_table
 from bayesnb.data.labels import encode
 from bayesnb.families.base import Array, Belief, Cells
 from bayesnb.families.family import Family
-from bayesnb.families.joint import JointDie
+from bayesnb.families.joint import JointDirichlet
 from bayesnb.model.schema import Block
 from bayesnb.numerics.views import column
 from bayesnb.plots.style import MOST_CLASSES, short
-from bayesnb.selection.feature_evidence import own_of
+from bayesnb.selection.feature_evidence import class_belief
 from bayesnb.selection.word_ratios import word_shares
 
 GRID, AROUND = 200, 40  # points of a curve, and more of them around each class's mean
@@ -82,7 +82,7 @@ def sight_of(model: Any, name: Hashable, X: Any = None, y: Any = None) -> Sight:
 def seen_at(model: Any, b: int, places: Sequence[int], cells: Array | None = None, codes: Array | None = None) -> Sight:
     """Return the column, or word, at a place of a block; or several of its columns."""
     block = model.schema_.blocks[b]
-    belief, one = own_of(model.model_.posterior.blocks[b]), len(places) == 1
+    belief, one = class_belief(model.model_.posterior.blocks[b]), len(places) == 1
     return Sight(
         tuple(str(block.words[j]) for j in places),
         block.family.columnwise if one else block.family,
@@ -144,7 +144,7 @@ def level_names(block: Block, j: int) -> tuple[str, ...]:
     return tuple(map(str, block.levels[j])) + (("anything new",) if block.family.unseen == "reserve" else ())
 
 
-def combined(belief: JointDie, levels: Sequence[Sequence[str]]) -> list[str]:
+def combined(belief: JointDirichlet, levels: Sequence[Sequence[str]]) -> list[str]:
     """Return the names of combinations of levels that have an entry, and of all others together."""
     names = [[*names, *["no level"] * (size - len(names))] for names, size in zip(levels, belief.sizes, strict=True)]
     shown = [

@@ -19,7 +19,7 @@ from bayesnb.plots.style import (
     styled,
 )
 from bayesnb.results.datasets import ci_prob as checked_prob
-from bayesnb.selection.calibration_curves import Plan, share_interval
+from bayesnb.selection.calibration_curves import CurveOptions, share_interval
 
 Array = np.ndarray
 
@@ -47,7 +47,7 @@ class Confusion(NamedTuple):
     def ends(self) -> tuple[Array, Array]:
         """Interval of each share under Beta(1/2, 1/2)."""
         rest = self.counts.sum(axis=1, keepdims=True) - self.counts
-        return share_interval(self.counts, rest, Plan(1, self.prob, np.random.default_rng(0)))
+        return share_interval(self.counts, rest, CurveOptions(1, self.prob, np.random.default_rng(0)))
 
 
 @styled

@@ -20,7 +20,7 @@ from matplotlib.ticker import MaxNLocator
 from bayesnb.families import Beta, Gamma, NormalInverseWishart
 from bayesnb.families.base import Array, Belief
 from bayesnb.families.categorical import Dice
-from bayesnb.families.joint import JointDie
+from bayesnb.families.joint import JointDirichlet
 from bayesnb.families.multinomial import DirichletMultinomial
 from bayesnb.model.schema import Block
 from bayesnb.plots.column_view import combined, level_names
@@ -51,7 +51,7 @@ class Line:
 
 
 @dataclass(frozen=True, eq=False)
-class Scale:
+class PointScale:
     name: str
     lines: Sequence[Line]
 
@@ -63,7 +63,7 @@ class Scales:
     named: tuple[str, str]
     places: tuple[int, int]  # among all classes
     start: float
-    scales: Sequence[Scale]
+    scales: Sequence[PointScale]
     features: int
 
 
@@ -87,7 +87,7 @@ def scales_of(model: Any, classes: Sequence[Any] | None = None, most: int = 12) 
     places = [(b, j) for b, belief in enumerate(worth) for j in range(len(belief))]
     best = np.argsort(-np.nan_to_num(np.concatenate(worth)), kind="stable")[:most]
     chosen = [(*blocks[b], j) for b, j in (places[i] for i in best)]
-    scales = [Scale(name_of(block, j), lines(belief, j, block, model.temper_)) for block, belief, j in chosen]
+    scales = [PointScale(name_of(block, j), lines(belief, j, block, model.temper_)) for block, belief, j in chosen]
     start = float(np.subtract(*belief.log_class[pair]))
     named = str(labels[pair[0]]), str(labels[pair[1]])
     return Scales(named, (pair[0], pair[1]), start, scales, len(places))
@@ -128,7 +128,7 @@ def _(pair: Dice, power: float) -> Array:
 
 
 @influence.register
-def _(pair: JointDie, power: float) -> Array:
+def _(pair: JointDirichlet, power: float) -> Array:
     return pair.per_die(_level_influence(pair, power))
 
 
@@ -214,7 +214,7 @@ def _(pair: Dice, j: int, block: Block, power: float) -> list[Line]:
 
 
 @lines.register
-def _(pair: JointDie, j: int, block: Block, power: float) -> list[Line]:
+def _(pair: JointDirichlet, j: int, block: Block, power: float) -> list[Line]:
     names = combined(pair, [level_names(block, at) for at in range(len(block.names))])
     points, share = _level_points(pair, power)[0], pair.mean().max(axis=0)[0]
     return [_marked(points[: len(names)], names, share[: len(names)])]
@@ -274,7 +274,7 @@ def plot_nomogram(
     """
     chosen = scales_of(model, classes, most)
     start = Line(np.array([chosen.start]), [signed(chosen.start)], (chosen.start, chosen.start), np.ones(1))
-    scales = [Scale("class frequency", [start]), *chosen.scales]
+    scales = [PointScale("class frequency", [start]), *chosen.scales]
     upper, lower = _new_axes(sum(len(scale.lines) for scale in scales)) if ax is None else ax
     _frame(upper, scales, chosen)
     _total(lower, chosen.named[0])
@@ -292,7 +292,7 @@ def _new_axes(rows: int) -> Array:
     return figure.subplots(2, 1, height_ratios=[ROW * rows, 0.12])
 
 
-def _frame(ax: Axes, scales: Sequence[Scale], chosen: Scales) -> None:
+def _frame(ax: Axes, scales: Sequence[PointScale], chosen: Scales) -> None:
     """Label the scales at their first lines, and the axis of points above."""
     starts = np.cumsum([0, *(len(scale.lines) for scale in scales)])
     far = max(max(map(abs, line.ends)) for scale in scales for line in scale.lines)

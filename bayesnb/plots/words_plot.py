@@ -12,7 +12,7 @@ from bayesnb.families.base import Array
 from bayesnb.plots.column_view import shown_classes
 from bayesnb.plots.style import COLOURS, INK, MOST_CLASSES, check_most, new_figure, short, styled
 from bayesnb.results.datasets import ci_prob as checked_prob
-from bayesnb.selection.feature_evidence import own_of
+from bayesnb.selection.feature_evidence import class_belief
 from bayesnb.selection.word_ratios import WordRatios, ratio_interval, word_ratios
 
 WIDE = np.log(10.0)  # an interval over more than a factor of ten
@@ -98,7 +98,7 @@ def places_of(model: Any, classes: Sequence[Any] | None) -> list[int]:
 
 def speaking(model: Any, places: Sequence[int], most: int, prob: float) -> list[Speaking]:
     """Return the words that speak for each of these classes, of the largest block of counts."""
-    b, ratios = rivals_in(model)
+    b, ratios = word_ratios_in(model)
     names, counts = model.schema_.blocks[b].words, model.model_.stats.blocks[b].counts[:, 0]
     known = (counts > 0) & (ratios.rest.a > 0)  # without smoothing, a word that no other class has has no ratio
     with np.errstate(invalid="ignore"):
@@ -121,7 +121,7 @@ def speaking(model: Any, places: Sequence[int], most: int, prob: float) -> list[
     return results
 
 
-def rivals_in(model: Any) -> tuple[int, WordRatios]:
+def word_ratios_in(model: Any) -> tuple[int, WordRatios]:
     """Return the largest block of counts, and its words' shares in each class and in all others."""
     blocks = model.schema_.blocks
     word_blocks = [b for b, block in enumerate(blocks) if block.family.words]
@@ -133,7 +133,7 @@ def rivals_in(model: Any) -> tuple[int, WordRatios]:
     if len(model.classes_) < 2:
         raise ValueError(f"words are compared between classes, and there is only {model.classes_.tolist()}.")
     b = max(word_blocks, key=lambda b: len(blocks[b].words))
-    prior: Any = own_of(model.model_.prior.blocks[b])
+    prior: Any = class_belief(model.model_.prior.blocks[b])
     return b, word_ratios(prior, model.model_.stats.blocks[b])
 
 

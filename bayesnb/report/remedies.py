@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from bayesnb.families.family import joint_family
-from bayesnb.families.wording import fixed
+from bayesnb.families.number_format import fixed
 from bayesnb.report.wording import brief, count, listed, name_of, percent
 
 if TYPE_CHECKING:

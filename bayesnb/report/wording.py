@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb.families.base import Array
-from bayesnb.families.wording import MINUS, NOTHING, RAISED, SPACE, fixed, number
+from bayesnb.families.number_format import MINUS, NOTHING, RAISED, SPACE, fixed, number
 from bayesnb.plots.style import short
 from bayesnb.selection.proper_scores import Score
 
@@ -58,10 +58,10 @@ def stated(log_bayes_factor: float) -> str:
     return f"the data are 10{str(round(tens)).translate(RAISED)} times as probable if they do"
 
 
-def count(n: float, thing: str) -> str:
+def count(n: float, noun: str) -> str:
     """`1 row`, `3 rows`, `1.5 rows`."""
-    plural = thing + ("es" if thing.endswith("s") else "s")
-    return f"{number(n, max(3, len(str(int(n)))))} {thing if n == 1 else plural}"
+    plural = noun + ("es" if noun.endswith("s") else "s")
+    return f"{number(n, max(3, len(str(int(n)))))} {noun if n == 1 else plural}"
 
 
 def percent(p: float, decimals: int = 1) -> str:

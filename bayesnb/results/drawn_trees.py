@@ -34,7 +34,7 @@ class Subject:
 
 
 @dataclass(frozen=True, eq=False)
-class Sheet:
+class RowsToDraw:
     """Rows to draw for: their names, their cells, and the codes of their classes where known."""
 
     index: Array
@@ -47,7 +47,7 @@ class Sheet:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class DrawPlan:
     """Number of draws and chains, and the random generator."""
 
     draws: int
@@ -72,7 +72,7 @@ class Plan:
         return {"chain": np.arange(self.chains), "draw": np.arange(self.draws)}
 
 
-def probabilities(subject: Subject, sheet: Sheet, plan: Plan) -> xr.DataArray:
+def probabilities(subject: Subject, sheet: RowsToDraw, plan: DrawPlan) -> xr.DataArray:
     """Return p(y | x, theta) of every draw and row."""
     refuse_probabilities(plan, sheet.rows, len(subject.layout.classes))
     how = {"rng": plan.rng, "n_jobs": subject.n_jobs}
@@ -80,14 +80,14 @@ def probabilities(subject: Subject, sheet: Sheet, plan: Plan) -> xr.DataArray:
     return labelled_proba(drawn, plan, sheet.index, subject.layout.classes, {**LIBRARY_ATTRS, "temper": subject.temper})
 
 
-def refuse_probabilities(plan: Plan, rows: int, classes: int) -> None:
+def refuse_probabilities(plan: DrawPlan, rows: int, classes: int) -> None:
     """Raise where the probabilities of all draws, rows and classes would take too much memory."""
     what = f"{plan.chains} chains of {plan.draws} draws for {rows} rows and {classes} classes"
     advice = "Ask for fewer draws or rows; predict_proba and predict_interval need no draws."
     refuse_large(what, 8.0 * plan.size * rows * classes, advice)
 
 
-def labelled_proba(drawn: Array, plan: Plan, index: Array, classes: Array, attrs: dict[str, Any]) -> xr.DataArray:
+def labelled_proba(drawn: Array, plan: DrawPlan, index: Array, classes: Array, attrs: dict[str, Any]) -> xr.DataArray:
     """Label draws of p(y | x, theta), `(s, r, c)`."""
     dims, array = plan.labelled(("obs_id", "class"), drawn)
     coords = {**plan.coords, "obs_id": coordinate(index), "class": coordinate(classes)}

@@ -12,7 +12,7 @@ from bayesnb.families.base import Array, Cells
 from bayesnb.inference.explanation import Explanation
 from bayesnb.numerics.views import EVERY
 from bayesnb.results.datasets import dataset
-from bayesnb.results.parameter_names import Block
+from bayesnb.results.parameter_names import ColumnBlock
 
 LONG_NAMES = {
     "evidence": "posterior mean of what the feature adds to the class's score",
@@ -26,7 +26,7 @@ LONG_NAMES = {
 }
 
 
-class Placed(Block, Protocol):
+class Placed(ColumnBlock, Protocol):
     """A block whose columns have positions in the table."""
 
     @property
@@ -61,18 +61,18 @@ def explained(
     return table
 
 
-def _features(block: Block, words: Array | None) -> list[tuple[int, ...]]:
+def _features(block: ColumnBlock, words: Array | None) -> list[tuple[int, ...]]:
     """Return the columns of every feature: one, or all columns of a block with a joint density."""
     if words is None and block.family.whole:
         return [tuple(range(len(block.names)))]
     return [(j,) for j in (range(len(block.names)) if words is None else words.tolist())]
 
 
-def _name(block: Block, columns: tuple[int, ...]) -> str:
+def _name(block: ColumnBlock, columns: tuple[int, ...]) -> str:
     return ", ".join(str(block.words[j]) for j in columns)
 
 
-def cell_texts(block: Block, x: Cells, words: Array | None) -> Array:
+def cell_texts(block: ColumnBlock, x: Cells, words: Array | None) -> Array:
     """Return the contents of the cells of every feature as text, `(r, f)`.
 
     Cells of several columns carry the names of the columns; lists are shown as words.
@@ -93,7 +93,7 @@ def cell_texts(block: Block, x: Cells, words: Array | None) -> Array:
     return np.array(lines, object)[:, None]
 
 
-def _lists(block: Block, x: Cells) -> Array:
+def _lists(block: ColumnBlock, x: Cells) -> Array:
     words, rows = [str(word) for word in block.words], sparse.csr_array(x)
     ends = zip(rows.indptr[:-1].tolist(), rows.indptr[1:].tolist(), strict=True)
     pairs = [zip(rows.indices[a:b].tolist(), rows.data[a:b].tolist(), strict=True) for a, b in ends]
@@ -101,12 +101,12 @@ def _lists(block: Block, x: Cells) -> Array:
     return np.array(texts, object)[:, None]
 
 
-def _texts(block: Block, j: int, numbers: Array) -> Array:
+def _texts(block: ColumnBlock, j: int, numbers: Array) -> Array:
     values, place = np.unique(numbers, return_inverse=True)
     return np.array([_text(block, j, value) for value in values.tolist()], object)[place]
 
 
-def _text(block: Block, j: int, value: float) -> str:
+def _text(block: ColumnBlock, j: int, value: float) -> str:
     if np.isnan(value) or (block.family.has_levels and value < 0):
         return "missing" if value != -2 else "unknown"
     if block.family.has_levels:

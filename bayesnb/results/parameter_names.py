@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from bayesnb.families.base import Array, Parts
-from bayesnb.selection.feature_evidence import own_of
+from bayesnb.selection.feature_evidence import class_belief
 
 Variables = dict[str, tuple[tuple[str, ...], Array]]  # name -> dims, array
 Names = dict[tuple[str, int | None], tuple[str, tuple[str, ...]]]  # symbol, feature -> name, dims
@@ -25,7 +25,7 @@ ELSEWHERE = "(elsewhere)"  # in a table of combinations, all that were not seen
 RESERVED = ("chain", "draw", "class", "class_prob", "obs_id", "log_evidence", "mu", "sigma2", "rate", "theta")
 
 
-class Block(Protocol):
+class ColumnBlock(Protocol):
     """Columns of one family, as in the schema of a table."""
 
     @property
@@ -49,7 +49,7 @@ class Layout:
     """Names and axes of the parameters of every block, of all columns or of the wanted ones."""
 
     classes: Array
-    blocks: Sequence[Block]
+    blocks: Sequence[ColumnBlock]
     wanted: Sequence[Hashable] | None = None
     tables: Sequence[Array | None] = ()  # of each block that is a table, the combinations of levels with an entry
 
@@ -180,7 +180,7 @@ def _names(text: str) -> set[str]:
     return {f"theta_{text}", f"{text}_level", f"{text}_combination"}
 
 
-def combinations(block: Block, table: Array | None) -> list[str]:
+def combinations(block: ColumnBlock, table: Array | None) -> list[str]:
     """Return the labels of a table's entries: combinations of levels, and all unseen ones as the last."""
     pairs = zip(block.levels, block.sizes, strict=True)
     levels = [[*map(str, labels), *["(unseen)"] * (size - len(labels))] for labels, size in pairs]
@@ -191,7 +191,7 @@ def combinations(block: Block, table: Array | None) -> list[str]:
 
 def layout_of(estimator: Any, features: Sequence[Hashable] | None = None) -> Layout:
     """Return the layout of a fitted estimator; the entries of a table are those of its posterior."""
-    tables = [getattr(own_of(belief), "combinations", None) for belief in estimator.model_.posterior.blocks]
+    tables = [getattr(class_belief(belief), "combinations", None) for belief in estimator.model_.posterior.blocks]
     return Layout(estimator.classes_, estimator.schema_.blocks, features, tables)
 
 
@@ -218,14 +218,14 @@ def row_names(index: Array) -> Array:
     return index if index.dtype.kind != "O" or all(type(name) is str for name in index) else coordinate(index)
 
 
-def _column(block: Block, feature: int | None) -> Hashable | None:
+def _column(block: ColumnBlock, feature: int | None) -> Hashable | None:
     """Return the column whose levels an array has; None for an array of all columns."""
     if feature is None:
         return block.names[0] if block.family.listed else None
     return block.names[feature]
 
 
-def _family(block: Block) -> str:
+def _family(block: ColumnBlock) -> str:
     return type(block.family).__name__.lower()
 
 

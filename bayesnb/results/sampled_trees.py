@@ -10,7 +10,7 @@ import xarray as xr
 
 from bayesnb.families.base import Array
 from bayesnb.inference.posterior_draws import Theta
-from bayesnb.results.drawn_trees import LIBRARY_ATTRS, Plan, labelled, parameters
+from bayesnb.results.drawn_trees import LIBRARY_ATTRS, DrawPlan, labelled, parameters
 from bayesnb.results.parameter_names import Layout, Variables, coordinate
 
 MOST_BYTES = 512 << 20
@@ -20,7 +20,7 @@ MOST_BYTES = 512 << 20
 class ThetaDraws:
     """Draws of theta, chain after chain, and the names of its variables."""
 
-    plan: Plan
+    plan: DrawPlan
     layout: Layout
     of: Callable[[Array], Iterator[tuple[slice, Theta]]]  # indices of draws -> theta of a part of them at a time
     certain: bool  # whether the class prior is fixed, so that it has no draws

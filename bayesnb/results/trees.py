@@ -14,7 +14,7 @@ import xarray as xr
 from bayesnb.families.base import Array
 from bayesnb.families.dirichlet import throw
 from bayesnb.inference.posterior_draws import Theta, another, draw_theta, refuse_large
-from bayesnb.results.drawn_trees import LIBRARY_ATTRS, Plan, Sheet, Subject, labelled, parameters, unfolded
+from bayesnb.results.drawn_trees import LIBRARY_ATTRS, DrawPlan, RowsToDraw, Subject, labelled, parameters, unfolded
 from bayesnb.results.parameter_names import Variables, coordinate
 
 DRAWN = {
@@ -29,7 +29,9 @@ GROUPS = {**DRAWN, "observed_data": ("X", "y"), "constant_data": (), "conjugate"
 ADVICE = "Ask for fewer draws, fewer rows, some `groups`, or the parameters of some `features`."
 
 
-def tree(subject: Subject, sheet: Sheet | None, plan: Plan, groups: Sequence[str] | None = None) -> xr.DataTree:
+def tree(
+    subject: Subject, sheet: RowsToDraw | None, plan: DrawPlan, groups: Sequence[str] | None = None
+) -> xr.DataTree:
     """Return draws in ArviZ's groups, and the closed form of the distribution that they come from."""
     given = () if sheet is None else ("X",) if sheet.codes is None else ("X", "y")
     improper = _improper(subject)
@@ -57,8 +59,8 @@ class GroupWriter:
     """The variables of every group, `(s, ...)`, while they are filled a part of the draws at a time."""
 
     subject: Subject
-    sheet: Sheet | None
-    plan: Plan
+    sheet: RowsToDraw | None
+    plan: DrawPlan
     groups: dict[str, Variables] = field(default_factory=dict)
 
     def size(self, chosen: Sequence[str]) -> float:

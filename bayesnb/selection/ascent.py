@@ -42,7 +42,7 @@ def highest(hill: Hill, ladders: Sequence[Array], bounds: Sequence[tuple[float, 
     def uphill(start: Array) -> Any:
         return minimize(down, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
 
-    at = min((uphill(start) for start in grid[:, best].T), key=lambda found: float(found.fun)).x
+    at = min((uphill(start) for start in grid[:, best].T), key=lambda result: float(result.fun)).x
     for _ in range(2):  # a fresh start forgets the curvature of where it came from
         before, at = at, uphill(at).x
         if np.abs(at - before).max() < 1e-5:

@@ -110,7 +110,7 @@ def split(weight: Array, parts: int) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class CurveOptions:
     """Number of bins, probability of intervals and bands, and the source of draws."""
 
     bins: int
@@ -145,7 +145,7 @@ class Curve:
     band_upper: Array
 
 
-class Scores(NamedTuple):
+class ProbabilityScores(NamedTuple):
     """Scores of the probabilities of all labels."""
 
     brier: Estimate
@@ -170,10 +170,10 @@ class Calibration:
 
     classes: list[Reliability]
     top: Reliability
-    scores: Scores
+    scores: ProbabilityScores
 
 
-def calibrated(log_proba: Array, codes: Array, weight: Array, plan: Plan) -> Calibration:
+def calibrated(log_proba: Array, codes: Array, weight: Array, plan: CurveOptions) -> Calibration:
     """Compare log p(y | x) with labels, of rows with positive weights, `(r, c), (r,), (r,)`."""
     return Calibration(
         [reliability(Groups.of(p, codes == c, weight), plan) for c, p in enumerate(np.exp(log_proba).T)],
@@ -182,11 +182,11 @@ def calibrated(log_proba: Array, codes: Array, weight: Array, plan: Plan) -> Cal
     )
 
 
-def scored(log_proba: Array, codes: Array, weight: Array, plan: Plan) -> Scores:
+def scored(log_proba: Array, codes: Array, weight: Array, plan: CurveOptions) -> ProbabilityScores:
     """Mean scores, with intervals by their standard errors; the interval of accuracy is that of a share."""
     hit = right(log_proba, codes)
     hits, misses = weight @ hit, weight @ ~hit
-    return Scores(
+    return ProbabilityScores(
         _normal(brier(log_proba, codes, weight), plan.prob, 2.0),
         _normal(log_loss(log_proba, codes, weight), plan.prob, np.inf),
         Estimate(*map(float, (hits / (hits + misses), *share_interval(hits, misses, plan)))),
@@ -217,7 +217,7 @@ def groups_of_top(log_proba: Array, codes: Array, weight: Array) -> Groups:
     return Groups.of(np.exp(log_proba.max(axis=1)), right(log_proba, codes), weight)
 
 
-def reliability(groups: Groups, plan: Plan) -> Reliability:
+def reliability(groups: Groups, plan: CurveOptions) -> Reliability:
     """Bins, curve and terms of the Brier score of one label."""
     starts = split(groups.weight, plan.bins)
     cells = np.union1d(starts, split(groups.weight, max(1, min(CELLS, int(groups.weight.sum())))))
@@ -236,7 +236,7 @@ def reliability(groups: Groups, plan: Plan) -> Reliability:
     )
 
 
-def share_interval(hits: Array, misses: Array, plan: Plan) -> tuple[Array, Array]:
+def share_interval(hits: Array, misses: Array, plan: CurveOptions) -> tuple[Array, Array]:
     """Equal-tailed interval of a share under Beta(1/2, 1/2); it reaches 0 or 1 where all rows seen are there.
 
     Brown, Cai and DasGupta (2001), Interval estimation for a binomial proportion, section 4.1.2.
@@ -245,7 +245,7 @@ def share_interval(hits: Array, misses: Array, plan: Plan) -> tuple[Array, Array
     return np.where(hits > 0, low, 0.0), np.where(misses > 0, high, 1.0)
 
 
-def ece_interval(bins: Groups, plan: Plan) -> Estimate:
+def ece_interval(bins: Groups, plan: CurveOptions) -> Estimate:
     """The expected calibration error, `ece_of(bins)`, with an interval that reaches 0 where noise could be all of it.
 
     Noise only adds to a sum of distances, so resampled errors are too large. The upper end is their quantile all the
@@ -279,7 +279,7 @@ def _drawn(cells: Groups, rng: np.random.Generator) -> Array:
     return rng.binomial(rows.astype(np.int64), np.minimum(cells.at, 1.0)) / rows * cells.weight
 
 
-def _band(drawn: Array, plan: Plan) -> tuple[Array, Array]:
+def _band(drawn: Array, plan: CurveOptions) -> tuple[Array, Array]:
     low, high = plan.tails
     return np.quantile(drawn, low, axis=0, method="lower"), np.quantile(drawn, high, axis=0, method="higher")
 

@@ -55,15 +55,15 @@ def throws(counts: Array, unit: Array, column: Array, groups: Array) -> Throws:
 
 def log_evidence(terms: Throws, concentration: Array) -> Array:
     """Of each group, at its concentration, `(g,) -> (g,)`; 0 for a group without throws."""
-    own = concentration[terms.group] * terms.unit
-    return np.bincount(terms.group, terms.times * log_gamma_ratio(own, terms.number), len(concentration))
+    prior_count = concentration[terms.group] * terms.unit
+    return np.bincount(terms.group, terms.times * log_gamma_ratio(prior_count, terms.number), len(concentration))
 
 
 def slopes(terms: Throws, concentration: Array) -> tuple[Array, Array]:
     """The first two derivatives of `log_evidence` in log concentration; a slope that is rounding only is 0."""
-    own = concentration[terms.group] * terms.unit
-    first = own * psi_rise(own, terms.number)
-    second = own**2 * (polygamma(1, own + terms.number) - polygamma(1, own))
+    prior_count = concentration[terms.group] * terms.unit
+    first = prior_count * psi_rise(prior_count, terms.number)
+    second = prior_count**2 * (polygamma(1, prior_count + terms.number) - polygamma(1, prior_count))
     total = [np.bincount(terms.group, terms.times * each, len(concentration)) for each in (first, second)]
     parts = np.bincount(terms.group, np.abs(terms.times * first), len(concentration))
     slope = np.where(np.abs(total[0]) > ROUNDING * parts, total[0], 0.0)

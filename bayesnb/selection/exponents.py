@@ -5,7 +5,7 @@ from scipy.optimize import minimize_scalar
 
 from bayesnb.families.record import Array
 from bayesnb.model.product import Model, Rows
-from bayesnb.selection.leave_one_out import Way, are_there, loo_log_proba
+from bayesnb.selection.leave_one_out import PredictiveRule, are_there, loo_log_proba
 
 TEMPERS = (1e-3, 8.0)
 
@@ -19,7 +19,9 @@ def temper_by_loo(model: Model, rows: Rows, n_jobs: int | None = None) -> float:
     one, places = np.minimum(rows.counts, 1.0), np.arange(len(rows.codes))
 
     def scores(log_power: float) -> Array:
-        return loo_log_proba(model, rows, Way(power=float(np.exp(log_power))), one, n_jobs)[places, rows.codes]
+        return loo_log_proba(model, rows, PredictiveRule(power=float(np.exp(log_power))), one, n_jobs)[
+            places, rows.codes
+        ]
 
     plain = scores(0.0)
     passed = np.isnan(plain) & ~are_there(model, rows)[rows.codes]

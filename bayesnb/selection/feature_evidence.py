@@ -26,9 +26,9 @@ from bayesnb.selection.dirichlet_evidence import best_concentration, log_evidenc
 STRONG, WEAK = 3.0, 1.0  # nats (Kass and Raftery 1995)
 
 
-def own_of(prior: Belief) -> Belief:
+def class_belief(prior: Belief) -> Belief:
     """Return the belief about each class's theta, of an average the part under which classes differ."""
-    return prior.own if isinstance(prior, Averaged) else prior
+    return prior.separate if isinstance(prior, Averaged) else prior
 
 
 def log_bayes_factors(prior: Belief, stats: Any) -> Array:
@@ -56,7 +56,7 @@ def overstated(family: Family, prior: Averaged, stats: Any) -> Array:
 
     They are strong evidence under the prior, and next to none with learnt concentrations.
     """
-    declared = log_bayes_factors(prior.own, stats)
+    declared = log_bayes_factors(prior.separate, stats)
     strong = np.isfinite(prior.log_odds[0]) & (prior.log_odds[0] + declared > 0) & (declared > STRONG)
     if not family.counts_levels or not strong.any():
         return np.zeros_like(declared)

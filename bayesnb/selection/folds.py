@@ -12,10 +12,10 @@ import numpy as np
 
 from bayesnb.families.base import Array, Rng
 from bayesnb.model.product import Joint, Model, Product, ProductStats, Rows, observe
-from bayesnb.selection.leave_one_out import PREDICT, Way
+from bayesnb.selection.leave_one_out import PREDICT, PredictiveRule
 
 
-def k_fold(model: Model, rows: Rows, folds: Array, way: Way = PREDICT, n_jobs: int | None = None) -> Array:
+def k_fold(model: Model, rows: Rows, folds: Array, way: PredictiveRule = PREDICT, n_jobs: int | None = None) -> Array:
     """log p(x, y | the rows of other folds), `(r,), -> (r, c)`; NaN where those leave no distribution."""
     total = np.empty((len(folds), len(model.stats.classes)))
     names = np.unique(folds)

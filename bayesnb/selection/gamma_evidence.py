@@ -29,7 +29,7 @@ def standardised(stats: PoissonStats) -> tuple[PoissonStats, Array]:
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class GammaCells:
     """Standardised stats of some classes and columns, `(n,)`, that share a prior."""
 
     stats: PoissonStats

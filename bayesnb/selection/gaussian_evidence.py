@@ -54,7 +54,7 @@ def unbounded(stats: GaussianStats, shared: bool) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class GaussianCells:
     """Standardised stats of some classes and columns, `(n,)`, that share a prior; `free` if its mean is a dial.
 
     With `shared` they are of all classes of some columns, `(c, k)`, each of which has one variance.
@@ -70,12 +70,12 @@ class Cells:
 
     def heights(self, dials: Array) -> Array:
         """The log evidence for many dials, `(d, s) -> (s,)`."""
-        own = self.belief(dials[..., *[None] * self.stats.count.ndim])
-        return self._evidence(own).reshape(dials.shape[1], -1).sum(axis=-1)
+        prior = self.belief(dials[..., *[None] * self.stats.count.ndim])
+        return self._evidence(prior).reshape(dials.shape[1], -1).sum(axis=-1)
 
     def _evidence(self, prior: NormalInverseGamma) -> Array:
-        said = self.stats.count / 2, prior.surprise(self.stats), np.log1p(self.stats.count / prior.count)
-        return of_variance(prior.shape, prior.scale, tuple(map(self.pooled, said)))
+        terms = self.stats.count / 2, prior.surprise(self.stats), np.log1p(self.stats.count / prior.count)
+        return of_variance(prior.shape, prior.scale, tuple(map(self.pooled, terms)))
 
     def pooled(self, values: Any) -> Any:
         """What all classes say of one variance; what each says, if it has one of its own."""

@@ -64,8 +64,8 @@ class Kin(NamedTuple):
 
     def shared(self, values: Array, span: slice) -> Array:
         """The groups' values for some columns: one number, `(f,)` or `(c, 1)`."""
-        own = values[self.groups[:, span]]
-        return {"model": own[0, 0], "feature": own[0], "class": own[:, :1]}[self.per]
+        by_cell = values[self.groups[:, span]]
+        return {"model": by_cell[0, 0], "feature": by_cell[0], "class": by_cell[:, :1]}[self.per]
 
 
 def most_probable(
@@ -79,18 +79,18 @@ def most_probable(
     """
     tuned, ends = list(families), []
     for kind, shared in product(ordered_hyperparameters(families), (False, True)):
-        own = [b for b, family in enumerate(families) if family.hyperparameters is kind and family.shared == shared]
-        if not own:
+        members = [b for b, family in enumerate(families) if family.hyperparameters is kind and family.shared == shared]
+        if not members:
             continue
-        edges = np.cumsum([0, *(widths[b] for b in own)])
+        edges = np.cumsum([0, *(widths[b] for b in members)])
         spans = [slice(int(start), int(stop)) for start, stop in pairwise(edges)]
-        groups = _groups(per, len(stats[own[0]]), int(edges[-1]))
+        groups = _groups(per, len(stats[members[0]]), int(edges[-1]))
         made, dials = TUNERS.get(kind, _tuned_numerically)(
-            Kin([families[b] for b in own], [stats[b] for b in own], spans, groups, per)
+            Kin([families[b] for b in members], [stats[b] for b in members], spans, groups, per)
         )
-        for b, family in zip(own, made, strict=True):
+        for b, family in zip(members, made, strict=True):
             tuned[b] = family
-        ends += _ends(kind, dials, per, [(b, f) for b in own for f in range(widths[b])])
+        ends += _ends(kind, dials, per, [(b, f) for b in members for f in range(widths[b])])
     return tuned, ends
 
 
@@ -105,24 +105,24 @@ def _groups(per: str, classes: int, columns: int) -> Array:
 
 
 def _tuned_dice(kin: Kin) -> tuple[list[Family], Array]:
-    found = [family.seen(seen) for family, seen in zip(kin.families, kin.stats, strict=True)]
-    pairs = zip(found, kin.spans, strict=True)
-    every = (throws(own.counts, own.unit, own.column, kin.groups[:, span]) for own, span in pairs if own)
+    counted = [family.seen(seen) for family, seen in zip(kin.families, kin.stats, strict=True)]
+    pairs = zip(counted, kin.spans, strict=True)
+    every = (throws(levels.counts, levels.unit, levels.column, kin.groups[:, span]) for levels, span in pairs if levels)
     best = best_concentration(reduce(add, every), kin.size)
-    own = zip(kin.families, kin.stats, kin.spans, strict=True)
-    return [family.smoothed(seen, kin.shared(best, span), "mean") for family, seen, span in own], best[:, None]
+    members = zip(kin.families, kin.stats, kin.spans, strict=True)
+    return [family.smoothed(seen, kin.shared(best, span), "mean") for family, seen, span in members], best[:, None]
 
 
 def _tuned_normals(kin: Kin) -> tuple[list[Family], Array]:
     cells, mean, variance = gaussian_evidence.standardised(kin.together)
     pooled, free = cells.pooled(), kin.per == "feature"
-    said = pooled.ssd > 0.5 * pooled.count  # not so of a constant column
+    varies = pooled.ssd > 0.5 * pooled.count  # not so of a constant column
     weak = (*NORMAL.weak, START) if free else NORMAL.weak
     shared = kin.families[0].shared
-    groups = np.where(said & ~gaussian_evidence.unbounded(kin.together, shared), kin.groups, -1)
+    groups = np.where(varies & ~gaussian_evidence.unbounded(kin.together, shared), kin.groups, -1)
     if shared:  # whose groups are columns
         cells, groups = cells.map(np.transpose), groups[0]
-    dials = _best(lambda own: _normal_cells(own, free, shared), cells, groups, np.tile(weak, (kin.size, 1)))
+    dials = _best(lambda group: _normal_cells(group, free, shared), cells, groups, np.tile(weak, (kin.size, 1)))
     made = []
     for family, span in zip(kin.families, kin.spans, strict=True):
         count, shape, ratio, *place = (kin.shared(each, span) for each in dials.T)
@@ -132,15 +132,17 @@ def _tuned_normals(kin: Kin) -> tuple[list[Family], Array]:
     return made, dials[:, :3]
 
 
-def _normal_cells(own: Any, free: bool, shared: bool) -> gaussian_evidence.Cells:
+def _normal_cells(stats: Any, free: bool, shared: bool) -> gaussian_evidence.GaussianCells:
     """The cells of a group, `(n,)`; of columns with one variance each, `(k, c)`."""
-    return gaussian_evidence.Cells(own.map(np.transpose) if shared else own, free, shared)
+    return gaussian_evidence.GaussianCells(stats.map(np.transpose) if shared else stats, free, shared)
 
 
 def _tuned_rates(kin: Kin) -> tuple[list[Family], Array]:
     cells, rate = gamma_evidence.standardised(kin.together)
-    said = cells.events.sum(axis=0) > 0
-    dials = _best(gamma_evidence.Cells, cells, np.where(said, kin.groups, -1), np.tile(RATE.weak, (kin.size, 1)))
+    has_events = cells.events.sum(axis=0) > 0
+    dials = _best(
+        gamma_evidence.GammaCells, cells, np.where(has_events, kin.groups, -1), np.tile(RATE.weak, (kin.size, 1))
+    )
     made = []
     for family, span in zip(kin.families, kin.spans, strict=True):
         shape, mean = (kin.shared(each, span) for each in dials.T)
@@ -150,22 +152,24 @@ def _tuned_rates(kin: Kin) -> tuple[list[Family], Array]:
 
 def _tuned_blocks(kin: Kin) -> tuple[list[Family], Array]:
     """The shape is that of each column's variance, half of dof - d + 1, as of columns that are apart."""
-    weak = [wishart_evidence.Block.of(family, seen) for family, seen in zip(kin.families, kin.stats, strict=True)]
-    without = np.stack([wishart_evidence.unbounded(own.stats, own.family.shared) for own in weak], axis=1)
+    weak = [
+        wishart_evidence.WishartBlock.of(family, seen) for family, seen in zip(kin.families, kin.stats, strict=True)
+    ]
+    without = np.stack([wishart_evidence.unbounded(block.stats, block.family.shared) for block in weak], axis=1)
     groups = np.where(without, -1, kin.groups)
 
     def evidence(dials: Array, group: int) -> float:
         total = 0.0
-        for own, span in zip(weak, kin.spans, strict=True):
-            each = own.evidence(*dials)  # of blocks whose classes share a covariance one number
+        for block, span in zip(weak, kin.spans, strict=True):
+            each = block.evidence(*dials)  # of blocks whose classes share a covariance one number
             total += each[groups[: len(each), span] == group].sum()
         return total
 
     dials = np.tile(BLOCK.weak, (kin.size, 1))
     for group in np.unique(groups[groups >= 0]):
         dials[group] = wishart_evidence.best(partial(evidence, group=group), BLOCK_STARTS)
-    pairs = zip(weak, kin.spans, strict=True)
-    made: list[Family] = [own.tuned(*(kin.shared(each, span) for each in dials.T)) for own, span in pairs]
+    spans = zip(weak, kin.spans, strict=True)
+    made: list[Family] = [block.tuned(*(kin.shared(each, span) for each in dials.T)) for block, span in spans]
     return made, dials
 
 
@@ -176,14 +180,14 @@ def _tuned_numerically(kin: Kin) -> tuple[list[Family], Array]:
     def evidence(dials: Array, group: int) -> float:
         total = 0.0
         for family, seen, span in zip(kin.families, kin.stats, kin.spans, strict=True):
-            own = kin.groups[:, span]
+            groups = kin.groups[:, span]
             each = family.tuned(seen, *dials).belief(seen).log_evidence(seen)
-            total += each[np.broadcast_to(own == group, each.shape)].sum()
+            total += each[np.broadcast_to(groups == group, each.shape)].sum()
         return total
 
     dials = np.stack([wishart_evidence.best(partial(evidence, group=group), (weak,)) for group in range(kin.size)])
-    own = zip(kin.families, kin.stats, kin.spans, strict=True)
-    return [family.tuned(seen, *(kin.shared(each, span) for each in dials.T)) for family, seen, span in own], dials
+    members = zip(kin.families, kin.stats, kin.spans, strict=True)
+    return [family.tuned(seen, *(kin.shared(each, span) for each in dials.T)) for family, seen, span in members], dials
 
 
 # Families whose evidence has derivatives, or many columns alike; all others are tuned numerically.
@@ -206,13 +210,13 @@ def _best(hill: Callable[[Any], Any], cells: Stats, groups: Array, weak: Array) 
 
 def _ends(kind: Hyperparameters, dials: Array, per: str, columns: Sequence[tuple[int, int]]) -> list[End]:
     """The dials that are at one of their ends."""
-    found = []
+    ends = []
     for name, values in zip(kind.names, np.log(dials).T, strict=True):
         for infinite, at in ((False, values <= np.log(LEAST) + EDGE), (True, values >= np.log(MOST) - EDGE)):
             groups = np.flatnonzero(at)
             if groups.size and per == "class":
-                found += [End(kind, name, infinite, tuple(columns), int(c)) for c in groups]
+                ends += [End(kind, name, infinite, tuple(columns), int(c)) for c in groups]
             elif groups.size:
-                own = columns if per == "model" else [columns[int(g)] for g in groups]
-                found.append(End(kind, name, infinite, tuple(own)))
-    return found
+                where = columns if per == "model" else [columns[int(g)] for g in groups]
+                ends.append(End(kind, name, infinite, tuple(where)))
+    return ends

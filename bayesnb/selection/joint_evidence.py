@@ -36,7 +36,7 @@ from bayesnb.families.base import Array, Belief, Cells
 from bayesnb.families.categorical import Dice
 from bayesnb.families.dirichlet import as_level
 from bayesnb.families.family import Family
-from bayesnb.families.joint import JointDie
+from bayesnb.families.joint import JointDirichlet
 from bayesnb.families.sharing import Sharing
 from bayesnb.numerics.special import log_gamma_ratio, ratio
 from bayesnb.selection.pair_evidence import Labels, dense
@@ -205,7 +205,7 @@ def _cells(code: Array, classes: Array, times: Array) -> tuple[Array, Array]:
     return present % width, np.bincount(place, times)
 
 
-class Spread(NamedTuple):
+class Scatter(NamedTuple):
     """Number of rows of each class, their means `(c, d)`, and roots `(c, k, d)` of their scatter matrices."""
 
     rows: Array
@@ -223,7 +223,7 @@ class NumberEvidence(BlockEvidence):
     shape: Array
     location: Array
     scale: Array  # `(c, d, d)`
-    kept: dict[tuple[Block, Block], "Spread"] = field(default_factory=dict, init=False)
+    kept: dict[tuple[Block, Block], "Scatter"] = field(default_factory=dict, init=False)
 
     def together(self, at: Sequence[int], reading: Reading | None) -> MultivariateGaussian:
         dof, scale = self.shape * 2 + len(at) - 1, self.scale[:, at][:, :, at]
@@ -251,7 +251,7 @@ class NumberEvidence(BlockEvidence):
         gain = sum(log_gamma_ratio((dof - i) / 2, n / 2) for i in range(d)) - d * np.log1p(n / self.count) / 2
         return float((gain - n / 2 * (d * LOG_PI + before) - (dof + n) / 2 * (after - before)).sum())
 
-    def _spread(self, columns: Block, complete: Block) -> Spread:
+    def _spread(self, columns: Block, complete: Block) -> Scatter:
         """Spread of columns in the rows that have all cells of `complete`; cached for all rows, else the latest."""
         if (columns, complete) not in self.kept:
             for key in [key for key in self.kept if key[1]] if complete else []:
@@ -259,7 +259,7 @@ class NumberEvidence(BlockEvidence):
             self.kept[columns, complete] = self._spread_of(columns, self.where(complete))
         return self.kept[columns, complete]
 
-    def _spread_of(self, columns: Block, rows: Array) -> Spread:
+    def _spread_of(self, columns: Block, rows: Array) -> Scatter:
         classes, times, d = self.labels.codes[rows], self.labels.counts[rows], len(columns)
         count = np.bincount(classes, times, self.labels.classes)
         mean, root = np.zeros((len(count), d)), np.zeros((len(count), d, d))
@@ -270,7 +270,7 @@ class NumberEvidence(BlockEvidence):
             mean[c] = centre + (weight * (x - centre)).sum(axis=0) / count[c]
             triangle = np.linalg.qr(np.sqrt(weight) * (x - mean[c]), mode="r")
             root[c, : len(triangle)] = triangle
-        return Spread(count, mean, root)
+        return Scatter(count, mean, root)
 
 
 def plain(values: Array) -> Array:
@@ -340,7 +340,7 @@ def _(prior: Beta, x: Cells) -> Sequence[Unit]:
 
 
 @joinable.register
-def _(prior: JointDie, x: Cells) -> Sequence[Unit]:
+def _(prior: JointDirichlet, x: Cells) -> Sequence[Unit]:
     total = prior.per_die(prior.concentration)[:, 0]
     return [LevelUnit(tuple(range(len(prior.sizes))), as_level(np.asarray(x[:])), prior.sizes, total)]
 

@@ -18,14 +18,14 @@ from bayesnb.model.product import Model, Rows, normalised
 from bayesnb.numerics.special import times
 
 
-class Way(NamedTuple):
+class PredictiveRule(NamedTuple):
     """How a model predicts: the estimate that is plugged in, or "predictive"; the exponent on the features."""
 
     kind: str = PREDICTIVE
     power: float = 1.0
 
 
-PREDICT = Way()
+PREDICT = PredictiveRule()
 
 
 class UndefinedWarning(UserWarning):
@@ -79,12 +79,12 @@ class Pointwise:
             return float(self._shared(self.fitted - self.score).sum())
 
 
-def own_entries(joint: Array, codes: Array, target: str) -> Array:
+def label_scores(joint: Array, codes: Array, target: str) -> Array:
     """log p(y | x) or log p(x, y) of each row's label, from log p(x, y) of all classes, `(r, c), (r,) -> (r,)`."""
     return (joint if target == "joint" else normalised(joint))[np.arange(len(codes)), codes]
 
 
-def tell_undefined(score: Array) -> None:
+def warn_undefined(score: Array) -> None:
     """Warn once of all rows whose score is NaN."""
     undefined = np.isnan(score)
     if undefined.any():
@@ -98,7 +98,7 @@ def tell_undefined(score: Array) -> None:
 
 
 def loo_log_proba(
-    model: Model, rows: Rows, way: Way = PREDICT, gone: Array | None = None, n_jobs: int | None = None
+    model: Model, rows: Rows, way: PredictiveRule = PREDICT, gone: Array | None = None, n_jobs: int | None = None
 ) -> Array:
     """log p(y | x, all rows but this one), `(r, c)`; `gone` is the weight that is left out, by default all of it.
 
@@ -108,7 +108,7 @@ def loo_log_proba(
 
 
 def leave_one_out(
-    model: Model, rows: Rows, way: Way = PREDICT, gone: Array | None = None, n_jobs: int | None = None
+    model: Model, rows: Rows, way: PredictiveRule = PREDICT, gone: Array | None = None, n_jobs: int | None = None
 ) -> Array:
     """log p(x, y | all rows but this one), `(r, c)`.
 
@@ -128,7 +128,7 @@ def leave_one_out(
     return total
 
 
-def counted_again(model: Model, rows: Rows, b: int, row: int, gone: Array, way: Way) -> Array:
+def counted_again(model: Model, rows: Rows, b: int, row: int, gone: Array, way: PredictiveRule) -> Array:
     """Scores of a row by a block that all other rows are counted into again, `(c,)`; NaN for no proper distribution.
 
     For rows whose subtraction would leave too few digits. Classes whose scores do not change are NaN too.

@@ -16,7 +16,7 @@ import numpy as np
 from bayesnb.families.base import Array, Belief, Stats
 from bayesnb.model.product import Model, Product, ProductStats, Rows, normalised
 from bayesnb.numerics.views import column
-from bayesnb.selection.leave_one_out import PREDICT, Way, leave_one_out
+from bayesnb.selection.leave_one_out import PREDICT, PredictiveRule, leave_one_out
 
 
 class Change(NamedTuple):
@@ -34,7 +34,7 @@ class Strengths:
 
     model: Model
     rows: Rows
-    way: Way = PREDICT
+    way: PredictiveRule = PREDICT
     n_jobs: int | None = None
 
     @cached_property

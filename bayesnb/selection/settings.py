@@ -13,8 +13,8 @@ from bayesnb.families.base import Array
 from bayesnb.families.family import Family
 from bayesnb.families.weight import one_hot
 from bayesnb.model.product import Model, Rows
-from bayesnb.selection.calibration_curves import Plan, ece_interval, groups_of_top, scored, split
-from bayesnb.selection.leave_one_out import Pointwise, Way, loo_log_proba
+from bayesnb.selection.calibration_curves import CurveOptions, ece_interval, groups_of_top, scored, split
+from bayesnb.selection.leave_one_out import Pointwise, PredictiveRule, loo_log_proba
 from bayesnb.selection.proper_scores import Estimate
 
 BINS = 10  # of the calibration error
@@ -57,7 +57,7 @@ class LabelScores(NamedTuple):
         """Compute the scores, with intervals of this probability; NaN where a row has no prediction."""
         if np.isnan(log_proba).any():
             return cls(*[Estimate(*[float("nan")] * 3)] * 3)
-        plan, data = Plan(BINS, prob, np.random.default_rng(0)), (log_proba, rows.codes, rows.counts)
+        plan, data = CurveOptions(BINS, prob, np.random.default_rng(0)), (log_proba, rows.codes, rows.counts)
         scores, groups = scored(*data, plan), groups_of_top(*data)
         return cls(scores.accuracy, scores.brier, ece_interval(groups.joined(split(groups.weight, BINS)), plan))
 
@@ -106,7 +106,7 @@ class PriorVariants:
         """log p(y | x, all rows but this one), `(r, c)`; NaN where the others leave no proper distribution."""
         if first_improper(model, estimate):
             return np.full((len(self.rows.codes), len(model.stats.classes)), np.nan)
-        return loo_log_proba(model, self.rows, Way(estimate, self.power), n_jobs=self.n_jobs)
+        return loo_log_proba(model, self.rows, PredictiveRule(estimate, self.power), n_jobs=self.n_jobs)
 
 
 def first_improper(model: Model, estimate: str) -> ColumnOfClass | None:

@@ -36,7 +36,7 @@ def unbounded(stats: VectorStats, shared: bool) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class WishartBlock:
     """What is declared of a block, what was seen of it, the pooled mean and twice the pooled covariance."""
 
     family: MultivariateGaussian
@@ -45,7 +45,7 @@ class Block:
     unit: Array
 
     @classmethod
-    def of(cls, family: Any, stats: Any) -> "Block":
+    def of(cls, family: Any, stats: Any) -> "WishartBlock":
         location, _, _, scale = weak_prior(stats.pooled())
         return cls(family, stats, location, scale)
 
@@ -69,8 +69,8 @@ def best(evidence: Callable[[Array], float], starts: Sequence[Sequence[float]]) 
     def loss(logs: Array) -> float:
         return -evidence(positive(logs))
 
-    found = [minimize(loss, np.log(start), method="L-BFGS-B", bounds=bounds) for start in starts]
-    at = min(found, key=lambda own: own.fun).x
+    results = [minimize(loss, np.log(start), method="L-BFGS-B", bounds=bounds) for start in starts]
+    at = min(results, key=lambda result: result.fun).x
     for dial, edges in enumerate(bounds):  # where nothing changes any more, as far out as a dial goes
         ends = [np.where(np.arange(len(at)) == dial, edge, at) for edge in edges]
         losses = np.array([loss(at) + FLAT, *map(loss, ends)])

@@ -9,7 +9,7 @@ import numpy as np
 
 from bayesnb.data import open_table
 from bayesnb.data.labels import encode
-from bayesnb.estimators import Classifier
+from bayesnb.estimators import NaiveBayes
 from bayesnb.families.base import Array, Cells, Stats
 from bayesnb.model.product import Model, Rows, normalised, observe
 from bayesnb.report.facts.comparisons import Comparisons
@@ -43,7 +43,7 @@ class Facts:
     Every label of a row is minus infinity where the row is impossible under every class.
     """
 
-    model: Classifier
+    model: NaiveBayes
     X: Any  # the table and the labels, as they were given
     y: Any
     about: About
@@ -122,17 +122,17 @@ def gather(model: Any, X: Any, y: Any, test: tuple[Any, Any] | None = None, abou
     return Facts(model, X, y, about, cells, codes, fitted, left_out, blind, held, test and test[0])
 
 
-def predicted_left_out(model: Classifier, rows: Rows) -> Array:
+def predicted_left_out(model: NaiveBayes, rows: Rows) -> Array:
     """log p(y | x, all rows but this one), as the model predicts, `(r, c)`; NaN where the others say nothing."""
     return normalised(leave_one_out(model.model_, rows, model._way("label"), n_jobs=model.n_jobs))
 
 
-def labels(model: Classifier, y: Any) -> Array:
+def labels(model: NaiveBayes, y: Any) -> Array:
     """Codes of labels, `(r,)`."""
     return encode(np.asarray(y).ravel(), model.classes_)
 
 
-def predicted(model: Classifier, X: Any, y: Any) -> Array:
+def predicted(model: NaiveBayes, X: Any, y: Any) -> Array:
     """log p(y | x) of labelled rows."""
     log_proba = normalised(model.predict_joint_log_proba(X))
     if len(log_proba) != len(np.asarray(y)):
@@ -140,7 +140,7 @@ def predicted(model: Classifier, X: Any, y: Any) -> Array:
     return log_proba
 
 
-def refuse_other_rows(model: Classifier, cells: list[Cells], codes: Array) -> None:
+def refuse_other_rows(model: NaiveBayes, cells: list[Cells], codes: Array) -> None:
     """Raise unless each row was learnt once: leave-one-out takes it out of what was learnt."""
     given = observe(Rows(model.schema_.observers, cells, codes), len(model.classes_))
     learnt: Model = model.model_

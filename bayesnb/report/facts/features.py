@@ -14,7 +14,7 @@ from bayesnb.families.family import Family
 from bayesnb.numerics.views import pieces_of
 from bayesnb.plots.column_view import Sight, cells_of, seen_at
 from bayesnb.report.wording import name_of
-from bayesnb.selection.feature_evidence import own_of
+from bayesnb.selection.feature_evidence import class_belief
 
 if TYPE_CHECKING:
     from bayesnb.report.facts import Facts
@@ -135,7 +135,7 @@ class Features:
             b=b,
             f=f,
             family=block.family,
-            prior=own_of(learnt.prior.blocks[b]).column(f),
+            prior=class_belief(learnt.prior.blocks[b]).column(f),
             stats=learnt.stats.blocks[b].column(f),
             missing=0 if block.family.words else int(self._missing[b][f]),
             log_evidence=None if np.isnan(evidence) else float(evidence),

@@ -13,9 +13,9 @@ from bayesnb.families.base import Array, Cells
 from bayesnb.families.family import Family
 from bayesnb.model.product import Product, Rows
 from bayesnb.report.wording import INTERVAL
-from bayesnb.selection.calibration_curves import Plan, calibrated, share_interval
+from bayesnb.selection.calibration_curves import CurveOptions, calibrated, share_interval
 from bayesnb.selection.exponents import temper_by_loo
-from bayesnb.selection.leave_one_out import Way, leave_one_out, loo_log_proba
+from bayesnb.selection.leave_one_out import PredictiveRule, leave_one_out, loo_log_proba
 from bayesnb.selection.proper_scores import Estimate, mean_interval, right
 
 if TYPE_CHECKING:
@@ -66,7 +66,9 @@ def loss_of(log_proba: Array, codes: Array) -> Array:
 
 def share_of(hits: float, misses: float) -> Estimate:
     """A share with its interval, that of the posterior under Jeffreys' prior, Beta(1/2, 1/2)."""
-    low, high = share_interval(np.asarray(hits), np.asarray(misses), Plan(1, INTERVAL, np.random.default_rng(0)))
+    low, high = share_interval(
+        np.asarray(hits), np.asarray(misses), CurveOptions(1, INTERVAL, np.random.default_rng(0))
+    )
     return Estimate(hits / (hits + misses), float(low), float(high))
 
 
@@ -193,7 +195,7 @@ class HeldOut:
         if not np.isfinite(plain[np.arange(len(facts.codes)), facts.codes]).all():
             return None
         power = temper_by_loo(model.model_, self.rows, model.n_jobs)
-        log_proba = loo_log_proba(model.model_, self.rows, Way(model.estimate, power), n_jobs=model.n_jobs)
+        log_proba = loo_log_proba(model.model_, self.rows, PredictiveRule(model.estimate, power), n_jobs=model.n_jobs)
         loss = loss_of(log_proba, facts.codes)
         changed = log_proba.argmax(axis=1) != facts.left_out.argmax(axis=1)
         return Tempered(
@@ -249,7 +251,7 @@ class HeldOut:
     @cached_property
     def calibration(self) -> Any:
         """The result of `bayesnb.calibration` for the rows that have an answer when they are held out."""
-        plan, model = Plan(BINS, INTERVAL, np.random.default_rng(0)), self.facts.model
+        plan, model = CurveOptions(BINS, INTERVAL, np.random.default_rng(0)), self.facts.model
         where = np.flatnonzero(self.answered)
         codes, weight = self.facts.codes[where], np.ones(len(where))
         result = calibrated(self.facts.left_out[where], codes, weight, plan)
@@ -272,7 +274,7 @@ class HeldOut:
     def log_density(self) -> Array:
         """log p(x | all other rows) of each row, whatever its class, `(r,)`; no temper enters."""
         model = self.facts.model
-        joint = leave_one_out(model.model_, self.rows, Way(), n_jobs=model.n_jobs)
+        joint = leave_one_out(model.model_, self.rows, PredictiveRule(), n_jobs=model.n_jobs)
         known = ~np.isnan(joint).any(axis=1)
         density = np.full(len(joint), np.nan)
         density[known] = np.logaddexp.reduce(joint[known], axis=1)

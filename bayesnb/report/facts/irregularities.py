@@ -14,7 +14,7 @@ from bayesnb.data import Amounts, amounts_of, open_table
 from bayesnb.data.unseen import UnseenLevelWarning
 from bayesnb.families.base import Array, Cells
 from bayesnb.model.product import Rows
-from bayesnb.numerics.views import Coded, Counted, column, pieces_of
+from bayesnb.numerics.views import Coded, WordCounts, column, pieces_of
 from bayesnb.report.facts.features import ModelledColumn
 from bayesnb.selection.leave_one_out import leave_one_out
 
@@ -160,7 +160,7 @@ class Irregularities:
         unseen: list[tuple[Hashable, int]] = []
         schema = self.facts.model.schema_
         for block, x in zip(schema.blocks, schema.read(open_table(self.facts.test_X)), strict=True):
-            if isinstance(x, Coded | Counted) and block.family.unseen != "reserve":
+            if isinstance(x, Coded | WordCounts) and block.family.unseen != "reserve":
                 times = (sum(levels.values()) for levels in x.unknown_levels())
                 unseen += [(name, n) for name, n in zip(block.names, times, strict=True) if n]
         return sorted(unseen, key=lambda each: -each[1])

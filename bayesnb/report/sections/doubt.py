@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb import plots
-from bayesnb.families.wording import NOTHING, number
+from bayesnb.families.number_format import NOTHING, number
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.left_out_rows import uncertainties
 from bayesnb.report.html_page import drawn

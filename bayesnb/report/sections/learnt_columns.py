@@ -9,7 +9,7 @@ import numpy as np
 from bayesnb import plots
 from bayesnb.families import NormalInverseGamma
 from bayesnb.families.base import Array, Belief
-from bayesnb.families.wording import NOTHING, SPACE, fixed, number
+from bayesnb.families.number_format import NOTHING, SPACE, fixed, number
 from bayesnb.plots.column_plot import bars_of, names_of, sketch
 from bayesnb.plots.column_view import Sight, shown_classes
 from bayesnb.plots.words_plot import Speaking, draw_words, speaking

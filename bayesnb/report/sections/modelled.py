@@ -11,8 +11,8 @@ import numpy as np
 
 from bayesnb.families import Dirichlet
 from bayesnb.families.family import Family
+from bayesnb.families.number_format import NOTHING, fixed, times
 from bayesnb.families.record import Record
-from bayesnb.families.wording import NOTHING, fixed, times
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.features import Feature
 from bayesnb.report.wording import brief, count, described, percent, spelled
