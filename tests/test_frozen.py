@@ -7,14 +7,17 @@ import platform
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from bayesnb import load
 from tests.test_storage import MODELS, Fitted
 
 ANSWERS = Path(__file__).parent / "data" / "frozen.npz"
+FILES = Path(__file__).parent / "data" / "older_models.zip"  # of the same models, saved before the rebuild
 MADE_BY = "made by"  # processor and libraries: on the same ones every bit is the same
 ROWS = 8
 
@@ -63,6 +66,14 @@ def answers(fitted: Fitted) -> Iterator[tuple[str, np.ndarray]]:
 def write() -> None:
     kept = {f"{fitted.name}: {what}": array for fitted in FROZEN for what, array in answers(fitted)}
     np.savez_compressed(ANSWERS, **{MADE_BY: np.array(maker())}, **kept)
+
+
+@pytest.mark.parametrize("fitted", FROZEN, ids=lambda fitted: fitted.name)
+def test_a_file_of_before_is_read_and_answers_as_then(fitted: Fitted, tmp_path: Path) -> None:
+    with ZipFile(FILES) as archive, np.load(ANSWERS) as kept:
+        path, expected = tmp_path / "model.bnb", kept[f"{fitted.name}: joint"]
+        path.write_bytes(archive.read(f"{fitted.name}.bnb"))
+    np.testing.assert_allclose(load(path).predict_joint_log_proba(first(fitted.X)), expected, rtol=1e-11)
 
 
 @pytest.mark.parametrize("fitted", FROZEN, ids=lambda fitted: fitted.name)
