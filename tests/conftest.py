@@ -18,7 +18,7 @@ from waiting import WaitingBelief, WaitingStats
 from bayesnb import Beta, Gamma, Multinomial, NormalInverseGamma, NormalInverseWishart
 from bayesnb.families.base import Belief, Stats
 from bayesnb.families.bernoulli import BernoulliStats
-from bayesnb.families.categorical import CategoricalStats, Dice
+from bayesnb.families.categorical import CategoricalStats, ColumnDirichlets
 from bayesnb.families.gaussian import GaussianStats
 from bayesnb.families.joint import JointDirichlet
 from bayesnb.families.joint_stats import JointStats
@@ -173,7 +173,7 @@ CASES = [
     ),
     Case(
         "categorical",
-        Dice(np.array([1.0, 1.5, 0.7])[:, None] * np.linspace(0.2, 2.0, 10), SIZES),
+        ColumnDirichlets(np.array([1.0, 1.5, 0.7])[:, None] * np.linspace(0.2, 2.0, 10), SIZES),
         LEVEL,
         lambda x, weight: CategoricalStats.of(x, weight, SIZES),
         lambda b, c, f: lambda x: np.log(b.column(f).predictive().mean()[c][np.asarray(x, int)]),

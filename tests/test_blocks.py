@@ -14,7 +14,7 @@ from scipy import stats
 
 import bayesnb as nb
 from bayesnb.families import Dirichlet
-from bayesnb.families.categorical import Dice
+from bayesnb.families.categorical import ColumnDirichlets
 from bayesnb.report import gather, report, section
 from tests.parsed import Page
 from tests.test_figures import assert_readable
@@ -73,7 +73,7 @@ def cells_of(model: nb.NaiveBayes) -> np.ndarray:
 def test_the_margins_of_a_joint_table_are_sums_of_its_cells(model: nb.NaiveBayes) -> None:
     (belief,) = (own for own in model.model_.posterior.blocks if hasattr(own, "combinations"))
     counts, margins = cells_of(model), belief.margins()
-    assert isinstance(margins, Dice)
+    assert isinstance(margins, ColumnDirichlets)
     np.testing.assert_allclose(margins.column(0).concentration, counts.sum(axis=2), rtol=1e-12)
     np.testing.assert_allclose(margins.column(1).concentration, counts.sum(axis=1), rtol=1e-12)
     turned = belief.of_columns(np.array([1, 0]))

@@ -26,7 +26,7 @@ from bayesnb import (
     Poisson,
 )
 from bayesnb.families import KnownDie
-from bayesnb.families.categorical import CategoricalStats, Dice
+from bayesnb.families.categorical import CategoricalStats, ColumnDirichlets
 from bayesnb.families.dirichlet import DirichletStats
 from bayesnb.families.family import Family
 from bayesnb.families.weight import one_hot
@@ -38,7 +38,7 @@ CLASS = np.array([0, 0, 1, 1, 0, 1, 0, 1])
 
 def test_a_column_of_a_block_is_the_die_alone() -> None:
     weight = one_hot(CLASS, 2)
-    block = Dice(np.array([[1.0, 2.0, 0.5, 1.0, 1.0], [0.3, 1.0, 1.0, 2.0, 1.0]]), (3, 2))
+    block = ColumnDirichlets(np.array([[1.0, 2.0, 0.5, 1.0, 1.0], [0.3, 1.0, 1.0, 2.0, 1.0]]), (3, 2))
     seen = CategoricalStats.of(PAIR, weight, (3, 2))
     alone = Dirichlet(block.concentration[:, :3])
     counts = DirichletStats.of(CODES, weight)

@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 
 from bayesnb import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB, NaiveBayes, PoissonNB
 from bayesnb.families import Beta, Gamma, NormalInverseGamma
-from bayesnb.families.categorical import Dice
+from bayesnb.families.categorical import ColumnDirichlets
 from bayesnb.families.multinomial import DirichletMultinomial
 from bayesnb.families.weight import one_hot
 from bayesnb.model.product import normalised
@@ -38,7 +38,7 @@ FAMILIES: dict[str, tuple[Any, Callable[..., Any]]] = {  # stats, and a prior of
     "bernoulli": (BernoulliStats, lambda p: Beta(p, 2 - p / 2)),
     "poisson": (PoissonStats, lambda p: Gamma(3 * p, p)),
     "multinomial": (MultinomialStats, lambda p: DirichletMultinomial(p[:, None] ** 3)),
-    "categorical": (CategoricalStats, Dice),
+    "categorical": (CategoricalStats, ColumnDirichlets),
 }
 LAYOUTS: dict[str, Callable[[Array], Any]] = {
     "C": np.ascontiguousarray,

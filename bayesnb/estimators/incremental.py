@@ -263,11 +263,11 @@ class IncrementalMixin(ModelHolder):
 
     def _hold(self, shard: Shard, before: Shard | None, rows: Rows | None) -> Self:
         """Hold the model of all rows of a shard, all at once; a prior that was there before stays."""
-        die = self._class_prior_rule(shard.classes)
+        class_prior = self._class_prior_rule(shard.classes)
         if before is None:
-            model = shard.schema.start(die, shard.stats, shard.whole)
+            model = shard.schema.start(class_prior, shard.stats, shard.whole)
         else:
-            model = continued(self.model_, before, shard, die)
+            model = continued(self.model_, before, shard, class_prior)
         if model.prior.weighs and not model.whole:
             raise ValueError(
                 "average_features weighs hypotheses by their evidence, which needs whole numbers: a weight says how "

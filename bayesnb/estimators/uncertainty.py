@@ -266,10 +266,10 @@ class UncertaintyMixin(ModelHolder):
         Returns
         -------
         xarray.DataTree
-            `posterior`, `prior` : `class_prob` (class); `mu` and `sigma2`, `rate`, and `theta` of coins or words
+            `posterior`, `prior` : `class_prob` (class); `mu` and `sigma2`, `rate`, and `theta` of flags or words
             (class, feature); `theta_<column>` (class, <column>_level). Under `average_features`, `included`: 1 where a
             feature depends on the class, 0 where all classes share its parameters.
-            `log_prior` : log p(theta) under the same names, that of `mu` given `sigma2`; of a die, one number.
+            `log_prior` : log p(theta) under the same names, that of `mu` given `sigma2`; one number for each Dirichlet.
             `log_likelihood` : `y` (obs_id), log p(x, y | theta), in which the model is generative; never tempered.
             `posterior_predictive` : `y`, labels thrown from p(y | x, theta). `observed_data` : `y`. Both are places in
             the coordinate `class`.
@@ -279,7 +279,7 @@ class UncertaintyMixin(ModelHolder):
 
         Notes
         -----
-        Where several families have columns, the axis `feature` becomes `<family>_feature`; where both coins and words
+        Where several families have columns, the axis `feature` becomes `<family>_feature`; where both flags and words
         have a `theta`, it becomes `bernoulli_theta` and `multinomial_theta`. An improper prior cannot be drawn:
         `prior` and `log_prior` are left out, which the tree's attributes say, and are an error in `groups`; so is
         `log_prior` under `average_features`, where classes may share a parameter.

@@ -62,7 +62,7 @@ def _weighted(log_weight: Array, value: Array) -> Array:
 def mixed_cumulants(log_odds: Array, first: Array, second: Array) -> Array:
     """The first four cumulants, or fewer, from those of the parts, stacked on the leading axis.
 
-    By the law of total cumulance, Brillinger (1969): of the parts' cumulants given which holds, and of a coin's.
+    The law of total cumulance, Brillinger (1969): from the parts' cumulants given which part holds, and those of which.
     """
     w, v = expit(log_odds), expit(-log_odds)
     gaps = [one - two for one, two in zip(first, second, strict=True)]

@@ -76,7 +76,7 @@ class LevelUncertainty:
     total: Array
 
     def linear_variance(self, against: int | None = None) -> Linear:
-        """Each level's own; levels of one die are not independent."""
+        """Cumulants level by level; levels of one column are not independent."""
         classes = len(self.concentration)
         each = log_share_variance(self.concentration, self.total).reshape(classes, -1)
         return independent_variances(each, np.zeros(classes), against)
@@ -312,7 +312,7 @@ class Belief(Narrowing, Record, ABC):
         raise TypeError(f"{type(self).__name__} has no linear form.")
 
     def log_density(self, theta: Any) -> Parts:
-        """log p(theta), by symbol as in the density's `parts`: `(c, f)`, and `(c,)` where a feature is a whole die."""
+        """log p(theta), by symbol as in the density's `parts`: `(c, f)`, or `(c,)` of levels that share a Dirichlet."""
         raise TypeError(f"{type(self).__name__} has no log-density of its parameters.")
 
     @property

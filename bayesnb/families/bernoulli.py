@@ -1,4 +1,4 @@
-"""Yes-or-no features: a coin for each class and feature.
+"""Yes-or-no features: a Bernoulli distribution for each class and feature.
 
     probability ~ Beta(a, b)      cell | probability ~ Bernoulli(probability)
 
@@ -97,7 +97,7 @@ def level(x: Flags) -> float:
     return np.nan if x.threshold is None else float(x.threshold)
 
 
-class Coins:
+class BernoulliScores:
     """What a one and a zero are worth to each class, `(c, f)` each, as tables that kernels read."""
 
     def __init__(self, one: Array, zero: Array) -> None:
@@ -142,14 +142,14 @@ class Coins:
 
 
 class Tossed:
-    """What has a worth for each side of every coin."""
+    """Values that have a score for each outcome of every column."""
 
-    def worth(self, power: float) -> Coins:
+    def worth(self, power: float) -> BernoulliScores:
         """What a one and a zero are worth, `power` times."""
         raise AssertionError("a belief or a density says what its sides are worth")
 
     @cached_property
-    def _once(self) -> Coins:
+    def _once(self) -> BernoulliScores:
         return self.worth(1.0)
 
     def toss(self, x: Cells, power: float, out: Array | None, n_jobs: int | None) -> Array:
@@ -302,9 +302,9 @@ class BernoulliDensity(Tossed, Density):
     def score(self, x: Cells, power: float = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
         return self.toss(x, power, out, n_jobs)
 
-    def worth(self, power: float) -> Coins:
+    def worth(self, power: float) -> BernoulliScores:
         one, zero = self.logs
-        return Coins(power * one, power * zero)
+        return BernoulliScores(power * one, power * zero)
 
     def linear(self) -> Linear:
         one, zero = self.logs
@@ -375,7 +375,7 @@ class Beta(Tossed, Belief):
         weight = leaving.each if leaving.alike else leaving.weight[:, None, None]
         one, zero = np.moveaxis(remaining.worth(weight, leaving.kind, leaving.power), -1, 0)
         if leaving.alike and not np.isnan(one).any():
-            return Coins(one, zero).score(leaving.x, None, 1)[:, 0]
+            return BernoulliScores(one, zero).score(leaving.x, None, 1)[:, 0]
         x = np.asarray(Dense(leaving.x)[EVERY] if sparse.issparse(leaving.x) else leaving.x[EVERY], float)
         return silent(np.isnan(x), np.where(x == 1, one, zero)).sum(axis=1)
 
@@ -384,13 +384,13 @@ class Beta(Tossed, Belief):
         return np.repeat([[0.0], [1.0]], self.a.shape[-1], axis=1)
 
     def by_value(self, worth: Array) -> Callable[..., Array]:
-        return Coins(worth[1], worth[0]).score
+        return BernoulliScores(worth[1], worth[0]).score
 
-    def worth(self, power: float) -> Coins:
+    def worth(self, power: float) -> BernoulliScores:
         one, zero = np.ones(1), np.zeros(1)
         if power == 1:
-            return Coins(self.log_predictive(one), self.log_predictive(zero))
-        return Coins(self.log_moment(one, power), self.log_moment(zero, power))
+            return BernoulliScores(self.log_predictive(one), self.log_predictive(zero))
+        return BernoulliScores(self.log_moment(one, power), self.log_moment(zero, power))
 
     def score_cumulants(self, x: Cells, tilt: float = 0.0) -> Array:
         one, zero = (self.cumulants(np.full(1, side), ORDER, tilt) for side in (1.0, 0.0))

@@ -1,8 +1,8 @@
-"""Columns with levels: a die for each class and column, each column with its own number of levels.
+"""Columns with levels: a categorical distribution for each class and column, each with its number of levels.
 
     probability ~ Dirichlet(concentration)      cell | probability ~ Categorical(probability)
 
-The dice of a block lie end to end on the last axis, so a column of two levels costs two numbers beside one
+The distributions of a block lie end to end on the last axis, so a column of two levels costs two numbers beside one
 of fifty. Smoothing l is Dirichlet(l) for the posterior mean, and Dirichlet(1 + l) for the mode.
 """
 
@@ -30,8 +30,8 @@ from bayesnb.families.base import (
 )
 from bayesnb.families.dirichlet import (
     CONCENTRATION,
-    Die,
     Dirichlet,
+    DirichletBelief,
     DirichletStats,
     LevelDensity,
     Levels,
@@ -80,7 +80,7 @@ class CodedStats(LevelStats):
 
 
 class Row(Levels):
-    """Dice laid end to end on the last axis; `sizes` are their numbers of levels."""
+    """Categorical distributions end to end on the last axis; `sizes` are their numbers of levels."""
 
     layout: ClassVar[tuple[str, ...]] = ("sizes",)
     sizes: tuple[int, ...]
@@ -91,16 +91,16 @@ class Row(Levels):
 
     @cached_property
     def bounds(self) -> Array:
-        """Where each die starts, and where the last ends."""
+        """Where the levels of each column start, and where the last ones end."""
         return np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
 
     def only(self, feature: int) -> Any:
-        """The dice of one column."""
+        """The distributions of one column."""
         span = slice(self.bounds[feature], self.bounds[feature + 1])
         arrays = [getattr(self, name)[:, span] for name in self.__match_args__ if name != "sizes"]
         return type(self)(*arrays, self.sizes[feature : feature + 1])  # type: ignore[call-arg]
 
-    def per_die(self, values: Array) -> Array:
+    def level_sums(self, values: Array) -> Array:
         if isinstance(values, np.ndarray):
             return np.add.reduceat(values, self.starts, axis=-1)
         return values @ np.eye(len(self.sizes))[self.columns]  # a PyMC variable
@@ -216,7 +216,7 @@ class CategoricalStats(Row, CodedStats):
 
     @property
     def cells(self) -> Array:
-        return self.per_die(self.counts)
+        return self.level_sums(self.counts)
 
     def mle(self) -> "CategoricalDensity":
         return CategoricalDensity(self.mle_share(), self.sizes)
@@ -232,8 +232,8 @@ class CategoricalDensity(LevelWeights, Row, LevelDensity):
 
     def sample(self, rng: Rng) -> Array:
         rng = np.random.default_rng(rng)
-        dice = range(len(self.sizes))
-        return np.stack([throw(self.probability[..., self.span(feature)], rng) for feature in dice], axis=-1)
+        columns = range(len(self.sizes))
+        return np.stack([throw(self.probability[..., self.span(feature)], rng) for feature in columns], axis=-1)
 
     def score(self, x: Cells, power: float = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
         return self.sum_of_levels(x, power, out, n_jobs)
@@ -244,8 +244,8 @@ class CategoricalDensity(LevelWeights, Row, LevelDensity):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Dice(LevelUncertainty, Row, Die):
-    """A Dirichlet belief about the die of every class and column; a cell is the code of a level."""
+class ColumnDirichlets(LevelUncertainty, Row, DirichletBelief):
+    """A Dirichlet for the levels of every class and column; a cell is the code of a level."""
 
     spelled_out: ClassVar[bool] = True
     concentration: Array
@@ -259,7 +259,7 @@ class Dice(LevelUncertainty, Row, Die):
 
     def log_moment(self, x: Array, s: Any) -> Array:
         index = self.at(x)
-        return throw_log_moment(pick(self.concentration, index), self.per_die(self.concentration), index, s)
+        return throw_log_moment(pick(self.concentration, index), self.level_sums(self.concentration), index, s)
 
     def cumulants(self, x: Array, order: int, tilt: float = 0.0) -> Array:
         index = self.at(x)
@@ -272,7 +272,7 @@ class Dice(LevelUncertainty, Row, Die):
 
     def score_left_out(self, stats: CategoricalStats, leaving: Leaving) -> Array:
         remaining = RemainingLevels.of(
-            self.concentration, stats.counts, leaving.kind, lambda v: self.expand(self.per_die(v))
+            self.concentration, stats.counts, leaving.kind, lambda v: self.expand(self.level_sums(v))
         )
         if leaving.alike:
             worth = remaining.worth(leaving.each, leaving.kind, leaving.power)
@@ -317,8 +317,8 @@ class Dice(LevelUncertainty, Row, Die):
 
     def variables(self, pm: Any, say: Say) -> CategoricalDensity:
         features = range(len(self.sizes))
-        dice = [simplex(pm, say("theta{}", j), self.concentration[..., self.span(j)]) for j in features]
-        return CategoricalDensity(pm.math.concatenate(dice, axis=-1), self.sizes)
+        simplices = [simplex(pm, say("theta{}", j), self.concentration[..., self.span(j)]) for j in features]
+        return CategoricalDensity(pm.math.concatenate(simplices, axis=-1), self.sizes)
 
 
 @dataclass(frozen=True)
@@ -384,12 +384,14 @@ class Categorical(Family):
     def observe(self, x: Cells, weight: Weight, sizes: tuple[int, ...] = (), n_jobs: int | None = 1) -> Stats:
         return CategoricalStats.of(x, weight, sizes, n_jobs)
 
-    def belief(self, stats: CategoricalStats) -> Dice:
+    def belief(self, stats: CategoricalStats) -> ColumnDirichlets:
         smoothing, classes = self.prior.concentration, len(stats)  # type: ignore[union-attr]
         if smoothing.ndim == 0:
-            return Dice(np.broadcast_to(smoothing.copy(), stats.counts.shape), stats.sizes)
-        dice = [_die(smoothing, classes, len(stats.sizes), j, size) for j, size in enumerate(stats.sizes)]
-        return Dice(np.concatenate(dice, axis=1), stats.sizes)
+            return ColumnDirichlets(np.broadcast_to(smoothing.copy(), stats.counts.shape), stats.sizes)
+        concentrations = [
+            _column_concentration(smoothing, classes, len(stats.sizes), j, size) for j, size in enumerate(stats.sizes)
+        ]
+        return ColumnDirichlets(np.concatenate(concentrations, axis=1), stats.sizes)
 
     def describe(self, belief: Any) -> str:
         return described(belief)
@@ -407,11 +409,11 @@ class Categorical(Family):
         unit = self.smoothed(stats, 1.0, "mean").belief(stats).concentration
         return Seen(stats.counts, unit, columns, np.arange(len(columns)) - stats.starts[columns])
 
-    def of_levels(self, concentration: Any, stats: CategoricalStats) -> Dice:
-        return Dice.raw(concentration, stats.sizes)
+    def of_levels(self, concentration: Any, stats: CategoricalStats) -> ColumnDirichlets:
+        return ColumnDirichlets.raw(concentration, stats.sizes)
 
 
-def _die(smoothing: Array, classes: int, columns: int, feature: int, size: int) -> Array:
+def _column_concentration(smoothing: Array, classes: int, columns: int, feature: int, size: int) -> Array:
     """One column's part of an array over `(c, f, k)`, any of them missing in front or 1."""
     full = smoothing.reshape((1,) * (3 - smoothing.ndim) + smoothing.shape)
     try:

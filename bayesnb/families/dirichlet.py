@@ -1,10 +1,10 @@
-"""A die: one of k levels, whose probabilities are unknown.
+"""The categorical distribution: one of k levels, whose probabilities are unknown.
 
     probability ~ Dirichlet(concentration)      cell | probability ~ Categorical(probability)
 
-The labels are thrown from such a die, and so is every categorical column. Its beliefs do their arithmetic
-level by level, on the last axis, so that a row of dice with their own numbers of levels (categorical.py)
-and a die thrown many times (multinomial.py) share it. Minka (2000), Estimating a Dirichlet distribution.
+Labels are drawn from it, and so is every categorical column. Its beliefs do their arithmetic
+level by level, on the last axis, so that columns with different numbers of levels (categorical.py)
+and many draws from one distribution (multinomial.py) share it. Minka (2000), Estimating a Dirichlet distribution.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from bayesnb.families.weight import Weight
 from bayesnb.numerics import special
 from bayesnb.numerics.special import draw_log_gamma, less, log, log_gamma_ratio, ratio, times
 
-FEW = 40  # levels of a die that a sampler moves on the simplex itself
+FEW = 40  # levels of a distribution that a sampler moves on the simplex itself
 
 
 def simplex(pm: Any, named: dict[str, Any], concentration: Any) -> Any:
@@ -47,28 +47,28 @@ CONCENTRATION = Hyperparameters(
     "A prior said with an array keeps its proportions, and l is its mean.",
     extremes={
         ("concentration", True): "levels are as even as chance makes them, and the prior says that they are",
-        ("concentration", False): "each die shows one level only, and the prior says that dice do",
+        ("concentration", False): "each column shows one level only in a class, and the prior says that columns do",
     },
 )
 
 
 class Levels(Record):
-    """Arrays whose last axis runs over the levels of a die, or of several dice laid end to end."""
+    """Arrays whose last axis runs over the levels of one column, or of several columns end to end."""
 
-    def per_die(self, values: Array) -> Array:
-        """Sums over the levels of each die."""
+    def level_sums(self, values: Array) -> Array:
+        """Sums over the levels of each column."""
         return values.sum(axis=-1)
 
     def expand(self, totals: Array) -> Array:
-        """One number for each die, repeated for its levels: undoes the shape of `per_die`."""
+        """Repeat the number of each column for its levels: undoes the shape of `level_sums`."""
         return totals[..., None]
 
     def share(self, values: Array) -> Array:
-        """Each level's part of its die's sum; all alike where the sum is 0."""
-        total = self.expand(self.per_die(values))
+        """Each level's part of its column's sum; all alike where the sum is 0."""
+        total = self.expand(self.level_sums(values))
         if (total > 0).all():
             return np.divide(values, total, out=total if total.shape == values.shape else None)
-        even = 1 / self.expand(self.per_die(np.ones_like(values)))
+        even = 1 / self.expand(self.level_sums(np.ones_like(values)))
         return np.where(total > 0, ratio(values, total), even)
 
 
@@ -78,8 +78,8 @@ class LevelStats(Stats, Levels):
     counts: Array
 
     def mle_share(self) -> Array:
-        """The share of each level, NaN for a die that was never thrown."""
-        total = self.expand(self.per_die(self.counts))
+        """The share of each level, NaN for a column that was never seen."""
+        total = self.expand(self.level_sums(self.counts))
         return np.where(total > 0, ratio(self.counts, total), np.nan)
 
 
@@ -105,19 +105,19 @@ class LevelDensity(Density, Levels):
     def log_likelihood(self, stats: Any, xp: Any = np) -> Any:
         seen = stats.counts > 0
         with np.errstate(divide="ignore"):
-            return self.per_die(stats.counts * xp.log(xp.where(seen, self.probability, 1.0)))
+            return self.level_sums(stats.counts * xp.log(xp.where(seen, self.probability, 1.0)))
 
     @property
     def proper(self) -> Array:
-        return np.isfinite(self.per_die(self.probability))
+        return np.isfinite(self.level_sums(self.probability))
 
     def level_log_moment(self, s: float) -> Array:
         """The log-probability of each level, s times."""
         return s * self.log_probability
 
 
-class Die(Belief, Levels):
-    """A Dirichlet belief about every die; what a cell is, and so `log_moment`, differs."""
+class DirichletBelief(Belief, Levels):
+    """Dirichlet beliefs; subclasses differ in what a cell is, and so in `log_moment`."""
 
     symbols: ClassVar[dict[str, str]] = {"concentration": "theta{}_concentration"}
     concentration: Parameter
@@ -132,40 +132,40 @@ class Die(Belief, Levels):
 
     @property
     def total(self) -> Array:
-        """The concentration of the whole die, in the shape that meets its levels."""
-        return self.expand(self.per_die(self.concentration))
+        """The total concentration of each column, in the shape that meets its levels."""
+        return self.expand(self.level_sums(self.concentration))
 
     def mean(self) -> Array:
         return self.share(self.concentration)
 
     def mode(self) -> Array:
-        """(a - 1) / sum(a - 1), at the edge of the simplex for a < 1; even for a flat die, all of which is mode."""
+        """(a - 1) / sum(a - 1), at the edge of the simplex for a < 1; even for a flat one, all of which is mode."""
         return self.share(np.maximum(self.concentration - 1, 0.0))
 
     @property
     def proper(self) -> Array:
-        """A zero concentration is the limit of small ones, and still predicts, as long as the die has any."""
-        return self.per_die(self.concentration) > 0
+        """A zero concentration is the limit of small ones, and still predicts, as long as the total is above 0."""
+        return self.level_sums(self.concentration) > 0
 
     @property
     def strictly_proper(self) -> Array:
-        return self.per_die((self.concentration <= 0).astype(float)) == 0
+        return self.level_sums((self.concentration <= 0).astype(float)) == 0
 
     def update(self, stats: Any) -> Self:
         return self.map(lambda array: array + stats.counts)
 
     def log_evidence(self, stats: Any, xp: Any = special) -> Array:
         """Of the throws in the order in which they came."""
-        total = self.per_die(self.concentration)
-        gain = self.per_die(xp.log_gamma_ratio(self.concentration, stats.counts))
-        return gain - xp.log_gamma_ratio(total, self.per_die(stats.counts))
+        total = self.level_sums(self.concentration)
+        gain = self.level_sums(xp.log_gamma_ratio(self.concentration, stats.counts))
+        return gain - xp.log_gamma_ratio(total, self.level_sums(stats.counts))
 
     def level_log_moment(self, s: Any) -> Array:
         """K(s) of each level: log E[probability**s]."""
         if np.ndim(s) == 0 and s == 1:
             share = self.mean()
             return log(share, out=share)
-        total = log_gamma_ratio(self.per_die(self.concentration), s)
+        total = log_gamma_ratio(self.level_sums(self.concentration), s)
         return less(log_gamma_ratio(self.concentration, s), self.expand(total))
 
     def level_cumulants(self, order: int, tilt: float = 0.0) -> Array:
@@ -181,13 +181,13 @@ class Die(Belief, Levels):
         return logs - self.log_sum(logs)
 
     def log_sum(self, logs: Array) -> Array:
-        """log of the sum of exponentials over each die, in the shape that meets its levels."""
+        """log of the sum of exponentials over each column, in the shape that meets its levels."""
         return np.logaddexp.reduce(logs, axis=-1, keepdims=True)
 
     def dirichlet_log_density(self, theta: LevelDensity) -> Array:
-        """log p(probabilities), one number for each die."""
-        logs = self.per_die(times(self.concentration - 1, theta.log_probability))
-        return logs + gammaln(self.per_die(self.concentration)) - self.per_die(gammaln(self.concentration))
+        """log p(probabilities), one number for each column."""
+        logs = self.level_sums(times(self.concentration - 1, theta.log_probability))
+        return logs + gammaln(self.level_sums(self.concentration)) - self.level_sums(gammaln(self.concentration))
 
     def interval(self, prob: float) -> tuple[Array, Array]:
         from scipy.stats import beta
@@ -207,7 +207,7 @@ class Die(Belief, Levels):
         return dirichlet_multinomial(self.concentration, throws)
 
 
-def described(belief: Die) -> str:
+def described(belief: DirichletBelief) -> str:
     """The pseudo-counts of levels in words."""
     return f"as if each level had been seen {number_format.times(belief.concentration)} in each class"
 
@@ -221,14 +221,14 @@ def pick(table: Array, level: Array) -> Array:
 
 
 def throw_log_moment(concentration: Array, total: Array, level: Array, s: Any) -> Array:
-    """log E[probability**s] of levels with their concentrations and their dice's; silent where one is missing."""
+    """log E[probability**s] of levels with their concentrations and totals; silent where one is missing."""
     if np.ndim(s) == 0 and s == 1:
         return silent(level < 0, log(ratio(concentration, total)))
     return silent(level < 0, less(log_gamma_ratio(concentration, s), log_gamma_ratio(total, s)))
 
 
 def throw(probability: Array, rng: Rng) -> Array:
-    """One level from each die, `(..., k) -> (...)`."""
+    """Draw one level from each distribution, `(..., k) -> (...)`."""
     ladder = np.cumsum(probability, axis=-1)
     height = np.random.default_rng(rng).uniform(size=ladder.shape[:-1]) * ladder[..., -1]
     return (height[..., None] >= ladder).sum(axis=-1)
@@ -277,7 +277,7 @@ class DirichletDensity(LevelDensity):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Dirichlet(Die):
+class Dirichlet(DirichletBelief):
     """A belief about the probabilities of k levels, on the last axis; a cell is the code of a level.
 
     >>> Dirichlet([1.0, 1.0, 2.0]).mean()
@@ -289,7 +289,7 @@ class Dirichlet(Die):
     def log_moment(self, x: Array, s: Any) -> Array:
         level = as_level(x)
         concentration = pick(self.concentration, level[..., None])[..., 0]
-        return throw_log_moment(concentration, self.per_die(self.concentration), level, s)
+        return throw_log_moment(concentration, self.level_sums(self.concentration), level, s)
 
     def cumulants(self, x: Array, order: int, tilt: float = 0.0) -> Array:
         level = as_level(x)[..., None]

@@ -11,11 +11,11 @@ from scipy.special import gammaln, polygamma, psi
 
 from bayesnb.families import number_format
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Drawn, Narrowed, Parts, Rng, Say, Stats
-from bayesnb.families.categorical import Categorical, Codes, Dice
+from bayesnb.families.categorical import Categorical, Codes, ColumnDirichlets
 from bayesnb.families.dirichlet import (
     CONCENTRATION,
-    Die,
     Dirichlet,
+    DirichletBelief,
     as_level,
     pick,
     simplex,
@@ -53,7 +53,7 @@ class JointMargins(Combined):
         """The expected probability of each combination with an entry, and of all others, and their intervals."""
         return self.entries.level_intervals(prob)
 
-    def margins(self) -> Dice:
+    def margins(self) -> ColumnDirichlets:
         """Every column by itself."""
         every = []
         for j, size in enumerate(self.sizes):
@@ -61,7 +61,7 @@ class JointMargins(Combined):
             each = np.repeat(margin[..., -1:], size, axis=-1)
             each[..., seen[:, 0]] = margin[..., :-1]
             every.append(each)
-        return Dice(np.concatenate(every, axis=-1), self.sizes)
+        return ColumnDirichlets(np.concatenate(every, axis=-1), self.sizes)
 
     def of_columns(self, columns: Array) -> "JointMargins":
         """Some columns together, in this order."""
@@ -81,8 +81,8 @@ class JointMargins(Combined):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class JointDirichlet(JointMargins, Die):
-    """A Dirichlet belief about every class's die; a cell is a row of codes, `(..., f)`.
+class JointDirichlet(JointMargins, DirichletBelief):
+    """A Dirichlet for the combinations of every class; a cell is a row of codes, `(..., f)`.
 
     The concentration is `(c, 1, n + 1)`, the last entry that of each combination which was not seen.
     """
@@ -94,11 +94,11 @@ class JointDirichlet(JointMargins, Die):
 
     def update(self, stats: JointStats) -> Self:
         opened = self.beside(stats)
-        return Die.update(opened, stats.beside(opened))
+        return DirichletBelief.update(opened, stats.beside(opened))
 
     def log_evidence(self, stats: JointStats, xp: Any = special) -> Array:
         opened = self.beside(stats)
-        return Die.log_evidence(opened, stats.beside(opened), xp)
+        return DirichletBelief.log_evidence(opened, stats.beside(opened), xp)
 
     def concentrations(self, x: Array) -> tuple[Array, Array]:
         """The concentrations of rows, and their places, which are negative for a row that says nothing."""
@@ -107,12 +107,12 @@ class JointDirichlet(JointMargins, Die):
 
     def log_moment(self, x: Array, s: Any) -> Array:
         concentration, rows = self.concentrations(x)
-        return throw_log_moment(concentration, self.per_die(self.concentration), rows, s)
+        return throw_log_moment(concentration, self.level_sums(self.concentration), rows, s)
 
     def cumulants(self, x: Array, order: int, tilt: float = 0.0) -> Array:
         concentration, rows = self.concentrations(x)
         pairs = zip(
-            _powers(concentration, order, tilt), _powers(self.per_die(self.concentration), order, tilt), strict=True
+            _powers(concentration, order, tilt), _powers(self.level_sums(self.concentration), order, tilt), strict=True
         )
         return silent(rows < 0, np.stack([one - whole for one, whole in pairs]))
 
@@ -120,17 +120,17 @@ class JointDirichlet(JointMargins, Die):
         codes = as_level(x)
         level = np.where((codes >= 0).any(axis=1), 0, -1)[:, None]
         concentration = self.gathered(self.concentration[:, 0], codes).T
-        return throw_log_moment(concentration, self.per_die(self.concentration)[:, 0], level, power)
+        return throw_log_moment(concentration, self.level_sums(self.concentration)[:, 0], level, power)
 
     def score_cumulants(self, x: Cells, tilt: float = 0.0) -> Array:
         powers = self._distinct(x, lambda each: _powers(each, ORDER, tilt))
-        whole = _powers(self.per_die(self.concentration)[:, 0], ORDER, tilt)
+        whole = _powers(self.level_sums(self.concentration)[:, 0], ORDER, tilt)
         return silent(self._says_nothing(x), powers - whole[:, None])
 
     def score_transform(self, x: Cells, s: Array) -> Array:
         s = np.asarray(s, complex)
         ratios = self._distinct(x, lambda each: log_gamma_ratio(each, s[:, None]))
-        whole = log_gamma_ratio(self.per_die(self.concentration)[:, 0], s[:, None])
+        whole = log_gamma_ratio(self.level_sums(self.concentration)[:, 0], s[:, None])
         return np.moveaxis(silent(self._says_nothing(x), less(ratios, whole[:, None])), 0, -1)
 
     def _distinct(self, x: Cells, worth: Callable[[Array], Array]) -> Array:
@@ -151,7 +151,7 @@ class JointDirichlet(JointMargins, Die):
         rows = np.flatnonzero((codes >= 0).all(axis=1))
         every = opened.beside(stats), stats.beside(opened)
         remaining = RemainingLevels.of(
-            every[0].concentration, every[1].counts, leaving.kind, lambda v: opened.expand(opened.per_die(v))
+            every[0].concentration, every[1].counts, leaving.kind, lambda v: opened.expand(opened.level_sums(v))
         )
         at = opened.places(codes[rows])
         cells = RemainingLevels(*(np.broadcast_to(each, opened.concentration.shape)[0, 0, at] for each in remaining))
@@ -216,7 +216,7 @@ def _powers(a: Array, order: int, tilt: float) -> Array:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class JointTable(Family):
-    """Columns of levels modelled jointly: one die a class, with a side for every combination of their levels.
+    """Columns of levels modelled jointly: one categorical distribution a class, over all combinations of their levels.
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ class Combined(Levels):
     def _keys(self) -> Array:
         return keys_of(self.sizes, self.combinations)[0]
 
-    def per_die(self, values: Array) -> Array:
+    def level_sums(self, values: Array) -> Array:
         return values[..., :-1].sum(axis=-1) + self.others * values[..., -1]
 
     @cached_property
@@ -301,7 +301,7 @@ class JointStats(Combined, CodedStats):
 
     @property
     def cells(self) -> Array:
-        return self.per_die(self.counts)
+        return self.level_sums(self.counts)
 
     def mle(self) -> "JointDensity":
         return JointDensity(self.mle_share(), self.combinations, self.sizes)

@@ -1,4 +1,4 @@
-"""A die whose probabilities are given, for class priors that no data may change.
+"""A categorical distribution whose probabilities are given, for class priors that no data may change.
 
 cell ~ Categorical(probability)
 """
@@ -84,7 +84,7 @@ class KnownDie(Belief):
         return np.zeros_like(self.probability)
 
     def recounted(self, stats: DirichletStats) -> Self:
-        """The die that these labels give, where it is one that was counted."""
+        """The class prior that these labels give, where it is one that was counted."""
         if np.isinf(self.rows):
             return self
         return type(self)(stats.counts / stats.counts.sum(), float(stats.counts.sum()))

@@ -1,4 +1,4 @@
-"""Blocks of counts, such as words: one die for each class, thrown many times a row.
+"""Blocks of counts, such as words: one categorical distribution for each class, drawn from many times a row.
 
     probability ~ Dirichlet(concentration)      counts | probability ~ Multinomial(total, probability)
 
@@ -31,8 +31,8 @@ from bayesnb.families.base import (
 )
 from bayesnb.families.dirichlet import (
     CONCENTRATION,
-    Die,
     Dirichlet,
+    DirichletBelief,
     LevelDensity,
     LevelStats,
     described,
@@ -162,7 +162,7 @@ class MultinomialStats(LevelStats):
         return seen.in_order() if self.ordered else seen
 
     def relevelled(self, sizes: tuple[int, ...], places: Array) -> Self:
-        """The same counts where the die has more levels, each old one at its new place."""
+        """The counts among more levels, each old one at its new place."""
         counts = np.zeros((len(self.counts), 1, sum(sizes)))
         counts[..., places] = self.counts
         return replace(self, counts=counts)
@@ -218,8 +218,8 @@ class MultinomialDensity(LevelWeights, Thrown, LevelDensity):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DirichletMultinomial(LevelUncertainty, Thrown, Die):
-    """A Dirichlet belief about a die; a cell is how often each level came up, `(..., k)`.
+class DirichletMultinomial(LevelUncertainty, Thrown, DirichletBelief):
+    """A Dirichlet for the words of every class; a cell is how often each level came up, `(..., k)`.
 
     `ordered` says that it is known in which order they did.
     """
@@ -328,7 +328,7 @@ class DirichletMultinomial(LevelUncertainty, Thrown, Die):
         return total + self.orders(as_csr(x))[:, None, None] * s
 
     def _added(self, x: Cells, worth: Callable[[Array, Array], Array]) -> Array:
-        """The worth of each word and its count, less that of the whole die and the row's length, `-> (r, c, n)`."""
+        """The worth of each word and its count, less that of all words and the row's length, `-> (r, c, n)`."""
         counts, concentration = as_csr(x), self.concentration[:, 0]
         words = DistinctCells.of_csr(counts)
         lengths, place = np.unique(counts.sum(axis=1), return_inverse=True)
@@ -339,10 +339,10 @@ class DirichletMultinomial(LevelUncertainty, Thrown, Die):
         return words_of(x)
 
     def contributions(self, x: Cells, power: float, words: Array | None = None) -> Contributions:
-        """Word by word. What the whole row has, the log of its orders and the die's own total, is told by counts.
+        """Word by word. What the whole row has, the log of its orders and the total concentration, comes from counts.
 
         That is what a word's counts add as they are read, averaged over all orders in which the row can be read. A
-        word's variance is that of its own probability; the words share one die, so the sum's is less than theirs.
+        word's variance is that of its own probability; the words share one Dirichlet, so the sum's is less than theirs.
         """
         counts = words_read(x, words)
         a, total = self.concentration[:, 0, words], self.concentration.sum(axis=-1)
@@ -385,7 +385,7 @@ class Vocabulary:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Multinomial(Family):
-    """Words, or other things that are counted out of one total: a die for each class, thrown many times a row.
+    """Words, or others counted out of one total: one categorical distribution a class, with many draws a row.
 
     Of columns of counts it is one family over them all, the counts of a row's words. A column whose cells are lists
     of words is a block of its own, with a vocabulary of its own; a list without words is legal, and says nothing. No

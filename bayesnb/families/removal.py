@@ -84,7 +84,7 @@ def staying(left: Array, whole: Array, rounding: float = ROUNDING) -> Array:
 
 
 class RemainingLevels(NamedTuple):
-    """What each level has beside its throws, its throws, and both of its whole die; `whole` is what the die has now.
+    """What each level has beside its throws, its throws, and both of its column; `whole` is what the column has now.
 
     All broadcast against cells, or against the levels themselves. What a level has is never below zero.
     """
@@ -97,15 +97,15 @@ class RemainingLevels(NamedTuple):
     levels: Array
 
     @classmethod
-    def of(cls, prior: Array, counts: Array, kind: str, per_die: Callable[[Array], Array]) -> Self:
-        """`per_die` gives each level its die's sum."""
+    def of(cls, prior: Array, counts: Array, kind: str, level_sums: Callable[[Array], Array]) -> Self:
+        """`level_sums` gives each level its column's sum."""
         extra = extra_of(prior, kind)
         ones = np.ones(np.broadcast_shapes(extra.shape, counts.shape))
-        whole = per_die(np.maximum(extra + counts, 0.0))
-        return cls(extra, counts, per_die(ones * extra), per_die(ones * counts), whole, per_die(ones))
+        whole = level_sums(np.maximum(extra + counts, 0.0))
+        return cls(extra, counts, level_sums(ones * extra), level_sums(ones * counts), whole, level_sums(ones))
 
     def worth(self, weight: Any, kind: str, power: float) -> Array:
-        """The score of a level that leaves, and so often; NaN where no distribution is left of its die."""
+        """The score of a level that leaves, and so often; NaN where no distribution is left."""
         left = np.maximum(self.extra + staying(self.counts - weight, self.whole_counts), 0.0)
         rest = self.whole_extra + staying(self.whole_counts - weight, self.whole_counts)
         if (self.extra < 0).any():

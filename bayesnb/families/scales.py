@@ -105,9 +105,9 @@ def strengthened(fields: tuple[Array, ...], times: Any, scale: float, width: int
 
 
 def refuse_settled(prior: str, name: str, about_variance: Array, count: Array) -> None:
-    """Raise for a prior that settles the variance so far beyond the mean that no digit of a score's law is left.
+    """Raise for a prior that settles the variance so much that no digit of a score's distribution is left.
 
-    A law's cumulants are differences of shape * (1 / count + u) and shape / count, whose digits cancel.
+    Its cumulants are differences of shape * (1 / count + u) and shape / count, whose digits cancel.
     """
     if (about_variance / np.maximum(count, 1.0) > MOST_SETTLED).any():
         raise ValueError(

@@ -88,7 +88,7 @@ class SharedNormalInverseGamma(Sharing, NormalInverseGamma):
         return student.left_by(self, c, leaving)
 
     def pair_moment(self, x: Any, s: Array, u: Array) -> Array:
-        """The means go as in `mean_series`, and then the precision, whose law is Gamma(shape, scale)."""
+        """The means go as in `mean_series`, and then the precision, whose distribution is Gamma(shape, scale)."""
         cells, both = numbers(x, EVERY), (s + u) / 2
         total = np.zeros((len(cells), len(s)), np.result_type(s, u, float))
         with np.errstate(all="ignore"):

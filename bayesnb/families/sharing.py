@@ -8,7 +8,7 @@ interval, is the formula of such a class. What concerns several at once is here,
 
     J(s, u) = log E[p(x | theta_1)**s p(x | theta_0)**u]
 
-Were the classes apart, it would be K_1(s) + K_0(u). As s -> J(s, -s) it is all of the law of the log-odds.
+Were the classes apart, it would be K_1(s) + K_0(u). As s -> J(s, -s) it is all of the distribution of the log-odds.
 """
 
 from abc import abstractmethod

@@ -115,7 +115,7 @@ class SharedNormalInverseWishart(Sharing, NormalInverseWishart):
             return elliptic.stayed(self, apart + g * along**2 / (1 - lost), np.log1p(-lost), dof, leaving)
 
     def pair_moment(self, x: Any, s: Array, u: Array) -> Array:
-        """The means go as in `mean_series`, and then the precision, whose law is Wishart: the determinant of its scale
+        """The means go as in `mean_series`, and then the precision, which is Wishart: the determinant of its scale
         and two outer products is 1 + p |a|**2 + q |b|**2 + p q (|a|**2 |b|**2 - (a b)**2), in units of the scale."""
         cells, total = numbers(x, EVERY), np.zeros((x.shape[0], len(s)), np.result_type(s, u, float))
         for rows, there in patterns_of(cells):

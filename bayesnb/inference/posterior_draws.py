@@ -35,7 +35,7 @@ FALLBACK = 20_000  # draws where nothing else works: a standard error of a proba
 class Theta:
     """Draws of all parameters: class probabilities, `(s, c)`, and a density of s * c classes for each block."""
 
-    die: DirichletDensity
+    class_probs: DirichletDensity
     blocks: tuple[Density, ...]
     included: tuple[Array | None, ...] = ()  # of each block, the features that depend on the class, `(s, f)`; or all
 
@@ -48,7 +48,7 @@ class Theta:
     @property
     def shape(self) -> tuple[int, int]:
         """Numbers of draws and of classes."""
-        return self.die.probability.shape
+        return self.class_probs.probability.shape
 
     def log_joint(self, cells: Sequence[Cells], power: float = 1.0, n_jobs: int | None = None) -> Array:
         """log p(x, y | theta), `(r, f) per block -> (r, s, c)`, the features' part times the power; never NaN.
@@ -62,7 +62,7 @@ class Theta:
 
     @cached_property
     def _flat(self) -> ProductDensity:
-        return ProductDensity(DirichletDensity.of_logs(self.die.log_probability.ravel()), self.blocks)
+        return ProductDensity(DirichletDensity.of_logs(self.class_probs.log_probability.ravel()), self.blocks)
 
     def by_rows(
         self, cells: Sequence[Cells], power: float = 1.0, n_jobs: int | None = None
@@ -79,7 +79,7 @@ class Theta:
         """
         nowhere = np.isneginf(joint.max(axis=-1))
         if nowhere.any():
-            joint[nowhere] = np.broadcast_to(self.die.log_probability, joint.shape)[nowhere]
+            joint[nowhere] = np.broadcast_to(self.class_probs.log_probability, joint.shape)[nowhere]
         normalise(joint.reshape(-1, joint.shape[-1]), True, n_jobs)
         return joint
 

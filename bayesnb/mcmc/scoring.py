@@ -128,7 +128,7 @@ def _at_draws(theta: Theta, kept: Array) -> Theta:
         return theta
     flat = (kept[:, None] * classes + np.arange(classes)).ravel()
     densities = tuple(density.moved(lambda array: array[flat]) for density in theta.blocks)
-    return Theta(theta.die.moved(lambda array: array[kept]), densities)
+    return Theta(theta.class_probs.moved(lambda array: array[kept]), densities)
 
 
 @dataclass(frozen=True, eq=False)

@@ -274,10 +274,10 @@ class Schema:
             if isinstance(x, Coded | WordCounts) and x.met:
                 yield block, x
 
-    def start(self, die: ClassPriorRule, stats: ProductStats, whole: bool = True) -> Model:
+    def start(self, class_prior: ClassPriorRule, stats: ProductStats, whole: bool = True) -> Model:
         """Return a model of the first rows; priors may take their scale from them."""
         beliefs = (block.belief(seen) for block, seen in zip(self.blocks, stats.blocks, strict=True))
-        return Model(Product(die(stats.classes), tuple(beliefs)), stats, whole)
+        return Model(Product(class_prior(stats.classes), tuple(beliefs)), stats, whole)
 
     @property
     def keys(self) -> list[tuple[Hashable, int, int]]:

@@ -134,13 +134,13 @@ def alike(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-def continued(model: Model, before: Shard, after: Shard, die: ClassPriorRule) -> Model:
+def continued(model: Model, before: Shard, after: Shard, class_prior: ClassPriorRule) -> Model:
     """Update the model of shard `before` to the stats of `after`; its prior gets room for new classes and levels."""
     priors, classes = model.prior.blocks, len(after.classes)
     if before.schema is not after.schema or before.classes is not after.classes:
         blocks = zip(before.schema.blocks, after.schema.blocks, priors, after.stats.blocks, strict=True)
         priors = tuple(_prior(old, block, belief, stats, classes) for old, block, belief, stats in blocks)
-    return Model(Product(die(after.stats.classes), priors), after.stats, after.whole)
+    return Model(Product(class_prior(after.stats.classes), priors), after.stats, after.whole)
 
 
 def _prior(old: Block, block: Block, belief: Belief, stats: Stats, classes: int) -> Belief:

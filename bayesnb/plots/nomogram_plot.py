@@ -19,7 +19,7 @@ from matplotlib.ticker import MaxNLocator
 
 from bayesnb.families import Beta, Gamma, NormalInverseWishart
 from bayesnb.families.base import Array, Belief
-from bayesnb.families.categorical import Dice
+from bayesnb.families.categorical import ColumnDirichlets
 from bayesnb.families.joint import JointDirichlet
 from bayesnb.families.multinomial import DirichletMultinomial
 from bayesnb.model.schema import Block
@@ -123,13 +123,13 @@ def influence(pair: Belief, power: float) -> Array:
 
 
 @influence.register
-def _(pair: Dice, power: float) -> Array:
-    return pair.per_die(_level_influence(pair, power))
+def _(pair: ColumnDirichlets, power: float) -> Array:
+    return pair.level_sums(_level_influence(pair, power))
 
 
 @influence.register
 def _(pair: JointDirichlet, power: float) -> Array:
-    return pair.per_die(_level_influence(pair, power))
+    return pair.level_sums(_level_influence(pair, power))
 
 
 @influence.register
@@ -207,7 +207,7 @@ def _(pair: Beta, j: int, block: Block, power: float) -> list[Line]:
 
 
 @lines.register
-def _(pair: Dice, j: int, block: Block, power: float) -> list[Line]:
+def _(pair: ColumnDirichlets, j: int, block: Block, power: float) -> list[Line]:
     belief = pair.column(j)
     names = [str(level) for level in block.levels[j]] + ["anything new"] * (block.family.unseen == "reserve")
     return [_marked(_level_points(belief, power), names, belief.mean().max(axis=0))]

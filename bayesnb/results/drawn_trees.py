@@ -97,7 +97,7 @@ def labelled_proba(drawn: Array, plan: DrawPlan, index: Array, classes: Array, a
 def parameters(theta: Theta, layout: Layout, certain: bool) -> Variables:
     """Return theta by the names of its variables, `(s, c, ...)`, without the class prior where that is fixed."""
     arranged = layout.arrange([density.parts() for density in theta.blocks])
-    class_prob: Variables = {} if certain else {"class_prob": (("class",), theta.die.probability)}
+    class_prob: Variables = {} if certain else {"class_prob": (("class",), theta.class_probs.probability)}
     flags = [flag if flag is None else flag.astype(np.int64) for flag in theta.included]  # ArviZ subtracts them
     return class_prob | unfolded(theta, arranged) | layout.included(flags)
 

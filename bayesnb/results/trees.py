@@ -121,7 +121,7 @@ class GroupWriter:
         parts = [belief.log_density(density) for belief, density in zip(beliefs, theta.blocks, strict=True)]
         variables = unfolded(theta, self.subject.layout.arrange(parts))
         if not self.subject.certain:
-            variables["class_prob"] = (), next(iter(prior.classes.log_density(theta.die).values()))
+            variables["class_prob"] = (), next(iter(prior.classes.log_density(theta.class_probs).values()))
         return variables
 
     def _log_likelihood(self, theta: Theta) -> Array:

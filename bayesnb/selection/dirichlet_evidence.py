@@ -1,8 +1,8 @@
-"""The concentration of dice under which their throws are most probable.
+"""The concentration of Dirichlet priors under which the counts are most probable.
 
-    evidence(l) = product over dice of  B(l p + counts) / B(l p),    B(a) = prod_k Gamma(a_k) / Gamma(sum_k a_k)
+    evidence(l) = product over columns of  B(l p + counts) / B(l p),    B(a) = prod_k Gamma(a_k) / Gamma(sum_k a_k)
 
-p are given proportions, all 1 for a symmetric die. Newton's method in log l: Minka (2000), Estimating a Dirichlet
+p are given proportions, all 1 for a symmetric Dirichlet. Newton's method in log l: Minka (2000), Estimating a Dirichlet
 distribution. Counts that are alike share one evaluation, and zeros need none.
 """
 
@@ -45,7 +45,7 @@ class Throws(NamedTuple):
 
 
 def throws(counts: Array, unit: Array, column: Array, groups: Array) -> Throws:
-    """The throws of dice, `(c, k), (c, k), (k,)`; `groups`, `(c, f)`, says which of them share a concentration."""
+    """Counts of levels, `(c, k), (c, k), (k,)`; `groups`, `(c, f)`, says which of them share a concentration."""
     whole = np.zeros((2, *groups.shape))
     for total, each in zip(whole, (counts, unit), strict=True):
         np.add.at(total.T, column, each.T)

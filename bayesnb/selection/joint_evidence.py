@@ -33,7 +33,7 @@ from bayesnb.families import (
     NormalInverseWishart,
 )
 from bayesnb.families.base import Array, Belief, Cells
-from bayesnb.families.categorical import Dice
+from bayesnb.families.categorical import ColumnDirichlets
 from bayesnb.families.dirichlet import as_level
 from bayesnb.families.family import Family
 from bayesnb.families.joint import JointDirichlet
@@ -317,7 +317,7 @@ def joinable(prior: Belief, x: Cells) -> Sequence[Unit]:
 
 
 @joinable.register
-def _(prior: Dice, x: Cells) -> Sequence[Unit]:
+def _(prior: ColumnDirichlets, x: Cells) -> Sequence[Unit]:
     codes, units = as_level(np.asarray(x[:])), []
     for j, size in enumerate(prior.sizes):
         concentration = prior.concentration[:, prior.span(j)]
@@ -341,7 +341,7 @@ def _(prior: Beta, x: Cells) -> Sequence[Unit]:
 
 @joinable.register
 def _(prior: JointDirichlet, x: Cells) -> Sequence[Unit]:
-    total = prior.per_die(prior.concentration)[:, 0]
+    total = prior.level_sums(prior.concentration)[:, 0]
     return [LevelUnit(tuple(range(len(prior.sizes))), as_level(np.asarray(x[:])), prior.sizes, total)]
 
 

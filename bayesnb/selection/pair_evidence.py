@@ -41,7 +41,7 @@ from scipy import sparse
 from bayesnb import numerics
 from bayesnb.families.base import Array, Belief, Cells
 from bayesnb.families.bernoulli import Beta
-from bayesnb.families.categorical import Dice
+from bayesnb.families.categorical import ColumnDirichlets
 from bayesnb.families.dirichlet import as_level
 from bayesnb.families.normal_inverse_gamma import NormalInverseGamma
 from bayesnb.families.poisson import Gamma
@@ -70,7 +70,7 @@ class LevelColumns:
     """Columns of levels: codes `(r, d)`, those from the number of levels on are missing; their Dirichlet priors."""
 
     codes: Array
-    prior: Dice
+    prior: ColumnDirichlets
     places: Array  # among all columns
 
     @property
@@ -125,11 +125,11 @@ def part_of(
 
 
 @part_of.register
-def _(prior: Dice, x: Cells, columns: Sequence[int], observe: Callable[..., Any]) -> LevelColumns:
+def _(prior: ColumnDirichlets, x: Cells, columns: Sequence[int], observe: Callable[..., Any]) -> LevelColumns:
     sizes = tuple(prior.sizes[j] for j in columns)
     codes = as_level(np.asarray(x[:]))[:, columns]
-    dice = Dice(np.concatenate([prior.concentration[:, prior.span(j)] for j in columns], axis=1), sizes)
-    return LevelColumns(np.where(codes < 0, sizes, codes), dice, np.array(columns))
+    beliefs = ColumnDirichlets(np.concatenate([prior.concentration[:, prior.span(j)] for j in columns], axis=1), sizes)
+    return LevelColumns(np.where(codes < 0, sizes, codes), beliefs, np.array(columns))
 
 
 @part_of.register
@@ -138,7 +138,7 @@ def _(prior: Beta, x: Cells, columns: Sequence[int], observe: Callable[..., Any]
     sides = np.stack([prior.b[:, columns], prior.a[:, columns]], axis=-1)
     return LevelColumns(
         np.where(np.isnan(flags), 2, flags).astype(np.intp),
-        Dice(sides.reshape(len(sides), -1), (2,) * len(columns)),
+        ColumnDirichlets(sides.reshape(len(sides), -1), (2,) * len(columns)),
         np.array(columns),
     )
 
@@ -154,7 +154,7 @@ def _all_levels(parts: Sequence[LevelColumns]) -> LevelColumns | None:
     if not parts:
         return None
     concentration = np.concatenate([part.prior.concentration for part in parts], axis=1)
-    prior = Dice(concentration, tuple(int(size) for part in parts for size in part.sizes))
+    prior = ColumnDirichlets(concentration, tuple(int(size) for part in parts for size in part.sizes))
     codes, places = np.concatenate([part.codes for part in parts], axis=1), np.concatenate([p.places for p in parts])
     return LevelColumns(codes, prior, places)
 
@@ -177,8 +177,8 @@ def _compare_levels(levels: LevelColumns, labels: Labels, factors: Array, work: 
     """Compare each column with those behind it, into `(c, n, n)`; columns in parallel, each pair by itself."""
     codes = np.ascontiguousarray(levels.codes.T, np.int32)
     starts = np.concatenate([[0], np.cumsum(levels.sizes)])
-    dice, weight = levels.prior, labels.counts.astype(float)
-    share, total = dice.share(dice.concentration), dice.per_die(dice.concentration)
+    beliefs, weight = levels.prior, labels.counts.astype(float)
+    share, total = beliefs.share(beliefs.concentration), beliefs.level_sums(beliefs.concentration)
 
     def compare(d: int) -> None:
         seen = np.flatnonzero(codes[d] < levels.sizes[d])
