@@ -821,3 +821,13 @@ def test_a_copy_that_learns_leaves_the_original_as_it_is(task: str) -> None:
         assert_array_equal(now, was)
     if task != "mle":
         assert_array_equal(model.predict_proba(table), answers)
+
+
+def test_stats_of_some_rows_less_those_of_others_are_those_of_the_rest() -> None:
+    whole, part, rest = (
+        GaussianNB(PRIOR).fit(REAL[rows], Y[rows]) for rows in (slice(None), slice(20), slice(20, None))
+    )
+    left = whole.stats_ - part.stats_
+    assert_allclose(left.classes.counts, rest.stats_.classes.counts)
+    assert_allclose(left.blocks[0].count, rest.stats_.blocks[0].count)
+    assert_allclose(left.blocks[0].mean, rest.stats_.blocks[0].mean)

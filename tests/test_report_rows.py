@@ -72,9 +72,10 @@ def test_probabilities_intervals_and_odds_are_those_of_a_refit(facts: Facts, sho
                 assert float(re.findall(r"([\d.]+) to 1", label)[0]) == pytest.approx((1 - own) / own, rel=0.06)
 
 
-def test_the_evidence_is_that_of_a_refit(facts: Facts, shown: dict[str, Table]) -> None:
+@pytest.mark.parametrize("place", range(4))
+def test_the_evidence_is_that_of_a_refit(facts: Facts, shown: dict[str, Table], place: int) -> None:
     model, X, y = birds()
-    row, label, _, _, evidence = shown[MISLABELLED][0]
+    row, label, _, _, evidence = shown[MISLABELLED][place]
     why = without(model, X, y, int(row)).explain(X.iloc[[int(row)]]).isel(obs_id=0)
     best = label.split("predicted ")[1].split("\n")[0]
     a, b = why.sel({"class": best}), why.sel({"class": y[int(row)]})

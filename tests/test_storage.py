@@ -740,6 +740,14 @@ def still_works(model: Any, X: Any) -> None:
     np.testing.assert_allclose(proba.sum(axis=1), 1, rtol=1e-9)
 
 
+@pytest.mark.parametrize("temper", ["inf", "nan", "-inf"])
+def test_an_exponent_that_is_not_finite_is_refused(temper: str, tmp_path: Path) -> None:
+    whole = bytes_of(small(), tmp_path)
+    document = json.loads(members_of(whole)["model.json"])
+    assert outcome(with_json(whole, document), tmp_path) is not None
+    assert outcome(with_json(whole, document | {"temper": {"$float": temper}}), tmp_path) is None
+
+
 @pytest.mark.parametrize("name", HOLDING)
 def test_numbers_that_no_rows_make_are_refused(name: str, tmp_path: Path) -> None:
     (fitted,) = [fitted for fitted in MODELS if fitted.name == name]
