@@ -825,7 +825,7 @@ def test_a_copy_that_learns_leaves_the_original_as_it_is(task: str) -> None:
 
 def test_stats_of_some_rows_less_those_of_others_are_those_of_the_rest() -> None:
     whole, part, rest = (
-        GaussianNB(PRIOR).fit(REAL[rows], Y[rows]) for rows in (slice(None), slice(20), slice(20, None))
+        GaussianNB(prior=PRIOR).fit(REAL[rows], Y[rows]) for rows in (slice(None), slice(20), slice(20, None))
     )
     left = whole.stats_ - part.stats_
     assert_allclose(left.classes.counts, rest.stats_.classes.counts)
