@@ -339,8 +339,10 @@ class Averaged(Belief):
         return np.stack([self.log_moment(cells, each).sum(axis=-1) for each in np.asarray(s, complex)], axis=-1)
 
     def narrowed(self, x: Cells, see: Callable[..., Any]) -> Narrowed:
-        separate, cells, see_own = self.separate.narrowed(x, see)
-        return Narrowed(type(self)(separate, self.common.narrowed(x, see).belief, self.log_odds), cells, see_own)
+        separate, cells, observe_separate = self.separate.narrowed(x, see)
+        return Narrowed(
+            type(self)(separate, self.common.narrowed(x, see).belief, self.log_odds), cells, observe_separate
+        )
 
     def left_out(self, stats: Any, reader: Any, leaving: Leaving) -> Array:
         return Left(self, stats, together(stats), reader).scores(leaving)

@@ -241,7 +241,7 @@ class BernoulliStats(Stats):
     def cells(self) -> Array:
         return self.ones + self.zeros
 
-    def odd_columns(self) -> Array:
+    def invalid_columns(self) -> Array:
         """The columns with a cell outside the support."""
         return np.flatnonzero(np.isnan(self.ones).any(axis=0))
 

@@ -169,7 +169,7 @@ class Family(ABC):
         raise TypeError(f"{type(self).__name__} has no concentrations.")
 
     def __repr__(self) -> str:
-        shown = (f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if _is_said(f, getattr(self, f.name)))  # type: ignore[arg-type]
+        shown = (f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if _is_shown(f, getattr(self, f.name)))  # type: ignore[arg-type]
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
@@ -237,7 +237,7 @@ def declared_levels(family: str, levels: Any) -> tuple[Any, ...]:
     return declared
 
 
-def _is_said(field: Any, value: Any) -> bool:
+def _is_shown(field: Any, value: Any) -> bool:
     same = value is field.default or (isinstance(value, str) and value == field.default)  # a text may be a copy
     return is_dataclass(value) or not same
 

@@ -128,7 +128,7 @@ class GaussianStats(Stats):
     def _size(self) -> Array:
         return np.abs(self.mean) + np.sqrt(np.maximum(ratio(self.ssd, self.count), 0.0))
 
-    def odd_columns(self) -> Array:
+    def invalid_columns(self) -> Array:
         """Where no class has a usual variance, or a mean is none: too extreme, infinite, or only constant."""
         spread = self.ssd.max(axis=0)
         usual = (spread > 1e-280) & (spread < 1e280) & (np.abs(self.mean).max(axis=0) < 1e140)

@@ -75,14 +75,14 @@ class MultivariateGaussian(Family):
         return SharedVectorStats if self.shared else VectorStats
 
     def belief(self, stats: VectorStats) -> NormalInverseWishart:
-        fields = scales.shaped(self._own(stats), len(stats), stats.mean.shape[-1])
+        fields = scales.shaped(self._prior_fields(stats), len(stats), stats.mean.shape[-1])
         if not self.shared:
             return NormalInverseWishart.raw(*fields)
         belief = SharedNormalInverseWishart.raw(*fields, 1)
         belief.check_common()
         return belief
 
-    def _own(self, stats: VectorStats) -> tuple[Array, Array, Array, Array]:
+    def _prior_fields(self, stats: VectorStats) -> tuple[Array, Array, Array, Array]:
         if self.prior is None:
             return scales.weak_prior(stats.pooled())
         return tuple(getattr(self.prior, name) for name in FIELDS)
@@ -106,5 +106,5 @@ class MultivariateGaussian(Family):
 
     def smoothed(self, stats: VectorStats, smoothing: Any, kind: str, scale: float = 1.0) -> Self:
         """Every column by itself has the prior that `Gaussian` has of this smoothing."""
-        fields, width = self._own(stats), stats.mean.shape[-1]
+        fields, width = self._prior_fields(stats), stats.mean.shape[-1]
         return replace(self, prior=NormalInverseWishart.raw(*scales.strengthened(fields, smoothing, scale, width)))

@@ -121,9 +121,9 @@ class VectorStats(Stats):
         """That of every column, `(c, d)`; that of a product is no more than the geometric mean of two."""
         return self.columns.slip(part.columns, rest.columns)
 
-    def odd_columns(self) -> Array:
+    def invalid_columns(self) -> Array:
         """Where no class has a usual variance, or a mean is none."""
-        return self.columns.odd_columns()
+        return self.columns.invalid_columns()
 
     def pooled(self) -> Self:
         """All classes as one, `(c, 1, ...) -> (...)`."""

@@ -242,7 +242,7 @@ class Schema:
     def check_stats(self, cells: Sequence[Cells], stats: ProductStats) -> None:
         """Raise for cells that gave stats that no numbers have, before anything is learnt from them."""
         for block, x, seen in zip(self.blocks, cells, stats.blocks, strict=True):
-            if block.family.shows_invalid and (columns := seen.odd_columns()).size:  # type: ignore[attr-defined]
+            if block.family.shows_invalid and (columns := seen.invalid_columns()).size:  # type: ignore[attr-defined]
                 block.check(x)
                 refuse_extremes(block.names, x, columns)
 

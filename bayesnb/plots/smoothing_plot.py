@@ -45,10 +45,10 @@ def plot_smoothing(curves: Curves, axes: Any = None, named: str = "smoothing") -
 
     Arrows at the bottom are scores of minus infinity. Large differences are on a log axis.
     """
-    own_figure = axes is None
-    if not own_figure and (np.shape(axes) != (3,) or not all(isinstance(ax, Axes) for ax in axes)):
+    makes_figure = axes is None
+    if not makes_figure and (np.shape(axes) != (3,) or not all(isinstance(ax, Axes) for ax in axes)):
         raise ValueError(f"axes must be None or three matplotlib axes, as of plt.subplots(1, 3)[1], got {axes!r}.")
-    axes = new_figure(3.9, 10.6).subplots(1, 3) if own_figure else np.asarray(axes)
+    axes = new_figure(3.9, 10.6).subplots(1, 3) if makes_figure else np.asarray(axes)
     places, ticks = _places(curves.smoothing)
     known = curves.log_evidence[np.isfinite(curves.log_evidence)]
     evidence = curves.log_evidence - (known.max() if known.size else 0.0)
@@ -66,7 +66,7 @@ def plot_smoothing(curves: Curves, axes: Any = None, named: str = "smoothing") -
     _scale_differences(axes[1], evidence)
     axes[2].set_ylim(0, 1.1 * np.nanmax(curves.ece, initial=1e-3))
     marks, names = axes[0].get_legend_handles_labels()
-    if own_figure:
+    if makes_figure:
         axes[0].get_figure().legend(marks, names, loc="outside lower center", ncols=len(names), frameon=False)
     else:
         _legend_above(axes[0], marks, names)

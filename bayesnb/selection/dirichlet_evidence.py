@@ -36,9 +36,9 @@ class Throws(NamedTuple):
         units, which_unit = np.unique(unit[seen], return_inverse=True)
         key = (group[seen].astype(np.int64) * len(counts) + which_count) * len(units) + which_unit
         distinct, times = np.unique(key, return_counts=True)
-        rest, own_unit = np.divmod(distinct, max(len(units), 1))
-        own_group, own_count = np.divmod(rest, max(len(counts), 1))
-        return cls(own_group, counts[own_count], units[own_unit], sign * times)
+        rest, unit_code = np.divmod(distinct, max(len(units), 1))
+        group_code, count_code = np.divmod(rest, max(len(counts), 1))
+        return cls(group_code, counts[count_code], units[unit_code], sign * times)
 
     def __add__(self, other: "Throws") -> "Throws":  # type: ignore[override]
         return Throws(*(np.concatenate(pair) for pair in zip(self, other, strict=True)))

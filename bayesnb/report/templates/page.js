@@ -7,7 +7,7 @@
   const words = new Intl.Collator(undefined, { numeric: true });
 
   // What a cell is sorted by; null for an empty one or a dash.
-  function said(cell) {
+  function cellText(cell) {
     const text = (cell?.dataset.value ?? cell?.textContent ?? "").replace(/\s+/g, " ").replace(/−/g, "-").trim();
     return /^[-–—]?$/.test(text) ? null : text;
   }
@@ -24,7 +24,7 @@
 
   // The rows in the order of a column, those without a value last.
   function sorted(rows, place, sign, numeric) {
-    const pairs = rows.map((row) => [said(row.cells[place]), row]);
+    const pairs = rows.map((row) => [cellText(row.cells[place]), row]);
     const compare = numeric ? (a, b) => Math.sign(number(a) - number(b)) || 0 : words.compare;
     pairs.sort(([a], [b]) => (a === null || b === null ? (a === null) - (b === null) : sign * compare(a, b)));
     return pairs.map(([, row]) => row);
@@ -33,7 +33,7 @@
   // A header's first click sorts (numbers from the largest), its second the other way round, its third as it was.
   function sort(head, rows) {
     const place = head.cellIndex;
-    const values = rows.map((row) => said(row.cells[place])).filter((text) => text !== null);
+    const values = rows.map((row) => cellText(row.cells[place])).filter((text) => text !== null);
     const numeric = values.every((text) => !Number.isNaN(number(text)));
     const turns = numeric ? ["descending", "ascending"] : ["ascending", "descending"];
     const turn = turns[turns.indexOf(head.getAttribute("aria-sort")) + 1];
