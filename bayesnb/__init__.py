@@ -5,7 +5,7 @@ How the package is built. After one pass over a table the training data is never
     table -> blocks of like columns -> Stats -> Belief -> predictive, evidence, uncertainty -> Dataset, DataTree, page
              (r, f) arrays             (c, f)   (c, f)     (r, c) and (s, r, c) arrays
 
-`Stats` are what the data said: they add up, subtract, and scale. A `Belief` is a distribution over parameters, prior or
+`Stats` are what was observed: they add up, subtract, and scale. A `Belief` is a distribution over parameters, prior or
 posterior. The model is a product of beliefs with the interface of its parts. Axes have one alphabet and one order: `s`
 draws, `r` rows, `c` classes, `f` features, `k` levels.
 
@@ -30,8 +30,9 @@ Rooms, from top to bottom; a room imports only from those below it (tests/test_l
 Four walks (file: function):
 
     fit               estimators/incremental.py: fit -> data/frames.py: open_table -> data/labels.py: encode
-                      -> model/schema.py: learn, read -> model/product.py: observe -> a family's Stats.of
-                      -> model/schema.py: belief, the prior; the posterior is derived: prior.update(stats)
+                      -> model/schema.py: learn -> model/shards.py: Shard.of -> model/schema.py: read
+                      -> model/product.py: observe -> a family's Stats.of
+                      -> model/shards.py: model_of, the prior; the posterior is derived: prior.update(stats)
     predict_proba     estimators/prediction.py: predict_proba -> data/frames.py: open_table -> model/schema.py: read
                       -> model/product.py: log_joint -> each belief's `score` -> model/product.py: normalise
     predict_interval  estimators/uncertainty.py: predict_interval -> inference/intervals.py: intervals
@@ -54,8 +55,11 @@ probabilities.
 
 How to add a family: write one file with its `Stats`, `Density`, `Belief` and `Family` (see families/poisson.py), which
 declares `support` (what cells must be, checked at fit and at predict), `picture`, `hyperparameters` and `describe`, and
-decorate it with `register`. Storage, command line, report, tuning and plots are derived from the registry:
-tests/waiting.py is such a file, and tests/test_new_family.py puts it through everything.
+decorate it with `register`. A belief has a core of ten abstract members (families/base.py), from which scores of rows,
+leave-one-out and explanations are derived; what only some can answer, such as a linear form or PyMC variables, is a
+protocol in families/capabilities.py: define its methods, and those who ask `isinstance` find them. Storage, command
+line, report, tuning and plots are derived from the registry: tests/waiting.py is such a file, and
+tests/test_new_family.py puts it through everything.
 
 Files are read by one engine, pyarrow. Polars fills short rows with missing cells, misreads lone carriage returns and
 refuses a quote inside a cell; DuckDB drops headers above ragged rows and reads an empty text in quotes as missing.
@@ -68,56 +72,32 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-_HOME = {
-    "NaiveBayes": "estimators",
-    "BernoulliNB": "estimators",
-    "CategoricalNB": "estimators",
-    "GaussianNB": "estimators",
-    "MultinomialNB": "estimators",
-    "PoissonNB": "estimators",
-    "Bernoulli": "families",
-    "Categorical": "families",
-    "Gaussian": "families",
-    "JointTable": "families",
-    "Multinomial": "families",
-    "MultivariateGaussian": "families",
-    "Poisson": "families",
-    "Beta": "families",
-    "Dirichlet": "families",
-    "Gamma": "families",
-    "NormalInverseGamma": "families",
-    "NormalInverseWishart": "families",
-    "InclusionWarning": "selection.inclusion",
-    "UnseenLevelWarning": "data.unseen",
-    "DrawnWarning": "inference.posterior_draws",
-    "UndefinedWarning": "selection.leave_one_out",
-    "UnverifiedWarning": "selection.leave_one_out",
-    "calibration": "criticism.calibration",
-    "compare": "criticism.compare",
-    "Partition": "criticism.partition",
-    "dependence": "criticism.dependence",
-    "partition": "criticism.partition",
-    "relevance": "criticism.relevance",
-    "load": "estimators.loading",
-    "Live": "integrations.live",
-    "plot_boundary": "plots",
-    "plot_calibration": "plots",
-    "plot_confusion": "plots",
-    "plot_column": "plots",
-    "plot_dependence": "plots",
-    "BoundaryWarning": "criticism.tune",
-    "RefusedWarning": "criticism.tune",
-    "SmoothingComparison": "criticism.compare_smoothing",
-    "compare_smoothing": "criticism.compare_smoothing",
-    "tune": "criticism.tune",
-    "plot_nomogram": "plots",
-    "plot_relevance": "plots",
-    "plot_uncertainty": "plots",
-    "plot_waterfall": "plots",
-    "plot_words": "plots",
+_NAMES = {
+    "estimators": "NaiveBayes BernoulliNB CategoricalNB GaussianNB MultinomialNB PoissonNB",
+    "families": (
+        "Bernoulli Categorical Gaussian JointTable Multinomial MultivariateGaussian Poisson Beta Dirichlet "
+        "Gamma NormalInverseGamma NormalInverseWishart"
+    ),
+    "selection.feature_evidence": "InclusionWarning",
+    "data.levels": "UnseenLevelWarning",
+    "inference.posterior_draws": "DrawnWarning",
+    "selection.leave_one_out": "UndefinedWarning UnverifiedWarning",
+    "criticism.calibration": "calibration",
+    "criticism.compare": "compare",
+    "criticism.partition": "Partition partition",
+    "criticism.dependence": "dependence",
+    "criticism.relevance": "relevance",
+    "estimators.loading": "load",
+    "integrations.live": "Live",
+    "plots": (
+        "plot_boundary plot_calibration plot_confusion plot_column plot_dependence plot_nomogram "
+        "plot_relevance plot_uncertainty plot_waterfall plot_words"
+    ),
+    "criticism.tune": "BoundaryWarning RefusedWarning tune",
+    "criticism.compare_smoothing": "SmoothingComparison compare_smoothing",
 }
-
-_ROOMS = ("datasets", "mcmc", "report", "scale")  # are there without an import of their own
+_HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
+_ROOMS = ("datasets", "mcmc", "report", "scale")  # are there without a separate import
 
 __all__ = list(_HOME)
 
@@ -133,7 +113,7 @@ if TYPE_CHECKING:
     from bayesnb.criticism.tune import BoundaryWarning as BoundaryWarning
     from bayesnb.criticism.tune import RefusedWarning as RefusedWarning
     from bayesnb.criticism.tune import tune as tune
-    from bayesnb.data.unseen import UnseenLevelWarning as UnseenLevelWarning
+    from bayesnb.data.levels import UnseenLevelWarning as UnseenLevelWarning
     from bayesnb.estimators import BernoulliNB as BernoulliNB
     from bayesnb.estimators import CategoricalNB as CategoricalNB
     from bayesnb.estimators import GaussianNB as GaussianNB
@@ -165,7 +145,7 @@ if TYPE_CHECKING:
     from bayesnb.plots import plot_uncertainty as plot_uncertainty
     from bayesnb.plots import plot_waterfall as plot_waterfall
     from bayesnb.plots import plot_words as plot_words
-    from bayesnb.selection.inclusion import InclusionWarning as InclusionWarning
+    from bayesnb.selection.feature_evidence import InclusionWarning as InclusionWarning
     from bayesnb.selection.leave_one_out import UndefinedWarning as UndefinedWarning
     from bayesnb.selection.leave_one_out import UnverifiedWarning as UnverifiedWarning
 

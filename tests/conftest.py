@@ -4,6 +4,7 @@ Every case has a missing cell (where the family allows one), uneven weights, a c
 of different scales. `twin` is the predictive by SciPy, one feature of one class at a time: an independent oracle.
 """
 
+import gc
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -20,11 +21,10 @@ from bayesnb.families.base import Belief, Stats
 from bayesnb.families.bernoulli import BernoulliStats
 from bayesnb.families.categorical import CategoricalStats, ColumnDirichlets
 from bayesnb.families.gaussian import GaussianStats
-from bayesnb.families.joint import JointDirichlet
-from bayesnb.families.joint_stats import JointStats
+from bayesnb.families.joint import JointDirichlet, JointStats
 from bayesnb.families.multinomial import DirichletMultinomial, MultinomialStats
 from bayesnb.families.poisson import PoissonStats
-from bayesnb.families.shared import SharedGaussianStats, SharedNormalInverseGamma
+from bayesnb.families.sharing import SharedGaussianStats, SharedNormalInverseGamma
 from bayesnb.families.vectors import SharedVectorStats, VectorStats
 from bayesnb.families.weight import one_hot
 from bayesnb.families.wishart_shared import SharedNormalInverseWishart
@@ -42,6 +42,12 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if hasattr(config, "cache") and os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
         os.environ["PYTHONPYCACHEPREFIX"] = str(config.cache.mkdir("bytecode"))
+
+
+def pytest_collection_finish() -> None:
+    """Keep modules and thousands of test items out of the garbage collector's sight: it takes a sixth of the time."""
+    gc.collect()
+    gc.freeze()
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """What a browser would see of a page: tags, attributes, text, and tables by their captions."""
 
+import re
 from html.parser import HTMLParser
 
 VOID = {"meta", "br", "path", "use"}
@@ -47,7 +48,7 @@ class Page(HTMLParser):
         if "style" in self.open or "script" in self.open:
             return
         data = data.replace("\xa0", " ")
-        self.text += data
+        self.text += re.sub(r"\s+", " ", data)  # as lines of the source are not lines of the page
         if "caption" in self.open:
             self.tables.setdefault(data.removesuffix(", continued"), [])  # what is folded follows what is not
         elif "td" in self.open or "th" in self.open:

@@ -6,6 +6,7 @@ Never a NaN, and a call that fails leaves the model as it was.
 import math
 import re
 import tracemalloc
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -589,6 +590,18 @@ def test_levels_and_labels_beyond_64_bits_are_read_as_any_others(dtype: Any) -> 
     lowest = NaiveBayes(Categorical()).fit(-wide.astype(object), LABELS)
     assert_array_equal(
         lowest.predict_proba(-wide.astype(object)), NaiveBayes(Categorical()).fit(-small, LABELS).predict_proba(-small)
+    )
+
+
+@pytest.mark.parametrize("first", [-1, -2, 2**61 - 2, 2**80])
+def test_consecutive_integers_are_levels_wherever_they_begin(first: int) -> None:
+    table = pd.DataFrame({"level": [first, first + 1, first + 2] * 2})
+    model, expected = NaiveBayes(Categorical()), NaiveBayes(Categorical())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        proba = model.fit(table, list("xyzxyz")).predict_proba(table)
+    assert_array_equal(
+        proba, expected.fit([["a"], ["b"], ["c"]] * 2, list("xyzxyz")).predict_proba([["a"], ["b"], ["c"]] * 2)
     )
 
 

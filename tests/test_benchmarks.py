@@ -74,6 +74,7 @@ def test_rows_that_are_learnt_are_not_asked_for() -> None:
             assert set(y[known]) == {0, 1, 2}
 
 
+@pytest.mark.slow
 def test_a_quick_run_times_only_what_has_an_aim(tmp_path: Path) -> None:
     path = tmp_path / "quick.json"
     main([*ALONE, "--only", "U-C8", "--json", str(path)])

@@ -97,7 +97,7 @@ def test_the_margins_of_a_block_of_numbers_are_those_of_the_multivariate_t(model
 
 
 def test_a_variance_that_classes_share_is_each_class_s_own_by_itself(model: nb.NaiveBayes) -> None:
-    belief, alone = model.prior_["w"], next(b for b in model.model_.prior.blocks if not b.whole).margins()
+    belief, alone = model.prior_["w"], next(b for b in model.model_.prior.blocks if not b.multivariate).margins()
     assert type(alone) is nb.NormalInverseGamma
     assert (alone.column(0).scale == belief.scale).all()
 
@@ -256,6 +256,7 @@ def test_covariances_have_two_axes_of_columns_and_zeros_between_blocks() -> None
 # Pages
 
 
+@pytest.mark.slow
 def test_a_page_tells_of_blocks(page: Page) -> None:
     _, *families = page.tables["Families of columns"]
     kinds = {kind.split("\n")[0]: (width, prior, names) for kind, width, _, prior, names in families}
@@ -287,6 +288,7 @@ def test_pairs_within_a_block_are_no_fault_of_the_model(page: Page) -> None:
     assert "Columns of one block are modelled jointly" in page.text
 
 
+@pytest.mark.slow
 def test_a_model_of_one_block_takes_nothing_to_be_independent() -> None:
     text = Page(report(nb.NaiveBayes(nb.MultivariateGaussian(shared=True)), X[["u", "v"]], y)).text
     assert "Nothing is taken to be independent here" in text

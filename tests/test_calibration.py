@@ -20,7 +20,7 @@ def least_p_value(case: Case, seed: int, times: float) -> float:
     Every replicate is a class of one model, or two: its own theta, its own rows, a tenth of the cells missing.
     """
     rng = np.random.default_rng(seed)
-    classes = 1 if case.prior.apart else 2  # which have parameters in common
+    classes = 1 if case.prior.independent_classes else 2  # which have parameters in common
     prior: Any = case.prior[:classes].repeated(REPLICATES)
     if isinstance(prior, JointDirichlet):
         prior = prior.having(case.support)  # every combination is a coordinate

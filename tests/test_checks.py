@@ -9,7 +9,13 @@ from scipy import sparse
 
 import bayesnb as nb
 from bayesnb.report import gather
-from bayesnb.report.facts.irregularities import column_counts, repeated, separating_levels, separating_ranges
+from bayesnb.report.facts.irregularities import (
+    column_counts,
+    repeated,
+    row_keys,
+    separating_levels,
+    separating_ranges,
+)
 from bayesnb.report.sections.checks import CHECKS, Check
 
 ROWS = 200
@@ -165,12 +171,12 @@ def test_repeated_rows_are_those_that_numpy_finds(make: Any) -> None:
     rng = np.random.default_rng(0)
     x, codes = rng.integers(0, 3, (300, 4)).astype(float), rng.integers(0, 2, 300)
     _, first = np.unique(np.column_stack([x, codes]), axis=0, return_index=True)
-    np.testing.assert_array_equal(repeated([make(x)], codes), np.setdiff1d(np.arange(300), first))
+    np.testing.assert_array_equal(repeated(row_keys([make(x)], codes)), np.setdiff1d(np.arange(300), first))
 
 
 def test_missing_cells_and_both_zeros_are_the_same_in_repeated_rows() -> None:
     x = np.array([[np.nan, 0.0], [-np.nan, -0.0], [0.0, np.nan]])
-    assert repeated([x], np.zeros(3, int)).tolist() == [1]
+    assert repeated(row_keys([x], np.zeros(3, int))).tolist() == [1]
 
 
 @pytest.mark.parametrize("apart", [separating_ranges, separating_levels])

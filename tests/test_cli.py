@@ -669,11 +669,17 @@ def test_an_option_that_does_not_fit_the_table_is_1(
             "there is no family 'normal'; there are",
         ),
         (["fit", "t.csv", "--target", "y", "-o", "m", "--family", "=drop"], "a name is empty"),
-        (["fit", "t.csv", "--target", "y", "-o", "m", "--family", "a=drop", "--family", "a=poisson"], "two things"),
-        (["fit", "t.csv", "--target", "y", "-o", "m", "--family", "drop", "--family", "poisson"], "of all columns"),
+        (
+            ["fit", "t.csv", "--target", "y", "-o", "m", "--family", "a=drop", "--family", "a=poisson"],
+            "column 'a' twice",
+        ),
+        (
+            ["fit", "t.csv", "--target", "y", "-o", "m", "--family", "drop", "--family", "poisson"],
+            "two families for all columns",
+        ),
         (
             ["fit", "t.csv", "--target", "y", "-o", "m", "--prior", "b=1", "--prior", "?=2", "--prior", "b=3"],
-            "two things",
+            "column 'b' twice",
         ),
         (["fit", "t.csv", "--target", "y", "-o", "m", "--prior", "-1"], "must be finite and not below 0"),
         (["fit", "t.csv", "--target", "y", "-o", "m", "--prior", "Beta(1)"], "Beta: missing 1 required"),

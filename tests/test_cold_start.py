@@ -58,6 +58,7 @@ def test_importing_the_package_loads_no_compiler() -> None:
     assert run("import sys, bayesnb; print({'numba', 'llvmlite'} & {*sys.modules} or 'none')") == "none"
 
 
+@pytest.mark.slow
 def test_an_estimator_loads_the_compiler_when_it_fits_and_needs_no_cache_folder(used: tuple[Path, Path]) -> None:
     code = """if True:
         import sys
@@ -75,6 +76,7 @@ def test_a_second_process_compiles_nothing(used: tuple[Path, Path]) -> None:
     assert run(USE, **settings(*used)) == f"{RIGHT} read"
 
 
+@pytest.mark.slow
 def test_a_full_disk_does_no_harm(used: tuple[Path, Path], tmp_path: Path) -> None:
     def no_file_can_grow() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
@@ -126,6 +128,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_a_damaged_file_is_as_good_as_none_and_is_mended(folder: Path, damage: Callable[[bytes], bytes]) -> None:
     are_counts()(np.array([1.0]), True, True)
@@ -235,6 +238,7 @@ def test_first_runs_at_once_of_two_dtypes_sources_and_processors_do_not_mix(
             assert printed.result() == str([(right[package], False)] * 2)
 
 
+@pytest.mark.slow
 def test_a_change_in_a_file_of_helpers_is_noticed(used: tuple[Path, Path], tmp_path: Path) -> None:
     package, cache = used[0], shutil.copytree(used[1], tmp_path / "cache")
     helpers = package / "bayesnb" / "numerics" / "elementary.py"

@@ -106,7 +106,7 @@ def same_model(lazy: Any, plain: Any) -> None:
     np.testing.assert_array_equal(lazy.classes_, plain.classes_)
     assert lazy.schema_.columns == plain.schema_.columns
     assert [block.levels for block in lazy.schema_.blocks] == [block.levels for block in plain.schema_.blocks]
-    assert lazy.model_.whole == plain.model_.whole
+    assert lazy.model_.integer_weights == plain.model_.integer_weights
     close(lazy.model_.stats, plain.model_.stats)
     close(lazy.model_.prior, plain.model_.prior)
 

@@ -66,6 +66,7 @@ def test_words_of_spam_are_words_and_name_nobody() -> None:
     assert not {*words} & {"kevin", "tom", "justin", "rohit", "craig", "matthias", "david", "john", "label"}
 
 
+@pytest.mark.slow
 def test_spam_goes_into_each_model_of_words_as_it_is() -> None:
     table = datasets.spam()
     words, label = table.drop(columns="label"), table["label"]

@@ -519,6 +519,7 @@ def _first_prior(model: Any) -> tuple[Any, ...]:
     return tuple([getattr(own, field)[0] for own in prior] for field in ("location", "count", "shape", "scale"))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_arviz_plots_the_tree(mixed: NaiveBayes, tree: xr.DataTree) -> None:
     azp.plot_forest(tree, var_names=["mu", "theta_colour"], backend="none")

@@ -26,9 +26,8 @@ from bayesnb import (
     calibration,
     compare,
 )
-from bayesnb.families.certain import Certain
-from bayesnb.families.gaussian_density import GaussianDensity
-from bayesnb.families.known import KnownDie
+from bayesnb.families.certain import Certain, KnownDie
+from bayesnb.families.normal_inverse_gamma import GaussianDensity
 from bayesnb.mcmc.ensemble import ConstantPrior, Ensemble
 from bayesnb.mcmc.importance_weights import DegenerateWarning, ParetoWarning, effective, quantiles, shares
 from bayesnb.mcmc.sampled_models import Sampled
@@ -209,6 +208,7 @@ def of_smoothing(smoothing: float, weight: Array | None = None, rows: Any = slic
     return fresh.fit(X[rows], Y[rows], None if weight is None else weight[rows])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("said", "weight", "target"),
     [({"temper": 0.6}, WEIGHT, "label"), ({}, WEIGHT, "joint"), ({"temper": 0.6}, None, "label")],
@@ -259,6 +259,7 @@ def test_draws_of_theta_answer_as_the_closed_form(families: dict[Any, Any]) -> N
     near(of_parts(lambda own: own.log_density(rows), model), model.log_density(rows), 1e-3)  # a log's bias
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", ["observed", "fixed"])
 @pytest.mark.parametrize("families", FAMILIES.values(), ids=FAMILIES)
 def test_laws_are_those_of_the_closed_form(families: dict[Any, Any], law: str) -> None:
@@ -272,6 +273,7 @@ def test_laws_are_those_of_the_closed_form(families: dict[Any, Any], law: str) -
     near(found, exact.to_dataarray(), 1e-3)
 
 
+@pytest.mark.slow
 def test_explanations_are_those_of_the_closed_form() -> None:
     """Scores are known up to what all classes share: drawn probabilities have no common factor."""
     model, rows = fitted(temper=0.8), X[:6]
@@ -352,12 +354,22 @@ def test_draws_are_the_same_whatever_is_asked(spread: Answers) -> None:
 
 def test_memory_is_taken_some_rows_and_draws_at_a_time(spread: Answers, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = spread.predict_proba(X), spread.predict_interval(X), spread.draw_proba(X)
-    monkeypatch.setattr("bayesnb.mcmc.scoring.CELLS", 1 << 14)
+    monkeypatch.setattr("bayesnb.mcmc.ensemble.CELLS", 1 << 14)
     monkeypatch.setattr("bayesnb.inference.posterior_draws.CELLS", 1 << 14)
     monkeypatch.setattr("bayesnb.mcmc.sampled_models.NUMBERS", 1 << 15)
     again = spread.predict_proba(X), spread.predict_interval(X), spread.draw_proba(X)
     for one, two in zip(whole, again, strict=True):
         assert_allclose(*(each.to_dataarray() if isinstance(each, xr.Dataset) else each for each in (one, two)))
+
+
+@pytest.mark.parametrize("given", [{"draws": 10}, {"rng": 0}], ids=str)
+def test_intervals_of_a_sampled_model_refuse_to_draw_anew(given: dict[str, int]) -> None:
+    model = fitted({0: Gaussian()})
+    mean = np.repeat(np.linspace(-8.0, 8.0, 100), CLASSES)[:, None]
+    parts = [lambda draws: Certain(GaussianDensity(mean, np.ones_like(mean)).moved(lambda a: a[places(draws)]))]
+    sampled = answers(model, Ensemble(model.model_.prior.classes, parts, model.model_.stats, 100))
+    with pytest.raises(ValueError, match="take the draws of its chains"):
+        sampled.predict_interval(X[:2], **given)
 
 
 def test_a_row_that_few_draws_expect_is_told_of_once() -> None:
@@ -517,6 +529,7 @@ def test_new_rows_are_those_of_the_mixture() -> None:
     assert labels.tolist() == ["b"] * 20
 
 
+@pytest.mark.slow
 def test_texts_are_seen_before_their_laws_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """No draw of p(theta | D) makes a long text probable; one that has seen it does. The closed form is the oracle."""
     rng = np.random.default_rng(4)

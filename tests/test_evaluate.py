@@ -19,7 +19,7 @@ from bayesnb import (
 from bayesnb.data import open_table
 from bayesnb.model.product import Rows
 from bayesnb.selection.leave_one_out import PredictiveRule, loo_log_proba
-from bayesnb.selection.proper_scores import accuracy, brier, log_loss
+from bayesnb.selection.probability_scores import accuracy, brier, log_loss
 
 RNG = np.random.default_rng(6)
 Y = np.arange(30) % 3

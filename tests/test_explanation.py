@@ -63,7 +63,7 @@ def test_means_and_sds_are_those_of_draws_from_the_posterior(temper: float | Non
     ):
         density = belief.sample(rng, (DRAWS, 1))
         x = np.asarray(cells[:])
-        if block.family.whole:
+        if block.family.multivariate:
             x = x.astype(float)
             log_theta = np.log(density.probability)[:, :, :, 0]
             shares = (x * gammaln(x.sum(axis=1) + 1)[:, None]) / x.sum(axis=1)[:, None] - gammaln(x + 1)

@@ -94,6 +94,7 @@ def numbers(ax: Axes) -> list[str]:
 CASES = [(wide, 2), (wide, 12), (wide, 500), (words,), (birds,)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: " ".join(map(str, (case[0].__name__, *case[1:]))))
 def test_the_texts_of_a_waterfall_do_not_overlap(case: tuple) -> None:
     model, X = case[0](*case[1:])
@@ -102,6 +103,7 @@ def test_the_texts_of_a_waterfall_do_not_overlap(case: tuple) -> None:
         assert_readable(nb.plot_waterfall(found, row, by=by).get_figure(root=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: " ".join(map(str, (case[0].__name__, *case[1:]))))
 def test_the_texts_of_a_nomogram_do_not_overlap(case: tuple) -> None:
     assert_readable(nb.plot_nomogram(case[0](*case[1:])[0])[0].get_figure())

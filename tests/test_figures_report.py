@@ -23,6 +23,7 @@ def labelled(classes: int, rows: int = 900) -> tuple[np.ndarray, np.ndarray]:
     return names[y], names[np.where(rng.random(rows) < 0.8, y, rng.integers(0, classes, rows))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("classes", [2, 3, 12, 40])
 def test_the_texts_of_a_confusion_do_not_overlap(classes: int) -> None:
     assert_readable(nb.plot_confusion(*labelled(classes)).get_figure(root=True))
@@ -84,6 +85,7 @@ def doubts(rows: int, classes: int = 3) -> Any:
     return nb.GaussianNB().fit(X, y).uncertainty(X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [(6, 2), (30, 3), (400, 20)])
 def test_the_texts_of_a_doubt_do_not_overlap(case: tuple[int, int]) -> None:
     assert_readable(nb.plot_uncertainty(doubts(*case)).get_figure(root=True))

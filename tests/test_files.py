@@ -23,7 +23,7 @@ from pyarrow import feather, ipc, parquet
 import bayesnb
 from bayesnb import NaiveBayes
 from bayesnb.data import Reading, open_sheet, open_writer, read_file
-from bayesnb.data.text_cells import kind_of
+from bayesnb.data.text_cells import CellRules, TextCells
 from bayesnb.data.text_files import sniffed
 from bayesnb.datasets import path, penguins
 from bayesnb.scale import fit_files
@@ -38,6 +38,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def write(name: str, text: str | bytes) -> str:
     Path(name).write_bytes(text if isinstance(text, bytes) else text.encode())
     return name
+
+
+def kind_of(cells: list[str]) -> str:
+    """What all of these cells look like, of which none is missing."""
+    return TextCells.of(cells, CellRules(())).kind
 
 
 def cells(frame: pd.DataFrame) -> dict[str, list[Any]]:

@@ -300,6 +300,7 @@ def test_the_oracles_transforms_are_means_over_draws(belief: Any, x: float, s: c
     assert abs(gap.imag) <= 5 * power.imag.std() / np.sqrt(size)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", LAWS)
 @pytest.mark.parametrize("name", ["iris", "dice, smoothing 0.01", "poisson", "mixed", "far out"])
 def test_quadrature_agrees_with_draws(name: str, rows: str) -> None:
@@ -312,6 +313,7 @@ def test_quadrature_agrees_with_draws(name: str, rows: str) -> None:
         assert abs(np.ravel(mean)[-1] - value) < 5 * np.ravel(error)[-1] + sample.rare
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", LAWS)
 @pytest.mark.parametrize("name", ["dice, smoothing 0.01", "iris", "bernoulli, known class prior"])
 def test_draws_by_quantile_functions_agree_with_quadrature(name: str, rows: str) -> None:
@@ -322,6 +324,7 @@ def test_draws_by_quantile_functions_agree_with_quadrature(name: str, rows: str)
     assert np.all(miss < 5 * np.sqrt(level * (1 - level) / len(sample)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", LAWS)
 def test_quadrature_agrees_with_thirty_digits(rows: str) -> None:
     model = NaiveBayes({0: Gaussian(NormalInverseGamma(0.0, 0.2, 1.0, 1.0)), 1: Categorical(0.05)}).fit(
@@ -331,6 +334,7 @@ def test_quadrature_agrees_with_thirty_digits(rows: str) -> None:
     assert law.cdf(0.03) == pytest.approx(law.cdf_30_digits(0.03), abs=1e-11)
 
 
+@pytest.mark.slow
 def test_the_oracles_mixture_has_the_mean_that_bayes_rule_gives() -> None:
     """Two routes to p(y | x, D): the mean of the law given x too, and the predictive."""
     for name in TWO_CLASSES:
@@ -361,6 +365,7 @@ def test_intervals_of_two_classes_are_right_to_three_digits_by_default(name: str
     assert max(miss) < 1e-3, f"by row: {np.array(miss)}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prob", [0.5, 0.99])
 @pytest.mark.parametrize("method", ["exact", "auto"])
 def test_narrow_and_wide_intervals_are_as_right(prob: float, method: str) -> None:
@@ -384,6 +389,7 @@ def test_fast_intervals_of_ordinary_rows_are_right_to_two_digits(name: str) -> N
     assert np.median(miss) < 5e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", LAWS)
 def test_intervals_by_draws_are_right_to_the_error_of_a_thousand_draws(rows: str) -> None:
     for name in ("iris", "dice, smoothing 0.1", "mixed"):
@@ -452,6 +458,7 @@ def test_exact_intervals_and_entropies_of_random_models_are_right(seeds: Sequenc
     assert judged > 2 * len(seeds)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", LAWS)
 def test_two_classes_agree_with_very_many_draws(rows: str) -> None:
     for name in ("iris", "bernoulli"):

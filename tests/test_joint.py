@@ -26,7 +26,7 @@ from bayesnb import (
     mcmc,
 )
 from bayesnb.families.family import Family
-from bayesnb.families.joint_stats import JointStats
+from bayesnb.families.joint import JointStats
 
 SIZES = (2, 3, 4)
 CELLS = np.array(list(itertools.product(*map(range, SIZES))))

@@ -292,6 +292,7 @@ def test_a_row_that_no_class_explains_leaves_its_neighbours_alone() -> None:
     near(np.exp(normalised(np.array([possible, none, possible]))), np.array([[0.25, 0.75], [0, 0], [0.25, 0.75]]), 1)
 
 
+@pytest.mark.slow
 def test_billions_and_tens_of_millions_are_counted_one_by_one() -> None:
     weight, single, rows = one_hot(np.zeros(7, int), 1, np.full(7, 1e9)), one_hot(np.zeros(7, int), 1), 20_000_000
     for stats, dtype in [(GaussianStats, "f"), (PoissonStats, "f"), (BernoulliStats, "B"), (CategoricalStats, "i")]:
@@ -365,6 +366,7 @@ def learnt(kind: str, n_jobs: int, order: str, writeable: bool) -> list[Array]:
     return [*said, model.predict_log_proba(x)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_digit_depends_on_threads_or_memory_and_the_users_arrays_stay_as_they_are(kind: str) -> None:
     with pieces_of(256):
@@ -374,6 +376,7 @@ def test_no_digit_depends_on_threads_or_memory_and_the_users_arrays_stay_as_they
                 np.testing.assert_array_equal(got, other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "order"),
     [(kind, "C") for kind in [*KINDS][:-2]] + [(kind, "F") for kind in ("real", "counts", "signs", "codes")],

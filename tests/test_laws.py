@@ -11,7 +11,7 @@ from scipy import sparse
 from scipy.integrate import quad
 
 from bayesnb.families.base import Belief
-from bayesnb.families.removal import Leaving, defined
+from bayesnb.families.removal import Leaving, left_out_by_definition
 from bayesnb.families.weight import one_hot
 from tests.conftest import CASES, CLASSES, SIZES, Array, Case, names, same
 
@@ -51,7 +51,7 @@ def test_updates_in_turn_are_one_update(case: Case) -> None:
     same(case.prior.update(a).update(b), case.prior.update(a + b), rtol=1e-11, atol=1e-9)
 
 
-ONE_BY_ONE = [case for case in CASES if case.prior.apart]
+ONE_BY_ONE = [case for case in CASES if case.prior.independent_classes]
 
 
 @pytest.mark.parametrize("case", ONE_BY_ONE, ids=lambda case: case.name)
@@ -65,14 +65,14 @@ def test_rows_that_leave_their_class_are_scored_by_what_is_left(
     weight = np.full(len(its), 0.25) if alike else 0.5 * case.weight[its]
     leaving = Leaving(case.x[its], case.codes[its], weight, kind, power)
     prior, stats = case.prior[1:2], case.stats()[1:2]
-    found, expected = prior.score_left_out(stats, leaving), defined(prior, stats, leaving)
+    found, expected = prior.score_left_out(stats, leaving), left_out_by_definition(prior, stats, leaving)
     assert np.isfinite(expected).all()
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
 
 
 def test_no_rows_change_no_belief(case: Case) -> None:
     same(case.prior.update(0 * case.stats()), case.prior)
-    if case.prior.apart:
+    if case.prior.independent_classes:
         empty = CLASSES - 1
         same(case.posterior[empty], case.prior[empty])
 
@@ -108,7 +108,7 @@ def with_row(case: Case, row: int, times: float) -> Belief:
     """The posterior, each class of which has also seen one row, so many times; no class of another's."""
     cell, belief = case.x[[row]], case.posterior
     seen = [case.of(cell, one_hot(np.array([c]), CLASSES, np.array([times]))) for c in range(CLASSES)]
-    if belief.apart:
+    if belief.independent_classes:
         return belief.update(sum(seen[1:], start=seen[0]))
     own = [belief.update(its)[c] for c, its in enumerate(seen)]
     return own[0].map(lambda *arrays: np.stack(arrays), *own[1:])
@@ -278,6 +278,7 @@ def test_cumulants_are_the_derivatives_of_the_log_moment_at_zero(case: Case) -> 
         assert (np.abs(got[n - 1] - derivative) <= 1e-9 * np.abs(derivative) + noise).all(), n
 
 
+@pytest.mark.slow
 def test_draws_of_the_density_agree_with_every_moment(case: Case) -> None:
     """Five standard errors: the predictive, the log-density's mean, variance and third cumulant, its CF."""
     belief = case.posterior
@@ -327,7 +328,7 @@ def test_the_maximum_likelihood_estimate_has_no_better_neighbour(case: Case) -> 
     for _ in range(50):
         other = case.posterior[: CLASSES - 1].update(seen * float(rng.integers(1, 1000))).sample(rng)
         gain = other.log_likelihood(seen) - top
-        assert ((gain if case.prior.apart else gain.sum(axis=0)) <= 1e-9 * np.abs(top)).all()
+        assert ((gain if case.prior.independent_classes else gain.sum(axis=0)) <= 1e-9 * np.abs(top)).all()
 
 
 def test_the_mode_is_the_most_likely_theta_under_a_flat_prior_worth_nothing(case: Case) -> None:

@@ -35,7 +35,7 @@ from bayesnb import (
     PoissonNB,
     UnseenLevelWarning,
 )
-from bayesnb.families.gaussian_density import GaussianStats
+from bayesnb.families.normal_inverse_gamma import GaussianStats
 from bayesnb.families.weight import one_hot
 from tests.conftest import CLASSES, Case, names, same
 
@@ -114,7 +114,7 @@ def agree(model: Any, oracle: Any, table: Any, rtol: float = 1e-10) -> None:
     assert_array_equal(model.classes_, oracle.classes_)
     for mine, its in zip(state(model), state(oracle), strict=True):
         assert_allclose(mine, its, rtol=rtol, atol=rtol)
-    assert model.model_.whole == oracle.model_.whole
+    assert model.model_.integer_weights == oracle.model_.integer_weights
     try:
         expected = oracle.predict_log_proba(table)
     except ValueError as error:
@@ -282,7 +282,7 @@ def test_an_exponent_that_was_found_stays_that_of_the_first() -> None:
 
 def test_parts_with_a_fraction_of_a_row_make_a_whole_that_is_none() -> None:
     a, b = NaiveBayes(Bernoulli()).fit(FLAGS, Y), NaiveBayes(Bernoulli()).fit(FLAGS, Y, np.full(ROWS, 0.5))
-    assert (a.merge(a).model_.whole, a.merge(b).model_.whole) == (True, False)
+    assert (a.merge(a).model_.integer_weights, a.merge(b).model_.integer_weights) == (True, False)
     averaged = NaiveBayes(Bernoulli(), average_features=0.5).fit(FLAGS, Y)
     refuses(lambda: averaged.merge(b), averaged, "needs whole numbers")
 
@@ -579,8 +579,8 @@ def test_factors_that_are_none_are_refused(factor: Any) -> None:
 
 
 def test_what_fades_is_no_number_of_rows_any_more() -> None:
-    assert fitted("mixed", FIRST).decay(1).model_.whole
-    assert not fitted("mixed", FIRST).decay(0.5).model_.whole
+    assert fitted("mixed", FIRST).decay(1).model_.integer_weights
+    assert not fitted("mixed", FIRST).decay(0.5).model_.integer_weights
     averaged = fitted("averaged", FIRST)
     refuses(lambda: averaged.decay(0.5), averaged, "needs whole numbers")
     agree(averaged.decay(1.0), fitted("averaged", FIRST), FRAME, rtol=0)
@@ -601,7 +601,7 @@ def test_rows_of_another_age_are_forgotten_with_the_weight_they_faded_to() -> No
     model = fitted("mixed", FIRST).decay(0.7).partial_fit(FRAME[LAST], Y[LAST])
     model.forget(FRAME[FIRST], Y[FIRST], np.full(FIRST.sum(), 0.7))
     expected = fitted("mixed", LAST)
-    assert not model.model_.whole
+    assert not model.model_.integer_weights
     for mine, its in zip(state(model), state(expected), strict=True):
         assert_allclose(mine, its, rtol=1e-10, atol=1e-12)
 

@@ -159,7 +159,7 @@ class Lifetime(RuleBasedStateMachine):
     @invariant()
     def it_is_what_fit_makes_of_these_rows(self) -> None:
         model, rows = self.model, self.known > 0
-        assert model.model_.whole == self.whole
+        assert model.model_.integer_weights == self.whole
         if not rows.any():
             assert not any(
                 array.any() for part in (model.stats_.classes, *model.stats_.blocks) for array in numbers_of(part)

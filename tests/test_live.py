@@ -82,6 +82,7 @@ def stream(folder: Path, lines: int = LINES, rows: int = ROWS) -> Path:
 # ---- one object, many threads
 
 
+@pytest.mark.slow
 def test_no_answer_is_of_half_a_change() -> None:
     """Every answer is, to the last bit, that of a model that learnt some beginning of the stream, one by one."""
     questions = pd.concat([batch(number)[0].head(1) for number in (0, 9, 20)], ignore_index=True)
@@ -183,6 +184,7 @@ def questions_of(fitted: Fitted) -> dict[str, Callable[[Any], Any]]:
 ASKED = [fitted for fitted in MODELS if fitted.name in FEW]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fitted", slowly(MODELS), ids=lambda fitted: fitted.name)
 def test_many_threads_get_the_answers_that_one_gets(fitted: Fitted) -> None:
     """Of a model that nobody asked before, so that all that it derives is derived by several threads at once."""
@@ -495,6 +497,7 @@ def killed_and_restarted(folder: Path, forks: Any, kills: int, every: int, seed:
     return known
 
 
+@pytest.mark.slow
 def test_a_service_that_is_killed_again_and_again_learns_every_row_once(tmp_path: Path, forks: Any) -> None:
     known = killed_and_restarted(tmp_path, forks, kills=3, every=2, seed=1)
     assert len(set(known)) > 3  # it was killed at several places, and went on from there

@@ -2,7 +2,6 @@
 
 import pickle
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,8 +18,8 @@ from sklearn.linear_model import LogisticRegression
 from bayesnb import Categorical, Gaussian, Multinomial, NaiveBayes, Poisson, UnseenLevelWarning, compare
 from bayesnb.data import open_table
 from bayesnb.mcmc import Logistic, logistic
-from bayesnb.mcmc.design import Design
 from bayesnb.mcmc.importance_weights import ParetoWarning
+from bayesnb.mcmc.softmax_regression import Design
 
 pytest.importorskip("pymc")
 Array = np.ndarray
@@ -59,14 +58,14 @@ def two(line: tuple[Array, Array]) -> Logistic:
 
 
 @pytest.fixture(scope="module")
-def three() -> Iterator[Logistic]:
+def three() -> Logistic:
     """Whatever the coefficients are: draws that no sampler made."""
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:  # undone once it is fitted: other tests sample
         patch.setattr("bayesnb.mcmc.twin.sample", thrown)
-        yield logistic(*dogs(), squares=True, **HOW)
+        return logistic(*dogs(), squares=True, **HOW)
 
 
-def thrown(model: Any, plan: Any) -> xr.DataTree:
+def thrown(model: Any, parameters: Any, rng: Any) -> xr.DataTree:
     """Intercepts and coefficients near 0 that sum to 0 over the classes."""
     rng, coords = np.random.default_rng(2), {name: list(model.coords[name]) for name in ("feature", "class")}
 

@@ -471,6 +471,7 @@ def whole(name: str) -> tuple[Any, Callable[[Point], float]]:
         for name in OPTIONS | MORE
     ],
 )
+@pytest.mark.slow
 def test_the_log_density_is_the_story_told_in_scipy(name: str) -> None:
     (model, own), said = whole(name), (OPTIONS | MORE)[name]
     for seed in range(5):
@@ -480,6 +481,7 @@ def test_the_log_density_is_the_story_told_in_scipy(name: str) -> None:
         assert_allclose(own(at), story.log_hyper() + story.log_theta() + story.log_likelihood() + noise, rtol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OPTIONS)
 def test_theta_is_integrated_out_whatever_it_is(name: str) -> None:
     """log p(phi, theta, D) - log p(theta | phi, D) is log p(phi, D)."""
@@ -495,6 +497,7 @@ def test_theta_is_integrated_out_whatever_it_is(name: str) -> None:
             assert_allclose(of_both(point) - theta, of_phi({name: at[name] for name in phi}), rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_rows_without_labels_are_summed_over_the_classes() -> None:
     some, rest = MIXED_X[:40], MIXED_X[40:]
     model = mcmc.build(MIXED, some, LABEL[:40], unlabelled=rest, hierarchical=True, sample_weight=WEIGHT[:40])
@@ -738,6 +741,7 @@ def conjugate(flowers: tuple[Array, Array]) -> mcmc.Sampled:
     return mcmc.fit(NaiveBayes(Gaussian(NormalInverseGamma(0.0, 0.5, 3.0, [3.0, 3e3]))), *flowers, **HOW)
 
 
+@pytest.mark.slow
 def test_a_conjugate_model_is_sampled_as_the_closed_form_says(
     conjugate: mcmc.Sampled, flowers: tuple[Array, Array]
 ) -> None:
@@ -802,6 +806,7 @@ def hierarchy(birds: tuple[pd.DataFrame, Array, Array]) -> mcmc.Sampled:
     return mcmc.fit(NaiveBayes(Categorical(2.0), temper=0.5), *birds[:2], hierarchical=True, **HOW)
 
 
+@pytest.mark.slow
 def test_a_hierarchy_is_what_a_grid_of_concentrations_says(
     hierarchy: mcmc.Sampled, birds: tuple[pd.DataFrame, Array, Array]
 ) -> None:
@@ -827,6 +832,7 @@ def test_a_hierarchy_is_what_a_grid_of_concentrations_says(
     assert_allclose(hierarchy.predict_proba(levels), (joint / joint.sum(axis=0)).T, atol=0.01)
 
 
+@pytest.mark.slow
 def test_the_same_seed_draws_the_same_and_another_does_not(birds: tuple[pd.DataFrame, Array, Array]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", mcmc.SamplingWarning)
@@ -947,6 +953,7 @@ def test_predictions_are_the_mean_of_the_story_over_draws_of_theta(
     assert_allclose(joint, logsumexp(every, axis=0) - np.log(len(every)), rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("said", OPTIONS.values(), ids=OPTIONS)
 def test_every_draw_makes_the_prior_that_the_story_has(said: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     found = unsampled(monkeypatch, **said)
@@ -973,6 +980,7 @@ def test_every_draw_makes_the_prior_that_the_story_has(said: dict[str, Any], mon
                 assert_allclose(by_name[column,].variance, story.at[f"sigma{number}"] ** 2)
 
 
+@pytest.mark.slow
 def test_rows_are_scored_and_drawn_again_by_pymc() -> None:
     model, said = mcmc.build(MIXED, MIXED_X, LABEL, likelihood="rows"), {"compile_kwargs": {"mode": "FAST_COMPILE"}}
     with model:

@@ -336,6 +336,7 @@ def standard(prior: Any, theta: Any, matrices: int) -> tuple[dict[str, Array], f
     return point, of_triangle + of_matrix + of_mean
 
 
+@pytest.mark.slow
 def test_pymc_says_the_same_of_rows_and_of_their_stats() -> None:
     for shared in (False, True):
         own = NaiveBayes(

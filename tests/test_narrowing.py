@@ -9,8 +9,7 @@ from bayesnb import JointTable, MultivariateGaussian, NaiveBayes
 from bayesnb.data import open_table
 from bayesnb.inference.class_scores import Scores
 from bayesnb.inference.posterior_draws import draw_theta, once_seen
-from bayesnb.mcmc.ensemble import ConstantPrior, Ensemble
-from bayesnb.mcmc.scoring import EnsembleScorer, RowConditioner
+from bayesnb.mcmc.ensemble import ConstantPrior, Ensemble, EnsembleScorer, RowConditioner
 
 Array = np.ndarray
 RNG = np.random.default_rng(20261123)
@@ -63,6 +62,7 @@ def test_ends_that_are_drawn_for_rows_with_holes_are_those_of_the_exact_law(kind
         assert ((least[name] <= drawn[name]) & (drawn[name] <= most[name])).all()
 
 
+@pytest.mark.slow
 @TEMPER
 @pytest.mark.parametrize(
     ("kind", "average"), [("own", None), ("own", 0.999), ("shared", None), ("table", None), ("table", 0.9)]

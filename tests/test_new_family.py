@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
-from waiting import Waiting, WaitingBelief
+from waiting import HYPERPARAMETERS, Waiting, WaitingBelief
 
 from bayesnb import (
     Gaussian,
@@ -24,10 +24,22 @@ from bayesnb import (
 )
 from bayesnb.cli import main
 from bayesnb.families import FAMILIES, Poisson, register
+from bayesnb.families.base import Belief
+from bayesnb.families.capabilities import (
+    HasLinearVariance,
+    HasMargins,
+    HasPairMoment,
+    HasWords,
+    margins_of,
+    strengthened,
+    variables_of,
+)
 from bayesnb.families.family import Family
 from tests.conftest import CASES
 
 mpl.use("agg")
+CORE = ("update", "log_evidence", "log_moment", "cumulants", "sample", "estimate", "mode", "interval", "predictive")
+CORE += ("proper",)
 Y = np.repeat(["a", "b"], 30)
 RNG = np.random.default_rng(20261122)
 X = pd.DataFrame(
@@ -40,6 +52,12 @@ X = pd.DataFrame(
 X.loc[[3, 40], "u"] = np.nan
 FAMILY = {("u", "v"): Waiting(WaitingBelief(2.0, 1.5)), "size": Gaussian()}
 MODEL = NaiveBayes(FAMILY).fit(X, Y)
+
+
+class Silent(WaitingBelief):
+    """A belief with the core alone: what is declared besides is taken back."""
+
+    variables = strengthened = None  # type: ignore[assignment]
 
 
 def evidence(prior: WaitingBelief) -> float:
@@ -148,6 +166,36 @@ def test_the_command_line_knows_its_name_and_its_prior(tmp_path: Path, capsys: p
     assert_allclose(load(model).predict_proba(X), MODEL.predict_proba(X), rtol=1e-12)
     assert "waiting" in "".join(capsys.readouterr())
     assert main(["predict", model, table, "-o", str(tmp_path / "found.csv")]) == 0
+
+
+@pytest.mark.parametrize("cell", [-0.5, np.inf])
+def test_a_cell_that_no_wait_can_be_is_refused_at_fit_and_at_predict(cell: float) -> None:
+    table = X.assign(u=np.where(np.arange(len(X)) == 7, cell, X["u"]))
+    for ask in (
+        lambda: NaiveBayes(FAMILY).fit(table, Y),
+        lambda: MODEL.predict_proba(table),
+        lambda: MODEL.predict_interval(table),
+        lambda: MODEL.loo(table, Y),
+    ):
+        with pytest.raises(ValueError, match="column 'u': "):
+            ask()
+
+
+def test_capabilities_that_it_does_not_declare_are_refused_in_a_sentence() -> None:
+    belief = WaitingBelief([[1.0]], [[1.0]])
+    assert sorted(Belief.__abstractmethods__) == sorted(CORE)
+    assert not any(hasattr(Belief, name) for name in ("linear_variance", "pair_moment", "variables", "strengthened"))
+    assert not isinstance(belief, HasLinearVariance | HasPairMoment | HasWords | HasMargins)
+    assert margins_of(belief) is belief
+    assert MODEL.model_.posterior.closed
+    with pytest.raises(TypeError, match="Silent has no PyMC model"):
+        variables_of(Silent([[1.0]], [[1.0]]), None, lambda: {})
+    with pytest.raises(TypeError, match="Silent does not say what more or fewer rows' worth of it would be"):
+        strengthened(Silent([[1.0]], [[1.0]]), 2.0)
+    with pytest.raises(TypeError, match="Half declares hyperparameters"):
+
+        class Half(Family):
+            hyperparameters = HYPERPARAMETERS
 
 
 def test_two_families_of_one_name_are_refused() -> None:

@@ -27,10 +27,9 @@ from bayesnb import (
     dependence,
     partition,
 )
-from bayesnb.plots.partition_plot import plot_steps
-from bayesnb.selection.joint_evidence import LevelEvidence
+from bayesnb.plots.evidence_plots import plot_steps
+from bayesnb.selection.joint_evidence import LevelEvidence, steps
 from bayesnb.selection.pair_evidence import Labels
-from bayesnb.selection.partition_search import steps
 from tests.test_figures import assert_readable
 
 RNG = np.random.default_rng(5)
@@ -199,6 +198,7 @@ def many_levels(rows: int, kind: str, rng: np.random.Generator) -> pd.DataFrame:
     return pd.DataFrame(rng.integers(0, 2 * rows, (rows, 2)), columns=["a", "b"]).astype(str)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [100, 200, 400])
 @pytest.mark.parametrize("kind", ["identifiers", "names"])
 def test_two_columns_of_many_levels_that_are_noise_are_not_joined_and_a_note_says_why(rows: int, kind: str) -> None:

@@ -68,7 +68,7 @@ def test_the_page_has_its_sections_in_order(page: str) -> None:
         "What to check",
         "What was modelled",
         "What each column says",
-        "Where its doubt comes from",
+        "Where the uncertainty comes from",
         "Rows to look at",
         "What smoothing does",
         "Where independence fails",
@@ -96,6 +96,7 @@ def test_the_page_of_the_penguins_is_small(page: str) -> None:
     assert len(page.encode()) < 500_000
 
 
+@pytest.mark.slow
 def test_gathering_and_writing_make_the_same_page_every_time() -> None:
     X, y = split(penguins()[["species", "bill_length_mm", "sex"]][::9], "species")
     model = nb.NaiveBayes().fit(X, y)
@@ -150,6 +151,7 @@ def brute_force(model: nb.NaiveBayes, X: pd.DataFrame, y: pd.Series, row: int) -
     return without(model, X, y, row).predict_proba(X.iloc[[row]])[0]
 
 
+@pytest.mark.slow
 def test_held_out_scores_are_those_of_a_refit_without_each_row() -> None:
     X, y = split(dogs(), "breed")
     model = nb.NaiveBayes().fit(X, y)
@@ -198,6 +200,7 @@ def test_a_test_table_is_scored_by_the_model_of_the_other_rows() -> None:
     assert "True and predicted labels, test table" in Page(html).tables
 
 
+@pytest.mark.slow
 def test_a_model_that_is_not_fitted_stays_so() -> None:
     X, y = split(dogs(), "breed")
     model = nb.NaiveBayes()
@@ -221,6 +224,7 @@ def test_a_plugged_in_estimate_is_named(estimate: str) -> None:
     assert f"estimate='{estimate}'" in Page(section("made", gather(nb.GaussianNB(estimate=estimate), X, y))).text
 
 
+@pytest.mark.slow
 def test_a_smoothing_of_zero_that_leaves_a_row_impossible_still_has_a_page() -> None:
     X = np.array([["x"], ["y"], ["x"], ["z"]], dtype=object)
     seen = Page(report(nb.NaiveBayes({0: nb.Categorical(0.0)}), X, list("aabb")))
@@ -228,6 +232,7 @@ def test_a_smoothing_of_zero_that_leaves_a_row_impossible_still_has_a_page() -> 
     assert "4 rows had a label of probability 0, or none at all" in seen.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [nb.MultinomialNB(), nb.BernoulliNB(), nb.NaiveBayes(nb.Gaussian())])
 def test_sparse_tables_have_a_page(model: nb.NaiveBayes) -> None:
     counts = sparse.csr_array(np.random.default_rng(0).poisson(0.5, (30, 12)))

@@ -39,6 +39,7 @@ def mails(rows: int = 60, words: int = 40, classes: int = 2) -> tuple[sparse.csr
     return sparse.csr_array(np.array([rng.multinomial(30, theta[c]) for c in y])), y
 
 
+@pytest.mark.slow
 def test_columns_are_in_the_order_of_their_bayes_factors(page: Page, birds: tuple) -> None:
     found = nb.relevance(birds[0])
     _, *rows = page.tables["Columns, the most relevant first"]
@@ -69,6 +70,7 @@ def test_the_smoothing_table_is_that_of_compare_smoothing(page: Page, birds: tup
     assert "Dirichlet(1 + l)" in page.text
 
 
+@pytest.mark.slow
 def test_a_model_without_levels_has_its_prior_turned_instead() -> None:
     X, y = split(dogs().drop(columns="curled_tail"), "breed")
     text = Page(report(nb.NaiveBayes(), X, y)).text
@@ -85,6 +87,7 @@ def test_the_strongest_pairs_are_those_of_dependence(page: Page, birds: tuple) -
     assert "would make no clear difference: the held-out log loss goes from" in page.text
 
 
+@pytest.mark.slow
 def test_a_tempered_model_is_told_its_exponent_and_is_offered_none() -> None:
     X, y = split(penguins()[["species", "bill_length_mm", "body_mass_g", "sex"]][::4], "species")
     model = nb.NaiveBayes(temper="loo").fit(X, y)
@@ -185,6 +188,7 @@ def test_counts_are_turned_as_a_declared_prior() -> None:
     assert found.largest == pytest.approx(gaps.max(), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_where_a_prior_is_improper_what_is_not_defined_is_said_and_columns_are_drawn() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 2)), rng.integers(0, 2, 40)

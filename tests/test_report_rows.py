@@ -131,7 +131,7 @@ def planted() -> tuple[np.ndarray, np.ndarray]:
     return rng.normal(size=(200, 4)) + 3 * y[:, None], y
 
 
-def test_a_label_that_was_changed_is_the_first_to_be_doubted() -> None:
+def test_a_label_that_was_changed_is_the_first_suspect() -> None:
     X, y = planted()
     y[77] = 1 - y[77]
     facts = gather(nb.GaussianNB(), X, y)
@@ -149,10 +149,10 @@ def test_labels_that_nothing_speaks_against_do_not_stand_out() -> None:
     assert "None of them stands out: the odds against a label are at most" in said
 
 
-def test_a_perfect_model_doubts_no_label() -> None:
+def test_a_perfect_model_suspects_no_label() -> None:
     X, y = planted()
     said = Page(section("rows", gather(nb.GaussianNB(), X + 20 * y[:, None], y))).text
-    assert "No label is doubted" in said
+    assert "No label is suspect" in said
 
 
 def test_a_cell_that_is_out_of_all_proportion_makes_its_row_the_least_usual_and_is_named() -> None:
@@ -260,6 +260,7 @@ def test_ranks_are_spelled() -> None:
     assert said == ["the", "the 2nd", "the 3rd", "the 4th", "the 11th", "the 21st", "the 112th"]
 
 
+@pytest.mark.slow
 def test_a_text_without_a_word_has_a_page() -> None:
     counts = np.random.default_rng(0).poisson(0.3, (30, 6))
     counts[[0, 20]] = 0

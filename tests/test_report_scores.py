@@ -13,10 +13,10 @@ from bayesnb.report import Facts, gather, section
 from bayesnb.report.facts.held_out import ScoreLine, share_of
 from bayesnb.report.facts.left_out_rows import uncertainties
 from bayesnb.report.sections.performance import counted, joined
-from bayesnb.selection.proper_scores import mean_interval, skewness
+from bayesnb.selection.probability_scores import mean_interval, skewness
 from tests.parsed import Page
 
-SECTIONS = ("headline", "scores", "reliability", "confusion", "doubt", "rows")
+SECTIONS = ("headline", "scores", "reliability", "confusion", "uncertainty", "rows")
 
 
 def overlapping(rows: int = 60, classes: int = 3) -> tuple[np.ndarray, np.ndarray]:
@@ -168,6 +168,7 @@ def test_rows_that_leave_no_distribution_are_said_and_left_out_of_the_scores() -
         assert "nan" not in Page(section(name, facts)).text.lower()
 
 
+@pytest.mark.slow
 def test_an_improper_prior_that_the_rows_settle_has_a_page() -> None:
     assert improper(20).held_out.defined.all()
     for name in SECTIONS:
@@ -188,6 +189,7 @@ ODD: dict[str, tuple] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ODD.values(), ids=ODD)
 def test_odd_models_have_every_section(case: tuple) -> None:
     facts = gather(*case)
@@ -203,13 +205,13 @@ def test_probabilities_that_are_true_can_be_trusted_and_doubled_ones_cannot() ->
     assert "can be trusted" in said
     doubled = np.hstack([X] * 3)
     said = Page(section("reliability", gather(nb.GaussianNB(), doubled, y))).text
-    assert "too sure of itself" in said
+    assert "overconfident" in said
     assert "With temper='loo', which raises what the columns say to the power" in said
     found = nb.calibration(nb.GaussianNB(), doubled, y, ci_prob=0.89)
     assert f"{100 * float(found.ece):.1f} percentage points apart" in said
     assert f"between {100 * float(found.ece_lower):.1f} and {100 * float(found.ece_upper):.1f}" in said
     modest = Page(section("reliability", gather(nb.GaussianNB(temper=0.2), X, y))).text
-    assert "too modest" in modest
+    assert "underconfident" in modest
 
 
 def test_the_bins_are_those_of_calibration() -> None:
@@ -261,7 +263,7 @@ def test_rows_without_an_answer_are_taken_for_nobody() -> None:
     assert line.accuracy.value == 1 / 3
 
 
-def test_the_doubt_is_that_of_models_of_all_other_rows() -> None:
+def test_the_uncertainty_is_that_of_models_of_all_other_rows() -> None:
     X, y = overlapping(24)
     facts = gather(nb.NaiveBayes(nb.Gaussian(PRIOR)), X, y)
     every, parts = np.arange(24), []
@@ -270,7 +272,7 @@ def test_the_doubt_is_that_of_models_of_all_other_rows() -> None:
         parts.append(other.uncertainty(X[[i]])[["entropy", "aleatoric", "epistemic"]].to_array().values[:, 0])
     found = uncertainties(facts)
     np.testing.assert_allclose(found[["entropy", "aleatoric", "epistemic"]].to_array().values.T, parts, atol=1e-9)
-    _, shown, _ = Page(section("doubt", facts)).tables["Mean doubt about the label, in nats"]
+    _, shown, _ = Page(section("uncertainty", facts)).tables["Mean uncertainty about the label, in nats"]
     means = np.mean(parts, axis=0)
     assert [float(cell) for cell in shown[1:4]] == pytest.approx(means, rel=5e-3)
     assert shown[4] == f"{100 * means[2] / means[0]:.0f} %"
@@ -278,11 +280,12 @@ def test_the_doubt_is_that_of_models_of_all_other_rows() -> None:
 
 def test_it_is_ignorance_where_rows_are_few_and_the_data_where_they_are_many() -> None:
     X, y = overlapping(1500)
-    assert "It is the data" in Page(section("doubt", gather(nb.GaussianNB(), X, y))).text
+    assert "It is the data" in Page(section("uncertainty", gather(nb.GaussianNB(), X, y))).text
     few = np.random.default_rng(0).normal(size=(9, 30)) + np.arange(9)[:, None] % 3
-    assert "does not know yet" in Page(section("doubt", gather(nb.GaussianNB(), few, np.arange(9) % 3))).text
+    assert "does not know yet" in Page(section("uncertainty", gather(nb.GaussianNB(), few, np.arange(9) % 3))).text
 
 
+@pytest.mark.slow
 def test_of_many_rows_some_are_held_out_evenly_and_that_is_said() -> None:
     X, y = overlapping(1300, 2)
     X = np.hstack([X] * 6)
@@ -291,7 +294,7 @@ def test_of_many_rows_some_are_held_out_evenly_and_that_is_said() -> None:
     assert len(rows) == 400
     assert (rows[0], rows[-1]) == (0, 1299)
     assert set(np.diff(rows)) == {3, 4}
-    assert "Computed for 400 of 1,300 rows, evenly spaced" in Page(section("doubt", facts)).text
+    assert "Computed for 400 of 1,300 rows, evenly spaced" in Page(section("uncertainty", facts)).text
 
 
 def test_where_one_row_does_not_matter_the_rows_are_those_that_were_learnt() -> None:
@@ -304,20 +307,25 @@ def test_where_one_row_does_not_matter_the_rows_are_those_that_were_learnt() -> 
     np.testing.assert_allclose(found.epistemic.values[:5], model.uncertainty(X[rows[:5]]).epistemic, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_what_takes_too_long_is_left_out_and_that_is_said() -> None:
     rng = np.random.default_rng(0)
     X, y = sparse.csr_array(rng.random((25, 2000)) < 0.001), np.arange(25) % 20
     facts = gather(nb.BernoulliNB(), X.astype(float), y)
-    assert "Left out: with 20 classes" in Page(section("doubt", facts)).text
+    assert "Left out: with 20 classes" in Page(section("uncertainty", facts)).text
     said = Page(section("rows", facts))
     assert "Intervals are left out" in said.text
     assert all(len(rows) > 1 for rows in said.tables.values())
 
 
-def test_a_model_that_doubts_too_little_is_told_so() -> None:
+@pytest.mark.slow
+def test_a_model_that_understates_its_uncertainty_is_named() -> None:
     X, y = overlapping(300)
-    assert "doubts too little" in Page(section("doubt", gather(nb.GaussianNB(), np.hstack([X] * 10), y))).text
-    assert "doubts too little" not in Page(section("doubt", gather(nb.GaussianNB(), X, y))).text
+    assert (
+        "understates its uncertainty"
+        in Page(section("uncertainty", gather(nb.GaussianNB(), np.hstack([X] * 10), y))).text
+    )
+    assert "understates its uncertainty" not in Page(section("uncertainty", gather(nb.GaussianNB(), X, y))).text
 
 
 def test_the_headline_has_the_intervals_of_the_scores() -> None:
@@ -363,4 +371,4 @@ def test_a_perfect_model_has_no_interval_of_nothing() -> None:
     facts = gather(nb.GaussianNB(), X, y)
     assert "(100.0 to 100.0)" not in section("headline", facts) + section("rows", facts)
     assert "0.000 (0.000 to 0.000)" not in section("scores", facts)
-    assert "next to no doubt about any row" in section("rows", facts)
+    assert "next to no uncertainty about any row" in section("rows", facts)

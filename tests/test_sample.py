@@ -452,6 +452,7 @@ def test_a_class_without_texts_has_lengths_around_those_of_all() -> None:
     assert abs(length.mean() - pooled) < 5 * length.std() / np.sqrt(2000)
 
 
+@pytest.mark.slow
 def test_thetas_of_all_rows_are_never_held_at_once() -> None:
     words, rows = 30_000, 400  # 96 MB for each array of thetas
     X = sparse.random_array((20, words), density=1e-3, rng=1, data_sampler=lambda size: np.ones(size), format="csr")

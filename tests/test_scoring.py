@@ -24,20 +24,23 @@ from bayesnb import (
     calibration,
     plot_calibration,
 )
-from bayesnb.selection.calibration_curves import (
+from bayesnb.selection.probability_scores import (
     Calibration,
     CurveOptions,
     Groups,
+    Score,
+    accuracy,
+    brier,
     calibrated,
     corp,
     ece,
     ece_interval,
     groups_of_top,
+    log_loss,
     reliability,
     scored,
     split,
 )
-from bayesnb.selection.proper_scores import Score, accuracy, brier, log_loss
 
 Array = np.ndarray
 RNG = np.random.default_rng(7)
@@ -80,6 +83,13 @@ def test_scores_are_those_of_scikit_learn(weight: Array | None) -> None:
         assert score(np.log(PROBA), CODES, weight).value == pytest.approx(theirs, rel=1e-13)
 
 
+def test_two_rows_have_a_standard_error_and_one_has_none() -> None:
+    log_proba, codes = np.log([[0.9, 0.1], [0.4, 0.6]]), np.array([0, 0])
+    losses = -log_proba[:, 0]
+    assert log_loss(log_proba, codes) == pytest.approx((losses.mean(), losses.std(ddof=1) / np.sqrt(2)))
+    assert np.isnan(log_loss(log_proba[:1], codes[:1]).se)
+
+
 @pytest.mark.parametrize("score", [log_loss, brier, accuracy])
 def test_a_row_of_weight_three_scores_as_three_rows(score: Callable[..., Score]) -> None:
     many = np.repeat(np.arange(500), WEIGHT.astype(int))
@@ -98,7 +108,7 @@ def test_the_isotonic_curve_is_scikit_learns(decimals: int, weight: Array | None
     p, hit = PROBA[:, 0].round(decimals), CODES == 0
     groups = Groups.of(p, hit, np.ones(500) if weight is None else weight)
     theirs = IsotonicRegression().fit(p, hit, weight).predict(p)
-    np.testing.assert_allclose(groups.by_row(groups.isotonic), theirs, atol=1e-13)
+    np.testing.assert_allclose(groups.isotonic[groups.member], theirs, atol=1e-13)
 
 
 def test_the_isotonic_curve_is_the_max_of_mins_of_means() -> None:
@@ -136,7 +146,7 @@ def test_the_terms_of_the_brier_score_add_up_to_it(decimals: int, weight: Array 
 
 def test_what_is_recalibrated_has_no_miscalibration_left_and_discriminates_as_before() -> None:
     groups = Groups.of(PROBA[:, 0], CODES == 0, WEIGHT)
-    again = corp(Groups.of(groups.by_row(groups.isotonic), CODES == 0, WEIGHT))
+    again = corp(Groups.of(groups.isotonic[groups.member], CODES == 0, WEIGHT))
     before = corp(groups)
     assert before.miscalibration > 0.05
     np.testing.assert_allclose(again, (0, before.discrimination, before.uncertainty), atol=1e-15)
@@ -234,6 +244,7 @@ def simulated(rng: np.random.Generator, rows: int, truth: Callable[[Array], Arra
     return of_two(p), (rng.random(rows) < truth(p)).astype(int)
 
 
+@pytest.mark.slow
 def test_predictions_that_are_true_lie_in_the_bands_and_their_error_is_noise() -> None:
     """Of 40 tables of 400 rows. Bands hold whole counts, so they may hold more than they say, but hardly less."""
     rng = np.random.default_rng(1)

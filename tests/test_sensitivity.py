@@ -33,6 +33,7 @@ def sensitivity(
     return float(np.mean(found))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", ["prior", "likelihood"])
 def test_a_scaled_priors_or_likelihoods_effect_is_that_of_the_scaled_conjugate_posterior(group: str) -> None:
     x, y = RNG.random((14, 1)) < 0.3, np.arange(14) % 2

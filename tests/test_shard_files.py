@@ -51,7 +51,7 @@ def same(a: Shard, b: Shard) -> None:
     assert alike(a.schema.columns, b.schema.columns)
     assert alike(a.schema.blocks, b.schema.blocks)
     assert alike(a.stats, b.stats)
-    assert a.whole is b.whole
+    assert a.integer_weights is b.integer_weights
 
 
 @pytest.mark.parametrize("fitted", MODELS, ids=lambda fitted: fitted.name)

@@ -13,11 +13,11 @@ from sklearn.linear_model import LogisticRegression
 import bayesnb
 from bayesnb import Categorical, Gaussian, GaussianNB, NaiveBayes, NormalInverseGamma, mcmc, relevance, tune
 from bayesnb.families.removal import Leaving
-from bayesnb.families.shared import SharedGaussianStats, SharedNormalInverseGamma
+from bayesnb.families.sharing import SharedGaussianStats, SharedNormalInverseGamma
 from bayesnb.families.weight import one_hot
 from bayesnb.inference.posterior_draws import DrawnWarning
 from bayesnb.mcmc.pymc_model import ModelData, ModelOptions, ModelPlan, assemble
-from bayesnb.selection.gaussian_evidence import GaussianCells
+from bayesnb.selection.prior_evidence import GaussianEvidence
 from tests.conftest import CASES, CLASSES, Array, same
 
 (CASE,) = (case for case in CASES if case.name == "gaussian, shared")
@@ -242,7 +242,7 @@ def test_a_model_comes_back_from_its_file(tmp_path: Path) -> None:
     model.save(tmp_path / "model.bnb")
     again = bayesnb.load(tmp_path / "model.bnb")
     assert (again.predict_proba(X) == model.predict_proba(X)).all()
-    assert [block.apart for block in again.model_.prior.blocks] == [False, True]
+    assert [block.independent_classes for block in again.model_.prior.blocks] == [False, True]
 
 
 def test_a_prior_that_differs_between_classes_in_what_they_have_in_common_is_refused() -> None:
@@ -327,6 +327,7 @@ FAMILIES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FAMILIES)
 @pytest.mark.parametrize("rows", ["observed", "fixed"])
 @pytest.mark.parametrize("temper", [None, 0.4])
@@ -421,15 +422,15 @@ def test_intervals_are_calibrated_where_classes_share_a_variance() -> None:
 
 def test_the_gradient_of_the_evidence_is_its_slope() -> None:
     x = CASE.x / [1.0, 1e4]
-    cells = GaussianCells(SharedGaussianStats.of(x, one_hot(CASE.codes, CLASSES)), True, True)
+    cells = GaussianEvidence(SharedGaussianStats.of(x, one_hot(CASE.codes, CLASSES)), True, True)
     dials = np.array([-0.3, 0.4, 0.2, 0.1])
-    value, slope = cells.climb(dials)
+    value, slope = cells.with_gradient(dials)
     step = 1e-6 * np.eye(4)
     np.testing.assert_allclose(
-        slope, [(cells.climb(dials + e)[0] - cells.climb(dials - e)[0]) / 2e-6 for e in step], rtol=1e-6
+        slope, [(cells.with_gradient(dials + e)[0] - cells.with_gradient(dials - e)[0]) / 2e-6 for e in step], rtol=1e-6
     )
-    np.testing.assert_allclose(cells.heights(dials[:, None]), [value], rtol=1e-13)
-    prior = cells.belief(dials)
+    np.testing.assert_allclose(cells.log_evidence(dials[:, None]), [value], rtol=1e-13)
+    prior = cells.prior(dials)
     wide = (np.broadcast_to(each, (CLASSES, 2)) for each in (prior.location, prior.count, prior.shape, prior.scale))
     assert SharedNormalInverseGamma(*wide).log_evidence(cells.stats).sum() == pytest.approx(value, rel=1e-13)
 
@@ -489,7 +490,7 @@ def test_the_variance_is_one_variable_in_pymc_and_a_hierarchy_has_the_evidence_o
         "mu": 2,
         "sigma2_shared": 1,
     }
-    learned = assemble(ModelPlan.of(ModelData.of(model, X, y), ModelOptions(True, None, False, None)), theta=False)
+    learned = assemble(ModelPlan.of(ModelData.of(model, X, y), ModelOptions(hierarchical=True)), theta=False)
     said = {"mu_mean": [0.3, 1.0], "mu_spread": [2.0, 0.5], "sigma2_shape": [3.0, 1.5], "sigma2_typical": [0.8, 3.0]}
     values = {learned[name]: np.array(value) for name, value in said.items()}
     middle, spread, shape, typical = values.values()
@@ -501,7 +502,7 @@ def test_the_variance_is_one_variable_in_pymc_and_a_hierarchy_has_the_evidence_o
 def test_draws_of_a_hierarchy_are_as_many_models_each_with_its_variance() -> None:
     pytest.importorskip("pymc")
     X, y = table(20, 2, 2)
-    plan = ModelPlan.of(ModelData.of(GaussianNB(shared=True), X, y), ModelOptions(True, None, False, None))
+    plan = ModelPlan.of(ModelData.of(GaussianNB(shared=True), X, y), ModelOptions(hierarchical=True))
     (prior,), (say,), rng = plan.priors, plan.names, np.random.default_rng(3)
     draws = {say.hyper(name)["name"]: rng.gamma(2.0, size=(5, 2)) for name in prior.learned}
     given = prior.at_draws(draws, say)

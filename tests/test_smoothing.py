@@ -337,6 +337,13 @@ def test_the_only_row_of_a_class_is_told_from_a_rare_level() -> None:
     assert "row 6 of class 2, the only row of its class" in told
 
 
+def test_a_sparse_table_whose_classes_have_a_row_or_two_has_every_score() -> None:
+    x = (np.random.default_rng(0).random((25, 6)) < 0.3).astype(float)
+    y = np.arange(25) % 20
+    tables = [nb.compare_smoothing(nb.BernoulliNB(), cells, y).table for cells in (x, sparse.csr_array(x))]
+    pd.testing.assert_frame_equal(*tables, rtol=1e-9)
+
+
 def test_where_no_setting_has_a_score_there_is_no_best() -> None:
     X, y = np.array([0.0, 1.0, 2.5, 4.0])[:, None], np.array([0, 0, 1, 1])
     found = nb.compare_smoothing(nb.GaussianNB(), X, y, (0,), ("predictive",))
@@ -453,7 +460,7 @@ def test_a_fitted_estimator_must_have_learnt_the_rows_and_is_left_as_it_was() ->
 
 def test_of_two_settings_alike_the_verdict_says_the_other_one() -> None:
     found = nb.compare_smoothing(nb.NaiveBayes(FAMILIES), TABLE, Y, (1, 1.01), "mean")
-    assert "; the other one cannot be told from it" in found.verdict
+    assert "; the other one cannot be distinguished from it" in found.verdict
 
 
 PICTURES = {
@@ -467,6 +474,7 @@ PICTURES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PICTURES)
 def test_the_texts_of_the_picture_do_not_overlap(name: str) -> None:
     axes = PICTURES[name]().plot()

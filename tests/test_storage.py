@@ -111,7 +111,11 @@ def same_state(a: Any, b: Any) -> None:
     assert alike(a.schema_.blocks, b.schema_.blocks)
     assert alike(a.model_.prior, b.model_.prior)
     assert alike(a.model_.stats, b.model_.stats)
-    assert (a.model_.whole, a.temper_, a.n_features_in_) == (b.model_.whole, b.temper_, b.n_features_in_)
+    assert (a.model_.integer_weights, a.temper_, a.n_features_in_) == (
+        b.model_.integer_weights,
+        b.temper_,
+        b.n_features_in_,
+    )
     assert alike(a.__dict__.get("feature_names_in_"), b.__dict__.get("feature_names_in_"))
 
 
@@ -1003,6 +1007,7 @@ def large_models() -> Iterator[tuple[Any, Any, Any]]:
     yield NaiveBayes(Categorical(levels=[-1.0, -2.0, *(2.0 ** np.arange(-900, 900)).tolist()])), codes[:, :2] - 2.0, y
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::bayesnb.UnseenLevelWarning")
 @pytest.mark.parametrize("number", range(10))
 def test_a_model_that_takes_much_for_the_length_of_its_file_is_read(number: int, tmp_path: Path) -> None:

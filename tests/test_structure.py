@@ -250,6 +250,7 @@ def test_cumulants_of_an_average_are_the_derivatives_of_its_moments(name: str) -
             np.testing.assert_allclose(found[n - 1], cauchy, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", ["observed", "fixed"])
 def test_the_law_of_an_average_is_drawn_with_the_mean_that_it_must_have(rows: str) -> None:
     model = NaiveBayes(MIXED, average_features=Q).fit(MIX, Y)
@@ -282,6 +283,7 @@ def test_the_law_of_an_average_is_drawn_with_the_mean_that_it_must_have(rows: st
         pytest.param("fixed", 0.5, marks=pytest.mark.slow),
     ],
 )
+@pytest.mark.slow
 def test_the_law_of_an_average_of_two_classes_is_exact(rows: str, temper: float | None) -> None:
     """Against draws, as many of which lie below an end as it says, within five standard errors."""
     two = Y != "wer"
@@ -314,6 +316,7 @@ def test_the_law_of_an_average_under_a_known_die_may_be_a_number_and_is_drawn() 
         model.predict_interval(MIX[:2], method="exact")
 
 
+@pytest.mark.slow
 def test_the_row_given_the_draws_agrees_with_weighting_them() -> None:
     """p(theta | D, x) is p(theta | D) weighted by p(x | theta)."""
     x = MIX[["long", "tail"]]
@@ -411,7 +414,7 @@ def test_the_mean_of_a_theta_that_is_certainly_shared_is_the_shared_one_though_a
 
 def test_presets_do_not_average() -> None:
     assert "average_features" not in BernoulliNB().get_params()
-    assert BernoulliNB().fit(COUNT, Y).model_.prior.apart
+    assert BernoulliNB().fit(COUNT, Y).model_.prior.independent_classes
 
 
 def of_levels(counts: np.ndarray, concentration: np.ndarray) -> float:
@@ -547,6 +550,7 @@ def factors_of_noise(rows: int, share: float, seeds: int, pairs: bool) -> np.nda
     return np.stack(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.5, 0.1])
 def test_noise_is_no_strong_evidence_whatever_its_levels(share: float) -> None:
     for pairs in (False, True):
@@ -945,6 +949,7 @@ def test_a_map_of_dependences_has_a_scale_that_is_even_about_0() -> None:
     assert [label.get_text() for label in ax.get_xticklabels()] == found.feature.values.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("columns", "long"), [(2, False), (3, True), (30, False), (60, True)])
 def test_the_texts_of_a_map_of_dependences_are_not_cut_off(columns: int, long: bool) -> None:
     names = [f"{'a column with a long name, ' * long}{j}" for j in range(columns)]

@@ -396,6 +396,7 @@ def test_a_relation_of_duckdb_has_no_order_of_rows_and_says_how_to_get_them() ->
     assert NaiveBayes().fit(nw.from_native(relation).collect(), LABEL).n_features_in_ == 2
 
 
+@pytest.mark.slow
 def test_a_sparse_array_of_pydata_is_the_sparse_table_that_it_holds() -> None:
     pydata = pytest.importorskip("sparse")
     counts = RNG.poisson(0.3, (60, 5))

@@ -29,8 +29,8 @@ from bayesnb.datasets import spam
 from bayesnb.families.gaussian import GaussianStats
 from bayesnb.families.poisson import Gamma, PoissonStats
 from bayesnb.numerics.special import psi_rise
-from bayesnb.selection import gamma_evidence, gaussian_evidence
-from bayesnb.selection.dirichlet_evidence import log_evidence, slopes, throws
+from bayesnb.selection.dirichlet_evidence import evidence_terms, log_evidence, slopes
+from bayesnb.selection.prior_evidence import GaussianEvidence, PoissonEvidence
 
 RNG = np.random.default_rng(20261122)
 ROWS, CLASSES = 240, 4
@@ -114,6 +114,7 @@ def clone_prior(prior: Any, changes: dict[str, Any]) -> Any:
     return NormalInverseGamma(np.asarray(prior.mean), **changes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("per", ["model", "feature", "class"])
 @pytest.mark.parametrize("name", ["gaussian", "poisson"])
 def test_a_tuned_prior_of_numbers_beats_its_neighbours_and_a_grid(name: str, per: str) -> None:
@@ -209,7 +210,9 @@ def test_the_gradient_of_the_gaussian_evidence_is_that_of_finite_differences() -
     at = {"mean": 0.4, "count": 0.7, "shape": 1.3, "scale": 2.1}
     by_name = dict(
         zip(
-            ("count", "shape", "scale", "mean"), gaussian_evidence.gradient(NormalInverseGamma(**at), seen), strict=True
+            ("count", "shape", "scale", "mean"),
+            GaussianEvidence(seen, True).gradient(NormalInverseGamma(**at)),
+            strict=True,
         )
     )
     for name, own in by_name.items():
@@ -220,7 +223,7 @@ def test_the_gradient_of_the_gaussian_evidence_is_that_of_finite_differences() -
 
 def test_the_gradient_of_the_poisson_evidence_is_that_of_finite_differences() -> None:
     seen = PoissonStats(np.array([3.0, 7.5, 0.0]), np.array([1.0, 44.0, 0.0]), np.zeros(3))
-    shape, rate = gamma_evidence.gradient(Gamma(1.3, 0.4), seen)
+    shape, rate = PoissonEvidence(seen).gradient(Gamma(1.3, 0.4))
     for k in range(3):
         assert shape[k] == pytest.approx(numeric(lambda v, k=k: Gamma(v, 0.4).log_evidence(seen)[k], 1.3), rel=1e-7)
         assert rate[k] == pytest.approx(numeric(lambda v, k=k: Gamma(1.3, v).log_evidence(seen)[k], 0.4), rel=1e-7)
@@ -228,7 +231,7 @@ def test_the_gradient_of_the_poisson_evidence_is_that_of_finite_differences() ->
 
 def test_the_slopes_of_the_dice_are_those_of_finite_differences_in_the_log() -> None:
     counts, unit = np.array([[3.0, 0.0, 4.5, 1.0, 1.0]]), np.array([[1.0, 2.0, 1.0, 0.5, 0.5]])
-    terms = throws(counts, unit, np.array([0, 0, 0, 1, 1]), np.array([[0, 1]]))
+    terms = evidence_terms(counts, unit, np.array([0, 0, 0, 1, 1]), np.array([[0, 1]]))
     at = np.log([0.7, 3.0])
     first, second = slopes(terms, np.exp(at))
     up, down = (log_evidence(terms, np.exp(at + step)) for step in (1e-5, -1e-5))
@@ -374,6 +377,7 @@ MIXED = nb.NaiveBayes(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("criterion", ["evidence", "loo"])
 def test_an_estimator_for_any_columns_says_its_tuned_priors_as_families(criterion: str) -> None:
     labels = np.array(list("abcd"))[Y]
@@ -428,6 +432,7 @@ def dependent(rows: int, copies: int) -> tuple[np.ndarray, np.ndarray]:
     return np.repeat((rng.random((rows, 2)) < expit(2 * y[:, None] - 1)).astype(int), copies, axis=1), y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimate", ["predictive", "mean", "map"])
 def test_the_smoothing_tuned_by_leave_one_out_beats_a_grid(estimate: str) -> None:
     X, y = dependent(60, 4)
@@ -526,6 +531,7 @@ def test_tuned_digits_are_predicted_no_worse(rows: int) -> None:
     assert forced < 2 * before  # and not ten times, as if no pixel varied
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [nb.MultinomialNB(), nb.GaussianNB()])
 @pytest.mark.filterwarnings("ignore::bayesnb.BoundaryWarning", "ignore::bayesnb.RefusedWarning")
 def test_tuned_mails_are_predicted_no_worse(model: Any) -> None:

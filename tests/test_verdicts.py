@@ -21,7 +21,7 @@ from bayesnb.report import About, Facts, gather, render, section
 from bayesnb.report.facts.left_out_rows import chosen, hasty, uncertainties
 from bayesnb.report.remedies import InPython
 from bayesnb.report.sections.checks import CHECKS, Check
-from bayesnb.report.sections.doubt import verdict
+from bayesnb.report.sections.uncertainty_parts import verdict
 from tests.parsed import Page
 
 ROWS = 300
@@ -139,8 +139,8 @@ VERDICTS: dict[str, tuple[Callable[[Facts], str], Made, Made, True_]] = {
         lambda: flipped(3),
         lambda own: -own.label_log_proba.mean() < 1.1 * own.held_out.entropy.mean(),
     ),
-    "The model doubts too little": (
-        "doubt",
+    "The model understates its uncertainty": (
+        "uncertainty",
         lambda: repeated(6),
         lambda: repeated(1),
         lambda own: -own.label_log_proba.mean() > 1.5 * own.held_out.entropy.mean(),
@@ -179,19 +179,19 @@ def test_what_a_temper_gives_is_computed() -> None:
     assert "hardly changes" not in said
 
 
-SHARES = {  # of doubt that would go away, row by row; rows of the table; what is concluded
+SHARES = {  # of uncertainty that would go away, row by row; rows of the table; what is concluded
     "It is the data": ([0.02, 0.05, 0.03], 3),
     "It is mostly the data": ([0.2, 0.3, 0.25], 3),
     "It is what the model does not know yet": ([0.7, 0.6, 0.8], 3),
     "So few rows do not settle which it is": ([0.02, 0.3, 0.01], 1000),
-    "There is next to no doubt": ([0.02, 0.05, 0.03], 3),
+    "There is next to no uncertainty": ([0.02, 0.05, 0.03], 3),
 }
 
 
 @pytest.mark.parametrize("words", SHARES)
-def test_what_the_doubt_is_made_of_is_concluded_from_as_many_rows_as_that_takes(words: str) -> None:
+def test_what_the_uncertainty_is_made_of_is_concluded_from_as_many_rows_as_that_takes(words: str) -> None:
     shares, rows = SHARES[words]
-    size = 1e-4 if "no doubt" in words else 0.5
+    size = 1e-4 if "no uncertainty" in words else 0.5
     parts = {"entropy": np.full(3, size), "epistemic": size * np.array(shares)}
     parts["aleatoric"] = parts["entropy"] - parts["epistemic"]
     found = xr.Dataset({name: ("obs_id", values) for name, values in parts.items()})
@@ -341,18 +341,18 @@ def levelled(levels: int, classes: int = 2, rows: int = 400, **how: Any) -> Fact
     return gather(nb.NaiveBayes(**how), pd.DataFrame(table | {"x": rng.normal(y, 1.0, rows)}), y)
 
 
-def test_the_more_levels_there_are_the_fewer_rows_are_asked_for_their_doubt() -> None:
+def test_the_more_levels_there_are_the_fewer_rows_are_asked_for_their_uncertainty() -> None:
     asked = [len(chosen(levelled(levels))[1]) for levels in (3, 40, 400)]
     assert asked[0] > asked[1] > asked[2] > 0
 
 
-def test_levels_count_where_the_doubt_of_a_row_must_be_drawn() -> None:
+def test_levels_count_where_the_uncertainty_of_a_row_must_be_drawn() -> None:
     """Three classes share which columns matter: 3 columns of 400 levels took 16 s of 40 rows."""
     tables = [levelled(levels, classes=3, average_features=0.5) for levels in (3, 120, 200, 400)]
     asked = [len(chosen(facts)[1]) for facts in tables]
     assert 40 == asked[0] > asked[1] > asked[2] > asked[3] == 0
     assert [hasty(facts) for facts in (tables[0], levelled(400, classes=9, average_features=0.5))] == [False, True]
-    assert "it takes too long" in Page(section("doubt", tables[-1])).text
+    assert "it takes too long" in Page(section("uncertainty", tables[-1])).text
 
 
 @pytest.mark.slow
@@ -367,10 +367,11 @@ def test_a_page_about_names_and_dates_takes_seconds() -> None:
     assert time.process_time() - start < 30
 
 
+@pytest.mark.slow
 def test_the_error_of_draws_is_told_where_there_are_draws_and_not_beside_it() -> None:
     drawn, computed = levelled(3, classes=3, rows=60, average_features=0.5), levelled(3, rows=60)
     share = uncertainties(drawn).attrs["drawn_error"]
     assert share > 0
-    assert "drawn" in Page(section("doubt", drawn)).text
+    assert "drawn" in Page(section("uncertainty", drawn)).text
     assert "drawn_error" not in uncertainties(computed).attrs
-    assert "drawn" not in Page(section("doubt", computed)).text
+    assert "drawn" not in Page(section("uncertainty", computed)).text

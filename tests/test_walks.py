@@ -17,7 +17,7 @@ from bayesnb import GaussianNB, NaiveBayes
 from bayesnb.datasets import penguins
 
 PACKAGE = str(Path(bayesnb.__file__).parent)
-MOST = {"fit": (151, 32), "predict_proba": (74, 19), "predict_interval": (164, 26), "loo": (186, 31)}
+MOST = {"fit": (139, 30), "predict_proba": (67, 17), "predict_interval": (159, 24), "loo": (177, 29)}
 
 
 def walk_of(call: Callable[[], Any]) -> tuple[int, int]:

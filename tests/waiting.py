@@ -14,9 +14,10 @@ from scipy.special import polygamma, psi
 from scipy.stats import gamma, lomax
 
 from bayesnb.families import RealNumbers, register
-from bayesnb.families.base import Array, Belief, Cells, Density, Parts, Rng, Say, Stats
+from bayesnb.families.base import Array, Belief, Cells, Density, Parts, Rng, Stats
+from bayesnb.families.capabilities import PseudoCounts
 from bayesnb.families.family import Family, Hyperparameters, shaped
-from bayesnb.families.record import Parameter, lead, silent
+from bayesnb.families.record import Parameter, VariableNames, lead, silent
 from bayesnb.families.weight import Weight, grouped_sum
 from bayesnb.numerics import special
 from bayesnb.numerics.special import log_gamma_ratio
@@ -67,7 +68,7 @@ class WaitingDensity(Density):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class WaitingBelief(Belief):
+class WaitingBelief(PseudoCounts, Belief[WaitingStats, WaitingDensity]):
     shape: Parameter
     rate: Parameter
 
@@ -109,8 +110,8 @@ class WaitingBelief(Belief):
     def log_density(self, theta: WaitingDensity) -> Parts:
         return {("rate", None): gamma(self.shape, scale=1 / self.rate).logpdf(theta.rate)}
 
-    def variables(self, pm: Any, say: Say) -> WaitingDensity:
-        return WaitingDensity(pm.Gamma(**say("rate"), alpha=self.shape, beta=self.rate))
+    def variables(self, pm: Any, names: VariableNames) -> WaitingDensity:
+        return WaitingDensity(pm.Gamma(**names("rate"), alpha=self.shape, beta=self.rate))
 
     def mean(self) -> Array:
         return self.shape / self.rate
@@ -138,7 +139,7 @@ HYPERPARAMETERS = Hyperparameters(
 
 @register
 @dataclass(frozen=True, eq=False, repr=False)
-class Waiting(Family):
+class Waiting(Family[WaitingStats]):
     prior: WaitingBelief = WaitingBelief(1.0, 1.0)
 
     content: ClassVar[str] = "waiting times"

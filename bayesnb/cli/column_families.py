@@ -7,6 +7,7 @@ from typing import Any
 
 from bayesnb.cli.messages import UsageError
 from bayesnb.cli.option_values import FamilyOption, PriorOption
+from bayesnb.data import open_table
 from bayesnb.families import FAMILIES
 from bayesnb.families.family import conjugate_priors
 
@@ -29,7 +30,7 @@ def fits(belief: str) -> list[str]:
     return [
         name
         for name, family in FAMILIES.items()
-        if (family.conjugate.__name__ == belief if belief else family.number_prior)
+        if (family.conjugate.__name__ == belief if belief else family.number_prior())
     ]
 
 
@@ -39,7 +40,7 @@ def declared(columns: Sequence[str], options: Sequence[FamilyOption]) -> dict[st
     rest = [place for place, option in enumerate(options) if option.names is None]
     if len(rest) > 1:
         families = ", ".join(options[place].family for place in rest)
-        raise UsageError(f"--family says two families of all columns: {families}.")
+        raise UsageError(f"--family declares two families for all columns: {families}.")
     if rest:
         places = {column: places.get(column, rest[0]) for column in columns}
     return {column: (options[places[column]].family, places[column]) for column in columns if column in places}
@@ -54,20 +55,16 @@ def places_by_column(
     for place, option in enumerate(options):
         for pattern in option.names or ():
             places = named if pattern in columns else matched
-            matching = [pattern] if pattern in columns else fnmatch_columns(name, columns, pattern)
+            matching = (
+                [pattern] if places is named else [each for each in columns if fnmatch.fnmatchcase(each, pattern)]
+            )
+            if not matching:
+                raise ValueError(f"{name}: {no_column(pattern, columns)}")
             twice = [column for column in matching if column in places]
             if twice:
-                raise UsageError(f"{name} says two things about column {twice[0]!r}.")
+                raise UsageError(f"{name} declares column {twice[0]!r} twice.")
             places.update(dict.fromkeys(matching, place))
     return matched | named
-
-
-def fnmatch_columns(option: str, columns: Sequence[str], pattern: str) -> list[str]:
-    """Return the columns that a pattern matches; raise if there is none."""
-    matching = [column for column in columns if fnmatch.fnmatchcase(column, pattern)]
-    if not matching:
-        raise ValueError(f"{option}: {no_column(pattern, columns)}")
-    return matching
 
 
 def no_column(name: str, columns: Sequence[str]) -> str:
@@ -95,27 +92,20 @@ def declared_families(X: Any, chosen: Declared, options: Sequence[PriorOption]) 
     """Return the estimator's `families`, where `chosen` is what `declared` returns for the columns of this table."""
     if not chosen and not options:
         return "auto"
-    chosen = with_inferred(X, chosen) if options else chosen
+    if options:  # a prior may be for a column whose family is inferred
+        table = open_table(X)
+        chosen = {
+            column: chosen.get(column) or (INFERRED[table.kind(place)], -1) for place, column in enumerate(X.columns)
+        }
     priors = priors_by_column({column: family for column, (family, _) in chosen.items()}, options)
     check_lengths(X, chosen, priors)
     groups: dict[Any, list[str]] = {}
     for column, (family, place) in chosen.items():
-        is_block = family != "drop" and FAMILIES[family_name(family)].whole
+        is_block = family != "drop" and FAMILIES[family_name(family)].multivariate
         groups.setdefault(("block", place) if is_block else column, []).append(column)
     return {
         tuple(names) if len(names) > 1 else names[0]: build_family(chosen[names[0]][0], names, priors)
         for names in groups.values()
-    }
-
-
-def with_inferred(X: Any, chosen: Declared) -> Declared:
-    """Return the family of every column, inferred where no option declares it."""
-    from bayesnb.data import open_table
-
-    table = open_table(X)
-    return {
-        column: chosen[column] if column in chosen else (INFERRED[table.kind(place)], -1)
-        for place, column in enumerate(X.columns)
     }
 
 

@@ -10,7 +10,7 @@ from bayesnb.cli.output import FORMATS
 from bayesnb.safe_output import visible
 
 TABLES = """\
-Tables are CSV, TSV, JSON lines (each also packed by gzip), Parquet, Arrow or Feather, told apart by their first bytes
+Tables are CSV, TSV, JSON lines (each also packed by gzip), Parquet, Arrow or Feather, recognised by their first bytes
 and then by their names; - is standard input. In CSV and TSV the first line names the columns. A column is numbers if
 every cell that is not missing looks like one; digits after a leading zero (007) make it levels, true and false are
 flags, and all other cells are levels, dates included. Messages count lines from 1, and rows below the header from 0.

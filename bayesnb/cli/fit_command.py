@@ -47,7 +47,7 @@ def run(args: Namespace) -> None:
     check_output("fit", args.output, args.tables)
     check_inputs("fit", args.tables)
 
-    from bayesnb.cli.training_table import describe_held_out, read_training
+    from bayesnb.cli.training_table import describe_held_out, left_out, read_training
 
     training = read_training(args, args.tables)
     with naming(args.tables):
@@ -55,7 +55,7 @@ def run(args: Namespace) -> None:
     for line in description(args.target, model, training.y.tolist()):
         args.console.info(line)
     if not args.quiet:
-        args.console.info(describe_held_out(model, training.X, training.y))
+        args.console.info(describe_held_out(*left_out(model, training.X, training.y)))
     model.save(args.output)
     args.console.info(f"Wrote {args.output}")
 

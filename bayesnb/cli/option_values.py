@@ -33,12 +33,17 @@ class PriorOption(NamedTuple):
     text: str = ""
 
 
-def listed(text: str) -> tuple[str, ...]:
-    """Split names at commas; a name with a comma or a quote is quoted as in CSV."""
+def split(text: str) -> list[str]:
+    """Split a text at commas; a part with a comma or a quote is quoted as in CSV."""
     try:
-        names = [name.strip() for name in next(csv.reader([text], skipinitialspace=True, strict=True), [])]
+        return [part.strip() for part in next(csv.reader([text], skipinitialspace=True, strict=True), [])]
     except csv.Error as error:
         raise ArgumentTypeError(f"{text!r}: {error}") from None
+
+
+def listed(text: str) -> tuple[str, ...]:
+    """Split names at commas."""
+    names = split(text)
     if not names or not all(names):
         raise ArgumentTypeError(f"a name is empty in {text!r}")
     return tuple(names)
@@ -155,10 +160,7 @@ def estimates(text: str) -> tuple[str, ...]:
 
 def missing(text: str) -> tuple[str, ...]:
     """Parse the texts that stand for a missing cell; an empty one is the empty cell."""
-    try:
-        return tuple(each.strip() for each in next(csv.reader([text], strict=True)) or [""])
-    except csv.Error as error:
-        raise ArgumentTypeError(f"{text!r}: {error}") from None
+    return tuple(split(text) or [""])
 
 
 def delimiter(text: str) -> str:

@@ -96,8 +96,8 @@ def predicted_batches(args: Namespace, model: Any, kind: str, advance: Any) -> I
     """Yield the columns that are written, for one batch of rows after another."""
     from bayesnb.cli.training_table import open_tables
     from bayesnb.data import beside
-    from bayesnb.integrations.answers import SLOW, answered, as_learnt, named_kinds, refuse_taken
     from bayesnb.integrations.many_files import where
+    from bayesnb.integrations.predict_files import SLOW, answered, as_learnt, named_kinds, refuse_taken
 
     interval = None
     if args.interval:

@@ -58,7 +58,7 @@ def run(args: Namespace) -> None:
 
     write_text(args.output, render(facts))
     if not args.quiet:
-        args.console.info(describe_held_out(facts.model, facts.X, facts.y))
+        args.console.info(describe_held_out(facts.left_out, facts.codes))
     args.console.info(f"Wrote {'the page to stdout' if args.output == '-' else args.output}")
 
 

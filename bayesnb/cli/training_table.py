@@ -12,9 +12,13 @@ from bayesnb.cli.column_families import declared, declared_families, family_name
 from bayesnb.cli.column_warnings import warn_of_columns
 from bayesnb.cli.messages import UsageError
 from bayesnb.data import Reading, open_sheet, open_table, split_labels, stacked
+from bayesnb.data.labels import encode
+from bayesnb.estimators import NaiveBayes
 from bayesnb.families import FAMILIES
-from bayesnb.integrations.answers import refuse_lacking
 from bayesnb.integrations.many_files import listed
+from bayesnb.integrations.predict_files import refuse_lacking
+from bayesnb.model.product import Rows
+from bayesnb.selection.leave_one_out import loo_log_proba
 
 FITTING = {"number": ("integer", "number", "empty"), "flag": ("flag", "integer", "number", "empty")}
 
@@ -31,7 +35,7 @@ class Training:
 
 def read_training(args: Any, paths: Sequence[str], *, keep_dropped: bool = False) -> Training:
     """Read the tables, split off the labels, and choose the families."""
-    parse_beliefs(args.prior)  # an error in them is found before the work
+    parse_beliefs(args.prior)  # so that an error in them comes before the work
     with reading_bar(args, paths) as advance:
         sheets = open_tables(args, paths, advance)
         for sheet in sheets:
@@ -96,21 +100,15 @@ def reading_bar(args: Any, paths: Sequence[str]) -> AbstractContextManager[Any]:
 
 def kinds_of(summaries: Mapping[str, Any], families: Mapping[str, tuple[str, int]], target: str) -> dict[str, str]:
     """Return how each column is read: as its cells look, or as its declared family needs them."""
-    kinds = {}
-    for name, summary in summaries.items():
-        needed = kind_needed(families[name][0], summary) if name in families else summary.kind
-        kinds[name] = summary.kind if summary.kind in FITTING.get(needed, ()) else needed
+    kinds = {name: summary.kind for name, summary in summaries.items()}
+    for name, (option, _) in families.items():
+        family, kind = FAMILIES.get(family_name(option)), kinds[name]
+        if family is None or family.has_levels:
+            kinds[name] = "text"
+        elif not (family.words and kind == "words"):
+            needed = "flag" if family.outcomes else "number"
+            kinds[name] = kind if kind in FITTING[needed] else needed
     return kinds | {target: "integer" if summaries[target].kind == "integer" else "text"}
-
-
-def kind_needed(option: str, summary: Any) -> str:
-    """Return how the cells of a column are read for a declared family."""
-    family = FAMILIES.get(family_name(option))
-    if family is None or family.has_levels:
-        return "text"
-    if family.words and summary.kind == "words":
-        return "words"
-    return "flag" if family.outcomes else "number"
 
 
 def split_target(source: str, frame: Any, target: str) -> tuple[Any, Any]:
@@ -163,33 +161,20 @@ def check_columns(source: str, X: Any, families: Mapping[str, tuple[str, int]]) 
 # Models
 
 
-def declared_estimator(args: Any, X: Any, y: Any, families: Mapping[str, tuple[str, int]]) -> Any:
+def declared_estimator(args: Any, X: Any, y: Any, families: Mapping[str, tuple[str, int]]) -> NaiveBayes:
     """Return the estimator that the options declare for this table."""
-    from bayesnb import NaiveBayes
-
     class_prior = args.class_prior
     if isinstance(class_prior, dict) and y.dtype.kind == "i":
         class_prior = {
             int(label) if label.lstrip("+-").isdigit() else label: share for label, share in class_prior.items()
         }
     chosen = {name: family for name, family in families.items() if name in X.columns}
-    return NaiveBayes(
-        declared_families(X, chosen, args.prior),
-        class_prior=class_prior,
-        temper=args.temper,
-        estimate=args.estimate,
-    )
+    declared = declared_families(X, chosen, args.prior)
+    return NaiveBayes(declared, class_prior=class_prior, temper=args.temper, estimate=args.estimate)
 
 
-def describe_held_out(model: Any, X: Any, y: Any) -> str:
-    """Return a line on how well every row is predicted by all others, scored as `NaiveBayes.loo` does."""
-    from bayesnb.data.labels import encode
-    from bayesnb.model.product import Rows
-    from bayesnb.selection.leave_one_out import PredictiveRule, loo_log_proba
-
-    codes = encode(np.asarray(y), model.classes_)
-    rows = Rows(model.schema_.observers, model.schema_.read(open_table(X)), codes)
-    log_proba = loo_log_proba(model.model_, rows, PredictiveRule(model.estimate, model.temper_), n_jobs=model.n_jobs)
+def describe_held_out(log_proba: Any, codes: Any) -> str:
+    """Return a line on how well every row is predicted by all others, `(r, c), (r,)`, scored as `NaiveBayes.loo`."""
     scores = log_proba[np.arange(len(codes)), codes]
     undefined = int(np.isnan(scores).sum())
     if undefined:
@@ -203,3 +188,10 @@ def describe_held_out(model: Any, X: Any, y: Any) -> str:
         f"Held out one row at a time, exactly: accuracy {100 * accuracy:.1f} %, log score {scores.sum():.2f}{error} "
         f"(log loss {0.0 - scores.mean():.4f} a row)"
     )
+
+
+def left_out(model: Any, X: Any, y: Any) -> tuple[Any, Any]:
+    """Return log p(y | x, all rows but this one) of the rows of a fit, and the codes of their labels."""
+    codes = encode(np.asarray(y), model.classes_)
+    rows = Rows(model.schema_.observers, model.schema_.read(open_table(X)), codes)
+    return loo_log_proba(model.model_, rows, model._way("label"), n_jobs=model.n_jobs), codes

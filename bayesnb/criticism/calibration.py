@@ -9,7 +9,7 @@ from bayesnb import results
 from bayesnb.criticism.learnt_rows import LearntRows, learnt_rows
 from bayesnb.families.base import Array, Rng
 from bayesnb.model.product import normalised
-from bayesnb.selection.calibration_curves import CurveOptions, calibrated
+from bayesnb.selection.probability_scores import CurveOptions, calibrated
 
 
 def calibration(
@@ -30,7 +30,7 @@ def calibration(
     Parameters
     ----------
     model : an estimator of bayesnb
-        One that is not fitted yet learns the rows first; one that is must have learnt these rows.
+        One that is not fitted yet is fitted to these rows first; one that is must have been fitted to them.
     X : table of rows
     y : their labels
     bins : number of bins, of equally many rows each
@@ -57,10 +57,12 @@ def calibration(
         `miscalibration`, `discrimination`, `uncertainty`: brier = miscalibration - discrimination + uncertainty; the
         terms of each class are `class_miscalibration` and so on.
 
-    Notes ----- Bands and intervals are pointwise. Noise alone makes `ece` positive; its interval reaches 0 where the
-    predictions may all be true. A label that was predicted to be impossible makes `log_loss` infinite; the number of
-    such rows is in the attribute `impossible`. `calibrated` is the CORP reliability curve of Dimitriadis, Gneiting and
-    Jordan (2021); over the classes it need not add up to 1.
+    Notes
+    -----
+    Bands and intervals are pointwise. Noise alone makes `ece` positive; its interval reaches 0 where the predictions
+    may all be true. A label that was predicted to be impossible makes `log_loss` infinite; the number of such rows is
+    in the attribute `impossible`. `calibrated` is the CORP reliability curve of Dimitriadis, Gneiting and Jordan
+    (2021); over the classes it need not add up to 1.
 
     Predictions follow `estimate` and `temper_`, as in `loo`. With temper="loo" that one number has seen all rows.
 

@@ -27,11 +27,11 @@ def compare(
     Parameters
     ----------
     models : mapping of names to estimators
-        One that is not fitted learns the rows first; one that is must have learnt them. A model of `mcmc` must be
-        fitted.
+        One that is not fitted is fitted to these rows first; one that is must have been fitted to them. A model of
+        `mcmc` must be fitted.
     X, y, sample_weight : rows, their labels and weights
     target : {"label", "joint"}, as in `NaiveBayes.loo`
-        Only scores of the same thing can be compared: "joint" needs the same columns in every model.
+        Only scores of the same quantity can be compared: "joint" needs the same columns in every model.
     method, reference : as in `arviz.compare`; stacking by default, and the best model is the reference
 
     Returns

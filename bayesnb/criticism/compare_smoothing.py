@@ -9,16 +9,14 @@ import numpy as np
 
 from bayesnb import results
 from bayesnb.criticism.learnt_rows import LearntRows, learnt_rows
-from bayesnb.criticism.smoothing_page import page
 from bayesnb.estimators import NaiveBayes
 from bayesnb.families.base import Array
 from bayesnb.families.family import ordered_hyperparameters
-from bayesnb.selection.settings import (
+from bayesnb.selection.smoothing import (
     ESTIMATES,
     ROUNDING,
-    ColumnOfClass,
-    Differences,
     Outcome,
+    Place,
     PriorVariants,
     Setting,
     differences_from_best,
@@ -30,6 +28,8 @@ WHY_INFINITE = {
     False: "probability 0 once left out, a log score of -inf",
     True: "no score, as what is left of the class leaves no distribution to predict from",
 }
+DASH, MINUS = "\N{EN DASH}", "\N{MINUS SIGN}"
+DIGITS = dict.fromkeys(("smoothing", "concentration", "scale"), "g") | {"accuracy": ".3f", "brier": ".4f", "ece": ".4f"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -86,9 +86,24 @@ class SmoothingComparison:
         return "\n".join([self.verdict, "", shown, "", *(f"- {note}" for note in self.notes)])
 
     def _repr_html_(self) -> str:
-        names = sorted(self.table.columns, key=lambda name: name not in ("smoothing", "estimate", "scale"))
-        columns = {name: self.table[name].to_list() for name in names}  # settings first, then scores
-        return page(columns, self.distinguishable.to_list(), self.best, self.verdict, self.notes)
+        from bayesnb.results.display import notebook
+
+        settings = ["smoothing", "estimate", *(["scale"] if "scale" in self.table else [])]
+        names = [*settings, *(name for name in self.table.columns if name not in settings)]
+        rows = []
+        for row, worse in zip(self.table.to_dict("records"), self.distinguishable, strict=True):
+            is_best = self.best is not None and all(row[name] == self.best[name] for name in settings)
+            rows.append(("best" if is_best else "worse" * bool(worse), [_shown(name, row[name]) for name in names]))
+        return notebook("comparison.html", verdict=self.verdict, head=names, settings=rows, remarks=self.notes)
+
+
+def _shown(name: str, value: Any) -> str:
+    """Format a cell: a number with the digits of its column, a dash for none."""
+    if isinstance(value, str):
+        return value
+    if np.isnan(value):
+        return DASH
+    return (format(value, DIGITS.get(name, ".2f")) if np.isfinite(value) else "-\N{INFINITY}").replace("-", MINUS)
 
 
 def compare_smoothing(
@@ -102,7 +117,7 @@ def compare_smoothing(
     sample_weight: Any = None,
     ci_prob: float | None = None,
 ) -> SmoothingComparison:
-    """Compare settings of the smoothing by evidence and by exact leave-one-out, without a refit.
+    """Compare settings of the smoothing by their evidence and by exact leave-one-out, without refits.
 
     Parameters
     ----------
@@ -154,15 +169,18 @@ def compare_smoothing(
     learnt = learnt_rows(model, X, y, sample_weight, "compare_smoothing")
     variants = learnt.variants
     outcomes = [variants.outcome(setting, prob) for setting in settings]
-    differences = differences_from_best(outcomes, variants.rows.counts)
-    with_dice = any(family.counts_levels for family in variants.families)
-    table = results.datasets.frame(_columns(outcomes, differences, with_dice, np.size(scales) > 1))
-    at = differences.best
-    best = None if at is None else {name: table[name].to_list()[at] for name in table.columns}
-    intervals = results.datasets.frame(_intervals(outcomes) | {"distinguishable": differences.distinguishable})
-    worse = intervals.pop("distinguishable")
+    differences, at = differences_from_best(outcomes, variants.rows.counts)
+    table = _table(outcomes, differences, variants, np.size(scales) > 1)
+    intervals: dict[str, Any] = {
+        f"{name}_{end}": [getattr(each.scores[name], end) for each in outcomes]
+        for name in SCORES
+        for end in ("lower", "upper")
+    }
+    best = None if at is None else table.to_dict("records")[at]
+    worse = ((table.elpd_diff == -np.inf) | (table.elpd_diff < -2 * table.diff_se)).rename("distinguishable")
     notes = (*_notes(learnt, variants, outcomes), *_at_the_end(None if at is None else settings[at], settings))
-    return SmoothingComparison(table, intervals, best, worse, _verdict(best, int(worse.sum()), len(outcomes)), notes)
+    verdict = _verdict(best, int(worse.sum()), len(outcomes))
+    return SmoothingComparison(table, results.datasets.frame(intervals), best, worse, verdict, notes)
 
 
 def _settings(smoothing: Any, estimates: Any, scales: Any) -> list[Setting]:
@@ -211,31 +229,20 @@ def _refuse_averages(model: Any, settings: Sequence[Setting]) -> None:
         )
 
 
-def _columns(
-    outcomes: Sequence[Outcome], differences: Differences, with_dice: bool, with_scale: bool
-) -> dict[str, Any]:
-    """Return the columns of the table."""
+def _table(outcomes: Sequence[Outcome], differences: dict[str, Array], variants: PriorVariants, scaled: bool) -> Any:
     settings = [outcome.setting for outcome in outcomes]
+    has_levels = any(family.counts_levels for family in variants.families)
     columns: dict[str, Any] = {
         "smoothing": [setting.smoothing for setting in settings],
         "estimate": np.array([setting.estimate for setting in settings], object),
-        "concentration": [setting.concentration if with_dice else np.nan for setting in settings],
+        "concentration": [setting.concentration if has_levels else np.nan for setting in settings],
         "log_evidence": [outcome.log_evidence for outcome in outcomes],
-        "elpd_loo": differences.elpd,
-        "se": differences.se,
-        "elpd_diff": differences.elpd_diff,
-        "diff_se": differences.diff_se,
+        **differences,
+        **{name: [outcome.scores[name].value for outcome in outcomes] for name in SCORES},
+        "scale": [setting.scale for setting in settings],
     }
-    columns |= {name: [getattr(outcome.scores, name).value for outcome in outcomes] for name in SCORES}
-    return columns | ({"scale": [setting.scale for setting in settings]} if with_scale else {})
-
-
-def _intervals(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    return {
-        f"{name}_{end}": [getattr(getattr(outcome.scores, name), end) for outcome in outcomes]
-        for name in SCORES
-        for end in ("lower", "upper")
-    }
+    table = results.datasets.frame(columns)
+    return table if scaled else table.drop(columns="scale")
 
 
 def _verdict(best: dict[str, Any] | None, worse: int, settings: int) -> str:
@@ -251,17 +258,35 @@ def _verdict(best: dict[str, Any] | None, worse: int, settings: int) -> str:
         return f"{winner}: every setting makes some row impossible."
     if not worse:
         none = f"none of the other {settings - 1} can" if settings > 2 else "the other one cannot"
-        return f"{winner}; {none} be told from it, by two standard errors of the difference."
+        return f"{winner}; {none} be distinguished from it, by two standard errors of the difference."
     rest = f"{worse} of the other {settings - 1}" if settings > 2 else "the other one"
     verb = "is" if worse == 1 else "are"
     return f"{winner}; {rest} {verb} worse by more than two standard errors of the difference."
 
 
-def _notes(learnt: LearntRows, variants: PriorVariants, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
+def _notes(learnt: LearntRows, variants: PriorVariants, outcomes: Sequence[Outcome]) -> list[str]:
     """Explain the smoothing, what stays fixed, and numbers that are infinite or undefined."""
-    meaning = [each.note for each in ordered_hyperparameters(variants.families) if each.note]
-    scores = _undefined_scores(learnt, variants, outcomes)
-    return (*meaning, *_fixed(learnt, outcomes), *_undefined_evidence(variants, outcomes), *scores)
+    notes = [each.note for each in ordered_hyperparameters(variants.families) if each.note]
+    temper = learnt.estimator.temper_
+    prior = "The class prior is that of the estimator throughout"
+    notes.append(
+        prior + ("." if temper == 1 else f", and so is the exponent on the features' evidence, temper_ = {temper:.4g}.")
+    )
+    if any(outcome.setting.estimate == "mle" for outcome in outcomes):
+        notes.append("No prior enters mle, so it has one row.")
+    improper = [each.setting for each in outcomes if np.isnan(each.log_evidence) and each.setting.estimate != "mle"]
+    if improper:
+        notes.append(
+            f"{_at(improper)}: the prior is improper, so there is no evidence; it would depend on a constant that the "
+            "prior does not fix."
+        )
+    counts = variants.rows.counts
+    if (counts != np.floor(counts)).any():
+        notes.append(
+            "Some weights are no whole numbers: the log evidence is that of the power likelihood, the product of each "
+            "row's to its weight. It compares smoothings, but is no probability of the data."
+        )
+    return notes + _undefined_scores(learnt, variants, outcomes)
 
 
 def _at_the_end(best: Setting | None, settings: Sequence[Setting]) -> list[str]:
@@ -277,36 +302,9 @@ def _at_the_end(best: Setting | None, settings: Sequence[Setting]) -> list[str]:
     ]
 
 
-def _fixed(learnt: LearntRows, outcomes: Sequence[Outcome]) -> list[str]:
-    """Name what all settings have in common."""
-    temper = learnt.estimator.temper_
-    prior = "The class prior is that of the estimator throughout"
-    prior += "." if temper == 1 else f", and so is the exponent on the features' evidence, temper_ = {temper:.4g}."
-    has_mle = any(outcome.setting.estimate == "mle" for outcome in outcomes)
-    return [prior] + ["No prior enters mle, so it has one row."] * has_mle
-
-
-def _undefined_evidence(variants: PriorVariants, outcomes: Sequence[Outcome]) -> list[str]:
-    """Explain which settings have no evidence, and what it is for fractional weights."""
-    improper = [each.setting for each in outcomes if np.isnan(each.log_evidence) and each.setting.estimate != "mle"]
-    notes = []
-    if improper:
-        notes.append(
-            f"{_at(improper)}: the prior is improper, so there is no evidence; it would depend on a constant that the "
-            "prior does not fix."
-        )
-    counts = variants.rows.counts
-    if (counts != np.floor(counts)).any():
-        notes.append(
-            "Some weights are no whole numbers: the log evidence is that of the power likelihood, the product of each "
-            "row's to its weight. It compares smoothings, but is no probability of the data."
-        )
-    return notes
-
-
 def _undefined_scores(learnt: LearntRows, variants: PriorVariants, outcomes: Sequence[Outcome]) -> list[str]:
     """Explain why scores are infinite or undefined: a sentence for each set of rows."""
-    groups: dict[tuple[ColumnOfClass | None, bool, bytes], list[Setting]] = {}
+    groups: dict[tuple[Place | None, bool, bytes], list[Setting]] = {}
     for each in outcomes:
         for undefined, rows in ((False, np.isneginf(each.log_scores)), (True, np.isnan(each.log_scores))):
             if rows.any():
@@ -318,8 +316,11 @@ def _undefined_scores(learnt: LearntRows, variants: PriorVariants, outcomes: Seq
             notes.append(f"{_at(settings)}: no row has a score, {_why_improper(learnt, place)}.")
         else:
             share = f"{len(rows)} of {len(variants.rows.codes)} rows {'has' if len(rows) == 1 else 'have'}"
-            which = f"{_first_row(learnt, variants, rows)}, {_why_impossible(learnt, variants, int(rows[0]))}"
-            notes.append(f"{_at(settings)}: {share} {WHY_INFINITE[undefined]}: {which}.")
+            name = learnt.index[learnt.rows.counts > 0].tolist()[rows[0]]
+            label = learnt.estimator.classes_.tolist()[variants.rows.codes[rows[0]]]
+            which = f"{'it is' if len(rows) == 1 else 'the first is'} row {_cell(name)} of class {_cell(label)}"
+            why = _why_impossible(learnt, variants, int(rows[0]))
+            notes.append(f"{_at(settings)}: {share} {WHY_INFINITE[undefined]}: {which}, {why}.")
     return notes
 
 
@@ -330,19 +331,11 @@ def _at(settings: Sequence[Setting]) -> str:
     return f"Smoothing {shown} ({', '.join(dict.fromkeys(setting.estimate for setting in settings))})"
 
 
-def _first_row(learnt: LearntRows, variants: PriorVariants, rows: Array) -> str:
-    """Name the first of these rows, and its class."""
-    names = learnt.index[learnt.rows.counts > 0].tolist()
-    label = learnt.estimator.classes_.tolist()[variants.rows.codes[rows[0]]]
-    start = "it is" if len(rows) == 1 else "the first is"
-    return f"{start} row {_cell(names[rows[0]])} of class {_cell(label)}"
-
-
-def _why_improper(learnt: LearntRows, place: ColumnOfClass) -> str:
+def _why_improper(learnt: LearntRows, place: Place) -> str:
     """Name the column and the class whose rows leave no proper distribution."""
-    block = learnt.estimator.schema_.blocks[place.block]
-    label = learnt.estimator.classes_.tolist()[place.code]
-    name = block.names[0] if block.family.whole and not block.family.combined else block.keys[place.column]
+    b, column, code = place
+    block, label = learnt.estimator.schema_.blocks[b], learnt.estimator.classes_.tolist()[code]
+    name = block.names[0] if block.family.multivariate and not block.family.combined else block.keys[column]
     return (
         f"as the rows of class {_cell(label)} leave no distribution of column {_cell(name)}: there are none, or they "
         "have no spread, and no prior adds any"
@@ -357,18 +350,19 @@ def _why_impossible(learnt: LearntRows, variants: PriorVariants, row: int) -> st
     unique = first_unique(variants, row)
     if unique is None:
         return "without which its class has too few rows, or no spread"
-    block = learnt.estimator.schema_.blocks[unique.block]
+    b, column, level = unique
+    block, only = learnt.estimator.schema_.blocks[b], "the only one of its class with"
     if not block.family.counts_levels:
-        return f"the only one of its class with any events in column {_cell(block.names[unique.column])}"
+        return f"{only} any events in column {_cell(block.names[column])}"
     if block.family.combined:
-        return f"the only one of its class with its levels of the columns {_cell(block.names)}"
+        return f"{only} its levels of the columns {_cell(block.names)}"
     if block.family.listed:
-        return f"the only one of its class with the word {_cell(block.words[unique.level])}"
-    if block.family.whole:
-        return f"the only one of its class with any count in column {_cell(block.names[unique.level])}"
-    levels = block.levels[unique.column] if block.levels else (0, 1)
-    level = _cell(levels[unique.level]) if unique.level < len(levels) else "the level that is kept for new ones"
-    return f"the only one of its class with {level} in column {_cell(block.names[unique.column])}"
+        return f"{only} the word {_cell(block.words[level])}"
+    if block.family.multivariate:
+        return f"{only} any count in column {_cell(block.names[level])}"
+    levels = block.levels[column] if block.levels else (0, 1)
+    held = _cell(levels[level]) if level < len(levels) else "the level that is kept for new ones"
+    return f"{only} {held} in column {_cell(block.names[column])}"
 
 
 def _cell(value: Any) -> str:

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from bayesnb import results
-from bayesnb.criticism.learnt_rows import LearntRows, learnt_rows
+from bayesnb.criticism.learnt_rows import LearntRows, check_columns, learnt_rows
 from bayesnb.estimators import NaiveBayes
+from bayesnb.families.capabilities import margins_of
 from bayesnb.model.schema import Schema
 from bayesnb.results.progress import bar
 from bayesnb.selection.feature_evidence import check_comparable, class_belief
@@ -28,7 +29,7 @@ def dependence(
     sample_weight: Any = None,
     progress: bool | None = None,
 ) -> Any:
-    """Weigh the evidence that each pair of columns depends on each other within the classes.
+    """Compute Bayes factors for a dependence between each pair of columns within the classes.
 
     Naive Bayes takes the columns of a class to be independent. The log Bayes factor compares that with a joint
     distribution of the two: above 0 the data speak for a dependence, which makes probabilities too extreme (see
@@ -36,7 +37,7 @@ def dependence(
 
     Parameters
     ----------
-    model : an estimator; one that is not fitted yet learns the rows first
+    model : an estimator; one that is not fitted yet is fitted to these rows first
     X, y, sample_weight : the rows that were learnt, or a part of them, with their labels and whole weights
     columns : None for all, or a list of names
     progress : whether a bar on stderr shows how many pairs were compared; None: where that is a terminal
@@ -48,20 +49,22 @@ def dependence(
         feature_2): `log_bayes_factor_by_class`. NaN on the diagonal, and for pairs that cannot be compared. The
         attribute `strongest` names the pairs with the most evidence.
 
-    Notes ----- Two columns of levels, flags among them: one Dirichlet over their table against one over each column. A
-    cell of the table has concentration A p q, where p and q are the shares that the levels have in the priors of their
-    columns and A is the total concentration of either prior, so a single row says nothing; if the totals differ, both
-    hypotheses take their geometric mean. A number, or a count, and levels: a parameter for each level against one for
-    the class. Two Gaussian columns: a bivariate normal, with Normal-inverse-Wishart prior, against two normals. Two
-    counts, or a count and a Gaussian column, have no conjugate joint distribution: NaN. The words of a block share one
-    Dirichlet, and are left out.
+    Notes
+    -----
+    Two columns of levels, flags among them: one Dirichlet over their table against one over each column. A cell of the
+    table has concentration A p q, where p and q are the shares that the levels have in the priors of their columns and
+    A is the total concentration of either prior, so a single row says nothing; if the totals differ, both hypotheses
+    take their geometric mean. A number, or a count, and levels: a parameter for each level against one for the class.
+    Two Gaussian columns: a bivariate normal, with Normal-inverse-Wishart prior, against two normals. Two counts, or a
+    count and a Gaussian column, have no conjugate joint distribution: NaN. The words of a block share one Dirichlet,
+    and are left out.
 
     Under one concentration for all, noise in columns of many levels would be evidence: a Dirichlet(1) explains many
     rare levels badly, and their table less badly than their margins. So a factor above 0 that a column of levels has
     with another, or with counts, is compared with a second one, for which the strength of the priors is learnt: that
     under which each hypothesis makes the data most probable, one for all classes. The smaller of the two is shown, and
     0 if the second speaks against a dependence. A factor below 0 is that of the model's priors. Two columns that both
-    have a level for each row cannot be told to depend on each other.
+    have a level for each row cannot be shown to depend on each other.
 
     Both hypotheses are of the columns' families, and so is the factor. Where a shape is wrong, as for numbers with
     heavy tails or counts that vary more than a Poisson allows, a parameter for each level also serves to fit that
@@ -94,7 +97,7 @@ def dependence(
         work = Work(learnt.estimator.n_jobs, shown.more)
         factors = dependences(list(_parts(learnt, chosen)), labels, len(chosen), work)
         shown.finish()  # pairs of counts cannot be compared
-    return results.evidence_datasets.dependent([name for name, _, _ in chosen], classes, factors)
+    return results.datasets.dependent([name for name, _, _ in chosen], classes, factors)
 
 
 def _chosen(schema: Schema, columns: Sequence[Hashable] | None) -> list[Place]:
@@ -106,14 +109,8 @@ def _chosen(schema: Schema, columns: Sequence[Hashable] | None) -> list[Place]:
     )  # fmt: skip
     chosen = [at for _, at in ordered]
     if columns is not None:
-        if isinstance(columns, str) or not np.iterable(columns):
-            raise ValueError(f"columns must be None or a list of names, got {columns!r}.")
-        known, names = [name for name, _, _ in chosen], list(columns)
-        unknown = next((name for name in names if name not in known), None)
-        if unknown is not None:
-            in_block = unknown in list(schema.families)  # a list, as the name may not be hashable
-            why = "is in a block of words, which are not paired" if in_block else "is no column of this model"
-            raise ValueError(f"columns: {unknown!r} {why}. Name some of {known[:20]}.")
+        known = [name for name, _, _ in chosen]
+        names = check_columns(columns, known, schema, "is in a block of words, which are not paired")
         chosen = [at for at in chosen if at[0] in names]
     if len(chosen) < 2:
         raise ValueError(f"a pair needs two columns, and there are {len(chosen)} (blocks of words have none).")
@@ -127,5 +124,5 @@ def _parts(learnt: LearntRows, chosen: list[Place]) -> Iterator[LevelColumns | N
         if places:
             prior, columns = class_belief(learnt.model.prior.blocks[b]), [chosen[at][2] for at in places]
             check_comparable(prior, block.keys, alike=False)
-            part = part_of(prior.margins(), learnt.rows.cells[b], columns, block.family.columnwise.observe)
+            part = part_of(margins_of(prior), learnt.rows.cells[b], columns, block.family.columnwise.observe)
             yield replace(part, places=np.array(places))

@@ -1,16 +1,20 @@
 """The starting point of every criticism: an estimator that has learnt labelled rows, those rows, and other priors."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from bayesnb.data import refuse_lazy
 from bayesnb.estimators import NaiveBayes, check_estimator
 from bayesnb.families.base import Array
 from bayesnb.families.family import Family
 from bayesnb.model.product import Model, Rows
+from bayesnb.model.schema import Schema
+from bayesnb.model.shards import Shard, model_of
 from bayesnb.numerics.views import read
-from bayesnb.selection.settings import PriorVariants
+from bayesnb.selection.smoothing import PriorVariants
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +40,7 @@ class LearntRows:
         def start(families: Sequence[Family]) -> Model:
             pairs = zip(schema.blocks, families, strict=True)
             changed = replace(schema, blocks=tuple(replace(block, family=family) for block, family in pairs))
-            return changed.start(lambda stats: learnt.prior.classes, learnt.stats)
+            return model_of(Shard(estimator.classes_, changed, learnt.stats), lambda stats: learnt.prior.classes)
 
         families, widths = [block.family for block in schema.blocks], [len(block.keys) for block in schema.blocks]
         rows = self.rows.where(self.rows.counts > 0)
@@ -66,3 +70,15 @@ def learnt_rows(
     fitted = estimator if hasattr(estimator, "model_") else estimator._fresh().fit(X, y, sample_weight)
     index, rows = fitted._learnt_rows(X, y, sample_weight, needed_by)
     return LearntRows(fitted, index, rows)
+
+
+def check_columns(columns: Any, known: Sequence[Hashable], schema: Schema, excluded: str) -> list[Hashable]:
+    """Return the names of chosen columns, or raise unless all are known; `excluded` says why others cannot be."""
+    if isinstance(columns, str) or not np.iterable(columns):
+        raise ValueError(f"columns must be None or a list of names, got {columns!r}.")
+    names = list(columns)
+    for name in names:
+        if name not in known:  # lists, as a name may not be hashable
+            why = excluded if name in list(schema.families) else "is no column of this model"
+            raise ValueError(f"columns: {name!r} {why}. Name some of {list(known)[:20]}.")
+    return names

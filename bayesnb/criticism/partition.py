@@ -1,21 +1,22 @@
 """Search for columns that are better modelled jointly: partitions between naive Bayes and one table of all."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
 from bayesnb import results
-from bayesnb.criticism.joint_blocks import JointBlocks, Kind, kinds_of, rest_of
+from bayesnb.criticism.joint_blocks import JoinableColumns, JointBlocks, Names, joinable_columns, shown
 from bayesnb.criticism.learnt_rows import learnt_rows
-from bayesnb.criticism.partition_page import PartitionSummary, notes_of, page, verdict
 from bayesnb.estimators import NaiveBayes
 from bayesnb.model.product import observe
-from bayesnb.selection.partition_search import Step, after, gain_of, interleaved, steps, union
+from bayesnb.selection.joint_evidence import after, gain_of, interleaved, joining, steps, union
 
-Names = tuple[Hashable, ...]
+MOST_NAMED, MOST_PAIRS = 6, 3  # blocks in a sentence, and pairs that stay apart
+MINUS = "\N{MINUS SIGN}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,13 +51,13 @@ class Partition:
 
         Parameters
         ----------
-        ax : matplotlib.axes.Axes, default new ones in a figure of their own
+        ax : matplotlib.axes.Axes, default new ones in a new figure
 
         Returns
         -------
         matplotlib.axes.Axes
         """
-        from bayesnb.plots.partition_plot import plot_steps
+        from bayesnb.plots.evidence_plots import plot_steps
 
         return plot_steps(self.table.joined.to_list(), self.table.log_evidence.to_numpy(), self.ends, ax)
 
@@ -65,8 +66,18 @@ class Partition:
         return "\n".join([self.verdict, "", shown, *(f"\n- {note}" for note in self.notes)])
 
     def _repr_html_(self) -> str:
-        columns = {name: self.table[name].to_list() for name in self.table.columns}
-        return page(PartitionSummary(self.blocks, self.verdict, self.notes), columns)
+        from bayesnb.results.display import notebook
+
+        steps = [
+            [str(step), joined, "" if np.isnan(gain) else f"{gain:.2f}".replace("-", MINUS),
+             f"{total:.2f}".replace("-", MINUS)]
+            for step, joined, gain, total in self.table.itertuples(index=False)
+        ]  # fmt: skip
+        blocks = [list(map(str, names)) for names in self.blocks]
+        head = [name.replace("_", " ").replace("bayes", "Bayes") for name in self.table.columns]
+        return notebook(
+            "partition.html", verdict=self.verdict, blocks=blocks, head=head, steps=steps, remarks=self.notes
+        )
 
 
 def partition(
@@ -152,23 +163,23 @@ def partition(
     """
     _check(model, most, concentration)
     learnt = learnt_rows(model, X, y, sample_weight).of_whole_weights()
-    kinds = kinds_of(learnt, columns, concentration)
+    kinds = joinable_columns(learnt, columns, concentration)
     stats = observe(learnt.rows, len(learnt.estimator.classes_), learnt.estimator.n_jobs)
-    path = list(interleaved([steps(kind.columns, kind.start, most or np.inf) for kind in kinds]))
+    path = list(interleaved([steps(kind.evidence, kind.start, most or np.inf) for kind in kinds]))
     blocks = [set(kind.start) for kind in kinds]
     for at, step in path:
         blocks[at] = after(blocks[at], step)
-    result = JointBlocks(learnt, stats, kinds, blocks)
-    first = rest_of(learnt, stats, kinds) + sum(kind.log_evidence for kind in kinds)
-    table = results.datasets.frame(_columns(kinds, path, first))
+    result = JointBlocks(learnt, stats, list(zip(kinds, blocks, strict=True)))
+    first = result.rest + sum(kind.log_evidence for kind in kinds)
+    table = _table([(kinds[at].describe(step), step.gain) for at, step in path], first)
     ends = {name: first + sum(_gain(kind, name == "joint") for kind in kinds) for name in ("naive", "joint")}
-    return Partition(result.names, table, result.estimator, ends, verdict(result.names, table), notes_of(result))
+    return Partition(result.names, table, result.estimator, ends, _verdict(result.names, table), _notes(result))
 
 
-def _gain(kind: Kind, joint: bool) -> float:
+def _gain(kind: JoinableColumns, joint: bool) -> float:
     """Log Bayes factor of one block of all columns of a kind, or of each by itself, against its start."""
     places = union(*kind.start)
-    return gain_of(kind.columns, kind.start, [places] if joint else [(place,) for place in places])
+    return gain_of(kind.evidence, kind.start, [places] if joint else [(place,) for place in places])
 
 
 def _check(model: Any, most: Any, concentration: Any) -> None:
@@ -183,13 +194,58 @@ def _check(model: Any, most: Any, concentration: Any) -> None:
         raise ValueError(f"concentration must be None or a positive number, got {concentration!r}.")
 
 
-def _columns(kinds: Sequence[Kind], path: Sequence[tuple[int, Step]], first: float) -> dict[str, Any]:
-    """Return the columns of the table."""
-    gains = np.array([step.gain for _, step in path])
-    joined = [""] + [kinds[at].describe(step) for at, step in path]
-    return {
-        "step": np.arange(len(joined)),
-        "joined": np.array(joined, object),
+def _table(path: Sequence[tuple[str, float]], first: float) -> Any:
+    """Return a table of steps: what was done, what it gained, and the log evidence after it."""
+    gains = np.array([gain for _, gain in path])
+    columns: dict[str, Any] = {
+        "step": np.arange(len(path) + 1),
+        "joined": np.array(["", *(joined for joined, _ in path)], object),
         "log_bayes_factor": np.concatenate([[np.nan], gains]),
         "log_evidence": first + np.concatenate([[0.0], np.cumsum(gains)]),
     }
+    return results.datasets.frame(columns)
+
+
+def _verdict(blocks: Sequence[Names], table: Any) -> str:
+    """Return the outcome of the search in a sentence."""
+    if len(table) == 1:
+        return "No two blocks are better modelled jointly: the partition stays as it was."
+    gained = table.log_evidence.iloc[-1] - table.log_evidence.iloc[0]
+    joined = [names for names in blocks if len(names) > 1]
+    text = "; ".join("{" + shown(names) + "}" for names in joined[:MOST_NAMED])
+    text += f"; {len(joined) - MOST_NAMED} more blocks" if len(joined) > MOST_NAMED else ""
+    alone = len(blocks) - len(joined)
+    text += f", and {alone} column{'s' * (alone > 1)} alone" if alone and text else ""
+    return f"{text or 'Every column by itself'}: {gained:+.1f} nats against the start."
+
+
+def _notes(search: JointBlocks) -> tuple[str, ...]:
+    """Return the notes on how to read the numbers."""
+    kinds = [kind for kind, _ in search.blocks]
+    inside = {place.name for kind in kinds for place in kind.places}
+    left = [name for name in search.schema.families if name not in inside]
+    notes = [f"Not among those that may be joined: {shown(left)}."] if left else []
+    holed = [name for kind in kinds for name in kind.names(tuple(kind.evidence.holed))]
+    if holed:
+        notes.append(
+            f"Cells are missing in {shown(holed)}: a step compares its hypotheses on the rows that have all cells of "
+            "its blocks, so `log_evidence` adds up gains of different rows, and is not that of the estimator."
+        )
+    apart = list(_kept_apart(search))
+    if apart:
+        more = f" and {len(apart) - MOST_PAIRS:,} more pairs" if len(apart) > MOST_PAIRS else ""
+        notes.append(
+            f"Not joined, though the log evidence would be higher: {'; '.join(apart[:MOST_PAIRS])}{more}. They have so "
+            "many levels that noise gains as much under one concentration for all; under the best for each, hardly "
+            "anything speaks for a dependence."
+        )
+    return (*notes, *(kind.changed_prior for kind in kinds if kind.changed_prior))
+
+
+def _kept_apart(search: JointBlocks) -> Iterator[str]:
+    """Yield pairs of blocks that only a prior which fits neither would join, and what they would gain under it."""
+    for kind, blocks in search.blocks:
+        for one, other in combinations(sorted(blocks), 2):
+            step = joining(kind.evidence, one, other)
+            if step.gain > 0 >= step.worth:
+                yield f"{kind.describe(step)} ({step.gain:+.1f})"

@@ -15,7 +15,7 @@ from bayesnb.selection.feature_evidence import cautious, check_comparable, class
 
 
 def relevance(model: NaiveBayes, prior: float = 0.5) -> Any:
-    """Weigh the evidence that each feature depends on the class.
+    """Compute the Bayes factor for a dependence of each feature on the class.
 
     The log Bayes factor compares two hypotheses about a column: that each class has a separate parameter, and that
     all classes share one, both under the model's prior. It is the log evidence of the first less that of the second.
@@ -32,10 +32,12 @@ def relevance(model: NaiveBayes, prior: float = 0.5) -> Any:
         By feature, in the table's order: `log_bayes_factor`, in nats, and `inclusion`, the posterior probability that
         the feature depends on the class.
 
-    Notes ----- Of a block of counts each word is compared with all others together, with a Beta(a_j, A - a_j) prior, a
-    margin of the block's Dirichlet; words of one block are not independent. What the whole block says is in the
-    attributes `block` and `block_log_bayes_factor`. Of a Gaussian column with `shared=True` both hypotheses have one
-    variance for all classes: they differ in the means alone.
+    Notes
+    -----
+    Of a block of counts each word is compared with all others together, with a Beta(a_j, A - a_j) prior, a margin of
+    the block's Dirichlet; words of one block are not independent. What the whole block says is in the attributes
+    `block` and `block_log_bayes_factor`. Of a Gaussian column with `shared=True` both hypotheses have one variance for
+    all classes: they differ in the means alone.
 
     A Bayes factor depends on the prior, and most where that is vague: under a prior that spreads far beyond the data a
     parameter for each class costs more, and small differences do not pay for it. It is defined for rows only: weights
@@ -71,16 +73,14 @@ def relevance(model: NaiveBayes, prior: float = 0.5) -> Any:
     check_estimator(model)
     if not hasattr(model, "model_"):
         raise ValueError(f"{type(model).__name__} is not fitted yet: call fit first.")
-    if not model.model_.whole:
+    if not model.model_.integer_weights:
         raise ValueError(
             "the model has learnt weights or counts that are no whole numbers. A Bayes factor compares probabilities "
             "of rows, which such have none of: fit with whole weights and counts."
         )
     names, factors, blocks = _factors(model)
     inclusion = expit(factors + logit(float(prior)))
-    return results.evidence_datasets.relevant(
-        names, {"log_bayes_factor": factors, "inclusion": inclusion}, float(prior), blocks
-    )
+    return results.datasets.relevant(names, {"log_bayes_factor": factors, "inclusion": inclusion}, float(prior), blocks)
 
 
 def _factors(fitted: NaiveBayes) -> tuple[list[Hashable], Array, dict[str, float]]:
@@ -96,7 +96,7 @@ def _factors(fitted: NaiveBayes) -> tuple[list[Hashable], Array, dict[str, float
         check_comparable(belief, block.keys)
         factors = cautious(block.family, belief, stats)
         block_names, block_places = list(block.words), list(block.word_places)
-        if block.family.whole:
+        if block.family.multivariate:
             together = ", ".join(map(str, block.names))
             if block.family.words:
                 blocks[together], factors = float(factors[0]), word_bayes_factors(belief, stats)  # type: ignore[arg-type]

@@ -13,11 +13,10 @@ from bayesnb.criticism.learnt_rows import LearntRows, learnt_rows
 from bayesnb.estimators import NaiveBayes
 from bayesnb.families.family import Family
 from bayesnb.model.schema import Schema
-from bayesnb.selection.ascent import LEAST, MOST
-from bayesnb.selection.best_smoothing import best_by_loo
-from bayesnb.selection.hyperparameters import PER, End, most_probable
+from bayesnb.selection.hyperparameters import PER, End, best_by_evidence
 from bayesnb.selection.leave_one_out import Pointwise
-from bayesnb.selection.settings import PriorVariants
+from bayesnb.selection.prior_evidence import LEAST, MOST
+from bayesnb.selection.smoothing import PriorVariants, best_by_loo
 
 CRITERIA = ("evidence", "loo")
 SMALL = 4.0  # nats: of smaller differences no standard error can be believed (Sivula et al. 2020, section 4)
@@ -60,7 +59,7 @@ def tune(
     sample_weight: Any = None,
     force: bool = False,
 ) -> Any:
-    """Give an estimator the priors that are best for given rows.
+    """Choose the priors of an estimator by the evidence of given rows, or by leave-one-out.
 
     Parameters
     ----------
@@ -96,23 +95,24 @@ def tune(
         Where a prior is better the stronger it is, or the weaker, without end. It is left at the end of the range
         that is searched, from 1e-8 to 1e8, where it means that the classes do not differ, or that any might.
 
-    Notes ----- `Categorical`, `Bernoulli` and `Multinomial` columns have their concentration tuned, by Newton's method,
-    and keep the proportions of a prior that is declared with an array. Gaussian columns have the `count`, `shape` and
-    `scale` of their prior tuned, on the scale of each column's pooled variance, around its pooled mean, or with
-    per="feature" around a tuned one: predictions do not change when a column is shifted or rescaled. Poisson columns
-    have the `shape` of their Gamma and its mean tuned, relative to each column's pooled rate. For "loo" a prior has a
-    strength only, the factor of its parameters, and for Gaussian columns a factor of the `scale`: a coarse search over
-    the whole range, and a fine one from its best. The class prior stays as it is, and a prior that was improper is
-    replaced.
+    Notes
+    -----
+    `Categorical`, `Bernoulli` and `Multinomial` columns have their concentration tuned, by Newton's method, and keep
+    the proportions of a prior that is declared with an array. Gaussian columns have the `count`, `shape` and `scale` of
+    their prior tuned, on the scale of each column's pooled variance, around its pooled mean, or with per="feature"
+    around a tuned one: predictions do not change when a column is shifted or rescaled. Poisson columns have the `shape`
+    of their Gamma and its mean tuned, relative to each column's pooled rate. For "loo" a prior has a strength only, the
+    factor of its parameters, and for Gaussian columns a factor of the `scale`: a coarse search over the whole range,
+    and a fine one from its best. The class prior stays as it is, and a prior that was improper is replaced.
 
     The evidence asks how probable the cells are, not the labels: where columns depend on each other, the prior under
     which the cells are most probable is not the one that predicts labels best, and "loo" is. That is why the result is
     judged by the labels. A class in which a Gaussian column is constant has no part in the evidence, as has a class in
     which a block of them has no spread in some direction: the density of equal rows grows without bound as the variance
-    goes to 0, and would take the prior of all other columns there. The evidence knows no
-    `temper`; "loo" takes the exponent as it was fitted, and does not search for both. An `estimate="map"` under a
-    concentration of 1 or less, which the evidence may well choose, puts levels that are rare at 0. With weights that
-    are no whole numbers, the evidence is that of the power likelihood.
+    goes to 0, and would take the prior of all other columns there. The evidence knows no `temper`; "loo" takes the
+    exponent as it was fitted, and does not search for both. An `estimate="map"` under a concentration of 1 or less,
+    which the evidence may well choose, puts levels that are rare at 0. With weights that are no whole numbers, the
+    evidence is that of the power likelihood.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def tune(
             "Use per='model' or 'feature'."
         )
     if criterion == "evidence":
-        families, ends = most_probable(variants.families, learnt.model.stats.blocks, variants.widths, per)
+        families, ends = best_by_evidence(variants.families, learnt.model.stats.blocks, variants.widths, per)
     else:
         families, ends = best_by_loo(variants, model.estimate)
     tuning = _scores(learnt, variants, families)
@@ -236,8 +236,8 @@ def _bound(end: End, learnt: LearntRows) -> Bound:
     whose = "" if end.code is None else f" in class {learnt.estimator.classes_.tolist()[end.code]!r}"
     noun = "column" if len(names) == 1 and not isinstance(names[0], tuple) else "columns"
     shared = all(schema.blocks[b].family.shared for b, _ in end.columns)
-    family, meaning = schema.blocks[end.columns[0][0]].family, end.kind.meaning(end.dial, end.infinite, shared)
-    return Bound(tuple(names), f"{noun} {shown}{whose}", family, end.dial, end.infinite, shared, meaning)
+    family, meaning = schema.blocks[end.columns[0][0]].family, end.kind.meaning(end.name, end.infinite, shared)
+    return Bound(tuple(names), f"{noun} {shown}{whose}", family, end.name, end.infinite, shared, meaning)
 
 
 def _short(name: Hashable) -> str:

@@ -4,24 +4,27 @@ from bayesnb.data.amounts import Amounts, amounts_of
 from bayesnb.data.blank_tables import Blank, DrawnColumns, blank_of
 from bayesnb.data.column_values import coded_text, factorize_labels, is_missing
 from bayesnb.data.containers import SparseTable, Table
-from bayesnb.data.frames import is_lazy, nested, open_table, refuse_lazy
-from bayesnb.data.lists import Lists
-from bayesnb.data.opening import (
+from bayesnb.data.files import (
     LABEL_ADVICE,
     PLAIN,
+    aligned,
+    beside,
     cell_kind,
+    format_of_name,
     open_sheet,
     open_stream,
+    open_writer,
     read_cells,
     read_file,
     read_text,
     split_labels,
 )
+from bayesnb.data.frames import is_lazy, nested, open_table, refuse_lazy
+from bayesnb.data.lists import Lists
 from bayesnb.data.sheets import FileSheet, nothing, stacked
 from bayesnb.data.sources import Reading
 from bayesnb.data.text_cells import joined
 from bayesnb.data.text_files import looks_numeric
-from bayesnb.data.writing import aligned, beside, format_of_name, open_writer
 
 __all__ = [
     "LABEL_ADVICE",

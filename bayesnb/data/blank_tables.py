@@ -5,7 +5,7 @@ count that is too large for its type makes it wider, and a missing cell among in
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -251,62 +251,50 @@ class UninstalledBlank(Blank):
     """Blank of a dataframe whose library is not installed here: it is kept, but no table can be made."""
 
     original: Recipe
-    library: str
 
     def recipe(self, places: Collection[int]) -> Recipe:
         return self.original
 
     def filled(self, parts: Sequence[DrawnColumns]) -> NoReturn:
-        raise ImportError(f'the model was learnt from a table of {self.library}: pip install "{self.library}".')
+        library = self.original["library"]
+        raise ImportError(f'the model was learnt from a table of {library}: pip install "{library}".')
 
 
 def blank_of(recipe: Recipe, width: int) -> Blank:
     """Return the blank of a recipe, for a table of `width` columns."""
-    kind = recipe.get("kind")
-    if kind not in BLANKS:
-        raise ValueError(f"a table of the kind {kind!r:.50} is not known")
-    return BLANKS[kind](recipe, width)
-
-
-def _sparse(recipe: Mapping[str, Any], width: int) -> Blank:
-    dtype = decode_numpy(recipe["type"])
-    if dtype.kind not in "biuf" or type(recipe["is_matrix"]) is not bool:
-        raise ValueError("a sparse table has numbers")
-    return SparseBlank(recipe["is_matrix"], dtype)
+    match recipe.get("kind"):
+        case "documents":
+            return DocumentsBlank()
+        case "array":
+            return ArrayBlank(decode_numpy(recipe["type"]))
+        case "sparse":
+            dtype = decode_numpy(recipe["type"])
+            if dtype.kind not in "biuf" or type(recipe["is_matrix"]) is not bool:
+                raise ValueError("a sparse table has numbers")
+            return SparseBlank(recipe["is_matrix"], dtype)
+        case "frame":
+            return _frame(recipe, width)
+        case kind:
+            raise ValueError(f"a table of the kind {kind!r:.50} is not known")
 
 
 def _frame(recipe: Recipe, width: int) -> Blank:
-    name, names, types = recipe["library"], decode_names(recipe["names"]), recipe["types"]
-    if name not in LIBRARIES or not len(names) == len(types) == width:
+    """Return the blank of a dataframe; the type of a column without a family, which is never filled, is any."""
+    name, names, encoded = recipe["library"], decode_names(recipe["names"]), recipe["types"]
+    if name not in LIBRARIES or not len(names) == len(encoded) == width:
         raise ValueError("a frame has a library, and as many names and types as columns")
     library = LIBRARIES[name]
     try:
         native = library.to_native_namespace()
-        dtypes = [_any_type(native, library) if encoded is None else decode_type(encoded, library) for encoded in types]
+        anything = object if library.is_pandas() else native.Null if library.is_polars() else native.null()
+        types = [anything if dtype is None else decode_type(dtype, library) for dtype in encoded]
     except ImportError:
-        return UninstalledBlank(recipe, name)
-    return FrameBlank.of(nw.from_native(_empty(native, library, names, dtypes), eager_only=True))
-
-
-def _any_type(native: Any, library: Library) -> Any:
-    """Return the type of a column without a family, which is never filled."""
-    return object if library.is_pandas() else native.Null if library.is_polars() else native.null()
-
-
-def _empty(native: Any, library: Library, names: Any, types: Sequence[Any]) -> Any:
-    """Return a frame without rows."""
+        return UninstalledBlank(recipe)
     if library.is_pyarrow():
-        return native.schema(list(zip(names, types, strict=True))).empty_table()
-    if library.is_polars():
-        return native.DataFrame(schema=dict(zip(names, types, strict=True)))
-    frame = native.DataFrame({place: native.Series([], dtype=dtype) for place, dtype in enumerate(types)})
-    frame.columns = names
-    return frame
-
-
-BLANKS: dict[str, Callable[[Recipe, int], Blank]] = {
-    "documents": lambda recipe, width: DocumentsBlank(),
-    "array": lambda recipe, width: ArrayBlank(decode_numpy(recipe["type"])),
-    "sparse": _sparse,
-    "frame": _frame,
-}
+        frame = native.schema(list(zip(names, types, strict=True))).empty_table()
+    elif library.is_polars():
+        frame = native.DataFrame(schema=dict(zip(names, types, strict=True)))
+    else:
+        frame = native.DataFrame({place: native.Series([], dtype=dtype) for place, dtype in enumerate(types)})
+        frame.columns = names
+    return FrameBlank.of(nw.from_native(frame, eager_only=True))

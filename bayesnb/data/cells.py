@@ -97,10 +97,8 @@ def counted(lists: Lists, levels: Levels, unknown: int, size: int) -> WordCounts
     at, words, which, ends = {level: code for code, level in enumerate(levels)}, *lists
     codes = np.fromiter((at.get(word, unknown) for word in words), np.int32, len(words))[which]
     new = [place for place, word in enumerate(words) if word not in at]
-    unknown_words: Counter = Counter()
-    if new:
-        times = np.bincount(which, minlength=len(words)).tolist()
-        unknown_words.update({words[place]: times[place] for place in new})
+    times = np.bincount(which, minlength=len(words))
+    unknown_words = Counter({words[place]: int(times[place]) for place in new})
     if new and unknown < 0:
         keep = codes >= 0
         codes, ends = codes[keep], np.concatenate([[0], np.cumsum(keep)])[ends]

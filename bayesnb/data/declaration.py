@@ -101,7 +101,7 @@ def grouped(blocks: FamilyColumns) -> FamilyColumns:
     groups: dict[Any, tuple[Family, list[int]]] = {}
     for position, (family, places) in enumerate(blocks):
         key = (type(family), *(_plain(getattr(family, f.name)) for f in fields(family)))  # type: ignore[arg-type]
-        is_separate = family.whole or None in key  # an array in a prior is in the order of its own columns
+        is_separate = family.multivariate or None in key  # an array in a prior is in the order of its own columns
         groups.setdefault(position if is_separate else key, (family, []))[1].extend(places)
     return list(groups.values())
 

@@ -1,6 +1,6 @@
 """Tables that are dataframes: pandas, and whatever else narwhals reads."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -17,11 +17,11 @@ from bayesnb.data.containers import (
     SparseTable,
     Table,
     are_documents,
+    frame_of,
     lists_of_words,
     refuse_invalid_shape,
 )
 from bayesnb.data.lists import Lists, first_list, kind_of_lists, lists_of_series, words_of
-from bayesnb.data.named import frame_of
 from bayesnb.numerics.views import Columns
 
 Array = np.ndarray
@@ -35,14 +35,17 @@ def open_table(x: Any, n_jobs: int | None = 1, *, documents: bool = False) -> Ta
 
     Lists of texts are cells side by side unless they are ragged, or it is declared that they are `documents`.
     """
-    table = _table_of(x, documents)
+    # shortcuts: single rows are asked for one by one
+    if type(x) is np.ndarray and x.dtype.kind not in "OV":
+        table: Table = ArrayTable(x)
+    else:
+        frame = frame_of(x) if isinstance(x, pd.DataFrame) else None
+        table = _table_of(x, documents) if frame is None else FrameTable(frame)
     table.n_jobs = n_jobs
     return table
 
 
 def _table_of(x: Any, documents: bool) -> Table:
-    if type(x) is np.ndarray and x.dtype.kind not in "OV":  # a shortcut: single rows are asked for one by one
-        return ArrayTable(x)
     x = lists_of_words(x)
     if are_documents(x, documents):
         return DocumentTable(x)
@@ -90,12 +93,9 @@ class FrameTable(Table):
 
     def __init__(self, x: nw.DataFrame) -> None:
         self.x, self.native = x, x.to_native()
-        refuse_invalid_shape(self.x.shape)
-        self.rows, self.width = self.x.shape
-
-    @cached_property
-    def columns(self) -> tuple[Hashable, ...]:
-        return tuple(self.x.columns)
+        refuse_invalid_shape(x.shape)
+        self.rows, self.width = x.shape
+        self.columns = tuple(x.columns)
 
     @property
     def index(self) -> Array:
@@ -109,15 +109,12 @@ class FrameTable(Table):
     def _rows_of(self, keep: Array) -> Any:
         return self.x.filter(keep.tolist())
 
-    def _series(self, column: int) -> nw.Series:
-        return self._all_series[column]
-
     @cached_property
-    def _all_series(self) -> list[nw.Series]:
+    def series(self) -> list[nw.Series]:
         return list(self.x.iter_columns())
 
     def kind(self, column: int) -> str:
-        name, dtype = self.columns[column], self._series(column).dtype
+        name, dtype = self.columns[column], self.series[column].dtype
         if dtype == nw.Boolean:
             return "flag"
         if dtype.is_temporal():
@@ -129,56 +126,56 @@ class FrameTable(Table):
         if dtype == nw.Object and (kind := kind_of_lists(name, self.values(column))):
             return kind
         if not (dtype.is_numeric() or dtype in HAVE_LEVELS):
-            native = getattr(self._series(column).to_native(), "dtype", dtype)
+            native = getattr(self.series[column].to_native(), "dtype", dtype)
             raise ValueError(
                 f"column {name!r} holds {native}, for which no family can be guessed: declare or convert it."
             )
         return "number" if dtype.is_numeric() else "level"
 
     def has_lists(self, column: int) -> bool:
-        dtype = self._series(column).dtype
+        dtype = self.series[column].dtype
         return isinstance(dtype, OF_LISTS) or (dtype == nw.Object and first_list(self.values(column)) is not None)
 
     def _split(self, column: int) -> Lists:
-        return lists_of_series(self.columns[column], self._series(column))
+        return lists_of_series(self.columns[column], self.series[column])
 
     def numbers(self, columns: Sequence[int]) -> Columns:
         """Return columns as they lie, bytes where all are booleans."""
         parts = [self._numbers(column) for column in columns]
-        dtypes = {part.dtype for part in parts}
-        narrow = dtypes if dtypes in ({np.dtype(np.float32)}, {np.dtype(np.uint8)}) else {np.dtype(float)}
-        return Columns(parts, next(iter(narrow)))
+        (dtype, *others) = {part.dtype for part in parts}
+        is_narrow = not others and dtype in (np.float32, np.uint8)
+        return Columns(parts, dtype if is_narrow else np.dtype(float))
 
     def _numbers(self, column: int) -> Array:
-        series = self._series(column)
+        series = self.series[column]
         if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
             return floats(self.columns[column], series.to_numpy())
         if series.null_count():
             return series.cast(nw.Float64).to_numpy()
         plain = series.to_numpy()
-        return (
-            plain.view(np.uint8) if plain.dtype == bool else plain if plain.dtype.kind in "iuf" else plain.astype(float)
-        )
+        if plain.dtype == bool:
+            return plain.view(np.uint8)
+        return plain if plain.dtype.kind in "iuf" else plain.astype(float)
 
     def _factorized(self, column: int) -> DistinctValues:
-        native = self._series(column).to_native()
-        if isinstance(getattr(native, "dtype", None), pd.CategoricalDtype):
+        native = self.series[column].to_native()
+        if self._categories(column) is not None:
             return distinct(self.columns[column], native.cat.codes.to_numpy(), native.cat.categories)
         text = coded_text(native)
         return super()._factorized(column) if text is None else DistinctValues(tuple(text[1]), text[0])
 
     def values(self, column: int) -> Array:
-        series = self._series(column)
+        series = self.series[column]
         if series.dtype in (nw.Categorical, nw.Enum) and not self._categories(column):
             series = series.cast(nw.String)  # arrow's dictionaries lose missing cells on the way
         return series.to_numpy()
 
     def declared(self, column: int) -> tuple[Any, ...] | None:
-        dtype = self._series(column).dtype
+        dtype = self.series[column].dtype
         return tuple(dtype.categories) if isinstance(dtype, nw.Enum) else self._categories(column)
 
     def _categories(self, column: int) -> tuple[Any, ...] | None:
         """Return the categories of pandas, which need not be text."""
-        native = self._series(column).to_native()
+        native = self.series[column].to_native()
         is_pandas = isinstance(getattr(native, "dtype", None), pd.CategoricalDtype)
         return tuple(native.cat.categories.tolist()) if is_pandas else None

@@ -18,6 +18,15 @@ DECLARE = "Declare all of them as `classes`."
 MOST_CANDIDATES = 1 << 20  # integers that labels may span, to be counted in a table
 
 
+@contextmanager
+def one_type() -> Iterator[None]:
+    """Raise a ValueError for labels of several types, which cannot be compared or sorted."""
+    try:
+        yield
+    except TypeError:
+        raise ValueError("Unknown label type: labels of several types; make them one, say strings.") from None
+
+
 @dataclass(frozen=True, eq=False)
 class Named:
     """Labels that are no plain numbers: the distinct ones, and where each row's stands; -1 if it is missing."""
@@ -26,27 +35,17 @@ class Named:
     codes: Array
 
     @classmethod
+    @one_type()
     def of(cls, y: Array) -> Self:
         """Return the labels of an array."""
-        with one_type():
-            codes, values = factorize_labels(y)
+        codes, values = factorize_labels(y)
         return cls(values, codes)
-
-    @classmethod
-    def of_text(cls, y: Any) -> Self | None:
-        """Return the labels of a dataframe's column of text; None for anything else."""
-        texts = None if isinstance(y, np.ndarray) else coded_text(y)
-        return texts and cls(np.array(texts[1], object), texts[0])
 
     def __len__(self) -> int:
         return len(self.codes)
 
     def __getitem__(self, keep: Array) -> Self:
         return type(self)(self.values, self.codes[keep])
-
-    @property
-    def missing(self) -> Array:
-        return self.codes < 0
 
     @cached_property
     def occurring(self) -> Array:
@@ -59,27 +58,26 @@ class Named:
 Labels = Array | Named
 
 
-@contextmanager
-def one_type() -> Iterator[None]:
-    """Raise a ValueError for labels of several types, which cannot be compared or sorted."""
-    try:
-        yield
-    except TypeError:
-        raise ValueError("Unknown label type: labels of several types; make them one, say strings.") from None
+def read_labels(y: Any) -> Any:
+    """Return the labels of a dataframe's column of text, anything else as it is; lazy and masked ones are errors."""
+    if isinstance(y, np.ndarray):
+        if np.ma.is_masked(y):
+            raise ValueError("Input y contains NaN: some labels are masked, missing. Drop those rows.")
+        return y
+    refuse_lazy(y, "y")
+    texts = coded_text(y)
+    return y if texts is None else Named(np.array(texts[1], object), texts[0])
 
 
+@one_type()
 def distinct(labels: Any) -> Array:
     """Return the classes among labels, sorted."""
-    with one_type():
-        if isinstance(labels, Named):
-            return np.unique(labels.occurring)
-        return _distinct(np.asarray(list(labels) if isinstance(labels, set | frozenset) else labels))
-
-
-def _distinct(labels: Array) -> Array:
+    if isinstance(labels, Named):
+        return np.unique(labels.occurring)
+    labels = np.asarray(list(labels) if isinstance(labels, set | frozenset) else labels)
     if labels.dtype.kind in "iu" and labels.dtype != np.uint64 and labels.size:
         whole = integers(labels.reshape(-1), EVERY)
-        least, most = numerics.row_kernels.code_range(whole)
+        least, most = int(whole.min()), int(whole.max())
         if most - least < MOST_CANDIDATES:
             seen = np.zeros(most - least + 1, bool)
             numerics.row_kernels.mark(whole, least, seen)
@@ -113,44 +111,25 @@ def _few(labels: Array) -> str:
 
 def encode(y: Labels, classes: Array, advice: str = DECLARE) -> Array:
     """Return the place of each label among the classes; an error with advice for labels that are not there."""
-    if isinstance(y, Named):
-        return _encode(y, classes, advice)
-    if y.dtype.kind in "iu" and classes.dtype.kind in "iu" and y.dtype != np.uint64:
+    if not isinstance(y, Named) and y.dtype.kind in "iu" and classes.dtype.kind in "iu" and y.dtype != np.uint64:
         least, most = int(classes[0]), int(classes[-1])
         if most - least < MOST_CANDIDATES:
             table, codes = np.full(most - least + 1, -1, np.int64), np.empty(len(y), np.int64)
             table[classes.astype(np.int64) - least] = np.arange(len(classes))
             if numerics.row_kernels.look_up(integers(y, EVERY), least, table, codes) < 0:
                 return codes
-    return _encode(Named.of(y), classes, advice)
-
-
-def _encode(y: Named, classes: Array, advice: str) -> Array:
+    y = y if isinstance(y, Named) else Named.of(y)
     places = {label: place for place, label in enumerate(classes.tolist())}
     unknown = [label for label in y.occurring.tolist() if label not in places]
     if unknown:
-        raise ValueError(
-            f"y contains labels {sorted(unknown)} that are not among the classes {classes.tolist()}. {advice}"
-        )
+        with one_type():
+            unknown.sort()
+        raise ValueError(f"y contains labels {unknown} that are not among the classes {classes.tolist()}. {advice}")
     return np.array([places.get(label, -1) for label in y.values.tolist()], np.int64)[y.codes]
 
 
-def weights(sample_weight: Any, rows: int) -> Array | None:
-    """Return the weights of rows, of which at least one is not zero."""
-    weight = row_weights(sample_weight, rows)
-    refuse_weightless(weight)
-    return weight
-
-
-def refuse_weightless(weight: Array | None) -> None:
-    if weight is not None and not weight.any():
-        raise ValueError("sample_weight is zero for all rows: nothing is left to learn from.")
-
-
-def row_weights(sample_weight: Any, rows: int) -> Array | None:
+def weights(sample_weight: Any, rows: int) -> Array:
     """Return one finite, non-negative number for each row; a single number is that of all rows."""
-    if sample_weight is None:
-        return None
     refuse_lazy(sample_weight, "sample_weight")
     if np.ma.is_masked(sample_weight):
         raise ValueError("sample_weight has masked entries: give a row that is not to count the weight 0.")

@@ -1,9 +1,13 @@
-"""The levels of a column: those of two parts of a table together, and integers that stand for codes."""
+"""Levels of a column: those of two parts of a table together, integers that stand for codes, and unknown levels."""
 
+import warnings
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from operator import eq
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 
@@ -29,7 +33,10 @@ def code_of(levels: Levels) -> Callable[[Any, int], int]:
         return {level: code for code, level in enumerate(levels)}.get
 
     def get(value: Any, default: int) -> int:
-        code = hash(value) - levels.start  # numbers that are equal have one hash, and an integer is its hash
+        try:
+            code = int(value) - levels.start
+        except (TypeError, ValueError, OverflowError):  # neither a number nor text that reads as one
+            return default
         return code if 0 <= code < len(levels) and levels[code] == value else default
 
     return get
@@ -120,3 +127,69 @@ def _places_of(few: Levels, many: Levels) -> Array:
         return np.arange(len(few))
     at = {level: place for place, level in enumerate(many)}
     return np.array([at[level] for level in few], np.int64)
+
+
+NEVER_LEARNT = "They were never learnt, so they cannot be forgotten."
+HERE = str(Path(__file__).parent.parent)
+Unseen = dict[Hashable, Counter]
+
+
+class UnseenLevelWarning(UserWarning):
+    """Cells hold levels, or words, that training never saw; they were left out, for all classes alike."""
+
+    unseen: "Unseen"  # how often each of them occurs, column by column
+
+    @classmethod
+    def of(cls, unseen: "Unseen") -> Self:
+        """Return one warning that names all levels that were not seen."""
+        warning = cls(f"{unseen_message(unseen)} They are left out, for all classes alike.")
+        warning.unseen = unseen
+        return warning
+
+
+def unseen_message(unseen: Unseen) -> str:
+    parts = []
+    for name, times in unseen.items():
+        shown = ", ".join(f"{level!r} ({count} times)" for level, count in times.most_common(5))
+        more = ", ..." if len(times) > 5 else ""
+        parts.append(f"column {name!r} has levels that the model does not know: {shown}{more}")
+    return "; ".join(parts) + "."
+
+
+def warn(unseen: "Unseen") -> None:
+    """Warn once of all levels that were not seen, at the caller's line."""
+    warnings.warn(UnseenLevelWarning.of(unseen), skip_file_prefixes=(HERE,))
+
+
+@dataclass(eq=False)
+class UnseenCollector:
+    """Levels that were not seen, gathered from batches until one warning names them all."""
+
+    levels: dict[Hashable, Counter] = field(default_factory=dict)
+
+    @contextmanager
+    def collected(self) -> Iterator[None]:
+        """Keep warnings of levels that were not seen; all others are shown."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            yield
+        for warning in caught:
+            if not isinstance(warning.message, UnseenLevelWarning):
+                warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+                continue
+            for name, times in warning.message.unseen.items():
+                self.levels.setdefault(name, Counter()).update(times)
+
+    def warn(self) -> None:
+        """Warn once, if a level was not seen, at the caller's line."""
+        if self.levels:
+            warn(self.levels)
+
+    @property
+    def note(self) -> dict[Any, dict[Any, int]]:
+        """Counts of the levels as plain values."""
+        return {name: dict(times) for name, times in self.levels.items()}
+
+    def restore(self, note: dict[Any, dict[Any, int]]) -> None:
+        """Go on from the counts of a `note`."""
+        self.levels = {name: Counter(times) for name, times in note.items()}

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from bayesnb.data.sources import Reading, Source
-from bayesnb.data.text_cells import CellRules, ColumnSummary, TextCells, text_of
+from bayesnb.data.text_cells import CellRules, ColumnSummary
 
 MOST_ROWS, MOST_CELLS = 1 << 12, 1 << 22  # that are read at once: few, which stay near the processor
 MEANT = {"number": "no number", "integer": "no number", "flag": "neither true nor false"}
@@ -101,30 +101,6 @@ def check_names(name: str, columns: list[str]) -> None:
     twice = [column for column, times in Counter(columns).items() if times > 1]
     if twice:
         raise ValueError(f"{name}: the header has the column {twice[0]!r} twice. Rename one of them.")
-
-
-def cast(name: str, series: pd.Series, kind: str, rules: CellRules) -> pd.Series:
-    """Return a column of a typed table as one of this kind."""
-    present = kind_of_type(series)
-    if kind != "text" and present in ("number", "flag"):
-        return series
-    missing = series.isna()
-    if present == "text" and rules.missing:
-        missing |= series.isin(rules.missing)
-        series = series.where(~missing, None)
-    if kind == "text" and present != "text":
-        return pd.Series(
-            [None if gone else text_of(value) for value, gone in zip(series, missing, strict=True)], dtype=str
-        )
-    if kind != "text" and present == "text":
-        texts = [None if gone else str(value) for value, gone in zip(series, missing, strict=True)]
-        cells = TextCells.of(texts, CellRules((), rules.decimal))
-        try:
-            return cells.column(kind)
-        except ValueError:
-            row = cells.first_invalid(kind)
-        raise ValueError(f"{name}: {texts[row]!r} in row {row} is {MEANT[kind]}.")
-    return series.astype(float) if present == "integer" and missing.any() else series
 
 
 def nothing(rows: int, kind: str) -> pd.Series:

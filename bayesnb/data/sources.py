@@ -11,7 +11,7 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -81,18 +81,16 @@ class Source:
     @cached_property
     def _kept(self) -> BinaryIO | None:
         """Copy of what can be read only once."""
-        if self.path != "-" and (Path(self.path).is_file() or not Path(self.path).exists()):
+        path = Path(self.path)
+        if self.path != "-" and (path.is_file() or not path.exists()):
             return None
-        if self.path != "-" and Path(self.path).is_dir():
+        if self.path != "-" and path.is_dir():
             raise ValueError(f"{self.name}: it is a folder; give a file in it.")
+        if self.path == "-" and sys.stdin is None:
+            raise OSError(errno.EBADF, "it is closed", self.name)
         copy = cast(BinaryIO, tempfile.SpooledTemporaryFile(max_size=IN_MEMORY))  # noqa: SIM115  (kept as long as the source)
-        if self.path == "-":
-            if sys.stdin is None:
-                raise OSError(errno.EBADF, "it is closed", self.name)
-            shutil.copyfileobj(sys.stdin.buffer, copy)
-        else:
-            with open(self.path, "rb") as stream:
-                shutil.copyfileobj(stream, copy)
+        with nullcontext(sys.stdin.buffer) if self.path == "-" else open(self.path, "rb") as stream:
+            shutil.copyfileobj(stream, copy)
         return copy
 
     @cached_property
@@ -146,7 +144,7 @@ class Source:
     def open(self) -> BinaryIO:
         """Return the bytes from their beginning, unpacked."""
         packed = self.is_packed  # asked first: what can be read only once is shared
-        raw = io.BufferedReader(CountedStream(self._raw(), self.on_read), 1 << 18)
+        raw = io.BufferedReader(self._raw(self.on_read), 1 << 18)
         return cast(BinaryIO, io.BufferedReader(Unpacked(raw, self.name), 1 << 18) if packed else raw)
 
     @property
@@ -154,11 +152,11 @@ class Source:
         """Name of the file that has the bytes as they are, else a stream of them."""
         return self.open() if self.is_packed or self._kept is not None else self.path
 
-    def _raw(self) -> Any:
+    def _raw(self, on_read: Callable[[int], Any] = lambda count: None) -> "CountedStream":
         if self._kept is None:
-            return open(self.path, "rb", buffering=0)
+            return CountedStream(open(self.path, "rb", buffering=0), on_read)
         self._kept.seek(0)
-        return Shared(self._kept)
+        return CountedStream(self._kept, on_read, is_shared=True)
 
     def refuse_too_large(self) -> None:
         """Raise for a table that this machine's memory cannot hold."""
@@ -175,11 +173,11 @@ class Source:
             )
 
 
-class Shared(io.RawIOBase):
-    """A stream that stays open when its reader closes it."""
+class CountedStream(io.RawIOBase):
+    """A stream that reports how many bytes were read from it; a shared one stays open when its reader is closed."""
 
-    def __init__(self, stream: Any) -> None:
-        self.stream = stream
+    def __init__(self, stream: Any, on_read: Callable[[int], Any], is_shared: bool = False) -> None:
+        self.stream, self.on_read, self.is_shared = stream, on_read, is_shared
 
     def readable(self) -> bool:
         return True
@@ -191,54 +189,41 @@ class Shared(io.RawIOBase):
         return self.stream.seek(offset, whence)
 
     def readinto(self, buffer: Any) -> int:
-        data = self.stream.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
-
-
-class CountedStream(Shared):
-    """A stream that reports how many bytes were read from it, and is closed with its reader."""
-
-    def __init__(self, stream: Any, on_read: Callable[[int], Any]) -> None:
-        super().__init__(stream)
-        self.on_read = on_read
-
-    def readinto(self, buffer: Any) -> int:
         count = self.stream.readinto(buffer)
         self.on_read(count)
         return count
 
     def close(self) -> None:
-        self.stream.close()
+        if not self.is_shared:
+            self.stream.close()
         super().close()
 
 
-class Unpacked(Shared):
+class Unpacked(gzip.GzipFile):
     """The bytes in a gzip file, which is closed with its reader; an error that names it where it is damaged."""
 
-    def __init__(self, packed: Any, name: str) -> None:
-        super().__init__(gzip.GzipFile(fileobj=packed))
-        self.packed, self.file_name = packed, name
+    def __init__(self, packed: BinaryIO, table: str) -> None:
+        super().__init__(fileobj=packed, mode="rb")
+        self.packed, self.table = packed, table
 
     def readinto(self, buffer: Any) -> int:
-        with self._named():
+        with self._named_errors():
             return super().readinto(buffer)
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        with self._named():
+        with self._named_errors():
             return super().seek(offset, whence)
 
     @contextmanager
-    def _named(self) -> Iterator[None]:
+    def _named_errors(self) -> Iterator[None]:
         try:
             yield
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise ValueError(f"{self.file_name}: it is a damaged gzip file, or one cut off: {error}.") from None
+            raise ValueError(f"{self.table}: it is a damaged gzip file, or one cut off: {error}.") from None
 
     def close(self) -> None:
-        self.stream.close()
-        self.packed.close()
         super().close()
+        self.packed.close()
 
 
 def available_memory() -> int | None:
@@ -260,29 +245,20 @@ def readable_size(count: float) -> str:
     return f"{count / 1000**power:.3g} {('bytes', 'kB', 'MB', 'GB', 'TB')[power]}"
 
 
-class NamedErrors:
-    """A context in which Arrow's errors name the file."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if isinstance(error, MemoryError):  # a damaged size may ask for any number of bytes
-            raise MemoryError(f"{self.name}: {str(error) or 'its metadata takes too much'}. {AGAIN}") from error
-        if is_of_arrow(error) or isinstance(error, UnicodeDecodeError):  # the latter of a column's name
-            message = (str(error).strip() or kind.__name__).splitlines()[0].rstrip(".")
-            raise ValueError(f"{self.name}: it cannot be read: {message}. {AGAIN}") from error
+@contextmanager
+def named_errors(name: str) -> Iterator[None]:
+    """Make Arrow's errors name the file."""
+    try:
+        yield
+    except MemoryError as error:  # a damaged size may ask for any number of bytes
+        raise MemoryError(f"{name}: {str(error) or 'its metadata takes too much'}. {AGAIN}") from error
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # the latter of a column's name
+        if isinstance(error, OSError) and error.errno is not None:
+            raise  # the system's, not Arrow's
+        message = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+        raise ValueError(f"{name}: it cannot be read: {message}. {AGAIN}") from error
 
 
 def release() -> None:
     """Give back what Arrow keeps for later: batches come for hours."""
     pa.default_memory_pool().release_unused()
-
-
-def is_of_arrow(error: Any) -> bool:
-    """Return whether Arrow says that a file is at fault."""
-    is_arrow = type(error).__module__.startswith("pyarrow") or (isinstance(error, OSError) and error.errno is None)
-    return is_arrow and not isinstance(error, MemoryError)

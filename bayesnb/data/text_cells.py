@@ -20,7 +20,8 @@ from pyarrow import compute
 
 Array = np.ndarray
 MISSING = ("", "NA", "NaN", "?")
-FIRST = np.frombuffer(b"0123456789+-.,iI", np.uint8)  # bytes with which numbers begin
+BEGINS_NUMBER = np.isin(np.arange(256), np.frombuffer(b"0123456789+-.,iI", np.uint8))  # for each byte
+REAL = b".eEiIxX"  # bytes that only real numbers have, or numbers that Arrow alone reads: 0x1F
 WHOLE = r"^[+-]?[0-9]+$"
 NUMBER = r"(?i)^(?:[+-]?(?:(?:0|[1-9][0-9]*)\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|[+-]?inf(?:inity)?)$"
 DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9:.,+Z-]*)?$"
@@ -82,6 +83,11 @@ class CellRules:
     missing: Collection[str] = MISSING
     decimal: str = "."
 
+    @cached_property
+    def has_missing_numbers(self) -> bool:
+        """Whether a text that means a missing cell is a number."""
+        return any(map(is_number, self.missing))
+
 
 @dataclass(eq=False)
 class TextCells:
@@ -89,6 +95,7 @@ class TextCells:
 
     text: Any
     rules: CellRules = CellRules()
+    may_have_codes: bool = True  # whether a digit may follow a leading zero
 
     @classmethod
     def of(cls, cells: Sequence[str | None], rules: CellRules = CellRules()) -> Self:
@@ -97,18 +104,18 @@ class TextCells:
 
     @cached_property
     def _read(self) -> tuple[Any, Any]:
-        """The cells, null where missing, and these as real numbers of Arrow, or None where one is anything else.
+        """The cells, null where missing, and these as numbers or flags of Arrow, or None where one is anything else.
 
-        If all cells are numbers, none is missing, unless a number means that: then missing ones need not be looked for.
+        If all cells are such, none is missing, unless a number means that: then missing ones need not be looked for.
         """
-        decimal = self.rules.decimal
-        if not any(map(is_number, self.rules.missing)):
-            numbers = as_numbers(self.text, decimal)
-            if numbers is not None:
-                return self.text, numbers
-        gone = compute.is_in(self.text, pa.array(list(self.rules.missing), self.text.type))
-        there = compute.if_else(gone, pa.scalar(None, self.text.type), self.text)
-        return there, as_numbers(there, decimal)
+        if not self.rules.has_missing_numbers:
+            typed = as_numbers_or_flags(self.text, self.rules.decimal)
+            if typed is not None:
+                return self.text, typed
+        missing = compute.is_in(self.text, pa.array(list(self.rules.missing), self.text.type))
+        there = compute.if_else(missing, None, self.text) if compute.any(missing).as_py() else self.text
+        is_new = there is not self.text or self.rules.has_missing_numbers
+        return there, as_numbers_or_flags(there, self.rules.decimal) if is_new else None
 
     @property
     def there(self) -> Any:
@@ -117,39 +124,30 @@ class TextCells:
 
     @property
     def numbers(self) -> Any:
-        """The cells as real numbers of Arrow, codes among them; None where one is anything else."""
-        return self._read[1]
+        """The cells as integers or real numbers of Arrow, codes among them; None where one is anything else."""
+        typed = self._read[1]
+        return None if typed is None or pa.types.is_boolean(typed.type) else typed
 
     @cached_property
     def _valid(self) -> Any:
         """The cells that are not missing: the bytes of a null cell may still be there."""
         return self.there.drop_null() if self.there.null_count else self.there
 
-    def _holds(self, characters: bytes) -> bool:
-        """Return whether one of these characters is in a cell."""
-        ends, data = layout(self._valid)
-        text = memoryview(data[ends[0] :]).tobytes()
-        return any(character in text for character in characters)
-
     @cached_property
     def has_codes(self) -> bool:
-        """Whether a cell has digits after a leading zero, or too many of them: `007`, `12345678901234567890`."""
-        ends, data = layout(self._valid)
-        if not len(data):
-            return False
-        starts, ends = ends[:-1], ends[1:]
-        begins = data.take(starts, mode="clip")
-        signs = (begins == ord("+")) | (begins == ord("-"))
-        if signs.any():
-            starts = starts + signs
-            begins = data.take(starts, mode="clip")
-        zero = np.flatnonzero((begins == ord("0")) & (starts + 1 < ends))
-        if ((data[starts[zero] + 1] - np.uint8(ord("0"))) < 10).any():
-            return True
-        long = ends - starts >= LONG
+        """Whether a number has digits after a leading zero, or too many of them: `007`, `12345678901234567890`."""
+        bounds, data = layout(self._valid)
+        if self.may_have_codes:
+            begins = data.take(bounds[:-1])
+            starts = bounds[:-1] + ((begins == ord("+")) | (begins == ord("-")))
+            zeros = starts[(data.take(starts) == ord("0")) & (starts + 1 < bounds[1:])]
+            if (data[zeros + 1] - np.uint8(ord("0")) < 10).any():
+                return True
+        long = np.diff(bounds) >= LONG
         if not long.any():
             return False
-        cells = self._valid.filter(pa.array(long))
+        cells = compute.utf8_ltrim(self._valid.filter(pa.array(long)), "+-")
+        cells = cells.filter(compute.greater_equal(compute.binary_length(cells), LONG))
         cells = cells.filter(compute.equal(compute.find_substring(cells, self.rules.decimal), -1))
         return bool(compute.any(compute.match_substring_regex(cells, WHOLE)).as_py())
 
@@ -159,14 +157,13 @@ class TextCells:
         if not len(self._valid):
             return "empty"
         if self.numbers is not None and not self.has_codes:
-            return "number" if self._holds(self.rules.decimal.encode() + b".eEiI") else "integer"
-        return "flag" if self._are_flags else "text"
+            return "integer" if pa.types.is_integer(self.numbers.type) else "number"
+        return "text" if self._flags is None else "flag"
 
-    @cached_property
-    def _are_flags(self) -> bool:
-        words = pa.array(["true", "false"], self.text.type)
-        lower = (compute.utf8_lower(cells) for cells in (self._valid[:1], self._valid))  # the first one mostly shows it
-        return all(compute.all(compute.is_in(cells, words)).as_py() for cells in lower)
+    @property
+    def _flags(self) -> Any:
+        """The cells as flags of Arrow; None where one is anything but a word."""
+        return self._read[1] if self.numbers is None else None
 
     def summarize(self, start: int = 0) -> ColumnSummary:
         """Return what the cells look like, of which the first is in row `start`."""
@@ -183,30 +180,28 @@ class TextCells:
     def _like_numbers(self, cells: Any) -> Any:
         """Return whether each cell alone would look like a number; most texts are known by the byte they begin with."""
         ends, data = layout(cells)
-        if not len(data) or not np.isin(data.take(ends[:-1], mode="clip"), FIRST).any():
-            return pa.array(np.zeros(len(cells), bool))
+        if not len(data) or not BEGINS_NUMBER[data.take(ends[:-1], mode="clip")].any():
+            return pa.repeat(False, len(cells))
         if self.rules.decimal != ".":
             free = compute.invert(compute.match_substring(cells, "."))
             cells = compute.if_else(free, compute.replace_substring(cells, self.rules.decimal, "."), "text")
         long = compute.match_substring_regex(cells, rf"^[+-]?[0-9]{{{LONG},}}$")
         return compute.and_not(compute.match_substring_regex(cells, NUMBER), long)
 
+    def values(self, kind: str) -> Any:
+        """Return the cells as an array of Arrow of this kind; a ValueError for one that is not of it."""
+        if kind == "text":
+            return self.there
+        if kind == "flag":
+            return pa.array(map_there(flag_of, self.there), pa.bool_()) if self._flags is None else self._flags
+        if self.numbers is None:
+            return pa.array(map_there(lambda cell: number_of(cell, self.rules.decimal), self.there), pa.float64())
+        is_as_asked = pa.types.is_floating(self.numbers.type) or kind == "integer" == self.kind
+        return self.numbers if is_as_asked else self.numbers.cast("double", safe=False)
+
     def column(self, kind: str) -> pd.Series:
         """Return the cells as a column of this kind; a ValueError for one that is not of it."""
-        if kind == "text":
-            return self.there.to_pandas().astype(str)
-        if kind == "flag":
-            flags = compute.equal(compute.utf8_lower(self.there), "true")
-            if not self._are_flags:
-                flags = pa.array(map_there(flag_of, self.there), pa.bool_())
-            return pd.Series(pd.BooleanDtype().__from_arrow__(flags)) if flags.null_count else flags.to_pandas()
-        if kind == "integer" == self.kind and not self.there.null_count:
-            plain = compute.utf8_ltrim(self.there, "+") if self._holds(b"+") else self.there
-            return plain.cast("int64").to_pandas()
-        if self.numbers is not None:
-            return self.numbers.to_pandas()
-        numbers = map_there(lambda cell: number_of(cell, self.rules.decimal), self.there)
-        return pd.Series(np.array([np.nan if number is None else number for number in numbers], float))
+        return series_of(self.values(kind), kind)
 
     def first_unlike(self, kind: str) -> int:
         """Return the row of the first cell without which all before it could be of this kind; -1 if all look so."""
@@ -229,9 +224,12 @@ class TextCells:
         raise AssertionError(f"all cells can be read as {kind}")
 
 
-def kind_of(cells: Sequence[str], decimal: str = ".") -> str:
-    """Return what all of these cells look like, of which none is missing."""
-    return TextCells.of(cells, CellRules((), decimal)).kind
+def series_of(values: Any, kind: str) -> pd.Series:
+    """Return values of Arrow, in one piece or several, as a column of pandas; integers with missing cells as floats."""
+    if kind == "text":
+        return values.to_pandas().astype(str)
+    has_missing_flags = kind == "flag" and values.null_count
+    return pd.Series(pd.BooleanDtype().__from_arrow__(values)) if has_missing_flags else values.to_pandas()
 
 
 def layout(cells: Any) -> tuple[Array, Array]:
@@ -239,23 +237,47 @@ def layout(cells: Any) -> tuple[Array, Array]:
     _, ends, data = cells.buffers()
     offsets = np.frombuffer(ends, np.int64 if pa.types.is_large_string(cells.type) else np.int32)
     bounds = offsets[cells.offset : cells.offset + len(cells) + 1]
-    return bounds, np.frombuffer(data, np.uint8)[: bounds[-1]] if data is not None and len(bounds) else np.empty(
-        0, np.uint8
-    )
+    data = np.empty(0, np.uint8) if data is None or not len(bounds) else np.frombuffer(data, np.uint8)[: bounds[-1]]
+    return bounds, data
+
+
+def as_numbers_or_flags(cells: Any, decimal: str) -> Any:
+    """Return the cells of a text array as numbers of Arrow, else as flags; None where one is anything else, or NaN."""
+    numbers = as_numbers(cells, decimal)
+    if numbers is not None:
+        return numbers
+    try:
+        cells[:SHOWN].cast("bool")
+        flags = cells.cast("bool")
+    except pa.ArrowInvalid:
+        return None
+    sizes = compute.min(compute.binary_length(cells)).as_py()
+    return flags if sizes and sizes > 1 else None  # 1 and 0 are no words
 
 
 def as_numbers(cells: Any, decimal: str) -> Any:
-    """Return the cells of a text array as real numbers of Arrow; None where one is anything else, or no number."""
+    """Return the cells of a text array as numbers of Arrow, None where one is anything else, or NaN.
+
+    They are integers where no cell has what only real numbers have, and 64 bits hold all.
+    """
+    bounds, data = layout(cells.drop_null() if cells.null_count else cells)
+    text = data[bounds[0] :].tobytes()
     if decimal != ".":
-        if compute.any(compute.match_substring(cells, ".")).as_py():
+        if b"." in text:
             return None
         cells = compute.replace_substring(cells, decimal, ".")
-    try:
-        cells[:SHOWN].cast("double")  # an error for each cell that is none takes its time
-        numbers = cells.cast("double")
-    except pa.ArrowInvalid:
-        return None
-    return None if compute.any(compute.is_nan(numbers)).as_py() else numbers
+    are_whole = not any(mark in text for mark in REAL + decimal.encode())
+    if are_whole and b"+" in text:
+        cells = compute.replace_substring_regex(cells, r"^\+([0-9])", r"\1")
+    for dtype in ("int64", "double") if are_whole else ("double",):
+        try:
+            cells[:SHOWN].cast(dtype)  # an error for each cell that is none takes its time
+            numbers = cells.cast(dtype)
+        except pa.ArrowInvalid:
+            continue
+        may_be_nan = b"n" in text or b"N" in text
+        return None if may_be_nan and compute.any(compute.is_nan(numbers)).as_py() else numbers
+    return None
 
 
 def all_like(pattern: str, cells: Any) -> bool:

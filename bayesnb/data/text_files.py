@@ -34,15 +34,17 @@ import pyarrow as pa
 from pyarrow import compute
 from pyarrow import csv as arrow_csv
 
-from bayesnb.data.sheets import MEANT, Batch, FileSheet, check_names, framed, nothing
+from bayesnb.data.sheets import MEANT, Batch, FileSheet, check_names, framed
 from bayesnb.data.sources import Reading, Source, release
-from bayesnb.data.text_cells import MISSING, ColumnSummary, TextCells, layout
-from bayesnb.numerics.threads import in_order
+from bayesnb.data.text_cells import MISSING, ColumnSummary, TextCells, layout, series_of
+from bayesnb.numerics.threads import ahead, in_order, threads_of
 
+Array = np.ndarray
 DELIMITERS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
 MARKED = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 BLANK = re.compile(r"\s")
 BLOCK, ROWS = 1 << 21, 1 << 12  # bytes that Arrow splits at once, and rows that `csv` does
+CACHED = 1 << 16  # bytes that stay near the processor
 SNIFFED = 50  # records by which a delimiter is recognised
 
 
@@ -53,6 +55,8 @@ class Records:
     source: Source
     reading: Reading = field(default_factory=Reading)
 
+    _lines: dict[int, int] = field(default_factory=dict)  # on which rows begin that were asked for
+
     @cached_property
     def encoding(self) -> str:
         marked = (name for mark, name in MARKED.items() if self.source.head.startswith(mark))
@@ -61,16 +65,11 @@ class Records:
     @cached_property
     def delimiter(self) -> str:
         """Delimiter of the cells: as the user says, a tab in a TSV, else the one that makes records of one length."""
-        if self.reading.delimiter is not None:
-            return self.reading.delimiter
-        return "\t" if self.source.format == "tsv" else sniffed(self._start)
-
-    @property
-    def _start(self) -> list[str]:
-        """The first whole lines."""
+        if self.reading.delimiter is not None or self.source.format == "tsv":
+            return self.reading.delimiter or "\t"
         head = self.source.head
         lines = head.decode(self.encoding, errors="replace").splitlines(keepends=True)
-        return lines if len(head) < 1 << 16 or len(lines) < 2 else lines[:-1]
+        return sniffed(lines if len(head) < 1 << 16 or len(lines) < 2 else lines[:-1])
 
     @cached_property
     def header(self) -> tuple[str, ...]:
@@ -84,11 +83,12 @@ class Records:
         return tuple(names)
 
     def columns(self, rows: int, skip: int = 0) -> Iterator[list[list[str]]]:
-        """Yield the cells of `rows` rows at a time, column by column; an error names the line of a ragged row."""
+        """Yield the cells of `rows` rows at a time, column by column, without blanks around them."""
         with self._text() as text:
             records = islice(self._rows(text), skip, None)
-            while held := [row for _, row in islice(records, rows)]:
-                yield turned(held)
+            while block := [row for _, row in islice(records, rows)]:
+                columns = map(list, zip(*block, strict=True))
+                yield [[cell.strip() for cell in cells] if BLANK.search("".join(cells)) else cells for cells in columns]
 
     def line_of(self, row: int) -> int:
         """Return the line on which a row begins."""
@@ -96,10 +96,6 @@ class Records:
             with self._text() as text:
                 self._lines[row] = next(islice(self._rows(text), row, None))[0]
         return self._lines[row]
-
-    @cached_property
-    def _lines(self) -> dict[int, int]:
-        return {}
 
     def _rows(self, text: io.TextIOBase) -> Iterator[tuple[int, list[str]]]:
         """Yield the line and the cells of every row below the header, which it has to be as long as."""
@@ -175,9 +171,9 @@ class CheckedText(io.RawIOBase):
         self.is_utf8 = codecs.lookup(encoding).name in ("utf-8", "utf-8-sig")
         self.decoder = codecs.getincrementaldecoder("utf-8" if self.is_utf8 else encoding)()
         self.bounds = np.isin(np.arange(256), np.frombuffer(delimiter.encode() + b'\r\n"', np.uint8))
-        self.is_plain = True
+        self.is_plain, self.may_have_codes = True, delimiter in "./"
         self.is_first, self.is_open, self.has_just_closed = True, False, False
-        self.last = b"\n"
+        self.last = b"\n\n"
 
     def readable(self) -> bool:
         return True
@@ -205,16 +201,30 @@ class CheckedText(io.RawIOBase):
         if self.has_just_closed:
             self.is_plain &= bool(self.bounds[data[0]])
         self.has_just_closed = False
+        block = np.frombuffer(self.last + data, np.uint8)
+        self.may_have_codes = self.may_have_codes or has_led_zeros(block)
         if b'"' in data:
-            block = np.frombuffer(self.last + data, np.uint8)
-            quotes = np.flatnonzero(block[1:] == ord('"')) + 1
+            quotes = np.flatnonzero(block[len(self.last) :] == ord('"')) + len(self.last)
             closing = (np.arange(len(quotes)) + self.is_open) % 2 == 1
             after = quotes[closing] + 1
             self.has_just_closed = len(after) > 0 and bool(after[-1] == len(block))
             inside = after[: len(after) - self.has_just_closed]
             self.is_plain &= bool(self.bounds[block[quotes[~closing] - 1]].all() and self.bounds[block[inside]].all())
             self.is_open ^= bool(len(quotes) % 2)
-        self.last = data[-1:]
+        self.last = (self.last + data[-2:])[-2:]
+
+
+def has_led_zeros(data: Array) -> bool:
+    """Return whether a digit follows a zero that no digit or point precedes, as in the code 007."""
+    zero, point = np.uint8(ord("0")), np.uint8(ord("."))
+    for start in range(0, len(data), CACHED):
+        part = data[start : start + CACHED + 2]
+        led = part[1:-1] == zero
+        led &= part[2:] - zero < 10
+        led &= part[:-2] - point > ord("9") - ord(".")  # a slash stands between the two, and begins no cell
+        if led.any():
+            return True
+    return False
 
 
 class UncertainError(Exception):
@@ -229,7 +239,8 @@ class TextSheet(FileSheet):
     default_missing = MISSING
     keeps_rows: bool = False  # whether what `looks` has read is kept for `read`
     head: int | None = None  # rows that decide what columns hold; None: all
-    _kept: dict[str, pd.Series | None] = field(default_factory=dict)
+    _kept: dict[str, Any] = field(default_factory=dict)
+    _may_have_codes: bool = True  # whether one of the rows read so far may have digits after a leading zero
 
     @cached_property
     def records(self) -> Records:
@@ -241,30 +252,36 @@ class TextSheet(FileSheet):
 
     @cached_property
     def summaries(self) -> dict[str, ColumnSummary]:
-        pieces: dict[str, list[tuple[ColumnSummary, pd.Series | None]]] = {name: [] for name in self.columns}
+        batches: list[list[tuple[ColumnSummary, Any]]] = []
         start = 0
-        with closing(self._texts(self.columns)) as batches:
-            for batch in batches:
+        texts = self._texts(self.columns)
+        if self.use_threads and self.source.size > BLOCK and threads_of(None) > 1:
+            texts = ahead(texts)  # while a block is cast to numbers, Arrow splits the next
+        with closing(texts):
+            for batch in texts:
                 batch = batch.slice(0, None if self.head is None else self.head - start)
-                for name, piece in zip(self.columns, self._summarized(batch, start), strict=True):
-                    pieces[name].append(piece)
+                batches.append([self._summarized(start, column) for column in batch.columns])
                 start += len(batch)
                 if start == self.head:
                     break
+        columns = zip(*batches, strict=True) if batches else [()] * len(self.columns)
+        pieces = dict(zip(self.columns, columns, strict=True))
         summaries = {
-            name: self._with_line(sum((summary for summary, _ in pieces[name]), ColumnSummary()))
-            for name in self.columns
+            name: self._with_line(sum((summary for summary, _ in column), ColumnSummary()))
+            for name, column in pieces.items()
         }
         if self.keeps_rows and start:
-            self._kept = {name: stacked_pieces(pieces.pop(name), summary.kind) for name, summary in summaries.items()}
+            self._kept = {name: stacked_pieces(pieces[name], summary.kind) for name, summary in summaries.items()}
         return summaries
 
-    def _summarized(self, batch: Any, start: int) -> Iterator[tuple[ColumnSummary, pd.Series | None]]:
-        """Yield what each column of some rows looks like, and the column, if it is to be kept."""
-        for column in batch.columns:
-            cells = TextCells(column, self.rules)
-            summary = cells.summarize(start)
-            yield summary, cells.column(summary.kind) if self.keeps_rows else None
+    def _summarized(self, start: int, column: Any) -> tuple[ColumnSummary, Any]:
+        """Return what a column of some rows looks like, and its values, if they are to be kept."""
+        cells = self._cells(column)
+        summary = cells.summarize(start)
+        return summary, cells.values(summary.kind) if self.keeps_rows else None
+
+    def _cells(self, column: Any) -> TextCells:
+        return TextCells(column, self.rules, self._may_have_codes)
 
     def _with_line(self, summary: ColumnSummary) -> ColumnSummary:
         """Return a summary that names its first cell that is no number by its line, not its row."""
@@ -274,17 +291,15 @@ class TextSheet(FileSheet):
         return replace(summary, first_non_number=(self.records.line_of(row), cell))
 
     def read(self, kinds: Mapping[str, str]) -> Any:
-        columns, self._kept = self._kept, {}
+        values, self._kept = self._kept, {}
         kept = {
-            name: column
-            for name, column in columns.items()
-            if column is not None and kinds.get(name) == self.summaries[name].kind
+            name: series_of(values[name], kind)
+            for name, kind in kinds.items()
+            if values.get(name) is not None and kind == self.summaries[name].kind
         }
         others = {name: kind for name, kind in kinds.items() if name not in kept}
-        if kept and not others:
-            return framed({name: kept[name] for name in kinds}, len(next(iter(kept.values()))))
-        rows = super().read(others)
-        return framed({name: rows[name] if name in others else kept[name] for name in kinds}, len(rows))
+        rows = super().read(others) if others or not kept else next(iter(kept.values()))
+        return framed({name: kept[name] if name in kept else rows[name] for name in kinds}, len(rows))
 
     def parts(self, kinds: Mapping[str, str], rows: int, kept: Sequence[str], skip: int = 0) -> Iterator[Batch]:
         start, rows = 0, self.most(rows)
@@ -298,7 +313,7 @@ class TextSheet(FileSheet):
 
     def _batch(self, start: int, part: Any, kinds: Mapping[str, str], kept: Sequence[str]) -> Batch:
         def column(name: str) -> pd.Series:
-            return self._column(name, start, TextCells(part.column(name), self.rules), kinds[name])
+            return self._column(name, start, self._cells(part.column(name)), kinds[name])
 
         columns = in_order(column, list(kinds), None if self.use_threads else 1)
         series = dict(zip(kinds, columns, strict=True))
@@ -332,6 +347,7 @@ class TextSheet(FileSheet):
                 yield batch
                 start += len(batch)
         except UncertainError:
+            self._may_have_codes = True
             places = [self.columns.index(name) for name in names]
             for columns in self.records.columns(ROWS, start):
                 arrays = [pa.array(columns[place], pa.string()) for place in places]
@@ -343,13 +359,21 @@ class TextSheet(FileSheet):
         places = [f"f{self.columns.index(name)}" for name in names]
         if len(records.delimiter.encode()) != 1:
             raise UncertainError
+        options = (
+            arrow_csv.ReadOptions(use_threads=False, block_size=BLOCK, autogenerate_column_names=True),
+            arrow_csv.ParseOptions(delimiter=records.delimiter, newlines_in_values=True),
+            arrow_csv.ConvertOptions(
+                column_types=dict.fromkeys(places, pa.string()), include_columns=places, check_utf8=False
+            ),
+        )
         with self.source.open() as raw:
             text = CheckedText(raw, records.encoding, records.delimiter)
             try:
-                for number, batch in enumerate(arrow_csv.open_csv(text, *csv_options(records.delimiter, places))):
+                for number, batch in enumerate(arrow_csv.open_csv(text, *options)):
                     columns = [stripped(column) for column in batch.slice(number == 0).columns]
-                    if not text.is_plain or any(map(has_long_cell, columns)):
+                    if not text.is_plain:
                         raise UncertainError
+                    self._may_have_codes = text.may_have_codes
                     yield pa.record_batch(columns, list(names))
                 if not text.is_plain:
                     raise UncertainError
@@ -357,55 +381,32 @@ class TextSheet(FileSheet):
                 raise UncertainError from None
 
 
-def stacked_pieces(pieces: Sequence[tuple[ColumnSummary, pd.Series | None]], kind: str) -> pd.Series | None:
-    """Return a column of this kind of which batches are known, None if those of one batch were taken for another."""
+def stacked_pieces(pieces: Sequence[tuple[ColumnSummary, Any]], kind: str) -> Any:
+    """Return the values of a column, of which batches are known; None if those of one were taken for another kind."""
     kinds = {summary.kind for summary, _ in pieces} - {"empty"}
-    if kinds and kinds != {kind} and not kinds <= {"integer", "number"}:
+    if kinds != {kind} and not kinds <= {"integer", "number"}:
         return None
-    known = [(summary, piece) for summary, piece in pieces if piece is not None]
-    series = [nothing(len(piece), kind) if summary.kind == "empty" else piece for summary, piece in known]
-    return series[0] if len(series) == 1 else pd.concat(series, ignore_index=True)
-
-
-def csv_options(delimiter: str, places: Sequence[str]) -> Sequence[Any]:
-    """Return how Arrow reads these columns, all as text."""
-    text = pa.string()
-    return (
-        arrow_csv.ReadOptions(use_threads=False, block_size=BLOCK, autogenerate_column_names=True),
-        arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-        arrow_csv.ConvertOptions(
-            column_types=dict.fromkeys(places, text), include_columns=list(places), check_utf8=False
-        ),
-    )
+    dtype = {"text": pa.string(), "flag": pa.bool_(), "integer": pa.int64()}.get(kind, pa.float64())
+    values = [pa.nulls(len(part), dtype) if summary.kind == "empty" else part for summary, part in pieces]
+    return pa.chunked_array([part if part.type == dtype else part.cast(dtype, safe=False) for part in values], dtype)
 
 
 def stripped(column: Any) -> Any:
-    """Return cells without blanks around them; a column without any, which most are, as it is."""
+    """Return cells without blanks around them, none of which is longer than Python's `csv` takes them."""
     ends, data = layout(column)
     text = data[ends[0] :]
-    has_blanks = len(text) and (text.min() <= ord(" ") or text.max() >= 0x80)
+    if len(text) > csv.field_size_limit() and np.diff(ends).max() > csv.field_size_limit():
+        raise UncertainError
+    has_blanks = len(text) and (text.min() <= ord(" ") or text.max() >= 0x80)  # most columns have none
     return compute.utf8_trim_whitespace(column) if has_blanks else column
-
-
-def has_long_cell(column: Any) -> bool:
-    """Return whether a cell is longer than Python's `csv` takes them."""
-    return len(column) > 0 and np.diff(layout(column)[0]).max() > csv.field_size_limit()
-
-
-def turned(rows: list[list[str]]) -> list[list[str]]:
-    """Return rows as columns, whose cells have no blanks around them."""
-    columns = map(list, zip(*rows, strict=True))
-    return [[cell.strip() for cell in cells] if BLANK.search("".join(cells)) else cells for cells in columns]
 
 
 def sniffed(lines: list[str]) -> str:
     """Return the delimiter that makes most columns of the first records, all of them of one length."""
     lengths = {mark: widths(lines, mark) for mark in DELIMITERS}
-    whole = [mark for mark, sizes in lengths.items() if sizes and sizes[0] > 1 and len(set(sizes)) == 1]
-    if whole:
-        return max(whole, key=lambda mark: lengths[mark][0])
-    header = [mark for mark, sizes in lengths.items() if sizes and sizes[0] > 1]
-    return max(header, key=lambda mark: lengths[mark][0], default=",")
+    candidates = [mark for mark, sizes in lengths.items() if sizes and sizes[0] > 1]
+    uniform = [mark for mark in candidates if len(set(lengths[mark])) == 1]
+    return max(uniform or candidates, key=lambda mark: lengths[mark][0], default=",")
 
 
 def widths(lines: list[str], mark: str) -> list[int]:

@@ -14,9 +14,9 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import compute, ipc, parquet
 
-from bayesnb.data.sheets import NO_ROWS, Batch, FileSheet, cast, check_names, framed, kind_of_type, nothing
-from bayesnb.data.sources import NamedErrors, release
-from bayesnb.data.text_cells import ColumnSummary, text_of
+from bayesnb.data.sheets import MEANT, NO_ROWS, Batch, FileSheet, check_names, framed, kind_of_type, nothing
+from bayesnb.data.sources import named_errors, release
+from bayesnb.data.text_cells import CellRules, ColumnSummary, TextCells, text_of
 
 HIDDEN = "__index_level_0__"  # an index without a name, as pandas writes it
 BUFFER = 1 << 16  # bytes of every column of a Parquet file that are read at once
@@ -53,10 +53,9 @@ class TypedSheet(FileSheet):
         summary = self.summaries[name]
         if "words" in (kind, summary.kind):
             return kind == summary.kind
-        stays = (
-            (summary.kind == kind and not self.rules.missing) if kind == "text" else summary.kind in ("number", "flag")
-        )
-        return stays and summary.is_plain
+        if kind == "text":
+            return summary.kind == "text" and not self.rules.missing and summary.is_plain
+        return summary.kind in ("number", "flag") and summary.is_plain
 
     def _cast(self, name: str, series: pd.Series, kind: str) -> pd.Series:
         if name in self.refused:
@@ -75,12 +74,36 @@ class TypedSheet(FileSheet):
         return cast(f"{self.name}, column {name!r}", series, kind, self.rules)
 
 
+def cast(name: str, series: pd.Series, kind: str, rules: CellRules) -> pd.Series:
+    """Return a column of a typed table as one of this kind."""
+    present = kind_of_type(series)
+    if kind != "text" and present in ("number", "flag"):
+        return series
+    missing = series.isna()
+    if present == "text" and rules.missing:
+        missing |= series.isin(rules.missing)
+        series = series.where(~missing, None)
+    if kind == "text" and present != "text":
+        return pd.Series(
+            [None if gone else text_of(value) for value, gone in zip(series, missing, strict=True)], dtype=str
+        )
+    if kind != "text" and present == "text":
+        texts = [None if gone else str(value) for value, gone in zip(series, missing, strict=True)]
+        cells = TextCells.of(texts, CellRules((), rules.decimal))
+        try:
+            return cells.column(kind)
+        except ValueError:
+            row = cells.first_invalid(kind)
+        raise ValueError(f"{name}: {texts[row]!r} in row {row} is {MEANT[kind]}.")
+    return series.astype(float) if present == "integer" and missing.any() else series
+
+
 class ArrowSheet(TypedSheet):
     """Parquet, and Arrow's own two formats, of which one is Feather."""
 
     @cached_property
     def _schema(self) -> Any:
-        with self._named_errors():
+        with named_errors(self.name):
             file = self._opened()
             schema = file.schema_arrow if self.source.format == "parquet" else file.schema
             schema.names  # noqa: B018  (they may be no UTF-8)
@@ -97,7 +120,7 @@ class ArrowSheet(TypedSheet):
 
     @cached_property
     def summaries(self) -> dict[str, ColumnSummary]:
-        with self._named_errors():
+        with named_errors(self.name):
             none = self._frame(self._schema.empty_table(), self.columns)
         return {name: self._summary(name, none[name]) for name in self.columns}
 
@@ -118,17 +141,12 @@ class ArrowSheet(TypedSheet):
 
     @cached_property
     def refused(self) -> dict[str, str]:
-        types = pa.types
-        refusals = (
-            types.is_duration,
-            types.is_nested,
-            types.is_binary,
-            types.is_large_binary,
-            types.is_fixed_size_binary,
-        )
-        fields = [field for field in self._schema if not self._has_words(field.type)]
+        refused = {field.name: field.type for field in self._schema if not self._has_words(field.type)}
+        prefixes = ("duration", "binary", "large_binary", "fixed_size_binary")
         return {
-            field.name: str(field.type) for field in fields if any(is_refused(field.type) for is_refused in refusals)
+            name: str(dtype)
+            for name, dtype in refused.items()
+            if pa.types.is_nested(dtype) or str(dtype).startswith(prefixes)
         }
 
     @staticmethod
@@ -137,9 +155,6 @@ class ArrowSheet(TypedSheet):
         types = pa.types
         inner = dtype.value_type if types.is_list(dtype) or types.is_large_list(dtype) else None
         return inner is not None and (types.is_string(inner) or types.is_large_string(inner))
-
-    def _named_errors(self) -> NamedErrors:
-        return NamedErrors(self.name)
 
     def _batches(self, rows: int, names: Sequence[str], skip: int) -> Iterator[Any]:
         """Yield rows as they lie in the file, after those that are skipped."""
@@ -168,7 +183,7 @@ class ArrowSheet(TypedSheet):
             skip = max(skip - count, 0)
 
     def frames(self, rows: int, names: Sequence[str], skip: int = 0) -> Iterator[pd.DataFrame]:
-        with self._named_errors():
+        with named_errors(self.name):
             for batch in self._batches(rows, names, skip):
                 release()
                 yield self._frame(batch, names)
@@ -242,9 +257,9 @@ class JsonSheet(TypedSheet):
 
     @cached_property
     def refused(self) -> dict[str, str]:
-        objects = [name for name, series in self._whole.items() if series.dtype == object]
-        refused = [str(name) for name in objects if kind_of_json(self._whole[name]) != "words"]
-        return dict.fromkeys(refused, "lists or objects")
+        columns = self._whole.items()
+        refused = [name for name, series in columns if series.dtype == object and kind_of_json(series) != "words"]
+        return dict.fromkeys(map(str, refused), "lists or objects")
 
     @cached_property
     def _whole(self) -> pd.DataFrame:

@@ -6,16 +6,16 @@ import numpy as np
 
 from bayesnb import results
 from bayesnb.data import Table
-from bayesnb.data.labels import encode, refuse_weightless, row_weights, weights
-from bayesnb.estimators.model_holder import ModelHolder
-from bayesnb.estimators.training import checked_labels
+from bayesnb.data.labels import encode
+from bayesnb.estimators.model_holder import ModelHolder, refuse_weightless
 from bayesnb.families.base import Array, Rng
 from bayesnb.model.product import ProductStats, Rows, observe
-from bayesnb.selection.folds import assigned, k_fold
 from bayesnb.selection.leave_one_out import (
     Pointwise,
     PredictiveRule,
     are_there,
+    fold_of_rows,
+    k_fold,
     label_scores,
     leave_one_out,
     stuck,
@@ -93,9 +93,10 @@ class CrossValidation(ModelHolder):
         -0.769
         """
         index, rows = self._learnt_rows(X, y, sample_weight, "kfold")
-        fold = assigned(folds, rows.codes, rng)
-        joint = k_fold(self.model_, rows, fold, self._way(target), self.n_jobs)
-        return results.elpd.elpd(self._held_out(rows, joint, target), index, len(np.unique(fold)))
+        fold = fold_of_rows(folds, rows.codes, rng)
+        scores = self._pointwise(rows, k_fold(self.model_, rows, fold, self._way(target), self.n_jobs), target)
+        warn_undefined(scores.score)
+        return results.elpd.elpd(scores, index, len(np.unique(fold)))
 
     def _way(self, target: str) -> PredictiveRule:
         """Return the estimate and the exponent under which rows are scored."""
@@ -105,7 +106,9 @@ class CrossValidation(ModelHolder):
 
     def _left_out(self, rows: Rows, target: str) -> Pointwise:
         """Return the scores of `loo`."""
-        return self._held_out(rows, self._joint_left_out(rows, target), target)
+        scores = self._pointwise(rows, self._joint_left_out(rows, target), target)
+        warn_undefined(scores.score)
+        return scores
 
     def _joint_left_out(self, rows: Rows, target: str = "label") -> Array:
         """Return log p(x, y | all rows but this one), `(r, c)`; NaN where the others leave no distribution."""
@@ -113,31 +116,17 @@ class CrossValidation(ModelHolder):
         refuse_stuck(stuck(self.model_, rows, joint))
         return joint
 
-    def _held_out(self, rows: Rows, joint: Array, target: str) -> Pointwise:
-        """Return the scores of rows held out, and warn of undefined ones."""
-        scores = self._pointwise(rows, joint, target)
-        warn_undefined(scores.score)
-        return scores
-
     def _pointwise(self, rows: Rows, joint: Array, target: str) -> Pointwise:
         """Return the scores of rows held out, beside those of the model that has seen them."""
         fitted = self._reader().log_joint(rows.cells, self._way(target).power, self.n_jobs)
         held_out, seen = (label_scores(table, rows.codes, target) for table in (joint, fitted))
         return Pointwise(held_out, seen, rows.weight)
 
-    def _check_all(self, rows: Rows, caller: str) -> None:
-        """Raise unless these are all the rows that were learnt."""
-        if not are_there(self.model_, rows).all():
-            given, learnt = rows.counts.sum(), self.model_.stats.classes.counts.sum()
-            raise ValueError(
-                f"{caller} needs all rows that the model has learnt from; some are missing: given are {given:.12g} of "
-                f"{learnt:.12g}. Give all, or an estimator that is not fitted."
-            )
-
     def _counting_rows(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Array, Rows]:
         """Return the names of labelled rows, and the rows; one of weight zero is left out, whatever its label."""
-        table, cells = self._read(X)
-        labels, weight = checked_labels(self, y, table.rows), weights(sample_weight, table.rows)
+        table, cells = self._cells(X)  # of levels that are not declared `fit` has warned
+        labels, weight = self._labelled(table, y, sample_weight)
+        refuse_weightless(weight)
         keep = np.full(table.rows, True) if weight is None else weight > 0
         codes = np.zeros(table.rows, np.int64)
         codes[keep] = encode(labels[keep], self.classes_, NEVER)
@@ -149,20 +138,23 @@ class CrossValidation(ModelHolder):
         """Return the names of rows that were learnt, and the rows; an error for others, or too few for `needed_by`."""
         table, rows, seen = self._observed_again(X, y, sample_weight)
         refuse_weightless(rows.weight)
-        if needed_by is not None:
-            self._check_all(rows, needed_by)
+        if needed_by is not None and not are_there(self.model_, rows).all():
+            given, learnt = rows.counts.sum(), self.model_.stats.classes.counts.sum()
+            raise ValueError(
+                f"{needed_by} needs all rows that the model has learnt from; some are missing: given are {given:.12g} "
+                f"of {learnt:.12g}. Give all, or an estimator that is not fitted."
+            )
         warn_unverified(self.model_, seen.classes.counts)
         return table.index, rows
 
     def _observed_again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Rows, ProductStats]:
         """Return rows that were learnt, and their stats; an error for others."""
         table, cells = self._read(X)
-        labels, weight = checked_labels(self, y, table.rows), row_weights(sample_weight, table.rows)
+        labels, weight = self._labelled(table, y, sample_weight)
         self._reader()  # an error, where what predicts is no distribution
         rows = Rows(self.schema_.observers, cells, encode(labels, self.classes_, NEVER), weight)
-        seen = observe(rows.where(rows.counts > 0), len(self.classes_), self.n_jobs)
+        seen = observe(rows if weight is None else rows.where(weight > 0), len(self.classes_), self.n_jobs)
         self.schema_.check_stats(cells, seen)
-        self.schema_.tell_unseen(cells)
         self._check_covers(seen)
         return table, rows, seen
 

@@ -11,24 +11,19 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from bayesnb.data import Table
-from bayesnb.data.labels import DECLARE, Labels, encode, weights
-from bayesnb.data.unseen import NEVER_LEARNT
-from bayesnb.estimators.model_holder import ModelHolder, check_estimator, unchanged_on_error
-from bayesnb.estimators.training import (
-    GROW,
-    TrainingBatch,
-    checked_labels,
-    declared_classes,
-    known_classes,
-    name_features,
-)
+from bayesnb.data.labels import DECLARE, Labels, encode
+from bayesnb.data.levels import NEVER_LEARNT
+from bayesnb.estimators.model_holder import ModelHolder, check_estimator, refuse_weightless, unchanged_on_error
+from bayesnb.estimators.training import declared_classes, known_classes, name_features
 from bayesnb.families.base import Array
-from bayesnb.model.product import Model, Rows, observe
-from bayesnb.model.schema import Block, Schema
-from bayesnb.model.shards import Shard, continued, without
-from bayesnb.selection.exponents import temper_by_loo
-from bayesnb.selection.inclusion import warn_of_inclusion
+from bayesnb.families.capabilities import HasRoundingError, HasSlip
+from bayesnb.model.product import Model, Rows
+from bayesnb.model.schema import Schema
+from bayesnb.model.shards import Shard, model_of, without
+from bayesnb.selection.feature_evidence import warn_of_inclusion
+from bayesnb.selection.leave_one_out import temper_by_loo
 
+GROW = "Fit with all of them declared as `classes`, or let partial_fit add them: grow_classes=True."
 DIGITS = 1e-8  # how far off a belief may be after rows were taken back, relative to its scale
 
 
@@ -116,7 +111,7 @@ class IncrementalMixin(ModelHolder):
 
         Rows that were never learnt are an error, which changes nothing, where they can be noticed: an unknown label or
         level, more of something than there is, or a rest that no rows can make, such as a spread below zero. Rows that
-        the stats could hold cannot be told from rows that they do hold: nobody kept the rows.
+        the stats could hold cannot be distinguished from rows that they do hold: nobody kept the rows.
 
         A Gaussian column whose rest is far smaller than what goes, such as an outlier of 1e9 among numbers around 1,
         has too few digits left of it. Where what is believed could be off by more than 1e-8 of its own scale, it is an
@@ -136,8 +131,9 @@ class IncrementalMixin(ModelHolder):
         with unchanged_on_error(self):
             self._check_arguments()
             table, labels, weight = self._counting(self._open(X, reset=False), y, sample_weight)
-            gone, rows = self._observe(TrainingBatch(table, labels, weight, self.classes_, self.schema_, NEVER_LEARNT))
-            self.schema_.refuse_unseen(rows.cells)
+            codes = encode(labels, self.classes_, NEVER_LEARNT)
+            gone, rows = Shard.of(self.schema_, self.classes_, table, codes, weight)
+            self.schema_.refuse_unseen(rows.cells, self.n_jobs)
             rest = without(self._seen, gone, len(rows.codes))
             self._check_digits(gone, rest)
             return self._hold(rest, self._seen, None)
@@ -177,7 +173,7 @@ class IncrementalMixin(ModelHolder):
         with unchanged_on_error(self):
             self._check_arguments()
             seen = self._seen
-            faded = Shard(seen.classes, seen.schema, float(factor) * seen.stats, seen.whole and factor == 1)
+            faded = Shard(seen.classes, seen.schema, float(factor) * seen.stats, seen.integer_weights and factor == 1)
             return self._hold(faded, seen, None)
 
     def _continued(self, classes: Any, grow: bool) -> tuple[Shard | None, Any]:
@@ -200,15 +196,16 @@ class IncrementalMixin(ModelHolder):
         X, y, sample_weight = rows
         table, labels, weight = self._counting(self._open(X, reset=before is None), y, sample_weight)
         classes = known_classes(labels, before, declared, grow)
-        schema = before.schema.grown(table) if before else self._schema(table)
-        shard, read = self._observe(TrainingBatch(table, labels, weight, classes, schema, GROW if before else DECLARE))
-        schema.tell_unseen(read.cells)
+        schema = before.schema.grown(table) if before else Schema.learn(table, self._families(), self.average_features)
+        codes = encode(labels, classes, GROW if before else DECLARE)
+        shard, read = Shard.of(schema, classes, table, codes, weight)
+        schema.warn_unseen(read.cells, self.n_jobs, learnt=True)
         return self._hold(shard if before is None else before + shard, before, read)
 
     @property
     def _seen(self) -> Shard:
         """Stats of all rows learnt, under the names of columns and classes."""
-        return Shard(self.classes_, self.schema_, self.model_.stats, self.model_.whole)
+        return Shard(self.classes_, self.schema_, self.model_.stats, self.model_.integer_weights)
 
     def _shard(self, X: Any, y: Any, sample_weight: Any = None, declared: Any = None) -> Shard | None:
         """Return the stats of rows to be learnt later, with those of other shards; None for no row."""
@@ -218,8 +215,9 @@ class IncrementalMixin(ModelHolder):
             return None
         table, labels, weight = self._counting(self._table(X, reset=True), y, sample_weight)
         classes = known_classes(labels, None, self.classes if declared is None else declared, grow=False)
-        shard, read = self._observe(TrainingBatch(table, labels, weight, classes, self._schema(table)))
-        shard.schema.tell_unseen(read.cells)
+        schema = Schema.learn(table, self._families(), self.average_features)
+        shard, read = Shard.of(schema, classes, table, encode(labels, classes), weight)
+        shard.schema.warn_unseen(read.cells, self.n_jobs, learnt=True)
         return shard
 
     def _adopt(self, shard: Shard, *, more: bool = False) -> Self:
@@ -240,41 +238,22 @@ class IncrementalMixin(ModelHolder):
                 "them, fit(some rows).temper_, and give that number as temper."
             )
 
-    def _schema(self, table: Table) -> Schema:
-        """Return the families and priors of a table's columns."""
-        return Schema.learn(table, self._families(), self.average_features)
-
     def _counting(self, table: Table, y: Any, sample_weight: Any) -> tuple[Table, Labels, Array | None]:
         """Return rows, labels and weights without the rows of weight zero."""
-        labels, weight = checked_labels(self, y, table.rows), weights(sample_weight, table.rows)
+        labels, weight = self._labelled(table, y, sample_weight)
         if weight is None or weight.all():
             return table, labels, weight
+        refuse_weightless(weight)
         keep = weight > 0
         return table.take(keep), labels[keep], weight[keep]
-
-    def _observe(self, batch: TrainingBatch) -> tuple[Shard, Rows]:
-        """Return the stats of a batch, and its rows as they were read."""
-        schema, classes = batch.schema, batch.classes
-        codes = encode(batch.y, classes, batch.advice)
-        rows = Rows(schema.observers, schema.read(batch.table), codes, batch.weight)
-        stats = observe(rows, len(classes), self.n_jobs)
-        schema.check_stats(rows.cells, stats)
-        return Shard(classes, schema, stats, schema.are_whole(rows.cells, batch.weight)), rows
 
     def _hold(self, shard: Shard, before: Shard | None, rows: Rows | None) -> Self:
         """Hold the model of all rows of a shard, all at once; a prior that was there before stays."""
         class_prior = self._class_prior_rule(shard.classes)
-        if before is None:
-            model = shard.schema.start(class_prior, shard.stats, shard.whole)
-        else:
-            model = continued(self.model_, before, shard, class_prior)
-        if model.prior.weighs and not model.whole:
-            raise ValueError(
-                "average_features weighs hypotheses by their evidence, which needs whole numbers: a weight says how "
-                "many rows a row is, and counts are counts. Give such, or average_features=None."
-            )
+        model = model_of(shard, class_prior, None if before is None else (self.model_, before))
         temper = self._temper(model, rows)
-        warn_of_inclusion(shard.schema, model)
+        if any(block.included is not None for block in shard.schema.blocks):
+            warn_of_inclusion(shard.schema, model)
         self.__dict__.update(temper_=temper, classes_=shard.classes, schema_=shard.schema, model_=model)
         return self
 
@@ -290,14 +269,12 @@ class IncrementalMixin(ModelHolder):
         """Raise where subtraction leaves too few digits of what is believed, or of what an estimate is made of."""
         prior, seen = self.model_.prior.blocks, (self.model_.stats.blocks, gone.stats.blocks, rest.stats.blocks)
         for block, belief, before, removed, stays in zip(self.schema_.blocks, prior, *seen, strict=True):
-            slip = before.slip(removed, stays)
-            if slip is not None:
-                flat = belief.map(np.zeros_like) if self.estimate == "mle" else belief
-                self._refuse_slips(block, flat.rounding_error(stays, slip))
-
-    def _refuse_slips(self, block: Block, off: Array) -> None:
-        """Raise where a belief could be off by more than `DIGITS`."""
-        if (off > DIGITS).any():
+            if not (isinstance(before, HasSlip) and isinstance(belief, HasRoundingError)):
+                continue
+            flat = belief.map(np.zeros_like) if self.estimate == "mle" else belief
+            off = flat.rounding_error(stays, before.slip(removed, stays))
+            if not (off > DIGITS).any():
+                continue
             c, f = (int(place) for place in np.unravel_index(off.argmax(), off.shape))
             raise ValueError(
                 f"column {block.keys[f]!r}, class {self.classes_.tolist()[c]!r}: these rows carry so much of what was "

@@ -126,7 +126,6 @@ class InspectionMixin(ModelHolder):
         self.schema_.check_cells(cells)
         self._reader("predictive")  # an error, where the posterior is no distribution
         terms = explain(self.model_.posterior, cells, self.temper_)
-        self.schema_.tell_unseen(cells)
         return results.explanations.explained(terms, table.index, self.classes_, self.schema_.blocks, cells)
 
     def linear_form(self, *, estimate: str | None = None, against: Any = None) -> Any:
@@ -183,16 +182,20 @@ class InspectionMixin(ModelHolder):
         kind = self._plugged if estimate is None else estimate
         if kind not in PLUGGED:
             raise ValueError(f"estimate must be None or one of {', '.join(PLUGGED)}, got {estimate!r}.")
-        place = None if against is None else self._place(against)
+        labels = self.classes_.tolist()
+        if against is not None and against not in labels:
+            raise ValueError(f"against must be one of the classes {labels}, got {against!r}.")
+        place = None if against is None else labels.index(against)
         density, parts = self._linear(kind)
-        terms = results.linear_datasets.terms_of(self.schema_.blocks)
+        terms = results.explanations.terms_of(self.schema_.blocks)
         self._refuse_infinite(np.concatenate([part.weights for part in parts], axis=1), density.live, terms.names)
         if place is not None:
-            self._refuse_impossible(place, density.live)
+            if not density.live[place]:
+                raise ValueError(f"against: class {against!r} has probability 0, so nothing has log-odds against it.")
             parts = differences(density, place)
         form = form_of(parts, density, self.model_.posterior, self.temper_, place)
         attrs = {"estimate": kind, "temper": self.temper_} | ({} if against is None else {"against": str(against)})
-        return results.linear_datasets.linear_form(form, self.classes_, terms, attrs)
+        return results.explanations.linear_form(form, self.classes_, terms, attrs)
 
     def linear_features(self, X: Any) -> Any:
         """Return x of every row, which the weights of `linear_form` multiply, in the order of its `feature`.
@@ -227,14 +230,14 @@ class InspectionMixin(ModelHolder):
         table, cells = self._read(X)
         self._linear(self._plugged)
         self.schema_.check_cells(cells)
-        order, blocks = results.linear_datasets.terms_of(self.schema_.blocks).order, self.schema_.blocks
+        order, blocks = results.explanations.terms_of(self.schema_.blocks).order, self.schema_.blocks
         if not sparse.issparse(X):
             size = f"{table.rows} rows of {len(order)} features"
             refuse_large(size, 8.0 * table.rows * len(order), "Give fewer rows at once, or a sparse table.")
-        parts = [numbers_of(x, level_counts(block)) for block, x in zip(blocks, cells, strict=True)]
+        pairs = zip(blocks, cells, strict=True)
+        parts = [numbers_of(x, block.sizes if block.family.has_levels else None) for block, x in pairs]
         for block, part in zip(blocks, parts, strict=True):
             refuse_missing_numbers(block, part)
-        self.schema_.tell_unseen(cells)
         return beside(parts, order, sparse.issparse(X))
 
     @property
@@ -255,17 +258,6 @@ class InspectionMixin(ModelHolder):
         if curved:
             refuse_nonlinear(curved)
         return density, [part for part in parts if part is not None]
-
-    def _place(self, label: Any) -> int:
-        labels = self.classes_.tolist()
-        if label not in labels:
-            raise ValueError(f"against must be one of the classes {labels}, got {label!r}.")
-        return int(labels.index(label))
-
-    def _refuse_impossible(self, place: int, live: Array) -> None:
-        if not live[place]:
-            label = self.classes_.tolist()[place]
-            raise ValueError(f"against: class {label!r} has probability 0, so nothing has log-odds against it.")
 
     def _refuse_infinite(self, w: Array, live: Array, names: Sequence[Any]) -> None:
         infinite = ~np.isfinite(w)
@@ -297,11 +289,6 @@ def refuse_nonlinear(blocks: Sequence[Block]) -> NoReturn:
         "block; levels modelled jointly have no weights of their own: declare Categorical; or drop the columns, "
         "families={...: None}."
     )
-
-
-def level_counts(block: Block) -> tuple[int, ...] | None:
-    """Return how many levels each column has, where cells are levels; None for lists of words, which are counts."""
-    return block.sizes if block.family.has_levels else None
 
 
 def refuse_missing_numbers(block: Block, numbers: Any) -> None:

@@ -5,7 +5,6 @@ from typing import Any
 from bayesnb import persistence
 from bayesnb.estimators.naive_bayes import NaiveBayes
 from bayesnb.estimators.presets import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB, PoissonNB
-from bayesnb.estimators.saving import restored
 
 ESTIMATORS = {
     kind.__name__: kind for kind in (NaiveBayes, BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB, PoissonNB)
@@ -54,4 +53,4 @@ def opened(path: Any) -> tuple[NaiveBayes, Any]:
     with persistence.reading_errors(path):
         if saved.estimator not in ESTIMATORS:
             raise persistence.Unreadable(f"there is no estimator {saved.estimator!r:.50}")
-        return restored(ESTIMATORS[saved.estimator], saved), saved.note
+        return ESTIMATORS[saved.estimator]._restored(saved), saved.note

@@ -11,10 +11,11 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayesnb.data import Table, open_table
+from bayesnb.data.labels import Labels, weights
+from bayesnb.estimators.training import checked_labels
 from bayesnb.families import Multinomial
 from bayesnb.families.base import Array, Cells
-from bayesnb.model.averaging import check_averaging
-from bayesnb.model.class_prior import ClassPriorRule
+from bayesnb.model.priors import ClassPriorRule, check_averaging
 from bayesnb.model.product import Joint, Model
 from bayesnb.model.schema import Schema
 
@@ -64,7 +65,10 @@ class ModelHolder(ABC):
     def _table(self, X: Any, *, reset: bool = False) -> Table:
         """Open a table of any container; lists of texts are documents if the model is one of documents."""
         schema = None if reset else self.__dict__.get("schema_")
-        documents = isinstance(self._families(), Multinomial) if schema is None else schema.of_documents
+        if schema is None:
+            documents = isinstance(self._families(), Multinomial)
+        else:
+            documents = len(schema.columns) == 1 and schema.blocks[0].family.listed
         return open_table(X, self.n_jobs, documents=documents)
 
     def _open(self, X: Any, *, reset: bool) -> Table:
@@ -75,13 +79,24 @@ class ModelHolder(ABC):
             validate_data(self, table.native, reset=reset, skip_check_array=True)
         return table
 
-    def _read(self, X: Any) -> tuple[Table, list[Cells]]:
-        """Return a table to be predicted, and its cells as the model's blocks have them."""
+    def _cells(self, X: Any) -> tuple[Table, list[Cells]]:
+        """Return a table, and its cells as the model's blocks have them; no warning names unknown levels."""
         if not hasattr(self, "model_"):
             check_is_fitted(self)
         self._check_arguments()
         table = self._open(X, reset=False)
         return table, self.schema_.read(table)
+
+    def _read(self, X: Any) -> tuple[Table, list[Cells]]:
+        """Return a table and its cells; one warning names all levels that the model does not know."""
+        table, cells = self._cells(X)
+        self.schema_.warn_unseen(cells, self.n_jobs)
+        return table, cells
+
+    def _labelled(self, table: Table, y: Any, sample_weight: Any) -> tuple[Labels, Array | None]:
+        """Return one label and weight for each row of a table; None for the weights where all rows count alike."""
+        labels = checked_labels(self, y, table.rows)
+        return labels, None if sample_weight is None else weights(sample_weight, table.rows)
 
     def _reader(self, estimate: str | None = None) -> Joint:
         """Return what predicts, by the given estimate or the estimator's; an error where it is no distribution."""
@@ -104,9 +119,7 @@ class ModelHolder(ABC):
     def _joint(self, X: Any) -> tuple[Array, Sequence[Cells]]:
         """Return log p(x, y) of every row and class, `(r, c)`, and the cells."""
         _, cells = self._read(X)
-        joint = self._reader().log_joint(cells, self.temper_, self.n_jobs)
-        self.schema_.tell_unseen(cells)
-        return joint, cells
+        return self._reader().log_joint(cells, self.temper_, self.n_jobs), cells
 
     def _refuse_row(self, row: int, cells: Sequence[Cells]) -> NoReturn:
         """Raise for a row without an answer: for a bad cell, or because no class can have it."""
@@ -159,6 +172,12 @@ def check_estimator(estimator: Any, prefix: str = "") -> None:
     elif isinstance(getattr(estimator, "estimator_", None), ModelHolder):
         advice = " This needs a closed form: give that of what was sampled, estimator_."
     raise TypeError(f"{prefix}expected an estimator of bayesnb such as NaiveBayes(), got {estimator!r}.{advice}")
+
+
+def refuse_weightless(weight: Array | None) -> None:
+    """Raise where all rows have the weight zero."""
+    if weight is not None and not weight.any():
+        raise ValueError("sample_weight is zero for all rows: nothing is left to learn from.")
 
 
 @contextmanager

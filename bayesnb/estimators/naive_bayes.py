@@ -1,7 +1,7 @@
 """Naive Bayes over columns of any kind: five capabilities over one fitted model."""
 
-from collections.abc import Hashable
-from typing import Any
+from collections.abc import Hashable, Mapping
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -14,11 +14,13 @@ from bayesnb.estimators.incremental import IncrementalMixin
 from bayesnb.estimators.inspection import InspectionMixin
 from bayesnb.estimators.prediction import PredictionMixin
 from bayesnb.estimators.public_methods import PREDICTIONS, public_methods
-from bayesnb.estimators.saving import saved_of
+from bayesnb.estimators.training import name_features
 from bayesnb.estimators.uncertainty import UncertaintyMixin
 from bayesnb.families.base import Array
 from bayesnb.families.family import Family
-from bayesnb.model.class_prior import ClassPriorRule, class_prior_rule
+from bayesnb.model.priors import ClassPriorRule, class_prior_rule
+from bayesnb.model.product import Model
+from bayesnb.persistence import Saved
 
 
 @public_methods(*PREDICTIONS, "fit", "partial_fit", "loo")
@@ -145,7 +147,47 @@ class NaiveBayes(
         True
         """
         check_is_fitted(self)
-        persistence.write(saved_of(self), path)
+        persistence.write(self._saved(), path)
+
+    def _saved(self) -> Saved:
+        """Return the values that a file holds of the fitted estimator."""
+        kind = type(self)
+        if not kind.__module__.startswith(f"{__package__}."):
+            raise ValueError(
+                f"{kind.__module__}.{kind.__qualname__} is not one of bayesnb's own estimators, so a file without code "
+                "cannot hold it. Fit one of those, such as NaiveBayes, with the same parameters."
+            )
+        self._check_declared()
+        params = self.get_params(deep=False)
+        if hasattr(params["classes"], "__array__"):  # a series or an index of a frame's library too
+            params["classes"] = np.asarray(params["classes"])
+        named = "feature_names_in_" in self.__dict__
+        return Saved(kind.__name__, params, self._seen, self.model_.prior, self.temper_, named)
+
+    @classmethod
+    def _restored(cls, saved: Saved) -> Self:
+        """Return the saved estimator; parameters that an older version did not have take their defaults."""
+        names, seen = cls._get_param_names(), saved.shard
+        if not set(saved.params) <= set(names):
+            raise ValueError(f"{cls.__name__} has the parameters {', '.join(names)}")
+        estimator = cls(**saved.params)
+        estimator._check_declared()
+        name_features(estimator, seen.schema.columns)
+        if saved.named and not hasattr(estimator, "feature_names_in_"):
+            raise ValueError("columns that have names have texts for names")
+        if not saved.named:
+            estimator.__dict__.pop("feature_names_in_", None)
+        estimator.temper_, estimator.classes_, estimator.schema_ = saved.temper, seen.classes, seen.schema
+        estimator.model_ = Model(saved.prior, seen.stats, seen.integer_weights)
+        return estimator
+
+    def _check_declared(self) -> None:
+        """Raise for parameters that no table could be learnt with."""
+        self._check_arguments()
+        declared = self._families()
+        families = list(declared.values()) if isinstance(declared, Mapping) else [declared]
+        if declared != "auto" and not all(family is None or isinstance(family, Family) for family in families):
+            raise ValueError(f"families: {declared!r:.50} is neither a family nor a mapping to such")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

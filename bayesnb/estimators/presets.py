@@ -8,6 +8,7 @@ discrete classes, `estimate="mle", class_prior="empirical"` in `GaussianNB`.
 """
 
 from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from bayesnb.families import (
     Poisson,
 )
 from bayesnb.families.base import Array
-from bayesnb.model.class_prior import ClassPriorRule, class_prior_rule
+from bayesnb.model.priors import ClassPriorRule, class_prior_rule
 
 LEAST_ALPHA = 1e-10  # of scikit-learn, which takes a smaller alpha for it under force_alpha=False
 
@@ -41,20 +42,16 @@ def plain(value: Array) -> Any:
     return value if value.ndim else float(value)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Preset(NaiveBayes):
     """One family for all columns, and scikit-learn's words for the class prior."""
 
-    force_alpha: bool = True  # of estimators that were pickled before there was such a parameter
-
-    def __init__(
-        self, fit_prior: bool, class_prior: Any, classes: Any, temper: Any, n_jobs: int | None, estimate: str
-    ) -> None:
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.classes = classes
-        self.temper = temper
-        self.n_jobs = n_jobs
-        self.estimate = estimate
+    fit_prior: bool = True
+    class_prior: Any = None
+    classes: Any = None
+    temper: Any = None
+    n_jobs: int | None = None
+    estimate: str = "predictive"
 
     def _params_declaring(self, families: dict[tuple[Hashable, ...], Any]) -> dict[str, Any]:
         (family,) = families.values()
@@ -93,6 +90,7 @@ class Preset(NaiveBayes):
         return class_prior_rule(self._class_prior, classes, self.classes)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GaussianNB(Preset):
     """Real-valued columns with unknown means and variances; the predictive is Student's t.
 
@@ -103,23 +101,9 @@ class GaussianNB(Preset):
     priors : probabilities of the classes, scikit-learn's name of `class_prior` here
     """
 
-    priors: Any = None  # of estimators that were pickled before there was such a parameter
-
-    def __init__(
-        self,
-        *,
-        prior: NormalInverseGamma | None = None,
-        shared: bool = False,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        classes: Any = None,
-        temper: Any = None,
-        n_jobs: int | None = None,
-        estimate: str = "predictive",
-        priors: Any = None,
-    ) -> None:
-        self.prior, self.shared, self.priors = prior, shared, priors
-        super().__init__(fit_prior, class_prior, classes, temper, n_jobs, estimate)
+    prior: NormalInverseGamma | None = None
+    shared: bool = False
+    priors: Any = None
 
     @property
     def theta_(self) -> Array:
@@ -151,6 +135,7 @@ class GaussianNB(Preset):
         return np.asarray(self.priors, float)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MultinomialNB(Preset):
     """Counts such as words, or lists of words; the predictive is the Dirichlet-multinomial.
 
@@ -163,21 +148,8 @@ class MultinomialNB(Preset):
     force_alpha : bool, whether an alpha below 1e-10 is taken as it is; False takes 1e-10, as in scikit-learn
     """
 
-    def __init__(
-        self,
-        *,
-        alpha: Any = 1.0,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        classes: Any = None,
-        temper: Any = None,
-        n_jobs: int | None = None,
-        estimate: str = "predictive",
-        force_alpha: bool = True,
-    ) -> None:
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        super().__init__(fit_prior, class_prior, classes, temper, n_jobs, estimate)
+    alpha: Any = 1.0
+    force_alpha: bool = True
 
     @property
     def feature_count_(self) -> Array:
@@ -196,6 +168,7 @@ class MultinomialNB(Preset):
         return {"alpha": plain(family.prior.concentration)}  # type: ignore[union-attr]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BernoulliNB(Preset):
     """Yes-or-no columns.
 
@@ -206,23 +179,9 @@ class BernoulliNB(Preset):
     binarize : a one is any number above it; None if the columns are zeros and ones
     """
 
-    def __init__(
-        self,
-        *,
-        alpha: Any = 1.0,
-        binarize: float | None = 0.0,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        classes: Any = None,
-        temper: Any = None,
-        n_jobs: int | None = None,
-        estimate: str = "predictive",
-        force_alpha: bool = True,
-    ) -> None:
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.binarize = binarize
-        super().__init__(fit_prior, class_prior, classes, temper, n_jobs, estimate)
+    alpha: Any = 1.0
+    binarize: float | None = 0.0
+    force_alpha: bool = True
 
     @property
     def feature_count_(self) -> Array:
@@ -242,6 +201,7 @@ class BernoulliNB(Preset):
         return {"alpha": plain(family.prior.a)}  # type: ignore[union-attr]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class CategoricalNB(Preset):
     """Columns of levels. Integers are codes 0, 1, ... up to the largest seen, each of them a level.
 
@@ -253,25 +213,10 @@ class CategoricalNB(Preset):
     unseen : {"ignore", "error", "reserve"}, what a level does that training never saw
     """
 
-    def __init__(
-        self,
-        *,
-        alpha: Any = 1.0,
-        min_categories: Any = None,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        classes: Any = None,
-        temper: Any = None,
-        n_jobs: int | None = None,
-        estimate: str = "predictive",
-        unseen: str = "ignore",
-        force_alpha: bool = True,
-    ) -> None:
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.min_categories = min_categories
-        super().__init__(fit_prior, class_prior, classes, temper, n_jobs, estimate)
-        self.unseen = unseen
+    alpha: Any = 1.0
+    min_categories: Any = None
+    unseen: str = "ignore"
+    force_alpha: bool = True
 
     @property
     def n_categories_(self) -> Array:
@@ -301,6 +246,7 @@ class CategoricalNB(Preset):
         return {"alpha": plain(concentration[..., 0] if concentration.ndim else concentration)}
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PoissonNB(Preset):
     """Counts that have rates of their own, column by column; the predictive is negative binomial.
 
@@ -311,19 +257,7 @@ class PoissonNB(Preset):
     prior : Gamma, default worth one event at the data's pooled rate
     """
 
-    def __init__(
-        self,
-        *,
-        prior: Gamma | None = None,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        classes: Any = None,
-        temper: Any = None,
-        n_jobs: int | None = None,
-        estimate: str = "predictive",
-    ) -> None:
-        self.prior = prior
-        super().__init__(fit_prior, class_prior, classes, temper, n_jobs, estimate)
+    prior: Gamma | None = None
 
     def _families(self) -> Poisson:
         return Poisson(self.prior, fractional=True)

@@ -1,8 +1,9 @@
 """How sure a prediction is: intervals of probabilities, the two parts of their entropy, and draws."""
 
-from collections.abc import Hashable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping, Sequence
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -14,25 +15,33 @@ from bayesnb.estimators.model_holder import ModelHolder
 from bayesnb.estimators.training import checked_labels
 from bayesnb.families.base import Array, Cells, Rng
 from bayesnb.inference.class_scores import Scores
-from bayesnb.inference.entropies import drawn_entropies, entropies
-from bayesnb.inference.intervals import TOLERANCES, drawn_intervals, intervals
+from bayesnb.inference.entropies import Entropies, drawn_entropies, entropies
+from bayesnb.inference.intervals import TOLERANCES, Intervals, drawn_intervals, intervals
 from bayesnb.inference.posterior_draws import warn_shared_parameters
 from bayesnb.inference.row_sampling import draw_codes, draw_table
-from bayesnb.model.product import normalise
+from bayesnb.model.product import Observer, normalise
 
 SHARED = 4000  # draws of a distribution in which classes share parameters
-ROWS, METHODS = ("observed", "fixed"), (*TOLERANCES, "draws")
+ROWS = ("observed", "fixed")
+
+DRAWS = 4000  # of theta, where intervals are drawn and the user gives no number
 
 
-class UncertaintyMixin(ModelHolder):
-    """What the posterior says of rows, whatever `estimate` is; `temper_` is followed."""
+class PredictiveUncertainty(ABC):
+    """Intervals and entropies of rows as labelled results: of models in closed form, and of sampled ones."""
 
-    def predict_joint_log_proba(self, X: Any) -> Array:
-        """Return log p(x, y), `(r, c)`: every parameter integrated out, or plugged in as `estimate` says."""
-        joint, cells = self._joint(X)
-        if not np.isfinite(joint).all():
-            self.schema_.check_cells(cells)
-        return joint
+    classes_: Array
+    _methods: ClassVar[Mapping[str, str]]  # how intervals are computed: by the name that a user gives
+
+    @abstractmethod
+    def _intervals(
+        self, X: Any, prob: float, observed: bool, method: str, sampling: tuple[int | None, Rng]
+    ) -> tuple[Array, Intervals]:
+        """Return the names of the rows, and their intervals; `sampling` is how many draws to take, and by what."""
+
+    @abstractmethod
+    def _entropies(self, X: Any, observed: bool) -> tuple[Array, Entropies, Array | None]:
+        """Return the names of the rows, their entropies, and log p(x | D) if the model has it."""
 
     def predict_interval(
         self,
@@ -41,7 +50,7 @@ class UncertaintyMixin(ModelHolder):
         rows: str = "observed",
         method: str = "auto",
         *,
-        draws: int = 4000,
+        draws: int | None = None,
         rng: Rng = None,
     ) -> Any:
         """Return equal-tailed credible intervals of the class probabilities p(y | x, theta), theta being uncertain.
@@ -57,8 +66,10 @@ class UncertaintyMixin(ModelHolder):
         method : {"auto", "exact", "fast", "draws"}
             "exact" inverts the characteristic function. "fast" takes the first four cumulants, which are exact,
             while the error that this can make is below 0.02 on the probability scale, and "auto" while it is below
-            0.001; what is left is done as in "exact". "draws" draws theta, for comparison.
-        draws, rng : number of draws and a seed or numpy.random.Generator, for method="draws"
+            0.001; what is left is done as in "exact". "draws" draws theta, for comparison. A sampled model has no
+            characteristic function: its "auto" and "draws" take the draws of its chains.
+        draws, rng : number of draws, default 4000, and a seed or numpy.random.Generator, for method="draws"
+            A sampled model has the draws of its chains, so it refuses both.
 
         Returns
         -------
@@ -77,6 +88,9 @@ class UncertaintyMixin(ModelHolder):
         classes only where `average_features` meets a `class_prior` that is known. Under `average_features` "fast" is
         always refused: four cumulants do not tell how many hypotheses there are.
 
+        Of a sampled model ends are quantiles of its draws, weighted where the row was observed, and as noisy as those
+        are; a row that leaves few draws with any weight raises a `DegenerateWarning`.
+
         Examples
         --------
         >>> from bayesnb import GaussianNB
@@ -86,27 +100,17 @@ class UncertaintyMixin(ModelHolder):
         [0.65, 0.177, 0.692, 0.981]
         """
         prob, observed = results.datasets.ci_prob(ci_prob), is_observed(rows)
-        if method not in METHODS:
-            raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}.")
-        if not isinstance(draws, Integral) or draws < 1:
+        if method not in self._methods:
+            raise ValueError(f"method must be one of {', '.join(self._methods)}, got {method!r}.")
+        if draws is not None and (not isinstance(draws, Integral) or draws < 1):
             raise ValueError(f"draws must be a whole number, at least 1, got {draws!r}.")
-        table, scores = self._scores(X)
-        observers = self.schema_.observers if observed else None
-        if method == "draws":
-            result, _ = drawn_intervals(scores, observers, prob, int(draws), rng)
-        elif not scores.belief.closed or (scores.belief.weighs and method == "fast"):
-            refuse_shared(method)
-            result, error = drawn_intervals(scores, observers, prob, SHARED, 0)
-            warn_shared_parameters(len(scores), SHARED, error)
-        else:
-            result = intervals(scores, prob, observed, method, self.n_jobs)
-        self._check_distribution(scores, result.median)
+        index, result = self._intervals(X, prob, observed, method, (draws, rng))
         by_class = {"probability": result.mean, "median": result.median, "lower": result.lower, "upper": result.upper}
-        attrs = {"ci_prob": prob, "rows": rows, "method": method}
-        return results.datasets.dataset(table.index, self.classes_, {}, by_class, attrs)
+        attrs = {"ci_prob": prob, "rows": rows, "method": self._methods[method]}
+        return results.datasets.dataset(index, self.classes_, {}, by_class, attrs)
 
     def uncertainty(self, X: Any, rows: str = "observed") -> Any:
-        """Return the entropy of each row's label, in nats, and its two parts: exact, without draws.
+        """Return the entropy of each row's label, in nats, and its two parts.
 
         Parameters
         ----------
@@ -118,11 +122,13 @@ class UncertaintyMixin(ModelHolder):
         xarray.Dataset
             By obs_id: `entropy` of `probability`; `aleatoric`, the expected entropy of p(y | x, theta), which more
             training does not take away; `epistemic`, their difference, the mutual information of label and
-            parameters, which it does; `log_density`, how usual the row is. By (obs_id, class): `probability`.
+            parameters, which it does, and which is never negative; `log_density`, how usual the row is, where the
+            model says so. By (obs_id, class): `probability`.
 
         Notes
         -----
-        Rows that `predict_interval` would draw are drawn here too, with a `DrawnWarning`.
+        Exact, without draws, but of a sampled model; rows that `predict_interval` would draw are drawn here too, with
+        a `DrawnWarning`.
 
         Examples
         --------
@@ -132,26 +138,30 @@ class UncertaintyMixin(ModelHolder):
         >>> parts.entropy.values.round(3).tolist(), parts.epistemic.values.round(3).tolist()
         ([0.248, 0.693], [0.076, 0.166])
         """
-        observed = is_observed(rows)
-        table, scores = self._scores(X)
-        if scores.belief.closed:
-            result = entropies(scores, observed, self.n_jobs)
-        else:
-            result, error = drawn_entropies(scores, self.schema_.observers if observed else None, SHARED, 0)
-            warn_shared_parameters(len(scores), SHARED, error)
-        self._check_distribution(scores, result.aleatoric[:, None])
+        index, result, density = self._entropies(X, is_observed(rows))
         by_row = {"entropy": result.entropy, "aleatoric": result.aleatoric, "epistemic": result.epistemic}
-        by_row["log_density"] = self._log_density(scores.cells)
+        by_row |= {} if density is None else {"log_density": density}
         by_class = {"probability": result.probability}
-        return results.datasets.dataset(table.index, self.classes_, by_row, by_class, {"rows": rows})
+        return results.datasets.dataset(index, self.classes_, by_row, by_class, {"rows": rows})
+
+
+class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
+    """What the posterior says of rows, whatever `estimate` is; `temper_` is followed."""
+
+    _methods: ClassVar = {method: method for method in (*TOLERANCES, "draws")}
+
+    def predict_joint_log_proba(self, X: Any) -> Array:
+        """Return log p(x, y), `(r, c)`: every parameter integrated out, or plugged in as `estimate` says."""
+        joint, cells = self._joint(X)
+        if not np.isfinite(joint).all():
+            self.schema_.check_cells(cells)
+        return joint
 
     def log_density(self, X: Any) -> Array:
         """Return log p(x | D), `(r,)`: how usual each row is, whatever its class. No temper enters."""
         _, cells = self._read(X)
         self.schema_.check_cells(cells)
-        density = self._log_density(cells)
-        self.schema_.tell_unseen(cells)
-        return density
+        return self._log_density(cells)
 
     def sample(self, n: int, y: Any = None, *, length: Any = None, rng: Rng = None) -> tuple[Any, Array]:
         """Draw new rows and their labels from the posterior predictive, in a table like the one learnt from.
@@ -271,9 +281,9 @@ class UncertaintyMixin(ModelHolder):
             feature depends on the class, 0 where all classes share its parameters.
             `log_prior` : log p(theta) under the same names, that of `mu` given `sigma2`; one number for each Dirichlet.
             `log_likelihood` : `y` (obs_id), log p(x, y | theta), in which the model is generative; never tempered.
-            `posterior_predictive` : `y`, labels thrown from p(y | x, theta). `observed_data` : `y`. Both are places in
+            `posterior_predictive` : `y`, labels drawn from p(y | x, theta). `observed_data` : `y`. Both are places in
             the coordinate `class`.
-            `predictions`, where there are no labels : `p` (obs_id, class), p(y | x, theta), and `y` thrown from it.
+            `predictions`, where there are no labels : `p` (obs_id, class), p(y | x, theta), and `y` drawn from it.
             `constant_data` : `class_prob`, where it is given and so not drawn.
             `conjugate` : the posterior's parameters in closed form, and `log_evidence`.
 
@@ -300,20 +310,50 @@ class UncertaintyMixin(ModelHolder):
             raise ValueError("y was given without X. Give the rows that have these labels.")
         self._reader("predictive")  # an error, where the posterior is no distribution
         sheet = None if X is None else self._sheet(X, y)
-        return results.trees.tree(
+        return results.drawn_trees.tree(
             self._subject(features), sheet, results.drawn_trees.DrawPlan(draws, chains, rng), groups
         )
 
     def _log_density(self, cells: Sequence[Cells]) -> Array:
         return np.logaddexp.reduce(self._reader("predictive").log_joint(cells, 1.0, self.n_jobs), axis=1)
 
+    def _intervals(
+        self, X: Any, prob: float, observed: bool, method: str, sampling: tuple[int | None, Rng]
+    ) -> tuple[Array, Intervals]:
+        table, scores = self._scores(X)
+        if method == "draws":
+            draws, rng = sampling
+            result, _ = drawn_intervals(scores, self._observers(observed), prob, int(draws or DRAWS), rng)
+        elif not scores.belief.closed or (method == "fast" and scores.belief.is_mixture):
+            refuse_shared(method)
+            result, error = drawn_intervals(scores, self._observers(observed), prob, SHARED, 0)
+            warn_shared_parameters(len(scores), SHARED, error)
+        else:
+            result = intervals(scores, prob, observed, method, self.n_jobs)
+        self._check_distribution(scores, result.median)
+        return table.index, result
+
+    def _entropies(self, X: Any, observed: bool) -> tuple[Array, Entropies, Array | None]:
+        table, scores = self._scores(X)
+        if scores.belief.closed:
+            result = entropies(scores, observed, self.n_jobs)
+        else:
+            result, error = drawn_entropies(scores, self._observers(observed), SHARED, 0)
+            warn_shared_parameters(len(scores), SHARED, error)
+        self._check_distribution(scores, result.aleatoric[:, None])
+        return table.index, result, self._log_density(scores.cells)
+
     def _scores(self, X: Any) -> tuple[Table, Scores]:
         table, cells = self._read(X)
         self._reader("predictive")  # an error where the posterior is no distribution
         return table, Scores(self.model_.posterior, cells, self.temper_)
 
+    def _observers(self, observed: bool) -> list[Observer] | None:
+        """Return what makes stats of rows that are evidence about theta; None for rows that are none."""
+        return self.schema_.observers if observed else None
+
     def _check_distribution(self, scores: Scores, numbers: Array) -> None:
-        """Raise for a row with a bad cell, or without a distribution, whose numbers are NaN; warn of unseen levels."""
+        """Raise for a row with a bad cell, or without a distribution, whose numbers are NaN."""
         undefined = ~np.isfinite(numbers).all(axis=1)
         if undefined.any():
             self.schema_.check_cells(scores.cells)
@@ -322,7 +362,6 @@ class UncertaintyMixin(ModelHolder):
                 "impossible under some class, for which a level or a count was never seen and has no smoothing, or a "
                 "number is out of all proportion. Use a smoothing above 0, and look at the row."
             )
-        self.schema_.tell_unseen(scores.cells)
 
     def _subject(self, features: Sequence[Hashable] | None = None) -> Any:
         """Return the model to draw from, and what its parameters, or those of some columns, are called."""
@@ -333,7 +372,6 @@ class UncertaintyMixin(ModelHolder):
         """Return rows and their labels; an error for rows that no class can have, as in `predict_proba`."""
         table, cells = self._read(X)
         joint = self._reader("predictive").log_joint(cells, self.temper_, self.n_jobs)
-        self.schema_.tell_unseen(cells)
         impossible = normalise(joint, True, self.n_jobs)
         if impossible >= 0:
             self._refuse_row(impossible, cells)

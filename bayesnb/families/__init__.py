@@ -6,11 +6,11 @@ files, the command line, the report, `tune` and the tests of every family know i
 
 from bayesnb.families.bernoulli import Bernoulli, Beta
 from bayesnb.families.categorical import Categorical, Codes
+from bayesnb.families.certain import KnownDie
 from bayesnb.families.dirichlet import Dirichlet
 from bayesnb.families.family import FAMILIES, Family, register
 from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.joint import JointTable
-from bayesnb.families.known import KnownDie
 from bayesnb.families.multinomial import Multinomial, Vocabulary
 from bayesnb.families.multivariate import MultivariateGaussian
 from bayesnb.families.normal_inverse_gamma import NormalInverseGamma

@@ -1,12 +1,12 @@
-"""Columns that may have nothing to do with the class: each class has a theta of its own, or all classes share one.
+"""Columns that may have nothing to do with the class: each class has its theta, or all classes share one.
 
     included ~ Bernoulli(q)
-    theta_c ~ prior, every class's own, if the feature is included; else theta_c = theta ~ prior, for all classes
+    theta_c ~ prior for each class, if the feature is included; else theta_c = theta ~ prior, for all classes
 
 Given the labels the features are independent, indicators and all. So are their posteriors, and the product over
 features of what follows is the exact average over all subsets of features, of which there are 2 to the power f: Dash
 and Cooper (2004), Model averaging for prediction with discrete Bayesian networks. With w the probability that the
-feature is included and K(s) = log E[p(x | theta)**s], that of the average is log(w exp K_own(s) + (1 - w) exp
+feature is included and K(s) = log E[p(x | theta)**s], that of the average is log(w exp K_separate(s) + (1 - w) exp
 K_common(s)).
 """
 
@@ -21,24 +21,18 @@ import numpy as np
 from scipy import sparse
 from scipy.special import expit, log_expit
 
-from bayesnb.families.base import (
-    ORDER,
-    Array,
-    Belief,
-    Cells,
-    Contributions,
-    Density,
-    Drawn,
-    Narrowed,
-    Rng,
-    Say,
-)
+from bayesnb.families.base import ORDER, Array, Belief, Cells, Contributions, Density, Drawn, Rng
+from bayesnb.families.capabilities import HasFewValues, Narrowed, narrowed, opened, strengthened, words_of
 from bayesnb.families.record import Parts, lead
 from bayesnb.families.removal import Leaving
 from bayesnb.families.weight import one_hot
 from bayesnb.numerics import special
 from bayesnb.numerics.special import ratio
 from bayesnb.numerics.threads import blocks
+
+MOMENTS = 1 << 17  # of cells, and
+NUMBERS = 1 << 20  # scores of cells, that are worked on at once
+SIGNS = (-1.0) ** np.arange(1, ORDER + 1)
 
 
 def mixed(log_odds: Array, first: Array, second: Array) -> Array:
@@ -55,12 +49,12 @@ def mixed(log_odds: Array, first: Array, second: Array) -> Array:
 
 
 def _weighted(log_weight: Array, value: Array) -> Array:
-    """What is certainly not so weighs nothing, however large it is."""
+    """Add a log weight; a hypothesis of probability 0 weighs nothing, however large its value is."""
     return np.where(np.isneginf(log_weight), -np.inf, log_weight + np.where(np.isneginf(log_weight), 0.0, value))
 
 
 def mixed_cumulants(log_odds: Array, first: Array, second: Array) -> Array:
-    """The first four cumulants, or fewer, from those of the parts, stacked on the leading axis.
+    """The first four cumulants of a mixture, or fewer, from those of its parts, stacked on the leading axis.
 
     The law of total cumulance, Brillinger (1969): from the parts' cumulants given which part holds, and those of which.
     """
@@ -103,95 +97,65 @@ class Mixture:
         return self._mixed("mean")
 
 
-AT_ONCE = 1 << 17  # moments of cells
-SIGNS = (-1.0) ** np.arange(1, ORDER + 1)
+class MixedLeaveOneOut(NamedTuple):
+    """Leave-one-out of an averaged prior: the stats of each class, and of all classes as one, and the posterior."""
 
-
-def joint_moment(belief: Any, cells: Array, s: Array, u: Array) -> Array:
-    """Of the second class and the first, summed over features, `(r, f), (n,), (n,) -> (r, n)`."""
-    total = np.empty((len(cells), len(s)), np.result_type(s, u, float))
-    pieces = blocks(len(s), 1 if belief.whole else max(AT_ONCE // cells.size, 1))
-    for n in pieces:
-        one, two = (powers[n] if belief.whole else powers[n, None, None] for powers in (s, u))
-        logs = mixed(belief.log_odds[0], *_joint_log_moments(belief, cells, one, two))
-        total[:, n] = logs.sum(axis=-1).T.reshape(len(cells), -1)
-    return total
-
-
-def joint_cumulants(belief: Any, cells: Array, t: float, v: float) -> Array:
-    """Derivatives in s of the above at (t + s, v - s), `(r, f) -> (4, r)`."""
-    separate, common = _joint_log_moments(belief, cells, t, v)
-    first, second = (belief.separate[c].cumulants(cells, ORDER, tilt) for c, tilt in ((0, v), (1, t)))
-    gap = second + SIGNS.reshape(-1, *[1] * (first.ndim - 1)) * first
-    return mixed_cumulants(belief.log_odds[0] + separate - common, gap, np.zeros_like(gap)).sum(axis=-1)
-
-
-def _joint_log_moments(belief: Any, cells: Array, s: Any, u: Any) -> tuple[Array, Array]:
-    """The log moments if the classes are apart, and if they are not, `(r, f)`; a power of 0 is no evidence."""
-    separate = belief.separate[1].log_moment(cells, s) + belief.separate[0].log_moment(cells, u)
-    return separate, belief.common[0].log_moment(cells, s + u)
-
-
-NUMBERS = 1 << 20  # that are worked on at once
-
-
-class Left(NamedTuple):
-    """An averaged prior, what each class and all together said, and the posterior."""
-
-    prior: Any
+    prior: "Averaged"
     stats: Any
     pooled: Any
-    posterior: Any
+    posterior: "Averaged"
 
     def scores(self, leaving: Leaving) -> Array:
-        """`(r, f) -> (r, c)`; NaN where too few digits would stay."""
+        """Scores of rows once each has left its class, `(r, f) -> (r, c)`; NaN where too few digits would stay."""
         total = np.empty((len(leaving.codes), len(self.prior)))
-        for c, rows in _alike(leaving):
-            total[rows] = self._way(len(rows))(c, leaving[rows])
+        values = values_of(self.prior.separate)
+        for c, group in leaving.groups():
+            weights, which = np.unique(leaving.weight[group], return_inverse=True)
+            for w in range(len(weights)):
+                rows = group[which == w]
+                if self.prior.multivariate:
+                    total[rows] = self._of_vectors(c, leaving[rows])
+                elif values is not None and len(values) <= len(rows):
+                    total[rows] = self._by_value(c, leaving[rows], values)
+                else:
+                    total[rows] = self._by_cell(c, leaving[rows])
         return total
 
-    def _way(self, rows: int) -> Callable[[int, Leaving], Array]:
-        if self.prior.whole:
-            return self.of_whole_rows
-        values = self.prior.separate.every_value
-        return self.by_cell if values is None or len(values) > rows else self.by_value
-
-    def of_whole_rows(self, c: int, leaving: Leaving) -> Array:
+    def _of_vectors(self, c: int, leaving: Leaving) -> Array:
         """Where the block is one feature, whose rows leave by a compiled loop.
 
-        A row that lacks cells was not learnt, and has said nothing that it could take away.
+        A row that lacks cells was not learnt, so its evidence is not taken back.
         """
         once = replace(leaving, power=leaving.each)
         separate, shared = self.prior.separate[c : c + 1], self.prior.common
-        word = separate.score_left_out(self.stats[c : c + 1], once) - shared.score_left_out(self.pooled, once)
-        word = np.where(self.stats.learnt(leaving.x), word, 0.0)
+        evidence = separate.score_left_out(self.stats[c : c + 1], once) - shared.score_left_out(self.pooled, once)
+        evidence = np.where(self.stats.learnt(leaving.x), evidence, 0.0)
         scores = self.posterior.separate.score(leaving.x, leaving.power)
         scores[:, c] = separate.score_left_out(self.stats[c : c + 1], leaving)
         common = shared.score_left_out(self.pooled, leaving)
-        return mixed(self.posterior.log_odds[0] - word[:, None], scores, common[:, None])
+        return mixed(self.posterior.log_odds[0] - evidence[:, None], scores, common[:, None])
 
-    def by_value(self, c: int, leaving: Leaving) -> Array:
-        """Where a cell has few values: what each is worth if it leaves, looked up for all rows.
+    def _by_value(self, c: int, leaving: Leaving, values: Array) -> Array:
+        """Where a cell has few values: the score of each if it leaves, looked up for all rows.
 
-        A value that the class never saw is worth something too, but no row that leaves can have it.
+        A value that the class never saw has a score too, but no row that leaves can have it.
         """
-        values, separate = self.prior.separate.every_value, self.prior.separate
-        every = Leaving(
-            values, np.full(len(values), c), np.full(len(values), leaving.each), leaving.kind, leaving.power
-        )
-        return separate.by_value(self.cells(c, every, _counts))(leaving.x, None, 1)
+        codes, weight = np.full(len(values), c), np.full(len(values), leaving.each)
+        every = Leaving(values, codes, weight, leaving.kind, leaving.power)
+        scores = self._cells(c, every, lambda stats: stats.map(lambda array: np.maximum(array, 0.0)))
+        return self.prior.separate.by_value(scores)(leaving.x, None, 1)
 
-    def by_cell(self, c: int, leaving: Leaving) -> Array:
+    def _by_cell(self, c: int, leaving: Leaving) -> Array:
         width = len(self.prior) * sum(array[0].size for array in self.prior.parts().values())
         parts = (leaving[rows] for rows in blocks(len(leaving.codes), max(NUMBERS // width, 1)))
-        scores = np.concatenate([self.cells(c, part).sum(axis=-1) for part in parts])
+        scores = np.concatenate([self._cells(c, part).sum(axis=-1) for part in parts])
         separate = self.prior.separate[c : c + 1].score_left_out(self.stats[c : c + 1], leaving)
         marks = separate + self.prior.common.score_left_out(self.pooled, leaving)
         scores[:, c] = np.where(np.isnan(marks), np.nan, scores[:, c])
         return scores
 
-    def cells(self, c: int, leaving: Leaving, rest: Callable[[Any], Any] = lambda stats: stats) -> Array:
-        """What every cell is worth to every class once its row has left class c, `(r, c, f)`."""
+    def _cells(self, c: int, leaving: Leaving, rest: Callable[[Any], Any] = lambda stats: stats) -> Array:
+        """The score of every cell in every class once its row has left class c, `(r, c, f)`."""
         rows = np.zeros(len(leaving.codes), np.intp)
         alone = self.stats.alone(leaving.x, one_hot(np.arange(len(rows)), len(rows), leaving.weight))
         separate = self.prior.separate[rows + c].update(rest(self.stats[rows + c] - alone))
@@ -203,22 +167,9 @@ class Left(NamedTuple):
         return mixed(log_odds[:, None], logs, common.log_moment(x, leaving.power)[:, None])
 
 
-def _counts(stats: Any) -> Any:
-    """Counts, none below zero."""
-    return stats.map(lambda array: np.maximum(array, 0.0))
-
-
-def _alike(leaving: Leaving) -> Iterator[tuple[int, Array]]:
-    """Places of rows of one class of which the same goes."""
-    for c, rows in leaving.groups():
-        weights, which = np.unique(leaving.weight[rows], return_inverse=True)
-        for w in range(len(weights)):
-            yield c, rows[which == w]
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Averaged(Belief):
-    """Each class's own theta with some probability, else one that all classes share.
+    """Each class has its theta with some probability, else all classes share one.
 
     `separate` is `(c, f)`, `common` and the log-odds that a feature is included are `(1, f)`; without the axis of
     classes for a single class.
@@ -230,21 +181,20 @@ class Averaged(Belief):
     array([[0.9969]])
     """
 
-    separate: Belief
-    common: Belief
+    separate: Any  # beliefs of one type
+    common: Any
     log_odds: Array
 
-    apart = False
-    paired = True
-    weighs = True
+    independent_classes = False
+    is_mixture = True
 
     def refuse_overflow(self) -> None:
         self.separate.refuse_overflow()
         self.common.refuse_overflow()
 
     @property
-    def whole(self) -> bool:  # type: ignore[override]
-        return self.separate.whole
+    def multivariate(self) -> bool:  # type: ignore[override]
+        return self.separate.multivariate
 
     @property
     def included(self) -> Array:
@@ -255,7 +205,7 @@ class Averaged(Belief):
         return len(self.separate)
 
     def __getitem__(self, index: Any) -> Self:
-        """Some classes; what all share stays as it is."""
+        """Return some of the classes; what all share stays as it is."""
         shared = 0 if isinstance(index, Integral) else slice(None)
         return type(self)(self.separate[index], self.common[shared], self.log_odds[shared])
 
@@ -269,23 +219,23 @@ class Averaged(Belief):
         return type(self)(self.separate.for_classes(classes), self.common, self.log_odds)
 
     def parts(self) -> Parts:
-        """Those of each class's own theta."""
+        """The arrays of each class's theta."""
         return self.separate.parts()
 
     def strengthened(self, times: Any) -> Self:
-        return type(self)(self.separate.strengthened(times), self.common.strengthened(times), self.log_odds)
+        return type(self)(strengthened(self.separate, times), strengthened(self.common, times), self.log_odds)
 
     def update(self, stats: Any) -> Self:
-        every = together(stats)
-        gain = self.separate.log_evidence(stats).sum(axis=0) - self.common.log_evidence(every)
-        return type(self)(self.separate.update(stats), self.common.update(every), self.log_odds + gain)
+        pooled = together(stats)
+        gain = self.separate.log_evidence(stats).sum(axis=0) - self.common.log_evidence(pooled)
+        return type(self)(self.separate.update(stats), self.common.update(pooled), self.log_odds + gain)
 
     def rounding_error(self, stats: Any, slip: Any) -> Array:
-        """As each class's own theta is, which has fewer rows."""
+        """As each class's theta is, which has fewer rows."""
         return self.separate.rounding_error(stats, slip)
 
     def log_evidence(self, stats: Any, xp: Any = special) -> Array:
-        """Of all classes together, `(1, f)`."""
+        """Log evidence of all classes together, `(1, f)`."""
         separate = self.separate.log_evidence(stats).sum(axis=0)
         return mixed(self.log_odds, separate, self.common.log_evidence(together(stats)))
 
@@ -302,7 +252,7 @@ class Averaged(Belief):
         return mixed_cumulants(log_odds, self.separate.cumulants(x, order, tilt), self.common.cumulants(x, order, tilt))
 
     def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        """Compiled where a cell has few values, or is a whole row; else cell by cell, some rows at once."""
+        """Compiled where a cell has few values, or is a whole row; else cell by cell, a block of rows at once."""
         if self.log_odds.size == 1:
             parts = (belief.score(x, power, None, n_jobs) for belief in (self.separate, self.common))
             total = mixed(self.log_odds, *parts)
@@ -315,7 +265,7 @@ class Averaged(Belief):
         return self._by_value(1.0)
 
     def _by_value(self, power: float) -> Callable[..., Array] | None:
-        values = self.separate.every_value
+        values = values_of(self.separate)
         return None if values is None else self.separate.by_value(_moment(self, values[:, None], power))
 
     def defined_score(self, x: Cells, power: Any = 1.0) -> Array:
@@ -327,37 +277,41 @@ class Averaged(Belief):
 
     def cells(self, x: Cells) -> Array:
         """Rows as arrays, with room for the levels of a cell that is a whole row, `(r, f)` or `(r, 1, k)`."""
-        part = x[:]
-        cells = part.toarray() if sparse.issparse(part) else np.asarray(part)
-        return cells[:, None] if self.whole else cells
+        return self.broadcast(x)[:, 0]
 
-    def score_cumulants(self, x: Cells, tilt: float = 0.0) -> Array:
-        return self.cumulants(self.cells(x)[:, None], ORDER, tilt).sum(axis=-1)
-
-    def score_transform(self, x: Cells, s: Array) -> Array:
-        cells = self.cells(x)[:, None]
-        return np.stack([self.log_moment(cells, each).sum(axis=-1) for each in np.asarray(s, complex)], axis=-1)
-
-    def narrowed(self, x: Cells, see: Callable[..., Any]) -> Narrowed:
-        separate, cells, observe_separate = self.separate.narrowed(x, see)
-        return Narrowed(
-            type(self)(separate, self.common.narrowed(x, see).belief, self.log_odds), cells, observe_separate
-        )
+    def narrowed(self, x: Cells, observe: Callable[..., Any]) -> Narrowed:
+        separate, common = (narrowed(belief, x, observe) for belief in (self.separate, self.common))
+        return separate._replace(belief=type(self)(separate.belief, common.belief, self.log_odds))
 
     def left_out(self, stats: Any, reader: Any, leaving: Leaving) -> Array:
-        return Left(self, stats, together(stats), reader).scores(leaving)
+        return MixedLeaveOneOut(self, stats, together(stats), reader).scores(leaving)
 
     def pair_moment(self, x: Cells, s: Array, u: Array) -> Array:
-        return joint_moment(self, self.cells(x), s, u)
+        cells = self.cells(x)
+        total = np.empty((len(cells), len(s)), np.result_type(s, u, float))
+        for n in blocks(len(s), 1 if self.multivariate else max(MOMENTS // cells.size, 1)):
+            one, two = (powers[n] if self.multivariate else powers[n, None, None] for powers in (s, u))
+            logs = mixed(self.log_odds[0], *self._pair_log_moments(cells, one, two))
+            total[:, n] = logs.sum(axis=-1).T.reshape(len(cells), -1)
+        return total
 
     def pair_cumulants(self, x: Cells, t: float, v: float) -> Array:
-        return joint_cumulants(self, self.cells(x), t, v)
+        cells = self.cells(x)
+        separate, common = self._pair_log_moments(cells, t, v)
+        first, second = (self.separate[c].cumulants(cells, ORDER, tilt) for c, tilt in ((0, v), (1, t)))
+        gap = second + SIGNS.reshape(-1, *[1] * (first.ndim - 1)) * first
+        return mixed_cumulants(self.log_odds[0] + separate - common, gap, np.zeros_like(gap)).sum(axis=-1)
+
+    def _pair_log_moments(self, cells: Array, s: Any, u: Any) -> tuple[Array, Array]:
+        """log E[p(x | theta_1)**s p(x | theta_0)**u] if the classes differ, and if not, `(r, f)`."""
+        separate = self.separate[1].log_moment(cells, s) + self.separate[0].log_moment(cells, u)
+        return separate, self.common[0].log_moment(cells, s + u)
 
     def words(self, x: Cells) -> Array | None:
-        return self.separate.words(x)
+        return words_of(self.separate, x)
 
     def contributions(self, x: Cells, power: float, words: Array | None = None) -> Contributions:
-        """Of words, what only the whole row has, that nobody knows which hypothesis holds, is told by their counts."""
+        """Which hypothesis holds is a question of the whole row; words share its part of the score by their counts."""
         if words is None:
             return super().contributions(x, power)
         separate, common = (part.contributions(x, power, words) for part in (self.separate, self.common))
@@ -379,17 +333,6 @@ class Averaged(Belief):
         theta, included = self._draw(rng, size)
         return Drawn(theta.moved(lambda array: array.reshape(-1, *array.shape[2:])), np.asarray(included)[:, 0])
 
-    def opened(self, drawn: Drawn, x: Cells, rng: Rng) -> Density:
-        """What all classes share has the same entries in each of them."""
-        separate = self.separate.opened(drawn, x, rng)
-        if separate is drawn.theta or drawn.included is None:
-            return separate
-        classes = len(self)
-        common = self.common.opened(Drawn(drawn.theta.moved(lambda array: array[::classes])), x, rng)
-        keep = separate.expand(np.repeat(drawn.included, classes, axis=0))
-        every = common.moved(lambda array: np.repeat(array, classes, axis=0))
-        return separate.moved(lambda mine, ours: np.where(keep, mine, ours), every)
-
     def _draw(self, rng: Rng, size: Any) -> Drawn:
         rng = np.random.default_rng(rng)
         included = rng.uniform(size=lead(size) + self.log_odds.shape) < self.included
@@ -397,16 +340,39 @@ class Averaged(Belief):
         keep = separate.expand(included)
         return Drawn(separate.moved(lambda mine, ours: np.where(_along(keep, mine), mine, ours), common), included)
 
+    def opened(self, drawn: Drawn, x: Cells, rng: Rng) -> Density:
+        """What all classes share has the same entries in each of them."""
+        separate = opened(self.separate, drawn, x, rng)
+        if separate is drawn.theta or drawn.included is None:
+            return separate
+        classes = len(self)
+        common = opened(self.common, Drawn(drawn.theta.moved(lambda array: array[::classes])), x, rng)
+        keep = separate.expand(np.repeat(drawn.included, classes, axis=0))
+        every = common.moved(lambda array: np.repeat(array, classes, axis=0))
+        return separate.moved(lambda mine, ours: np.where(keep, mine, ours), every)
+
     def mean(self) -> Any:
         """E theta of each class."""
+
+        def weighted(share: Array, value: Array) -> Array:
+            share = _along(share, value)
+            return np.where(share == 0, 0.0, share * value)
+
         w = self.separate.expand(self.included)
         with np.errstate(invalid="ignore"):  # 0 times an infinite variance, which does not count
-            return _both(lambda separate, common: _weighed(w, separate) + _weighed(1 - w, common), self, "mean")
+            return self._of_both("mean", lambda separate, common: weighted(w, separate) + weighted(1 - w, common))
 
     def mode(self) -> Any:
         """The most probable theta of the likelier hypothesis."""
         likely = self.separate.expand(self.log_odds >= 0)
-        return _both(lambda separate, common: np.where(_along(likely, separate), separate, common), self, "mode")
+        return self._of_both("mode", lambda separate, common: np.where(_along(likely, separate), separate, common))
+
+    def _of_both(self, name: str, change: Callable[..., Array]) -> Any:
+        """A function of both parts' means or modes, arrays or tuples of them."""
+        separate, common = getattr(self.separate, name)(), getattr(self.common, name)()
+        if isinstance(separate, tuple):
+            return type(separate)(*map(change, separate, common))
+        return change(separate, common)
 
     def interval(self, prob: float) -> NoReturn:
         raise TypeError(
@@ -423,9 +389,6 @@ class Averaged(Belief):
             f"average_features averages over what is not known: there is no {kind!r} to be plugged in. "
             "Use estimate='predictive', or average_features=None."
         )
-
-    def variables(self, pm: Any, say: Say) -> NoReturn:
-        raise ValueError("average_features has no PyMC model. Fit one with average_features=None.")
 
     @property
     def proper(self) -> Array:
@@ -446,6 +409,11 @@ def averaged(prior: Belief, included: Any) -> Averaged:
         return Averaged(prior, prior[:1], np.log(share) - np.log1p(-share))
 
 
+def values_of(belief: Belief) -> Array | None:
+    """Rows that hold every value of each cell, `(v, f)`, if those are few."""
+    return belief.every_value if isinstance(belief, HasFewValues) else None
+
+
 def together(stats: Any) -> Any:
     """The stats of all classes as one, `(c, f) -> (1, f)`."""
     return reduce(add, (stats[c : c + 1] for c in range(len(stats))))
@@ -455,7 +423,7 @@ def reasons(prior: Belief) -> Iterator[tuple[Array, str]]:
     """Why features have no Bayes factor for their dependence on the class, and which, `(c, f) -> (f,)`."""
     yield ~prior.strictly_proper.all(axis=0), "is improper, so its evidence is undefined"
     yield unlike(prior), "is not the same for all classes, so these have no parameter in common"
-    yield np.full(prior.proper.shape[1], prior.weighs), "has the classes share parameters already"
+    yield np.full(prior.proper.shape[1], prior.is_mixture), "has the classes share parameters already"
 
 
 def unlike(prior: Belief) -> Array:
@@ -463,12 +431,10 @@ def unlike(prior: Belief) -> Array:
     differs = np.zeros(prior.proper.shape[1], bool)
     for (_, feature), array in prior.parts().items():
         differing = (array != array[:1]).any(axis=0)
-        at = (
-            np.flatnonzero(differing)
-            if feature is None and differing.shape == differs.shape
-            else [feature or 0] * int(differing.any())
-        )
-        differs[at] = True
+        if feature is None and differing.shape == differs.shape:
+            differs |= differing
+        elif differing.any():
+            differs[feature or 0] = True
     return differs
 
 
@@ -480,16 +446,3 @@ def _moment(belief: Belief, cells: Array, power: Any) -> Array:
 def _along(flags: Array, like: Array) -> Array:
     """Numbers of features, and of their levels if those are there, that meet an array with more axes behind them."""
     return flags.reshape(*flags.shape, *(1,) * (like.ndim - flags.ndim))
-
-
-def _weighed(share: Array, value: Array) -> Array:
-    share = _along(share, value)
-    return np.where(share == 0, 0.0, share * value)
-
-
-def _both(change: Callable[..., Array], belief: Averaged, name: str) -> Any:
-    """A change of what both parts say, an array or a tuple of them."""
-    separate, common = getattr(belief.separate, name)(), getattr(belief.common, name)()
-    if isinstance(separate, tuple):
-        return type(separate)(*map(change, separate, common))
-    return change(separate, common)

@@ -8,33 +8,24 @@ taken from p, which has no digits left when p is nearly 1.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
+from operator import iadd
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
-from scipy.special import betaln, polygamma, psi
+from scipy.special import betaln
 
 from bayesnb import numerics
-from bayesnb.families.base import (
-    ORDER,
-    Array,
-    Belief,
-    Cells,
-    Density,
-    Parts,
-    Rng,
-    Say,
-    Stats,
-    by_rows,
-    independent_variances,
-)
-from bayesnb.families.dirichlet import CONCENTRATION
+from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Stats
+from bayesnb.families.capabilities import LevelUnit, LinearDensity, PseudoCounts, independent_variances
+from bayesnb.families.categorical import ColumnDirichlets
+from bayesnb.families.dirichlet import ALIKE, CONCENTRATION, log_share_cumulants
 from bayesnb.families.family import Family, Hyperparameters, Seen, checked_prior, proportions, shaped
 from bayesnb.families.number_format import alike
-from bayesnb.families.record import Linear, Parameter, checked, silent
+from bayesnb.families.record import Linear, Parameter, VariableNames, checked, silent
 from bayesnb.families.removal import Leaving, RemainingLevels
-from bayesnb.families.sums import KernelTables, by_class_ranges, by_tables, nodes
+from bayesnb.families.sums import KernelTables, by_class_ranges, by_rows, by_tables, nodes
 from bayesnb.families.support import RealNumbers, Support, ZeroOrOne
 from bayesnb.families.weight import Weight, grouped_sum
 from bayesnb.numerics import special
@@ -55,130 +46,17 @@ from bayesnb.numerics.views import EVERY, Dense, Flags, entries, lanes, small_nu
 MOST_BYTES = 1 << 11  # groups of features times classes for which every byte's worth is kept
 
 
-def count_ones(x: Cells, weight: Weight, n_jobs: int | None) -> tuple[Array, Array]:
-    """The ones and the missing cells of each class, `(c, f)` each; NaN where a cell is neither that nor zero."""
-    flags = x if isinstance(x, Flags) else Flags(x, None)
-    count = _count_entries if sparse.issparse(flags.numbers) else _count_cells
-    return count(flags, weight, n_jobs)
+def as_flags(x: Cells) -> Flags:
+    return x if isinstance(x, Flags) else Flags(x, None)
 
 
-def _count_entries(x: Flags, weight: Weight, n_jobs: int | None) -> tuple[Array, Array]:
-    """Ones and missing cells of CSR, `(c, f)` each; every thread has classes of its own."""
-    ones, missing = np.zeros((2, weight.classes, x.shape[1]))
-    for rows in sweeps_of(x.numbers):
-        stored = entries(x.numbers, rows)
-        add = partial(numerics.count_kernels.tally_flags, *stored, weight.counts[rows], level(x), ones, missing)
-        if not all(by_class_ranges(add, weight.codes[rows], weight.classes, n_jobs)):
-            ones[:] = np.nan
-    return ones, missing
-
-
-def _count_cells(x: Flags, weight: Weight, n_jobs: int | None) -> tuple[Array, Array]:
-    """Ones and missing cells of an array, `(c, f)` each. Bytes are counted in bytes, where all rows count once."""
-    features, threshold = x.shape[1], level(x)
-    single = bool((weight.counts == 1).all())
-
-    def count_rows(rows: slice) -> Array:
-        part, codes, total = small_numbers(x.numbers, rows), weight.codes[rows], np.zeros((2, weight.classes, features))
-        if single and part.dtype == np.uint8 and not threshold < 0:
-            fine = numerics.flag_kernels.tally_bytes(part, codes, threshold, total[0])
-        else:
-            fine = numerics.flag_kernels.tally(part, codes, weight.counts[rows], threshold, *total)
-        return total if fine else total * np.nan
-
-    total = np.zeros((2, weight.classes, features))
-    for part in in_order(count_rows, pieces(x.shape[0], x.shape[1], 4 * weight.classes), n_jobs):
-        total += part
-    return total[0], total[1]
-
-
-def level(x: Flags) -> float:
+def kernel_threshold(x: Flags) -> float:
     """The threshold as kernels know it."""
     return np.nan if x.threshold is None else float(x.threshold)
 
 
-class BernoulliScores:
-    """What a one and a zero are worth to each class, `(c, f)` each, as tables that kernels read."""
-
-    def __init__(self, one: Array, zero: Array) -> None:
-        self.one, self.zero = one, zero
-        self.possible = bool(np.isfinite(one).all() and np.isfinite(zero).all())
-
-    @cached_property
-    def of_entries(self) -> KernelTables:
-        """What a one is worth beyond a zero, and what a zero is worth."""
-        return KernelTables(
-            lambda classes: (lanes(self.one[classes] - self.zero[classes]), lanes(self.zero[classes])), self.one.shape
-        )
-
-    @cached_property
-    def of_cells(self) -> KernelTables:
-        """What every byte of features is worth, and a one, and a zero."""
-        return KernelTables(
-            lambda classes: tuple(map(lanes, _by_byte(self.one[classes], self.zero[classes]))), self.one.shape
-        )
-
-    def score(self, x: Cells, out: Array | None, n_jobs: int | None) -> Array:
-        flags = x if isinstance(x, Flags) else Flags(x, None)
-        if not sparse.issparse(flags.numbers):
-            return self._by_kernel(_score_cells, self.of_cells, flags, out, n_jobs)
-        if self.possible:
-            total = self._by_kernel(_score_entries, self.of_entries, flags, out, n_jobs)
-            return np.add(total, self.zero.sum(axis=1), out=total)
-        return by_rows(lambda rows: coin_score(flags[rows], self.one, self.zero), x.shape, len(self.one), out, n_jobs)
-
-    def _by_kernel(
-        self, add: Callable[..., bool], tables: KernelTables, x: Flags, out: Array | None, n_jobs: int | None
-    ) -> Array:
-        fine: list[bool] = []
-
-        def add_rows(rows: slice, tables_of_classes: tuple[Array, ...], first: int, part: Array) -> None:
-            fine.append(add(x, rows, tables_of_classes, first, part))
-
-        total = by_tables(add_rows, tables, x.numbers, len(self.one), out, n_jobs)
-        if not all(fine):
-            total[:] = np.nan  # a cell that is neither 0 nor 1
-        return total
-
-
-class Tossed:
-    """Values that have a score for each outcome of every column."""
-
-    def worth(self, power: float) -> BernoulliScores:
-        """What a one and a zero are worth, `power` times."""
-        raise AssertionError("a belief or a density says what its sides are worth")
-
-    @cached_property
-    def _once(self) -> BernoulliScores:
-        return self.worth(1.0)
-
-    def toss(self, x: Cells, power: float, out: Array | None, n_jobs: int | None) -> Array:
-        """The worth of the cells summed over features, added to `out`, if there is one."""
-        return (self._once if power == 1 else self.worth(power)).score(x, out, n_jobs)
-
-
-def _score_cells(x: Flags, rows: slice, tables: tuple[Array, ...], first: int, out: Array) -> bool:
-    return numerics.flag_kernels.score(small_numbers(x.numbers, rows), level(x), *tables, first, out)
-
-
-def _score_entries(x: Flags, rows: slice, tables: tuple[Array, ...], first: int, out: Array) -> bool:
-    return numerics.count_kernels.score_flags(*entries(x.numbers, rows), level(x), *tables, first, out)
-
-
-def _by_byte(one: Array, zero: Array) -> tuple[Array, Array, Array]:
-    """What eight features are worth together, for each byte that they can make, `(c, groups * 256)`; none if many."""
-    classes, features = one.shape
-    groups = -(-features // 8)
-    if groups * classes > MOST_BYTES:
-        return np.zeros((classes, 0)), one, zero
-    worth = np.zeros((2, classes, groups, 8, 1))
-    worth.reshape(2, classes, -1)[:, :, :features] = zero, one
-    bit = (np.arange(256) >> np.arange(8)[:, None]) & 1
-    return np.where(bit, worth[1], worth[0]).sum(axis=2).reshape(classes, -1), one, zero
-
-
 def split(x: Cells) -> tuple[Cells, Cells | None]:
-    """Where the ones are, and where the missing cells are (None if nowhere); sparse stays sparse."""
+    """Ones, and missing cells (None if there are none), as arrays of 0 and 1; sparse stays sparse."""
     if not sparse.issparse(x):
         x = np.asarray(x, float)
         missing = np.isnan(x)
@@ -191,8 +69,8 @@ def split(x: Cells) -> tuple[Cells, Cells | None]:
     return ones, sparse.csr_array((missing.astype(float), x.indices, x.indptr), shape=x.shape)
 
 
-def coin_score(x: Cells, log_one: Array, log_zero: Array) -> Array:
-    """Sums over features of what a one and a zero are worth, `(r, f), (c, f), (c, f) -> (r, c)`."""
+def score_sides(x: Cells, log_one: Array, log_zero: Array) -> Array:
+    """Sums over features of the scores of ones and zeros, `(r, f), (c, f), (c, f) -> (r, c)`."""
     ones, missing = split(x)
     if not sparse.issparse(ones):
         return dot_logs(ones, log_one) + dot_logs(1 - ones - (0 if missing is None else missing), log_zero)
@@ -206,7 +84,7 @@ def coin_score(x: Cells, log_one: Array, log_zero: Array) -> Array:
 
 
 def sides_added(x: Cells, one: Array, zero: Array) -> Array:
-    """What ones and zeros are worth, real or complex, summed over features, two of `(n, c, f) -> (r, c, n)`."""
+    """Sums over features of the scores of ones and zeros, real or complex, two of `(n, c, f) -> (r, c, n)`."""
     ones, missing = split(x)
     n, classes, features = one.shape
     with np.errstate(invalid="ignore"):  # of moments that do not exist
@@ -219,6 +97,38 @@ def sides_added(x: Cells, one: Array, zero: Array) -> Array:
         return total if missing is None else total - times(missing, zero)
 
 
+def _count_entries(x: Flags, weight: Weight, n_jobs: int | None) -> tuple[Array, Array]:
+    """Ones and missing cells of CSR, `(c, f)` each; NaN where a cell is neither that nor zero.
+
+    Every thread has classes of its own.
+    """
+    ones, missing = np.zeros((2, weight.classes, x.shape[1]))
+    for rows in sweeps_of(x.numbers):
+        labels = entries(x.numbers, rows), weight.counts[rows], kernel_threshold(x)
+        add = partial(numerics.flag_kernels.tally_entries, *labels, ones, missing)
+        if not all(by_class_ranges(add, weight.codes[rows], weight.classes, n_jobs)):
+            ones[:] = np.nan
+    return ones, missing
+
+
+def _count_cells(x: Flags, weight: Weight, n_jobs: int | None) -> tuple[Array, Array]:
+    """Ones and missing cells of an array, `(c, f)` each. Bytes are counted in bytes, where all rows count once."""
+    features, threshold = x.shape[1], kernel_threshold(x)
+    single = bool((weight.counts == 1).all())
+
+    def count_rows(rows: slice) -> Array:
+        part, codes, total = small_numbers(x.numbers, rows), weight.codes[rows], np.zeros((2, weight.classes, features))
+        if single and part.dtype == np.uint8 and not threshold < 0:
+            fine = numerics.flag_kernels.tally_bytes(part, codes, threshold, total[0])
+        else:
+            fine = numerics.flag_kernels.tally(part, codes, weight.counts[rows], threshold, *total)
+        return total if fine else total * np.nan
+
+    total = np.zeros((2, weight.classes, features))
+    ones, missing = reduce(iadd, in_order(count_rows, pieces(*x.shape, 4 * weight.classes), n_jobs), total)
+    return ones, missing
+
+
 @dataclass(frozen=True, eq=False)
 class BernoulliStats(Stats):
     """Ones and zeros seen, `(c, f)`."""
@@ -228,7 +138,9 @@ class BernoulliStats(Stats):
 
     @classmethod
     def counted(cls, x: Cells, weight: Weight, n_jobs: int | None) -> Self:
-        ones, missing = count_ones(x, weight, n_jobs)
+        flags = as_flags(x)
+        count = _count_entries if sparse.issparse(flags.numbers) else _count_cells
+        ones, missing = count(flags, weight, n_jobs)
         return cls(ones, weight.rest(ones + missing))
 
     @classmethod
@@ -250,13 +162,84 @@ class BernoulliStats(Stats):
         return self.cells
 
     def mle(self) -> "BernoulliDensity":
-        total = self.ones + self.zeros
+        total = self.cells
         never = np.where(total > 0, 0.0, np.nan)
         return BernoulliDensity(ratio(self.ones, total) + never, ratio(self.zeros, total) + never)
 
 
+class BernoulliScores:
+    """Scores of a one and a zero in each class, `(c, f)` each, as tables that kernels read."""
+
+    def __init__(self, one: Array, zero: Array) -> None:
+        self.one, self.zero = one, zero
+
+    @cached_property
+    def of_entries(self) -> KernelTables | None:
+        """Score of a one less that of a zero, and that of a zero; None where one of them is impossible."""
+        if not (np.isfinite(self.one).all() and np.isfinite(self.zero).all()):
+            return None
+        return KernelTables(
+            lambda classes: (lanes(self.one[classes] - self.zero[classes]), lanes(self.zero[classes])), self.one.shape
+        )
+
+    @cached_property
+    def of_cells(self) -> KernelTables:
+        """Scores of every byte of features, of a one, and of a zero."""
+        return KernelTables(
+            lambda classes: tuple(map(lanes, _by_byte(self.one[classes], self.zero[classes]))), self.one.shape
+        )
+
+    def score(self, x: Cells, out: Array | None, n_jobs: int | None) -> Array:
+        flags, fine, classes = as_flags(x), [], len(self.one)
+        threshold, is_sparse = kernel_threshold(flags), sparse.issparse(flags.numbers)
+        tables = self.of_entries if is_sparse else self.of_cells
+        if tables is None:
+            return by_rows(lambda rows: score_sides(flags[rows], self.one, self.zero), x.shape, classes, out, n_jobs)
+        score_rows = numerics.flag_kernels.score_entries if is_sparse else numerics.flag_kernels.score
+
+        def add(rows: slice, tables_of_classes: tuple[Array, ...], first: int, part: Array) -> None:
+            cells = entries(flags.numbers, rows) if is_sparse else small_numbers(flags.numbers, rows)
+            fine.append(score_rows(cells, threshold, *tables_of_classes, first, part))
+
+        total = by_tables(add, tables, flags.numbers, classes, out, n_jobs)
+        if is_sparse:
+            total += self.zero.sum(axis=1)
+        if not all(fine):
+            total[:] = np.nan  # a cell that is neither 0 nor 1
+        return total
+
+
+class ScoredSides:
+    """Densities and beliefs, which score a cell by its outcome, 0 or 1."""
+
+    worth: Callable[[float], BernoulliScores]  # scores of a one and a zero, times a power
+
+    @cached_property
+    def _once(self) -> BernoulliScores:
+        return self.worth(1.0)
+
+    def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
+        if isinstance(power, np.ndarray):
+            if isinstance(x, Flags) and sparse.issparse(x.numbers):
+                x = Flags(Dense(x.numbers), x.threshold)
+            return super().score(Dense(x) if sparse.issparse(x) else x, power, out, n_jobs)  # type: ignore[misc]
+        return (self._once if power == 1 else self.worth(power)).score(x, out, n_jobs)
+
+
+def _by_byte(one: Array, zero: Array) -> tuple[Array, Array, Array]:
+    """Scores of eight features together, for each byte that they can make, `(c, groups * 256)`; none if many."""
+    classes, features = one.shape
+    groups = -(-features // 8)
+    if groups * classes > MOST_BYTES:
+        return np.zeros((classes, 0)), one, zero
+    worth = np.zeros((2, classes, groups, 8, 1))
+    worth.reshape(2, classes, -1)[:, :, :features] = zero, one
+    bit = (np.arange(256) >> np.arange(8)[:, None]) & 1
+    return np.where(bit, worth[1], worth[0]).sum(axis=2).reshape(classes, -1), one, zero
+
+
 @dataclass(frozen=True, eq=False)
-class BernoulliDensity(Tossed, Density):
+class BernoulliDensity(ScoredSides, LinearDensity, Density):
     probability: Array
     complement: Array
 
@@ -299,9 +282,6 @@ class BernoulliDensity(Tossed, Density):
     def sample(self, rng: Rng) -> Array:
         return np.random.default_rng(rng).binomial(1, self.probability).astype(float)
 
-    def score(self, x: Cells, power: float = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        return self.toss(x, power, out, n_jobs)
-
     def worth(self, power: float) -> BernoulliScores:
         one, zero = self.logs
         return BernoulliScores(power * one, power * zero)
@@ -312,7 +292,7 @@ class BernoulliDensity(Tossed, Density):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Beta(Tossed, Belief):
+class Beta(ScoredSides, PseudoCounts, Belief[BernoulliStats, BernoulliDensity]):
     """A belief about the probability of a one.
 
     >>> Beta(1, 3).mean()
@@ -359,15 +339,8 @@ class Beta(Tossed, Belief):
         return silent(np.isnan(x), log(ratio(np.where(x == 1, self.a, self.b), self.a + self.b)))
 
     def cumulants(self, x: Array, order: int, tilt: float = 0.0) -> Array:
-        side, total = np.where(x == 1, self.a, self.b) + tilt, self.a + self.b + tilt
-        rest = [polygamma(n, side) - polygamma(n, total) for n in range(1, order)]
-        return silent(np.isnan(x), np.stack([psi(side) - psi(total), *rest]))
-
-    def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        if isinstance(power, np.ndarray):
-            dense = Flags(Dense(x.numbers), x.threshold) if isinstance(x, Flags) and sparse.issparse(x.numbers) else x
-            return super().score(Dense(x) if sparse.issparse(x) else dense, power, out, n_jobs)
-        return self.toss(x, power, out, n_jobs)
+        side = np.where(x == 1, self.a, self.b)
+        return silent(np.isnan(x), log_share_cumulants(side + tilt, self.a + self.b + tilt, order))
 
     def score_left_out(self, stats: BernoulliStats, leaving: Leaving) -> Array:
         prior, counts = np.stack([self.a, self.b], axis=-1), np.stack([stats.ones, stats.zeros], axis=-1)
@@ -404,6 +377,23 @@ class Beta(Tossed, Belief):
         offset = trigamma_fall(self.b, self.a).sum(axis=-1)
         return independent_variances(trigamma(self.a) + trigamma(self.b), offset, against)
 
+    def units(self, x: Cells) -> list[LevelUnit]:
+        """Flags with an even prior and both values: of a constant flag, a table would know one level only."""
+        flags = _numbers(x)
+        both = (flags == 0).any(axis=0) & (flags == 1).any(axis=0)
+        even = (np.abs(self.a - self.b) <= ALIKE * self.a).all(axis=0)
+        codes = np.where(np.isnan(flags), -1, flags).astype(np.intp)
+        return [
+            LevelUnit((j,), codes[:, [j]], (2,), self.a[:, j] + self.b[:, j])
+            for j in np.flatnonzero(both & even).tolist()
+        ]
+
+    def level_columns(self, x: Cells, columns: Any) -> tuple[Array, ColumnDirichlets]:
+        flags = _numbers(x)[:, columns]
+        sides = np.stack([self.b[:, columns], self.a[:, columns]], axis=-1)
+        prior = ColumnDirichlets(sides.reshape(len(sides), -1), (2,) * len(columns))
+        return np.where(np.isnan(flags), 2, flags).astype(np.intp), prior
+
     def sample(self, rng: Rng, size: Any = None) -> BernoulliDensity:
         rng = np.random.default_rng(rng)
         one, zero = draw_log_gamma(self.a, rng, size), draw_log_gamma(self.b, rng, size)
@@ -438,13 +428,18 @@ class Beta(Tossed, Belief):
             return BernoulliDensity(self.mean(), mirror.mean())
         return BernoulliDensity(self.mode(), mirror.mode())
 
-    def variables(self, pm: Any, say: Say) -> BernoulliDensity:
-        probability = pm.Beta(**say("theta{}"), alpha=self.a, beta=self.b)
+    def variables(self, pm: Any, names: VariableNames) -> BernoulliDensity:
+        probability = pm.Beta(**names("theta{}"), alpha=self.a, beta=self.b)
         return BernoulliDensity(probability, 1 - probability)
 
 
+def _numbers(x: Cells) -> Array:
+    cells = x[:]
+    return np.asarray(cells.toarray() if sparse.issparse(cells) else cells, float)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Bernoulli(Family):
+class Bernoulli(Family[BernoulliStats]):
     """Columns of zeros and ones, or booleans. With a `threshold`, a one is any number above it.
 
     `prior` is a Beta, or a number l for Beta(l, l).
@@ -457,7 +452,6 @@ class Bernoulli(Family):
     picture = "levels"
     outcomes: ClassVar[tuple[str, ...]] = ("no", "yes")
     conjugate: ClassVar[type[Belief]] = Beta
-    number_prior: ClassVar[bool] = True
     hyperparameters: ClassVar[Hyperparameters | None] = CONCENTRATION
     stats: ClassVar[type[Stats]] = BernoulliStats
     reads_sparse: ClassVar[bool] = True

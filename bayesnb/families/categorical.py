@@ -8,58 +8,43 @@ of fifty. Smoothing l is Dirichlet(l) for the posterior mean, and Dirichlet(1 + 
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, reduce
-from operator import add
+from operator import add, iadd
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from bayesnb import numerics
-from bayesnb.families.base import (
-    ORDER,
-    Array,
-    Belief,
-    Cells,
-    LevelUncertainty,
-    LevelWeights,
-    Parts,
-    Rng,
-    Say,
-    Stats,
-)
+from bayesnb.families.base import ORDER, Array, Cells, Parts, Rng, Stats
+from bayesnb.families.capabilities import LevelUncertainty, LevelUnit, LevelWeights
 from bayesnb.families.dirichlet import (
-    CONCENTRATION,
+    ALIKE,
     Dirichlet,
     DirichletBelief,
+    DirichletFamily,
     DirichletStats,
+    LearnedLevels,
     LevelDensity,
     Levels,
     LevelStats,
     as_level,
-    described,
+    draw_level,
+    log_level_moment,
     pick,
     simplex,
     tally,
-    throw,
-    throw_log_moment,
 )
-from bayesnb.families.family import (
-    Family,
-    Hyperparameters,
-    Seen,
-    checked_prior,
-    checked_unseen,
-    declared_levels,
-    proportions,
-)
-from bayesnb.families.record import silent
+from bayesnb.families.family import Seen, unless_alike
+from bayesnb.families.record import VariableNames, silent
 from bayesnb.families.removal import Leaving, RemainingLevels
 from bayesnb.families.sums import Entries, KernelTables, by_tables, nodes
 from bayesnb.families.support import AnyLevel, Support
 from bayesnb.families.weight import Weight, hard
 from bayesnb.numerics.threads import in_order, pieces
 from bayesnb.numerics.views import Coded, integers, lanes
+
+MOST_VALUES = 1 << 20  # levels of the largest column, times columns
 
 
 class CodedStats(LevelStats):
@@ -85,60 +70,24 @@ class Row(Levels):
     layout: ClassVar[tuple[str, ...]] = ("sizes",)
     sizes: tuple[int, ...]
 
-    @property
-    def starts(self) -> Array:
-        return self.bounds[:-1]
-
     @cached_property
     def bounds(self) -> Array:
-        """Where the levels of each column start, and where the last ones end."""
+        """Start of each column's levels, and the end of the last ones."""
         return np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
-
-    def only(self, feature: int) -> Any:
-        """The distributions of one column."""
-        span = slice(self.bounds[feature], self.bounds[feature + 1])
-        arrays = [getattr(self, name)[:, span] for name in self.__match_args__ if name != "sizes"]
-        return type(self)(*arrays, self.sizes[feature : feature + 1])  # type: ignore[call-arg]
-
-    def level_sums(self, values: Array) -> Array:
-        if isinstance(values, np.ndarray):
-            return np.add.reduceat(values, self.starts, axis=-1)
-        return values @ np.eye(len(self.sizes))[self.columns]  # a PyMC variable
-
-    def expand(self, totals: Array) -> Array:
-        if isinstance(totals, np.ndarray):
-            return np.repeat(totals, self.sizes, axis=-1)
-        return totals[..., self.columns]  # a PyMC variable
 
     @cached_property
     def columns(self) -> Array:
-        """Whose levels they are."""
+        """The column of each level."""
         return np.repeat(np.arange(len(self.sizes)), self.sizes)
 
-    def at(self, x: Array) -> Array:
-        """Where each cell's level lies on the last axis; -1 for a missing cell."""
-        level = as_level(x)
-        return np.where(level < 0, -1, level + self.starts)
+    def span(self, feature: int) -> slice:
+        """Positions of the levels of one column."""
+        return slice(self.bounds[feature], self.bounds[feature + 1])
 
-    def sum_of_levels(self, x: Cells, power: float, out: Array | None, n_jobs: int | None) -> Array:
-        """What the levels of the cells are worth to each class, `power` times, summed over features."""
-
-        return self.added(x, self._tables if power == 1 else self._powered(power), len(self), out, n_jobs)
-
-    def added(self, x: Cells, tables: KernelTables, lanes: int, out: Array | None, n_jobs: int | None) -> Array:
-        """The entries of tables at the levels of the cells, summed over features, `(r, f) -> (r, lanes)`."""
-
-        def add(rows: slice, lanes_of_classes: tuple[Array], first: int, part: Array) -> None:
-            note(x, numerics.level_kernels.score(codes_of(x, rows), self.bounds, *lanes_of_classes, first, part))
-
-        return by_tables(add, tables, x, lanes, out, n_jobs)
-
-    @cached_property
-    def _tables(self) -> KernelTables:
-        return self._powered(1)
-
-    def _powered(self, power: float) -> KernelTables:
-        return tables_of(self.level_log_moment(power))  # type: ignore[attr-defined]
+    def only(self, feature: int) -> Any:
+        """The distributions of one column."""
+        arrays = [getattr(self, name)[:, self.span(feature)] for name in self.__match_args__ if name != "sizes"]
+        return type(self)(*arrays, self.sizes[feature : feature + 1])  # type: ignore[call-arg]
 
     def parts(self) -> Parts:
         return {
@@ -147,8 +96,44 @@ class Row(Levels):
             for feature in range(len(self.sizes))
         }
 
-    def span(self, feature: int) -> slice:
-        return slice(self.starts[feature], self.starts[feature] + self.sizes[feature])
+    def level_sums(self, values: Array) -> Array:
+        if isinstance(values, np.ndarray):
+            return np.add.reduceat(values, self.bounds[:-1], axis=-1)
+        return values @ np.eye(len(self.sizes))[self.columns]  # a PyMC variable
+
+    def expand(self, totals: Array) -> Array:
+        if isinstance(totals, np.ndarray):
+            return np.repeat(totals, self.sizes, axis=-1)
+        return totals[..., self.columns]  # a PyMC variable
+
+    def at(self, x: Array) -> Array:
+        """Position of each cell's level on the last axis; -1 for a missing cell."""
+        level = as_level(x)
+        return np.where(level < 0, -1, level + self.bounds[:-1])
+
+
+class ScoredLevels(Row):
+    """Densities and beliefs, which score a cell by its level."""
+
+    level_log_moment: Callable[[Any], Array]
+
+    def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
+        if isinstance(power, np.ndarray):
+            return super().score(x, power, out, n_jobs)  # type: ignore[misc]
+        tables = self._tables if power == 1 else tables_of(self.level_log_moment(power))
+        return self.added(x, tables, len(self), out, n_jobs)
+
+    @cached_property
+    def _tables(self) -> KernelTables:
+        return tables_of(self.level_log_moment(1))
+
+    def added(self, x: Cells, tables: KernelTables, lanes: int, out: Array | None, n_jobs: int | None) -> Array:
+        """The entries of tables at the levels of the cells, summed over features, `(r, f) -> (r, lanes)`."""
+
+        def add(rows: slice, lanes_of_classes: tuple[Array], first: int, part: Array) -> None:
+            check_codes(x, numerics.level_kernels.score(codes_of(x, rows), self.bounds, *lanes_of_classes, first, part))
+
+        return by_tables(add, tables, x, lanes, out, n_jobs)
 
 
 def tables_of(worth: Array) -> KernelTables:
@@ -163,20 +148,15 @@ def codes_of(x: Cells, rows: slice) -> Array:
     return integers(x, rows) if x.dtype.kind == "i" else np.ascontiguousarray(as_level(x[rows]), np.int32)
 
 
-def note(x: Cells, met: int) -> None:
-    """Codes that are no level's: an error, but for a table that told them apart from the known ones."""
-    if isinstance(x, Coded):
-        x.note(met)
-    elif met & 2:
+def check_codes(x: Cells, left_out: int) -> None:
+    """Raise for codes beyond a column's levels, but for a table's, where they are levels that are not known."""
+    if left_out & 2 and not isinstance(x, Coded):
         raise IndexError("a code is beyond the number of its column's levels.")
-
-
-MOST_VALUES = 1 << 20  # levels of the largest column, times columns
 
 
 @dataclass(frozen=True, eq=False)
 class CategoricalStats(Row, CodedStats):
-    """How often each level was seen, `(c, k)`, the columns' levels end to end."""
+    """Counts of levels, `(c, k)`, the columns' levels end to end."""
 
     counts: Array
     sizes: tuple[int, ...]
@@ -187,14 +167,11 @@ class CategoricalStats(Row, CodedStats):
 
         def count_rows(rows: slice) -> Array:
             counts, labels = np.zeros((levels, weight.classes)), (weight.codes[rows], weight.counts[rows])
-            note(x, numerics.level_kernels.tally(codes_of(x, rows), bounds, *labels, counts))
+            check_codes(x, numerics.level_kernels.tally(codes_of(x, rows), bounds, *labels, counts))
             return counts
 
         rows = pieces(x.shape[0], len(sizes), 4 * levels * weight.classes // len(sizes))
-        parts = iter(in_order(count_rows, rows, n_jobs))
-        total = next(parts)
-        for part in parts:
-            total += part
+        total = reduce(iadd, in_order(count_rows, rows, n_jobs))
         return cls(np.ascontiguousarray(total.T), sizes)
 
     @classmethod
@@ -206,7 +183,7 @@ class CategoricalStats(Row, CodedStats):
         return self.defined(x, weight, self.sizes)
 
     def relevelled(self, sizes: tuple[int, ...], places: Array) -> Self:
-        """The same counts where columns have more levels, each old one at its new place."""
+        """The counts among more levels, each old one at its new place."""
         counts = np.zeros((len(self.counts), sum(sizes)))
         counts[:, places] = self.counts
         return type(self)(counts, sizes)
@@ -223,9 +200,13 @@ class CategoricalStats(Row, CodedStats):
 
 
 @dataclass(frozen=True, eq=False)
-class CategoricalDensity(LevelWeights, Row, LevelDensity):
+class CategoricalDensity(LevelWeights, ScoredLevels, LevelDensity):
     probability: Array
     sizes: tuple[int, ...]
+
+    @classmethod
+    def of_parts(cls, parts: Parts, like: Any) -> Self:
+        return cls(np.concatenate([parts["theta{}", j] for j in range(len(like.sizes))], axis=-1), like.sizes)
 
     def log_density(self, x: Array) -> Array:
         return pick(self.log_probability, self.at(x))
@@ -233,21 +214,15 @@ class CategoricalDensity(LevelWeights, Row, LevelDensity):
     def sample(self, rng: Rng) -> Array:
         rng = np.random.default_rng(rng)
         columns = range(len(self.sizes))
-        return np.stack([throw(self.probability[..., self.span(feature)], rng) for feature in columns], axis=-1)
-
-    def score(self, x: Cells, power: float = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        return self.sum_of_levels(x, power, out, n_jobs)
-
-    @classmethod
-    def of_parts(cls, parts: Parts, like: Any) -> Self:
-        return cls(np.concatenate([parts["theta{}", j] for j in range(len(like.sizes))], axis=-1), like.sizes)
+        return np.stack([draw_level(self.probability[..., self.span(j)], rng) for j in columns], axis=-1)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ColumnDirichlets(LevelUncertainty, Row, DirichletBelief):
+class ColumnDirichlets(LevelUncertainty, ScoredLevels, DirichletBelief):
     """A Dirichlet for the levels of every class and column; a cell is the code of a level."""
 
     spelled_out: ClassVar[bool] = True
+    density: ClassVar[type[LevelDensity]] = CategoricalDensity
     concentration: Array
     sizes: tuple[int, ...]
 
@@ -255,25 +230,18 @@ class ColumnDirichlets(LevelUncertainty, Row, DirichletBelief):
         return Dirichlet(self.concentration[..., self.span(feature)])
 
     def log_sum(self, logs: Array) -> Array:
-        return self.expand(np.logaddexp.reduceat(logs, self.starts, axis=-1))
+        return self.expand(np.logaddexp.reduceat(logs, self.bounds[:-1], axis=-1))
 
     def log_moment(self, x: Array, s: Any) -> Array:
         index = self.at(x)
-        return throw_log_moment(pick(self.concentration, index), self.level_sums(self.concentration), index, s)
+        return log_level_moment(pick(self.concentration, index), self.level_sums(self.concentration), index < 0, s)
 
     def cumulants(self, x: Array, order: int, tilt: float = 0.0) -> Array:
         index = self.at(x)
         return np.stack([pick(table, index) for table in self.level_cumulants(order, tilt)])
 
-    def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        if isinstance(power, np.ndarray):
-            return super().score(x, power, out, n_jobs)
-        return self.sum_of_levels(x, power, out, n_jobs)
-
     def score_left_out(self, stats: CategoricalStats, leaving: Leaving) -> Array:
-        remaining = RemainingLevels.of(
-            self.concentration, stats.counts, leaving.kind, lambda v: self.expand(self.level_sums(v))
-        )
+        remaining = RemainingLevels.of(self.concentration, stats.counts, leaving.kind, self.total_of_levels)
         if leaving.alike:
             worth = remaining.worth(leaving.each, leaving.kind, leaving.power)
             return self.added(leaving.x, tables_of(worth), 1, None, 1)[:, 0]
@@ -301,28 +269,36 @@ class ColumnDirichlets(LevelUncertainty, Row, DirichletBelief):
     def score_transform(self, x: Cells, s: Array) -> Array:
         return Entries.of_table(self.at(x[:])).added(self.level_log_moment(nodes(s)))
 
-    def sample(self, rng: Rng, size: Any = None) -> CategoricalDensity:
-        return CategoricalDensity.of_logs(self.draw(rng, size), self.sizes)
+    def units(self, x: Cells) -> list[LevelUnit]:
+        """Columns whose levels are alike before the data."""
+        codes, units = as_level(np.asarray(x[:])), []
+        for j, size in enumerate(self.sizes):
+            concentration = self.concentration[:, self.span(j)]
+            if (np.ptp(concentration, axis=1) <= ALIKE * concentration[:, 0]).all():
+                units.append(LevelUnit((j,), codes[:, [j]], (size,), concentration.sum(axis=1)))
+        return units
 
-    def log_density(self, theta: CategoricalDensity) -> Parts:
+    def level_columns(self, x: Cells, columns: Sequence[int]) -> "tuple[Array, ColumnDirichlets]":
+        sizes, codes = tuple(self.sizes[j] for j in columns), as_level(np.asarray(x[:]))[:, columns]
+        concentration = np.concatenate([self.concentration[:, self.span(j)] for j in columns], axis=1)
+        return np.where(codes < 0, sizes, codes), ColumnDirichlets(concentration, sizes)
+
+    def log_density(self, theta: LevelDensity) -> Parts:
         logs = self.dirichlet_log_density(theta)
         return {("theta{}", feature): logs[..., feature] for feature in range(len(self.sizes))}
 
-    def predictive(self) -> list[Any]:  # type: ignore[override]
+    def predictive(self) -> list[Any]:
         """One distribution for each column, of one-hot vectors."""
         return [self.column(feature).predictive() for feature in range(len(self.sizes))]
 
-    def estimate(self, kind: str) -> CategoricalDensity:
-        return CategoricalDensity(self.mean() if kind == "mean" else self.mode(), self.sizes)
-
-    def variables(self, pm: Any, say: Say) -> CategoricalDensity:
+    def variables(self, pm: Any, names: VariableNames) -> CategoricalDensity:
         features = range(len(self.sizes))
-        simplices = [simplex(pm, say("theta{}", j), self.concentration[..., self.span(j)]) for j in features]
+        simplices = [simplex(pm, names("theta{}", j), self.concentration[..., self.span(j)]) for j in features]
         return CategoricalDensity(pm.math.concatenate(simplices, axis=-1), self.sizes)
 
 
 @dataclass(frozen=True)
-class Codes:
+class Codes(LearnedLevels):
     """Levels that are integers from 0 to the largest seen, with a least number of them, as scikit-learn counts.
 
     A column without any whole number is no column of codes; its values are levels like any other's.
@@ -347,7 +323,7 @@ class Codes:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Categorical(Family):
+class Categorical(DirichletFamily):
     """Columns of levels: strings, booleans, numbers, categories.
 
     `prior` is a Dirichlet, or a number for a symmetric one; its array broadcasts over `(class, column, level)`.
@@ -361,21 +337,9 @@ class Categorical(Family):
     unseen: str = "ignore"
 
     content: ClassVar[str] = "levels"
-    picture = "levels"
     has_levels: ClassVar[bool] = True
-    conjugate: ClassVar[type[Belief]] = Dirichlet
-    number_prior: ClassVar[bool] = True
-    hyperparameters: ClassVar[Hyperparameters | None] = CONCENTRATION
     support: ClassVar[Support] = AnyLevel()
     stats: ClassVar[type[Stats]] = CategoricalStats
-
-    def __post_init__(self) -> None:
-        checked_unseen("Categorical", self.unseen)
-        if self.levels is not None and not isinstance(self.levels, Codes):
-            object.__setattr__(self, "levels", declared_levels("Categorical", self.levels))
-        checked_prior("Categorical", self.prior, Dirichlet, short=True)
-        if not isinstance(self.prior, Dirichlet):
-            object.__setattr__(self, "prior", Dirichlet(self.prior))
 
     @property
     def positive_only(self) -> bool:
@@ -384,30 +348,26 @@ class Categorical(Family):
     def observe(self, x: Cells, weight: Weight, sizes: tuple[int, ...] = (), n_jobs: int | None = 1) -> Stats:
         return CategoricalStats.of(x, weight, sizes, n_jobs)
 
+    def of_column(self, belief: Any, levels: Any = None, unseen: str = "ignore") -> "Categorical":
+        each = unless_alike(belief.concentration)
+        each = each[..., :1] if (each == each[..., :1]).all() else each
+        each = each if each.ndim == 1 else each[:, None]
+        return Categorical(Dirichlet(each[0] if each.shape == (1,) else each), levels, unseen)
+
     def belief(self, stats: CategoricalStats) -> ColumnDirichlets:
-        smoothing, classes = self.prior.concentration, len(stats)  # type: ignore[union-attr]
+        smoothing, classes, sizes = self.prior.concentration, len(stats), stats.sizes  # type: ignore[union-attr]
         if smoothing.ndim == 0:
-            return ColumnDirichlets(np.broadcast_to(smoothing.copy(), stats.counts.shape), stats.sizes)
-        concentrations = [
-            _column_concentration(smoothing, classes, len(stats.sizes), j, size) for j, size in enumerate(stats.sizes)
-        ]
-        return ColumnDirichlets(np.concatenate(concentrations, axis=1), stats.sizes)
+            return ColumnDirichlets(np.broadcast_to(smoothing.copy(), stats.counts.shape), sizes)
+        each = [_column_concentration(smoothing, classes, len(sizes), j, size) for j, size in enumerate(sizes)]
+        return ColumnDirichlets(np.concatenate(each, axis=1), sizes)
 
-    def describe(self, belief: Any) -> str:
-        return described(belief)
-
-    def tuned(self, stats: CategoricalStats, *values: Any) -> Self:
-        return self.smoothed(stats, values[0], "mean")
-
-    def smoothed(self, stats: CategoricalStats, smoothing: Any, kind: str, scale: float = 1.0) -> Self:
-        (unit,), smoothing = proportions(self.prior.concentration), np.asarray(smoothing, float)  # type: ignore[union-attr]
-        each = smoothing[..., None] if smoothing.ndim else smoothing
-        return replace(self, prior=Dirichlet(each * unit + (kind == "map")))
+    def along_levels(self, smoothing: Array) -> Array:
+        return smoothing[..., None] if smoothing.ndim else smoothing
 
     def seen(self, stats: CategoricalStats) -> Seen:
         columns = stats.columns
         unit = self.smoothed(stats, 1.0, "mean").belief(stats).concentration
-        return Seen(stats.counts, unit, columns, np.arange(len(columns)) - stats.starts[columns])
+        return Seen(stats.counts, unit, columns, np.arange(len(columns)) - stats.bounds[columns])
 
     def of_levels(self, concentration: Any, stats: CategoricalStats) -> ColumnDirichlets:
         return ColumnDirichlets.raw(concentration, stats.sizes)
@@ -417,8 +377,8 @@ def _column_concentration(smoothing: Array, classes: int, columns: int, feature:
     """One column's part of an array over `(c, f, k)`, any of them missing in front or 1."""
     full = smoothing.reshape((1,) * (3 - smoothing.ndim) + smoothing.shape)
     try:
-        every = np.broadcast_to(full, (*full.shape[:1], columns, *full.shape[2:]))
-        return np.broadcast_to(every[:, feature], (classes, size))
+        by_column = np.broadcast_to(full, (*full.shape[:1], columns, *full.shape[2:]))
+        return np.broadcast_to(by_column[:, feature], (classes, size))
     except ValueError:
         raise ValueError(
             f"Categorical: a concentration of shape {smoothing.shape} does not fit (classes, columns, levels) = "

@@ -1,21 +1,66 @@
-"""A theta that is known for certain, as a belief: what a draw of it is, to those who integrate it out."""
+"""A theta that is known for certain, as a belief: what a draw of it is, to those who integrate it out.
 
+Every power of the density is its own mean, and no data change the belief.
+"""
+
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 
 from bayesnb.families.base import Array, Belief, Cells, Contributions, Density, Rng
-from bayesnb.families.record import Parts, lead
+from bayesnb.families.capabilities import words_of
+from bayesnb.families.dirichlet import DirichletDensity, DirichletStats
+from bayesnb.families.record import Parameter, Parts, VariableNames, lead
 from bayesnb.families.removal import Leaving
 from bayesnb.numerics import special
+from bayesnb.numerics.special import log, ratio
+
+
+class CertainBelief(Belief):
+    """All belief in one theta."""
+
+    @property
+    @abstractmethod
+    def density(self) -> Density:
+        """The density of the theta that is known."""
+
+    def update(self, stats: Any) -> Self:
+        return self
+
+    def log_evidence(self, stats: Any, xp: Any = special) -> Array:
+        return self.density.log_likelihood(stats)
+
+    def log_moment(self, x: Array, s: Any) -> Array:
+        return s * self.density.log_density(x)
+
+    def cumulants(self, x: Array, order: int, tilt: float = 0.0) -> Array:
+        return constant_cumulants(self.density.log_density(x), order)
+
+    def estimate(self, kind: str) -> Any:
+        return self.density
+
+    def mean(self) -> Any:
+        return self.density
+
+    def mode(self) -> Any:
+        return self.mean()
+
+    def interval(self, prob: float) -> tuple[Any, Any]:
+        return self.mean(), self.mean()
+
+
+def constant_cumulants(value: Array, order: int) -> Array:
+    """Cumulants of what does not vary."""
+    return np.stack([value] + [np.zeros_like(value)] * (order - 1))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Certain(Belief):
-    """All belief in one theta: no data change it, and every power of the density is its own mean.
+class Certain(CertainBelief):
+    """A theta of a block, such as a draw from its posterior.
 
-    >>> from bayesnb.families.gaussian_density import GaussianDensity
+    >>> from bayesnb.families.normal_inverse_gamma import GaussianDensity
     >>> belief = Certain(GaussianDensity([[0.0]], [[1.0]]))
     >>> belief.log_predictive(np.array([[0.0]])).round(4)
     array([[-0.9189]])
@@ -23,6 +68,10 @@ class Certain(Belief):
 
     layout: ClassVar[tuple[str, ...]] = ("theta",)
     theta: Density
+
+    @property
+    def density(self) -> Density:
+        return self.theta
 
     def __getitem__(self, index: Any) -> Self:
         return type(self)(self.theta.moved(lambda array: array[index]))
@@ -36,31 +85,18 @@ class Certain(Belief):
     def parts(self) -> Parts:
         return self.theta.parts()
 
-    def update(self, stats: Any) -> Self:
-        return self
-
-    def log_evidence(self, stats: Any, xp: Any = special) -> Array:
-        return self.theta.log_likelihood(stats)
-
-    def log_moment(self, x: Array, s: Any) -> Array:
-        return s * self.theta.log_density(x)
-
-    def cumulants(self, x: Array, order: int, tilt: float = 0.0) -> Array:
-        first = self.theta.log_density(x)
-        return np.stack([first] + [np.zeros_like(first)] * (order - 1))
-
     def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
         if isinstance(power, np.ndarray):
             return super().score(x, power, out, n_jobs)
         return self.theta.score(x, power, out, n_jobs)
 
     def words(self, x: Cells) -> Array | None:
-        return self.theta.words(x)
+        return words_of(self.theta, x)
 
     def contributions(self, x: Array, power: float, words: Array | None = None) -> Contributions:
-        worth = self.theta.contributed(x, power, words)
-        nothing = np.zeros_like(worth)
-        return Contributions(worth, nothing, worth, nothing[..., 0])
+        each = self.theta.contributed(x, power, words)
+        nothing = np.zeros_like(each)
+        return Contributions(each, nothing, each, nothing[..., 0])
 
     def left_out(self, stats: Any, reader: Any, leaving: Leaving) -> Array:
         return self.theta.score(leaving.x, leaving.power, None, leaving.n_jobs)
@@ -68,20 +104,72 @@ class Certain(Belief):
     def sample(self, rng: Rng, size: Any = None) -> Density:
         return self.theta.moved(lambda array: np.broadcast_to(array, lead(size) + array.shape))
 
-    def mean(self) -> Density:
-        return self.theta
-
-    mode = mean
-
-    def interval(self, prob: float) -> tuple[Density, Density]:
-        return self.theta, self.theta
-
     def predictive(self) -> NoReturn:
         raise TypeError("a density is its own predictive distribution: ask `theta`.")
-
-    def estimate(self, kind: str) -> Density:
-        return self.theta
 
     @property
     def proper(self) -> Array:
         return self.theta.proper
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KnownDie(CertainBelief):
+    """Known probabilities of the classes, for class priors that no data may change; maybe counted from so many rows."""
+
+    layout: ClassVar[tuple[str, ...]] = ("rows",)
+    probability: Parameter
+    rows: float = np.inf
+
+    @property
+    def density(self) -> DirichletDensity:
+        return DirichletDensity(self.probability)
+
+    def mean(self) -> Array:
+        return self.probability
+
+    def strengthened(self, times: Any) -> Self:
+        return self
+
+    def sample(self, rng: Rng, size: Any = None) -> DirichletDensity:
+        return DirichletDensity(np.broadcast_to(self.probability, lead(size) + self.probability.shape))
+
+    def predictive(self, throws: int = 1) -> Any:
+        from scipy.stats import multinomial
+
+        return multinomial(throws, self.probability)
+
+    def variables(self, pm: Any, names: VariableNames) -> DirichletDensity:
+        return self.density
+
+    def mle(self, stats: DirichletStats) -> DirichletDensity:
+        return self.density
+
+    def level_log_moment(self, s: float) -> Array:
+        return self.density.level_log_moment(s)
+
+    def weight_log_moment(self, s: Any) -> Array:
+        """The probabilities themselves are weights of the levels, and certain."""
+        return self.level_log_moment(s)
+
+    def weight_cumulants(self, order: int, tilt: float = 0.0) -> Array:
+        return constant_cumulants(log(self.probability), order)
+
+    def log_variance(self, against: int | None = None) -> Array:
+        """What is given does not vary."""
+        return np.zeros_like(self.probability)
+
+    def recounted(self, stats: DirichletStats) -> Self:
+        """The class prior that these labels give, where it is one that was counted."""
+        if np.isinf(self.rows):
+            return self
+        return type(self)(stats.counts / stats.counts.sum(), float(stats.counts.sum()))
+
+    def labels_left_out(self, stats: DirichletStats, codes: Array, weight: Array, kind: str) -> Array:
+        """The log share of every level once a row has left, which changes what was counted, `-> (r, k)`."""
+        rest = np.repeat(self.probability[None], len(codes), axis=0)
+        rest[np.arange(len(codes)), codes] -= weight / self.rows
+        return log(np.maximum(ratio(rest, (1 - weight / self.rows)[:, None]), 0.0))
+
+    @property
+    def proper(self) -> Array:
+        return np.isfinite(self.probability.sum(axis=-1))

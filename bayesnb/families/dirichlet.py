@@ -2,12 +2,13 @@
 
     probability ~ Dirichlet(concentration)      cell | probability ~ Categorical(probability)
 
-Labels are drawn from it, and so is every categorical column. Its beliefs do their arithmetic
-level by level, on the last axis, so that columns with different numbers of levels (categorical.py)
-and many draws from one distribution (multinomial.py) share it. Minka (2000), Estimating a Dirichlet distribution.
+Labels are drawn from it, and so is every categorical column. Its beliefs do their arithmetic level by level, on the
+last axis, so that columns with different numbers of levels (categorical.py), many draws from one distribution
+(multinomial.py) and combinations of levels (joint.py) share it. Minka (2000), Estimating a Dirichlet distribution.
 """
 
-from dataclasses import dataclass
+from abc import abstractmethod
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -15,14 +16,16 @@ import numpy as np
 from scipy.special import gammaln, polygamma, psi
 
 from bayesnb.families import number_format
-from bayesnb.families.base import Array, Belief, Density, Parts, Rng, Say, Stats, log_share_variance
-from bayesnb.families.family import Hyperparameters
-from bayesnb.families.record import Parameter, Record, checked, silent
+from bayesnb.families.base import Array, Belief, Density, Parts, Rng, Stats
+from bayesnb.families.capabilities import PseudoCounts, log_share_variance
+from bayesnb.families.family import Family, Hyperparameters, checked_prior, checked_unseen, declared_levels, proportions
+from bayesnb.families.record import Parameter, Record, VariableNames, checked, silent
 from bayesnb.families.removal import extra_of
 from bayesnb.families.weight import Weight
 from bayesnb.numerics import special
 from bayesnb.numerics.special import draw_log_gamma, less, log, log_gamma_ratio, ratio, times
 
+ALIKE = 1e-12  # how far equal concentrations may differ, relatively
 FEW = 40  # levels of a distribution that a sampler moves on the simplex itself
 
 
@@ -37,19 +40,17 @@ def simplex(pm: Any, named: dict[str, Any], concentration: Any) -> Any:
     return pm.Deterministic(**named, var=variates / variates.sum(axis=-1, keepdims=True))
 
 
-CONCENTRATION = Hyperparameters(
-    names=("concentration",),
-    weak=(1.0,),
-    factors=("smoothing",),
-    counts_levels=True,
-    note="With smoothing l, counts n of K levels and their total N, (n + l) / (N + l K) is both the posterior mean "
-    "under a Dirichlet(l) prior and the mode (MAP) under Dirichlet(1 + l); l = 0 is the maximum likelihood estimate. "
-    "A prior said with an array keeps its proportions, and l is its mean.",
-    extremes={
-        ("concentration", True): "levels are as even as chance makes them, and the prior says that they are",
-        ("concentration", False): "each column shows one level only in a class, and the prior says that columns do",
-    },
-)
+def log_gamma_cumulants(a: Array, order: int) -> Array:
+    """Cumulants of the log of a Gamma(a) variate, on a leading axis."""
+    with np.errstate(all="ignore"):
+        return np.stack([psi(a), *(polygamma(n, a) for n in range(1, order))])
+
+
+def log_share_cumulants(a: Array, total: Array, order: int) -> Array:
+    """Cumulants of the log of a Beta(a, total - a) variate: those of two logs of Gamma variates, subtracted."""
+    with np.errstate(all="ignore"):
+        rest = [polygamma(n, a) - polygamma(n, total) for n in range(1, order)]
+        return np.stack([psi(a) - psi(total), *rest])
 
 
 class Levels(Record):
@@ -63,23 +64,31 @@ class Levels(Record):
         """Repeat the number of each column for its levels: undoes the shape of `level_sums`."""
         return totals[..., None]
 
+    def total_of_levels(self, values: Array) -> Array:
+        """The sum over each column's levels, in the shape that meets them."""
+        return self.expand(self.level_sums(values))
+
     def share(self, values: Array) -> Array:
         """Each level's part of its column's sum; all alike where the sum is 0."""
-        total = self.expand(self.level_sums(values))
+        total = self.total_of_levels(values)
         if (total > 0).all():
             return np.divide(values, total, out=total if total.shape == values.shape else None)
-        even = 1 / self.expand(self.level_sums(np.ones_like(values)))
-        return np.where(total > 0, ratio(values, total), even)
+        return np.where(total > 0, ratio(values, total), 1 / self.total_of_levels(np.ones_like(values)))
+
+    @property
+    def layout_values(self) -> tuple[Any, ...]:
+        """The fields in `layout`, which the stats, the density and the belief of a family have alike."""
+        return tuple(getattr(self, name) for name in self.layout)
 
 
 class LevelStats(Stats, Levels):
-    """How often each level was seen."""
+    """Counts of levels."""
 
     counts: Array
 
     def mle_share(self) -> Array:
         """The share of each level, NaN for a column that was never seen."""
-        total = self.expand(self.level_sums(self.counts))
+        total = self.total_of_levels(self.counts)
         return np.where(total > 0, ratio(self.counts, total), np.nan)
 
 
@@ -116,10 +125,11 @@ class LevelDensity(Density, Levels):
         return s * self.log_probability
 
 
-class DirichletBelief(Belief, Levels):
+class DirichletBelief(PseudoCounts, Belief, Levels):
     """Dirichlet beliefs; subclasses differ in what a cell is, and so in `log_moment`."""
 
     symbols: ClassVar[dict[str, str]] = {"concentration": "theta{}_concentration"}
+    density: ClassVar[type[LevelDensity]]
     concentration: Parameter
 
     def __post_init__(self) -> None:
@@ -133,7 +143,7 @@ class DirichletBelief(Belief, Levels):
     @property
     def total(self) -> Array:
         """The total concentration of each column, in the shape that meets its levels."""
-        return self.expand(self.level_sums(self.concentration))
+        return self.total_of_levels(self.concentration)
 
     def mean(self) -> Array:
         return self.share(self.concentration)
@@ -155,7 +165,7 @@ class DirichletBelief(Belief, Levels):
         return self.map(lambda array: array + stats.counts)
 
     def log_evidence(self, stats: Any, xp: Any = special) -> Array:
-        """Of the throws in the order in which they came."""
+        """Log evidence of the levels in the order in which they came."""
         total = self.level_sums(self.concentration)
         gain = self.level_sums(xp.log_gamma_ratio(self.concentration, stats.counts))
         return gain - xp.log_gamma_ratio(total, self.level_sums(stats.counts))
@@ -169,20 +179,20 @@ class DirichletBelief(Belief, Levels):
         return less(log_gamma_ratio(self.concentration, s), self.expand(total))
 
     def level_cumulants(self, order: int, tilt: float = 0.0) -> Array:
-        levels, total = self.concentration + tilt, self.total + tilt
-        with np.errstate(all="ignore"):
-            first = psi(levels) - psi(total)
-            rest = [polygamma(n, levels) - polygamma(n, total) for n in range(1, order)]
-        return np.stack([first, *rest])
-
-    def draw(self, rng: Rng, size: Any) -> Array:
-        """Logs of probabilities."""
-        logs = draw_log_gamma(self.concentration, np.random.default_rng(rng), size)
-        return logs - self.log_sum(logs)
+        """Cumulants of the log-probability of each level."""
+        return log_share_cumulants(self.concentration + tilt, self.total + tilt, order)
 
     def log_sum(self, logs: Array) -> Array:
         """log of the sum of exponentials over each column, in the shape that meets its levels."""
         return np.logaddexp.reduce(logs, axis=-1, keepdims=True)
+
+    def sample(self, rng: Rng, size: Any = None) -> Any:
+        logs = draw_log_gamma(self.concentration, np.random.default_rng(rng), size)
+        return self.density.of_logs(logs - self.log_sum(logs), *self.layout_values)
+
+    def estimate(self, kind: str) -> Any:
+        probability = self.mean() if kind == "mean" else self.mode()
+        return self.density(probability, *self.layout_values)  # type: ignore[call-arg]
 
     def dirichlet_log_density(self, theta: LevelDensity) -> Array:
         """log p(probabilities), one number for each column."""
@@ -200,16 +210,11 @@ class DirichletBelief(Belief, Levels):
         """Each level's expected probability, and the ends of its interval."""
         return self.mean(), *self.interval(prob)
 
-    def predictive(self, throws: int = 1) -> Any:
-        """The counts of the levels in so many throws: SciPy's Dirichlet-multinomial, one-hot for one throw."""
+    def predictive(self) -> Any:
+        """SciPy's distribution of one level, as a one-hot vector."""
         from scipy.stats import dirichlet_multinomial
 
-        return dirichlet_multinomial(self.concentration, throws)
-
-
-def described(belief: DirichletBelief) -> str:
-    """The pseudo-counts of levels in words."""
-    return f"as if each level had been seen {number_format.times(belief.concentration)} in each class"
+        return dirichlet_multinomial(self.concentration, 1)
 
 
 def pick(table: Array, level: Array) -> Array:
@@ -220,18 +225,18 @@ def pick(table: Array, level: Array) -> Array:
     return silent(level < 0, picked)
 
 
-def throw_log_moment(concentration: Array, total: Array, level: Array, s: Any) -> Array:
+def log_level_moment(concentration: Array, total: Array, missing: Array, s: Any) -> Array:
     """log E[probability**s] of levels with their concentrations and totals; silent where one is missing."""
     if np.ndim(s) == 0 and s == 1:
-        return silent(level < 0, log(ratio(concentration, total)))
-    return silent(level < 0, less(log_gamma_ratio(concentration, s), log_gamma_ratio(total, s)))
+        return silent(missing, log(ratio(concentration, total)))
+    return silent(missing, less(log_gamma_ratio(concentration, s), log_gamma_ratio(total, s)))
 
 
-def throw(probability: Array, rng: Rng) -> Array:
+def draw_level(probability: Array, rng: Rng) -> Array:
     """Draw one level from each distribution, `(..., k) -> (...)`."""
-    ladder = np.cumsum(probability, axis=-1)
-    height = np.random.default_rng(rng).uniform(size=ladder.shape[:-1]) * ladder[..., -1]
-    return (height[..., None] >= ladder).sum(axis=-1)
+    cumulative = np.cumsum(probability, axis=-1)
+    quantile = np.random.default_rng(rng).uniform(size=cumulative.shape[:-1]) * cumulative[..., -1]
+    return (quantile[..., None] >= cumulative).sum(axis=-1)
 
 
 def as_level(x: Any) -> Array:
@@ -241,7 +246,7 @@ def as_level(x: Any) -> Array:
 
 
 def tally(level: Array, size: int, weight: Weight) -> Array:
-    """How often each class saw each level, `(r,), (r, c) -> (c, k)`."""
+    """Counts of levels by class, `(r,), (r, c) -> (c, k)`."""
     cell, seen = weight.codes * size + level, level >= 0
     counts = np.bincount(cell[seen], weight.counts[seen], minlength=weight.classes * size)
     return counts.reshape(weight.classes, size)
@@ -273,7 +278,7 @@ class DirichletDensity(LevelDensity):
         return pick(self.log_probability, as_level(x)[..., None])[..., 0]
 
     def sample(self, rng: Rng) -> Array:
-        return throw(self.probability, rng)
+        return draw_level(self.probability, rng)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -284,28 +289,23 @@ class Dirichlet(DirichletBelief):
     array([0.25, 0.25, 0.5 ])
     """
 
+    density: ClassVar[type[LevelDensity]] = DirichletDensity
     concentration: Parameter
 
     def log_moment(self, x: Array, s: Any) -> Array:
         level = as_level(x)
         concentration = pick(self.concentration, level[..., None])[..., 0]
-        return throw_log_moment(concentration, self.level_sums(self.concentration), level, s)
+        return log_level_moment(concentration, self.level_sums(self.concentration), level < 0, s)
 
     def cumulants(self, x: Array, order: int, tilt: float = 0.0) -> Array:
         level = as_level(x)[..., None]
         return np.stack([pick(table, level)[..., 0] for table in self.level_cumulants(order, tilt)])
 
-    def sample(self, rng: Rng, size: Any = None) -> DirichletDensity:
-        return DirichletDensity.of_logs(self.draw(rng, size))
-
-    def log_density(self, theta: DirichletDensity) -> Parts:
+    def log_density(self, theta: LevelDensity) -> Parts:
         return {("theta{}", None): self.dirichlet_log_density(theta)}
 
-    def estimate(self, kind: str) -> DirichletDensity:
-        return DirichletDensity(self.mean() if kind == "mean" else self.mode())
-
-    def variables(self, pm: Any, say: Say) -> DirichletDensity:
-        return DirichletDensity(simplex(pm, say("theta{}"), self.concentration))
+    def variables(self, pm: Any, names: VariableNames) -> DirichletDensity:
+        return DirichletDensity(simplex(pm, names("theta{}"), self.concentration))
 
     def mle(self, stats: DirichletStats) -> DirichletDensity:
         return stats.mle()
@@ -315,12 +315,11 @@ class Dirichlet(DirichletBelief):
         return log_gamma_ratio(self.concentration, s)
 
     def weight_cumulants(self, order: int, tilt: float = 0.0) -> Array:
-        """Those of log G: the derivatives of the above at `tilt`."""
-        levels = self.concentration + tilt
-        return np.stack([psi(levels), *(polygamma(n, levels) for n in range(1, order))])
+        """Cumulants of log G: the derivatives of `weight_log_moment` at `tilt`."""
+        return log_gamma_cumulants(self.concentration + tilt, order)
 
     def log_variance(self, against: int | None = None) -> Array:
-        """Of the logs of the probabilities, or of the log-odds against one level."""
+        """Variances of the logs of the probabilities, or of the log-odds against one level."""
         return log_share_variance(self.concentration, self.concentration.sum(), against)
 
     def recounted(self, stats: DirichletStats) -> Self:
@@ -328,9 +327,65 @@ class Dirichlet(DirichletBelief):
         return self
 
     def labels_left_out(self, stats: DirichletStats, codes: Array, weight: Array, kind: str) -> Array:
-        """The log share of every level once a throw has left, this being the prior, `(r,), (r,) -> (r, k)`."""
+        """The log share of every level once a label has left, this being the prior, `(r,), (r,) -> (r, k)`."""
         extra, row = extra_of(self.concentration, kind), np.arange(len(codes))
         rest = np.repeat(np.maximum(extra + stats.counts, 0.0)[None], len(codes), axis=0)
         rest[row, codes] = np.maximum(extra[codes] + np.maximum(stats.counts[codes] - weight, 0.0), 0.0)
         share = self.share(rest)
         return log(share if kind == "map" else np.where(rest.sum(axis=1, keepdims=True) > 0, share, np.nan))
+
+
+CONCENTRATION = Hyperparameters(
+    names=("concentration",),
+    weak=(1.0,),
+    factors=("smoothing",),
+    counts_levels=True,
+    note="With smoothing l, counts n of K levels and their total N, (n + l) / (N + l K) is both the posterior mean "
+    "under a Dirichlet(l) prior and the mode (MAP) under Dirichlet(1 + l); l = 0 is the maximum likelihood estimate. "
+    "A prior declared with an array keeps its proportions, and l is its mean.",
+    extremes={
+        ("concentration", True): "levels are as even as chance makes them, and the prior says that they are",
+        ("concentration", False): "each column shows one level only in a class, and the prior says that columns do",
+    },
+)
+
+
+class LearnedLevels:
+    """A rule by which the levels of a column are learnt from its cells, in place of a list of them."""
+
+
+class DirichletFamily(Family):
+    """Families whose prior is a Dirichlet over levels, or a number for a symmetric one."""
+
+    prior: Dirichlet | float
+    picture = "levels"
+    conjugate: ClassVar[type[Belief]] = Dirichlet
+    hyperparameters: ClassVar[Hyperparameters | None] = CONCENTRATION
+
+    def __post_init__(self) -> None:
+        name = type(self).__name__
+        checked_unseen(name, self.unseen)
+        if self.levels is not None and not isinstance(self.levels, LearnedLevels):
+            object.__setattr__(self, "levels", declared_levels(name, self.levels))
+        checked_prior(name, self.prior, Dirichlet, short=True)
+        if not isinstance(self.prior, Dirichlet):
+            object.__setattr__(self, "prior", Dirichlet(self.prior))
+
+    @property
+    def concentration(self) -> Array:
+        """The prior's, a number or an array."""
+        return self.prior.concentration  # type: ignore[union-attr]
+
+    def describe(self, belief: Any) -> str:
+        return f"as if each level had been seen {number_format.times(belief.concentration)} in each class"
+
+    def tuned(self, stats: Any, *values: Any) -> Self:
+        return self.smoothed(stats, values[0], "mean")
+
+    def smoothed(self, stats: Any, smoothing: Any, kind: str, scale: float = 1.0) -> Self:
+        (unit,), each = proportions(self.concentration), self.along_levels(np.asarray(smoothing, float))
+        return replace(self, prior=Dirichlet(each * unit + (kind == "map")))  # type: ignore[type-var]
+
+    @abstractmethod
+    def along_levels(self, smoothing: Array) -> Array:
+        """A number, or numbers of classes and columns, `(c, f)`, so that they meet the prior's concentration."""

@@ -1,12 +1,21 @@
-"""What a normal inverse Wishart needs besides its moments: how it is drawn, shaken, and left by its rows.
+"""What a normal inverse Wishart needs besides its moments: draws, rounding errors, and rows that leave.
 
 Once so much weight w of a row x has left a belief with parameters (location, count, dof, scale) over d columns, and
-with u = (x - location)' scale**-1 (x - location),
+with a = x - location and u = a' scale**-1 a,
 
-    count' = count - w      dof' = dof - w      det scale' = det scale (1 - g u),  g = w count / count'
+    count' = count - w      dof' = dof - w      scale' = scale - g a a',  g = w count / count'
 
-by the matrix determinant lemma. By Sherman and Morrison x lies at u' = (count / count')**2 u / (1 - g u) from what is
-left, so that its score is a function of u alone, as it is for a single column.
+The scale changes by one outer product, so no new factor is needed. The matrix determinant lemma gives
+
+    det scale' = det scale (1 - g u)
+
+and Sherman and Morrison's identity, (S - g a a')**-1 = S**-1 + g S**-1 a a' S**-1 / (1 - g u), the squared distance
+(count / count')**2 u / (1 - g u) of x from what is left: its score is a function of u alone, as for a single column.
+
+That is stable as long as 1 - g u is. It is the share of the determinant that stays, between 0 and 1, and subtraction
+leaves it an absolute error of some 1e-16. Where it is below `student.FRAGILE`, 1e-4, fewer than some twelve digits
+would be left: such rows are NaN, and whoever asked counts their class again without them. Where a count or dof would
+be used up, g is infinite, which marks all rows: see `gone`.
 """
 
 from dataclasses import replace
@@ -17,12 +26,10 @@ import numpy as np
 from scipy.special import multigammaln, polygamma, psi
 
 from bayesnb.families import student
-from bayesnb.families.base import Say
-from bayesnb.families.gaussian_density import LOG_2PI, Slip
-from bayesnb.families.record import Array, Parts
+from bayesnb.families.normal_inverse_gamma import LOG_2PI, Slip
+from bayesnb.families.record import Array, Parts, VariableNames
 from bayesnb.families.removal import PREDICTIVE, Leaving
-from bayesnb.families.vectors import VectorDensity, VectorStats
-from bayesnb.families.whitening import patterns_of, square, turned
+from bayesnb.families.vectors import VectorDensity, VectorStats, patterns_of, square, turned
 from bayesnb.numerics.special import accurate_log1p, log_gamma_ratio, ratio
 from bayesnb.numerics.views import EVERY, numbers
 
@@ -53,7 +60,7 @@ def log_growth(before: Any, after: Any) -> Array:
 
 
 def cumulants(belief: Any, distance: Array, order: int, tilt: float) -> Array:
-    """Of the log-density of a row at a squared distance: derivatives of K, as of a single column."""
+    """Cumulants of the log-density of a row at a squared distance: derivatives of K, as of a single column."""
     half, r, rho = (belief.dof + tilt) / 2, 1 / belief.count, 1 / belief.count + distance
     free = np.arange(belief.width) / 2
     logs = (np.log1p(tilt * r) - np.log1p(tilt * rho) - belief.width * LOG_PI - belief.log_det) / 2
@@ -97,7 +104,7 @@ def sample(belief: Any, rng: np.random.Generator, size: tuple[int, ...], classes
 
 
 def log_density(belief: Any, theta: VectorDensity) -> Parts:
-    """Of each mean given its covariance, and of each covariance, `(c,)`."""
+    """Log-density of each mean given its covariance, and of each covariance, `(c,)`."""
     width, half = belief.width, belief.dof / 2
     mean = belief.count * square(theta.whitening, theta.mean - belief.location)
     mean = (width * (np.log(belief.count) - LOG_2PI) - theta.log_det - mean) / 2
@@ -111,7 +118,7 @@ def log_density(belief: Any, theta: VectorDensity) -> Parts:
 def rounding_error(belief: Any, stats: VectorStats, slip: Slip) -> Array:
     """How far off a belief that learns these stats is, if they are off by so much, `(c, 1)`.
 
-    That of its location is told in standard deviations of a row, and that of its scale as a part of it, both in the
+    That of its location is in standard deviations of a row, and that of its scale as a part of it, both in the
     directions in which they matter most.
     """
     share, after = ratio(stats.count, belief.count + stats.count), belief.update(stats)
@@ -139,12 +146,12 @@ def left_out(belief: Any, leaving: Leaving, beyond: float) -> Array:
 
 
 def unmoved(leaving: Leaving) -> Leaving:
-    """The same rows, of which nothing goes."""
+    """Return these rows as ones of which nothing leaves."""
     return replace(leaving, weight=np.zeros(len(leaving.codes)))
 
 
 def gone(belief: Any, w: Any, kind: str) -> tuple[Array, Array, Array]:
-    """g, the dof that are left, and where enough is left; g is infinite elsewhere, which marks every row."""
+    """g, the dof that are left, and where enough is left; g is infinite elsewhere, so that 1 - g u marks every row."""
     count, dof = belief.count - w, belief.dof - w
     fine = (count > student.LEAST * belief.count) & (dof > (belief.width - 1 if kind == PREDICTIVE else 0))
     with np.errstate(all="ignore"):
@@ -181,7 +188,7 @@ def left_out_terms(belief: Any, leaving: Leaving, beyond: float, hidden: int = 0
 def stayed(belief: Any, distance: Array, rest: Array, dof: Array, leaving: Leaving) -> Array:
     """Scores by classes whose location and count stay, `(r, c)`, of rows at a squared distance from each.
 
-    `rest` is the log of what is left of the determinant of the scale, `(r, 1)`.
+    `rest` is log(1 - g u), by the determinant lemma the log of what is left of the shared scale's, `(r, 1)`.
     """
     s, width, count = leaving.power, belief.width, np.where(belief.count > 0, belief.count, np.nan)[:, 0]
     log_det = belief.log_det[:, 0] + rest
@@ -193,13 +200,13 @@ def stayed(belief: Any, distance: Array, rest: Array, dof: Array, leaving: Leavi
     return still - (dof + s) / 2 * np.log1p(s * (count / (count + s)) * distance)
 
 
-def variables(belief: Any, pm: Any, say: Say, classes: int = 1) -> VectorDensity:
+def variables(belief: Any, pm: Any, names: VariableNames, classes: int = 1) -> VectorDensity:
     """Bartlett's triangle and the mean's standardised offset as PyMC's free variables, and what they make of theta.
 
     So many classes have a covariance in common. The density keeps the whitening of it, A' L**-1, so that no
     likelihood needs another factor.
     """
-    width, mean, cov = belief.width, say("mu"), say("cov")
+    width, mean, cov = belief.width, names("mu"), names("cov")
     whitening, log_det = _whitening(pm, belief[::classes], cov["name"])
     every = np.ones((len(belief), 1, 1))
     back = pm.math.matrix_inverse(whitening) * every

@@ -3,11 +3,13 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from numbers import Real
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 
 from bayesnb.families.base import Array, Belief, Cells, Stats
+from bayesnb.families.capabilities import strengthened
 from bayesnb.families.support import Support
 from bayesnb.families.weight import Weight
 from bayesnb.numerics.special import ratio
@@ -56,7 +58,7 @@ class Hyperparameters:
         return (known.get((f"shared {name}", infinite)) if shared else None) or known.get((name, infinite), default)
 
 
-class Family(ABC):
+class Family[S: Stats](ABC):
     """How a user says that columns are of this kind: the prior, and how to read their cells."""
 
     word: ClassVar[str]  # its name on the command line, by default that of the class in lower case
@@ -64,15 +66,13 @@ class Family(ABC):
     picture: ClassVar[Literal["density", "mass", "levels"]] = "density"  # of a column, drawn from the predictive
     stats: ClassVar[type[Stats]]
     conjugate: ClassVar[type[Belief]]  # the type of its priors
-    number_prior: ClassVar[bool] = False  # whether a number is a prior too
     hyperparameters: ClassVar[Hyperparameters | None] = None  # None for a prior that cannot be tuned
     has_levels: ClassVar[bool] = False  # cells are codes of levels, whose names are learnt from the table
     outcomes: ClassVar[tuple[str, ...]] = ()  # names of the cells 0, 1, ..., where there are no others
     has_width: ClassVar[bool] = False  # each column has a standard deviation by itself
     joins: ClassVar["type[Family] | None"] = None  # the family of columns that this one models jointly
-    combined: ClassVar[bool] = False  # a cell is a combination of its columns' levels
-    whole: ClassVar[bool] = False  # one density over all columns of the block
-    words: ClassVar[bool] = False  # the block's columns are words of one text, each of which is told of
+    multivariate: ClassVar[bool] = False  # one density over all columns of the block
+    words: ClassVar[bool] = False  # the block's columns are words of one text, each of which is explained
     reads_sparse: ClassVar[bool] = False  # reads CSR as it is
     shows_invalid: ClassVar[bool] = False  # a cell outside the support makes NaN of scores and stats: no need to look
     missing: ClassVar[bool] = True  # a missing cell is silent
@@ -92,11 +92,23 @@ class Family(ABC):
         super().__init_subclass__(**options)
         if "word" not in cls.__dict__:
             cls.word = cls.__name__.lower()
+        if cls.hyperparameters is not None and not hasattr(cls, "tuned"):
+            raise TypeError(f"{cls.__name__} declares hyperparameters, and not how they make a prior: define `tuned`.")
 
     @classmethod
     def shareable(cls) -> bool:
         """Whether classes may have a parameter in common, `shared=True`."""
         return any(field.name == "shared" for field in fields(cls))  # type: ignore[arg-type]
+
+    @classmethod
+    def number_prior(cls) -> bool:
+        """Whether a number is a prior too: families whose default prior is one take any."""
+        return any(field.name == "prior" and isinstance(field.default, Real) for field in fields(cls))  # type: ignore[arg-type]
+
+    @property
+    def combined(self) -> bool:
+        """Whether a cell is a combination of its columns' levels."""
+        return self.has_levels and self.multivariate
 
     @property
     def continuous(self) -> bool:
@@ -120,8 +132,12 @@ class Family(ABC):
 
     @property
     def of_lists(self) -> Self:
-        """The same of a column whose cells are lists; itself, for a family that reads none."""
+        """This family for a column whose cells are lists; itself, if it reads none."""
         return self
+
+    def of_column(self, belief: Belief, levels: Any = None, unseen: str = "ignore") -> "Family":
+        """The family of a single column whose prior is this belief, `(c, ...)`, and whose levels are read so."""
+        return replace(self, prior=belief.map(lambda array: unless_alike(array[:, None])))  # type: ignore[type-var]
 
     def read(self, x: Any) -> Cells:
         """Numbers of a table, an array, a view or CSR, as the cells that its stats and densities take."""
@@ -136,18 +152,14 @@ class Family(ABC):
         return self.stats.of(x, weight, n_jobs)
 
     @abstractmethod
-    def belief(self, stats: Any) -> Belief:
+    def belief(self, stats: S) -> Belief:
         """The prior, shaped like the stats, which it may take its scale from."""
 
     def describe(self, belief: Belief) -> str:
         """The prior in words."""
         return "as declared"
 
-    def tuned(self, stats: Any, *values: Any) -> Self:
-        """The family with the prior of these hyperparameters: numbers, or arrays that broadcast to `(c, f)`."""
-        raise TypeError(f"{type(self).__name__} does not say how a prior is made of its hyperparameters.")
-
-    def smoothed(self, stats: Any, smoothing: Any, kind: str, scale: float = 1.0) -> Self:
+    def smoothed(self, stats: S, smoothing: Any, kind: str, scale: float = 1.0) -> Self:
         """The family with the prior of this smoothing: a number, or numbers that broadcast to `(c, f)`.
 
         A smoothing l adds l to every count: it is the concentration of a Dirichlet where `kind` is "mean" or
@@ -158,19 +170,33 @@ class Family(ABC):
             raise TypeError(f"{type(self).__name__} has no smoothing that could be set. Compare other columns.")
         declared = getattr(self, "prior", None)
         prior = self.belief(stats) if declared is None else declared
-        return replace(self, prior=prior.strengthened(smoothing))  # type: ignore[type-var]
-
-    def seen(self, stats: Any) -> Seen | None:
-        """What the stats have counted; None for a family that counts nothing."""
-        return None
-
-    def of_levels(self, concentration: Any, stats: Any) -> Belief:
-        """The belief with these concentrations, `(c, k)` in the order of `seen`; they may be PyMC's variables."""
-        raise TypeError(f"{type(self).__name__} has no concentrations.")
+        return replace(self, prior=strengthened(prior, smoothing))  # type: ignore[type-var]
 
     def __repr__(self) -> str:
         shown = (f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if _is_shown(f, getattr(self, f.name)))  # type: ignore[arg-type]
         return f"{type(self).__name__}({', '.join(shown)})"
+
+
+class Tunable(Protocol):
+    """A family with hyperparameters."""
+
+    def tuned(self, stats: Any, *values: Any) -> Family:
+        """The family with the prior of these hyperparameters: numbers, or arrays that broadcast to `(c, f)`."""
+
+
+@runtime_checkable
+class HasCounts(Protocol):
+    """A family that counts levels or events."""
+
+    def seen(self, stats: Any) -> Seen:
+        """What the stats have counted."""
+
+
+class HasConcentrations(HasCounts, Protocol):
+    """A family whose prior is a number of times that each level was seen, as `counts_levels` says."""
+
+    def of_levels(self, concentration: Any, stats: Any) -> Belief:
+        """The belief with these concentrations, `(c, k)` in the order of `seen`; they may be PyMC's variables."""
 
 
 FAMILIES: dict[str, type[Family]] = {}  # by the word on the command line, in the order in which they are listed
@@ -198,6 +224,11 @@ def ordered_hyperparameters(families: Iterable[Family]) -> list[Hyperparameters]
     there = [family.hyperparameters for family in families if family.hyperparameters is not None]
     known = [family.hyperparameters for family in FAMILIES.values()]
     return [each for each in dict.fromkeys([*known, *there]) if each in there]
+
+
+def unless_alike(values: Array) -> Array:
+    """Drop the class axis of `(c, ...)` where all classes are alike."""
+    return values[0] if (values == values[:1]).all() else values
 
 
 def proportions(*concentrations: Array) -> tuple[Array, ...]:

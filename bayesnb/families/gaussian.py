@@ -10,13 +10,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb.families import scales
 from bayesnb.families.base import Array, Belief, Stats
 from bayesnb.families.family import Family, Hyperparameters, checked_prior, shaped
-from bayesnb.families.gaussian_density import GaussianStats
-from bayesnb.families.normal_inverse_gamma import NormalInverseGamma
+from bayesnb.families.normal_inverse_gamma import GaussianStats, NormalInverseGamma
 from bayesnb.families.number_format import alike
-from bayesnb.families.shared import SharedGaussianStats, SharedNormalInverseGamma
+from bayesnb.families.sharing import SharedGaussianStats, SharedNormalInverseGamma
 from bayesnb.families.support import RealNumbers, Support
 from bayesnb.numerics.special import ratio
 
@@ -27,18 +25,19 @@ VARIANCES = {
     ("shape", False): "the classes' variances differ by orders of magnitude, and the prior says that any is as likely",
     ("shared shape", True): "a column has one variance for all classes, and the prior says which",
 }
+MOST_SETTLED = 1e12  # rows about a variance for each about its mean
 NORMAL = Hyperparameters(
     names=("count", "shape", "scale"),
     weak=(0.01, 1.0, 1.0),
     factors=("strength", "scale"),
     note="In Gaussian columns the prior has l times the estimator's count, shape and scale: l is how strongly it "
-    "is believed, and 1 is as said.",
+    "is believed, and 1 is as declared.",
     extremes=VARIANCES,
 )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Gaussian(Family):
+class Gaussian(Family[GaussianStats]):
     """Columns of real numbers. Without a prior, a weak one on the scale of the data: predictions then do not
     change when a column is shifted or rescaled.
 
@@ -64,7 +63,7 @@ class Gaussian(Family):
     def __post_init__(self) -> None:
         checked_prior("Gaussian", self.prior, NormalInverseGamma)
         if self.prior is not None:
-            scales.refuse_settled("NormalInverseGamma", "shape", self.prior.shape, self.prior.count)
+            refuse_settled("NormalInverseGamma", "shape", self.prior.shape, self.prior.count)
 
     @property
     def columnwise(self) -> "Gaussian":
@@ -101,11 +100,24 @@ class Gaussian(Family):
 
 
 def weak_prior(pooled: GaussianStats) -> NormalInverseGamma:
-    """Worth a hundredth of a row about the mean, and two rows about the variance; 1 for a constant column's."""
+    """The prior worth a hundredth of a row about the mean, and two about the variance, which is 1 if constant."""
     variance = np.where(constant(pooled), 1.0, ratio(pooled.ssd, pooled.count))
     return NormalInverseGamma(pooled.mean, 0.01, 1.0, variance)
 
 
 def constant(stats: GaussianStats) -> Array:
-    """Where all rows have one value, but for rounding."""
+    """Columns in which all rows have one value, but for rounding."""
     return np.sqrt(ratio(stats.ssd, stats.count)) <= 2 * np.spacing(np.abs(stats.mean))
+
+
+def refuse_settled(prior: str, name: str, about_variance: Array, count: Array) -> None:
+    """Raise for a prior that settles the variance so much that no digit of a score's distribution is left.
+
+    Its cumulants are differences of shape * (1 / count + u) and shape / count, whose digits cancel.
+    """
+    if (about_variance / np.maximum(count, 1.0) > MOST_SETTLED).any():
+        raise ValueError(
+            f"{prior}: {name} can be at most 1e12 times the count, or 1e12 where that is below 1, got "
+            f"{np.max(about_variance):g}: beyond that a score has no digit left. Give a smaller {name}; 1e9 already "
+            "holds a variance to four digits and more."
+        )

@@ -1,48 +1,217 @@
-"""How a user says that columns of levels are modelled jointly, by one table of all combinations of their levels."""
+"""Columns of levels that are modelled jointly: one categorical distribution over all combinations of their levels.
+
+    probability ~ Dirichlet(concentration)      row | probability ~ Categorical(probability)
+
+The concentration is the same for all combinations, so those that were never seen are stored as one number.
+"""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import reduce
 from math import prod
+from operator import add
 from sys import float_info
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.special import gammaln, polygamma, psi
 
 from bayesnb.families import number_format
-from bayesnb.families.base import ORDER, Array, Belief, Cells, Drawn, Narrowed, Parts, Rng, Say, Stats
-from bayesnb.families.categorical import Categorical, Codes, ColumnDirichlets
+from bayesnb.families.base import ORDER, Array, Cells, Drawn, Parts, Rng, Stats
+from bayesnb.families.capabilities import LevelUnit, Narrowed
+from bayesnb.families.categorical import Categorical, CodedStats, ColumnDirichlets
+from bayesnb.families.combinations import Combined, distinct, fresh, places_of_codes, smallest, unseen
 from bayesnb.families.dirichlet import (
-    CONCENTRATION,
     Dirichlet,
     DirichletBelief,
+    DirichletDensity,
+    DirichletFamily,
+    LevelDensity,
+    LevelStats,
     as_level,
+    draw_level,
+    log_gamma_cumulants,
+    log_level_moment,
+    log_share_cumulants,
     pick,
     simplex,
-    throw_log_moment,
+    tally,
 )
-from bayesnb.families.family import (
-    Family,
-    Hyperparameters,
-    Seen,
-    checked_prior,
-    checked_unseen,
-    declared_levels,
-    proportions,
-)
-from bayesnb.families.joint_stats import Combined, JointDensity, JointStats, flat, unseen
-from bayesnb.families.record import silent
-from bayesnb.families.removal import Leaving, RemainingLevels, reader_of
+from bayesnb.families.family import Family, Seen
+from bayesnb.families.record import VariableNames, silent
+from bayesnb.families.removal import SLACK, Leaving, RemainingLevels, reader_of
 from bayesnb.families.support import AnyLevel, Support
-from bayesnb.families.weight import Weight
+from bayesnb.families.weight import Weight, one_hot
 from bayesnb.numerics import special
-from bayesnb.numerics.special import draw_log_gamma, less, log_gamma_ratio, times
+from bayesnb.numerics.special import less, log_gamma_ratio
+from bayesnb.numerics.threads import in_order, pieces
 
 
-class JointMargins(Combined):
-    """A Dirichlet over all combinations of levels is one over those of fewer columns, by aggregation."""
+def flat(x: Array) -> tuple[Array, Array]:
+    """Rows below rows, `(..., f) -> (r, f)`, and which of them each was, `(...)`; -1 for one without any cell."""
+    codes = as_level(x)
+    rows = np.arange(codes[..., 0].size).reshape(codes.shape[:-1])
+    return codes.reshape(-1, codes.shape[-1]), np.where((codes >= 0).any(axis=-1), rows, -1)
 
+
+def says_nothing(x: Cells) -> Array:
+    """Rows without any cell, `(r, f) -> (r, 1)`."""
+    return (as_level(x[:]) < 0).all(axis=1)[:, None]
+
+
+@dataclass(frozen=True, eq=False)
+class JointStats(Combined, CodedStats):
+    """Counts of combinations of levels, `(c, 1, n + 1)`; the last entry is that of each other one, which is 0.
+
+    A row with missing cells is none of one combination, and is not counted: there is no conjugate update by it.
+    """
+
+    counts: Array
+    combinations: Array
+    sizes: tuple[int, ...]
+
+    @classmethod
+    def counted(cls, x: Cells, weight: Weight, n_jobs: int | None, sizes: tuple[int, ...] = ()) -> Self:
+        def part(rows: slice) -> Any:
+            return cls.defined(x[rows], one_hot(weight.codes[rows], weight.classes, weight.counts[rows]), sizes)
+
+        return reduce(add, in_order(part, pieces(*x.shape), n_jobs))
+
+    @classmethod
+    def defined(cls, x: Array, weight: Weight, sizes: tuple[int, ...] = ()) -> Self:
+        codes = as_level(x)
+        seen = distinct(sizes, codes[(codes >= 0).all(axis=1)]).astype(smallest(sizes))
+        return cls(np.zeros((weight.classes, 1, len(seen) + 1)), seen, sizes).alone(codes, weight)
+
+    @staticmethod
+    def learnt(x: Cells) -> Array:
+        """Rows that are counted, `(r,)`."""
+        return (as_level(x[:]) >= 0).all(axis=1)
+
+    def alone(self, x: Array, weight: Weight) -> Self:
+        """The stats of some of the rows."""
+        codes, complete = as_level(x), self.learnt(x)
+        place = np.full(len(codes), -1)
+        place[complete] = self.places(codes[complete])
+        return type(self)(tally(place, self.counts.shape[-1], weight)[:, None], self.combinations, self.sizes)
+
+    def remains(self, part: Self, rounding: float) -> Self:
+        wide, part = self.aligned(part)
+        return LevelStats.remains(wide, part, rounding)
+
+    def faults(self, part: Self, every: Array, rounding: float = SLACK) -> Array:
+        wide, part = self.aligned(part)
+        return LevelStats.faults(wide, part, every, rounding)
+
+    def relevelled(self, sizes: tuple[int, ...], places: Array) -> Self:
+        """The counts among more levels, each old one, the columns' end to end, at its new place."""
+        starts, ends = (np.cumsum(each) - each for each in (self.sizes, sizes))
+        moved = places[self.combinations + starts] - ends
+        combinations = distinct(sizes, moved).astype(smallest(sizes))
+        counts = np.zeros_like(self.counts)
+        counts[..., places_of_codes(sizes, combinations, moved)] = self.counts[..., :-1]
+        return type(self)(counts, combinations, sizes)
+
+    def check(self) -> None:
+        codes = self.combinations
+        if np.log2(self.sizes).sum() > float_info.max_exp:  # sooner than the product of a million numbers
+            raise ValueError("there are more combinations of levels than a float can count")
+        good = codes.ndim == 2 and codes.shape[1] == len(self.sizes) and codes.dtype == smallest(self.sizes)
+        if not good or (codes >= self.sizes).any() or len(distinct(self.sizes, codes)) < len(codes):
+            raise ValueError("combinations of levels are different ones, of levels that there are")
+        if (np.diff(self.places(codes)) != 1).any() or self.counts[..., -1].any():
+            raise ValueError("combinations of levels are sorted, and those that were never seen have no counts")
+
+    @property
+    def cells(self) -> Array:
+        return self.level_sums(self.counts)
+
+    def mle(self) -> "JointDensity":
+        return JointDensity(self.mle_share(), self.combinations, self.sizes)
+
+
+@dataclass(frozen=True, eq=False)
+class JointDensity(Combined, LevelDensity):
+    """Known probabilities of combinations, `(c, 1, n + 1)`, the last entry that of each other one."""
+
+    probability: Array
+    combinations: Array
+    sizes: tuple[int, ...]
+
+    def relaid(self, change: Callable[[Array], Array], combinations: Array, sizes: tuple[int, ...]) -> Self:
+        made = super().relaid(change, combinations, sizes)
+        made.__dict__[self.kept] = change(self.log_probability)
+        return made
+
+    def moved(self, change: Callable[..., Array], *others: Self) -> Self:
+        wide = reduce(lambda one, other: one.beside(other), others, self)
+        return LevelDensity.moved(wide, change, *(other.beside(wide) for other in others))
+
+    def log_density(self, x: Array) -> Array:
+        codes, rows = flat(x)
+        return pick(self.gathered(self.log_probability, codes, np.logaddexp), rows[..., None])[..., 0]
+
+    def log_likelihood(self, stats: JointStats, xp: Any = np) -> Any:
+        wide, stats = self.aligned(stats)
+        return LevelDensity.log_likelihood(wide, stats, xp)
+
+    def defined_score(self, x: Array, power: float = 1.0) -> Array:
+        logs = self.gathered(self.log_probability[:, 0], as_level(x), np.logaddexp).T
+        return power * silent(says_nothing(x), logs)
+
+    def contributed(self, x: Array, power: float, words: Array | None = None) -> Array:
+        return power * self.log_density(x[:, None, None])
+
+    def sample(self, rng: Rng) -> Array:
+        """A row of the block for each theta, `(...) -> (..., f)`; of combinations that are alike any."""
+        rng = np.random.default_rng(rng)
+        places = draw_level(self.lumped(self.probability), rng)
+        codes = np.empty((*places.shape, len(self.sizes)), np.intp)
+        new = places == len(self.combinations)
+        codes[~new] = self.combinations[places[~new]]
+        codes[new] = fresh(self, int(new.sum()), rng)
+        return codes
+
+    def parts(self) -> Parts:
+        """The last entry is that of all other combinations together."""
+        return {("theta{}", None): self.lumped(self.probability)[..., 0, :]}
+
+    @classmethod
+    def of_parts(cls, parts: Parts, like: Any) -> Self:
+        return cls(like.spread(parts["theta{}", None])[..., None, :], like.combinations, like.sizes)
+
+    def opened(self, combinations: Array, shares: Array) -> Self:
+        """The density with entries for more combinations, which have these shares, as logs, of what others had.
+
+        The last share is that of all that still have none, `(..., m + 1)`.
+        """
+        wide, rest = self.having(combinations), np.log(self.others) + self.log_probability[..., -1:]
+        logs = wide.log_probability.copy()
+        logs[..., wide.places(combinations)] = rest + shares[..., :-1]
+        logs[..., -1:] = rest + shares[..., -1:] - np.log(wide.others or 1.0)
+        return type(self).of_logs(logs, wide.combinations, wide.sizes)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class JointDirichlet(Combined, DirichletBelief):
+    """A Dirichlet for the combinations of every class; a cell is a row of codes, `(..., f)`.
+
+    The concentration is `(c, 1, n + 1)`, the last entry that of each combination which was not seen. About fewer
+    columns it is a Dirichlet too, by aggregation.
+    """
+
+    multivariate: ClassVar[bool] = True
+    density: ClassVar[type[LevelDensity]] = JointDensity
     concentration: Array
+    combinations: Array
+    sizes: tuple[int, ...]
+
+    def update(self, stats: JointStats) -> Self:
+        wide, stats = self.aligned(stats)
+        return DirichletBelief.update(wide, stats)
+
+    def log_evidence(self, stats: JointStats, xp: Any = special) -> Array:
+        wide, stats = self.aligned(stats)
+        return DirichletBelief.log_evidence(wide, stats, xp)
 
     @property
     def entries(self) -> Dirichlet:
@@ -53,117 +222,93 @@ class JointMargins(Combined):
         """The expected probability of each combination with an entry, and of all others, and their intervals."""
         return self.entries.level_intervals(prob)
 
+    def predictive(self) -> Any:
+        """One-hot vectors over the combinations that were seen and all others together, as SciPy's distribution."""
+        return self.entries.predictive()
+
     def margins(self) -> ColumnDirichlets:
-        """Every column by itself."""
-        every = []
+        """The belief about each column by itself."""
+        columns = []
         for j, size in enumerate(self.sizes):
             seen, margin = self.margin(self.concentration[:, 0], np.array([j]))
-            each = np.repeat(margin[..., -1:], size, axis=-1)
-            each[..., seen[:, 0]] = margin[..., :-1]
-            every.append(each)
-        return ColumnDirichlets(np.concatenate(every, axis=-1), self.sizes)
+            column = np.repeat(margin[..., -1:], size, axis=-1)
+            column[..., seen[:, 0]] = margin[..., :-1]
+            columns.append(column)
+        return ColumnDirichlets(np.concatenate(columns, axis=-1), self.sizes)
 
-    def of_columns(self, columns: Array) -> "JointMargins":
-        """Some columns together, in this order."""
+    def of_columns(self, columns: Array) -> Self:
+        """The belief about some columns together, in this order."""
         seen = self.margin(self.concentration, columns)[0]
         sizes = tuple(self.sizes[j] for j in columns)
         return self.relaid(lambda values: self.margin(values, columns)[1], seen, sizes)
 
-    def narrowed(self, x: Cells, see: Callable[..., Any]) -> Narrowed:
+    def units(self, x: Cells) -> list[LevelUnit]:
+        """The block as it is."""
+        total = self.level_sums(self.concentration)[:, 0]
+        return [LevelUnit(tuple(range(len(self.sizes))), as_level(np.asarray(x[:])), self.sizes, total)]
+
+    def narrowed(self, x: Cells, observe: Callable[..., Any]) -> Narrowed:
         codes = as_level(x[:])
         columns = np.flatnonzero(codes[0] >= 0)
         if len(columns) in (0, codes.shape[1]):
-            return Narrowed(self, x, see)
+            return Narrowed(self, x, observe)
         narrowed = self.of_columns(columns)
         return Narrowed(
             narrowed, codes[:, columns], lambda x, weight, n_jobs: JointStats.of(x, weight, narrowed.sizes, n_jobs)
         )
 
-
-@dataclass(frozen=True, eq=False, repr=False)
-class JointDirichlet(JointMargins, DirichletBelief):
-    """A Dirichlet for the combinations of every class; a cell is a row of codes, `(..., f)`.
-
-    The concentration is `(c, 1, n + 1)`, the last entry that of each combination which was not seen.
-    """
-
-    whole: ClassVar[bool] = True
-    concentration: Array
-    combinations: Array
-    sizes: tuple[int, ...]
-
-    def update(self, stats: JointStats) -> Self:
-        opened = self.beside(stats)
-        return DirichletBelief.update(opened, stats.beside(opened))
-
-    def log_evidence(self, stats: JointStats, xp: Any = special) -> Array:
-        opened = self.beside(stats)
-        return DirichletBelief.log_evidence(opened, stats.beside(opened), xp)
-
     def concentrations(self, x: Array) -> tuple[Array, Array]:
-        """The concentrations of rows, and their places, which are negative for a row that says nothing."""
+        """The concentrations of rows, and which of them say nothing."""
         codes, rows = flat(x)
-        return pick(self.gathered(self.concentration, codes), rows[..., None])[..., 0], rows
+        return pick(self.gathered(self.concentration, codes), rows[..., None])[..., 0], rows < 0
 
     def log_moment(self, x: Array, s: Any) -> Array:
-        concentration, rows = self.concentrations(x)
-        return throw_log_moment(concentration, self.level_sums(self.concentration), rows, s)
+        concentration, missing = self.concentrations(x)
+        return log_level_moment(concentration, self.level_sums(self.concentration), missing, s)
 
     def cumulants(self, x: Array, order: int, tilt: float = 0.0) -> Array:
-        concentration, rows = self.concentrations(x)
-        pairs = zip(
-            _powers(concentration, order, tilt), _powers(self.level_sums(self.concentration), order, tilt), strict=True
-        )
-        return silent(rows < 0, np.stack([one - whole for one, whole in pairs]))
+        concentration, missing = self.concentrations(x)
+        total = self.level_sums(self.concentration)
+        return silent(missing, log_share_cumulants(concentration + tilt, total + tilt, order))
 
     def defined_score(self, x: Array, power: Any = 1.0) -> Array:
-        codes = as_level(x)
-        level = np.where((codes >= 0).any(axis=1), 0, -1)[:, None]
-        concentration = self.gathered(self.concentration[:, 0], codes).T
-        return throw_log_moment(concentration, self.level_sums(self.concentration)[:, 0], level, power)
+        concentration = self.gathered(self.concentration[:, 0], as_level(x)).T
+        return log_level_moment(concentration, self.level_sums(self.concentration)[:, 0], says_nothing(x), power)
 
     def score_cumulants(self, x: Cells, tilt: float = 0.0) -> Array:
-        powers = self._distinct(x, lambda each: _powers(each, ORDER, tilt))
-        whole = _powers(self.level_sums(self.concentration)[:, 0], ORDER, tilt)
-        return silent(self._says_nothing(x), powers - whole[:, None])
+        logs = self._distinct(x, lambda each: log_gamma_cumulants(each + tilt, ORDER))
+        total = log_gamma_cumulants(self.level_sums(self.concentration)[:, 0] + tilt, ORDER)
+        return silent(says_nothing(x), logs - total[:, None])
 
     def score_transform(self, x: Cells, s: Array) -> Array:
         s = np.asarray(s, complex)
         ratios = self._distinct(x, lambda each: log_gamma_ratio(each, s[:, None]))
-        whole = log_gamma_ratio(self.level_sums(self.concentration)[:, 0], s[:, None])
-        return np.moveaxis(silent(self._says_nothing(x), less(ratios, whole[:, None])), 0, -1)
+        total = log_gamma_ratio(self.level_sums(self.concentration)[:, 0], s[:, None])
+        return np.moveaxis(silent(says_nothing(x), less(ratios, total[:, None])), 0, -1)
 
     def _distinct(self, x: Cells, worth: Callable[[Array], Array]) -> Array:
         """The worth of rows' concentrations, each distinct one's once: `(k,) -> (n, k)` makes `(r, f) -> (n, r, c)`."""
         values, which = np.unique(self.gathered(self.concentration[:, 0], as_level(x[:])), return_inverse=True)
         return worth(np.nan_to_num(values, nan=1.0))[:, which.reshape(len(self), -1).T]
 
-    @staticmethod
-    def _says_nothing(x: Cells) -> Array:
-        return (as_level(x[:]) < 0).all(axis=1)[:, None]
-
     def score_left_out(self, stats: JointStats, leaving: Leaving) -> Array:
         """A row with missing cells has not been counted, so it leaves nothing behind, and takes nothing away."""
-        opened, codes = self.beside(stats), as_level(leaving.x[:])
-        reader = reader_of(self, stats, leaving.kind)
+        codes, reader = as_level(leaving.x[:]), reader_of(self, stats, leaving.kind)
         out = reader.score(codes, leaving.power)[:, 0]
         out[(codes >= 0).any(axis=1) & ~reader.proper[0, 0]] = np.nan
+        wide, stats = self.aligned(stats)
+        remaining = RemainingLevels.of(wide.concentration, stats.counts, leaving.kind, wide.total_of_levels)
         rows = np.flatnonzero((codes >= 0).all(axis=1))
-        every = opened.beside(stats), stats.beside(opened)
-        remaining = RemainingLevels.of(
-            every[0].concentration, every[1].counts, leaving.kind, lambda v: opened.expand(opened.level_sums(v))
-        )
-        at = opened.places(codes[rows])
-        cells = RemainingLevels(*(np.broadcast_to(each, opened.concentration.shape)[0, 0, at] for each in remaining))
+        at = wide.places(codes[rows])
+        cells = RemainingLevels(*(np.broadcast_to(each, wide.concentration.shape)[0, 0, at] for each in remaining))
         out[rows] = cells.worth(leaving.weight[rows], leaving.kind, leaving.power)
         return out
 
     def sample(self, rng: Rng, size: Any = None) -> JointDensity:
-        logs = draw_log_gamma(self.lumped(self.concentration), np.random.default_rng(rng), size)
-        logs = logs - self.log_sum(logs)
+        logs = self.entries.sample(rng, size).log_probability
         last = logs[..., -1:] - np.log(self.others) if self.others else np.full_like(logs[..., :1], -np.inf)
-        every = np.concatenate([logs[..., : len(self.combinations)], last], axis=-1)
-        return JointDensity.of_logs(every, self.combinations, self.sizes)
+        logs_of_each = np.concatenate([logs[..., : len(self.combinations)], last], axis=-1)
+        return JointDensity.of_logs(logs_of_each, self.combinations, self.sizes)
 
     def opened(self, drawn: Drawn, x: Cells, rng: Rng) -> JointDensity:
         theta: Any = drawn.theta
@@ -171,14 +316,13 @@ class JointDirichlet(JointMargins, DirichletBelief):
         return theta.opened(new, self.shares(theta, len(new), rng)) if len(new) else theta
 
     def shares(self, theta: JointDensity, several: int, rng: Rng) -> Array:
-        """What so many of the combinations without an entry have of what all those have, and the rest, `(s, 1, m + 1)`.
+        """Draw how combinations without an entry share what all those have: `several`, and the rest, `(s, 1, m + 1)`.
 
         As logs, of as many draws as theta has.
         """
         each = np.tile(self.concentration[..., -1:], (len(theta) // len(self), 1, 1))
         a, rest = np.repeat(each, several, axis=-1), theta.others - several
-        logs = draw_log_gamma(np.concatenate([a, each * rest], axis=-1) if rest else a, rng)
-        logs = logs - self.log_sum(logs)
+        logs = Dirichlet(np.concatenate([a, each * rest], axis=-1) if rest else a).sample(rng).log_probability
         return logs if rest else np.concatenate([logs, np.full_like(each, -np.inf)], axis=-1)
 
     def parts(self) -> Parts:
@@ -186,36 +330,19 @@ class JointDirichlet(JointMargins, DirichletBelief):
         return {("theta{}_concentration", None): self.lumped(self.concentration)[..., 0, :]}
 
     def log_density(self, theta: JointDensity) -> Parts:
-        opened = self.beside(theta)
-        a, theta = opened.lumped(opened.concentration), theta.beside(opened)
+        wide, theta = self.aligned(theta)
         logs = theta.log_probability[..., : len(theta.combinations)]
         if theta.others:
             logs = np.concatenate([logs, theta.log_probability[..., -1:] + np.log(theta.others)], axis=-1)
-        logs_of_theta = times(a - 1, logs).sum(axis=-1) + gammaln(a.sum(axis=-1)) - gammaln(a).sum(axis=-1)
-        return {("theta{}", None): logs_of_theta[..., 0]}
+        return {("theta{}", None): wide.entries.dirichlet_log_density(DirichletDensity.of_logs(logs))[..., 0]}
 
-    def predictive(self) -> Any:  # type: ignore[override]
-        """One-hot vectors over the combinations that were seen and all others together, as SciPy's distribution."""
-        from scipy.stats import dirichlet_multinomial
-
-        return dirichlet_multinomial(self.lumped(self.concentration), 1)
-
-    def estimate(self, kind: str) -> JointDensity:
-        return JointDensity(self.mean() if kind == "mean" else self.mode(), self.combinations, self.sizes)
-
-    def variables(self, pm: Any, say: Say) -> JointDensity:
-        theta = simplex(pm, say("theta{}"), self.lumped(self.concentration)[:, 0])
+    def variables(self, pm: Any, names: VariableNames) -> JointDensity:
+        theta = simplex(pm, names("theta{}"), self.lumped(self.concentration)[:, 0])
         return JointDensity(self.spread(theta)[:, None], self.combinations, self.sizes)
 
 
-def _powers(a: Array, order: int, tilt: float) -> Array:
-    """Cumulants of the log of a Gamma variate that was also seen `tilt` times."""
-    with np.errstate(all="ignore"):
-        return np.stack([psi(a + tilt), *(polygamma(n, a + tilt) for n in range(1, order))])
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class JointTable(Family):
+class JointTable(DirichletFamily):
     """Columns of levels modelled jointly: one categorical distribution a class, over all combinations of their levels.
 
     Parameters
@@ -258,28 +385,18 @@ class JointTable(Family):
 
     word: ClassVar[str] = "joint"
     content: ClassVar[str] = "levels, all combinations of them"
-    picture = "levels"
     has_levels: ClassVar[bool] = True
-    combined: ClassVar[bool] = True
     joins: ClassVar[type[Family] | None] = Categorical
-    conjugate: ClassVar[type[Belief]] = Dirichlet
-    number_prior: ClassVar[bool] = True
-    hyperparameters: ClassVar[Hyperparameters | None] = CONCENTRATION
     support: ClassVar[Support] = AnyLevel()
     stats: ClassVar[type[Stats]] = JointStats
-    whole: ClassVar[bool] = True
+    multivariate: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        checked_unseen("JointTable", self.unseen)
-        if self.levels is not None and not isinstance(self.levels, Codes):
-            object.__setattr__(self, "levels", declared_levels("JointTable", self.levels))
-        checked_prior("JointTable", self.prior, Dirichlet, short=True)
-        if not isinstance(self.prior, Dirichlet):
-            object.__setattr__(self, "prior", Dirichlet(self.prior))
-        if np.ndim(self._concentration) > 1:
+        super().__post_init__()
+        if self.concentration.ndim > 1:
             raise ValueError(
                 f"JointTable: a concentration is a number, or one for each class, got an array of shape "
-                f"{self._concentration.shape}. Its sides are all combinations of levels, which are alike before the "
+                f"{self.concentration.shape}. Its sides are all combinations of levels, which are alike before the "
                 "data: an array over levels says nothing of them."
             )
 
@@ -287,15 +404,11 @@ class JointTable(Family):
     def columnwise(self) -> Categorical:
         return Categorical(unseen=self.unseen)
 
-    @property
-    def _concentration(self) -> Array:
-        return self.prior.concentration  # type: ignore[union-attr]
-
     def observe(self, x: Cells, weight: Weight, sizes: tuple[int, ...] = (), n_jobs: int | None = 1) -> Stats:
         return JointStats.of(x, weight, sizes, n_jobs)
 
     def belief(self, stats: JointStats) -> JointDirichlet:
-        each, classes = self._concentration, len(stats)
+        each, classes = self.concentration, len(stats)
         if each.ndim and len(each) != classes:
             raise ValueError(
                 f"JointTable: a concentration of shape {each.shape} is neither a number nor one for each of {classes} "
@@ -306,20 +419,15 @@ class JointTable(Family):
                 f"JointTable: the combinations of levels of {len(stats.sizes)} columns are more than a float can "
                 "count. Model fewer columns jointly."
             )
-        every = np.broadcast_to(each.reshape(-1, 1, 1), (classes, 1, 1))
-        return JointDirichlet(every, stats.combinations[:0], stats.sizes)
+        concentration = np.broadcast_to(each.reshape(-1, 1, 1), (classes, 1, 1))
+        return JointDirichlet(concentration, stats.combinations[:0], stats.sizes)
 
     def describe(self, belief: Any) -> str:
         each, combinations = belief.concentration[..., -1], number_format.number(float(prod(belief.sizes)))
         return f"as if each of {combinations} combinations had been seen {number_format.times(each)} in each class"
 
-    def tuned(self, stats: JointStats, *values: Any) -> Self:
-        return self.smoothed(stats, values[0], "mean")
-
-    def smoothed(self, stats: JointStats, smoothing: Any, kind: str, scale: float = 1.0) -> Self:
-        (unit,), smoothing = proportions(self._concentration), np.asarray(smoothing, float)
-        each = smoothing.reshape(()) if smoothing.size == 1 else smoothing.reshape(-1)
-        return replace(self, prior=Dirichlet(each * unit + (kind == "map")))
+    def along_levels(self, smoothing: Array) -> Array:
+        return smoothing.reshape(()) if smoothing.size == 1 else smoothing.reshape(-1)
 
     def seen(self, stats: JointStats) -> Seen:
         """The combinations, and all others together as one more."""

@@ -16,38 +16,19 @@ from scipy import sparse
 from scipy.special import gammaln, polygamma, psi
 
 from bayesnb import numerics
-from bayesnb.families.base import (
-    ORDER,
-    Array,
-    Belief,
-    Cells,
-    Contributions,
-    LevelUncertainty,
-    LevelWeights,
-    Parts,
-    Rng,
-    Say,
-    Stats,
-)
+from bayesnb.families.base import ORDER, Array, Cells, Contributions, Parts, Rng, Stats
+from bayesnb.families.capabilities import LevelUncertainty, LevelWeights
 from bayesnb.families.dirichlet import (
-    CONCENTRATION,
     Dirichlet,
     DirichletBelief,
+    DirichletFamily,
+    LearnedLevels,
     LevelDensity,
     LevelStats,
-    described,
     simplex,
 )
-from bayesnb.families.family import (
-    Family,
-    Hyperparameters,
-    Seen,
-    checked_prior,
-    checked_unseen,
-    declared_levels,
-    proportions,
-    shaped,
-)
+from bayesnb.families.family import Seen, shaped
+from bayesnb.families.record import Record, VariableNames
 from bayesnb.families.removal import PREDICTIVE, Leaving, extra_of
 from bayesnb.families.sums import (
     DistinctCells,
@@ -80,35 +61,81 @@ def log_orders(x: Cells) -> Array:
     return gammaln(x.sum(axis=-1) + 1) - logs.sum(axis=-1)
 
 
-def words_of(x: Cells) -> Array:
-    """Those that occur in some row."""
-    counts = as_csr(x[EVERY])
-    return np.unique(counts.indices[counts.data != 0])
+@dataclass(frozen=True, eq=False)
+class MultinomialStats(LevelStats):
+    """Counts of each level, `(c, 1, k)`, and the log coefficients of their rows, `(c, 1)`."""
+
+    constants: ClassVar[tuple[str, ...]] = ("log_orders",)
+    layout: ClassVar[tuple[str, ...]] = ("ordered",)
+    counts: Array
+    log_orders: Array
+    ordered: bool = False
+
+    @classmethod
+    def counted(cls, x: Cells, weight: Weight, n_jobs: int | None) -> Self:
+        counts, orders = np.zeros((weight.classes, x.shape[1])), np.zeros(weight.classes)
+        for rows in sweeps_of(x):
+            add = partial(numerics.count_kernels.tally, entries(x, rows), weight.counts[rows], counts, orders)
+            by_class_ranges(add, weight.codes[rows], weight.classes, n_jobs)
+        return cls(counts[:, None], orders[:, None])
+
+    @classmethod
+    def defined(cls, x: Cells, weight: Weight) -> Self:
+        orders = weight.matrix.T @ log_orders(as_csr(x))[:, None]
+        return cls(grouped_sum(weight, x)[:, None], orders)
+
+    def in_order(self) -> Self:
+        """The stats of the same rows whose order is known: that one is all the orders they have."""
+        return replace(self, log_orders=np.zeros_like(self.log_orders), ordered=True)
+
+    @staticmethod
+    def learnt(x: Cells) -> Any:
+        """All rows are counted."""
+        return True
+
+    def alone(self, x: Cells, weight: Weight) -> Self:
+        seen = self.defined(x, weight)
+        return seen.in_order() if self.ordered else seen
+
+    def relevelled(self, sizes: tuple[int, ...], places: Array) -> Self:
+        """The counts among more levels, each old one at its new place."""
+        counts = np.zeros((len(self.counts), 1, sum(sizes)))
+        counts[..., places] = self.counts
+        return replace(self, counts=counts)
+
+    def mle(self) -> "MultinomialDensity":
+        return MultinomialDensity(self.mle_share(), self.ordered)
 
 
 def words_read(x: Cells, words: Array | None) -> Array:
-    """Their counts, `(r, f) -> (r, 1, w)`."""
+    """The counts of some words, `(r, f) -> (r, 1, w)`."""
     return np.asarray(as_csr(x)[:, words].toarray())[:, None]
 
 
-def word_orders(counts: Array) -> Array:
-    """Each word's share of its row's `log_orders`: the average over all orders in which the row can be read."""
-    size = counts.sum(axis=-1, keepdims=True)
-    return ratio(counts, size) * gammaln(size + 1) - gammaln(counts + 1)
+class OrderedCounts(Record):
+    """Densities and beliefs of rows of counts; `ordered` says that it is known in which order a row's words came."""
 
-
-class Thrown:
-    """What scores rows of throws: of counts, or in their one order."""
-
+    layout: ClassVar[tuple[str, ...]] = ("ordered",)
     ordered: bool
+
+    def parts(self) -> Parts:
+        return {key: array[..., 0, :] for key, array in super().parts().items()}
+
+    def words(self, x: Cells) -> Array:
+        """The words that occur in some row."""
+        counts = as_csr(x[EVERY])
+        return np.unique(counts.indices[counts.data != 0])
 
     def orders(self, x: Cells) -> Array:
         """The log of the number of orders in which a row can have come, `(..., k) -> (...)`."""
         return np.zeros(x.shape[:-1]) if self.ordered else log_orders(x)
 
     def orders_by_word(self, counts: Array) -> Array:
-        """Each word's share of it."""
-        return np.zeros_like(counts) if self.ordered else word_orders(counts)
+        """Each word's share of `orders`: the average over all orders in which the row can be read."""
+        if self.ordered:
+            return np.zeros_like(counts)
+        size = counts.sum(axis=-1, keepdims=True)
+        return ratio(counts, size) * gammaln(size + 1) - gammaln(counts + 1)
 
     def in_order(self, x: Cells, power: float, scores: Array, n_jobs: int | None) -> Array:
         """Scores that kernels gave to counts, in place: where the order is known, those of it, `(r, c)`.
@@ -126,59 +153,9 @@ class Thrown:
 
 
 @dataclass(frozen=True, eq=False)
-class MultinomialStats(LevelStats):
-    """Counts of each level, `(c, 1, k)`, and the log coefficients of their rows, `(c, 1)`."""
-
-    constants: ClassVar[tuple[str, ...]] = ("log_orders",)
-    layout: ClassVar[tuple[str, ...]] = ("ordered",)
-    counts: Array
-    log_orders: Array
-    ordered: bool = False
-
-    @classmethod
-    def counted(cls, x: Cells, weight: Weight, n_jobs: int | None) -> Self:
-        counts, orders = np.zeros((weight.classes, x.shape[1])), np.zeros(weight.classes)
-        for rows in sweeps_of(x):
-            add = partial(numerics.count_kernels.tally, *entries(x, rows), weight.counts[rows], counts, orders)
-            by_class_ranges(add, weight.codes[rows], weight.classes, n_jobs)
-        return cls(counts[:, None], orders[:, None])
-
-    @classmethod
-    def defined(cls, x: Cells, weight: Weight) -> Self:
-        orders = weight.matrix.T @ log_orders(as_csr(x))[:, None]
-        return cls(grouped_sum(weight, x)[:, None], orders)
-
-    def in_order(self) -> Self:
-        """The stats of the same rows whose order is known: that one is all the orders they have."""
-        return replace(self, log_orders=np.zeros_like(self.log_orders), ordered=True)
-
-    @staticmethod
-    def learnt(x: Cells) -> Any:
-        """Where rows are counted: all of them are."""
-        return True
-
-    def alone(self, x: Cells, weight: Weight) -> Self:
-        seen = self.defined(x, weight)
-        return seen.in_order() if self.ordered else seen
-
-    def relevelled(self, sizes: tuple[int, ...], places: Array) -> Self:
-        """The counts among more levels, each old one at its new place."""
-        counts = np.zeros((len(self.counts), 1, sum(sizes)))
-        counts[..., places] = self.counts
-        return replace(self, counts=counts)
-
-    def mle(self) -> "MultinomialDensity":
-        return MultinomialDensity(self.mle_share(), self.ordered)
-
-
-@dataclass(frozen=True, eq=False)
-class MultinomialDensity(LevelWeights, Thrown, LevelDensity):
-    layout: ClassVar[tuple[str, ...]] = ("ordered",)
+class MultinomialDensity(LevelWeights, OrderedCounts, LevelDensity):
     probability: Array
     ordered: bool = False
-
-    def parts(self) -> Parts:
-        return {key: array[..., 0, :] for key, array in super().parts().items()}
 
     def log_density(self, x: Array) -> Array:
         logs = self.log_probability
@@ -197,7 +174,7 @@ class MultinomialDensity(LevelWeights, Thrown, LevelDensity):
 
     def score(self, x: Cells, power: float = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
         def add(rows: slice, tables: tuple[Array], first: int, part: Array) -> None:
-            numerics.count_kernels.score_known(*entries(x, rows), *tables, power, first, part)
+            numerics.count_kernels.score_known(entries(x, rows), *tables, power, first, part)
 
         return self.in_order(x, power, by_tables(add, self._tables, x, len(self), out, n_jobs), n_jobs)
 
@@ -209,23 +186,17 @@ class MultinomialDensity(LevelWeights, Thrown, LevelDensity):
     def _tables(self) -> KernelTables:
         return KernelTables(lambda part: (lanes(self.log_probability[part, 0]),), self.probability.shape)
 
-    def words(self, x: Cells) -> Array:
-        return words_of(x)
-
     def contributed(self, x: Cells, power: float, words: Array | None = None) -> Array:
         counts = words_read(x, words)
         return power * (times(counts, self.log_probability[:, 0, words]) + self.orders_by_word(counts))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DirichletMultinomial(LevelUncertainty, Thrown, DirichletBelief):
-    """A Dirichlet for the words of every class; a cell is how often each level came up, `(..., k)`.
+class DirichletMultinomial(LevelUncertainty, OrderedCounts, DirichletBelief):
+    """A Dirichlet for the words of every class; a cell is how often each level came up, `(..., k)`."""
 
-    `ordered` says that it is known in which order they did.
-    """
-
-    whole: ClassVar[bool] = True
-    layout: ClassVar[tuple[str, ...]] = ("ordered",)
+    multivariate: ClassVar[bool] = True
+    density: ClassVar[type[LevelDensity]] = MultinomialDensity
     concentration: Array
     ordered: bool = False
 
@@ -235,8 +206,8 @@ class DirichletMultinomial(LevelUncertainty, Thrown, DirichletBelief):
     def log_moment(self, x: Array, s: Any) -> Array:
         x = np.asarray(x, float)
         each = log_gamma_ratio(self.concentration, np.asarray(s)[..., None] * x).sum(axis=-1)
-        whole = log_gamma_ratio(self.concentration.sum(axis=-1), s * x.sum(axis=-1))
-        return less(each, whole) + s * self.orders(x)
+        total = log_gamma_ratio(self.concentration.sum(axis=-1), s * x.sum(axis=-1))
+        return less(each, total) + s * self.orders(x)
 
     def cumulants(self, x: Array, order: int, tilt: float = 0.0) -> Array:
         x = np.asarray(x, float)
@@ -263,32 +234,32 @@ class DirichletMultinomial(LevelUncertainty, Thrown, DirichletBelief):
         totals = self._totals
 
         def add(rows: slice, tables: tuple[Array, Array], first: int, part: Array) -> None:
-            numerics.count_kernels.score_dirichlet(*entries(x, rows), *tables, totals, first, part)
+            numerics.count_kernels.score_dirichlet(entries(x, rows), *tables, totals, first, part)
 
         return self.in_order(x, 1.0, by_tables(add, self._tables, x, len(self), out, n_jobs), n_jobs)
 
     def score_left_out(self, stats: MultinomialStats, leaving: Leaving) -> Array:
         extra, counts = extra_of(self.concentration[0, 0], leaving.kind), stats.counts[0, 0]
-        whole = np.array([np.maximum(extra + counts, 0.0).sum(), extra.sum(), counts.sum()])
-        whole[1] = -1.0 if (extra < 0).any() else whole[1]
+        totals = np.array([np.maximum(extra + counts, 0.0).sum(), extra.sum(), counts.sum()])
+        totals[1] = -1.0 if (extra < 0).any() else totals[1]
         even, known = -np.log(len(extra)) if leaving.kind == "map" else np.nan, leaving.kind != PREDICTIVE
-        tables = np.ascontiguousarray(extra), np.ascontiguousarray(counts), whole
+        tables = np.ascontiguousarray(extra), np.ascontiguousarray(counts), totals
         out = np.empty(len(leaving.codes))
-        numerics.count_kernels.left_out(*entries(leaving.x), leaving.weight, *tables, known, leaving.power, even, out)
+        numerics.count_kernels.left_out(entries(leaving.x), leaving.weight, *tables, known, leaving.power, even, out)
         return self.in_order(leaving.x, leaving.power, out[:, None], 1)[:, 0]
 
     def _powered(self, x: Cells, power: float, out: Array | None, n_jobs: int | None) -> Array:
         cells = x.nnz if sparse.issparse(x) else x.shape[0] * x.shape[1]
-        few = min(numerics.power_kernels.FEW, cells // x.shape[1])  # tables cost as much as so many cells of every word
+        few = min(numerics.count_kernels.SMALL, cells // x.shape[1])  # a table costs as much as a cell of each word
 
         def of(piece: slice) -> tuple[Array, Array]:
             concentration = lanes(self.concentration[piece, 0])
             tables = np.empty((few + 1, *concentration.shape))
-            numerics.power_kernels.words(concentration, power, tables)
+            numerics.count_kernels.fill_power_tables(concentration, power, tables)
             return concentration, tables
 
         def add(rows: slice, tables: tuple[Array, Array], first: int, part: Array) -> None:
-            numerics.power_kernels.score_words(*entries(x, rows), *tables, self._totals, power, first, part)
+            numerics.count_kernels.score_power(entries(x, rows), *tables, self._totals, power, first, part)
 
         tables = KernelTables(of, self.concentration.shape)
         return self.in_order(x, power, by_tables(add, tables, x, len(self), out, n_jobs), n_jobs)
@@ -332,11 +303,8 @@ class DirichletMultinomial(LevelUncertainty, Thrown, DirichletBelief):
         counts, concentration = as_csr(x), self.concentration[:, 0]
         words = DistinctCells.of_csr(counts)
         lengths, place = np.unique(counts.sum(axis=1), return_inverse=True)
-        whole = Entries.of_table(place[:, None]).added(worth(concentration.sum(axis=1, keepdims=True), lengths))
-        return less(words.entries.added(worth(concentration[:, words.feature], words.value)), whole)
-
-    def words(self, x: Cells) -> Array:
-        return words_of(x)
+        rows = Entries.of_table(place[:, None]).added(worth(concentration.sum(axis=1, keepdims=True), lengths))
+        return less(words.entries.added(worth(concentration[:, words.feature], words.value)), rows)
 
     def contributions(self, x: Cells, power: float, words: Array | None = None) -> Contributions:
         """Word by word. What the whole row has, the log of its orders and the total concentration, comes from counts.
@@ -353,23 +321,14 @@ class DirichletMultinomial(LevelUncertainty, Thrown, DirichletBelief):
             mean = np.where(seen, power * counts * (psi(a) - psi(total)), 0.0) + orders
             squares = np.where(seen, (power * counts) ** 2 * polygamma(1, a), 0.0)
         gain = log_gamma_ratio(a, power * counts) - share * log_gamma_ratio(total, power * size) + orders
-        whole = squares.sum(axis=-1) - ((power * size) ** 2 * polygamma(1, total))[..., 0]
-        return Contributions(mean, squares - (power * counts) ** 2 * polygamma(1, total), gain, whole)
+        variance = squares.sum(axis=-1) - ((power * size) ** 2 * polygamma(1, total))[..., 0]
+        return Contributions(mean, squares - (power * counts) ** 2 * polygamma(1, total), gain, variance)
 
-    def sample(self, rng: Rng, size: Any = None) -> MultinomialDensity:
-        return MultinomialDensity.of_logs(self.draw(rng, size), self.ordered)
-
-    def parts(self) -> Parts:
-        return {key: array[..., 0, :] for key, array in super().parts().items()}
-
-    def log_density(self, theta: MultinomialDensity) -> Parts:
+    def log_density(self, theta: LevelDensity) -> Parts:
         return {("theta{}", None): self.dirichlet_log_density(theta)[..., 0]}
 
-    def estimate(self, kind: str) -> MultinomialDensity:
-        return MultinomialDensity(self.mean() if kind == "mean" else self.mode(), self.ordered)
-
-    def variables(self, pm: Any, say: Say) -> MultinomialDensity:
-        return MultinomialDensity(simplex(pm, say("theta{}"), self.concentration[:, 0])[:, None], self.ordered)
+    def variables(self, pm: Any, names: VariableNames) -> MultinomialDensity:
+        return MultinomialDensity(simplex(pm, names("theta{}"), self.concentration[:, 0])[:, None], self.ordered)
 
 
 def _powers(a: Array, count: Array, tilt: float) -> Array:
@@ -379,12 +338,12 @@ def _powers(a: Array, count: Array, tilt: float) -> Array:
 
 
 @dataclass(frozen=True)
-class Vocabulary:
+class Vocabulary(LearnedLevels):
     """Levels that are the words of lists, learnt as they are met."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Multinomial(Family):
+class Multinomial(DirichletFamily):
     """Words, or others counted out of one total: one categorical distribution a class, with many draws a row.
 
     Of columns of counts it is one family over them all, the counts of a row's words. A column whose cells are lists
@@ -425,7 +384,7 @@ class Multinomial(Family):
     There is no complement naive Bayes (Rennie et al. 2003): its weights come from the words of all *other* classes
     and belong to no likelihood of a row, so that nothing is there to be updated, drawn or compared. What it is for,
     classes of uneven size, and words that come in bursts, is what the prior and the Dirichlet-multinomial predictive
-    are for here; `temper` is for scores that are too sure.
+    are for here; `temper` is for scores that are overconfident.
 
     Examples
     --------
@@ -449,25 +408,16 @@ class Multinomial(Family):
     unseen: str = "ignore"
 
     content: ClassVar[str] = "counts"
-    picture = "levels"  # of each word's share
-    conjugate: ClassVar[type[Belief]] = Dirichlet
-    number_prior: ClassVar[bool] = True
-    hyperparameters: ClassVar[Hyperparameters | None] = CONCENTRATION
     stats: ClassVar[type[Stats]] = MultinomialStats
-    whole: ClassVar[bool] = True
+    multivariate: ClassVar[bool] = True
     words: ClassVar[bool] = True
     reads_sparse: ClassVar[bool] = True
     missing: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        checked_unseen("Multinomial", self.unseen)
+        super().__post_init__()
         if self.levels is not None:
             object.__setattr__(self, "ordered", True)
-            if not isinstance(self.levels, Vocabulary):
-                object.__setattr__(self, "levels", declared_levels("Multinomial", self.levels))
-        checked_prior("Multinomial", self.prior, Dirichlet, short=True)
-        if not isinstance(self.prior, Dirichlet):
-            object.__setattr__(self, "prior", Dirichlet(self.prior))
 
     @property
     def support(self) -> Counts:
@@ -479,7 +429,7 @@ class Multinomial(Family):
 
     @property
     def of_lists(self) -> Self:
-        """The same of a column of lists of words."""
+        """The family of a column whose cells are lists of words."""
         return self if self.levels is not None else replace(self, levels=Vocabulary())
 
     def observe(self, x: Cells, weight: Any, sizes: tuple[int, ...] = (), n_jobs: int | None = 1) -> MultinomialStats:
@@ -487,24 +437,14 @@ class Multinomial(Family):
         return seen.in_order() if self.ordered else seen
 
     def belief(self, stats: MultinomialStats) -> DirichletMultinomial:
-        smoothing = self.prior.concentration  # type: ignore[union-attr]
-        if smoothing.ndim == 2:
-            smoothing = smoothing[:, None]
+        smoothing = self.concentration[:, None] if self.concentration.ndim == 2 else self.concentration
         return shaped("Multinomial", DirichletMultinomial(smoothing, self.ordered), stats.counts.shape)
 
     def written(self, drawn: Array) -> Array:
         return drawn.astype(np.int64)
 
-    def describe(self, belief: Any) -> str:
-        return described(belief)
-
-    def tuned(self, stats: MultinomialStats, *values: Any) -> Self:
-        return self.smoothed(stats, values[0], "mean")
-
-    def smoothed(self, stats: MultinomialStats, smoothing: Any, kind: str, scale: float = 1.0) -> Self:
-        (unit,), smoothing = proportions(self.prior.concentration), np.asarray(smoothing, float)  # type: ignore[union-attr]
-        each = smoothing.reshape(()) if smoothing.size == 1 else smoothing
-        return replace(self, prior=Dirichlet(each * unit + (kind == "map")))
+    def along_levels(self, smoothing: Array) -> Array:
+        return smoothing.reshape(()) if smoothing.size == 1 else smoothing
 
     def seen(self, stats: MultinomialStats) -> Seen:
         unit = self.smoothed(stats, 1.0, "mean").belief(stats).concentration[:, 0]

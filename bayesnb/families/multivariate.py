@@ -10,16 +10,17 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb.families import scales
 from bayesnb.families.base import Array, Belief, Stats
 from bayesnb.families.family import Family, Hyperparameters, checked_prior
-from bayesnb.families.gaussian import VARIANCES, Gaussian
-from bayesnb.families.normal_inverse_wishart import FIELDS, NormalInverseWishart
+from bayesnb.families.gaussian import VARIANCES, Gaussian, refuse_settled
+from bayesnb.families.normal_inverse_wishart import FIELDS, NormalInverseWishart, strengthened_fields
 from bayesnb.families.number_format import alike
 from bayesnb.families.support import RealNumbers, Support
-from bayesnb.families.vectors import SharedVectorStats, VectorStats
+from bayesnb.families.vectors import SharedVectorStats, VectorStats, diagonal, factor
 from bayesnb.families.wishart_shared import SharedNormalInverseWishart
+from bayesnb.numerics.special import ratio
 
+NEAR = 2.0  # spacings of a float
 BLOCK = Hyperparameters(
     names=("count", "shape", "scale"),
     weak=(0.01, 1.0, 1.0),
@@ -30,8 +31,46 @@ BLOCK = Hyperparameters(
 )
 
 
+def shaped_fields(fields: tuple[Array, ...], classes: int, width: int) -> tuple[Array, ...]:
+    """A prior's arrays with the axes of a block, or an error that says which they lack."""
+    location, count, dof, scale = fields
+    try:
+        if scale.ndim == 0:
+            scale = scale * np.eye(width)
+        location, scale = (a[:, None] if a.ndim == n else a for a, n in ((location, 2), (scale, 3)))
+        count, dof = (a[:, None] if a.ndim == 1 else a for a in (count, dof))
+        shapes = (classes, 1, width), (classes, 1), (classes, 1), (classes, 1, width, width)
+        pairs = zip((location, count, dof, scale), shapes, strict=True)
+        fitted = tuple(np.broadcast_to(np.array(array), shape) for array, shape in pairs)
+    except ValueError:
+        raise ValueError(
+            f"MultivariateGaussian: a prior with mean, count, dof and scale of the shapes "
+            f"{', '.join(str(np.shape(field)) for field in fields)} does not fit {classes} classes and a block of "
+            f"{width} columns. Give numbers, or as many as there are columns."
+        ) from None
+    if (fitted[2] < width - 1).any():
+        raise ValueError(
+            f"MultivariateGaussian: dof must be above {width - 1} for a block of {width} columns, "
+            f"got {fitted[2].min():g}."
+        )
+    return fitted
+
+
+def weak_prior(pooled: VectorStats) -> tuple[Array, Array, Array, Array]:
+    """The prior worth a hundredth of a row about the mean, and two rows about each column's variance."""
+    covariance, width = ratio(pooled.scatter, pooled.count), len(pooled.mean)
+    variance = diagonal(covariance)
+    near = NEAR * np.spacing(np.abs(pooled.mean))
+    constant = np.sqrt(variance) <= near  # its classes' means differ by rounding at most
+    covariance = np.where(constant[:, None] | constant, 0.0, covariance) + np.diag(np.where(constant, 1.0, 0.0))
+    root = factor(covariance)
+    if not (diagonal(root) > np.where(constant, 0.0, near)).all():  # what is left of a column beside those before it
+        covariance = np.diag(diagonal(covariance))
+    return pooled.mean, np.asarray(0.01), np.asarray(width + 1.0), 2 * covariance
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class MultivariateGaussian(Family):
+class MultivariateGaussian(Family[VectorStats]):
     """A block of columns of real numbers that depend on each other: a Gaussian with a full covariance for each class.
 
     Without a prior, a weak one on the scale of the data, of which each column by itself has that of `Gaussian()`:
@@ -59,12 +98,12 @@ class MultivariateGaussian(Family):
     hyperparameters: ClassVar[Hyperparameters | None] = BLOCK
     support: ClassVar[Support] = RealNumbers()
     shows_invalid: ClassVar[bool] = True
-    whole: ClassVar[bool] = True
+    multivariate: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         checked_prior("MultivariateGaussian", self.prior, NormalInverseWishart)
         if self.prior is not None:
-            scales.refuse_settled("NormalInverseWishart", "dof", self.prior.dof, self.prior.count)
+            refuse_settled("NormalInverseWishart", "dof", self.prior.dof, self.prior.count)
 
     @property
     def columnwise(self) -> Gaussian:
@@ -75,7 +114,7 @@ class MultivariateGaussian(Family):
         return SharedVectorStats if self.shared else VectorStats
 
     def belief(self, stats: VectorStats) -> NormalInverseWishart:
-        fields = scales.shaped(self._prior_fields(stats), len(stats), stats.mean.shape[-1])
+        fields = shaped_fields(self._prior_fields(stats), len(stats), stats.mean.shape[-1])
         if not self.shared:
             return NormalInverseWishart.raw(*fields)
         belief = SharedNormalInverseWishart.raw(*fields, 1)
@@ -84,7 +123,7 @@ class MultivariateGaussian(Family):
 
     def _prior_fields(self, stats: VectorStats) -> tuple[Array, Array, Array, Array]:
         if self.prior is None:
-            return scales.weak_prior(stats.pooled())
+            return weak_prior(stats.pooled())
         return tuple(getattr(self.prior, name) for name in FIELDS)
 
     def describe(self, belief: Any) -> str:
@@ -96,15 +135,15 @@ class MultivariateGaussian(Family):
         return f"{means}; {spreads}" + (f"; correlations near {alike(between)}" if len(i) else "")
 
     def tuned(self, stats: VectorStats, *values: Any) -> Self:
-        """Numbers, `(1,)` of one block or `(c, 1)`, as of a Gaussian column; the pooled mean and covariance."""
+        """Count, shape and scale as of a Gaussian column, `(1,)` or `(c, 1)`, around the pooled mean and covariance."""
         count, shape, scale = (np.asarray(value, float).ravel() for value in values)
         if count.size == 1:
             count, shape, scale = count[0], shape[0], scale[0]
-        location, _, _, unit = scales.weak_prior(stats.pooled())
+        location, _, _, unit = weak_prior(stats.pooled())
         dof, size = len(location) - 1 + 2 * shape, (shape * scale)[..., None, None]
         return replace(self, prior=NormalInverseWishart(location, count, dof, size * unit))
 
     def smoothed(self, stats: VectorStats, smoothing: Any, kind: str, scale: float = 1.0) -> Self:
         """Every column by itself has the prior that `Gaussian` has of this smoothing."""
         fields, width = self._prior_fields(stats), stats.mean.shape[-1]
-        return replace(self, prior=NormalInverseWishart.raw(*scales.strengthened(fields, smoothing, scale, width)))
+        return replace(self, prior=NormalInverseWishart.raw(*strengthened_fields(fields, smoothing, scale, width)))

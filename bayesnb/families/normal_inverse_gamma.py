@@ -1,4 +1,4 @@
-"""What is believed of a Gaussian whose mean and variance are both unknown.
+"""Real-valued features: a Gaussian whose mean and variance are both unknown.
 
     variance ~ InverseGamma(shape, scale)      mean | variance ~ Normal(location, variance / count)
 
@@ -6,29 +6,233 @@
 analysis of the Gaussian distribution, section 3; the predictive is Student's t.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from math import factorial
-from typing import Any, ClassVar, Self
+from functools import cached_property, partial, reduce
+from math import factorial, pi
+from operator import add
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy.special import gammaln, polygamma, psi
 
 from bayesnb import numerics
 from bayesnb.families import student
-from bayesnb.families.base import ORDER, Array, Belief, Cells, Parts, Rng, Say, by_rows, mended
-from bayesnb.families.gaussian_density import LOG_2PI, GaussianDensity, GaussianStats, Moments, Slip
-from bayesnb.families.record import FARTHEST, Expected, checked, lead, silent
-from bayesnb.families.removal import Leaving
+from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Stats
+from bayesnb.families.capabilities import LinearDensity, NumberUnit
+from bayesnb.families.record import FARTHEST, Expected, Linear, VariableNames, checked, lead, silent
+from bayesnb.families.removal import SLACK, Leaving, left_of, slack
+from bayesnb.families.sums import by_rows
+from bayesnb.families.weight import Weight, by_class
 from bayesnb.numerics import special
 from bayesnb.numerics.special import accurate_log1p, log, log1p_square, log_gamma_ratio, ratio
+from bayesnb.numerics.threads import in_order, pieces
 from bayesnb.numerics.views import EVERY, numbers
 
-LOG_PI = float(np.log(np.pi))
+LOG_2PI, LOG_PI = float(np.log(2 * pi)), float(np.log(pi))
+ROUNDED = 8 * float(np.finfo(float).eps)
+
+
+class Moments(NamedTuple):
+    """A Gaussian's two parameters, as a mean, a mode or the end of an interval."""
+
+    mean: Array
+    variance: Array
+
+
+class Slip(NamedTuple):
+    """Bounds of the errors of a mean and an ssd."""
+
+    mean: Array
+    ssd: Array
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianStats(Stats):
+    """Rows seen, their mean, and their summed squared deviation. All `(c, f)`."""
+
+    count: Array
+    mean: Array
+    ssd: Array  # not sum(x**2): around x = 1e8 that has no correct digit left
+
+    @classmethod
+    def counted(cls, x: Cells, weight: Weight, n_jobs: int | None) -> Self:
+        rows, features = x.shape
+
+        def count_rows(rows: slice) -> Array:
+            labels, total = (weight.codes[rows], weight.counts[rows]), np.zeros((4, weight.classes, features))
+            part, block = numbers(x, rows), np.empty((5, weight.classes, features))
+            spare = np.empty(len(part), np.int64), np.empty(weight.classes + 1, np.int64), block
+            if not numerics.moment_kernels.moments(part, *labels, None, *spare, total):
+                total[:] = 0.0
+                numerics.moment_kernels.moments(part, *labels, np.empty(part.shape), *spare, total)
+            return total
+
+        parts = iter(in_order(count_rows, pieces(rows, features, 4 * weight.classes), n_jobs))
+        total = next(parts)
+        for part in parts:
+            numerics.moment_kernels.merge(total, part)
+        numerics.moment_kernels.finish(total)
+        count, mean, _, ssd = total
+        return cls(count, mean, ssd)
+
+    @classmethod
+    def defined(cls, x: Array, weight: Weight) -> Self:
+        x = np.asarray(x, float)
+        moments = [_moments(x[rows], counts[:, None]) for rows, counts in by_class(weight)]
+        return cls(*(np.stack(values) for values in zip(*moments, strict=True)))
+
+    def __add__(self, other: Self) -> Self:
+        """Chan's merge; it holds for negative counts too, so it is also the subtraction."""
+        count = self.count + other.count
+        gap, share = other.mean - self.mean, ratio(other.count, count)
+        ssd = self.ssd + other.ssd + self.count * share * gap**2
+        return type(self)(count, self.mean + share * gap, ssd)
+
+    def __mul__(self, times: float) -> Self:
+        return type(self)(times * self.count, self.mean, times * self.ssd)
+
+    __rmul__ = __mul__
+
+    @property
+    def cells(self) -> Array:
+        return self.count
+
+    @property
+    def counted_fields(self) -> list[str]:
+        return ["count", "ssd"]
+
+    def faults(self, part: Self, every: Array, rounding: float = SLACK) -> Array:
+        """Faults of counts and spreads: none below zero, none of a single row, and all rows have the mean of all."""
+        rest = self - part
+        about = slack(self.count, rounding)
+        none, one = np.abs(rest.count) <= about, (rounding == 0) & (rest.count == 1)
+        moved = np.abs(part.mean - self.mean) > SLACK * (np.abs(self.mean) + np.sqrt(ratio(self.ssd, self.count)))
+        before = np.where(part.count > 0, ROUNDED * self.count * self._size() ** 2, 0.0)  # by rows that left earlier
+        least = SLACK * (self.ssd + self.count * (SLACK * self.mean) ** 2) + before + self.slip(part, rest).ssd
+        wide = np.abs(rest.ssd) > least
+        invalid = (rest.count < -about) | (every[:, None] & ~none) | (wide & (rest.ssd < 0))
+        return invalid | ((none | one) & wide) | (none & moved)
+
+    def remains(self, part: Self, rounding: float) -> Self:
+        """A spread that may be rounding only is none; where all rows had one value, those that stay have it."""
+        rest = self - part
+        count, still = left_of(self.count, rest.count, rounding), self.ssd == 0
+        none = count == 0
+        same = none | still | ((rounding == 0) & (count == 1)) | (rest.ssd <= self.slip(part, rest).ssd)
+        mean = np.where(none, 0.0, np.where(still, self.mean, rest.mean))
+        return type(self)(count, mean, np.where(same, 0.0, rest.ssd))
+
+    def slip(self, part: Self, rest: Self) -> Slip:
+        """Bound the rounding errors of what stays.
+
+        With a and b the means of all n rows and of the k that go, and d = b - a,
+
+            mean that stays = a - d k / (n - k)        ssd that stays = ssd - ssd of those - n d**2 k / (n - k)
+
+        A mean is rounded to a part ROUNDED of its size and of the rows' spread, an ssd to one of itself, as often as
+        batches that are added up need.
+        """
+        gap, size = part.mean - self.mean, self._size() + part._size()
+        changed = (part.count > 0) & (rest.count > 0) & (self.ssd > 0)
+        with np.errstate(over="ignore"):
+            step = np.where(changed, ratio(part.count, rest.count), 0.0)
+            summed = np.where(changed, ROUNDED * (self.ssd + part.ssd), 0.0)
+            square = (2 * np.abs(gap) + ROUNDED * size) * ROUNDED * size
+            return Slip(step * ROUNDED * size, summed + self.count * step * square)
+
+    def _size(self) -> Array:
+        return np.abs(self.mean) + np.sqrt(np.maximum(ratio(self.ssd, self.count), 0.0))
+
+    def invalid_columns(self) -> Array:
+        """Columns in which no class has a usual variance, or a mean is extreme, infinite or missing."""
+        spread = self.ssd.max(axis=0)
+        usual = (spread > 1e-280) & (spread < 1e280) & (np.abs(self.mean).max(axis=0) < 1e140)
+        return np.flatnonzero(~usual)
+
+    def pooled(self) -> Self:
+        """All classes as one, `(c, f) -> (f,)`."""
+        return reduce(add, (self[c] for c in range(len(self))))
+
+    def mle(self) -> "GaussianDensity":
+        return GaussianDensity(self.mean, np.where(self.count > 0, ratio(self.ssd, self.count), np.nan))
+
+
+def _moments(x: Array, weight: Array) -> tuple[Array, Array, Array]:
+    """Count, mean and ssd of one class's rows, `(r, f), (r, 1) -> (f,) each`, about a row of their own."""
+    if not len(x):
+        return (np.zeros(x.shape[1]),) * 3
+    start, missing = x[0], np.isnan(x)
+    if missing.any():
+        first = np.argmin(missing, axis=0)
+        start = np.nan_to_num(np.take_along_axis(x, first[None], axis=0)[0], nan=0.0)
+        x, weight = np.where(missing, start, x), np.where(missing, 0.0, weight)
+    with np.errstate(over="ignore", invalid="ignore"):
+        x = x - start
+        count = np.broadcast_to(weight.sum(axis=0), start.shape)
+        shift = ratio((weight * x).sum(axis=0), count)
+        x -= shift
+        slip = ratio((weight * x).sum(axis=0), count)  # what rounding left in the mean
+        ssd = (weight * x * x).sum(axis=0) - count * slip**2
+    return count, (start + shift) + slip, np.maximum(ssd, 0.0)
+
+
+def kernel_scores(kernel: Callable[..., bool], terms: tuple[Any, ...], scored: Any, x: Array, power: float) -> Array:
+    """Scores by a kernel with its terms; by definition, where a square left the range of floats."""
+    total = np.zeros((len(x), len(scored)))
+    if not kernel(x, *terms, total):
+        overflowed = ~np.isfinite(total).all(axis=1)
+        total[overflowed] = scored.defined_score(x[overflowed], power)
+    return total
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianDensity(LinearDensity, Density):
+    symbols: ClassVar[dict[str, str]] = {"mean": "mu", "variance": "sigma2"}
+    mean: Array
+    variance: Array
+
+    def log_density(self, x: Array) -> Array:
+        with np.errstate(divide="ignore", over="ignore"):
+            z = (x - self.mean) / np.sqrt(self.variance)
+            return silent(np.isnan(x), -(LOG_2PI + np.log(self.variance) + z**2) / 2)
+
+    def score(self, x: Cells, power: float = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
+        with np.errstate(divide="ignore"):
+            height = -power * (LOG_2PI + np.log(self.variance)) / 2
+            terms = (np.array(self.mean), power / self.variance, height)
+        score = partial(kernel_scores, numerics.gaussian_kernels.normal, terms, self)
+        return by_rows(lambda rows: score(numbers(x, rows), power), x.shape, len(self), out, n_jobs)
+
+    def linear(self) -> Linear | None:
+        """Linear where all classes have one variance: the square of a cell is then worth the same to each of them."""
+        if not self.proper.all() or (self.variance != self.variance[:1]).any():
+            return None
+        weights = self.mean / self.variance
+        return Linear(weights, -(weights * self.mean).sum(axis=-1) / 2)
+
+    def linear_against(self, place: int) -> Linear | None:
+        """Far from zero the means' squares have no digit left for their difference."""
+        weights = (self.mean - self.mean[place]) / self.variance
+        return self.linear() and Linear(weights, -(weights * (self.mean + self.mean[place])).sum(axis=-1) / 2)
+
+    def log_likelihood(self, stats: GaussianStats, xp: Any = np) -> Any:
+        spread = stats.ssd + stats.count * (stats.mean - self.mean) ** 2
+        return -(stats.count * (LOG_2PI + xp.log(self.variance)) + spread / self.variance) / 2
+
+    def cell(self, pm: Any) -> tuple[Any, dict[str, Any]]:
+        return pm.Normal, {"mu": self.mean, "sigma": pm.math.sqrt(self.variance)}
+
+    @property
+    def proper(self) -> Array:
+        return (self.variance > 0) & np.isfinite(self.variance)
+
+    def sample(self, rng: Rng) -> Array:
+        return np.random.default_rng(rng).normal(self.mean, np.sqrt(self.variance))
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class NormalInverseGamma(Belief):
+class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
     """variance ~ InverseGamma(shape, scale), mean | variance ~ Normal(mean, variance / count).
 
     >>> belief = NormalInverseGamma(mean=0.0, count=1.0, shape=3.0, scale=4.0)
@@ -95,15 +299,21 @@ class NormalInverseGamma(Belief):
         )
 
     def surprise(self, stats: GaussianStats, xp: Any = special) -> Any:
-        """What the data add to the scale: half their spread about themselves and about the location."""
+        """The data's addition to the scale: half their spread about themselves and about the location."""
         share = xp.ratio(stats.count, self.count + stats.count)
         return (stats.ssd + self.count * share * (stats.mean - self.location) ** 2) / 2
 
     def rounding_error(self, stats: GaussianStats, slip: Slip) -> Array:
-        return student.rounding_error(self, stats, slip)
+        """The error of the location is in standard deviations of a row, that of the scale a part of it."""
+        share, after = ratio(stats.count, self.count + stats.count), self.update(stats)
+        pull = self.count * share * (2 * np.abs(stats.mean - self.location) + slip.mean) * slip.mean
+        off = np.stack([share * slip.mean, (slip.ssd + pull) / 2])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            unit = np.stack([np.sqrt(ratio(after.scale, np.maximum(after.shape, 0.0))), after.scale])
+            return np.where(off == 0, 0.0, off / unit).max(axis=0)
 
     def log_evidence(self, stats: GaussianStats, xp: Any = special) -> Array:
-        """Of every class by itself."""
+        """The log evidence of each class by itself."""
         terms = stats.count / 2, self.surprise(stats, xp), xp.log1p(stats.count / self.count)
         return of_variance(self.shape, self.scale, terms, xp)
 
@@ -140,12 +350,8 @@ class NormalInverseGamma(Belief):
         if isinstance(power, np.ndarray) or power <= 0:
             return super().score(x, power, out, n_jobs)
         terms = self._terms if power == 1 else self._student(power)
-        return by_rows(lambda rows: self._score(numbers(x, rows), power, terms), x.shape, len(terms[0]), out, n_jobs)
-
-    def _score(self, x: Array, power: float, terms: tuple[Any, ...]) -> Array:
-        total = np.zeros((len(x), len(terms[0])))
-        finite = numerics.gaussian_kernels.student(x, *terms, total)
-        return mended(total, finite, lambda overflowed: self.defined_score(x[overflowed], power))
+        score = partial(kernel_scores, numerics.gaussian_kernels.student, terms, self)
+        return by_rows(lambda rows: score(numbers(x, rows), power), x.shape, len(self), out, n_jobs)
 
     @cached_property
     def _terms(self) -> tuple[Any, ...]:
@@ -174,7 +380,7 @@ class NormalInverseGamma(Belief):
         return silent(np.isnan(x), np.stack([still + moving for still, moving in both]))
 
     def _still_cumulants(self, order: int, tilt: float) -> Array:
-        """What no cell changes of the cumulants."""
+        """The part of the cumulants that is the same for all cells."""
         shape, r = self.shape + tilt / 2, 1 / self.count
         log_part, r = np.log1p(tilt * r) - LOG_2PI - np.log(self.scale), r / (1 + tilt * r)
         terms = [(psi(shape) + log_part) / 2 + (shape - 0.5) * r]
@@ -209,7 +415,7 @@ class NormalInverseGamma(Belief):
         return 1 / (2 * self.scale)
 
     def _shared_moments(self, s: Array) -> tuple[Array, Array]:
-        """What no cell and no scale changes of K(s), `(k, n)` for distinct shapes and counts, and whose is whose."""
+        """The part of K(s) free of cells and scales, `(k, n)` for distinct shapes and counts; and their places."""
         alike, place = np.unique(np.stack([self.shape, self.count]).reshape(2, -1), axis=1, return_inverse=True)
         shape, count = alike[..., None]
         with np.errstate(all="ignore"):
@@ -222,7 +428,7 @@ class NormalInverseGamma(Belief):
         return GaussianDensity(rng.normal(self.location, np.sqrt(variance / self.count)), variance)
 
     def log_density(self, theta: GaussianDensity) -> Parts:
-        """Of each mean given its variance, and of each variance."""
+        """log p of each mean given its variance, and of each variance."""
         log_variance = np.log(theta.variance)
         spread = self.count * (theta.mean - self.location) ** 2 / theta.variance
         mean = (np.log(self.count) - LOG_2PI - log_variance - spread) / 2
@@ -242,15 +448,26 @@ class NormalInverseGamma(Belief):
         return t(2 * self.shape, self.location, np.sqrt(self.scale * (1 + 1 / self.count) / self.shape))
 
     def estimate(self, kind: str) -> GaussianDensity:
-        """Where no variance can be expected, for a shape of 1 or less, `"mean"` has that of the expected precision."""
+        """The density of an estimate; without an expected variance, `"mean"` has that of the expected precision."""
         if kind == "map":
             return GaussianDensity(*self.mode())
         variance = self.mean().variance
         return GaussianDensity(self.location, np.where(np.isfinite(variance), variance, ratio(self.scale, self.shape)))
 
-    def variables(self, pm: Any, say: Say) -> GaussianDensity:
-        variance = pm.InverseGamma(**say("sigma2"), alpha=self.shape, beta=self.scale)
-        return GaussianDensity(pm.Normal(**say("mu"), mu=self.location, sigma=(variance / self.count) ** 0.5), variance)
+    def units(self, x: Cells) -> list[NumberUnit]:
+        """A block of each column."""
+        cells = np.asarray(numbers(x, EVERY), float)
+        columns = zip(self.count.T, self.shape.T, self.location.T, self.scale.T, strict=True)
+        return [
+            NumberUnit((j,), cells[:, [j]], count, shape, location[:, None], 2 * scale[:, None, None])
+            for j, (count, shape, location, scale) in enumerate(columns)
+        ]
+
+    def variables(self, pm: Any, names: VariableNames) -> GaussianDensity:
+        variance = pm.InverseGamma(**names("sigma2"), alpha=self.shape, beta=self.scale)
+        return GaussianDensity(
+            pm.Normal(**names("mu"), mu=self.location, sigma=(variance / self.count) ** 0.5), variance
+        )
 
 
 def of_variance(shape: Any, scale: Any, terms: tuple[Any, Any, Any], xp: Any = special) -> Any:
@@ -266,83 +483,3 @@ def of_variance(shape: Any, scale: Any, terms: tuple[Any, Any, Any], xp: Any = s
 def _apart(z: Array) -> Array:
     """Complex numbers as kernels read them, `(..., n) -> (..., 2, n)`."""
     return np.stack([z.real, z.imag], axis=-2)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class NormalMean(Belief):
-    """A belief about the mean of a Gaussian of known variance.
-
-    >>> belief = NormalMean([[0.0]], [[1.0]], [[2.0]])
-    >>> belief.update(GaussianStats([[3.0]], [[4.0]], [[1.0]])).location
-    array([[3.]])
-    """
-
-    symbols: ClassVar[dict[str, str]] = {"location": "mu_mean", "count": "mu_count", "variance": "sigma2"}
-    location: Array
-    count: Array
-    variance: Array
-
-    def mean(self) -> Array:
-        return self.location
-
-    mode = mean
-
-    @property
-    def proper(self) -> Array:
-        return (self.count > 0) & (self.variance > 0)
-
-    def update(self, stats: GaussianStats) -> Self:
-        share = special.ratio(stats.count, self.count + stats.count)
-        return type(self)(self.location + share * (stats.mean - self.location), self.count + stats.count, self.variance)
-
-    def log_evidence(self, stats: GaussianStats, xp: Any = special) -> Array:
-        share = xp.ratio(stats.count, self.count + stats.count)
-        spread = stats.ssd + self.count * share * (stats.mean - self.location) ** 2
-        height = stats.count * (LOG_2PI + xp.log(self.variance)) + xp.log1p(stats.count / self.count)
-        return -(height + spread / self.variance) / 2
-
-    def log_moment(self, x: Array, s: Any) -> Array:
-        x, s = np.asarray(x, float), np.asarray(s)
-        with np.errstate(all="ignore"):
-            exists = (np.imag(s) != 0) | (self.count + np.real(s) > 0)
-            narrow = s * self.count / (self.count + s) * (x - self.location) ** 2 / self.variance
-            height = s * (LOG_2PI + np.log(self.variance)) + special.accurate_log1p(s / self.count)
-            value = np.where(exists, -(height + narrow) / 2, np.inf)
-        return silent(np.isnan(x), value)
-
-    def cumulants(self, x: Array, order: int, tilt: float = 0.0) -> Array:
-        k, square = self.count + tilt, (x - self.location) ** 2 / self.variance
-        terms = []
-        for n in range(1, order + 1):
-            far = factorial(n) * self.count**2 * square / k ** (n + 1) / 2
-            terms.append((-1) ** n * (factorial(n - 1) / k**n / 2 + far))
-        terms[0] = terms[0] - (LOG_2PI + np.log(self.variance)) / 2
-        return silent(np.isnan(x), np.stack(np.broadcast_arrays(*terms)))
-
-    def sample(self, rng: Rng, size: Any = None) -> GaussianDensity:
-        location, variance = (
-            np.broadcast_to(field, lead(size) + field.shape) for field in (self.location, self.variance)
-        )
-        return GaussianDensity(np.random.default_rng(rng).normal(location, np.sqrt(variance / self.count)), variance)
-
-    def log_density(self, theta: GaussianDensity) -> Parts:
-        spread = self.count * (theta.mean - self.location) ** 2 / self.variance
-        return {("mu", None): -(LOG_2PI + np.log(self.variance / self.count) + spread) / 2}
-
-    def interval(self, prob: float) -> tuple[Array, Array]:
-        from scipy.stats import norm
-
-        return norm(self.location, np.sqrt(self.variance / self.count)).interval(prob)
-
-    def predictive(self) -> Any:
-        from scipy.stats import norm
-
-        return norm(self.location, np.sqrt(self.variance * (1 + 1 / self.count)))
-
-    def estimate(self, kind: str) -> GaussianDensity:
-        return GaussianDensity(self.location, self.variance)
-
-    def variables(self, pm: Any, say: Say) -> GaussianDensity:
-        return GaussianDensity(
-            pm.Normal(**say("mu"), mu=self.location, sigma=(self.variance / self.count) ** 0.5), self.variance
-        )

@@ -7,25 +7,29 @@ multivariate Student t. Some columns by themselves have a belief of the same kin
 are left out: by that a row is predicted of which cells are missing.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb.families import elliptic, scales
-from bayesnb.families.base import ORDER, Array, Belief, Cells, Narrowed, Parts, Rng, Say, by_rows
+from bayesnb.families import elliptic
+from bayesnb.families.base import ORDER, Array, Belief, Cells, Parts, Rng
+from bayesnb.families.capabilities import Narrowed, NumberUnit
 from bayesnb.families.elliptic import LOG_PI, MeanCovariance, multi_gamma_ratio
-from bayesnb.families.gaussian_density import Moments, Slip
-from bayesnb.families.normal_inverse_gamma import NormalInverseGamma
-from bayesnb.families.record import Expected, lead
+from bayesnb.families.normal_inverse_gamma import Moments, NormalInverseGamma, Slip
+from bayesnb.families.record import FARTHEST, Expected, VariableNames, checked, lead
 from bayesnb.families.removal import Leaving
-from bayesnb.families.vectors import VectorDensity, VectorStats
-from bayesnb.families.whitening import (
+from bayesnb.families.sums import by_rows
+from bayesnb.families.vectors import (
+    There,
+    VectorDensity,
+    VectorStats,
     Whitened,
     by_pattern,
     diagonal,
     distances,
+    factor,
     log_square,
     outer,
     patterns_of,
@@ -35,40 +39,54 @@ from bayesnb.numerics import special
 from bayesnb.numerics.special import accurate_log1p, ratio
 from bayesnb.numerics.views import EVERY, numbers
 
-
-class WishartMargins(Belief):
-    """A normal inverse Wishart over some columns is one over fewer."""
-
-    location: Array
-    count: Array
-    dof: Array
-    scale: Array
-
-    width: int
-    of_columns: Callable[[Array], Any]
-    made: Callable[..., Any]
-
-    def margins(self) -> NormalInverseGamma:
-        """Every column by itself, `(c, 1, d) -> (c, d)`."""
-        shape = self.location[:, 0].shape
-        count, free = (np.broadcast_to(field, shape) for field in (self.count, self.dof - self.width + 1))
-        return NormalInverseGamma(self.location[:, 0], count, free / 2, diagonal(self.scale)[:, 0] / 2)
-
-    def narrowed(self, x: Cells, see: Callable[..., Any]) -> Narrowed:
-        cells = numbers(x, EVERY)
-        there = ~np.isnan(cells[0])
-        if there.all() or not there.any():
-            return Narrowed(self, x, see)
-        narrowed = self.of_columns(there)
-        fields = (narrowed.location, narrowed.count, narrowed.dof, narrowed.scale)
-        return Narrowed(self.made(*fields), np.ascontiguousarray(cells[:, there]), see)
-
-
 FIELDS, SYMBOLS = ("location", "count", "dof", "scale"), ("mu_mean", "mu_count", "cov_dof", "cov_scale")
+NAME = "NormalInverseWishart"
+SYMMETRIC = 1e-12  # how far two entries of a matrix may be apart, as a part of the geometric mean of their variances
+
+
+def checked_fields(mean: Any, count: Any, dof: Any, scale: Any) -> tuple[Array, Array, Array, Array]:
+    """The parameters that a user gives, checked; an identity is spelled out where the number of columns is known."""
+    location, scale = checked(f"{NAME}: mean", mean, -FARTHEST, FARTHEST), checked(f"{NAME}: scale", scale, -np.inf)
+    count, dof = checked(f"{NAME}: count", count), checked(f"{NAME}: dof", dof)
+    width = scale.shape[-1] if scale.ndim else location.shape[-1] if location.ndim else None
+    if scale.ndim == 0 and width is not None:
+        scale = scale * np.eye(width)
+    if width is not None and location.ndim == 0:
+        location = np.full(width, location)
+    if scale.ndim and (scale.ndim == 1 or scale.shape[-1] != scale.shape[-2] or location.shape[-1] != scale.shape[-1]):
+        raise ValueError(
+            f"{NAME}: scale must be a number, or one symmetric matrix of as many rows and columns as the block has "
+            f"columns, got the shape {scale.shape} with a mean of the shape {location.shape}."
+        )
+    matrices = scale if scale.ndim else scale[None, None]
+    unit = np.sqrt(np.maximum(diagonal(matrices), 0.0))
+    asymmetric = np.abs(matrices - matrices.swapaxes(-1, -2)) > SYMMETRIC * outer(unit)
+    if asymmetric.any() or np.isnan(factor(matrices)).any():
+        raise ValueError(
+            f"{NAME}: scale must be symmetric and positive definite, got {scale.tolist()}. "
+            "A sum of squares and products of rows is, if no column is a sum of others."
+        )
+    least = 0 if width is None else width - 1
+    if (dof <= least).any():
+        raise ValueError(f"{NAME}: dof must be above the number of columns less one, {least}, got {dof.min():g}.")
+    return location, count, dof, scale
+
+
+def strengthened_fields(fields: tuple[Array, ...], times: Any, scale: float, width: int) -> tuple[Array, ...]:
+    """A prior worth so many times as many rows, which expects `scale` times the variance.
+
+    A column's own variance is inverse Gamma with half of dof - d + 1 as its shape: that is what is multiplied.
+    """
+    location, count, dof, matrix_scale = fields
+    matrix_scale = matrix_scale if matrix_scale.ndim else matrix_scale * np.eye(width)
+    times = np.asarray(times, float)
+    times = times.reshape(()) if times.size == 1 else times.reshape(len(times), -1)[:, 0]
+    matrix = times[:, None, None] if times.ndim else times
+    return location, times * count, width - 1 + times * (dof - width + 1), matrix * scale * matrix_scale
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class NormalInverseWishart(Whitened, WishartMargins):
+class NormalInverseWishart(Whitened, Belief[VectorStats, VectorDensity]):
     """covariance ~ InverseWishart(dof, scale), mean | covariance ~ Normal(mean, covariance / count).
 
     Parameters
@@ -91,13 +109,13 @@ class NormalInverseWishart(Whitened, WishartMargins):
     dof: Array
     scale: Array
 
-    whole: ClassVar[bool] = True
+    multivariate: ClassVar[bool] = True
     degree: ClassVar[int] = 2
     renamed: ClassVar[dict[str, str]] = {"location": "mean"}
     symbols: ClassVar[dict[str, str]] = dict(zip(FIELDS, SYMBOLS, strict=True))
 
     def __init__(self, mean: Any, count: Any, dof: Any, scale: Any) -> None:
-        for name, value in zip(FIELDS, scales.checked_fields(mean, count, dof, scale), strict=True):
+        for name, value in zip(FIELDS, checked_fields(mean, count, dof, scale), strict=True):
             object.__setattr__(self, name, value)
 
     def map(self, change: Any, *others: Self) -> Self:
@@ -105,7 +123,7 @@ class NormalInverseWishart(Whitened, WishartMargins):
         return self.made(*(change(*(getattr(belief, name) for belief in (self, *others))) for name in FIELDS))
 
     @property
-    def width(self) -> int:  # type: ignore[override]
+    def width(self) -> int:
         """The number of columns."""
         return self.location.shape[-1]
 
@@ -120,7 +138,7 @@ class NormalInverseWishart(Whitened, WishartMargins):
 
     @property
     def beyond(self) -> int:
-        """What is added to dof where the scale is divided by it to be the mode."""
+        """The number added to dof in the divisor that makes of the scale its mode."""
         return self.width + 2
 
     def mode(self) -> MeanCovariance:
@@ -134,14 +152,39 @@ class NormalInverseWishart(Whitened, WishartMargins):
     def proper(self) -> Array:
         return (self.count > 0) & (self.dof > self.width - 1) & np.isfinite(self.log_det)
 
-    def of_columns(self, there: Any) -> "NormalInverseWishart":
-        """What is believed about some columns, whatever the others are."""
+    def of_columns(self, there: There) -> "NormalInverseWishart":
+        """The belief about some columns, whatever the others are."""
+        if isinstance(there, slice):
+            return self
         scale = self.scale[..., there, :][..., there]
         gone = self.width - scale.shape[-1]
         return NormalInverseWishart.raw(self.location[..., there], self.count, self.dof - gone, scale)
 
-    def _of(self, there: Any) -> "NormalInverseWishart":
-        return self if isinstance(there, slice) else self.of_columns(there)
+    def patterns(self, x: Array) -> Iterator[tuple[Array, "NormalInverseWishart", Array]]:
+        """Rows with cells in the same columns: which they are, the belief about these columns, and their cells."""
+        for rows, there in patterns_of(x):
+            yield rows, self.of_columns(there), x[rows][:, there]
+
+    def margins(self) -> NormalInverseGamma:
+        """The belief about each column by itself, `(c, 1, d) -> (c, d)`."""
+        shape = self.location[:, 0].shape
+        count, free = (np.broadcast_to(field, shape) for field in (self.count, self.dof - self.width + 1))
+        return NormalInverseGamma(self.location[:, 0], count, free / 2, diagonal(self.scale)[:, 0] / 2)
+
+    def narrowed(self, x: Cells, observe: Callable[..., Any]) -> Narrowed:
+        cells = numbers(x, EVERY)
+        there = ~np.isnan(cells[0])
+        if there.all() or not there.any():
+            return Narrowed(self, x, observe)
+        narrowed = self.of_columns(there)
+        fields = (getattr(narrowed, name) for name in FIELDS)
+        return Narrowed(self.made(*fields), np.ascontiguousarray(cells[:, there]), observe)
+
+    def units(self, x: Cells) -> list[NumberUnit]:
+        """The block as it is."""
+        cells = np.asarray(x[:], float)
+        location, scale, shape = self.location[:, 0], self.scale[:, 0], (self.dof[:, 0] - self.width + 1) / 2
+        return [NumberUnit(tuple(range(self.width)), cells, self.count[:, 0], shape, np.asarray(location), scale)]
 
     def update(self, stats: VectorStats) -> Self:
         share = ratio(stats.count, self.count + stats.count)
@@ -150,7 +193,7 @@ class NormalInverseWishart(Whitened, WishartMargins):
         return self.made(location, self.count + stats.count, dof, scale)
 
     def together(self, values: Array) -> Array:
-        """What classes that have a covariance in common say of it together; here each has its own."""
+        """Sums over the classes that have a covariance in common; here each has one for itself."""
         return values
 
     def made(self, *fields: Array) -> Self:
@@ -158,14 +201,14 @@ class NormalInverseWishart(Whitened, WishartMargins):
         return self.raw(*fields, *(getattr(self, name) for name in self.layout))
 
     def surprise(self, stats: VectorStats) -> Array:
-        """What the data add to the scale: their scatter about their mean, and that about the location."""
+        """The data's addition to the scale: their scatter about their mean, and that about the location."""
         share = ratio(stats.count, self.count + stats.count)
         return stats.scatter + (self.count * share)[..., None, None] * outer(stats.mean - self.location)
 
     def strengthened(self, times: Any) -> Self:
-        """Worth so many times as many rows; every column expects the same mean and variance."""
+        """The belief that is worth `times` as many rows; every column expects the same mean and variance."""
         fields = tuple(getattr(self, name) for name in FIELDS)
-        return self.made(*scales.strengthened(fields, times, 1.0, self.width))
+        return self.made(*strengthened_fields(fields, times, 1.0, self.width))
 
     def rounding_error(self, stats: VectorStats, slip: Slip) -> Array:
         return elliptic.rounding_error(self, stats, slip)
@@ -176,15 +219,19 @@ class NormalInverseWishart(Whitened, WishartMargins):
         gain = gain - half * (self.width * LOG_PI + after.log_det)
         return gain - self.width * np.log1p(stats.count / self.count) / 2
 
-    def log_moment(self, x: Array, s: Any) -> Array:
-        """A noncentral chi-squared integral over the mean, then a Wishart integral over the precision."""
+    def at_distances(self, x: Array, value: Callable[["NormalInverseWishart", Array, Any], Array]) -> Array:
+        """`value(belief, squared distance, rows)` of vectors and the belief about the columns that they have."""
 
-        def complete(cells: Array, there: Any, rows: Any) -> Array:
-            narrowed = self._of(there)
-            each = s[rows] if np.ndim(s) > self.count.ndim else s
-            return narrowed.moment_at(square(narrowed.whitening, cells - narrowed.location), each)
+        def complete(cells: Array, there: There, rows: Any) -> Array:
+            narrowed = self.of_columns(there)
+            return value(narrowed, square(narrowed.whitening, cells - narrowed.location), rows)
 
         return by_pattern(x, self.count.ndim, complete)
+
+    def log_moment(self, x: Array, s: Any) -> Array:
+        """A noncentral chi-squared integral over the mean, then a Wishart integral over the precision."""
+        by_row = np.ndim(s) > self.count.ndim
+        return self.at_distances(x, lambda belief, u, rows: belief.moment_at(u, s[rows] if by_row else s))
 
     def moment_at(self, distance: Array, s: Any) -> Array:
         """K(s) of a row at a squared distance of (x - location)' scale**-1 (x - location)."""
@@ -200,20 +247,17 @@ class NormalInverseWishart(Whitened, WishartMargins):
     def log_predictive(self, x: Array) -> Array:
         """The multivariate Student t with dof - d + 1 degrees of freedom."""
 
-        def complete(cells: Array, there: Any, rows: Any) -> Array:
-            narrowed = self._of(there)
-            gap = cells - narrowed.location
-            return narrowed.predictive_at(square(narrowed.whitening, gap), lambda: log_square(narrowed.whitening, gap))
+        def complete(cells: Array, there: There, rows: Any) -> Array:
+            narrowed = self.of_columns(there)
+            gap, widen = cells - narrowed.location, 1 + 1 / narrowed.count
+            distance = square(narrowed.whitening, gap)
+            far = np.isinf(distance)
+            tail = np.log1p(np.where(far, 0.0, distance) / widen)
+            if far.any():
+                tail = np.where(far, log_square(narrowed.whitening, gap) - np.log(widen), tail)
+            return narrowed._height(1.0) - (narrowed.dof + 1) / 2 * tail
 
         return by_pattern(x, self.count.ndim, complete)
-
-    def predictive_at(self, distance: Array, logs: Any) -> Array:
-        """log p(x) at a squared distance; `logs` gives its logarithm, asked for where it is infinite."""
-        widen, far = 1 + 1 / self.count, np.isinf(distance)
-        tail = np.log1p(np.where(far, 0.0, distance) / widen)
-        if far.any():
-            tail = np.where(far, logs() - np.log(widen), tail)
-        return self._height(1.0) - (self.dof + 1) / 2 * tail
 
     def _height(self, s: Any) -> Array:
         """K(s) at the location."""
@@ -227,14 +271,13 @@ class NormalInverseWishart(Whitened, WishartMargins):
 
     def _score(self, x: Array, power: Array) -> Array:
         total = np.zeros((len(x), len(self)))
-        for rows, there in patterns_of(x):
-            narrowed, s = self._of(there), power[rows] if power.ndim else power
-            apart = narrowed.distances(x[rows][:, there])
+        for rows, narrowed, cells in self.patterns(x):
+            distance, s = narrowed.distances(cells), power[rows] if power.ndim else power
             if power.ndim or power <= 0:
-                total[rows] = narrowed.moment_at(apart[..., None], s[..., None])[..., 0]
+                total[rows] = narrowed.moment_at(distance[..., None], s[..., None])[..., 0]
             else:
                 exponent, width = (narrowed.dof + s)[:, 0] / 2, (s / (1 + s / narrowed.count))[:, 0]
-                total[rows] = narrowed._height(s)[:, 0] - exponent * np.log1p(width * apart)
+                total[rows] = narrowed._height(s)[:, 0] - exponent * np.log1p(width * distance)
         overflowed = ~np.isfinite(total).all(axis=1)
         if overflowed.any() and not power.ndim:
             total[overflowed] = self.defined_score(x[overflowed], float(power))
@@ -253,32 +296,20 @@ class NormalInverseWishart(Whitened, WishartMargins):
         return elliptic.left_out(prior.update(stats), leaving, self.beyond)
 
     def cumulants(self, x: Array, order: int, tilt: float = 0.0) -> Array:
-        def complete(cells: Array, there: Any, rows: Any) -> Array:
-            narrowed = self._of(there)
-            return narrowed.cumulants_at(square(narrowed.whitening, cells - narrowed.location), order, tilt)
-
-        return by_pattern(x, self.count.ndim, complete)
-
-    def cumulants_at(self, distance: Array, order: int, tilt: float) -> Array:
-        """Of a row at a squared distance."""
-        return elliptic.cumulants(self, distance, order, tilt)
+        return self.at_distances(x, lambda belief, u, _: elliptic.cumulants(belief, u, order, tilt))
 
     def score_cumulants(self, x: Cells, tilt: float = 0.0) -> Array:
-        x, total = numbers(x, EVERY), np.zeros((ORDER, x.shape[0], len(self)))
-        for rows, there in patterns_of(x):
-            narrowed = self._of(there)
-            total[:, rows] = narrowed.cumulants_at(narrowed.distances(x[rows][:, there])[..., None], ORDER, tilt)[
-                ..., 0
-            ]
+        total = np.zeros((ORDER, x.shape[0], len(self)))
+        for rows, narrowed, cells in self.patterns(numbers(x, EVERY)):
+            distance = narrowed.distances(cells)[..., None]
+            total[:, rows] = elliptic.cumulants(narrowed, distance, ORDER, tilt)[..., 0]
         return total
 
     def score_transform(self, x: Cells, s: Array) -> Array:
-        x, s = numbers(x, EVERY), np.asarray(s, complex)
-        total = np.zeros((len(x), len(self), len(s)), complex)
-        for rows, there in patterns_of(x):
-            narrowed = self._of(there)
-            apart = narrowed.distances(x[rows][:, there])[..., None]
-            total[rows] = narrowed.moment_at(apart, s)
+        s = np.asarray(s, complex)
+        total = np.zeros((x.shape[0], len(self), len(s)), complex)
+        for rows, narrowed, cells in self.patterns(numbers(x, EVERY)):
+            total[rows] = narrowed.moment_at(narrowed.distances(cells)[..., None], s)
         return total
 
     def sample(self, rng: Rng, size: Any = None) -> VectorDensity:
@@ -291,11 +322,11 @@ class NormalInverseWishart(Whitened, WishartMargins):
         return {(self.symbols[name], None): value for name, value in zip(FIELDS, values, strict=True)}
 
     def log_density(self, theta: VectorDensity) -> Parts:
-        """Of each mean given its covariance, and of each covariance."""
+        """log p of each mean given its covariance, and of each covariance."""
         return elliptic.log_density(self, theta)
 
     def interval(self, prob: float) -> tuple[Moments, Moments]:
-        """Of every mean and every variance by itself."""
+        """Intervals of each mean and each variance by itself."""
         from scipy.stats import invgamma, t
 
         free, spread = (self.dof - self.width + 1)[..., None], diagonal(self.scale)
@@ -308,11 +339,11 @@ class NormalInverseWishart(Whitened, WishartMargins):
         return elliptic.predictive(self)
 
     def estimate(self, kind: str) -> VectorDensity:
-        """Where no covariance can be expected, for a dof of d + 1 or less, `"mean"` has the expected precision's."""
+        """The density of an estimate; `"mean"` has the expected precision's covariance where none is expected."""
         if kind == "map":
             return VectorDensity(*self.mode())
         free = self.dof - self.width - 1
         return VectorDensity(self.location, self.scale / np.where(free > 0, free, self.dof)[..., None, None])
 
-    def variables(self, pm: Any, say: Say) -> VectorDensity:
-        return elliptic.variables(self, pm, say)
+    def variables(self, pm: Any, names: VariableNames) -> VectorDensity:
+        return elliptic.variables(self, pm, names)

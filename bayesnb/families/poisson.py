@@ -16,21 +16,11 @@ import numpy as np
 from scipy.special import gammaln, polygamma, psi
 
 from bayesnb import numerics
-from bayesnb.families.base import (
-    ORDER,
-    Array,
-    Belief,
-    Cells,
-    Density,
-    Parts,
-    Rng,
-    Say,
-    Stats,
-    independent_variances,
-)
+from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Stats
+from bayesnb.families.capabilities import LinearDensity, PseudoCounts, independent_variances
 from bayesnb.families.family import Family, Hyperparameters, Seen, checked_prior, shaped
 from bayesnb.families.number_format import alike
-from bayesnb.families.record import Linear, Parameter, checked, silent
+from bayesnb.families.record import Linear, Parameter, VariableNames, checked, silent
 from bayesnb.families.removal import PREDICTIVE, SLACK, Leaving, extra_of, slack
 from bayesnb.families.sums import DistinctCells, KernelTables, by_tables, nodes
 from bayesnb.families.support import Counts
@@ -80,7 +70,7 @@ class PoissonStats(Stats):
         return self.count
 
     def faults(self, part: Self, every: Array, rounding: float = SLACK) -> Array:
-        """No events stay where no row does."""
+        """Faults of counts; and events that stay where no row does."""
         count, events = self.count - part.count, self.events - part.events
         gone = (count <= slack(self.count, rounding)) & (events > slack(self.events, rounding))
         return super().faults(part, every, rounding) | gone
@@ -90,7 +80,7 @@ class PoissonStats(Stats):
 
 
 @dataclass(frozen=True, eq=False)
-class PoissonDensity(Density):
+class PoissonDensity(LinearDensity, Density):
     rate: Array
 
     theta: ClassVar[str] = "rate"
@@ -140,7 +130,7 @@ class PoissonDensity(Density):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Gamma(Belief):
+class Gamma(PseudoCounts, Belief[PoissonStats, PoissonDensity]):
     """A belief about the rate of events: Gamma(shape, rate), of mean shape / rate.
 
     >>> Gamma([3, 1], 2).mean()
@@ -192,21 +182,21 @@ class Gamma(Belief):
     def score_left_out(self, stats: PoissonStats, leaving: Leaving) -> Array:
         extra = extra_of(self.shape, leaving.kind)
         rate = np.zeros_like(self.rate) if leaving.kind == "mle" else self.rate
-        fields = [np.ascontiguousarray(each[0]) for each in (extra, rate, stats.events, stats.count)]
+        terms = np.stack([each[0] for each in (extra, rate, stats.events, stats.count)])
         x, out = numbers(leaving.x, EVERY), np.empty(len(leaving.codes))
-        numerics.rate_kernels.left_out(x, leaving.weight, *fields, leaving.kind != PREDICTIVE, leaving.power, out)
+        numerics.rate_kernels.left_out(x, leaving.weight, terms, leaving.kind != PREDICTIVE, leaving.power, out)
         return out
 
     def _powered(self, x: Cells, power: float, out: Array | None, n_jobs: int | None) -> Array:
         def of(classes: slice) -> tuple[Array, ...]:
             shape, rate = lanes(self.shape[classes]), lanes(self.rate[classes])
             rate[:, len(self.rate[classes]) :] = 1.0  # lanes of no class
-            tables = np.empty((numerics.power_kernels.FEW + 1, *shape.shape))
-            numerics.power_kernels.rates(shape, rate, power, tables)
+            tables = np.empty((numerics.count_kernels.SMALL + 1, *shape.shape))
+            numerics.rate_kernels.fill_power_tables(shape, rate, power, tables)
             return shape, rate, tables
 
         def add(rows: slice, classes: tuple[Array, ...], first: int, part: Array) -> None:
-            numerics.power_kernels.score_rates(numbers(x, rows), *classes, power, first, part)
+            numerics.rate_kernels.score_power(numbers(x, rows), *classes, power, first, part)
 
         return by_tables(add, KernelTables(of, self.shape.shape), x, len(self), out, n_jobs)
 
@@ -272,8 +262,8 @@ class Gamma(Belief):
     def estimate(self, kind: str) -> PoissonDensity:
         return PoissonDensity(self.mean() if kind == "mean" else self.mode())
 
-    def variables(self, pm: Any, say: Say) -> PoissonDensity:
-        return PoissonDensity(pm.Gamma(**say("rate"), alpha=self.shape, beta=self.rate))
+    def variables(self, pm: Any, names: VariableNames) -> PoissonDensity:
+        return PoissonDensity(pm.Gamma(**names("rate"), alpha=self.shape, beta=self.rate))
 
 
 RATE = Hyperparameters(
@@ -283,10 +273,8 @@ RATE = Hyperparameters(
     "events at the pooled rate, and (l + events) / (l / pooled rate + rows) is both the posterior mean under Gamma(l, "
     "l / pooled rate) and the mode (MAP) under Gamma(1 + l, l / pooled rate).",
     extremes={
-        (
-            "shape",
-            True,
-        ): "the classes' rates differ no more than chance makes them, and the prior says that they do not",
+        ("shape", True): "the classes' rates differ no more than chance makes them, "
+        "and the prior says that they do not",
         ("shape", False): "the classes' rates differ by orders of magnitude, and the prior says that any is as likely",
         ("mean", True): "the prior expects more events without end",
         ("mean", False): "the prior expects fewer events without end",
@@ -295,7 +283,7 @@ RATE = Hyperparameters(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Poisson(Family):
+class Poisson(Family[PoissonStats]):
     """Columns of counts, each with a rate of its own. Without a prior, one event at the pooled rate of the data.
 
     `fractional=True` takes numbers that are no counts through the power likelihood rate**x exp(-rate).
@@ -351,6 +339,6 @@ def pooled_rate(stats: PoissonStats) -> Array:
 
 
 def weak_prior(stats: PoissonStats) -> Gamma:
-    """Worth one event, in as many rows as one event takes in all classes together."""
+    """The prior worth one event, in as many rows as one event takes in all classes together."""
     events = stats.events.sum(axis=0)
     return Gamma(1.0, np.where(events > 0, ratio(stats.count.sum(axis=0), events), 1.0))

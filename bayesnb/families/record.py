@@ -10,7 +10,12 @@ Array = np.ndarray
 Parameter = Any  # an array; a belief's constructor makes one of a number or a list
 LARGEST = 1e303  # of the numbers that are known of a block, added up: n log n of it is a float
 FARTHEST = 1e150  # that a location may be from 0: squares of deviations are floats
+Power = float | np.ndarray  # a number, or `(r, 1)` of them
+Exponent = complex | np.ndarray  # of a density
 Parts = dict[tuple[str, int | None], np.ndarray]  # see Record.parts
+Cells = Any  # an `(r, f)` array or view, or SciPy's CSR where the family can read it
+Rng = int | np.random.Generator | None  # a seed, or a generator
+VariableNames = Callable[..., dict[str, Any]]  # symbol, feature -> `name` and `dims` of a PyMC variable
 
 
 class Contributions(NamedTuple):
@@ -38,9 +43,9 @@ class Expected(np.ndarray):
 
 
 class Linear(NamedTuple):
-    """A log-density that is linear in what its cells say, up to what all classes share: weights @ x + offset.
+    """A log-density that is linear in its cells, up to what all classes share: weights @ x + offset.
 
-    What a cell says are as many numbers as it has weights: itself, or a one for its level and zeros for the others.
+    A cell is a number, or a one for its level and zeros for the others.
     """
 
     weights: Array  # `(c, k)`
@@ -59,10 +64,10 @@ class Record:
 
     __match_args__: ClassVar[Any]  # the names of its fields, which `dataclass` sets
     layout: ClassVar[tuple[str, ...]] = ()
-    degree: ClassVar[int] = 1  # it has at least as many numbers of each class as columns, or levels, to this power
+    degree: ClassVar[int] = 1  # of its size in the number of columns, or levels: a matrix has 2
     spelled_out: ClassVar[bool] = False  # whether files hold also what broadcasting repeats
-    renamed: ClassVar[dict[str, str]] = {}  # fields that the constructor calls otherwise
-    symbols: ClassVar[dict[str, str]] = {}  # fields that tables of results call otherwise; {} is for a feature's name
+    renamed: ClassVar[dict[str, str]] = {}  # fields' names in the constructor, where these differ
+    symbols: ClassVar[dict[str, str]] = {}  # fields' names in tables of results; {} stands for a feature's name
 
     def __post_init__(self) -> None:
         for name in self.__match_args__:
@@ -104,14 +109,14 @@ class Record:
         return len(getattr(self, self.__match_args__[0]))
 
     def beside(self, other: Any) -> Self:
-        """The same, with entries of its own for all that another has, where those depend on the data."""
+        """This record with entries for all that another has, where entries depend on the data."""
         return self
 
     def check(self) -> None:
-        """Raise for a layout that none of these can have, as a file may say."""
+        """Raise for a layout that no such record can have, as a damaged file may."""
 
     def among(self, places: Array, classes: int) -> Self:
-        """The same among more classes, each at its place there; zeros for the others."""
+        """This record among more classes, each at its place there; zeros for the others."""
 
         def placed(field: Array) -> Array:
             every = np.zeros((classes, *field.shape[1:]))
@@ -121,7 +126,7 @@ class Record:
         return self.map(placed)
 
     def for_classes(self, classes: int) -> Self:
-        """The same for another number of classes; an error where it is not the same for all."""
+        """This record for another number of classes; an error where classes differ."""
 
         def repeated(field: Array) -> Array:
             if (field != field[:1]).any():
@@ -145,7 +150,7 @@ class Record:
                 )
 
     def expand(self, values: Array) -> Array:
-        """Numbers of features, `(..., f)`, so that they meet its arrays."""
+        """Numbers of features, `(..., f)`, so that they broadcast against the record's arrays."""
         return values
 
     def column(self, feature: int) -> Self:
@@ -156,18 +161,14 @@ class Record:
         """One feature of a block, as a block, `(c, f) -> (c, 1)`."""
         return self[:, [feature]]
 
-    def margins(self) -> Any:
-        """What is believed of each column and class by itself, `(c, f)`, whatever is modelled jointly."""
-        return self
-
     def parts(self) -> Parts:
-        """Its arrays by symbol: `(c, f)` with None, or `(c, k)` with the feature whose levels they are."""
+        """The arrays by symbol: `(c, f)` with None, or `(c, k)` with the feature whose levels they are."""
         names = [name for name in self.__match_args__ if name not in self.layout]
         return {(self.symbols.get(name, name), None): getattr(self, name) for name in names}
 
 
 def fields_alone(value: Any) -> dict[str, Any]:
-    """What is copied and pickled of an immutable value: its fields. What it derives, another thread may be keeping."""
+    """The state to copy and pickle of an immutable value: fields, not caches, which another thread may be writing."""
     return {name: getattr(value, name) for name in value.__match_args__}
 
 

@@ -1,43 +1,67 @@
 """Beliefs whose classes have a part of theta in common, as one variance for all of them.
 
-    common ~ p(common)      own_c | common ~ p(own_c | common), for every class c
+    common ~ p(common)      rest_c | common ~ p(rest_c | common), for every class c
 
-What every class says of the common part is added up. The arrays keep the layout of classes that are apart, `(c, f)`,
-those of the common part being the same for every class: so whatever concerns one class alone, its predictive or its
-interval, is the formula of such a class. What concerns several at once is here, and in `pair_moment`:
+The evidence of every class about the common part is added up. The arrays keep the layout of independent classes,
+`(c, f)`, those of the common part being the same for every class: so whatever concerns one class alone, its predictive
+or its interval, is the formula of such a class. What concerns several at once is here, and in `pair_moment`:
 
     J(s, u) = log E[p(x | theta_1)**s p(x | theta_0)**u]
 
-Were the classes apart, it would be K_1(s) + K_0(u). As s -> J(s, -s) it is all of the distribution of the log-odds.
+Were the classes independent, it would be K_1(s) + K_0(u). As s -> J(s, -s) it is all of the distribution of the
+log-odds.
+
+The first such belief is about real-valued features with one variance for all classes:
+
+    variance ~ InverseGamma(shape, scale)      mean_c | variance ~ Normal(location_c, variance / count_c)
+
+With n_c rows of class c, and S_c what they add to the scale of a class by itself, the posterior has the shape
+shape + sum of n_c / 2 and the scale scale + sum of S_c, and a location and a count for each class as ever: given the
+variance the classes are independent. So the predictive is a Student's t whose degrees of freedom are pooled; and
+log-odds of classes, given theta, are linear in the cells: linear discriminant analysis with a diagonal covariance.
+Gelman et al. (2013), Bayesian Data Analysis, section 3.3; Bickel and Levina (2004), Some theory for Fisher's linear
+discriminant function, 'naive Bayes'.
 """
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from math import factorial
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb.families.base import ORDER, Array, Belief
+from bayesnb.families import student
+from bayesnb.families.base import ORDER, Array, Belief, Cells, Parts, Rng
+from bayesnb.families.normal_inverse_gamma import (
+    LOG_2PI,
+    GaussianDensity,
+    GaussianStats,
+    NormalInverseGamma,
+    of_variance,
+)
+from bayesnb.families.record import Linear, VariableNames, lead
 from bayesnb.families.removal import Leaving
+from bayesnb.numerics import special
+from bayesnb.numerics.special import accurate_log1p, log_gamma_ratio, ratio
 from bayesnb.numerics.threads import in_order
+from bayesnb.numerics.views import EVERY, numbers
 
 
 class Sharing(Belief):
-    """What is believed of classes that have parameters in common.
+    """A belief about classes that have parameters in common.
 
     Several models may stand side by side, the classes of one after those of another, as draws of a prior do.
     """
 
-    apart: ClassVar[bool] = False
-    paired: ClassVar[bool] = True
-    common: ClassVar[tuple[str, ...]]  # the fields that say what is believed of the common part
-    alone: ClassVar[type[Belief]]  # what is believed of one class, whatever the others are
+    independent_classes: ClassVar[bool] = False
+    common: ClassVar[tuple[str, ...]]  # the parameters of the common part
+    alone: ClassVar[type[Belief]]  # the belief about one class, whatever the others are
     layout: ClassVar[tuple[str, ...]] = ("models",)
     models: int
 
     def check_common(self) -> None:
-        """Raise if what is believed of the common part is not one thing."""
+        """Raise if the parameters of the common part differ between classes."""
         for name in self.common:
             values = getattr(self, name)
             if not values.ndim or (values != self.each(self.once(values))).any():
@@ -51,11 +75,11 @@ class Sharing(Belief):
 
     @property
     def classes(self) -> int:
-        """Of one model."""
+        """The number of classes of one model."""
         return len(self) // self.models
 
     def __getitem__(self, index: Any) -> Any:
-        """Some classes, as many of every model; of a single one what is believed of it, whatever the others are."""
+        """Return some classes of every model; of a single class the belief about it, whatever the others are."""
         if isinstance(index[0] if isinstance(index, tuple) else index, Integral):
             return self.alone(*(getattr(self, name)[index] for name in self.alone.__match_args__))
         return self.map(lambda array: array[index])
@@ -70,7 +94,7 @@ class Sharing(Belief):
         return type(self)(*(getattr(self, name)[every] for name in names), self.models * times)  # type: ignore[call-arg]
 
     def once(self, values: Any) -> Any:
-        """One entry for every model of what its classes have alike, `(c, f) -> (1, f)`."""
+        """One entry for every model of a parameter of the common part, `(c, f) -> (1, f)`."""
         return values[:1] if self.models == 1 else values[:: self.classes]
 
     def pooled(self, values: Any) -> Any:
@@ -80,11 +104,15 @@ class Sharing(Belief):
         return values.reshape((self.models, -1, *values.shape[1:])).sum(axis=1)
 
     def each(self, values: Array) -> Array:
-        """What every model has, for each of its classes, `(1, f) -> (c, f)`."""
+        """Repeat the entry of every model for each of its classes, `(1, f) -> (c, f)`."""
         return np.repeat(values, self.classes, axis=0)
 
+    def units(self, x: Cells) -> list[Any]:
+        """No units: a parameter for all classes ties their rows together, so no class has an evidence by itself."""
+        return []
+
     def left_out(self, stats: Any, reader: Any, leaving: Leaving) -> Array:
-        """A row that leaves takes its word on the common part with it: the scores of all classes change."""
+        """A row that leaves changes the common part, and so the scores of all classes."""
         seen = (self.map(np.zeros_like) if leaving.kind == "mle" else self).update(stats)
         out = np.empty((len(leaving.codes), len(self)))
 
@@ -120,16 +148,154 @@ class Sharing(Belief):
 
 
 def log_series(terms: Array) -> Array:
-    """The derivatives at 0 of log(1 + terms[0] s + terms[1] s**2 + ...), of as many as there are terms: four."""
+    """The first four derivatives at 0 of log(1 + terms[0] s + terms[1] s**2 + ...), from four terms."""
     a, b, c, d = terms
     logs = (a, b - a**2 / 2, c - a * b + a**3 / 3, d - a * c - b**2 / 2 + a**2 * b - a**4 / 4)
     return np.stack([factorial(n + 1) * log for n, log in enumerate(logs)])
 
 
 def mean_series(r: Array, sign: int = 1) -> Array:
-    """What a mean that is integrated out leaves of a power: (a(t + sign s) - a(t)) / k**2, as a series in s from s on.
+    """Series of (a(t + sign s) - a(t)) / k**2 in s, from s on: integrating a mean out turns a power t into a(t).
 
     E exp(-t (x - mean)**2 / 2) = (1 + t / k)**-0.5 exp(-a(t) (x - m)**2 / 2) for mean ~ Normal(m, 1 / k), with
     a(t) = t / (1 + t / k) = k - k**2 / (k + t) and, where r = 1 / (k + t), 1 / (k + t + s) = r / (1 + r s).
     """
     return np.stack([-r * (-sign * r) ** n for n in range(1, ORDER + 1)])
+
+
+@dataclass(frozen=True, eq=False)
+class SharedGaussianStats(GaussianStats):
+    """Rows seen, their mean, and their summed squared deviation, where all classes have one variance."""
+
+    def mle(self) -> GaussianDensity:
+        """The variance within classes, pooled; a class without rows has no density."""
+        count = self.count.sum(axis=0)
+        variance = np.where(count > 0, ratio(self.ssd.sum(axis=0), count), np.nan)
+        return GaussianDensity(self.mean, np.where(self.count > 0, variance, np.nan))
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class SharedNormalInverseGamma(Sharing, NormalInverseGamma):
+    """variance ~ InverseGamma(shape, scale) for all classes, mean_c | variance ~ Normal(mean_c, variance / count_c).
+
+    The first axis is that of the classes; `shape` and `scale` are the same for all of them.
+
+    >>> belief = SharedNormalInverseGamma(mean=[0.0, 1.0], count=[1.0, 1.0], shape=[3.0, 3.0], scale=[4.0, 4.0])
+    >>> belief.mode()
+    Moments(mean=array([0., 1.]), variance=array([0.8, 0.8]))
+    """
+
+    models: int = 1
+
+    common: ClassVar[tuple[str, ...]] = ("shape", "scale")
+    alone: ClassVar[type[NormalInverseGamma]] = NormalInverseGamma
+
+    def __init__(self, mean: Any, count: Any, shape: Any, scale: Any, models: int = 1) -> None:
+        super().__init__(mean, count, shape, scale)
+        object.__setattr__(self, "models", models)
+        self.check_common()
+
+    @property
+    def beyond(self) -> float:
+        """Every mean, at its mode, adds a factor variance**-0.5 to the density of them all and of the variance."""
+        return self.classes / 2 + 1
+
+    def update(self, stats: GaussianStats) -> Self:
+        gap, share = stats.mean - self.location, ratio(stats.count, self.count + stats.count)
+        return type(self)(
+            self.location + share * gap,
+            self.count + stats.count,
+            self.shape + self.each(self.pooled(stats.count)) / 2,
+            self.scale + self.each(self.pooled(self.surprise(stats))),
+            self.models,
+        )
+
+    def margins(self) -> NormalInverseGamma:
+        return NormalInverseGamma(self.location, self.count, self.shape, self.scale)
+
+    def log_evidence(self, stats: GaussianStats, xp: Any = special) -> Array:
+        """Log evidence of all classes together, `(1, f)`, as they share the variance."""
+        every = stats.count / 2, self.surprise(stats, xp), xp.log1p(stats.count / self.count)
+        return of_variance(self.once(self.shape), self.once(self.scale), tuple(map(self.pooled, every)), xp)
+
+    def left_by(self, c: int, leaving: Leaving) -> Array:
+        return student.left_by(self, c, leaving)
+
+    def pair_moment(self, x: Any, s: Array, u: Array) -> Array:
+        """Integrate the means out as in `mean_series`, then the precision, which is Gamma(shape, scale)."""
+        cells, both = numbers(x, EVERY), (s + u) / 2
+        total = np.zeros((len(cells), len(s)), np.result_type(s, u, float))
+        with np.errstate(all="ignore"):
+            widen, other = 1 + s / self.count[1][:, None], 1 + u / self.count[0][:, None]
+            still = log_gamma_ratio(self.shape[1][:, None], both) - both * (LOG_2PI + np.log(self.scale[1]))[:, None]
+            still = still - (accurate_log1p(widen - 1) + accurate_log1p(other - 1)) / 2
+            still = np.where((widen.real > 0) & (other.real > 0), still, np.inf)
+            for j in range(cells.shape[1]):
+                far, near = (self._reach(cells, c)[:, j, None] for c in (1, 0))
+                reach = far * (s / widen[j]) + near * (u / other[j])
+                tail = np.where(reach.real > -1, (self.shape[1, j] + both) * accurate_log1p(reach), -np.inf)
+                total += np.where(np.isnan(far), 0.0, still[j] - tail)
+        return total
+
+    def pair_cumulants(self, x: Any, t: float, v: float) -> Array:
+        cells, both = numbers(x, EVERY), (t + v) / 2
+        far, near = self._reach(cells, 1), self._reach(cells, 0)
+        widen, other = 1 + t / self.count[1], 1 + v / self.count[0]
+        r, q = 1 / (self.count[1] + t), 1 / (self.count[0] + v)
+        steps = (self.count[1] ** 2 * mean_series(r))[:, None] * far + (self.count[0] ** 2 * mean_series(q, -1))[
+            :, None
+        ] * near
+        moving = (self.shape[1] + both) * log_series(steps / (1 + far * (t / widen) + near * (v / other)))
+        still = np.add(*(log_series(np.stack([rate, *np.zeros((3, *rate.shape))])) for rate in (r, -q))) / 2
+        return -np.where(np.isnan(cells), 0.0, moving + still[:, None]).sum(axis=-1)
+
+    def _reach(self, cells: Array, c: int) -> Array:
+        """Squared distances from the location of a class, in units of the scale, `(r, f)`."""
+        return (cells - self.location[c]) ** 2 / (2 * self.scale[c])
+
+    def sample(self, rng: Rng, size: Any = None) -> GaussianDensity:
+        """Draw one variance for all classes, and means for every class."""
+        rng, shape = np.random.default_rng(rng), self.once(self.shape)
+        gamma = rng.standard_gamma(shape, lead(size) + shape.shape)
+        variance = self.scale / np.repeat(gamma, self.classes, axis=len(lead(size)))
+        return GaussianDensity(rng.normal(self.location, np.sqrt(variance / self.count)), variance)
+
+    def log_density(self, theta: GaussianDensity) -> Parts:
+        """Log density of each mean given the variance, and of the variance, in equal parts for every class."""
+        parts = super().log_density(theta)
+        return parts | {("sigma2", None): parts["sigma2", None] / self.classes}
+
+    def linear_variance(self, against: int | None = None) -> Linear:
+        """Variances of mu tau and mu**2 tau / 2, where tau = 1 / variance.
+
+        With tau ~ Gamma(a, rate b) and mu | tau ~ Normal(m, 1 / (k tau)),
+
+            Var(mu tau) = m**2 a / b**2 + (a / b) / k
+            Var(mu**2 tau / 2) = (m**4 a / b**2 + 4 m**2 (a / b) / k + 2 / k**2) / 4
+
+        Where two classes, which share tau, are compared, m and m**2 are differences, and the terms with k add up.
+        """
+        rate = self.shape / self.scale
+        location, noise = self.location, rate / self.count
+        square, rough = location**2, (4 * rate * location**2 + 2 / self.count) / self.count
+        if against is not None:
+            apart = (np.arange(len(self)) != against)[:, None]
+            gap = location - location[against]
+            square, noise, rough = (
+                gap * (location + location[against]),
+                apart * (noise + noise[against]),
+                apart * (rough + rough[against]),
+            )
+            location = gap
+        spread = rate / self.scale
+        return Linear(location**2 * spread + noise, ((square**2 * spread + rough) / 4).sum(axis=-1))
+
+    def variables(self, pm: Any, names: VariableNames) -> GaussianDensity:
+        """One variable for the variance of all classes."""
+        named = names("sigma2")
+        dims = named["dims"] and named["dims"][1:]
+        common = pm.InverseGamma(f"{named['name']}_shared", alpha=self.shape[0], beta=self.scale[0], dims=dims)
+        variance = pm.Deterministic(**named, var=common * pm.math.ones_like(self.count))
+        return GaussianDensity(
+            pm.Normal(**names("mu"), mu=self.location, sigma=(variance / self.count) ** 0.5), variance
+        )

@@ -1,4 +1,6 @@
-"""Cumulants and transforms of rows of levels or counts: each distinct cell's worth is computed once, then added up.
+"""Sums over the features of rows: block of rows by block of rows, and of tables of what each cell is worth.
+
+Cumulants and transforms of levels or counts: each distinct cell's worth is computed once, then added up.
 
 A worth has n numbers for each class, as many as there are cumulants, or places at which a transform is asked for.
 """
@@ -11,9 +13,36 @@ import numpy as np
 from scipy import sparse
 
 from bayesnb import numerics
-from bayesnb.families.base import Array, Cells
-from bayesnb.numerics.threads import in_order, threads_of
+from bayesnb.families.record import Array, Cells
+from bayesnb.numerics.threads import in_order, pieces, threads_of
 from bayesnb.numerics.views import class_groups, pieces_of
+
+EVERY = slice(None)
+
+
+def by_rows(
+    score: Callable[[slice], Array], shape: tuple[int, int], classes: int, out: Array | None, n_jobs: int | None
+) -> Array:
+    """Scores of blocks of rows, each computed apart, as one `(r, c)` array, or added to one."""
+    parts = pieces(shape[0], max(shape[1], classes))
+    if len(parts) == 1:
+        total = score(EVERY)
+        return total if out is None else np.add(out, total, out=out)
+    out = np.zeros((shape[0], classes)) if out is None else out
+
+    def add_rows(rows: slice) -> None:
+        out[rows] += score(rows)
+
+    list(in_order(add_rows, parts, n_jobs))
+    return out
+
+
+def summed(term: Callable[[Any], Array], record: Any, rows: int) -> Array:
+    """A term of every cell summed over features, class by class: no temporary with rows and classes and features."""
+    total = np.empty((rows, len(record)))
+    for c in range(len(record)):
+        total[:, c] = term(record[c]).sum(axis=1)
+    return total
 
 
 class KernelTables:
@@ -71,7 +100,7 @@ class Entries(NamedTuple):
         n, classes, _ = worth.shape
         table = np.ascontiguousarray(np.moveaxis(worth, -1, 0).swapaxes(1, 2)).reshape(-1, classes * n)
         out = np.zeros((len(self.starts) - 1, classes * n), table.dtype)
-        numerics.transform_kernels.add_table_rows(self.starts, self.places, table.view(float), out.view(float))
+        numerics.level_kernels.add_table_rows(self.starts, self.places, table.view(float), out.view(float))
         return out.reshape(-1, classes, n)
 
 
@@ -84,7 +113,7 @@ class DistinctCells(NamedTuple):
 
     @classmethod
     def of_csr(cls, x: sparse.csr_array) -> "DistinctCells":
-        """Of the entries of CSR."""
+        """Return the distinct entries of CSR."""
         values, which = np.unique(x.data.astype(float), return_inverse=True)
         keys, places = np.unique(which.astype(np.int64) * x.shape[1] + x.indices, return_inverse=True)
         starts = x.indptr.astype(np.int64)
@@ -92,7 +121,7 @@ class DistinctCells(NamedTuple):
 
     @classmethod
     def of_table(cls, x: Array) -> "DistinctCells":
-        """Of an `(r, f)` table's cells but the missing ones."""
+        """Return the distinct cells of an `(r, f)` table, without the missing ones."""
         x = np.asarray(x, float)
         row, feature = np.nonzero(~np.isnan(x))
         starts = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(x)))])

@@ -107,7 +107,7 @@ class Counts(Support):
         )
 
     def holds(self, x: Array, missing: bool) -> bool:
-        """The same in one compiled pass."""
+        """Return whether all cells are counts, in one compiled pass."""
         return bool(numerics.count_kernels.are_counts(readable(x.reshape(-1), COUNTS), not self.fractional, missing))
 
 

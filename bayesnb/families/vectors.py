@@ -1,38 +1,189 @@
-"""Blocks of real numbers whose joint Gaussian is known, and what such blocks say: count, mean and scatter."""
+"""Blocks of real numbers: their stats, which are count, mean and scatter, and a joint Gaussian that is known.
 
+A symmetric positive definite matrix is L L' with L lower triangular, its Cholesky factor; W = L**-1 is its whitening:
+|W v|**2 = v' matrix**-1 v. Matrices stand on the last two axes, vectors on the last. Missing cells of a vector are
+integrated out, so that a value is that of the vector of the cells which are there: the rows of one pattern of missing
+cells are worked on together.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from operator import add
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from bayesnb import numerics
-from bayesnb.families.base import Array, Cells, Density, Parts, Rng, Stats, by_rows
-from bayesnb.families.gaussian_density import LOG_2PI, GaussianStats, Slip
+from bayesnb.families.base import Array, Cells, Density, Parts, Rng, Stats
+from bayesnb.families.capabilities import LinearDensity
+from bayesnb.families.normal_inverse_gamma import LOG_2PI, GaussianStats, Slip
 from bayesnb.families.record import Linear
 from bayesnb.families.removal import SLACK
+from bayesnb.families.sums import by_rows
 from bayesnb.families.weight import Weight, by_class
-from bayesnb.families.whitening import (
-    Whitened,
-    by_pattern,
-    diagonal,
-    distances,
-    outer,
-    patterns_of,
-    square,
-    turned,
-)
-from bayesnb.numerics.special import ratio
+from bayesnb.numerics.special import log, ratio
 from bayesnb.numerics.threads import in_order, pieces
 from bayesnb.numerics.views import EVERY, numbers
+
+ROUNDED = 8 * float(np.finfo(float).eps)  # of a variance, for each column: what rounding may leave of none
+There = Any  # the columns that a pattern has, `(d,)`, or all
+
+
+def factor(matrix: Array) -> Array:
+    """The Cholesky factors, `(..., d, d)`; NaN for a matrix that is not positive definite, or only by rounding."""
+
+    def of_one(one: Array) -> Array:
+        try:
+            return np.linalg.cholesky(one)
+        except np.linalg.LinAlgError:
+            return np.full_like(one, np.nan)
+
+    with np.errstate(all="ignore"):
+        try:
+            root = np.linalg.cholesky(matrix)
+        except np.linalg.LinAlgError:
+            each = matrix.reshape(-1, *matrix.shape[-2:])
+            root = np.stack([of_one(one) for one in each]).reshape(matrix.shape)
+        pivots, variances = diagonal(root) ** 2, diagonal(matrix)
+        good = (pivots > ROUNDED * matrix.shape[-1] * variances).all(axis=-1)
+    return np.where(good[..., None, None], root, np.nan)
+
+
+def inverted(factors: Array) -> Array:
+    """The inverses of lower triangular matrices, `(..., d, d)`; NaN where a factor is."""
+    each, inverses = factors.reshape(-1, *factors.shape[-2:]), np.zeros(factors.shape)
+    out, width = inverses.reshape(each.shape), factors.shape[-1]
+    if len(each) > width:  # row by row of all, by substitution
+        with np.errstate(all="ignore"):
+            for i in range(width):
+                out[:, i, i] = 1 / each[:, i, i]
+                out[:, i, :i] = -out[:, i, i, None] * (each[:, i, None, :i] @ out[:, :i, :i])[:, 0]
+        return inverses
+    from scipy.linalg.lapack import dtrtri
+
+    for one, inverse in zip(each, out, strict=True):
+        inverse[:] = np.tril(dtrtri(one, lower=1)[0])
+    return inverses
+
+
+def diagonal(matrix: Array) -> Array:
+    """`(..., d, d) -> (..., d)`."""
+    return np.diagonal(matrix, axis1=-2, axis2=-1)
+
+
+def log_det(factors: Array) -> Array:
+    """The log determinants of the matrices whose factors these are, `(..., d, d) -> (...)`."""
+    with np.errstate(divide="ignore"):
+        return 2 * np.log(diagonal(factors)).sum(axis=-1)
+
+
+class Whitened:
+    """What has matrices, and reads them by their factors, each found once."""
+
+    @property
+    @abstractmethod
+    def matrix(self) -> Array:
+        """Symmetric positive definite ones, `(..., d, d)`."""
+
+    @cached_property
+    def factor(self) -> Array:
+        """The Cholesky factors; NaN where a matrix is singular."""
+        return factor(self.matrix)
+
+    @cached_property
+    def whitening(self) -> Array:
+        """What makes of a row's distance from the mean, were the matrix its covariance, cells of variance 1."""
+        return inverted(self.factor)
+
+    @cached_property
+    def log_det(self) -> Array:
+        """The log determinants, `(...)`."""
+        return log_det(self.factor)
+
+
+def outer(vector: Array) -> Array:
+    """`(..., d) -> (..., d, d)`."""
+    return vector[..., :, None] * vector[..., None, :]
+
+
+def turned(matrix: Array, vector: Array) -> Array:
+    """matrix @ vector, broadcasting, `(..., d, d), (..., d) -> (..., d)`."""
+    return (matrix @ vector[..., None])[..., 0]
+
+
+def square(whitening: Array, gap: Array) -> Array:
+    """|whitening @ gap|**2, `(..., d, d), (..., d) -> (...)`; infinite where it leaves the range of floats."""
+    with np.errstate(all="ignore"):
+        z = turned(whitening, gap)
+        total = (z * z).sum(axis=-1)
+        return np.where(np.isnan(total) & ~np.isnan(gap).any(axis=-1), np.inf, total)
+
+
+def log_square(whitening: Array, gap: Array) -> Array:
+    """Its log, also where the square leaves the range of floats."""
+    with np.errstate(all="ignore"):
+        size = np.abs(gap).max(axis=-1)
+        unit = np.where(size[..., None] > 0, gap / size[..., None], 0.0)
+        return np.where(np.isinf(size), np.inf, 2 * log(size) + log(square(whitening, unit)))
+
+
+def by_pattern(x: Array, axes: int, value: Callable[[Array, There, Any], Array]) -> Array:
+    """`value(cells, there, rows)` of vectors, `(..., d)`, which broadcast against records of so many axes; 0 of none.
+
+    Vectors that have an axis of their own are worked on pattern by pattern, others all at once for each.
+    """
+    x = np.asarray(x, float)
+    if not np.isnan(x).any():
+        return value(x, EVERY, EVERY)
+    patterns, which = np.unique(~np.isnan(x).reshape(-1, x.shape[-1]), axis=0, return_inverse=True)
+    which, cells = which.reshape(x.shape[:-1]), np.where(np.isnan(x), 0.0, x)
+    by_row, total = x.ndim - 1 > axes and which.size == len(x), np.zeros(())
+    for p, there in enumerate(patterns):
+        rows = np.flatnonzero(which == p) if by_row else EVERY
+        if there.any():
+            values = value(cells[rows][..., there], there, rows)
+        else:
+            values = np.zeros_like(value(cells[rows], EVERY, rows))
+        if by_row:
+            at = values.ndim - (x.ndim - 1)  # cumulants have an axis in front of the rows
+            if not total.ndim:
+                total = np.empty((*values.shape[:at], len(x), *values.shape[at + 1 :]), values.dtype)
+            total[(*(EVERY,) * at, rows)] = values
+        else:
+            total = np.where(which == p, values, total)
+    return total
+
+
+def patterns_of(x: Array) -> list[tuple[Array, There]]:
+    """The rows of each pattern of missing cells, and the columns that are there, `(r, d)`; not rows without any."""
+    there = ~np.isnan(x)
+    if there.all():
+        return [(np.arange(len(x)), EVERY)]
+    patterns, which = np.unique(there, axis=0, return_inverse=True)
+    order = np.argsort(which.ravel(), kind="stable")
+    groups = np.split(order, np.cumsum(np.bincount(which.ravel()))[:-1])
+    pairs = zip(groups, patterns, strict=True)
+    return [(rows, EVERY if present.all() else present) for rows, present in pairs if present.any()]
+
+
+def distances(x: Array, location: Array, whitening: Array, steps: Array | None = None) -> Array:
+    """|whitening @ (x - location)|**2 of rows and classes, `(r, d), (c, d), (c, d, d) -> (r, c)`, compiled.
+
+    Of one location and whitening, with steps `(1, c, d)`: |whitening @ (x - location) - step|**2.
+    """
+    steps = np.zeros((len(location), 1, x.shape[1])) if steps is None else steps
+    out = np.empty((len(x), steps.shape[0] * steps.shape[1]))
+    numerics.elliptic_kernels.distances(*map(np.ascontiguousarray, (x, location, whitening, steps)), out)
+    return out
 
 
 @dataclass(frozen=True, eq=False)
 class VectorStats(Stats):
     """Complete rows seen, their mean, and their summed squares and products about it.
 
-    A row that lacks a cell of the block says nothing here: it has no conjugate update.
+    A row that lacks a cell of the block is not counted: it has no conjugate update.
     """
 
     degree: ClassVar[int] = 2
@@ -64,7 +215,7 @@ class VectorStats(Stats):
 
     @staticmethod
     def learnt(x: Cells) -> Array:
-        """Where rows are counted, `(r,)`."""
+        """Which rows are counted, `(r,)`."""
         return ~np.isnan(numbers(x, EVERY)).any(axis=1)
 
     def alone(self, x: Array, weight: Weight) -> Self:
@@ -77,7 +228,7 @@ class VectorStats(Stats):
         return type(self)(count, np.where(count > 0, x, 0.0)[:, None], np.zeros((len(x), 1, width, width)))
 
     def __add__(self, other: Self) -> Self:
-        """Chan's merge, as of a single column; it is also the subtraction."""
+        """Chan's merge of counts, means and scatters; with a negative count it is the subtraction."""
         count = self.count + other.count
         gap, share = other.mean - self.mean, ratio(other.count, count)
         scatter = self.scatter + other.scatter + (self.count * share)[..., None, None] * outer(gap)
@@ -98,11 +249,11 @@ class VectorStats(Stats):
 
     @property
     def columns(self) -> GaussianStats:
-        """What the rows say of each column by itself, `(c, d)`."""
+        """The stats of each column by itself, `(c, d)`."""
         return GaussianStats(self.count + np.zeros(self.mean.shape[-1]), self.mean[:, 0], diagonal(self.scatter)[:, 0])
 
     def faults(self, part: Self, every: Array, rounding: float = SLACK) -> Array:
-        """No column may have one by itself, and no direction that stays a spread below zero."""
+        """Where a column by itself is at fault, or the scatter that stays is negative in a direction."""
         rest, alone = self - part, self.columns.faults(part.columns, every, rounding).any(axis=1, keepdims=True)
         columns, slip = self.columns, self.columns.slip(part.columns, rest.columns).ssd
         unit = np.sqrt(columns.ssd + slip)
@@ -118,11 +269,11 @@ class VectorStats(Stats):
         return type(self)(alone.count[:, :1], alone.mean[:, None], scatter[:, None])
 
     def slip(self, part: Self, rest: Self) -> Slip:
-        """That of every column, `(c, d)`; that of a product is no more than the geometric mean of two."""
+        """The slip of every column, `(c, d)`; of a product it is at most the geometric mean of two columns'."""
         return self.columns.slip(part.columns, rest.columns)
 
     def invalid_columns(self) -> Array:
-        """Where no class has a usual variance, or a mean is none."""
+        """The columns of extreme numbers, infinite ones, or only one."""
         return self.columns.invalid_columns()
 
     def pooled(self) -> Self:
@@ -139,7 +290,7 @@ class VectorStats(Stats):
 
 @dataclass(frozen=True, eq=False)
 class SharedVectorStats(VectorStats):
-    """The same, where all classes have one covariance."""
+    """Count, mean and scatter of classes that have one covariance."""
 
     def mle(self) -> "VectorDensity":
         """The covariance within classes, pooled; a class without rows has no density."""
@@ -166,13 +317,13 @@ def _moments(x: Array, weight: Array) -> tuple[Array, Array, Array]:
 
 
 def settled(scatter: Array) -> Array:
-    """A column that may be constant, but for rounding, has no squares and no products."""
+    """Scatters in which a column that is constant, but for rounding, has no squares and no products."""
     spread = ~(diagonal(scatter) <= 0)
     return np.where(spread[..., None, :] & spread[..., None], scatter, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
-class VectorDensity(Whitened, Density):
+class VectorDensity(Whitened, LinearDensity, Density):
     """A Gaussian over a block: `(..., d)` means and `(..., d, d)` covariances."""
 
     mean: Array
@@ -194,7 +345,7 @@ class VectorDensity(Whitened, Density):
         return type(self)(self.mean[..., there], self.covariance[..., there, :][..., there])
 
     def log_density(self, x: Array) -> Array:
-        """Of vectors on the last axis; what is missing of one is integrated out."""
+        """Log density of vectors on the last axis; missing cells are integrated out."""
 
         def complete(cells: Array, there: Any, rows: Any) -> Array:
             narrowed = self if isinstance(there, slice) else self.of_columns(there)
@@ -203,7 +354,7 @@ class VectorDensity(Whitened, Density):
         return by_pattern(x, self.mean.ndim - 1, complete)
 
     def _at(self, distance: Array) -> Array:
-        """The log-density at so large a squared distance."""
+        """The log-density at a squared distance from the mean, in units of the covariance."""
         return -(self.mean.shape[-1] * LOG_2PI + self.log_det + distance) / 2
 
     def score(self, x: Cells, power: float = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
@@ -224,7 +375,7 @@ class VectorDensity(Whitened, Density):
         return power * self.log_density(x[:, None, None])
 
     def linear(self) -> Linear | None:
-        """Where all classes have one covariance, squares and products are worth the same to each of them."""
+        """Linear where all classes have one covariance: squares and products then cancel between classes."""
         if not self.proper.all() or (self.covariance != self.covariance[:1]).any():
             return None
         white = turned(self.whitening, self.mean)[:, 0]

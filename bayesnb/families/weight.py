@@ -45,13 +45,13 @@ class Weight:
 
 
 def one_hot(codes: Array, classes: int, counts: Array | None = None) -> Weight:
-    """Rows that belong to one class each, and count once or as often as said."""
+    """Rows that belong to one class each, and count once or as often as their weight."""
     counts = np.ones(len(codes)) if counts is None else counts
     return Weight(readable(codes, LABELS), readable(counts, FLOATS[:1]), classes)
 
 
 def hard(weight: Weight | sparse.sparray) -> list[Weight]:
-    """A matrix of soft labels, `(r, c)`, as hard ones that add up to it."""
+    """Split a matrix of soft labels, `(r, c)`, into hard ones that add up to it."""
     if isinstance(weight, Weight):
         return [weight]
     rows, classes = weight.shape
@@ -60,7 +60,7 @@ def hard(weight: Weight | sparse.sparray) -> list[Weight]:
 
 
 def by_class(weight: Weight) -> Iterator[tuple[Array, Array]]:
-    """For each class its rows and their weights."""
+    """Yield the rows of each class, and their weights."""
     matrix = weight.matrix
     for start, stop in zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True):
         yield matrix.indices[start:stop], matrix.data[start:stop]

@@ -17,16 +17,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb import numerics
 from bayesnb.families import elliptic
-from bayesnb.families.base import ORDER, Array, Parts, Rng, Say
+from bayesnb.families.base import ORDER, Array, Parts, Rng
 from bayesnb.families.elliptic import LOG_PI, multi_gamma_ratio
 from bayesnb.families.normal_inverse_wishart import FIELDS, NormalInverseWishart
-from bayesnb.families.record import Linear, lead
+from bayesnb.families.record import Linear, VariableNames, lead
 from bayesnb.families.removal import Leaving
 from bayesnb.families.sharing import Sharing, log_series, mean_series
-from bayesnb.families.vectors import VectorDensity, VectorStats
-from bayesnb.families.whitening import patterns_of, turned
+from bayesnb.families.vectors import VectorDensity, VectorStats, distances, patterns_of, turned
 from bayesnb.numerics import special
 from bayesnb.numerics.special import accurate_log1p, ratio
 from bayesnb.numerics.views import EVERY, numbers
@@ -61,8 +59,8 @@ class SharedNormalInverseWishart(Sharing, NormalInverseWishart):
         return self.map(lambda array: array[index])
 
     def repeated(self, times: int) -> Self:
-        every = np.tile(np.arange(len(self)), times)
-        return self.raw(*(getattr(self, name)[every] for name in FIELDS), self.models * times)
+        classes = np.tile(np.arange(len(self)), times)
+        return self.raw(*(getattr(self, name)[classes] for name in FIELDS), self.models * times)
 
     @property
     def beyond(self) -> int:
@@ -78,12 +76,10 @@ class SharedNormalInverseWishart(Sharing, NormalInverseWishart):
         steps = turned(whitening, self.location[:, 0] - middle)
         if self.models > 1 or not (np.abs(steps) < FAR).all():
             return super().distances(x)
-        out = np.empty((len(x), len(self)))
-        numerics.elliptic_kernels.shared_distances(x, np.array(middle), whitening, steps, out)
-        return out
+        return distances(x, middle[None], whitening[None], steps[None])
 
     def log_evidence(self, stats: VectorStats, xp: Any = special) -> Array:
-        """Of all classes together, `(1, 1)`: what they say of the covariance is seen once."""
+        """Log evidence of all classes together, `(1, 1)`, as they share the covariance."""
         after, half = self.update(stats), self.pooled(stats.count) / 2
         dof, grown = self.once(self.dof) / 2, self.once(elliptic.log_growth(self, after))
         gain = multi_gamma_ratio(dof, half, self.width) - dof * grown
@@ -91,8 +87,14 @@ class SharedNormalInverseWishart(Sharing, NormalInverseWishart):
         return gain - self.width * self.pooled(np.log1p(stats.count / self.count)) / 2
 
     def left_by(self, c: int, leaving: Leaving) -> Array:
-        """With a, b = x - location_c, x - location_k, inner products in units of the scale, of which g a a' is lost,
-        |b|**2 becomes |b|**2 + g (a b)**2 / (1 - g |a|**2), by Sherman and Morrison."""
+        """Scores by all classes: as the covariance is shared, that of class k changes when a row of class c leaves.
+
+        With a = x - location_c, b = x - location_k and inner products in units of the scale, the scale loses g a a',
+        and by Sherman and Morrison's identity |b|**2 becomes |b|**2 + g (a b)**2 / (1 - g |a|**2). Both terms are
+        positive, so nothing cancels but in 1 - g |a|**2 itself: where that has too few digits, `elliptic.left_out`
+        makes NaN of the row's score by its own class, and the class is counted again. A row that lacks a cell was
+        never counted, so that nothing leaves with it.
+        """
         x, total = numbers(leaving.x, EVERY), np.empty((len(leaving.codes), len(self)))
         total[:, c] = elliptic.left_out(self[c : c + 1], leaving, self.beyond)
         others = [k for k in range(len(self)) if k != c]
@@ -106,26 +108,26 @@ class SharedNormalInverseWishart(Sharing, NormalInverseWishart):
         return total
 
     def _others(self, c: int, x: Array, leaving: Leaving) -> Array:
-        """Of complete rows."""
+        """Scores of complete rows by all classes, that of class c itself being meaningless."""
         g, dof, _ = elliptic.gone(self[c : c + 1], leaving.each, leaving.kind)
         with np.errstate(all="ignore"):
             white = [(x - self.location[k, 0]) @ self.whitening[c, 0].T for k in range(len(self))]
             along = np.stack([(each * white[c]).sum(axis=1) for each in white], axis=-1)
-            apart, lost = np.stack([(each * each).sum(axis=1) for each in white], axis=-1), g * along[:, [c]]
-            return elliptic.stayed(self, apart + g * along**2 / (1 - lost), np.log1p(-lost), dof, leaving)
+            distance, lost = np.stack([(each * each).sum(axis=1) for each in white], axis=-1), g * along[:, [c]]
+            return elliptic.stayed(self, distance + g * along**2 / (1 - lost), np.log1p(-lost), dof, leaving)
 
     def pair_moment(self, x: Any, s: Array, u: Array) -> Array:
         """The means go as in `mean_series`, and then the precision, which is Wishart: the determinant of its scale
         and two outer products is 1 + p |a|**2 + q |b|**2 + p q (|a|**2 |b|**2 - (a b)**2), in units of the scale."""
-        cells, total = numbers(x, EVERY), np.zeros((x.shape[0], len(s)), np.result_type(s, u, float))
-        for rows, there in patterns_of(cells):
-            total[rows] = _pair_moment(self._of(there), cells[rows][:, there], s, u)
+        total = np.zeros((x.shape[0], len(s)), np.result_type(s, u, float))
+        for rows, narrowed, cells in self.patterns(numbers(x, EVERY)):
+            total[rows] = _pair_moment(narrowed, cells, s, u)
         return total
 
     def pair_cumulants(self, x: Any, t: float, v: float) -> Array:
-        cells, total = numbers(x, EVERY), np.zeros((ORDER, x.shape[0]))
-        for rows, there in patterns_of(cells):
-            total[:, rows] = _pair_cumulants(self._of(there), cells[rows][:, there], t, v)
+        total = np.zeros((ORDER, x.shape[0]))
+        for rows, narrowed, cells in self.patterns(numbers(x, EVERY)):
+            total[:, rows] = _pair_cumulants(narrowed, cells, t, v)
         return total
 
     def sample(self, rng: Rng, size: Any = None) -> VectorDensity:
@@ -133,12 +135,14 @@ class SharedNormalInverseWishart(Sharing, NormalInverseWishart):
         return elliptic.sample(self, np.random.default_rng(rng), lead(size), self.classes)
 
     def log_density(self, theta: VectorDensity) -> Parts:
-        """Of each mean given the covariance, and of the covariance: in equal parts, one for every class."""
+        """log p of each mean given the covariance, and of the covariance: in equal parts, one for every class."""
         parts = super().log_density(theta)
         return parts | {("cov", None): parts["cov", None] / self.classes}
 
     def linear_variance(self, against: int | None = None) -> Linear:
-        """With the precision P ~ Wishart(n, V), V = scale**-1, and mu | P ~ Normal(m, (k P)**-1),
+        """Variances of the weights and offsets of a drawn theta.
+
+        With the precision P ~ Wishart(n, V), V = scale**-1, and mu | P ~ Normal(m, (k P)**-1),
 
             Var((P mu)_i) = n (V_ii m'Vm + (Vm)_i**2) + n V_ii / k
             Var(mu' P mu / 2) = (2 n (m'Vm)**2 + 4 n m'Vm / k + 2 d / k**2) / 4
@@ -154,14 +158,14 @@ class SharedNormalInverseWishart(Sharing, NormalInverseWishart):
         noise = 1 / self.count
         rough = 4 * dof * (white**2).sum(axis=-1, keepdims=True) * noise + 2 * self.width * noise**2
         if against is not None:
-            apart = (np.arange(len(self)) != against)[:, None]
-            noise, rough = apart * (noise + noise[against]), apart * (rough + rough[against])
+            differs = (np.arange(len(self)) != against)[:, None]
+            noise, rough = differs * (noise + noise[against]), differs * (rough + rough[against])
         back = turned(self.whitening[:, 0].swapaxes(-1, -2), gap)
         turn = square * (far**2).sum(axis=-1, keepdims=True) + (gap * far).sum(axis=-1, keepdims=True) ** 2
         return Linear(dof * (unit * square + back**2 + unit * noise), ((dof * turn + rough) / 4)[:, 0])
 
-    def variables(self, pm: Any, say: Say) -> VectorDensity:
-        return elliptic.variables(self, pm, say, self.classes)
+    def variables(self, pm: Any, names: VariableNames) -> VectorDensity:
+        return elliptic.variables(self, pm, names, self.classes)
 
 
 def _products(belief: NormalInverseWishart, x: Array) -> tuple[Array, Array, Array]:

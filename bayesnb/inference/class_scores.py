@@ -52,17 +52,17 @@ class Scores:
             block.score(x, self.power, total)
         return total
 
-    def _blocks(self, *, apart: bool) -> list[tuple[Any, Cells]]:
+    def _blocks(self, *, independent_classes: bool) -> list[tuple[Any, Cells]]:
         """Blocks, with their cells, whose classes are independent of one another, or those whose classes are not."""
         pairs = zip(self.belief.blocks, self.cells, strict=True)
-        return [(block, x) for block, x in pairs if block.apart == apart]
+        return [(block, x) for block, x in pairs if block.independent_classes == independent_classes]
 
     def cumulants(self, tilt: float = 0.0) -> Array:
         """The first four derivatives of K_c at `tilt`, `(4, r, c)`; at 1 the class has also seen the row.
 
         Blocks whose classes share parameters are not in them, nor in `transform`: see `pair_cumulants`.
         """
-        parts = [block.score_cumulants(x, tilt * self.power) for block, x in self._blocks(apart=True)]
+        parts = [block.score_cumulants(x, tilt * self.power) for block, x in self._blocks(independent_classes=True)]
         total = reduce(np.add, parts) if parts else np.zeros((4, len(self), self.classes))
         total = total * self._powers[:, None, None] if self.power != 1 else total
         total += self.belief.classes.weight_cumulants(4, tilt)[:, None]
@@ -71,7 +71,7 @@ class Scores:
     def transform(self, s: Array) -> Array:
         """K_c(s) on the real axis or above it, `(n,) -> (r, c, n)`; infinite where the moment does not exist."""
         s = np.asarray(s, complex)
-        parts = [block.score_transform(x, s * self.power) for block, x in self._blocks(apart=True)]
+        parts = [block.score_transform(x, s * self.power) for block, x in self._blocks(independent_classes=True)]
         features = reduce(np.add, parts) if parts else np.zeros((len(self), 1, 1))
         total = features + self.belief.classes.weight_log_moment(s[:, None]).T
         return np.where(np.isnan(total), np.inf, total)
@@ -82,7 +82,7 @@ class Scores:
         If the row is `observed`: once the second class, or the first, has also seen it.
         """
         total = np.zeros((2, 4, len(self)))
-        for block, x in self._blocks(apart=False):
+        for block, x in self._blocks(independent_classes=False):
             t = self.power if observed else 0.0
             total += np.stack([block.pair_cumulants(x, t, 0.0), block.pair_cumulants(x, 0.0, t)])
         return total * self._powers[:, None]
@@ -92,7 +92,7 @@ class Scores:
 
         Real, or with real parts of 0 or more; infinite where the moment does not exist.
         """
-        shared = self._blocks(apart=False)
+        shared = self._blocks(independent_classes=False)
         return sum((block.pair_moment(x, s * self.power, u * self.power) for block, x in shared), start=0.0)
 
     @property

@@ -15,7 +15,7 @@ from bayesnb.families.base import Array, Rng
 from bayesnb.inference.class_scores import Scores
 from bayesnb.inference.many_classes import active, characters, rays
 from bayesnb.inference.posterior_draws import drawn_proba, drawn_rows, mean_error, warn_drawn
-from bayesnb.inference.two_classes import half_spectrum, means, spectra
+from bayesnb.inference.two_classes import half_spectrum, means, pairs_of, spectra
 from bayesnb.model.product import Observer, normalised
 from bayesnb.numerics.threads import blocks, in_order
 
@@ -91,9 +91,7 @@ def _of_rows(scores: Scores, observed: bool) -> tuple[Array, Array]:
 def _of_pairs(scores: Scores, kept: Array, observed: bool) -> tuple[Array, Array]:
     """Means and expected entropies of rows with two active classes; the means are those before the rows were seen."""
     mean, entropy = np.zeros(kept.shape), np.empty(len(kept))
-    pairs = np.argsort(~kept, axis=1, kind="stable")[:, :2]
-    for i, j in np.unique(pairs, axis=0):
-        group = np.flatnonzero((pairs == (i, j)).all(axis=1))
+    for i, j, group in pairs_of(kept):
         two = scores[group].of([i, j])
         parts = [(np.arange(len(two)), half_spectrum(two))] if observed else spectra(two)
         for rows, spectrum in parts:

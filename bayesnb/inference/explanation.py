@@ -15,6 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from bayesnb.families.base import Array, Belief, Cells, Contributions
+from bayesnb.families.capabilities import words_of
 from bayesnb.model.product import Product
 from bayesnb.numerics.threads import blocks
 
@@ -51,7 +52,7 @@ class Explanation:
 
 def explain(belief: Product, cells: Sequence[Cells], power: float = 1.0) -> Explanation:
     """Explain each row's scores term by term, `(r, f) per block -> (r, c, f)`, features of all blocks end to end."""
-    live, words = belief.live, tuple(block.words(x) for block, x in zip(belief.blocks, cells, strict=True))
+    live, words = belief.live, tuple(words_of(block, x) for block, x in zip(belief.blocks, cells, strict=True))
     _refuse_many(cells, words, len(live))
     possible = belief.blocks if belief.all_live else tuple(block[live] for block in belief.blocks)
     parts = [_of_block(*block, power, int(live.sum())) for block in zip(possible, cells, words, strict=True)]

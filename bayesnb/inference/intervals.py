@@ -19,13 +19,14 @@ from bayesnb.families.base import Array, Rng
 from bayesnb.inference.class_scores import Scores
 from bayesnb.inference.many_classes import CharacteristicFunctions, active, characters, rays
 from bayesnb.inference.posterior_draws import drawn_proba, drawn_rows, quantile_error, warn_drawn
-from bayesnb.inference.two_classes import invert, too_heavy
+from bayesnb.inference.two_classes import invert, pairs_of, too_heavy
 from bayesnb.model.product import Observer, normalised
 from bayesnb.numerics.threads import blocks, in_order
 
 TOLERANCES = {"auto": 1e-3, "fast": 0.02, "exact": 1e-6}  # errors on the probability scale
 HOPELESS = 28.0  # minus the log of an expected probability, 7e-13, below which a class adds nothing to the others' sums
 FAR = 32.0  # how far from their middle log-odds are searched for among many classes: exp(-32) = 1e-14 of the other side
+SIGNS = np.array([[-1.0], [1.0], [-1.0], [1.0]])  # cumulants of -W by those of W, as if of a difference of scores
 ROWS = 1 << 15  # rows times classes at once: four cumulants of each, before and after, stay in a core's cache
 
 
@@ -80,7 +81,8 @@ def intervals(scores: Scores, prob: float, observed: bool, method: str, n_jobs: 
     A row whose cumulants do not exist has NaN.
     """
     live = scores.belief.live
-    tolerance = 0.0 if scores.belief.weighs else TOLERANCES[method]  # a mixture can have any shape with its cumulants
+    # A mixture can have any shape with its cumulants.
+    tolerance = 0.0 if scores.belief.is_mixture else TOLERANCES[method]
     target = Target(ndtri(np.array([(1 - prob) / 2, 0.5, (1 + prob) / 2])), observed, tolerance)
     result = Intervals(*np.zeros((4, len(scores), len(live))))
     if live.sum() == 1:
@@ -153,10 +155,7 @@ def _expanded(
     `score` and `others` are cumulants of a class's score and of the others', each before and after the row was seen,
     `(4, r)`; `common`, `(2, 4, r)`, is added to those of the log-odds.
     """
-    both = np.empty((2, *score[0].shape))
-    numerics.cornish_fisher.log_odds_cumulants(score[0], others[0], score[1], others[1], *both)
-    both += common
-    one, two = both
+    one, two = np.stack([score[1] + SIGNS * others[0], score[0] + SIGNS * others[1]]) + common
     ends, error, cumulants = np.empty((len(target.z), len(share))), np.empty(len(share)), np.empty_like(one)
     numerics.cornish_fisher.quantiles(one, two, share, target.z, target.tolerance, ends, error, cumulants)
     return ends, error, cumulants
@@ -172,20 +171,17 @@ def _of_many(scores: Scores, known: ScoreCumulants, target: Target) -> Intervals
     score, rest = ([array.reshape(4, -1) for array in pair] for pair in (known[:2], (others, others_seen)))
     ends, error, cumulants = _expanded((score[0], score[1]), (rest[0], rest[1]), share.reshape(-1), target)
     ends, cumulants = ends.reshape(-1, *share.shape), cumulants.reshape(4, *share.shape)
-    against = OneAgainstOthers(share if target.observed else _means(cumulants, mean), ends)
+    if not target.observed:  # from the sums over classes, and where there are none from the cumulants
+        logistic = np.empty(share.size)
+        numerics.cornish_fisher.logistic_mean(cumulants.reshape(4, -1), logistic)
+        mean = np.where(np.isnan(mean), logistic.reshape(mean.shape), mean)
+    against = OneAgainstOthers(share if target.observed else mean, ends)
     slow = (kept & ~(error.reshape(share.shape) + crude[:, None] <= target.tolerance)).any(axis=1)
     if slow.any():
         _invert_many(scores, np.flatnonzero(slow), kept, cumulants, target, against)
     ends = np.sort(ends, axis=0)
     mean = against.mean if target.observed else against.mean / against.mean.sum(axis=1, keepdims=True)
     return Intervals(mean, *(expit(ends[q]) for q in (1, 0, 2)))
-
-
-def _means(cumulants: Array, mean: Array) -> Array:
-    """Means before the row was seen: from the sums over classes, and where there are none from the cumulants."""
-    logistic = np.empty(mean.size)
-    numerics.cornish_fisher.logistic_mean(cumulants.reshape(4, -1), logistic)
-    return np.where(np.isnan(mean), logistic.reshape(mean.shape), mean)
 
 
 def _invert_many(
@@ -196,9 +192,9 @@ def _invert_many(
     Rows with two active classes go by pairs of classes, as their log-odds have a closed characteristic function.
     """
     few = kept[slow].sum(axis=1) == 2
-    pairs, level = np.argsort(~kept[slow[few]], axis=1, kind="stable")[:, :2], ndtr(target.z)
-    for i, j in np.unique(pairs, axis=0):
-        rows = slow[few][(pairs == (i, j)).all(axis=1)]
+    level = ndtr(target.z)
+    for i, j, group in pairs_of(kept[slow[few]]):
+        rows = slow[few][group]
         two = scores[rows].of([i, j])
         exact = invert(two, cumulants[:, rows, j], level, result.quantiles[:, rows, j], target.observed)
         result.quantiles[:, rows, j], result.quantiles[:, rows, i] = exact.quantiles, -exact.quantiles[::-1]
@@ -208,15 +204,14 @@ def _invert_many(
     if not len(many):
         return
     needed = rays(scores[many], kept[many], target.observed, narrow=True)
-    if not target.observed:
-        light = needed.light
-        if not light.all():
-            _draw(scores[many[~light]], many[~light], target, result)
+    if not target.observed and not (light := needed.light).all():
+        _draw(scores[many[~light]], many[~light], target, result)
         many, needed = many[light], needed.of(light)
-    search = _search_half if target.observed else _search
     for part in characters(scores[many], kept[many], target.observed, needed):
         at = many[part.rows][:, None], part.classes
-        result.quantiles[:, *at] = search(part, cumulants[0][at], result.quantiles[:, *at], level, result.mean[at])
+        middle = np.clip(logit(result.mean[at]), -FAR, FAR) if target.observed else cumulants[0][at]
+        below = 1 - result.mean[at] if target.observed else None
+        result.quantiles[:, *at] = _search(part, middle, result.quantiles[:, *at], level, below)
         if not target.observed:
             result.mean[at] = part.means()
 
@@ -231,24 +226,20 @@ def _draw(scores: Scores, rows: Array, target: Target, result: OneAgainstOthers)
     result.mean[rows] = proba.mean(axis=0)
 
 
-def _search(part: CharacteristicFunctions, middle: Array, guess: Array, level: Array, mean: Array) -> Array:
-    """Quantiles of log-odds before the row was seen, `(q, r, a)`."""
-    reach, phi = np.pi / part.step, part.phi.reshape(-1, part.phi.shape[-1])
-    ends, middle = guess.reshape(len(level), -1).copy(), middle.reshape(-1)
+def _search(part: CharacteristicFunctions, middle: Array, guess: Array, level: Array, below: Array | None) -> Array:
+    """Quantiles of log-odds, `(q, r, a)`, around a middle, `(r, a)`.
+
+    Given the row, `below` is the probability of the other classes; a quantile that is then out of reach keeps the
+    magnitude of the guess.
+    """
+    phi, middle = part.phi.reshape(-1, part.phi.shape[-1]), middle.reshape(-1)
+    reach = np.pi / part.step if below is None else FAR
+    lower, upper, ends = middle - reach, middle + reach, guess.reshape(len(level), -1).copy()
+    residue = None if below is None else below.reshape(-1)
     numerics.fourier_inversion.search(
-        phi.real.copy(), phi.imag.copy(), part.step, middle - reach, middle + reach, ends, level
+        phi.real.copy(), phi.imag.copy(), part.step, None, residue, lower, upper, ends, level
     )
+    if below is not None:
+        low, high = np.minimum(guess.reshape(ends.shape), lower), np.maximum(guess.reshape(ends.shape), upper)
+        ends = np.where(ends < lower + 1e-6, low, np.where(ends > upper - 1e-6, high, ends))
     return ends.reshape(guess.shape)
-
-
-def _search_half(part: CharacteristicFunctions, middle: Array, guess: Array, level: Array, mean: Array) -> Array:
-    """Quantiles of log-odds given the row, `(q, r, a)`; where one is out of reach, the guess gives its magnitude."""
-    phi, share = part.phi.reshape(-1, part.phi.shape[-1]), mean.reshape(-1)
-    middle = np.clip(logit(share), -FAR, FAR)
-    lower, upper = middle - FAR, middle + FAR
-    ends = guess.reshape(len(level), -1).copy()
-    numerics.fourier_inversion.search_half(
-        phi.real.copy(), phi.imag.copy(), part.step, 1 - share, lower, upper, ends, level
-    )
-    low, high = np.minimum(guess.reshape(ends.shape), lower), np.maximum(guess.reshape(ends.shape), upper)
-    return np.where(ends < lower + 1e-6, low, np.where(ends > upper - 1e-6, high, ends)).reshape(guess.shape)

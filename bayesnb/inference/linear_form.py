@@ -15,7 +15,8 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from bayesnb.families.base import Array, Belief, Cells
+from bayesnb.families.base import Array, Cells
+from bayesnb.families.capabilities import HasLinearVariance
 from bayesnb.families.record import Linear
 from bayesnb.model.product import Product, ProductDensity
 from bayesnb.numerics.views import EVERY, Dense
@@ -40,18 +41,18 @@ def linear_of(density: ProductDensity, posterior: Product) -> list[Linear | None
 
     One class alone, or classes whose variances happen to be equal, would look linear.
     """
-    is_linear = [type(block).linear_variance is not Belief.linear_variance for block in posterior.blocks]
-    pairs = zip(density.blocks, is_linear, strict=True)
+    is_linear = [isinstance(belief, HasLinearVariance) for belief in posterior.blocks]
+    pairs: Any = zip(density.blocks, is_linear, strict=True)
     return [block[density.live].linear() if linear else None for block, linear in pairs]
 
 
-def differences(density: ProductDensity, against: int) -> list[Any]:
+def differences(density: Any, against: int) -> list[Any]:
     """Linear part of each block for the possible classes, less that of one of them."""
     return [block[density.live].linear_against(_among(density.live, against)) for block in density.blocks]
 
 
 def form_of(
-    parts: Sequence[Linear], density: ProductDensity, posterior: Product, power: float, against: int | None
+    parts: Sequence[Linear], density: ProductDensity, posterior: Any, power: float, against: int | None
 ) -> Form:
     """Weights and offsets of all classes; `against` is the place of a class from which they are differences."""
     live, classes = density.live, posterior.classes

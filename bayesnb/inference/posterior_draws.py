@@ -18,6 +18,7 @@ from typing import Any, Self
 import numpy as np
 
 from bayesnb.families.base import Array, Belief, Cells, Density, Drawn, Rng
+from bayesnb.families.capabilities import narrowed, opened
 from bayesnb.families.dirichlet import DirichletDensity, DirichletStats
 from bayesnb.inference.class_scores import Scores
 from bayesnb.model.product import Observer, Product, ProductDensity, Rows, normalise, normalised, observe
@@ -43,7 +44,7 @@ class Theta:
         """Split off the parameters of levels that only these rows hold; nothing that was drawn changes."""
         included = self.included or (None,) * len(self.blocks)
         parts = zip(beliefs, map(Drawn, self.blocks, included), cells, strict=True)
-        return replace(self, blocks=tuple(belief.opened(drawn, x, rng) for belief, drawn, x in parts))
+        return replace(self, blocks=tuple(opened(belief, drawn, x, rng) for belief, drawn, x in parts))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -150,12 +151,23 @@ def drawn_proba(scores: Scores) -> Array:
 
 def warn_drawn(rows: int, error: float) -> None:
     """Warn of rows whose probabilities were drawn, with the largest standard error of the results."""
-    warnings.warn(
+    _warn(
         f"{rows} rows are so far out, or have such levels that a class never saw, that they were drawn "
-        f"({FALLBACK} draws): the largest standard error is {error:.1g}. More smoothing helps.",
-        DrawnWarning,
-        skip_file_prefixes=(str(Path(__file__).parent.parent),),
+        f"({FALLBACK} draws): the largest standard error is {error:.1g}. More smoothing helps."
     )
+
+
+def warn_shared_parameters(rows: int, draws: int, error: float) -> None:
+    """Warn that classes share parameters, so that rows were drawn, with the largest standard error of the results."""
+    _warn(
+        "classes share parameters that are not known, three or more of them under average_features or shared=True, or "
+        f"two under average_features and a class_prior that is known: so the probabilities of {rows} rows were "
+        f"drawn ({draws} draws each): the largest standard error is {error:.1g}."
+    )
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, DrawnWarning, skip_file_prefixes=(str(Path(__file__).parent.parent),))
 
 
 def quantile_error(draws: Array, levels: Any) -> float:
@@ -181,17 +193,6 @@ def refuse_large(what: str, size: float, advice: str) -> None:
         raise ValueError(f"{what} would take {size / 2**30:.1f} GiB, more than {MOST_BYTES / 2**30:g}. {advice}")
 
 
-def warn_shared_parameters(rows: int, draws: int, error: float) -> None:
-    """Warn that classes share parameters, so that rows were drawn, with the largest standard error of the results."""
-    warnings.warn(
-        "classes share parameters that are not known, three or more of them under average_features or shared=True, or "
-        f"two under average_features and a class_prior that is known: so the probabilities of {rows} rows were "
-        f"drawn ({draws} draws each): the largest standard error is {error:.1g}.",
-        DrawnWarning,
-        skip_file_prefixes=(str(Path(__file__).parent.parent),),
-    )
-
-
 def drawn_rows(
     scores: Scores, observers: Sequence[Observer] | None, draws: int, rng: Rng
 ) -> Iterator[tuple[slice, Array, Array]]:
@@ -209,23 +210,16 @@ def drawn_rows(
 
 
 def once_seen(scores: Scores, observers: Sequence[Observer], times: Array, rng: np.random.Generator) -> Array:
-    """Draws of p(y | x, theta) for one row, `times[c]` of them given that class c has seen it, `(s, 1, c)`."""
-    parts, (narrow, observers) = [], _narrowed(scores, observers)
+    """Draws of p(y | x, theta) for one row, `times[c]` of them given that class c has seen it, `(s, 1, c)`.
+
+    Blocks are narrowed to the levels that the row holds, as no others need draws; its features count by the temper.
+    """
+    parts, belief, power = [], scores.belief, scores.power
+    each = zip(belief.blocks, scores.cells, observers, strict=True)
+    beliefs, cells, narrow = zip(*(narrowed(block, x, observer) for block, x, observer in each), strict=True)
     for c in np.flatnonzero(times):
-        belief = _with_row(narrow, observers, int(c))
-        parts.append(draw_proba(belief, narrow.cells, int(times[c]), narrow.power, rng=rng))
+        seen = observe(Rows(narrow, cells, np.array([c]), np.array([power])), scores.classes)
+        of_class = DirichletStats(np.eye(scores.classes)[c])
+        posterior = Product(belief.classes, beliefs).update(replace(seen, classes=of_class))
+        parts.append(draw_proba(posterior, cells, int(times[c]), power, rng=rng))
     return np.concatenate(parts)
-
-
-def _narrowed(scores: Scores, observers: Sequence[Observer]) -> tuple[Scores, Sequence[Observer]]:
-    """Scores and observers of one row, restricted to the levels that it holds: no others need draws."""
-    each = zip(scores.belief.blocks, scores.cells, observers, strict=True)
-    beliefs, cells, narrow = zip(*(belief.narrowed(x, observer) for belief, x, observer in each), strict=True)
-    return Scores(Product(scores.belief.classes, beliefs), cells, scores.power), narrow
-
-
-def _with_row(scores: Scores, observers: Sequence[Observer], c: int) -> Product:
-    """Posterior after the row as one of class c, its features counting by the temper."""
-    classes = scores.classes
-    seen = observe(Rows(observers, scores.cells, np.array([c]), np.array([scores.power])), classes)
-    return scores.belief.update(replace(seen, classes=DirichletStats(np.eye(classes)[c])))

@@ -25,17 +25,18 @@ FEW = 256  # nodes up to which a mean is taken from the density, which costs nod
 LAST = 12.0  # last t for means of functions whose transforms are exp(-pi t): 4e-17
 HALF_WIDTH = 130.0  # of a window on the line 1/2, where tails are exp(-|x| / 2) at most: 8e-15 at half of it
 WIDE = 4096.0  # window from which log-odds are wider than doubles can show in a probability: panels instead
-FINEST, COARSEST, PER_PANEL = (
-    0.06,
-    0.5,
-    32,
-)  # sizes of panels on which exp(i x t) turns 7 and 6 times, for 32 nodes each
+FINEST, COARSEST = 0.06, 0.5  # sizes of panels on which exp(i x t) turns 7 and 6 times
+PER_PANEL = 32  # nodes
 FARTHEST = 740.0  # log-odds beyond which a probability is 0 or 1: exp(-745) is the least double
-MOST_NODES, OF_WIDE = (
-    1 << 17,
-    1 << 15,
-)  # nodes of a window, and of one wider than WIDE, before it is given up for panels
+MOST_NODES, OF_WIDE = 1 << 17, 1 << 15  # nodes of a window, and of one wider than WIDE, before it goes to panels
 AT_ONCE, MOST_HELD = 1 << 18, 1 << 21  # rows times nodes: of a first guess, and at which rows are halved
+
+
+def pairs_of(kept: Array) -> Iterator[tuple[int, int, Array]]:
+    """Yield two classes, and the rows in which they are the active ones, `(r, c)` with two in each row."""
+    pairs = np.argsort(~kept, axis=1, kind="stable")[:, :2]
+    for i, j in np.unique(pairs, axis=0).tolist():
+        yield i, j, np.flatnonzero((pairs == (i, j)).all(axis=1))
 
 
 class LogOdds(NamedTuple):
@@ -48,9 +49,8 @@ class LogOdds(NamedTuple):
 def invert(scores: Scores, cumulants: Array, level: Array, guess: Array, observed: bool) -> LogOdds:
     """Exact quantiles of U_1 - U_0, and means, of each row; `guess`, `(q, r)`, is near the quantiles at the levels."""
     lower, upper = _window(scores, cumulants, observed)
-    width = _rounded(upper - lower)
     exact = LogOdds(guess.copy(), np.empty(len(scores)))
-    for shared, rows in _of_equal_width(width):
+    for shared, rows in _of_equal_width(upper - lower):
         ends, near = np.stack([lower[rows], upper[rows]]), exact.quantiles[:, rows]
         part = _in_window(scores[rows], cumulants[0, rows], ends, near, (level, shared, observed))
         exact.quantiles[:, rows], exact.mean[rows] = np.sort(part.quantiles, axis=0), part.mean
@@ -58,7 +58,8 @@ def invert(scores: Scores, cumulants: Array, level: Array, guess: Array, observe
 
 
 def _of_equal_width(width: Array) -> Iterator[tuple[float, Array]]:
-    """Yield each width and rows that have it, not too many at once."""
+    """Yield each width, rounded up, and rows that have it, not too many at once."""
+    width = FINE ** np.ceil(np.log(width) / np.log(FINE))
     for shared in np.unique(width):
         group = np.flatnonzero(width == shared)
         for part in blocks(len(group), max(int(AT_ONCE / shared), 1)):
@@ -71,17 +72,16 @@ def _in_window(scores: Scores, centre: Array, ends: Array, guess: Array, target:
     Rows whose transforms are too long to be held at once are halved; a single row goes to panels.
     """
     level, width, observed = target
-    step, near = 2 * np.pi / width, guess - centre
+    step, near, half = 2 * np.pi / width, guess - centre, len(scores) // 2
     phi = _transform(scores, step, centre, observed)
-    if phi is None and len(scores) == 1:
+    if phi is None and not half:
         return _by_panels(scores, guess, target)
     if phi is None:
-        half = len(scores) // 2
         parts = (slice(0, half), slice(half, None))
         halves = [_in_window(scores[rows], centre[rows], ends[:, rows], guess[:, rows], target) for rows in parts]
         return LogOdds(*(np.concatenate(pair, axis=-1) for pair in zip(*halves, strict=True)))
     real, mean = (phi.real.copy(), phi.imag.copy()), np.empty(len(scores))
-    numerics.fourier_inversion.search(*real, step, *(ends - centre), near, level)
+    numerics.fourier_inversion.search(*real, step, None, None, *(ends - centre), near, level)
     if not observed and width < SPARE and phi.shape[1] <= FEW:
         numerics.fourier_inversion.mean_by_density(*real, step, ends[0] - centre, width, centre, mean)
     elif not observed:
@@ -102,21 +102,17 @@ def _by_panels(scores: Scores, guess: Array, target: tuple[Array, float, bool]) 
             raise too_heavy(width)
         last *= 2
     phi, limit = each.sum(axis=0), np.full(len(scores), FARTHEST)
-    ends = np.clip(guess, -FARTHEST, FARTHEST)
-    numerics.fourier_inversion.search_panels(phi.real.copy(), phi.imag.copy(), t, weight, -limit, limit, ends, level)
+    ends, nodes = np.zeros_like(guess), np.stack([t, weight])
+    numerics.fourier_inversion.search(phi.real.copy(), phi.imag.copy(), 0.0, nodes, None, -limit, limit, ends, level)
     ends = np.where(np.abs(ends) > FARTHEST - 1e-6, np.copysign(np.inf, ends), ends)
     return LogOdds(ends, means(Spectrum(t, weight, phi)))
-
-
-def _rounded(width: Array) -> Array:
-    return FINE ** np.ceil(np.log(width) / np.log(FINE))
 
 
 def spectra(scores: Scores) -> "Iterator[tuple[Array, Spectrum]]":
     """Yield rows, and the transforms of U_1 - U_0 before they were seen, for means of functions."""
     even = scores.cumulants().sum(axis=2) + scores.pair_cumulants(False)[0]  # the second is that of U_1 - U_0
     lower, upper = _window(scores, even, False)
-    for shared, rows in _of_equal_width(_rounded(_room(lower, upper))):
+    for shared, rows in _of_equal_width(_room(lower, upper)):
         yield rows, spectrum(scores[rows], shared)
 
 

@@ -1,11 +1,11 @@
 """Where a long fit has come to, in a file, from which it goes on after the machine has failed."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from bayesnb.data.unseen import UnseenCollector
+from bayesnb.data.levels import UnseenCollector
 from bayesnb.model.shards import Shard, alike
 from bayesnb.persistence import read_shard, write_shard
 
@@ -17,7 +17,7 @@ class Checkpoint:
     path: Path
     asked: dict[str, Any]  # what has to be the same for the fit to go on
     seconds: float
-    written: float = field(default=float("-inf"))
+    written: float = float("-inf")
 
     def resumed(self, collector: UnseenCollector) -> tuple[Shard | None, tuple[int, int]]:
         """Return what was counted, and the file and row to go on from."""
@@ -39,22 +39,17 @@ class Checkpoint:
         asked = note.get("asked") if isinstance(note, dict) else None
         asked = asked if isinstance(asked, dict) else {}
         differ = [name for name, value in self.asked.items() if not alike(value, asked.get(name))]
-        if differ:
-            raise ValueError(
-                f"{str(self.path)!r} is the checkpoint of another fit: {self._difference(differ[0], asked)}. Go on "
-                "with what that fit had, give another name, or delete the file to begin anew."
-            )
-
-    def _difference(self, name: str, asked: dict[str, Any]) -> str:
-        files: Any = asked.get("files")
-        if name != "files" or not _are_stamps(files):
-            return f"`{name}` differs"
-        before, now = ({file[0]: file for file in files} for files in (files, self.asked["files"]))
-        changed = [path for path in {**before, **now} if before.get(path) != now.get(path)]
-        return (
-            f"its files are others, or have changed since, {changed[0]!r} first"
-            if changed
-            else "its files had another order"
+        if not differ:
+            return
+        difference = f"`{differ[0]}` differs"
+        if differ[0] == "files" and _are_stamps(asked.get("files")):
+            before, now = ({file[0]: file for file in files} for files in (asked["files"], self.asked["files"]))
+            changed = [path for path in {**before, **now} if before.get(path) != now.get(path)]
+            others = f"its files are others, or have changed since, {changed[0]!r} first" if changed else None
+            difference = others or "its files had another order"
+        raise ValueError(
+            f"{str(self.path)!r} is the checkpoint of another fit: {difference}. Go on with what that fit had, give "
+            "another name, or delete the file to begin anew."
         )
 
     def keep(self, total: Shard | None, place: tuple[int, int], unseen: UnseenCollector) -> None:

@@ -18,9 +18,8 @@ class Reads:
     guessed: bool = False
 
 
-def decide(tables: TableFiles, wanted: Mapping[str, Reads], declared: Mapping[str, str] | None) -> dict[str, str]:
+def decide(tables: TableFiles, wanted: Mapping[str, Reads], declared: Mapping[str, str]) -> dict[str, str]:
     """Return how each column is read: as declared, else as wanted."""
-    declared = declared or {}
     tables.check_there(list(declared), "kinds")
     invalid = [(name, kind) for name, kind in declared.items() if kind not in KINDS]
     if invalid:
@@ -31,21 +30,21 @@ def decide(tables: TableFiles, wanted: Mapping[str, Reads], declared: Mapping[st
     return {name: declared.get(name, reads.kind) for name, reads in wanted.items()}
 
 
-def of_columns(tables: TableFiles, names: Sequence[str], families: Any) -> dict[str, Reads]:
+def of_columns(tables: TableFiles, names: Sequence[str], families: Mapping[str, Any]) -> dict[str, Reads]:
     """Return how columns to learn from are read: text by its family or its first rows, others by their types."""
-    declared = declared_families(families, names)
-    present = {name: tables.kinds[name] for name in names}
-    guesses = {name: Reads("number" if kind == "empty" else kind, guessed=True) for name, kind in present.items()}
-    of_families = {name: of_text(present[name], family) for name, family in declared.items() if tables.is_text(name)}
-    return guesses | {name: reads for name, reads in of_families.items() if reads is not None}
+    reads = {}
+    for name in names:
+        kind = tables.kinds[name]
+        by_family = of_text(kind, families[name]) if name in families and tables.is_text(name) else None
+        reads[name] = by_family or Reads("number" if kind == "empty" else kind, guessed=True)
+    return reads
 
 
 def refuse_dates(tables: TableFiles, names: Collection[str]) -> None:
     """Raise for columns of dates, as `fit` does: each of them would be a level."""
     for sheet in tables.sheets:
-        dates = (
-            [] if sheet.is_text else [name for name in sheet.columns if name in names and sheet.summaries[name].dates]
-        )
+        read = [] if sheet.is_text else [name for name in sheet.columns if name in names]
+        dates = [name for name in read if sheet.summaries[name].dates]
         if dates:
             raise ValueError(
                 f"{sheet.name}: column {dates[0]!r} holds dates or times: make it a number or a category first, drop "
@@ -55,8 +54,6 @@ def refuse_dates(tables: TableFiles, names: Collection[str]) -> None:
 
 def of_text(kind: str, family: Any) -> Reads | None:
     """Return how a family needs a column of text; None if that is left to the rows."""
-    if family is None:
-        return Reads("text")
     if family.outcomes:
         return Reads("number" if kind in ("integer", "number", "empty") else "flag")
     if not family.has_levels:

@@ -10,95 +10,76 @@ from typing import Any
 
 from bayesnb import __version__
 from bayesnb.data import LABEL_ADVICE, PLAIN, Reading, is_missing
-from bayesnb.data.unseen import UnseenCollector
+from bayesnb.data.levels import UnseenCollector
 from bayesnb.estimators import NaiveBayes, check_estimator
-from bayesnb.integrations.ahead import ahead
 from bayesnb.integrations.checkpoint import Checkpoint
-from bayesnb.integrations.file_kinds import (
-    Reads,
-    decide,
-    declared_families,
-    of_columns,
-    of_labels,
-    refuse_dates,
-)
+from bayesnb.integrations.file_kinds import Reads, decide, declared_families, of_columns, of_labels, refuse_dates
 from bayesnb.integrations.many_files import FileBatch, TableFiles, listed, names_of, refuse_rows
 from bayesnb.model.shards import Shard, added
-from bayesnb.numerics.threads import threads_of
+from bayesnb.numerics.threads import ahead, threads_of
 from bayesnb.results.progress import Bar, bar
-
-
-@dataclass(frozen=True)
-class FitOptions:
-    """What a fit takes of the tables, and how it reads them: see `fit_files`."""
-
-    target: str
-    sample_weight: str | None = None
-    columns: Sequence[str] | None = None
-    kinds: Mapping[str, str] | None = None
-    reading: Reading = PLAIN
-    batch_rows: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class FileFit:
-    """A model, the tables that it is to learn from, and how."""
+    """A model, the tables that it is to learn from, and how they are read: see `fit_files`."""
 
     model: NaiveBayes
     tables: TableFiles
-    asked: FitOptions
+    reading: Reading
+    target: str
+    sample_weight: str | None
+    columns: Sequence[str] | None
+    declared_kinds: Mapping[str, str]
+    batch_rows: int | None
 
     @cached_property
     def names(self) -> list[str]:
         """Names of the columns that are learnt from."""
-        asked, there = self.asked, self.tables.columns
-        others = [asked.target, *(() if asked.sample_weight is None else (asked.sample_weight,))]
-        self.tables.check_there(others[:1], "target")
-        self.tables.check_there(others[1:], "sample_weight")
-        if asked.columns is None:
-            names = [name for name in there if name not in others]
-        else:
-            names = names_of(asked.columns)
-            self.tables.check_there(names, "columns")
-        self.tables.check_same(None if asked.columns is None else {*names, *others})
+        tables, weights = self.tables, [] if self.sample_weight is None else [self.sample_weight]
+        others = [self.target, *weights]
+        tables.check_there([self.target], "target")
+        tables.check_there(weights, "sample_weight")
+        names = [name for name in tables.columns if name not in others]
+        if self.columns is not None:
+            names = names_of(self.columns)
+            tables.check_there(names, "columns")
+        tables.check_same(None if self.columns is None else {*names, *others})
         taken = [name for name in names if name in others]
         if taken:
             raise ValueError(f"columns: {taken[0]!r} holds the labels or the weights.")
         if not names:
-            raise ValueError(f"{self.tables.name}: no column is left to learn from; it has {listed(there)}.")
+            raise ValueError(f"{tables.name}: no column is left to learn from; it has {listed(tables.columns)}.")
         return names
 
     @cached_property
     def kinds(self) -> dict[str, str]:
         """Kinds of all columns that are needed: as what each is read."""
-        asked, families = self.asked, self.model._families()
-        gone = {name for name, family in declared_families(families, self.names).items() if family is None}
-        wanted = of_columns(self.tables, [name for name in self.names if name not in gone], families)
-        refuse_dates(self.tables, set(wanted) - set(declared_families(families, self.names)) - set(asked.kinds or ()))
-        wanted[asked.target] = of_labels(self.tables, asked.target)
-        if asked.sample_weight is not None:
-            flags = self.tables.kinds[asked.sample_weight] == "flag"
-            wanted[asked.sample_weight] = Reads("flag" if flags else "number")
-        self.tables.check_kinds({name: reads.kind for name, reads in wanted.items() if name not in (asked.kinds or {})})
-        return decide(self.tables, wanted, asked.kinds)
+        tables, families = self.tables, self.model._families()
+        declared = declared_families(families, self.names)
+        wanted = of_columns(tables, [name for name in self.names if declared.get(name, ...) is not None], declared)
+        refuse_dates(tables, set(wanted) - set(declared) - set(self.declared_kinds))
+        wanted[self.target] = of_labels(tables, self.target)
+        if self.sample_weight is not None:
+            wanted[self.sample_weight] = Reads("flag" if tables.kinds[self.sample_weight] == "flag" else "number")
+        tables.check_kinds({name: reads.kind for name, reads in wanted.items() if name not in self.declared_kinds})
+        return decide(tables, wanted, self.declared_kinds)
 
     @cached_property
     def rows(self) -> int:
         """Number of rows of a batch."""
-        return self.asked.batch_rows or self.tables.rows_at_once(self.kinds)
+        return self.batch_rows or self.tables.rows_at_once(self.kinds)
 
     def shard(self, batch: FileBatch) -> Shard | None:
         """Return the shard of a batch of rows."""
-        weight = self.asked.sample_weight
-        y = self._labels(batch)
+        y, weight = self._labels(batch), None if self.sample_weight is None else batch.frame[self.sample_weight]
         try:
-            rows = batch.frame.reindex(columns=self.names)  # those that are dropped are not read
-            return self.model._shard(rows, y, None if weight is None else batch.frame[weight])
+            return self.model._shard(batch.frame.reindex(columns=self.names), y, weight)  # dropped ones are not read
         except ValueError as error:
             raise ValueError(f"{batch.where}: {error}") from error
 
     def _labels(self, batch: FileBatch) -> Any:
-        target = self.asked.target
+        target = self.target
         labels = batch.frame[target]  # as it is: text has codes of its own
         missing = is_missing(labels)
         if missing.any():
@@ -116,15 +97,14 @@ class FileFit:
     @property
     def identity(self) -> dict[str, Any]:
         """Everything that has to be the same for another run to give the same, to the last bit."""
-        params = self.model.get_params(deep=False)
-        reading = self.asked.reading
+        params, reading = self.model.get_params(deep=False), self.reading
         return {
             "versions": [__version__, version("pyarrow")],
             "files": [file.stamp for file in self.tables.files],
             "model": type(self.model).__name__,
             "params": {name: value for name, value in params.items() if name != "n_jobs"},
-            "target": self.asked.target,
-            "sample_weight": self.asked.sample_weight,
+            "target": self.target,
+            "sample_weight": self.sample_weight,
             "kinds": [list(pair) for pair in self.kinds.items()],
             "reading": [reading.format, reading.delimiter, reading.encoding, reading.decimal, reading.missing],
             "batch_rows": self.rows,
@@ -193,9 +173,9 @@ def fit_files(
     check_estimator(model, "model: ")
     model._refuse_loo()
     refuse_rows(batch_rows)
-    options = FitOptions(target, sample_weight, columns, kinds, reading, batch_rows)
     with bar("fitting", progress) as shown:
-        fit = FileFit(model, opened(model, paths, reading, shown), options)
+        tables = opened(model, paths, reading, shown)
+        fit = FileFit(model, tables, reading, target, sample_weight, columns, kinds or {}, batch_rows)
         kept = None if checkpoint is None else Checkpoint(Path(checkpoint), fit.identity, checkpoint_seconds)
         total, unseen = counted(fit, kept, shown)
     if total is None:

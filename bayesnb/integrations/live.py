@@ -13,7 +13,6 @@ from typing import Any, NamedTuple, Self
 from bayesnb import persistence
 from bayesnb.estimators import NaiveBayes, check_estimator
 from bayesnb.estimators.loading import opened
-from bayesnb.estimators.saving import saved_of
 
 
 class Moment(NamedTuple):
@@ -126,4 +125,4 @@ class Live:
         with self._saving:  # else an older moment might replace a newer one
             model, at = self._now
             model._check_fitted()
-            persistence.write(replace(saved_of(model), note={"at": at}), path)
+            persistence.write(replace(model._saved(), note={"at": at}), path)

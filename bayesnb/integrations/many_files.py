@@ -1,14 +1,19 @@
-"""Tables in several files, read as one: their columns, what those hold, and batches of rows."""
+"""Tables in several files, read as one: which files, their columns, what those hold, and batches of rows."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+import glob
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, reduce
+from itertools import takewhile
 from numbers import Integral
+from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
-from bayesnb.data import FileSheet, Reading, cell_kind, joined, nothing, open_stream, read_cells
-from bayesnb.integrations.listing import File, files_of
+from bayesnb.data import FileSheet, Reading, cell_kind, format_of_name, joined, nothing, open_stream, read_cells
 
+NONE = "__HIVE_DEFAULT_PARTITION__"  # a missing cell, in the name of a folder
 BYTES, FEWEST = 1 << 23, 1 << 21  # of a batch: fewer for many columns, as each has buffers of its own
 COLUMN = 1 << 17  # bytes that each takes from a batch
 HOLDS = {"text": "text", "flag": "true and false", "integer": "numbers", "number": "numbers", "empty": "nothing"} | {
@@ -16,6 +21,65 @@ HOLDS = {"text": "text", "flag": "true and false", "integer": "numbers", "number
 }
 LEAST, MOST = 1 << 8, 1 << 16  # rows of a batch
 HEAD, FEW = 1 << 12, 1 << 6  # rows by which columns of text are known: of one file, and of each of many
+
+
+@dataclass(frozen=True)
+class File:
+    """A file, and the columns that the names of its folders hold, as text: `year=2026/`."""
+
+    path: Path
+    cells: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def below(cls, root: Path, path: Path) -> "File":
+        parts = (part.split("=", 1) for part in path.parent.relative_to(root).parts if "=" in part)
+        return cls(path, {unquote(name): "" if value == NONE else unquote(value) for name, value in parts})
+
+    @property
+    def stamp(self) -> list[Any]:
+        """Values that differ between files, and between states of one file."""
+        state = self.path.stat()
+        return [str(self.path.resolve()), state.st_size, state.st_mtime_ns]
+
+
+def files_of(paths: Any) -> list[File]:
+    """Return the files of a name, a folder, a pattern, or several of those; an error for none, or one named twice."""
+    if isinstance(paths, str) and not paths:
+        raise FileNotFoundError("there are no files to read: `paths` is an empty text.")
+    several = paths if isinstance(paths, Iterable) and not isinstance(paths, (str, bytes)) else [paths]
+    files = [file for path in several for file in _files(Path(path))]
+    if not files:
+        raise ValueError("there are no files to read: `paths` is empty.")
+    path, times = Counter(file.path.resolve() for file in files).most_common(1)[0]
+    if times > 1:
+        raise ValueError(f"the file {str(path)!r} is named {times} times: its rows would count as often.")
+    keys = {tuple(file.cells) for file in files}
+    if len(keys) > 1:
+        each = " and ".join(", ".join(map(repr, key)) or "none" for key in sorted(keys))
+        raise ValueError(f"the names of folders say different columns for different files: {each}.")
+    return files
+
+
+def _files(path: Path) -> list[File]:
+    """Return the files of one name; other readers of folders skip hidden ones too: _SUCCESS, .part, _temporary/..."""
+    if path.is_dir():
+        inside = [file for file in sorted(path.rglob("*")) if file.is_file() and format_of_name(file.name) is not None]
+        files = [
+            File.below(path, file)
+            for file in inside
+            if not any(part.startswith(("_", ".")) for part in file.relative_to(path).parts)
+        ]
+    elif path.exists():
+        files = [File(path)]
+    elif glob.has_magic(str(path)):
+        root = Path(*takewhile(lambda part: not glob.has_magic(part), path.parts[:-1]))
+        matches = map(Path, sorted(glob.glob(str(path), recursive=True)))
+        files = [File.below(root, file) for file in matches if file.is_file()]
+    else:
+        raise FileNotFoundError(f"there is no file or folder {str(path)!r}.")
+    if not files:
+        raise FileNotFoundError(f"{str(path)!r}: there is no Parquet, Arrow or CSV file there.")
+    return files
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,14 +113,11 @@ class TableFiles:
     def open(cls, paths: Any, reading: Reading, on_read: Any, *, use_threads: bool) -> "TableFiles":
         files = files_of(paths)
         head = max(HEAD // len(files), FEW)
-        sheets = [open_stream(file.path, reading, on_read, head) for file in files]
+        sheets = [open_stream(file.path, reading, on_read, head, use_threads) for file in files]
         there = [(file, sheet) for file, sheet in zip(files, sheets, strict=True) if sheet is not None]
         if not there:
             raise ValueError(f"{str(files[0].path)!r}: there is no row to read: every file is empty.")
-        tables = cls([file for file, _ in there], [sheet for _, sheet in there])
-        for sheet in tables.sheets:
-            sheet.use_threads = use_threads
-        return tables
+        return cls(*map(list, zip(*there, strict=True)))
 
     @property
     def name(self) -> str:
@@ -88,8 +149,8 @@ class TableFiles:
         for sheet in self.sheets:
             lacks = [name for name in first.columns if name not in sheet.columns and name in (needed or first.columns)]
             extra = [name for name in sheet.columns if name not in first.columns and needed is None]
-            if lacks or extra:
-                what = [f"lacks {listed(lacks)}"] * bool(lacks) + [f"also has {listed(extra)}"] * bool(extra)
+            what = [f"lacks {listed(lacks)}"] * bool(lacks) + [f"also has {listed(extra)}"] * bool(extra)
+            if what:
                 raise ValueError(
                     f"{sheet.name} {' and '.join(what)}, unlike {first.name}: files need the same columns."
                 )
@@ -106,35 +167,25 @@ class TableFiles:
     @cached_property
     def kinds(self) -> dict[str, str]:
         """Kind of each column: what it looks like in all files."""
-        kinds: dict[str, str] = {}
-        for name in self.inside:
-            kinds[name] = "empty"
-            for sheet in self.sheets:
-                if name in sheet.columns:
-                    kinds[name] = joined(kinds[name], sheet.summaries[name].kind)
-        for name in self.files[0].cells:
-            kinds[name] = cell_kind([file.cells[name] for file in self.files])
-        return kinds
+        kinds = {
+            name: reduce(joined, [sheet.summaries[name].kind for sheet in self.sheets if name in sheet.columns])
+            for name in self.inside
+        }
+        return kinds | {name: cell_kind([file.cells[name] for file in self.files]) for name in self.files[0].cells}
 
     def check_kinds(self, kinds: Mapping[str, str]) -> None:
         """Raise for a file whose columns have other types than those of the others."""
         for name, kind in kinds.items():
-            for sheet in self.sheets if name in self.inside else ():
-                present = sheet.summaries[name].kind
-                if not sheet.is_text and present not in (kind, "empty") and joined(present, kind) == "text":
-                    others = (other for other in self.sheets if other.summaries[name].kind not in (present, "empty"))
-                    contrary = next(
-                        (other for other in others if joined(other.summaries[name].kind, present) == "text"), None
-                    )
-                    unlike = (
-                        f"{kind}s are needed"
-                        if contrary is None
-                        else f"in {contrary.name} {HOLDS[contrary.summaries[name].kind]}"
-                    )
-                    raise ValueError(
-                        f"{sheet.name}: column {name!r} holds {HOLDS[present]}, and {unlike}. Say what it is: "
-                        f"kinds={{{name!r}: {kind!r}}}."
-                    )
+            holds = [(sheet, sheet.summaries[name].kind) for sheet in self.sheets] if name in self.inside else []
+            for sheet, present in holds:
+                if sheet.is_text or not differ(present, kind):
+                    continue
+                contrary = ((other, held) for other, held in holds if differ(held, present))
+                unlike = next((f"in {other.name} {HOLDS[held]}" for other, held in contrary), f"{kind}s are needed")
+                raise ValueError(
+                    f"{sheet.name}: column {name!r} holds {HOLDS[present]}, and {unlike}. Say what it is: "
+                    f"kinds={{{name!r}: {kind!r}}}."
+                )
 
     def guess(self, names: Collection[str]) -> None:
         """Expect these columns to hold in all rows what the first rows of text look like."""
@@ -173,6 +224,11 @@ class TableFiles:
             whole = max(BYTES - COLUMN * len(kinds), FEWEST)
             return int(min(max(whole / max(each, 1), LEAST), MOST))
         return LEAST
+
+
+def differ(one: str, other: str) -> bool:
+    """Return whether cells of two kinds, none of them empty, have nothing but text in common."""
+    return "empty" not in (one, other) and one != other and joined(one, other) == "text"
 
 
 def where(name: str, start: int, rows: int) -> str:

@@ -24,10 +24,11 @@ import numpy as np
 
 from bayesnb.families import Gamma, NormalInverseGamma
 from bayesnb.families.base import Array, Belief
-from bayesnb.families.family import Family, Seen
-from bayesnb.families.normal_inverse_gamma import NormalMean
-from bayesnb.families.shared import SharedNormalInverseGamma
+from bayesnb.families.capabilities import variables_of
+from bayesnb.families.family import Seen
+from bayesnb.families.sharing import SharedNormalInverseGamma
 from bayesnb.mcmc.ensemble import ConstantPrior, PriorOfDraws
+from bayesnb.mcmc.gaussians import NormalMean
 from bayesnb.mcmc.likelihood import tensors
 from bayesnb.mcmc.variable_names import BlockNames
 
@@ -39,7 +40,7 @@ Draws = Mapping[str, Array]  # name -> `(s, ...)`
 class BlockPrior(ABC):
     """The prior of one block: the declared one, and the stats that it meets."""
 
-    family: Family
+    family: Any
     declared: Belief
     stats: Any
 
@@ -49,7 +50,7 @@ class BlockPrior(ABC):
 
     @abstractmethod
     def evidence(self, pm: Any, names: BlockNames) -> Any:
-        """Add the hyperparameters alone, and return the log evidence given them, or None where there are none."""
+        """Add the hyperparameters alone, and return the log evidence given them."""
 
     @abstractmethod
     def at_draws(self, draws: Draws, names: BlockNames) -> PriorOfDraws:
@@ -60,10 +61,10 @@ class DeclaredPrior(BlockPrior):
     """The declared prior, with nothing to be learned."""
 
     def theta(self, pm: Any, names: BlockNames) -> Any:
-        return self.declared.variables(pm, names)
+        return variables_of(self.declared, pm, names)
 
     def evidence(self, pm: Any, names: BlockNames) -> Any:
-        return None
+        return self.declared.log_evidence(self.stats)
 
     def at_draws(self, draws: Draws, names: BlockNames) -> PriorOfDraws:
         return ConstantPrior(self.declared)
@@ -90,7 +91,7 @@ class LearnedPrior(BlockPrior):
         """Return the belief with these arrays."""
 
     def theta(self, pm: Any, names: BlockNames) -> Any:
-        return self.belief(*self.fields(self.hyperparameters(pm, names))).variables(pm, names)
+        return variables_of(self.belief(*self.fields(self.hyperparameters(pm, names))), pm, names)
 
     def evidence(self, pm: Any, names: BlockNames) -> Any:
         return self.belief(*self.fields(self.hyperparameters(pm, names))).log_evidence(self.stats, tensors())
@@ -115,7 +116,7 @@ class LearnedDirichlet(LearnedPrior):
 
     @cached_property
     def seen(self) -> Seen:
-        return self.family.seen(self.stats)  # type: ignore[return-value]
+        return self.family.seen(self.stats)
 
     @cached_property
     def smoothing(self) -> float:
@@ -130,7 +131,7 @@ class LearnedDirichlet(LearnedPrior):
         return ("alpha", "base") if self.base else ("alpha",)
 
     def hyperparameters(self, pm: Any, names: BlockNames) -> dict[str, Any]:
-        args = names.block_hyper("alpha") if self.family.whole else names.hyper("alpha")
+        args = names.block_hyper("alpha") if self.family.multivariate else names.hyper("alpha")
         variables = {"alpha": pm.LogNormal(**args, mu=np.log(self.smoothing), sigma=WIDE)}
         if self.base:  # proportions whose mean over a column's levels is 1, of all classes: a Dirichlet
             args, unit = names.hyper("base", names.levels), self.seen.unit.mean(axis=0) / self.strength
@@ -146,11 +147,11 @@ class LearnedDirichlet(LearnedPrior):
 
     @cached_property
     def strength(self) -> Array:
-        """How many times alpha a level is worth on average, `(k,)`: 1, unless columns were declared to differ."""
+        """Return how often alpha a level is worth on average, `(k,)`: 1, unless columns were declared to differ."""
         return self._column_means(self.seen.unit.mean(axis=0))
 
     def fields(self, values: Mapping[str, Any]) -> tuple[Any, ...]:
-        alpha = values["alpha"] if self.family.whole else values["alpha"][..., self.seen.column]
+        alpha = values["alpha"] if self.family.multivariate else values["alpha"][..., self.seen.column]
         classes = np.ones((len(self.stats), 1))
         return (alpha * (classes * self.strength * values["base"] if self.base else self.seen.unit),)
 
@@ -251,7 +252,7 @@ class DeviationPrior(LearnedPrior):
 
 
 def mean_hyperparameters(pm: Any, names: BlockNames, centre: NormalInverseGamma) -> dict[str, Any]:
-    """Where the classes' means lie, and how far apart they are in units of the spread within classes."""
+    """Add where the classes' means lie, and how far apart they are in units of the spread within classes."""
     sd = np.sqrt(centre.scale / centre.shape / centre.count)
     return {
         "mu_mean": pm.Normal(**names.hyper("mu_mean"), mu=centre.location, sigma=sd),
@@ -265,6 +266,6 @@ def typical(values: Array) -> Array:
 
 
 def typical_normal(declared: Any) -> NormalInverseGamma:
-    """One belief in place of those of all classes, `(c, f) -> (f,)`."""
+    """Return one belief in place of those of all classes, `(c, f) -> (f,)`."""
     fields = typical(declared.count), typical(declared.shape), typical(declared.scale)
     return NormalInverseGamma(declared.location.mean(axis=0), *fields)

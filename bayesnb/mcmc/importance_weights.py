@@ -37,11 +37,6 @@ class ParetoWarning(UserWarning):
     """The draws know too little of what is left without some rows."""
 
 
-def thinned(draws: int, most: int) -> Array:
-    """Return the places of at most `most` draws, evenly spaced."""
-    return np.arange(draws) if most >= draws else np.arange(most) * draws // most
-
-
 def shares(log_weight: Array) -> Array:
     """Weights that sum to 1 over draws, `(s, r) -> (s, r)`; all alike where no draw has any."""
     best = log_weight.max(axis=0)
@@ -51,7 +46,7 @@ def shares(log_weight: Array) -> Array:
 
 
 def effective(log_weight: Array) -> Array:
-    """How many draws of equal weight the draws are worth, `(s, r) -> (r,)`; 0 where no draw has any weight."""
+    """Return how many draws of equal weight the draws are worth, `(s, r) -> (r,)`; 0 where no draw has any weight."""
     return np.where(np.isneginf(log_weight.max(axis=0)), 0.0, 1 / (shares(log_weight) ** 2).sum(axis=0))
 
 
@@ -71,7 +66,7 @@ def quantiles(values: Array, share: Array, levels: Array) -> Array:
 
 
 def _interpolated(rising: Array, middle: Array, level: float) -> Array:
-    """Where the line through (middle, rising) meets the level, `(s, c), (s, c) -> (c,)`."""
+    """Return where the line through (middle, rising) meets the level, `(s, c), (s, c) -> (c,)`."""
     after = np.clip((middle < level).sum(axis=0), 0, len(rising) - 1)
     before = np.where(middle[-1] < level, after, np.maximum(after - 1, 0))
     classes = np.arange(rising.shape[1])
@@ -82,7 +77,7 @@ def _interpolated(rising: Array, middle: Array, level: float) -> Array:
 
 
 def few(effective_draws: Array, draws: int) -> Array:
-    """Whether the draws are worth too few for a row, `(r,)`."""
+    """Return whether the draws are worth too few for a row, `(r,)`."""
     return effective_draws < min(FEWEST, draws / SHARE)
 
 
@@ -180,7 +175,7 @@ def regression_loo(log_likelihood: Array, rows: Rows) -> ImportanceScores:
 
 
 def draws_for(rows: int) -> int:
-    """How many draws leave-one-out of this many rows is averaged over."""
+    """Return how many draws leave-one-out of this many rows is averaged over."""
     return int(np.clip(NUMBERS // rows, LEAST, MOST))
 
 

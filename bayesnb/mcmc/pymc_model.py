@@ -11,12 +11,12 @@ import numpy as np
 from bayesnb.estimators import NaiveBayes, check_estimator
 from bayesnb.families import Beta
 from bayesnb.families.base import Array, Belief, Cells
+from bayesnb.families.certain import KnownDie
 from bayesnb.families.dirichlet import DirichletDensity, simplex
 from bayesnb.families.gaussian import NORMAL
-from bayesnb.families.gaussian_density import StudentDensity
-from bayesnb.families.known import KnownDie
 from bayesnb.families.poisson import RATE
 from bayesnb.families.weight import one_hot
+from bayesnb.mcmc.gaussians import StudentDensity
 from bayesnb.mcmc.hyperpriors import (
     BlockPrior,
     DeclaredPrior,
@@ -91,12 +91,13 @@ def build(
     if likelihood == "rows" and (collapse or label_noise is not None):
         why = "collapse=True has no theta" if collapse else "under label_noise no row's class is certain"
         raise ValueError(f"likelihood='rows' needs theta and the classes of rows: {why}. Use 'statistics'.")
-    options = ModelOptions(hierarchical, scale_prior, student, label_noise)
+    options = ModelOptions(hierarchical=hierarchical, scale_prior=scale_prior, student=student, label_noise=label_noise)
+    options._check_options()
     plan = ModelPlan.of(ModelData.of(model, X, y, sample_weight, unlabelled), options)
     return assemble(plan, not collapse, likelihood == "rows")
 
 
-@dataclass(frozen=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class ModelOptions:
     """Options of a model beyond its conjugate form, each as in `mcmc.fit`."""
 
@@ -105,20 +106,16 @@ class ModelOptions:
     student: Any = False
     label_noise: Any = None
 
-    def __post_init__(self) -> None:
+    def _check_options(self) -> None:
         if not (isinstance(self.hierarchical, bool) or self.hierarchical == "base"):
             raise ValueError(f"hierarchical must be True, False or 'base', got {self.hierarchical!r}.")
         if self.scale_prior not in SCALES:
             raise ValueError(f"scale_prior must be None, 'half-normal' or 'log-normal', got {self.scale_prior!r}.")
-        student = self.student
+        student, noise = self.student, self.label_noise
         if not isinstance(student, bool) and not (isinstance(student, Real) and 0 < float(student) < inf):
             raise ValueError(
                 f"student must be True, False or the degrees of freedom, a finite number above 0, got {student!r}."
             )
-        self._check_noise()
-
-    def _check_noise(self) -> None:
-        noise = self.label_noise
         if isinstance(noise, Beta):
             if noise.a.ndim or noise.b.ndim or not noise.strictly_proper:
                 raise ValueError(f"label_noise as a Beta needs one a and one b, both above 0, got {noise!r}.")
@@ -127,29 +124,26 @@ class ModelOptions:
                 f"label_noise must be None, the probability that a label is wrong, below 1, or a Beta, got {noise!r}."
             )
 
-    def check(self, blocks: Sequence[Block]) -> None:
-        """Raise for an option that no column of the model can use."""
-        gaussian = any(block.family.has_width for block in blocks)
-        for name, value in (("scale_prior", self.scale_prior), ("student", self.student)):
-            if value and not gaussian:
-                raise ValueError(f"{name}={value!r} is about Gaussian columns, and the model has none. Leave it out.")
-        joint = [block for block in blocks if block.family.whole and block.family.continuous]
-        if self.hierarchical and joint:
-            raise ValueError(
-                f"hierarchical={self.hierarchical!r} learns priors of independent columns, and the block of column "
-                f"{joint[0].names[0]!r} has one covariance matrix. Leave it out, or declare Gaussian() columns."
-            )
-        if self.hierarchical == "base":
-            _check_levels([block for block in blocks if block.family.counts_levels])
 
-
-def _check_levels(blocks: Sequence[Block]) -> None:
-    """Raise where there are no proportions to be learned, or more than a sampler can follow."""
-    if not blocks:
+def _check_columns(options: ModelOptions, blocks: Sequence[Block]) -> None:
+    """Raise for an option that no column of the model can use."""
+    gaussian = any(block.family.has_width for block in blocks)
+    for name, value in (("scale_prior", options.scale_prior), ("student", options.student)):
+        if value and not gaussian:
+            raise ValueError(f"{name}={value!r} is about Gaussian columns, and the model has none. Leave it out.")
+    joint = [block for block in blocks if block.family.multivariate and block.family.continuous]
+    if options.hierarchical and joint:
+        raise ValueError(
+            f"hierarchical={options.hierarchical!r} learns priors of independent columns, and the block of column "
+            f"{joint[0].names[0]!r} has one covariance matrix. Leave it out, or declare Gaussian() columns."
+        )
+    if options.hierarchical != "base":
+        return
+    most = max((_most_levels(block) for block in blocks if block.family.counts_levels), default=0)
+    if not most:
         raise ValueError(
             "hierarchical='base' is about columns of levels, flags and words, and the model has none. Say True."
         )
-    most = max(map(_most_levels, blocks))
     if most > MOST:
         raise ValueError(
             f"hierarchical='base' learns the proportions of all levels of a column, and one has {most:,}, more than "
@@ -158,10 +152,10 @@ def _check_levels(blocks: Sequence[Block]) -> None:
 
 
 def _most_levels(block: Block) -> int:
-    """The most levels that one distribution of the block has."""
+    """Return the most levels that one distribution of the block has."""
     if block.family.combined:
         return prod(block.sizes)
-    return len(block.words) if block.family.whole else max(block.sizes, default=2)
+    return len(block.words) if block.family.multivariate else max(block.sizes, default=2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +181,6 @@ class ModelData:
         if unlabelled is not None:
             _, cells = learner._read(unlabelled)
             learner.schema_.check_cells(cells)
-            learner.schema_.tell_unseen(cells)
         return cls(learner, index, rows.cells, rows.codes, rows.weight, cells)
 
 
@@ -214,21 +207,21 @@ class ModelPlan:
 
     @property
     def mixed(self) -> bool:
-        """Whether the class of some row is not certain."""
+        """Return whether the class of some row is not certain."""
         return self.data.unlabelled is not None or self.options.label_noise is not None
 
     @property
     def conjugate(self) -> list[bool]:
-        """Whether theta of each block can be integrated out, given the hyperparameters."""
+        """Return whether theta of each block can be integrated out, given the hyperparameters."""
         return [not self.mixed and not self.heavy(b) for b in range(len(self.priors))]
 
     def heavy(self, b: int) -> bool:
-        """Whether a block's cells have Student's distribution."""
+        """Return whether a block's cells have Student's distribution."""
         return bool(self.options.student) and self.data.estimator.schema_.blocks[b].family.has_width
 
     @property
     def closed_form(self) -> bool:
-        """Whether everything has a closed form, which leaves nothing to sample but theta."""
+        """Return whether everything has a closed form, which leaves nothing to sample but theta."""
         return all(self.conjugate) and all(type(prior) is DeclaredPrior for prior in self.priors)
 
 
@@ -244,8 +237,8 @@ def _with_entries(data: ModelData) -> list[Belief]:
 
 
 def _check(estimator: NaiveBayes, options: ModelOptions) -> None:
-    options.check(estimator.schema_.blocks)
-    if estimator.model_.prior.weighs:
+    _check_columns(options, estimator.schema_.blocks)
+    if estimator.model_.prior.is_mixture:
         raise ValueError("average_features has no PyMC model. Give an estimator with average_features=None.")
     if not estimator.class_prior_.strictly_proper:
         raise ValueError("class_prior: a concentration of 0 is improper, and PyMC needs a distribution. Give another.")
@@ -276,10 +269,14 @@ def assemble(plan: ModelPlan, theta: bool, rows: bool = False) -> Any:
     pm = pymc()
     with pm.Model(coords=_coords(plan, rows)) as model:
         class_prob = _class_prob(pm, plan) if theta or plan.mixed else None
-        densities = [
-            _density(pm, plan, b) if theta or not conjugate else _evidence(pm, plan.priors[b], plan.names[b])
-            for b, conjugate in enumerate(plan.conjugate)
-        ]
+        densities: list[Any] = []
+        for b, conjugate in enumerate(plan.conjugate):
+            if theta or not conjugate:
+                densities.append(_density(pm, plan, b))
+            else:  # theta is integrated out, which leaves no density
+                evidence = plan.priors[b].evidence(pm, plan.names[b])
+                pm.Potential(f"{plan.names[b].observed}_evidence", pm.math.sum(evidence))
+                densities.append(None)
         if plan.options.label_noise is not None:
             _misread(pm, plan, densities, class_prob)
         else:
@@ -291,7 +288,7 @@ def assemble(plan: ModelPlan, theta: bool, rows: bool = False) -> Any:
 
 
 def start(model: Any, plan: ModelPlan) -> dict[str, Array]:
-    """Where chains begin, by variable: at theta as the closed form of the labelled rows puts it.
+    """Return where chains begin, by variable: at theta as the closed form of the labelled rows puts it.
 
     Rows without a certain class fit as well with the classes interchanged, so a chain may stay where it begins. Empty
     where every row's class is certain.
@@ -320,14 +317,6 @@ def _class_prob(pm: Any, plan: ModelPlan) -> Any:
     if isinstance(class_prior, KnownDie):
         return pm.math.stack([*class_prior.probability])
     return simplex(pm, {"name": "class_prob", "dims": ("class",)}, class_prior.concentration)
-
-
-def _evidence(pm: Any, prior: BlockPrior, names: BlockNames) -> Any:
-    """Add the evidence of a block whose theta is integrated out, given its hyperparameters; it leaves no density."""
-    evidence = prior.evidence(pm, names)
-    evidence = prior.declared.log_evidence(prior.stats) if evidence is None else evidence
-    pm.Potential(f"{names.observed}_evidence", pm.math.sum(evidence))
-    return None
 
 
 def _density(pm: Any, plan: ModelPlan, b: int) -> Any:

@@ -3,7 +3,8 @@
 Given any one draw everything else is conjugate and is integrated out, so answers are means over draws of closed forms.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -15,12 +16,20 @@ from bayesnb.estimators.model_holder import unchanged_on_error
 from bayesnb.estimators.public_methods import PREDICTIONS, public_methods
 from bayesnb.families import Beta
 from bayesnb.families.base import Array, Cells, Rng
-from bayesnb.families.certain import Certain
-from bayesnb.families.gaussian_density import StudentDensity
-from bayesnb.families.known import KnownDie
+from bayesnb.families.certain import Certain, KnownDie
 from bayesnb.inference.posterior_draws import repeated
 from bayesnb.inference.row_sampling import check_length, draw_codes, filled
-from bayesnb.mcmc.ensemble import Ensemble, PriorOfDraws, draw_rows, explain
+from bayesnb.mcmc.ensemble import (
+    Ensemble,
+    EnsembleDensity,
+    EnsembleScorer,
+    PriorOfDraws,
+    RowConditioner,
+    draw_rows,
+    explain,
+    thinned,
+)
+from bayesnb.mcmc.gaussians import StudentDensity
 from bayesnb.mcmc.hyperpriors import Draws
 from bayesnb.mcmc.importance_weights import (
     EnsembleLOO,
@@ -28,14 +37,12 @@ from bayesnb.mcmc.importance_weights import (
     draws_for,
     effective,
     few,
-    thinned,
     warn_degenerate,
     warn_pareto,
 )
 from bayesnb.mcmc.pymc_model import ModelData, ModelOptions, ModelPlan, assemble, start
 from bayesnb.mcmc.sampled_uncertainty import NUMBERS, DrawsClassifier, Weighed
-from bayesnb.mcmc.sampling import ChainPlan, sample
-from bayesnb.mcmc.scoring import EnsembleDensity, EnsembleScorer, RowConditioner
+from bayesnb.mcmc.sampling import ChainParameters, sample
 from bayesnb.model.product import Rows
 from bayesnb.numerics.threads import blocks
 
@@ -43,7 +50,8 @@ EXPLAINED = 200  # draws
 
 
 @public_methods(*PREDICTIONS)
-class Sampled(DrawsClassifier):
+@dataclass(eq=False, repr=False)
+class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
     """An estimator's model, sampled with PyMC: an ensemble of conjugate models, one for each draw of what is not.
 
     Parameters
@@ -58,51 +66,19 @@ class Sampled(DrawsClassifier):
     classes_ : the labels, sorted
     """
 
-    estimator_: NaiveBayes
-    ensemble_: Ensemble
-    datatree_: Any
-    seed_: int
-
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        hierarchical: Any = False,
-        scale_prior: str | None = None,
-        student: Any = False,
-        label_noise: Any = None,
-        collapse: bool = True,
-        draws: int = 1000,
-        tune: int = 1000,
-        chains: int = 4,
-        rng: Any = None,
-        sampler: str | None = None,
-        progressbar: bool | None = None,
-        sampling: Mapping[str, Any] | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.hierarchical = hierarchical
-        self.scale_prior = scale_prior
-        self.student = student
-        self.label_noise = label_noise
-        self.collapse = collapse
-        self.draws = draws
-        self.tune = tune
-        self.chains = chains
-        self.rng = rng
-        self.sampler = sampler
-        self.progressbar = progressbar
-        self.sampling = sampling
+    estimator: Any
+    _: KW_ONLY
+    collapse: bool = True
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, unlabelled: Any = None) -> Self:
         """Sample what has no closed form, given labelled rows and, beside them, rows without labels."""
+        self._check_chains()
+        self._check_options()
         rng = np.random.default_rng(self.rng)
-        chains = ChainPlan(self.draws, self.tune, self.chains, rng, self.sampler, self.progressbar, self.sampling or {})
-        options = ModelOptions(self.hierarchical, self.scale_prior, self.student, self.label_noise)
-        plan = ModelPlan.of(ModelData.of(self.estimator, X, y, sample_weight, unlabelled), options)
+        plan = ModelPlan.of(ModelData.of(self.estimator, X, y, sample_weight, unlabelled), self)
         theta = plan.closed_form or not self.collapse
         model = assemble(plan, theta)
-        traces = sample(model, chains, start(model, plan))
+        traces = sample(model, self, rng, start(model, plan))
         with unchanged_on_error(self):
             self._answer_by(
                 plan.data.estimator,
@@ -118,14 +94,9 @@ class Sampled(DrawsClassifier):
         """The threads of the estimator that was sampled."""
         return self.estimator_.n_jobs
 
-    @classmethod
-    def options(cls) -> tuple[str, ...]:
-        """Return the names of the parameters beside the estimator."""
-        return tuple(name for name in cls._get_param_names() if name != "estimator")
-
     def _answer_by(self, estimator: NaiveBayes, ensemble: Ensemble, chains: int, seed: int) -> Self:
         """Answer by a sampled ensemble, chain after chain, and the fitted estimator that read its table."""
-        if estimator.model_.prior.weighs:
+        if estimator.model_.prior.is_mixture:
             raise ValueError("average_features: classes share parameters, which cannot be sampled. Leave it None.")
         self.estimator_, self.ensemble_, self.seed_ = estimator, ensemble, seed
         self.chains_, self.draws_ = chains, ensemble.size // chains
@@ -142,9 +113,7 @@ class Sampled(DrawsClassifier):
         """log p(x | D) of each row, `(r,)`: how usual it is, whatever its class. No temper enters."""
         cells = self._read(X)
         self.estimator_.schema_.check_cells(cells)
-        density = self._log_density(cells)
-        self.estimator_.schema_.tell_unseen(cells)
-        return density
+        return self._log_density(cells)
 
     def explain(self, X: Any) -> Any:
         """Explain what every feature of every row adds to the score of each class.
@@ -174,7 +143,6 @@ class Sampled(DrawsClassifier):
         table, cells = self.estimator_._read(X)
         self.estimator_.schema_.check_cells(cells)
         explanation = explain(self.ensemble_, thinned(self.ensemble_.size, EXPLAINED), cells, self.estimator_.temper_)
-        self.estimator_.schema_.tell_unseen(cells)
         return results.explanations.explained(
             explanation, table.index, self.classes_, self.estimator_.schema_.blocks, cells
         )
@@ -259,7 +227,6 @@ class Sampled(DrawsClassifier):
     def _density(self, X: Any) -> tuple[EnsembleDensity, list[Cells]]:
         cells = self._read(X)
         density = self._scorer.density(cells, self.estimator_.temper_)
-        self.estimator_.schema_.tell_unseen(cells)
         return density, cells
 
     def _joint(self, X: Any) -> tuple[Array, Sequence[Cells]]:
@@ -303,10 +270,6 @@ def fit(
     *,
     sample_weight: Any = None,
     unlabelled: Any = None,
-    draws: int = 1000,
-    tune: int = 1000,
-    chains: int = 4,
-    rng: Rng = None,
     **options: Any,
 ) -> Sampled:
     """Sample a model with PyMC: as it is, or beyond what has a closed form.
@@ -324,14 +287,14 @@ def fit(
         rows. Where proportions are far from even, True alone learns too small an `alpha`, to explain that.
     unlabelled : None or a table
         Rows without labels, which inform about the features, and through them about the classes.
-    draws, tune, chains : how many draws of how many chains, after how many steps of tuning
-    rng : None, a seed, or numpy.random.Generator
     **options
-        `scale_prior`: "half-normal" or "log-normal", of the standard deviations of Gaussian columns. `student`: True,
-        or the degrees of freedom: Gaussian columns get Student's t, which outliers do not move. `label_noise`: the
-        probability that a label is wrong, or a `Beta` about it. `collapse=False`: sample theta too. `sampler`,
-        `progressbar`: default nutpie where it is installed, and a bar where stderr is a terminal. `sampling`: a mapping
-        of what else `pymc.sample` takes, such as {"cores": 1}.
+        `draws=1000`, `tune=1000`, `chains=4`: how many draws of how many chains, after how many steps of tuning. `rng`:
+        None, a seed, or numpy.random.Generator. `scale_prior`: "half-normal" or "log-normal", of the standard
+        deviations of Gaussian columns. `student`: True, or the degrees of freedom: Gaussian columns get Student's t,
+        which outliers do not move. `label_noise`: the probability that a label is wrong, or a `Beta` about it.
+        `collapse=False`: sample theta too. `sampler`: "nutpie", "pymc", "numpyro" or "blackjax", default nutpie where
+        it is installed. `progressbar`: default one where stderr is a terminal. `sampling`: a mapping of what else
+        `pymc.sample` takes, such as {"cores": 1}.
 
     Returns
     -------
@@ -350,14 +313,14 @@ def fit(
 
     `temper` is followed, "loo" by the closed form's exponent; `estimate` plays no part.
     """
-    args = {"hierarchical": hierarchical, "draws": draws, "tune": tune, "chains": chains, "rng": rng}
-    unknown = set(options) - set(Sampled.options())
+    known = [name for name in Sampled._get_param_names() if name != "estimator"]
+    unknown = set(options) - set(known)
     if unknown:
         raise TypeError(
-            f"fit has no option {min(unknown)!r}. There are {', '.join(Sampled.options())}. "
+            f"fit has no option {min(unknown)!r}. There are {', '.join(known)}. "
             f"Other arguments of pymc.sample go in sampling={{{min(unknown)!r}: ...}}."
         )
-    return Sampled(model, **args, **options).fit(X, y, sample_weight, unlabelled)
+    return Sampled(model, hierarchical=hierarchical, **options).fit(X, y, sample_weight, unlabelled)
 
 
 def ensemble_of(tree: Any, plan: ModelPlan, theta: bool) -> Ensemble:

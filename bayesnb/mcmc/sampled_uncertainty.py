@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from copy import copy
 from numbers import Integral
-from typing import Any, NoReturn, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from scipy.special import xlogy
@@ -19,10 +19,12 @@ from bayesnb import results
 from bayesnb.data import Table
 from bayesnb.estimators import NaiveBayes
 from bayesnb.estimators.prediction import ProbabilisticClassifier
-from bayesnb.estimators.uncertainty import is_observed
-from bayesnb.families.base import Array, Cells
-from bayesnb.inference.entropies import split
-from bayesnb.mcmc.importance_weights import ImportanceScores, effective, quantiles, shares, thinned, warn_degenerate
+from bayesnb.estimators.uncertainty import PredictiveUncertainty
+from bayesnb.families.base import Array, Cells, Rng
+from bayesnb.inference.entropies import Entropies, split
+from bayesnb.inference.intervals import Intervals
+from bayesnb.mcmc.ensemble import thinned
+from bayesnb.mcmc.importance_weights import ImportanceScores, effective, quantiles, shares, warn_degenerate
 from bayesnb.model.product import Rows, normalise
 from bayesnb.selection.leave_one_out import Pointwise
 
@@ -30,7 +32,7 @@ Weighed = tuple[slice, Array, Array]  # rows, log weights of the draws `(s, r)`,
 NUMBERS = 1 << 24  # probabilities that are held at once
 
 
-class DrawsClassifier(ProbabilisticClassifier):
+class DrawsClassifier(PredictiveUncertainty, ProbabilisticClassifier):
     """Distributions of p(y | x, theta) from draws of theta, and log p(x, y) or log p(y | x), which a subclass gives.
 
     A subclass sets `classes_`, `chains_` and `draws_` when it is fitted; draws are chain after chain. It has `_joint`,
@@ -39,6 +41,7 @@ class DrawsClassifier(ProbabilisticClassifier):
 
     estimator_: NaiveBayes  # which knows the columns
     n_jobs: int | None = None
+    _methods: ClassVar = {"auto": "draws", "draws": "draws"}
     chains_: int
     draws_: int  # of each chain
 
@@ -85,69 +88,29 @@ class DrawsClassifier(ProbabilisticClassifier):
         """Return `_joint` without a warning about weights: intervals and entropies weigh the draws anew."""
         return self._joint(X)
 
-    def predict_interval(self, X: Any, ci_prob: float | None = None, rows: str = "observed") -> Any:
-        """Equal-tailed credible intervals of the class probabilities p(y | x, theta), theta being uncertain.
-
-        Parameters
-        ----------
-        X : table of rows
-        ci_prob : probability of the interval, default ArviZ's `rcParams["stats.ci_prob"]`
-        rows : {"observed", "fixed"}
-            "observed": x came from the population, and is itself evidence about theta; the distribution is
-            that under p(theta | D, x), and its mean is `predict_proba`. "fixed": someone chose x, as on a grid; it is
-            that under p(theta | D), and its mean the average over the draws.
-
-        Returns
-        -------
-        xarray.Dataset
-            By (obs_id, class): `probability`, the mean, `median`, `lower` and `upper`.
-
-        Notes
-        -----
-        Ends are quantiles of the draws, weighted where the row was observed, and as noisy as those are; a row that
-        leaves few draws with any weight raises a `DegenerateWarning`. The mean of a skewed distribution can lie outside
-        its interval; the median never does.
-        """
-        prob, observed = results.datasets.ci_prob(ci_prob), is_observed(rows)
+    def _intervals(
+        self, X: Any, prob: float, observed: bool, method: str, sampling: tuple[int | None, Rng]
+    ) -> tuple[Array, Intervals]:
+        if sampling != (None, None):
+            raise ValueError(
+                "draws and rng: the intervals of a sampled model take the draws of its chains. Give neither."
+            )
         mean, cells = self._mean(X)
         levels, ends = np.array([0.5, (1 - prob) / 2, (1 + prob) / 2]), np.empty((3, *mean.shape))
         for places, share, proba in self._weighted(cells, observed):
             ends[:, places] = quantiles(proba, share, levels)
             if not observed:
                 mean[places] = proba.mean(axis=0)
-        named = dict(zip(("probability", "median", "lower", "upper"), (mean, *ends), strict=True))
-        attrs = {"ci_prob": prob, "rows": rows, "method": "draws"}
-        return results.datasets.dataset(self._table(X).index, self.classes_, {}, named, attrs)
+        return self._table(X).index, Intervals(mean, *ends)
 
-    def uncertainty(self, X: Any, rows: str = "observed") -> Any:
-        """The entropy of each row's label, in nats, and its two parts.
-
-        Parameters
-        ----------
-        X : table of rows
-        rows : {"observed", "fixed"}, as in `predict_interval`
-
-        Returns
-        -------
-        xarray.Dataset
-            By obs_id: `entropy` of `probability`; `aleatoric`, the expected entropy of p(y | x, theta), which more
-            training does not take away; `epistemic`, their difference, the mutual information of label and
-            parameters, which it does, and which is never negative; `log_density`, how usual the row is, where the
-            model says so. By (obs_id, class): `probability`.
-        """
-        observed = is_observed(rows)
+    def _entropies(self, X: Any, observed: bool) -> tuple[Array, Entropies, Array | None]:
         mean, cells = self._mean(X)
         aleatoric = np.empty(len(mean))
         for places, share, proba in self._weighted(cells, observed):
             aleatoric[places] = (share * -xlogy(proba, proba).sum(axis=-1)).sum(axis=0)
             if not observed:
                 mean[places] = proba.mean(axis=0)
-        entropies, density = split(mean, aleatoric), self._log_density(cells)
-        by_row = {"entropy": entropies.entropy, "aleatoric": entropies.aleatoric, "epistemic": entropies.epistemic}
-        if density is not None:
-            by_row["log_density"] = density
-        by_class = {"probability": entropies.probability}
-        return results.datasets.dataset(self._table(X).index, self.classes_, by_row, by_class, {"rows": rows})
+        return self._table(X).index, split(mean, aleatoric), self._log_density(cells)
 
     def draw_proba(self, X: Any, draws: int | None = None) -> Any:
         """p(y | x, theta) of the draws of the chains.

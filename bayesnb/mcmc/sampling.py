@@ -3,7 +3,7 @@
 import sys
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.util import find_spec
 from numbers import Integral
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb import results
+from bayesnb.families.base import Rng
 
 SAMPLERS = ("nutpie", "pymc", "numpyro", "blackjax")
 ACCEPT = 0.95  # hierarchies have narrow places
@@ -31,41 +32,51 @@ def pymc() -> Any:
     return pymc
 
 
-@dataclass(frozen=True, eq=False)
-class ChainPlan:
-    """How many draws of how many chains, after how much tuning, by which sampler; `more` is what `pm.sample` takes."""
+@dataclass(kw_only=True, eq=False, repr=False)
+class ChainParameters:
+    """Parameters of the chains of a sampled estimator.
+
+    Parameters
+    ----------
+    draws, tune, chains : draws of each chain, after so many steps of tuning
+    rng : None, a seed, or numpy.random.Generator
+    sampler : None, "nutpie", "pymc", "numpyro" or "blackjax"; None is nutpie where it is installed
+    progressbar : whether to show how far the chains are; None: on a terminal
+    sampling : more arguments of `pm.sample`, such as {"cores": 1}
+    """
 
     draws: int = 1000
     tune: int = 1000
     chains: int = 4
-    rng: Any = None
+    rng: Rng = None
     sampler: str | None = None
     progressbar: bool | None = None
-    more: Mapping[str, Any] = field(default_factory=dict)
+    sampling: Mapping[str, Any] | None = None
 
-    def __post_init__(self) -> None:
-        for name, value, least in (("draws", self.draws, 1), ("tune", self.tune, 0), ("chains", self.chains, 1)):
+    def _check_chains(self) -> None:
+        for name, least in (("draws", 1), ("tune", 0), ("chains", 1)):
+            value = getattr(self, name)
             if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
                 raise ValueError(f"{name} must be a whole number, at least {least}, got {value!r}.")
         if self.sampler is not None and self.sampler not in SAMPLERS:
             raise ValueError(f"sampler must be None or one of {', '.join(SAMPLERS)}, got {self.sampler!r}.")
 
 
-def sample(model: Any, plan: ChainPlan, start: Mapping[str, Any] | None = None) -> Any:
+def sample(model: Any, how: ChainParameters, rng: np.random.Generator, start: Mapping[str, Any] | None = None) -> Any:
     """Return the draws as PyMC's tree; a `SamplingWarning` where they are not to be trusted.
 
     PyMC's chains begin exactly at a `start`: its usual noise of +-1 would leave a narrow mode.
     """
-    shown = sys.stderr.isatty() if plan.progressbar is None else plan.progressbar
-    sampler = plan.sampler or ("nutpie" if find_spec("nutpie") else "pymc")  # the fastest for all but tiny models
+    shown = sys.stderr.isatty() if how.progressbar is None else how.progressbar
+    sampler = how.sampler or ("nutpie" if find_spec("nutpie") else "pymc")  # the fastest for all but tiny models
     args = {"nuts_sampler": sampler, "progressbar": shown, "quiet": not shown, "compute_convergence_checks": False}
-    args |= {"draws": int(plan.draws), "tune": int(plan.tune), "chains": int(plan.chains)}
+    args |= {"draws": int(how.draws), "tune": int(how.tune), "chains": int(how.chains)}
     args |= {"target_accept": ACCEPT} if sampler in ("nutpie", "pymc") else {}
     if start:
         args |= {"initvals": dict(start)} | ({"init": "adapt_diag"} if sampler == "pymc" else {})
-    args["random_seed"] = int(np.random.default_rng(plan.rng).integers(1 << 31))
+    args["random_seed"] = int(rng.integers(1 << 31))
     with model:
-        tree = pymc().sample(**args | dict(plan.more))
+        tree = pymc().sample(**args | dict(how.sampling or {}))
     variates = [f"{variable.name}_variate" for variable in model.deterministics]
     tree["posterior"] = results.sampled_trees.without(tree["posterior"], variates)
     warn_sampling(tree)
@@ -74,7 +85,7 @@ def sample(model: Any, plan: ChainPlan, start: Mapping[str, Any] | None = None) 
 
 def warn_sampling(tree: Any) -> None:
     """Warn once of everything that is wrong with the chains, and say what to do about it."""
-    diagnosis, messages = results.diagnostics.diagnose(tree), []
+    diagnosis, messages = results.sampled_trees.diagnose(tree), []
     if diagnosis.r_hat > R_HAT:
         messages.append(
             f"r_hat of {diagnosis.r_hat_of} is {diagnosis.r_hat:.4g}, above {R_HAT}: the chains have not met. "

@@ -7,7 +7,8 @@ class, both are the same model. Levels, flags, words, Poisson counts, and Gaussi
 a log p(y | x) of this form; Gaussians whose variances differ between classes do with squares.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -18,18 +19,19 @@ from bayesnb.estimators import NaiveBayes
 from bayesnb.estimators.public_methods import PREDICTIONS, public_methods
 from bayesnb.families.base import Array, Cells
 from bayesnb.inference.posterior_draws import refuse_large
-from bayesnb.mcmc.design import Design
-from bayesnb.mcmc.importance_weights import LEAST, ImportanceScores, regression_loo, thinned, warn_pareto
+from bayesnb.mcmc.ensemble import thinned
+from bayesnb.mcmc.importance_weights import LEAST, ImportanceScores, regression_loo, warn_pareto
 from bayesnb.mcmc.sampled_uncertainty import NUMBERS, DrawsClassifier, Weighed
-from bayesnb.mcmc.sampling import ChainPlan, sample
-from bayesnb.mcmc.softmax_regression import CoefficientPrior, LinearDraws, RegressionData, build
+from bayesnb.mcmc.sampling import ChainParameters, sample
+from bayesnb.mcmc.softmax_regression import Design, LinearDraws, RegressionData, build
 from bayesnb.model.product import Rows
 from bayesnb.model.schema import Schema
 from bayesnb.numerics.threads import in_order
 
 
 @public_methods(*PREDICTIONS)
-class Logistic(DrawsClassifier):
+@dataclass(eq=False, repr=False)
+class Logistic(ChainParameters, DrawsClassifier):
     """Bayesian logistic regression on the columns of a naive Bayes model, sampled with PyMC.
 
     Parameters
@@ -39,11 +41,7 @@ class Logistic(DrawsClassifier):
     scale : prior sd of the log-odds of any two classes, for each term
         Terms are centred; numbers and counts are divided by their sd, and so are squares of numbers that were divided.
     intercept_scale : prior sd of the log-odds of any two classes where all terms are 0, at an average row
-    draws, tune, chains : draws of each chain, after so many steps of tuning
-    rng : None, a seed, or numpy.random.Generator
-    sampler : None, "nutpie", "pymc", "numpyro" or "blackjax"; None is nutpie where it is installed
-    progressbar : whether to show how far the chains are; None: on a terminal
-    sampling : more arguments of `pm.sample`, such as {"cores": 1}
+    draws, tune, chains, rng, sampler, progressbar, sampling : how chains are sampled, as in `mcmc.fit`
     n_jobs : number of threads that predict, default the cores that this process may use
 
     Attributes
@@ -70,38 +68,12 @@ class Logistic(DrawsClassifier):
     p(y | x, D) is the mean of p(y | x, theta) over draws, and rows="observed" and "fixed" give the same distribution.
     """
 
-    datatree_: Any
-    design_: Design
-    estimator_: NaiveBayes
-
-    def __init__(
-        self,
-        families: Any = "auto",
-        *,
-        squares: bool = False,
-        scale: float = 2.5,
-        intercept_scale: float = 5.0,
-        draws: int = 1000,
-        tune: int = 1000,
-        chains: int = 4,
-        rng: Any = None,
-        sampler: str | None = None,
-        progressbar: bool | None = None,
-        sampling: Mapping[str, Any] | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.families = families
-        self.squares = squares
-        self.scale = scale
-        self.intercept_scale = intercept_scale
-        self.draws = draws
-        self.tune = tune
-        self.chains = chains
-        self.rng = rng
-        self.sampler = sampler
-        self.progressbar = progressbar
-        self.sampling = sampling
-        self.n_jobs = n_jobs
+    families: Any = "auto"
+    _: KW_ONLY
+    squares: bool = False
+    scale: float = 2.5
+    intercept_scale: float = 5.0
+    n_jobs: int | None = None
 
     def build(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """The pm.Model of these rows, not yet sampled, to look at or to change.
@@ -109,15 +81,14 @@ class Logistic(DrawsClassifier):
         Its variables are those of `datatree_`; `y` (obs_id) is observed, so that `pm.compute_log_likelihood(datatree_,
         model=...)` works, unless rows have weights.
         """
-        return build(self._learn(X, y, sample_weight)[1], self._prior())
+        return build(self._learn(X, y, sample_weight)[1], self.scale, self.intercept_scale)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Sample the coefficients given a table and its labels; what was learnt before is forgotten."""
-        plan = ChainPlan(
-            self.draws, self.tune, self.chains, self.rng, self.sampler, self.progressbar, self.sampling or {}
-        )
-        prior, (estimator, data) = self._prior(), self._learn(X, y, sample_weight)
-        tree = results.regression_trees.finished(sample(build(data, prior), plan))
+        self._check_chains()
+        estimator, data = self._learn(X, y, sample_weight)
+        model = build(data, self.scale, self.intercept_scale)
+        tree = results.sampled_trees.finished(sample(model, self, np.random.default_rng(self.rng)))
         self._adopt(estimator, "classes_", "n_features_in_", "feature_names_in_")
         self.estimator_, self.design_, self.datatree_ = estimator, data.design, tree
         self.chains_, self.draws_ = tree["posterior"].sizes["chain"], tree["posterior"].sizes["draw"]
@@ -157,12 +128,11 @@ class Logistic(DrawsClassifier):
             z = self.design_.terms(cells, part)
             evidence[part], sd[part] = linear.term_moments(z, self.design_.starts)
             score[part], score_sd[part] = linear.score_moments(z)
-        self.schema_.tell_unseen(cells)
         intercept = linear.intercept.mean(axis=0), linear.intercept.std(axis=0)
-        by_feature, by_score = {"evidence": evidence, "sd": sd}, {"score": score, "score_sd": score_sd}
-        by_class = dict(zip(("class_term", "class_term_sd"), intercept, strict=True))
-        explained = results.regression_trees.ExplainedRows(table.index, self.classes_, self.schema_.blocks, cells)
-        return results.regression_trees.explained(explained, by_feature, by_class, by_score)
+        arrays = {"score": score, "score_sd": score_sd, "evidence": evidence, "sd": sd}
+        arrays |= dict(zip(("class_term", "class_term_sd"), intercept, strict=True))
+        explained = results.sampled_trees.ExplainedRows(table.index, self.classes_, self.schema_.blocks, cells)
+        return results.sampled_trees.explained(explained, arrays)
 
     def linear_form(self) -> Any:
         """The scores as linear functions of what the columns hold, in the units of the columns.
@@ -179,7 +149,7 @@ class Logistic(DrawsClassifier):
         w, rest = self.design_.unscaled(linear.coefficient.reshape(-1, linear.coefficient.shape[-1]))
         w, b = w.reshape(linear.coefficient.shape), linear.intercept + rest.reshape(linear.intercept.shape)
         moments = {"w": w.mean(axis=0), "w_sd": w.std(axis=0), "b": b.mean(axis=0), "b_sd": b.std(axis=0)}
-        return results.regression_trees.linear_form(moments, self.classes_, self.design_.names)
+        return results.sampled_trees.linear_form(moments, self.classes_, self.design_.names)
 
     def loo(self, X: Any, y: Any, target: str = "label", *, sample_weight: Any = None) -> Any:
         """Score every row as if it had not been learnt: leave-one-out by Pareto-smoothed importance sampling.
@@ -226,9 +196,6 @@ class Logistic(DrawsClassifier):
         design = Design.learn(estimator.schema_.blocks, rows.cells, rows.weight, bool(self.squares))
         return estimator, RegressionData(design, rows, classes, index)
 
-    def _prior(self) -> CoefficientPrior:
-        return CoefficientPrior(self.scale, self.intercept_scale)
-
     @property
     def schema_(self) -> Schema:
         """The schema by which tables are read."""
@@ -236,7 +203,7 @@ class Logistic(DrawsClassifier):
 
     @property
     def _linear(self) -> LinearDraws:
-        return LinearDraws(*results.regression_trees.draws(self.datatree_))
+        return LinearDraws(*results.sampled_trees.draws(self.datatree_))
 
     def _read(self, X: Any) -> tuple[Table, list[Cells]]:
         """Return the table and the cells; an invalid cell is an error."""
@@ -251,7 +218,6 @@ class Logistic(DrawsClassifier):
         row_blocks = linear.row_blocks(table.rows)
         parts = in_order(lambda rows: linear.log_mean(self.design_.terms(cells, rows)), row_blocks, self.n_jobs)
         joint = np.concatenate(list(parts))
-        self.schema_.tell_unseen(cells)
         return joint, cells
 
     def _weighed(self, cells: Sequence[Cells], draws: Array, observed: bool) -> Iterator[Weighed]:

@@ -15,8 +15,9 @@ import numpy as np
 
 from bayesnb import numerics
 from bayesnb.families.base import Array, Belief, Cells, Density, Stats
+from bayesnb.families.capabilities import HasPairMoment
+from bayesnb.families.certain import KnownDie
 from bayesnb.families.dirichlet import Dirichlet, DirichletDensity, DirichletStats
-from bayesnb.families.known import KnownDie
 from bayesnb.families.record import fields_alone
 from bayesnb.families.removal import SLACK
 from bayesnb.families.weight import Weight, one_hot
@@ -160,14 +161,14 @@ class Product(Joint):
     blocks: tuple[Belief, ...]
 
     @property
-    def apart(self) -> bool:
+    def independent_classes(self) -> bool:
         """Whether the parameters of the classes are independent of one another."""
-        return all(block.apart for block in self.blocks)
+        return all(block.independent_classes for block in self.blocks)
 
     @property
-    def weighs(self) -> bool:
+    def is_mixture(self) -> bool:
         """Whether it is a mixture of hypotheses, weighted by their evidence."""
-        return any(block.weighs for block in self.blocks)
+        return any(block.is_mixture for block in self.blocks)
 
     @property
     def closed(self) -> bool:
@@ -176,9 +177,9 @@ class Product(Joint):
         Not for a mixture of hypotheses whose class probabilities are known: under one of them nothing may be unknown,
         and the distribution has a point mass there.
         """
-        smooth = isinstance(self.classes, Dirichlet) or not self.weighs
-        pairs = all(block.apart or block.paired for block in self.blocks)
-        return self.apart or bool(pairs and smooth and self.live.sum() <= 2)
+        smooth = isinstance(self.classes, Dirichlet) or not self.is_mixture
+        pairs = all(block.independent_classes or isinstance(block, HasPairMoment) for block in self.blocks)
+        return self.independent_classes or bool(pairs and smooth and self.live.sum() <= 2)
 
     def update(self, stats: ProductStats) -> Self:
         pairs = zip(self.blocks, stats.blocks, strict=True)
@@ -213,7 +214,7 @@ class Model:
 
     prior: Product
     stats: ProductStats
-    whole: bool = True
+    integer_weights: bool = True
 
     def __post_init__(self) -> None:
         for part in (self.prior, self.stats):

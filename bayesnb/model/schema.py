@@ -1,6 +1,6 @@
 """What was learnt about a table's columns: their blocks and levels. Every later table is read into the same blocks."""
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import is_
@@ -20,16 +20,26 @@ from bayesnb.data.cells import (
     refuse_extremes,
 )
 from bayesnb.data.declaration import families_of
-from bayesnb.data.levels import Levels, codes_up_to, compact, extended, is_number, places_among, united_levels
-from bayesnb.data.unseen import NEVER_LEARNT, Unseen, unseen_message, warn
+from bayesnb.data.levels import (
+    NEVER_LEARNT,
+    Levels,
+    Unseen,
+    codes_up_to,
+    compact,
+    extended,
+    is_number,
+    places_among,
+    united_levels,
+    unseen_message,
+    warn,
+)
 from bayesnb.families import Codes
 from bayesnb.families.base import Array, Belief, Cells, Stats
 from bayesnb.families.family import Family
 from bayesnb.families.record import fields_alone
 from bayesnb.families.weight import Weight
-from bayesnb.model.averaging import averaging, included_of
-from bayesnb.model.class_prior import ClassPriorRule
-from bayesnb.model.product import Model, Observer, Product, ProductStats
+from bayesnb.model.priors import averaging, included_of
+from bayesnb.model.product import Observer, ProductStats
 from bayesnb.numerics.views import Coded, Lookup, WordCounts
 
 
@@ -59,7 +69,7 @@ class Block:
     def keys(self) -> tuple[Hashable, ...]:
         """Names of the block's features: its columns, or all of them at once for a family over the whole block."""
         names = tuple(self.names)
-        return (names if len(names) > 1 else names[0],) if self.family.whole else names
+        return (names if len(names) > 1 else names[0],) if self.family.multivariate else names
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -77,6 +87,11 @@ class Block:
     def word_places(self) -> Sequence[int]:
         """Places of the `words` in the table."""
         return [self.places[0]] * self.sizes[0] if self.family.listed else self.places
+
+    @property
+    def declares_levels(self) -> bool:
+        """Whether the levels are declared, so that rows to learn from may have others."""
+        return isinstance(self.family.levels, tuple)
 
     @property
     def _unknown(self) -> Array:
@@ -107,9 +122,9 @@ class Block:
         """Return the block with the levels of this table after those it has."""
         if not self.family.has_levels and not self.family.listed:
             return self
-        old = self.levels or ((),) * len(self.names)
-        if isinstance(self.family.levels, tuple):
+        if self.declares_levels:
             return replace(self, levels=(self.family.levels,) * len(self.names))
+        old = self.levels or ((),) * len(self.names)
         pairs = enumerate(zip(old, self._contents(table), strict=True))
         levels = (self._levels(table, j, known, seen) for j, (known, seen) in pairs)
         return self.with_levels(tuple(levels))
@@ -155,9 +170,11 @@ class Block:
             return counted(table.lists(self.places[0]), self.levels[0], int(self._unknown[0]), self.sizes[0])
         return read_numbers(self.family, self.names, table.numbers(self.places), table.n_jobs)
 
-    def unseen(self, x: Coded | WordCounts) -> Unseen:
+    def unseen(self, x: Cells, n_jobs: int | None) -> Unseen:
         """Return the levels in cells that are not known, and how often each occurs, column by column."""
-        return {name: times for name, times in zip(self.names, x.unknown_levels(), strict=True) if times}
+        if not isinstance(x, Coded | WordCounts):
+            return {}
+        return {name: times for name, times in zip(self.names, x.unknown_levels(n_jobs), strict=True) if times}
 
     def write(self, drawn: Array, rng: Any) -> Array:
         """Return cells that `read` would read as those drawn, `(r, f)`; a level without a name becomes a missing cell.
@@ -210,11 +227,6 @@ class Schema:
         blank = state["blank"]
         self.__dict__.update(state, blank=blank_of(blank, len(state["columns"])) if isinstance(blank, dict) else blank)
 
-    @property
-    def of_documents(self) -> bool:
-        """Whether a row is one list of words."""
-        return len(self.columns) == 1 and self.blocks[0].family.listed
-
     def grown(self, table: Table) -> Self:
         """Return the schema that also knows this table's levels."""
         if not any(block.levels for block in self.blocks):
@@ -251,33 +263,26 @@ class Schema:
         for block, x in zip(self.blocks, cells, strict=True):
             block.check(x)
 
-    def tell_unseen(self, cells: Sequence[Cells]) -> None:
-        """Warn once of all levels that the model does not know, or raise, after the cells were read."""
-        quiet: Unseen = {}
-        for block, x in self._met(cells):
-            if block.family.unseen == "error":
-                advice = "Fit on rows that have them, declare `levels`, or choose unseen='ignore' or 'reserve'."
-                raise ValueError(f"{unseen_message(block.unseen(x))} {advice}")
-            quiet |= block.unseen(x) if block.family.unseen == "ignore" else {}
-        if quiet:
-            warn(quiet)
-
-    def refuse_unseen(self, cells: Sequence[Cells]) -> None:
-        """Raise for levels that cannot have been learnt; where they are declared, others were left out or reserved."""
-        for block, x in self._met(cells):
-            if not isinstance(block.family.levels, tuple) or block.family.unseen == "error":
-                raise ValueError(f"{unseen_message(block.unseen(x))} {NEVER_LEARNT}")
-
-    def _met(self, cells: Sequence[Cells]) -> Iterator[tuple[Block, Coded | WordCounts]]:
-        """Yield the blocks in whose cells there were levels that are not known, once they were read."""
+    def warn_unseen(self, cells: Sequence[Cells], n_jobs: int | None, *, learnt: bool = False) -> None:
+        """Warn once of all levels that the model does not know, or raise; rows just learnt lack declared ones alone."""
+        ignored: Unseen = {}
         for block, x in zip(self.blocks, cells, strict=True):
-            if isinstance(x, Coded | WordCounts) and x.met:
-                yield block, x
+            if block.family.unseen == "reserve" or (learnt and not block.declares_levels):
+                continue
+            unseen = block.unseen(x, n_jobs)
+            if unseen and block.family.unseen == "error":
+                advice = "Fit on rows that have them, declare `levels`, or choose unseen='ignore' or 'reserve'."
+                raise ValueError(f"{unseen_message(unseen)} {advice}")
+            ignored |= unseen
+        if ignored:
+            warn(ignored)
 
-    def start(self, class_prior: ClassPriorRule, stats: ProductStats, whole: bool = True) -> Model:
-        """Return a model of the first rows; priors may take their scale from them."""
-        beliefs = (block.belief(seen) for block, seen in zip(self.blocks, stats.blocks, strict=True))
-        return Model(Product(class_prior(stats.classes), tuple(beliefs)), stats, whole)
+    def refuse_unseen(self, cells: Sequence[Cells], n_jobs: int | None) -> None:
+        """Raise for levels that cannot have been learnt; where they are declared, others were left out or reserved."""
+        for block, x in zip(self.blocks, cells, strict=True):
+            may_be_there = block.declares_levels and block.family.unseen != "error"
+            if not may_be_there and (unseen := block.unseen(x, n_jobs)):
+                raise ValueError(f"{unseen_message(unseen)} {NEVER_LEARNT}")
 
     @property
     def keys(self) -> list[tuple[Hashable, int, int]]:

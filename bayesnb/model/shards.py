@@ -14,11 +14,12 @@ from typing import Any, NoReturn, Self
 
 import numpy as np
 
+from bayesnb.data import Table
 from bayesnb.data.labels import united_labels
 from bayesnb.families.base import Array, Belief, Stats
 from bayesnb.families.removal import rounding_of, slack
-from bayesnb.model.class_prior import ClassPriorRule
-from bayesnb.model.product import Model, Product, ProductStats
+from bayesnb.model.priors import ClassPriorRule
+from bayesnb.model.product import Model, Product, ProductStats, Rows, observe
 from bayesnb.model.schema import Block, Schema
 
 ADVICE = (
@@ -37,12 +38,20 @@ class Shard:
     classes: Array
     schema: Schema
     stats: ProductStats
-    whole: bool = True
+    integer_weights: bool = True
+
+    @classmethod
+    def of(cls, schema: Schema, classes: Array, table: Table, codes: Array, weight: Array | None) -> tuple[Self, Rows]:
+        """Return the shard of labelled rows of a table, and the rows as they were read."""
+        rows = Rows(schema.observers, schema.read(table), codes, weight)
+        stats = observe(rows, len(classes), table.n_jobs)
+        schema.check_stats(rows.cells, stats)
+        return cls(classes, schema, stats, schema.are_whole(rows.cells, weight)), rows
 
     def __add__(self, other: Self) -> Self:
         classes, schema = united_labels(self.classes, other.classes), united(self.schema, other.schema)
         stats = self.laid_out(classes, schema) + other.laid_out(classes, schema)
-        return type(self)(classes, schema, stats, self.whole and other.whole)
+        return type(self)(classes, schema, stats, self.integer_weights and other.integer_weights)
 
     def among(self, classes: Array) -> Self:
         """Shard of the same rows among more classes."""
@@ -134,13 +143,28 @@ def alike(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-def continued(model: Model, before: Shard, after: Shard, class_prior: ClassPriorRule) -> Model:
-    """Update the model of shard `before` to the stats of `after`; its prior gets room for new classes and levels."""
-    priors, classes = model.prior.blocks, len(after.classes)
-    if before.schema is not after.schema or before.classes is not after.classes:
-        blocks = zip(before.schema.blocks, after.schema.blocks, priors, after.stats.blocks, strict=True)
-        priors = tuple(_prior(old, block, belief, stats, classes) for old, block, belief, stats in blocks)
-    return Model(Product(class_prior(after.stats.classes), priors), after.stats, after.whole)
+def model_of(shard: Shard, class_prior: ClassPriorRule, before: tuple[Model, Shard] | None = None) -> Model:
+    """Return the model of all rows of a shard; a prior that was there before stays, with room for what is new."""
+    if before is None:
+        pairs = zip(shard.schema.blocks, shard.stats.blocks, strict=True)
+        priors = tuple(block.belief(stats) for block, stats in pairs)
+    else:
+        priors = _priors(*before, shard)
+    model = Model(Product(class_prior(shard.stats.classes), priors), shard.stats, shard.integer_weights)
+    if model.prior.is_mixture and not model.integer_weights:
+        raise ValueError(
+            "average_features weighs hypotheses by their evidence, which needs whole numbers: a weight says how "
+            "many rows a row is, and counts are counts. Give such, or average_features=None."
+        )
+    return model
+
+
+def _priors(model: Model, before: Shard, after: Shard) -> tuple[Belief, ...]:
+    """Return the priors of the model of `before`, with room for the classes and levels of `after`."""
+    if before.schema is after.schema and before.classes is after.classes:
+        return model.prior.blocks
+    blocks = zip(before.schema.blocks, after.schema.blocks, model.prior.blocks, after.stats.blocks, strict=True)
+    return tuple(_prior(*block, len(after.classes)) for block in blocks)
 
 
 def _prior(old: Block, block: Block, belief: Belief, stats: Stats, classes: int) -> Belief:
@@ -165,15 +189,15 @@ def without(shard: Shard, gone: Shard, rows: int) -> Shard:
     """
     touched = np.flatnonzero(gone.stats.classes.counts)
     before, removed = (
-        Shard(part.classes[touched], part.schema, part.stats[touched], part.whole) for part in (shard, gone)
+        Shard(part.classes[touched], part.schema, part.stats[touched], part.integer_weights) for part in (shard, gone)
     )
-    whole = shard.whole and gone.whole
-    rounding = 0.0 if whole else rounding_of(rows)
+    integer_weights = shard.integer_weights and gone.integer_weights
+    rounding = 0.0 if integer_weights else rounding_of(rows)
     _check_labels(before, removed, rounding)
     after = before.stats.remains(removed.stats, rounding)
     for b in range(len(after.blocks)):
         _check_block(before, removed, after, rounding, b)
-    return Shard(shard.classes, shard.schema, shard.stats.replaced(touched, after), whole)
+    return Shard(shard.classes, shard.schema, shard.stats.replaced(touched, after), integer_weights)
 
 
 def _check_labels(before: Shard, removed: Shard, rounding: float) -> None:
@@ -222,7 +246,7 @@ def _fault_of(block: Block, stats: Stats, gone: Stats, c: int, k: int) -> tuple[
         at, what = 0, f" of the word {block.words[k]!r}"
     elif block.levels:
         at = int(stats.columns[k])  # type: ignore[attr-defined]
-        levels, place = block.levels[at], k - int(stats.starts[at])  # type: ignore[attr-defined]
+        levels, place = block.levels[at], k - int(stats.bounds[at])  # type: ignore[attr-defined]
         what = f" of level {levels[place]!r}" if place < len(levels) else " of levels that are not declared"
     name = block.names[at]
     for field in stats.counted_fields:

@@ -25,6 +25,7 @@ import numpy as np
 from numba import njit
 
 Array = np.ndarray
+Csr = tuple[Array, Array, Array]  # data, indices and indptr of compressed rows
 
 # No "reassoc": a sum keeps the order in which it is written, so that its digits do not depend on the machine, and the
 # corrections of `rounded_away`, which are 0 in exact arithmetic, are not simplified away.

@@ -34,20 +34,6 @@ ROOT_2, ROOT_2PI = np.sqrt(2.0), np.sqrt(2.0 * np.pi)
 
 
 @compiled
-def log_odds_cumulants(score: Array, others: Array, score_seen: Array, others_seen: Array, a: Array, b: Array) -> None:
-    """Cumulants of score minus others, 4 of `(4, r) -> 2 of (4, r)`, where the class or one of the others saw the row.
-
-    Scores are independent, so the n-th cumulant of their difference is one plus (-1)**n times the other.
-    """
-    sign = 1.0
-    for n in range(4):
-        sign = -sign
-        for i in range(a.shape[1]):
-            a[n, i] = score_seen[n, i] + sign * others[n, i]
-            b[n, i] = score[n, i] + sign * others_seen[n, i]
-
-
-@compiled
 def mixture(a: Array, b: Array, w: float) -> tuple[float, float, float, float]:
     """Cumulants of a mixture of two distributions, the first of weight w, from central moments about its mean."""
     gap = a[0] - b[0]

@@ -10,14 +10,14 @@ from math import lgamma
 
 import numpy as np
 
-from bayesnb.numerics.compilation import Array, compiled
+from bayesnb.numerics.compilation import Array, Csr, compiled
 from bayesnb.numerics.elementary import log, remaining
-from bayesnb.numerics.flag_kernels import is_invalid
 from bayesnb.numerics.row_kernels import add_and_clear, add_times
 
 FEW = 16  # up to this count, Gamma(a + x) / (Gamma(a) x!) is a product of x factors, exact to some ulps
 FAR = 1e18  # and while a is below this, as FEW factors of 1e18 are at most 1e288, which is a double
 STIRLING_FROM = 16.0  # the first term that `stirling_tail` leaves out, z**-13 / 156, is 1.4e-18 here
+SMALL = 4  # largest count with a table of powers: most in texts are, and each table costs log gammas of all words
 FACTORS = 8  # factors of a product before its logarithm is taken
 LARGEST = 1e30  # concentration up to which FACTORS factors fit a double, (1e30)**8; callers score larger ones in NumPy
 MOST = 1e100  # largest count: beyond, sums of counts times weights and their squares might overflow
@@ -100,18 +100,10 @@ def log_factorial(x: float) -> float:
 
 @compiled
 def tally(
-    data: Array,
-    indices: Array,
-    indptr: Array,
-    weight: Array,
-    counts: Array,
-    orders: Array,
-    order: Array,
-    starts: Array,
-    first: int,
-    last: int,
+    rows: Csr, weight: Array, counts: Array, orders: Array, order: Array, starts: Array, first: int, last: int
 ) -> None:
     """Add the rows of classes `first` to `last` to their counts, `(c, k)`, and sums of log orders, `(c,)`."""
+    data, indices, indptr = rows
     for c in range(first, last):
         class_counts = counts[c]
         for e in range(starts[c], starts[c + 1]):
@@ -127,67 +119,9 @@ def tally(
 
 
 @compiled
-def tally_flags(
-    data: Array,
-    indices: Array,
-    indptr: Array,
-    weight: Array,
-    threshold: float,
-    ones: Array,
-    missing: Array,
-    order: Array,
-    starts: Array,
-    first: int,
-    last: int,
-) -> bool:
-    """Add the rows of classes `first` to `last` to their ones and missing cells, `(c, k)` each.
-
-    Return whether all stored cells are valid.
-    """
-    strict = threshold != threshold
-    level = 0.5 if strict else threshold
-    invalid = 0
-    for c in range(first, last):
-        class_ones, class_missing = ones[c], missing[c]
-        for e in range(starts[c], starts[c + 1]):
-            i = order[e]
-            for p in range(indptr[i], indptr[i + 1]):
-                v = data[p]
-                if v > level:
-                    class_ones[indices[p]] += weight[i]
-                elif v != v:
-                    class_missing[indices[p]] += weight[i]
-                invalid |= is_invalid(v, strict)
-    return invalid == 0
-
-
-@compiled
-def score_flags(
-    data: Array, indices: Array, indptr: Array, threshold: float, gain: Array, zero: Array, first: int, out: Array
-) -> bool:
-    """Add a one's score less that of a zero, and subtract a missing cell's zero: 2 of `(k, lanes) -> (r, c)`.
-
-    The caller has added the score of a row of zeros. Return whether all stored cells are valid.
-    """
-    strict = threshold != threshold
-    level = 0.5 if strict else threshold
-    total, invalid = np.zeros(gain.shape[1]), 0
-    for i in range(len(indptr) - 1):
-        for p in range(indptr[i], indptr[i + 1]):
-            v = data[p]
-            if v > level:
-                add_times(total, 1.0, gain[indices[p]])
-            elif v != v:
-                add_times(total, -1.0, zero[indices[p]])
-            invalid |= is_invalid(v, strict)
-        add_and_clear(total, 1.0, 0.0, out[i], first)
-    return invalid == 0
-
-
-@compiled
-def score_known(data: Array, indices: Array, indptr: Array, logs: Array, power: float, first: int, out: Array) -> None:
+def score_known(rows: Csr, logs: Array, power: float, first: int, out: Array) -> None:
     """Add the log-density of counts under known log probabilities, `(k, lanes) -> (r, c)`, times the power."""
-    total = np.zeros(logs.shape[1])
+    (data, indices, indptr), total = rows, np.zeros(logs.shape[1])
     for i in range(len(indptr) - 1):
         length, factorials = 0.0, 0.0
         for p in range(indptr[i], indptr[i + 1]):
@@ -202,11 +136,9 @@ def score_known(data: Array, indices: Array, indptr: Array, logs: Array, power: 
 
 
 @compiled
-def score_dirichlet(
-    data: Array, indices: Array, indptr: Array, concentration: Array, logs: Array, totals: Array, first: int, out: Array
-) -> None:
+def score_dirichlet(rows: Csr, concentration: Array, logs: Array, totals: Array, first: int, out: Array) -> None:
     """Add Dirichlet-multinomial scores: concentrations and their logs, `(k, lanes)` each, totals `(c,) -> (r, c)`."""
-    lanes = logs.shape[1]
+    (data, indices, indptr), lanes = rows, logs.shape[1]
     total, product = np.zeros(lanes), np.ones(lanes)
     lengths, of_length = np.full(REMEMBERED, -1.0), np.zeros((REMEMBERED, lanes))
     for i in range(len(indptr) - 1):
@@ -284,25 +216,56 @@ def log_rising_moment(a: float, x: float, power: float) -> float:
 
 
 @compiled
-def left_out(
-    data: Array,
-    indices: Array,
-    indptr: Array,
-    weight: Array,
-    extra: Array,
-    counts: Array,
-    sums: Array,
-    known: bool,
-    power: float,
-    log_even: float,
-    out: Array,
+def fill_power_tables(concentration: Array, power: float, tables: Array) -> None:
+    """Fill tables of ln Gamma(a + power x) - ln Gamma(a) for each count x, `(k, lanes) -> (x, k, lanes)`."""
+    for x in range(len(tables)):
+        for k in range(concentration.shape[0]):
+            for c in range(concentration.shape[1]):
+                tables[x, k, c] = gamma_ratio(concentration[k, c], power * x)
+
+
+@compiled
+def score_power(
+    rows: Csr, concentration: Array, tables: Array, totals: Array, power: float, first: int, out: Array
 ) -> None:
+    """Add log E[p(x | theta)**power] of Dirichlet-multinomials, `(k, lanes)`, `(c,) -> (r, c)`.
+
+    Terms of small counts are looked up in tables; those of larger ones are computed.
+    """
+    (data, indices, indptr), lanes = rows, concentration.shape[1]
+    total, lengths, of_length = np.zeros(lanes), np.full(REMEMBERED, -1.0), np.zeros((REMEMBERED, lanes))
+    for i in range(len(indptr) - 1):
+        a, b = indptr[i], indptr[i + 1]
+        length = 0.0
+        for p in range(a, b):
+            x, word = float(data[p]), indices[p]
+            length += x
+            if x < len(tables) and x == np.floor(x):
+                add_times(total, 1.0, tables[int(x), word])
+            else:
+                for c in range(lanes):
+                    total[c] += gamma_ratio(concentration[word, c], power * x)
+        place = int(length) % REMEMBERED
+        if lengths[place] != length:
+            lengths[place] = length
+            for c in range(min(lanes, out.shape[1] - first)):
+                of_length[place, c] = gamma_ratio(totals[first + c], power * length)
+        add_times(total, -1.0, of_length[place])
+        add_and_clear(total, 1.0, power * log_orders(data[a:b]), out[i], first)
+
+
+@compiled
+def left_out(
+    rows: Csr, weight: Array, extra: Array, counts: Array, sums: Array, known: bool, power: float, even: float,
+    out: Array,
+) -> None:  # fmt: skip
     """Scores of rows of one class once each row's weight has left the class's counts, `-> (r,)`.
 
     A level's concentration is max(extra + count, 0), `(k,)` each: `extra` is the prior, or the prior less one for a
     mode. `sums` are the sums over levels of that maximum, of `extra`, and of `counts`. Where nothing is left of the
-    total, the score is that of even shares, `log_even` a level; NaN if that is no distribution.
+    total, the score is that of even shares, their logs `even`; NaN if that is no distribution.
     """
+    data, indices, indptr = rows
     never_clipped = sums[1] >= 0.0  # then the total is a difference of two sums, which rounds less
     for i in range(len(indptr) - 1):
         a, b = indptr[i], indptr[i + 1]
@@ -317,8 +280,8 @@ def left_out(
             total += x * np.log(left) - log_factorial(x) if known else log_rising_moment(left, x, power)
         rest = sums[1] + remaining(sums[2], w * length) if never_clipped else sums[0] - removed
         if rest <= 0.0:
-            no_words = length == 0.0 and log_even == log_even
-            out[i] = 0.0 if no_words else power * (length * log_even + log_orders(data[a:b]))
+            no_words = length == 0.0 and even == even
+            out[i] = 0.0 if no_words else power * (length * even + log_orders(data[a:b]))
         elif known:
             out[i] = power * (total - length * np.log(rest) + log_factorial(length))
         else:

@@ -15,63 +15,33 @@ BLOCK = 4  # columns added to a lane at once, and rows added to a scatter: one l
 
 
 @compiled
-def distances(x: Array, location: Array, whitening: Array, out: Array) -> None:
-    """The squared length of whitening @ (x - location): `(r, d), (c, d), (c, d, d) -> (r, c)`."""
-    width = x.shape[1]
-    padded = -(-width // BLOCK) * BLOCK
-    tile, gap = np.empty((width, LANES)), np.zeros((padded, LANES))
-    spare, total = np.empty(LANES), np.empty(LANES)
-    for start in range(0, len(x), LANES):
-        part = x[start : start + LANES]
-        transpose(part, tile)
-        for c in range(len(location)):
-            for j in range(width):
-                middle = location[c, j]
-                for i in range(LANES):
-                    gap[j, i] = tile[j, i] - middle
-            squared_length(gap, whitening[c], spare, total)
-            for i in range(len(part)):
-                out[start + i, c] = total[i]
+def distances(x: Array, middle: Array, whitening: Array, steps: Array, out: Array) -> None:
+    """Squared lengths of whitening @ (x - middle) - steps: `(r, d), (k, d), (k, d, d), (k, c, d) -> (r, k * c)`.
 
-
-@compiled
-def shared_distances(x: Array, middle: Array, whitening: Array, steps: Array, out: Array) -> None:
-    """Squared Mahalanobis distances under one whitening: the squared length of whitening @ (x - middle) - steps[c].
-
-    `(r, d), (d,), (d, d), (c, d) -> (r, c)`. `steps` are the whitened class means less the middle, so that a row is
-    whitened once for all classes; about a middle, because differences of large numbers lose their digits.
+    Classes have whitenings of their own and no steps, or one in common, under which a row is whitened once for all:
+    then the steps are their whitened means less the middle, as differences of large numbers lose their digits.
     """
-    width = x.shape[1]
+    width, (whitenings, classes, _) = x.shape[1], steps.shape
     tile, gap = np.empty((width, LANES)), np.zeros((-(-width // BLOCK) * BLOCK, LANES))
-    spare, total = np.empty(LANES), np.empty((len(steps), LANES))
+    spare, total = np.empty(LANES), np.empty((classes, LANES))
     for start in range(0, len(x), LANES):
         part = x[start : start + LANES]
         transpose(part, tile)
-        for j in range(width):
-            for i in range(LANES):
-                gap[j, i] = tile[j, i] - middle[j]
-        for c in range(len(steps)):
-            clear(total[c])
-        for row in range(width):
-            whitened_row(gap, whitening[row], row, spare)
-            for c in range(len(steps)):
-                lane_sums, step = total[c], steps[c, row]
+        for k in range(whitenings):
+            for j in range(width):
                 for i in range(LANES):
-                    z = spare[i] - step
-                    lane_sums[i] += z * z
-        for i in range(len(part)):
-            for c in range(len(steps)):
-                out[start + i, c] = total[c, i]
-
-
-@compiled
-def squared_length(gap: Array, whitening: Array, spare: Array, total: Array) -> None:
-    """Squared length of whitening @ gap in each lane; `gap` has rows of zeros up to a multiple of BLOCK."""
-    clear(total)
-    for row in range(len(whitening)):
-        whitened_row(gap, whitening[row], row, spare)
-        for i in range(LANES):
-            total[i] += spare[i] * spare[i]
+                    gap[j, i] = tile[j, i] - middle[k, j]
+            total[:] = 0.0
+            for row in range(width):
+                whitened_row(gap, whitening[k, row], row, spare)
+                for c in range(classes):
+                    lane_sums, step = total[c], steps[k, c, row]
+                    for i in range(LANES):
+                        z = spare[i] - step
+                        lane_sums[i] += z * z
+            for i in range(len(part)):
+                for c in range(classes):
+                    out[start + i, k * classes + c] = total[c, i]
 
 
 @compiled

@@ -1,4 +1,4 @@
-"""Columns of zeros and ones in dense arrays: a one is above the threshold; NaN is missing.
+"""Columns of zeros and ones, dense or in compressed rows: a one is above the threshold; NaN is missing.
 
 Without a threshold (NaN) a cell must be 0, 1 or missing. A kernel that meets an invalid cell, such as an infinite one,
 returns False, and its sums are not to be used.
@@ -6,7 +6,7 @@ returns False, and its sums are not to be used.
 
 import numpy as np
 
-from bayesnb.numerics.compilation import Array, compiled
+from bayesnb.numerics.compilation import Array, Csr, compiled
 from bayesnb.numerics.row_kernels import add_and_clear, add_times
 
 GROUP = 8  # features that are looked up together, as the bits of a byte
@@ -131,3 +131,50 @@ def read_bits(row: Array, level: float, bits: Array) -> bool:
         bits[j] = np.uint8(row[j] > level)
         strange |= not abs(row[j]) <= LARGEST
     return strange != 0
+
+
+@compiled
+def tally_entries(
+    rows: Csr, weight: Array, threshold: float, ones: Array, missing: Array, order: Array, starts: Array,
+    first: int, last: int,
+) -> bool:  # fmt: skip
+    """Add the rows of classes `first` to `last` to their ones and missing cells, `(c, k)` each.
+
+    Return whether all stored cells are valid.
+    """
+    (data, indices, indptr), strict = rows, threshold != threshold
+    level = 0.5 if strict else threshold
+    invalid = 0
+    for c in range(first, last):
+        class_ones, class_missing = ones[c], missing[c]
+        for e in range(starts[c], starts[c + 1]):
+            i = order[e]
+            for p in range(indptr[i], indptr[i + 1]):
+                v = data[p]
+                if v > level:
+                    class_ones[indices[p]] += weight[i]
+                elif v != v:
+                    class_missing[indices[p]] += weight[i]
+                invalid |= is_invalid(v, strict)
+    return invalid == 0
+
+
+@compiled
+def score_entries(rows: Csr, threshold: float, gain: Array, zero: Array, first: int, out: Array) -> bool:
+    """Add a one's score less that of a zero, and subtract a missing cell's zero: 2 of `(k, lanes) -> (r, c)`.
+
+    The caller has added the score of a row of zeros. Return whether all stored cells are valid.
+    """
+    (data, indices, indptr), strict = rows, threshold != threshold
+    level = 0.5 if strict else threshold
+    total, invalid = np.zeros(gain.shape[1]), 0
+    for i in range(len(indptr) - 1):
+        for p in range(indptr[i], indptr[i + 1]):
+            v = data[p]
+            if v > level:
+                add_times(total, 1.0, gain[indices[p]])
+            elif v != v:
+                add_times(total, -1.0, zero[indices[p]])
+            invalid |= is_invalid(v, strict)
+        add_and_clear(total, 1.0, 0.0, out[i], first)
+    return invalid == 0

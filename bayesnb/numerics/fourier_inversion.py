@@ -19,18 +19,28 @@ AFRESH = 64  # nodes after which a rotated exp(-i x t) is computed afresh
 
 
 @compiled
-def search(re: Array, im: Array, step: float, lower: Array, upper: Array, start: Array, level: Array) -> None:
-    """Quantiles by Newton's steps within brackets, from characteristic functions at (m + 1/2) step, 2 of `(r, n)`.
+def search(
+    re: Array, im: Array, step: float, panels: Array | None, below: Array | None,
+    lower: Array, upper: Array, start: Array, level: Array,
+) -> None:  # fmt: skip
+    """Quantiles by Newton's steps within brackets, from transforms at (m + 1/2) step, 2 of `(r, n)`.
 
     `start`, `(q, r)`, holds guesses and then the quantiles of the levels, `(q,)`; brackets are `(r,)`. A step that
-    leaves its bracket, as one from a flat tail does, is replaced by halving.
+    leaves its bracket, as one from a flat tail does, is replaced by halving. With `below`, `(r,)`, transforms are those
+    on the line 1/2; with `panels`, `(2, n)`, they are at nodes of a quadrature, places and weights.
     """
+    slack = 1e-12 if below is None else 1e-11  # sinh and cosh magnify the rounding of the sums
     for i in range(len(re)):
         for q in range(len(level)):
             low, high = lower[i], upper[i]
             x = min(max(start[q, i], low), high)
             for _ in range(STEPS):
-                share, density = distribution(re[i], im[i], step, x)
+                if panels is not None:
+                    share, density = panel_distribution(re[i], im[i], panels, x)
+                elif below is not None:
+                    share, density = half_distribution(re[i], im[i], step, below[i], x)
+                else:
+                    share, density = distribution(re[i], im[i], step, x)
                 if share > level[q]:
                     high = x
                 else:
@@ -40,7 +50,7 @@ def search(re: Array, im: Array, step: float, lower: Array, upper: Array, start:
                     new = 0.5 * (low + high)
                 moved = abs(new - x)
                 x = new
-                if moved <= 1e-12 * (1.0 + abs(x)) or high - low <= 1e-13 * (1.0 + abs(x)):
+                if moved <= slack * (1.0 + abs(x)) or high - low <= 0.1 * slack * (1.0 + abs(x)):
                     break
             start[q, i] = x
 
@@ -58,34 +68,6 @@ def distribution(re: Array, im: Array, step: float, x: float) -> tuple[float, fl
         density += re[m] * c - im[m] * s
         c, s = c * turn_c - s * turn_s, s * turn_c + c * turn_s
     return share, density * step / np.pi
-
-
-@compiled
-def search_half(
-    re: Array, im: Array, step: float, below: Array, lower: Array, upper: Array, start: Array, level: Array
-) -> None:
-    """Quantiles by Newton's steps within brackets, from transforms on the line 1/2, see `half_distribution`.
-
-    Tolerances are ten times those of `search`: sinh and cosh magnify the rounding of the sums.
-    """
-    for i in range(len(re)):
-        for q in range(len(level)):
-            low, high = lower[i], upper[i]
-            x = min(max(start[q, i], low), high)
-            for _ in range(STEPS):
-                share, density = half_distribution(re[i], im[i], step, below[i], x)
-                if share > level[q]:
-                    high = x
-                else:
-                    low = x
-                new = x - (share - level[q]) / density if density > 0 else np.inf
-                if not low < new < high:
-                    new = 0.5 * (low + high)
-                moved = abs(new - x)
-                x = new
-                if moved <= 1e-11 * (1.0 + abs(x)) or high - low <= 1e-12 * (1.0 + abs(x)):
-                    break
-            start[q, i] = x
 
 
 @compiled
@@ -117,32 +99,16 @@ def half_distribution(re: Array, im: Array, step: float, below: float, x: float)
 
 
 @compiled
-def search_panels(
-    re: Array, im: Array, t: Array, weight: Array, lower: Array, upper: Array, start: Array, level: Array
-) -> None:
-    """Quantiles from transforms at nodes of a quadrature, `(n,)` places and weights, by halving brackets."""
-    for i in range(len(re)):
-        for q in range(len(level)):
-            low, high = lower[i], upper[i]
-            while high - low > 1e-9:
-                x = 0.5 * (low + high)
-                share, _ = panel_distribution(re[i], im[i], t, weight, x)
-                if share > level[q]:
-                    high = x
-                else:
-                    low = x
-            start[q, i] = 0.5 * (low + high)
+def panel_distribution(re: Array, im: Array, panels: Array, x: float) -> tuple[float, float]:
+    """P(X <= x) from a characteristic function at nodes of a quadrature, and 0 in place of the density.
 
-
-@compiled
-def panel_distribution(re: Array, im: Array, t: Array, weight: Array, x: float) -> tuple[float, float]:
-    """P(X <= x) and the density at x from a characteristic function at nodes of a quadrature."""
-    share, density = 0.0, 0.0
+    So the search halves its bracket: tails as heavy as those that need panels send Newton's steps nowhere.
+    """
+    total = 0.0
     for m in range(len(re)):
-        c, s = np.cos(t[m] * x), -np.sin(t[m] * x)
-        share += weight[m] * (re[m] * s + im[m] * c) / t[m]
-        density += weight[m] * (re[m] * c - im[m] * s)
-    return 0.5 - share / np.pi, density / np.pi
+        t, weight = panels[0, m], panels[1, m]
+        total += weight * (im[m] * np.cos(t * x) - re[m] * np.sin(t * x)) / t
+    return 0.5 - total / np.pi, 0.0
 
 
 @compiled

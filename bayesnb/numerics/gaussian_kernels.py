@@ -200,33 +200,23 @@ def left_out(x: Array, terms: Array, least: float, out: Array) -> None:
     are (mean, height, a, g, b, c, k). 1 - g u is the share of the class's scale that stays without the row; below
     `least` too few of its digits are left, and the score is NaN.
     """
-    features, (mean, height, a, g, b, c, k) = x.shape[1], terms
-    tile, total, worst = np.empty((features, LANES)), np.empty(LANES), np.empty(LANES)
+    features, tile = x.shape[1], np.empty((x.shape[1], LANES))
+    total, worst = np.empty(LANES), np.empty(LANES)
     for start in range(0, len(x), LANES):
         part = x[start : start + LANES]
         transpose(part, tile)
         clear(total)
         clear(worst)
         for j in range(features):
-            add_left_out(tile[j], mean[j], height[j], a[j], g[j], b[j], c[j], k[j], total, worst)
+            add_left_out(tile[j], terms[:, j], total, worst)
         for i in range(len(part)):
             out[start + i] = total[i] if worst[i] >= least - 1.0 else np.nan
 
 
 @compiled
-def add_left_out(
-    x: Array,
-    mean: float,
-    height: float,
-    a: float,
-    g: float,
-    b: float,
-    c: float,
-    k: float,
-    total: Array,
-    worst: Array,
-) -> None:
+def add_left_out(x: Array, terms: Array, total: Array, worst: Array) -> None:
     """Add one feature's term of `left_out`, and keep each lane's least -g u; a missing cell adds nothing."""
+    mean, height, a, g, b, c, k = terms
     for i in range(LANES):
         d = x[i] - mean
         u = d * d

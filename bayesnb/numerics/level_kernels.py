@@ -10,16 +10,24 @@ from bayesnb.numerics.row_kernels import add_and_clear, add_times
 
 
 @compiled
-def translate(x: Array, least: Array, size: Array, starts: Array, table: Array, unknown: Array, codes: Array) -> bool:
-    """Integers to codes through a table, `(r, f), 3 of (f,), (k,), (f,) -> (r, f)`; return whether one is unknown."""
-    unknown_met = 0
+def translate(x: Array, least: Array, size: Array, starts: Array, table: Array, unknown: Array, codes: Array) -> None:
+    """Integers to codes through a table, `(r, f), 3 of (f,), (k,), (f,) -> (r, f)`."""
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
             at = np.int64(x[i, j]) - least[j]
             code = table[starts[j] + at] if 0 <= at < size[j] else -2
-            unknown_met |= code == -2
             codes[i, j] = unknown[j] if code == -2 else code
-    return unknown_met != 0
+
+
+@compiled
+def any_unknown(x: Array, least: Array, size: Array, starts: Array, table: Array) -> bool:
+    """Return whether an integer has no code in the table, `(r, f), 3 of (f,), (k,)`; in an empty one, all have."""
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            at = np.int64(x[i, j]) - least[j]
+            if not 0 <= at < size[j] or (len(table) and table[starts[j] + at] == -2):
+                return True
+    return False
 
 
 @compiled
@@ -80,3 +88,17 @@ def score(codes: Array, starts: Array, table: Array, first: int, out: Array) -> 
                 unusual |= 1 if codes[i, j] < 0 else 2
         add_and_clear(total, 1.0, 0.0, out[i], first)
     return unusual
+
+
+@compiled
+def add_table_rows(starts: Array, places: Array, table: Array, out: Array) -> None:
+    """Add each row's table entries, `(r + 1,), (e,), (k, n) -> (r, n)`; a negative place adds nothing."""
+    width = table.shape[1]
+    for i in range(len(out)):
+        total = out[i]
+        for e in range(starts[i], starts[i + 1]):
+            place = places[e]
+            if place >= 0:
+                entry = table[place]
+                for k in range(width):
+                    total[k] += entry[k]

@@ -7,10 +7,8 @@ Working memory comes from the caller: `total` and `block` hold the count, the me
 summed squared deviation (ssd) of each class, `(4, c, f)`; `block` has a fifth part for what a sum rounded away.
 """
 
-import numpy as np
-
 from bayesnb.numerics.compilation import Array, compiled
-from bayesnb.numerics.row_kernels import any_infinite_or_missing, clear, group
+from bayesnb.numerics.row_kernels import add_times, any_infinite_or_missing, group
 
 COUNT, MEAN, SLIP, SSD, LOST = range(5)
 BLOCK = 1 << 15  # cells: 256 KiB, which stay in a core's second-level cache for the second pass
@@ -18,32 +16,14 @@ TINY = 2e-20  # standard deviation, as a part of the mean, that is rounding: no 
 
 
 @compiled
-def moments(x: Array, codes: Array, weight: Array, order: Array, starts: Array, block: Array, total: Array) -> bool:
+def moments(
+    x: Array, codes: Array, weight: Array, copy: Array | None, order: Array, starts: Array, block: Array, total: Array
+) -> bool:
     """Add the rows `(r, f)` of classes `(r,)`, which count by their weights, to the total, `(4, c, f)`.
 
-    Return whether no cell is missing or infinite. At the first block with one it stops: that block and those behind
-    it are not in the total, and the caller starts again by `moments_with_holes`.
-    """
-    rows, features = x.shape
-    step = max(BLOCK // features, 4 * total.shape[1])
-    for start in range(0, rows, step):
-        stop = min(start + step, rows)
-        part, labels, w = x[start:stop], codes[start:stop], weight[start:stop]
-        means(part, labels, w, order, starts, block)
-        if any_infinite_or_missing(block[MEAN]):
-            return False
-        spread(part, w, order, starts, block)
-        merge(total, block)
-    return True
-
-
-@compiled
-def moments_with_holes(
-    x: Array, codes: Array, weight: Array, order: Array, starts: Array, block: Array, total: Array
-) -> None:
-    """Add rows with missing cells, which are left out cell by cell, to the total, `(4, c, f)`.
-
-    The second pass reads a copy with the class's mean in place of a missing cell, which so deviates by nothing.
+    Missing cells are left out one by one if there is room for a `copy` of the rows, `(r, f)`: the second pass reads the
+    class's mean in place of a missing cell, which so deviates by nothing. Without it, return whether no cell is missing
+    or infinite: at the first block with one it stops, which with those behind it is not in the total.
     """
     rows, features = x.shape
     step = max(BLOCK // features, 4 * total.shape[1])
@@ -51,9 +31,17 @@ def moments_with_holes(
         stop = min(start + step, rows)
         part, labels, w = x[start:stop], codes[start:stop], weight[start:stop]
         group(labels, order, starts)
-        means_with_holes(part, labels, w, block)
-        spread(filled(part, labels, block[MEAN]), w, order, starts, block)
+        block[:] = 0.0
+        if copy is None:
+            means(part, w, labels, order, starts, block)
+            if any_infinite_or_missing(block[MEAN]):
+                return False
+            spread(part, w, order, starts, block)
+        else:
+            means_with_holes(part, labels, w, block, copy[start:stop])
+            spread(copy[start:stop], w, order, starts, block)
         merge(total, block)
+    return True
 
 
 @compiled
@@ -79,24 +67,17 @@ def merge(total: Array, new: Array) -> None:
 
 
 @compiled
-def means(x: Array, codes: Array, weight: Array, order: Array, starts: Array, block: Array) -> None:
+def means(x: Array, weight: Array, codes: Array, order: Array, starts: Array, block: Array) -> None:
     """Write a block's counts, and means by a plain sum."""
-    group(codes, order, starts)
-    clear_block(block)
     for i in range(len(x)):
-        add(block[MEAN, codes[i]], x[i], weight[i])
+        add_times(block[MEAN, codes[i]], weight[i], x[i])
     for c in range(block.shape[1]):
         count = 0.0
         for e in range(starts[c], starts[c + 1]):
             count += weight[order[e]]
-        divide(block[COUNT, c], block[MEAN, c], count)
-
-
-@compiled
-def clear_block(block: Array) -> None:
-    for k in range(5):
-        for c in range(block.shape[1]):
-            clear(block[k, c])
+        for j in range(block.shape[2]):
+            block[COUNT, c, j] = count
+            block[MEAN, c, j] = block[MEAN, c, j] / count if count > 0.0 else 0.0
 
 
 @compiled
@@ -110,30 +91,17 @@ def spread(x: Array, weight: Array, order: Array, starts: Array, block: Array) -
 
 
 @compiled
-def add(total: Array, row: Array, w: float) -> None:
-    """Add a row times its weight."""
-    for j in range(len(total)):
-        total[j] += w * row[j]
-
-
-@compiled
-def divide(count: Array, mean: Array, n: float) -> None:
-    """Make means of a class's sums, n being its weight."""
-    for j in range(len(mean)):
-        count[j] = n
-        mean[j] = mean[j] / n if n > 0.0 else 0.0
-
-
-@compiled
-def means_with_holes(x: Array, codes: Array, weight: Array, block: Array) -> None:
-    """Write a block's counts and means, missing cells left out."""
-    clear_block(block)
+def means_with_holes(x: Array, codes: Array, weight: Array, block: Array, copy: Array) -> None:
+    """Write a block's counts and means, missing cells left out, and a copy with the means in place of these."""
     for i in range(len(x)):
         add_seen(block[COUNT, codes[i]], block[MEAN, codes[i]], x[i], weight[i])
     for c in range(block.shape[1]):
         for j in range(block.shape[2]):
             if block[COUNT, c, j] > 0.0:
                 block[MEAN, c, j] /= block[COUNT, c, j]
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            copy[i, j] = x[i, j] if x[i, j] == x[i, j] else block[MEAN, codes[i], j]
 
 
 @compiled
@@ -143,16 +111,6 @@ def add_seen(count: Array, total: Array, row: Array, w: float) -> None:
         seen = row[j] == row[j]
         count[j] += w if seen else 0.0
         total[j] += w * row[j] if seen else 0.0
-
-
-@compiled
-def filled(x: Array, codes: Array, mean: Array) -> Array:
-    """Copy of the rows with the mean of the row's class in place of a missing cell."""
-    copy = np.empty(x.shape)
-    for i in range(x.shape[0]):
-        for j in range(x.shape[1]):
-            copy[i, j] = x[i, j] if x[i, j] == x[i, j] else mean[codes[i], j]
-    return copy
 
 
 @compiled

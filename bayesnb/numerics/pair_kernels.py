@@ -16,6 +16,7 @@ from bayesnb.numerics.compilation import Array, compiled
 from bayesnb.numerics.count_kernels import gamma_ratio
 
 TABLE, FIRST, SECOND = range(3)  # the table and its margins
+OWNER, SHARE, NUMBER = range(3)  # of a cell: its class, its part of the concentration, its number of rows
 LEAST, LARGEST = 1e-3, 1e4  # concentrations that are tried: as good as 0, and times rows**2 as good as infinite
 LADDER = 24  # rungs between them, evenly on the log scale: the evidence is not unimodal, and the best rung is searched
 STEPS = 24  # of the golden section, which shrink the rung to 1e-5 of it
@@ -30,14 +31,13 @@ def rise(a: float, n: float) -> float:
 
 @compiled
 def gather(
-    two: Array, order: Array, cuts: Array, classes: Array, weight: Array, p: Array, q: Array,
-    scratch: Array, owner: Array, part: Array, number: Array, ends: Array, rows: Array,
+    two: Array, order: Array, cuts: Array, classes: Array, weight: Array, p: Array, q: Array, tallies: Array,
+    cells: Array, ends: Array, rows: Array,
 ) -> None:  # fmt: skip
     """List the cells of a table, and of its margins, that occurred: their classes, shares and numbers of rows.
 
     The rows of each level of the first column, `p` its share, lie between `cuts`, in the order of `classes`. `two` has
-    the levels of the other column, and `q`, `(c, k)`, their shares. Two rows of `scratch`, `(3, k)`, are 0 before and
-    after.
+    the levels of the other column, and `q`, `(c, k)`, their shares. `tallies`, `(3, k)`, are 0 before and after.
     """
     ends[:] = 0
     rows[:] = 0.0
@@ -47,89 +47,87 @@ def gather(
         group = order[cuts[g] : cuts[g + 1]]
         for row in group:
             if two[row] < q.shape[1]:
-                scratch[0, two[row]] += weight[row]
+                tallies[0, two[row]] += weight[row]
                 total += weight[row]
         if total > 0:
-            append_cell(FIRST, c, p[g], total, owner, part, number, ends)
+            append_cell(FIRST, c, p[g], total, cells, ends)
             rows[c] += total
-            harvest(TABLE, two, group, c, p[g], q[c], scratch[0], scratch[1], owner, part, number, ends)
+            harvest(TABLE, two, group, c, p[g], q[c], tallies[0:2], cells, ends)
         if g + 1 == len(classes) or classes[g + 1] != c:
-            class_rows = order[cuts[begin] : cuts[g + 1]]
-            harvest(SECOND, two, class_rows, c, 1.0, q[c], scratch[1], scratch[2], owner, part, number, ends)
+            harvest(SECOND, two, order[cuts[begin] : cuts[g + 1]], c, 1.0, q[c], tallies[1:3], cells, ends)
             begin = g + 1
 
 
 @compiled
 def harvest(
-    kind: int, two: Array, group: Array, c: int, p: float, q: Array, tally: Array, class_tally: Array,
-    owner: Array, part: Array, number: Array, ends: Array,
-) -> None:  # fmt: skip
-    """Append the cells that rows were tallied to, and move their tally to that of the class.
+    kind: int, two: Array, group: Array, c: int, p: float, q: Array, tallies: Array, cells: Array, ends: Array
+) -> None:
+    """Append the cells that rows were tallied to, `(2, k)`, and move their tally from the first row to the second.
 
     The cells are looked for by level or by row, whichever are fewer.
     """
-    by_level = len(q) <= len(group)
-    for i in range(min(len(q), len(group))):
+    levels = len(q)
+    by_level = levels <= len(group)
+    for i in range(min(levels, len(group))):
         level = i if by_level else two[group[i]]
-        if level < len(q) and tally[level] > 0.0:
-            append_cell(kind, c, p * q[level], tally[level], owner, part, number, ends)
-            class_tally[level] += tally[level]
-            tally[level] = 0.0
+        if level < levels and tallies[0, level] > 0.0:
+            append_cell(kind, c, p * q[level], tallies[0, level], cells, ends)
+            tallies[1, level] += tallies[0, level]
+            tallies[0, level] = 0.0
 
 
 @compiled
-def append_cell(
-    kind: int, c: int, share: float, count: float, owner: Array, part: Array, number: Array, ends: Array
-) -> None:
+def append_cell(kind: int, c: int, share: float, count: float, cells: Array, ends: Array) -> None:
     """Append a cell's class, share and number of rows to the list of its kind."""
     at = ends[kind]
-    owner[kind, at], part[kind, at], number[kind, at] = c, share, count
+    cells[kind, OWNER, at], cells[kind, SHARE, at], cells[kind, NUMBER, at] = c, share, count
     ends[kind] = at + 1
 
 
 @compiled
-def evidence(concentration: float, part: Array, number: Array, rows: Array) -> float:
-    """Log evidence of all classes' cells under one concentration, shared out by `part`."""
+def evidence(concentration: float, cells: Array, rows: Array) -> float:
+    """Log evidence of all classes' cells, `(3, n)`, under one concentration, of which each has a share."""
     total = 0.0
-    for i in range(len(part)):
-        total += rise(concentration * part[i], number[i])
+    for i in range(cells.shape[1]):
+        total += rise(concentration * cells[SHARE, i], cells[NUMBER, i])
     for c in range(len(rows)):
         total -= rise(concentration, rows[c])
     return total
 
 
 @compiled
-def best(part: Array, number: Array, rows: Array) -> float:
+def best(cells: Array, rows: Array) -> float:
     """Concentration of the largest evidence, one for all classes: the best rung of a ladder, then golden section."""
     low = math.log(LEAST)
     step = (math.log(LARGEST * rows.sum() ** 2) - low) / LADDER
     top, height = 0, -np.inf
     for rung in range(LADDER + 1):
-        value = evidence(math.exp(low + rung * step), part, number, rows)
+        value = evidence(math.exp(low + rung * step), cells, rows)
         if value > height:
             top, height = rung, value
     a, b = low + max(top - 1, 0) * step, low + min(top + 1, LADDER) * step
     x, y = b - GOLDEN * (b - a), a + GOLDEN * (b - a)
-    at_x, at_y = evidence(math.exp(x), part, number, rows), evidence(math.exp(y), part, number, rows)
+    at_x, at_y = evidence(math.exp(x), cells, rows), evidence(math.exp(y), cells, rows)
     for _ in range(STEPS):
         if at_x >= at_y:
             b, y, at_y = y, x, at_x
             x = b - GOLDEN * (b - a)
-            at_x = evidence(math.exp(x), part, number, rows)
+            at_x = evidence(math.exp(x), cells, rows)
         else:
             a, x, at_x = x, y, at_y
             y = a + GOLDEN * (b - a)
-            at_y = evidence(math.exp(y), part, number, rows)
+            at_y = evidence(math.exp(y), cells, rows)
     middle = 0.5 * (a + b)
     end = low + top * step
-    return math.exp(middle if evidence(math.exp(middle), part, number, rows) >= height else end)
+    return math.exp(middle if evidence(math.exp(middle), cells, rows) >= height else end)
 
 
 @compiled
-def add(sign: float, concentration: Array, owner: Array, part: Array, number: Array, rows: Array, value: Array) -> None:
+def add(sign: float, concentration: Array, cells: Array, rows: Array, value: Array) -> None:
     """Add each class's log evidence of cells, with a sign."""
-    for i in range(len(part)):
-        value[owner[i]] += sign * rise(concentration[owner[i]] * part[i], number[i])
+    for i in range(cells.shape[1]):
+        c = int(cells[OWNER, i])
+        value[c] += sign * rise(concentration[c] * cells[SHARE, i], cells[NUMBER, i])
     for c in range(len(rows)):
         value[c] -= sign * rise(concentration[c], rows[c])
 
@@ -145,26 +143,23 @@ def compare(
     margin: under a fixed concentration noise in many rare levels is strong evidence for a dependence.
     """
     classes, length = len(total), max(len(order), 1)
-    scratch = np.zeros((3, np.diff(starts).max()))
-    owner, ends = np.empty((3, length), np.int64), np.zeros(3, np.int64)
-    part, number, rows = np.empty((3, length)), np.empty((3, length)), np.empty(classes)
+    tallies, cells = np.zeros((3, np.diff(starts).max())), np.empty((3, 3, length))
+    ends, rows = np.zeros(3, np.int64), np.empty(classes)
     learnt, each = np.empty(classes), np.empty(classes)
     for other in range(column + 1, len(codes)):
         q = share[:, starts[other] : starts[other + 1]]
-        gather(codes[other], order, cuts, groups, weight, p, q, scratch, owner, part, number, ends, rows)
+        gather(codes[other], order, cuts, groups, weight, p, q, tallies, cells, ends, rows)
         value = factors[other - column - 1]
         value[:] = 0.0
         each[:] = np.sqrt(total[:, column]) * np.sqrt(total[:, other])  # their product may leave the range of floats
         for kind in range(3):
-            sign, n = 1.0 if kind == TABLE else -1.0, ends[kind]
-            add(sign, each, owner[kind, :n], part[kind, :n], number[kind, :n], rows, value)
+            add(1.0 if kind == TABLE else -1.0, each, cells[kind, :, : ends[kind]], rows, value)
         if value.sum() <= 0:
             continue
         learnt[:] = 0.0
         for kind in range(3):
-            sign, n = 1.0 if kind == TABLE else -1.0, ends[kind]
-            each[:] = best(part[kind, :n], number[kind, :n], rows)
-            add(sign, each, owner[kind, :n], part[kind, :n], number[kind, :n], rows, learnt)
+            each[:] = best(cells[kind, :, : ends[kind]], rows)
+            add(1.0 if kind == TABLE else -1.0, each, cells[kind, :, : ends[kind]], rows, learnt)
         if learnt.sum() < value.sum():
             for c in range(classes):
                 value[c] = learnt[c] if learnt.sum() > 0 else 0.0

@@ -3,7 +3,7 @@
 import numpy as np
 
 from bayesnb.numerics.compilation import Array, compiled
-from bayesnb.numerics.count_kernels import log_factorial, log_rising_moment, score_words
+from bayesnb.numerics.count_kernels import gamma_ratio, log_factorial, log_rising_moment, score_words
 from bayesnb.numerics.elementary import remaining
 from bayesnb.numerics.row_kernels import add_and_clear, add_times
 
@@ -60,21 +60,46 @@ def score_known(x: Array, rate: Array, logs: Array, power: float, first: int, ou
 
 
 @compiled
-def left_out(
-    x: Array,
-    weight: Array,
-    extra: Array,
-    rate: Array,
-    events: Array,
-    count: Array,
-    known: bool,
-    power: float,
-    out: Array,
-) -> None:
-    """Scores of a class's rows once each row's weight has left the class, `(r, f), (r,), 4 of (f,) -> (r,)`.
+def gamma_moment(shape: float, rate: float, x: float, power: float) -> float:
+    """log E[p(x | rate)**power] of a Poisson count x, its rate having a Gamma belief."""
+    rows = shape * np.log1p(power / rate) + power * x * np.log(rate + power)
+    return gamma_ratio(shape, power * x) - rows - power * log_factorial(x)
 
-    The shape that is left is `extra` plus the events that are left. NaN where no distribution is left.
+
+@compiled
+def fill_power_tables(shape: Array, rate: Array, power: float, tables: Array) -> None:
+    """Fill tables of the log moment of each count under each Gamma belief, 2 of `(f, lanes) -> (x, f, lanes)`."""
+    for x in range(len(tables)):
+        for k in range(shape.shape[0]):
+            for c in range(shape.shape[1]):
+                tables[x, k, c] = gamma_moment(shape[k, c], rate[k, c], float(x), power)
+
+
+@compiled
+def score_power(x: Array, shape: Array, rate: Array, tables: Array, power: float, first: int, out: Array) -> None:
+    """Add log E[p(x | rate)**power] of counts under Gamma rates, `(r, f), (f, lanes), (f, lanes) -> (r, c)`."""
+    total = np.zeros(shape.shape[1])
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            v = float(x[i, j])
+            if v != v:
+                continue
+            if v < len(tables) and v == np.floor(v):
+                add_times(total, 1.0, tables[int(v), j])
+            else:
+                for c in range(len(total)):
+                    total[c] += gamma_moment(shape[j, c], rate[j, c], v, power)
+        add_and_clear(total, 1.0, 0.0, out[i], first)
+
+
+@compiled
+def left_out(x: Array, weight: Array, terms: Array, known: bool, power: float, out: Array) -> None:
+    """Scores of a class's rows once each row's weight has left the class, `(r, f), (r,), (4, f) -> (r,)`.
+
+    The terms are (extra, rate, events, count): the shape that is left is `extra` plus the events that are left. NaN
+    where no distribution is left.
     """
+    extra, rate, events, count = terms
     for i in range(x.shape[0]):
         w, total = weight[i], 0.0
         for j in range(x.shape[1]):

@@ -75,16 +75,6 @@ def transpose(x: Array, out: Array) -> None:
 
 
 @compiled
-def code_range(labels: Array) -> tuple[int, int]:
-    """Least and largest of the labels."""
-    least = most = labels[0]
-    for i in range(len(labels)):
-        least = min(least, labels[i])
-        most = max(most, labels[i])
-    return least, most
-
-
-@compiled
 def mark(labels: Array, least: int, seen: Array) -> None:
     """Mark the integers that occur, counted from the least."""
     for i in range(len(labels)):

@@ -24,7 +24,7 @@ def ratio(part: Array, whole: Array) -> Array:
 
 
 def log(x: Array, out: Array | None = None) -> Array:
-    """The logarithm of non-negative numbers; log 0 is -inf, without a warning."""
+    """Logarithm of non-negative numbers; log 0 is -inf, without a warning."""
     with np.errstate(divide="ignore"):
         return np.log(x, out=out)
 
@@ -51,6 +51,14 @@ def _stirling_tail(z: Array) -> Array:
     for term in reversed(STIRLING):
         total = term + total * inverse**2
     return total * inverse
+
+
+def _tail(z: Array, terms: tuple[float, ...]) -> Array:
+    """Sum of terms[k] / z**(2 k + 2), which with PSI_STIRLING is log z - 1 / (2 z) - psi(z) for large z."""
+    square, total = 1 / z**2, np.zeros_like(z)
+    for term in reversed(terms):
+        total = (total + term) * square
+    return total
 
 
 def log_gamma_ratio(a: Array, s: Any) -> Array:
@@ -89,15 +97,7 @@ def psi_rise(a: Array, s: Array) -> Array:
     large = a >= STIRLING_FROM
     near, far = np.where(large, STIRLING_FROM, a), np.where(large, a, STIRLING_FROM)
     leading = accurate_log1p(s / far) + s / (2 * far * (far + s))
-    return np.where(large, leading + _psi_tail(far) - _psi_tail(far + s), psi(near + s) - psi(near))
-
-
-def _psi_tail(z: Array) -> Array:
-    """log z - 1 / (2 z) - psi(z) for large z."""
-    square, total = 1 / z**2, np.zeros_like(z)
-    for term in reversed(PSI_STIRLING):
-        total = (total + term) * square
-    return total
+    return np.where(large, leading + _tail(far, PSI_STIRLING) - _tail(far + s, PSI_STIRLING), psi(near + s) - psi(near))
 
 
 def trigamma(z: Array) -> Array:
@@ -126,10 +126,7 @@ def trigamma_fall(a: Array, s: Array) -> Array:
 
 def _trigamma_tail(z: Array) -> Array:
     """psi'(z) - 1 / z - 1 / (2 z**2) for large z."""
-    square, total = 1 / z**2, np.zeros_like(z)
-    for term in reversed(TRIGAMMA_STIRLING):
-        total = (total + term) * square
-    return total / z
+    return _tail(z, TRIGAMMA_STIRLING) / z
 
 
 def log_rising_binomial(a: Array, x: Array) -> Array:

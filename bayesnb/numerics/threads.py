@@ -2,7 +2,8 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from threading import Lock, Thread
 from typing import Any
@@ -59,6 +60,16 @@ def _on_threads[In, Out](work: Callable[[In], Out], items: Sequence[In], threads
     if errors:
         raise errors[min(errors)]
     return [done[at] for at in range(len(items))]
+
+
+def ahead[Item](items: Iterator[Item]) -> Generator[Item]:
+    """Yield items in their order; while one is used, another thread makes the next, and no more."""
+    with ThreadPoolExecutor(1) as thread:
+        coming = thread.submit(next, items, None)
+        while (item := coming.result()) is not None:
+            coming = thread.submit(next, items, None)
+            yield item
+            del item  # what is used no more is not kept while the next is awaited
 
 
 def threads_of(n_jobs: int | None) -> int:

@@ -20,20 +20,6 @@ LARGE = 1e100  # size of a product whose logarithm is taken: its square, and a f
 
 
 @compiled
-def add_table_rows(starts: Array, places: Array, table: Array, out: Array) -> None:
-    """Add each row's table entries, `(r + 1,), (e,), (k, n) -> (r, n)`; a negative place adds nothing."""
-    width = table.shape[1]
-    for i in range(len(out)):
-        total = out[i]
-        for e in range(starts[i], starts[i + 1]):
-            place = places[e]
-            if place >= 0:
-                entry = table[place]
-                for k in range(width):
-                    total[k] += entry[k]
-
-
-@compiled
 def student_cumulants(
     x: Array, location: Array, width: Array, spread: Array, shape: Array, tilt: float, still: Array, out: Array
 ) -> bool:
@@ -51,9 +37,9 @@ def student_cumulants(
             sums[:] = 0.0
             for j in range(features):
                 if tilt == 0.0:
-                    add_terms(tile[j], location[c, j], width[c, j], spread[c, j], shape[c, j], sums)
+                    add_terms(tile[j], location[c, j], width[c, j], spread[c, j], shape[c, j], None, sums)
                 else:
-                    add_tilted_terms(tile[j], location[c, j], width[c, j], spread[c, j], shape[c, j], tilt, sums)
+                    add_terms(tile[j], location[c, j], width[c, j], spread[c, j], shape[c, j], tilt, sums)
                     if j % 4 == 3 or j == features - 1:  # four factors up to 1e77 each fit a double
                         for i in range(LANES):
                             sums[i] -= 0.5 * log1p(sums[4 * LANES + i])
@@ -65,34 +51,22 @@ def student_cumulants(
 
 
 @compiled
-def add_terms(x: Array, location: float, width: float, spread: float, shape: float, sums: Array) -> None:
-    """Add one feature's four terms in each lane; one array for all, or LLVM would not see that they do not overlap."""
-    for i in range(LANES):
-        d = x[i] - location
-        d = d if d == d else 0.0
-        rho = spread + width * d * d
-        y, square = shape * rho, rho * rho
-        sums[i] -= y
-        sums[LANES + i] += rho * (y - 1.0)
-        sums[2 * LANES + i] -= square * (2.0 * y - 1.5)
-        sums[3 * LANES + i] += square * rho * (6.0 * y - 4.0)
-
-
-@compiled
-def add_tilted_terms(
-    x: Array, location: float, width: float, spread: float, shape: float, tilt: float, sums: Array
+def add_terms(
+    x: Array, location: float, width: float, spread: float, shape: float, tilt: float | None, sums: Array
 ) -> None:
-    """Add one feature's four terms at a tilt, and multiplies 1 + rho tilt into a fifth part of `sums`.
+    """Add one feature's four terms in each lane; one array for all, or LLVM would not see that they do not overlap.
 
-    Half of that product's logarithm is still to be subtracted from the first cumulant.
+    At a tilt, 1 + rho tilt is also multiplied into a fifth part of `sums`: half of that product's logarithm is still to
+    be subtracted from the first cumulant.
     """
     for i in range(LANES):
         d = x[i] - location
         d = d if d == d else 0.0
         rho = spread + width * d * d
-        u, q = tilt * rho, sums[4 * LANES + i]
-        sums[4 * LANES + i] = q + (u + q * u)
-        rho /= 1.0 + u
+        if tilt is not None:
+            u, q = tilt * rho, sums[4 * LANES + i]
+            sums[4 * LANES + i] = q + (u + q * u)
+            rho /= 1.0 + u
         y, square = shape * rho, rho * rho
         sums[i] -= y
         sums[LANES + i] += rho * (y - 1.0)

@@ -1,11 +1,11 @@
-"""Cells that are stored otherwise than their family reads them, and turned around some rows at a time.
+"""Views of cells that are stored otherwise than their family reads them, converted some rows at a time.
 
 `view[rows]` is an ordinary array (or CSR) of those rows; no copy of the whole table is ever made.
 """
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from bayesnb import numerics
-from bayesnb.numerics.threads import blocks, pieces
+from bayesnb.numerics.threads import blocks, in_order, pieces
 
 Array = np.ndarray
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
@@ -119,7 +119,7 @@ class Flags:
 
 @dataclass(frozen=True, eq=False)
 class Lookup:
-    """What integers stand for: `places[j][x - least[j]]` is the code of column j's x, -1 if it is missing.
+    """Codes of integers: `places[j][x - least[j]]` is the code of column j's x, -1 if it is missing.
 
     What has no place, or -2 for one, is unknown, and coded as `unknown[j]`. `values[j]` are what column j's integers
     stand for; None if for themselves. Places that are 0, 1, ... may be a range, of which no table is made if all are.
@@ -132,10 +132,18 @@ class Lookup:
 
     @cached_property
     def table(self) -> tuple[Array, Array, Array, Array, Array]:
-        """As the kernel reads it: the columns' places end to end."""
+        """Arguments of the kernel `translate`, the columns' places end to end."""
         sizes = np.array([len(place) for place in self.places], np.int64)
         places = [np.arange(len(place)) if isinstance(place, range) else place for place in self.places]
         return self.least, sizes, np.cumsum(sizes) - sizes, np.concatenate(places), self.unknown
+
+    @cached_property
+    def known(self) -> tuple[Array, Array, Array, Array]:
+        """Arguments of the kernel `any_unknown`: no places where all are ranges, of which none is unknown."""
+        if any(not isinstance(place, range) for place in self.places):
+            return self.table[:4]
+        sizes = np.array([len(place) for place in self.places], np.int64)
+        return self.least, sizes, np.zeros_like(sizes), np.empty(0, np.int64)
 
     @cached_property
     def plain(self) -> bool:
@@ -148,7 +156,7 @@ class Lookup:
         return same and bool((self.least == -skip).all() and (self.unknown < 0).all())
 
     def unknown_in(self, j: int, column: Array) -> Counter:
-        """The levels in a column that have no place, and how often each occurs."""
+        """Levels in a column that have no place, and how often each occurs."""
         distinct, times = np.unique(column, return_counts=True)
         places, least = self.places[j], int(self.least[j])
         seen = zip(distinct.tolist(), times.tolist(), strict=True)
@@ -162,7 +170,6 @@ class Coded:
 
     integers: Any  # an array or a view
     lookup: Lookup
-    met: list[bool] = field(default_factory=list)  # whether rows that were read had an unknown level
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -179,58 +186,61 @@ class Coded:
     def __getitem__(self, index: Any) -> Array:
         x = readable(self.integers[index], INTEGERS)
         codes = np.empty(x.shape, np.int32)
-        if numerics.level_kernels.translate(x, *self.lookup.table, codes):
-            self.met.append(True)
+        numerics.level_kernels.translate(x, *self.lookup.table, codes)
         return codes
 
-    def note(self, met: int) -> None:
-        """What a kernel met in plain codes: 1 a negative one, 2 one beyond the levels."""
-        if self.plain and (met & 2 or (met & 1 and self.lookup.values is None)):
-            self.met.append(True)
-
-    def unknown_levels(self) -> list[Counter]:
-        """Of each column the unknown levels, and how often each occurs."""
+    def unknown_levels(self, n_jobs: int | None = 1) -> list[Counter]:
+        """Return the levels of each column that are not known, and how often each occurs."""
+        if not self._has_unknown(n_jobs):
+            return [Counter()] * self.shape[1]
         parts = [self.integers[rows] for rows in pieces_of(self)]
         columns = (np.concatenate([part[:, j] for part in parts]) for j in range(self.shape[1]))
         return [self.lookup.unknown_in(j, column) for j, column in enumerate(columns)]
 
+    def _has_unknown(self, n_jobs: int | None) -> bool:
+        """Return whether a level may be unknown: by the distinct values, or by one pass over integers as they are."""
+        lookup = self.lookup
+        if lookup.values is not None:
+            return any((np.asarray(place) == -2).any() for place in lookup.places)
+
+        def has_unknown(rows: slice) -> bool:
+            return numerics.level_kernels.any_unknown(readable(self.integers[rows], INTEGERS), *lookup.known)
+
+        return any(list(in_order(has_unknown, pieces_of(self), n_jobs)))
+
 
 class WordCounts(sparse.csr_array):
-    """How often each word is in each row, and the words that no one knows, which were left out or put together."""
+    """Counts of words in rows, `(r, k)`, and the unknown words, which were left out or counted together."""
 
-    unknown: Counter | None = None  # of all rows: a part of them says nothing
+    unknown: Counter | None = None  # of all rows; a part of them has none
 
-    @property
-    def met(self) -> bool:
-        return bool(self.unknown)
-
-    def unknown_levels(self) -> list[Counter]:
+    def unknown_levels(self, n_jobs: int | None = 1) -> list[Counter]:
         return [self.unknown or Counter()]
 
 
 def read(x: Any) -> Any:
-    """Cells that are to be gone through many times: codes of levels are looked up now, once."""
+    """Return cells for many passes: codes of levels are looked up now, once."""
     return x[EVERY] if isinstance(x, Coded) else x
 
 
 def numbers(x: Any, rows: slice) -> Array:
-    """Some rows as kernels read them: a contiguous array of floats, without a copy where it is one."""
+    """Return rows as a contiguous array of floats, without a copy where they are one."""
     return readable(x[rows], FLOATS)
 
 
 def integers(x: Any, rows: slice) -> Array:
-    """The same for integers."""
+    """Return rows as a contiguous array of integers, without a copy where they are one."""
     return readable(x[rows], INTEGERS)
 
 
 def small_numbers(x: Any, rows: slice) -> Array:
-    """The same, but bytes and booleans stay bytes."""
+    """Return rows as a contiguous array of floats or bytes, booleans as bytes, without a copy where they are one."""
     part = x[rows]
     return readable(part.view(np.uint8) if part.dtype == bool else part, BYTES)
 
 
 def entries(x: Any, rows: slice = EVERY) -> tuple[Array, Array, Array]:
-    """Some rows as `data`, `indices` and `indptr` of CSR; those of an array have all cells, zeros too."""
+    """Return rows as `data`, `indices` and `indptr` of CSR; those of an array have all cells, zeros too."""
     if sparse.issparse(x):
         starts = x.indptr[rows.start : None if rows.stop is None else rows.stop + 1]
         data, indices = x.data, x.indices
@@ -245,7 +255,7 @@ def entries(x: Any, rows: slice = EVERY) -> tuple[Array, Array, Array]:
 
 
 def column(x: Any, feature: int) -> Array:
-    """One feature of a block, `(r, f) -> (r,)`, as an array of floats."""
+    """Return one feature of a block, `(r, f) -> (r,)`, as an array of floats."""
     parts = [x[rows][:, [feature]] for rows in pieces_of(x)]
     return np.concatenate([part.toarray() if sparse.issparse(part) else part for part in parts]).astype(float)[:, 0]
 
@@ -261,25 +271,25 @@ def pieces_of(x: Any) -> list[slice]:
 
 
 def sweeps_of(x: Any) -> list[slice]:
-    """Larger ones, through each of which several threads go, every one for its own classes; not where it is copied."""
+    """Blocks of rows that several threads go through at once, each for other classes; smaller where they are copied."""
     if not (sparse.issparse(x) and as_it_is(x)):
         return pieces_of(x)
     return blocks(x.shape[0], max(SWEEP // max(_width(x), 1), 1))
 
 
 def _width(x: Any) -> int:
-    return -(-x.nnz // x.shape[0]) if sparse.issparse(x) else x.shape[1]
+    return -(-x.nnz // max(x.shape[0], 1)) if sparse.issparse(x) else x.shape[1]
 
 
 def class_groups(classes: int, levels: int) -> list[slice]:
-    """Classes that are scored together, whose tables of so many levels take some megabytes at most."""
+    """Groups of classes that are scored together, whose tables of so many levels take some megabytes at most."""
     return blocks(classes, min(max(TABLE // levels // LANES, 1) * LANES, MOST_LANES))
 
 
 def lanes(table: Array) -> Array:
-    """A table as kernels read it, `(c, k) -> (k, lanes)`: classes side by side, filled up with zeros if that is small.
+    """Lay out a table with classes side by side, `(c, k) -> (k, lanes)`, filled up with zeros if that is small.
 
-    Whole lines of a cache are read faster; of two classes, a table of them is four times as large.
+    Whole lines of a cache are read faster, but a table of two classes gets four times as large.
     """
     classes, levels = table.shape
     padded = -(-classes // LANES) * LANES
@@ -289,7 +299,7 @@ def lanes(table: Array) -> Array:
 
 
 def readable(array: Array, dtypes: tuple[np.dtype, ...]) -> Array:
-    """The array itself where it is one that kernels read, else a copy as the first of the dtypes."""
+    """Return the array where kernels can read it, else a copy, of the first of the dtypes if of none of them."""
     if array.dtype in dtypes and array.flags.c_contiguous and array.flags.writeable:
         return array
     return np.array(array, array.dtype if array.dtype in dtypes else dtypes[0], order="C")

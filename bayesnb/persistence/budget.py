@@ -10,8 +10,6 @@ from collections.abc import Collection, Hashable, Sequence
 from math import prod
 from typing import Any
 
-from bayesnb.persistence.archive import Unreadable
-
 FREE = 1 << 27  # units; more than two million levels or columns that are their positions
 PER_BYTE = 64  # a small value of JSON takes that as Python's object, and a model refers to an array some times at most
 PER_VALUE = 64  # units of a Python integer in a tuple, which is also compared
@@ -19,6 +17,10 @@ MOST_AXES = 8
 MOST_DEPTH = 200
 TOO_DEEP = f"more than {MOST_DEPTH} lists and mappings lie within each other"
 MOST_ALIKE = 64  # values of one hash: of floats there are 34 at most, as their exponents count modulo 61
+
+
+class Unreadable(ValueError):
+    """A file that cannot be read as a model or a shard; the message says why."""
 
 
 class Budget:

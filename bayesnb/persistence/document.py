@@ -1,39 +1,45 @@
-"""Estimators and shards as documents: JSON and numbered arrays, and back."""
+"""Estimators and shards as documents: JSON and numbered arrays, and back; their parts have to belong together."""
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from bayesnb.data import blank_of
 from bayesnb.families import FAMILIES
+from bayesnb.families.averaged import Averaged
 from bayesnb.families.base import Array, Belief, Stats
-from bayesnb.families.dirichlet import DirichletStats
+from bayesnb.families.certain import KnownDie
+from bayesnb.families.dirichlet import Dirichlet, DirichletStats
 from bayesnb.families.record import Record
+from bayesnb.families.weight import one_hot
+from bayesnb.model.priors import averaging
 from bayesnb.model.product import Product, ProductStats
 from bayesnb.model.schema import Block, Schema
 from bayesnb.model.shards import Shard, alike
-from bayesnb.persistence.archive import Unreadable
-from bayesnb.persistence.arrays import ArrayReader, ArrayWriter
-from bayesnb.persistence.budget import are_positions, check_hashes
+from bayesnb.persistence.archive import ArrayReader, ArrayWriter
+from bayesnb.persistence.budget import Unreadable, are_positions, check_hashes
 from bayesnb.persistence.json_values import pack, unpack, unpack_list
-from bayesnb.persistence.saved import (
-    Saved,
-    arrays_of,
-    check_class_prior,
-    check_classes,
-    check_labels,
-    check_levels,
-    check_stats,
-    check_temper,
-    plain_prior,
-    with_average,
-)
 
 MOST_POSITIONS = 1 << 20  # names that are their positions, and so need not be listed
 PER_NAME = 32  # units of a column in a block
+SUM = 1e-8  # how far probabilities may be from adding up to 1
 Json = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Saved:
+    """A fitted estimator: its class and parameters, what it has learnt, its prior, and a note."""
+
+    estimator: str
+    params: dict[str, Any]
+    shard: Shard
+    prior: Product
+    temper: float
+    named: bool  # whether the columns' names are those of a frame
+    note: Any = None
 
 
 def describe_model(saved: Saved, writer: ArrayWriter) -> Json:
@@ -58,19 +64,11 @@ def model_of(document: Mapping[str, Any], reader: ArrayReader) -> Saved:
     blocks = zip(document["blocks"], shard.schema.blocks, shard.stats.blocks, strict=True)
     priors = tuple(_prior_of(entry["prior"], block, seen, reader) for entry, block, seen in blocks)
     class_prior, temper = unpack(document["class_prior"], reader), unpack(document["temper"], reader)
-    check_class_prior(class_prior, len(shard.classes))
-    check_temper(temper)
     params = {name: unpack(value, reader) for name, value in _expect(document["params"], dict).items()}
     note = unpack(document.get("note"), reader)  # files of version 1.0 have none
-    return Saved(
-        document["estimator"],
-        params,
-        shard,
-        Product(class_prior, priors),
-        temper,
-        _expect(document["named"], bool),
-        note,
-    )
+    named = _expect(document["named"], bool)
+    check_class_prior(class_prior, temper, len(shard.classes))
+    return Saved(document["estimator"], params, shard, Product(class_prior, priors), temper, named, note)
 
 
 def describe_shard(shard: Shard, writer: ArrayWriter) -> Json:
@@ -82,27 +80,28 @@ def describe_shard(shard: Shard, writer: ArrayWriter) -> Json:
         "columns": _describe_columns(schema.columns, writer),
         "table": pack(schema.blank.recipe(modelled), writer, "the table"),
         "class_stats": _describe_record(stats.classes, writer, "the labels"),
-        "whole": shard.whole,
+        "whole": shard.integer_weights,
         "blocks": [_describe_block(*pair, writer) for pair in zip(schema.blocks, stats.blocks, strict=True)],
     }
 
 
 def shard_of(document: Mapping[str, Any], reader: ArrayReader) -> Shard:
     """Return the shard that `describe_shard` described."""
-    classes = _expect(unpack(document["classes"], reader), np.ndarray)
-    check_classes(classes)
-    columns = _columns_of(document["columns"], reader)
+    classes, packed = _expect(unpack(document["classes"], reader), np.ndarray), document["columns"]
+    columns = tuple(unpack_list(packed, reader)) if isinstance(packed, list) else reader.budget.positions(packed)
     if len(set(columns)) < len(columns):
         raise Unreadable("two columns have the same name")
-    read = [_block_of(entry, columns, len(classes), reader) for entry in _expect(document["blocks"], list)]
+    read = [_block_of(entry, columns, reader) for entry in _expect(document["blocks"], list)]
     blocks, stats = (tuple(part) for part in zip(*read, strict=True))
     places = [place for block in blocks for place in block.places]
     if len(set(places)) < len(places):
         raise Unreadable("a column is in two blocks")
     blank = blank_of(_expect(unpack(document["table"], reader), dict), len(columns))
     seen = DirichletStats(*_values(DirichletStats, document["class_stats"], reader))
-    check_labels(seen, len(classes))
-    return Shard(classes, Schema(columns, blocks, blank), ProductStats(seen, stats), _expect(document["whole"], bool))
+    whole = _expect(document["whole"], bool)
+    shard = Shard(classes, Schema(columns, blocks, blank), ProductStats(seen, stats), whole)
+    check_shard(shard)
+    return shard
 
 
 def _describe_columns(columns: Sequence[Hashable], writer: ArrayWriter) -> Any:
@@ -110,10 +109,6 @@ def _describe_columns(columns: Sequence[Hashable], writer: ArrayWriter) -> Any:
         return len(columns)
     check_hashes(columns, "the names of the columns")
     return [pack(name, writer, f"the name of column {place}") for place, name in enumerate(columns)]
-
-
-def _columns_of(packed: Any, reader: ArrayReader) -> Sequence[Hashable]:
-    return tuple(unpack_list(packed, reader)) if isinstance(packed, list) else reader.budget.positions(packed)
 
 
 def _describe_block(block: Block, stats: Stats, writer: ArrayWriter) -> Json:
@@ -129,12 +124,6 @@ def _describe_block(block: Block, stats: Stats, writer: ArrayWriter) -> Json:
     }
 
 
-def _describe_prior(block: Block, prior: Belief, writer: ArrayWriter) -> Json:
-    entry = plain_prior(prior)
-    written = entry.map(np.ascontiguousarray) if entry.spelled_out else entry
-    return _describe_record(written, writer, f"column {block.names[0]!r:.50}")
-
-
 def _describe_levels(levels: Sequence[Any], writer: ArrayWriter, where: str) -> Any:
     """Return the levels, or only their number where they are 0, 1, ..."""
     if are_positions(levels):
@@ -143,76 +132,53 @@ def _describe_levels(levels: Sequence[Any], writer: ArrayWriter, where: str) -> 
     return [pack(level, writer, where) for level in levels]
 
 
+def _describe_prior(block: Block, prior: Belief, writer: ArrayWriter) -> Json:
+    """Return the prior that the family makes, without the averaging over features, which `_prior_of` adds again."""
+    plain = prior.separate if isinstance(prior, Averaged) else prior
+    written = plain.map(np.ascontiguousarray) if plain.spelled_out else plain
+    return _describe_record(written, writer, f"column {block.names[0]!r:.50}")
+
+
 def _describe_record(record: Record, writer: ArrayWriter, where: str) -> Json:
     """Return the fields of a record. What broadcasting repeats along an axis is written once."""
-    packed: Json = {
-        name: {"$array": writer.add(without_repeats(array), where)} for name, array in arrays_of(record).items()
-    }
-    return packed | {name: pack(getattr(record, name), writer, where) for name in record.layout}
+    packed: Json = {name: pack(getattr(record, name), writer, where) for name in record.layout}
+    for name, array in _arrays_of(record).items():
+        once = array[tuple(slice(1) if step == 0 else slice(None) for step in array.strides)]
+        packed[name] = {"$array": writer.add(array if once.shape == array.shape else once, where)}
+    return packed
 
 
-def without_repeats(array: Array) -> Array:
-    """Return an array without the repetitions that broadcasting made."""
-    once = array[tuple(slice(1) if step == 0 else slice(None) for step in array.strides)]
-    return array if once.shape == array.shape else once
-
-
-def _block_of(packed: Any, columns: Sequence[Hashable], classes: int, reader: ArrayReader) -> tuple[Block, Stats]:
-    """Return a block and its stats."""
+def _block_of(packed: Any, columns: Sequence[Hashable], reader: ArrayReader) -> tuple[Block, Stats]:
+    """Return a block and its stats; among its levels a number stands for 0, 1, ..."""
     family = _expect(unpack(packed["family"], reader), tuple(FAMILIES.values()))
     places = _places_of(packed["places"], len(columns))
     reader.budget.take(PER_NAME * len(places))
     stats = family.stats(*_values(family.stats, packed["stats"], reader))
-    levels = _levels_of(packed["levels"], reader)
-    included = unpack(packed["included"], reader)
-    if isinstance(places, range):
-        names = columns[places.start : places.stop]
-    else:
-        names = [columns[place] for place in places]
-    block = Block(family, names, places, levels, included)
-    check_levels(block)
-    check_stats(block, stats, classes)
-    _check_included(block)
-    return block, stats
+    levels = tuple(
+        tuple(unpack_list(entry, reader)) if isinstance(entry, list) else reader.budget.positions(entry)
+        for entry in _expect(packed["levels"], list)
+    )
+    together = isinstance(places, range)
+    names = columns[places.start : places.stop] if together else [columns[place] for place in places]
+    return Block(family, names, places, levels, unpack(packed["included"], reader)), stats
 
 
 def _prior_of(packed: Any, block: Block, stats: Stats, reader: ArrayReader) -> Belief:
     """Return the prior of a block: a belief such as its family makes."""
     with np.errstate(all="ignore"):
         like = block.family.belief(stats)
-    return with_average(type(like)(*_values(type(like), packed, reader, like)), block)
+    prior = type(like)(*_values(type(like), packed, reader, like))
+    return prior if block.included is None else averaging(prior, block.included, block.keys)
 
 
-def _places_of(packed: Any, width: int) -> Sequence[int]:
-    if isinstance(packed, list):
-        if not (
-            len(packed) == 2 and all(type(place) is int for place in packed) and 0 <= packed[0] < packed[1] <= width
-        ):
-            raise Unreadable("columns of a block are not in the table")
-        return range(*packed)
-    places = tuple(_expect(packed["each"], list))
-    if not (places and all(type(place) is int and 0 <= place < width for place in places)):
-        raise Unreadable("columns of a block are not in the table")
-    return places
-
-
-def _levels_of(packed: Any, reader: ArrayReader) -> tuple[Sequence[Any], ...]:
-    """Return the levels of every column; a number stands for 0, 1, ..."""
-    return tuple(
-        tuple(unpack_list(levels, reader)) if isinstance(levels, list) else reader.budget.positions(levels)
-        for levels in _expect(packed, list)
-    )
-
-
-def _check_included(block: Block) -> None:
-    share = block.included
-    if share is not None and not (
-        isinstance(share, np.ndarray)
-        and share.dtype == float
-        and share.shape == (len(block.keys),)
-        and ((share > 0) & (share <= 1)).all()
-    ):
-        raise Unreadable("average_features has no probability for each feature")
+def _places_of(packed: Any, width: int) -> Any:
+    """Return the places of a block's columns: from one up to another, or each of them."""
+    match packed:
+        case [int(first), int(stop)] if 0 <= first < stop <= width:
+            return range(first, stop)
+        case {"each": [_, *_] as each} if all(type(place) is int and 0 <= place < width for place in each):
+            return tuple(each)
+    raise Unreadable("columns of a block are not in the table")
 
 
 def _values(kind: type[Record], packed: Any, reader: ArrayReader, like: Any = None) -> list[Any]:
@@ -225,16 +191,19 @@ def _values(kind: type[Record], packed: Any, reader: ArrayReader, like: Any = No
     packed = usual | packed if isinstance(packed, dict) else {}
     if set(packed) != set(names):
         raise Unreadable(f"{kind.__name__} has the fields {', '.join(names)}")
-    layout = kind.layout
     values = {name: unpack(packed[name], reader) for name in names}
-    for name in set(names) - set(layout):
+    for name in set(names) - set(kind.layout):
         if not (isinstance(values[name], np.ndarray) and values[name].dtype == float):
             raise Unreadable("numbers of a belief or of stats are floats")
         if like is not None:
             values[name] = np.broadcast_to(values[name], getattr(like, name).shape)
-    if like is not None and not all(alike(values[name], getattr(like, name)) for name in layout):
+    if like is not None and not all(alike(values[name], getattr(like, name)) for name in kind.layout):
         raise Unreadable(f"{kind.__name__} is not laid out like its stats")
     return list(values.values())
+
+
+def _arrays_of(record: Record) -> dict[str, Array]:
+    return {name: getattr(record, name) for name in record.__match_args__ if name not in record.layout}
 
 
 def _expect(value: Any, kind: Any) -> Any:
@@ -242,3 +211,83 @@ def _expect(value: Any, kind: Any) -> Any:
     if not isinstance(value, kind):
         raise Unreadable(f"{value!r:.50} stands where something else belongs")
     return value
+
+
+def check_class_prior(prior: Any, temper: Any, classes: int) -> None:
+    """Raise unless the prior is a distribution over as many classes, and the temper positive and finite."""
+    if not (isinstance(temper, float) and 0 < temper < np.inf):
+        raise ValueError(f"the temper {temper!r:.50} is not positive and finite")
+    if not isinstance(prior, (Dirichlet, KnownDie)):
+        raise ValueError("the class prior is neither learnt nor given")
+    numbers = prior.probability if isinstance(prior, KnownDie) else prior.concentration
+    if numbers.shape != (classes,):
+        raise ValueError(f"the class prior is not one of {classes} classes")
+    if isinstance(prior, KnownDie):
+        positive = np.isfinite(numbers).all() and (numbers >= 0).all() and prior.rows > 0
+        if not (positive and abs(numbers.sum() - 1) <= SUM):
+            raise ValueError("the probabilities of the classes do not add up to 1")
+
+
+def check_shard(shard: Shard) -> None:
+    """Raise for a shard that no rows make, or that could not be read again."""
+    classes, counts = shard.classes, shard.stats.classes
+    if classes.ndim != 1 or not len(classes):
+        raise ValueError("classes are a list of labels")
+    labels = classes.tolist()
+    invalid = [label for label in labels if not np.isscalar(label)]
+    if invalid:
+        raise ValueError(f"the label {invalid[0]!r:.50} is neither text nor a number")
+    if not all(a < b for a, b in pairwise(labels)):
+        raise ValueError("classes are different labels, sorted")
+    if classes.dtype.kind == "f" and not np.isfinite(classes).all():
+        raise ValueError("a label is not finite")
+    if counts.counts.shape != classes.shape:
+        raise ValueError(f"there are not counts of {len(classes)} labels")
+    _check_numbers(counts, "labels")
+    for block, stats in zip(shard.schema.blocks, shard.stats.blocks, strict=True):
+        _check_block(block)
+        _check_stats(block, stats, len(classes))
+
+
+def _check_block(block: Block) -> None:
+    """Raise for levels that are not different ones of as many columns, or not a probability for each feature."""
+    if len(block.levels) != (len(block.names) if block.family.has_levels or block.family.listed else 0):
+        raise ValueError(f"{_names_of(block)}: levels of {len(block.levels)} columns")
+    for name, levels in zip(block.names, block.levels, strict=bool(block.levels)):
+        if are_positions(levels):
+            continue  # sooner than a set of them
+        if len(set(levels)) < len(levels) or any(level is None or level != level for level in levels):
+            raise ValueError(f"column {name!r:.50}: a level is missing, or stands twice")
+    share = block.included
+    if share is not None:
+        floats = isinstance(share, np.ndarray) and share.dtype == float and share.shape == (len(block.keys),)
+        if not (floats and ((share > 0) & (share <= 1)).all()):
+            raise Unreadable("average_features has no probability for each feature")
+
+
+def _check_stats(block: Block, stats: Stats, classes: int) -> None:
+    """Raise for stats that no rows of this block's columns make: other shapes, or impossible numbers."""
+    whose, arrays = _names_of(block), _arrays_of(stats)
+    if type(stats) is not block.family.stats:
+        raise ValueError(f"{whose}: stats of another family")
+    width = max(len(block.names), sum(block.sizes))
+    sizes = stats.counts.shape[-1:] if block.family.listed else getattr(stats, "sizes", ())  # type: ignore[attr-defined]
+    if sizes != block.sizes or classes * width**stats.degree > sum(array.size for array in arrays.values()):
+        raise ValueError(f"{whose}: its stats are not those of {classes} classes and its levels")
+    stats.check()
+    like = stats.alone(np.zeros((1, len(block.words))), one_hot(np.zeros(1, np.int64), classes))
+    got, wanted = ({name: array.shape for name, array in _arrays_of(each).items()} for each in (stats, like))
+    if type(stats) is not type(like) or got != wanted:
+        raise ValueError(f"{whose}: shapes {got} where {wanted} belong")
+    _check_numbers(stats, whose)
+
+
+def _check_numbers(stats: Stats, whose: str) -> None:
+    with np.errstate(all="ignore"):
+        stats.refuse_overflow()
+        if not stats.covers(0 * stats, np.zeros(len(stats), bool)):
+            raise ValueError(f"{whose}: stats are below 0, or of no rows that there can be")
+
+
+def _names_of(block: Block) -> str:
+    return f"column {block.names[0]!r:.50}" + (f" and {len(block.names) - 1} more" if len(block.names) > 1 else "")

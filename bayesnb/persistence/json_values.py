@@ -12,7 +12,7 @@ says what it is. A name in a file is only ever looked up among the names here.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Collection
 from dataclasses import fields
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin
@@ -22,11 +22,10 @@ import numpy as np
 from bayesnb.families import FAMILIES, Codes, KnownDie, Vocabulary
 from bayesnb.families.base import Belief
 from bayesnb.families.family import Family, conjugate_priors
-from bayesnb.persistence.archive import Unreadable
-from bayesnb.persistence.arrays import ArrayReader, ArrayWriter
-from bayesnb.persistence.budget import PER_VALUE, check_hashes
+from bayesnb.persistence.archive import ArrayReader, ArrayWriter
+from bayesnb.persistence.budget import PER_VALUE, Unreadable, check_hashes
 
-GROUPS: dict[str, Callable[..., Any]] = {"$tuple": tuple, "$set": set, "$frozenset": frozenset}
+GROUPS: dict[str, type] = {"$tuple": tuple, "$set": set, "$frozenset": frozenset}
 STRINGS = np.dtypes.StringDType()
 LONGEST_RANGE = 1 << 20  # numbers of a range
 POINTER = NUMBER = 8  # bytes
@@ -40,52 +39,45 @@ def records() -> dict[str, type]:
 
 def pack(value: Any, writer: ArrayWriter, where: str) -> Any:
     """Return the JSON of a value; `where` names it in an error."""
-    kind = type(value)
+    kind, tag = type(value), f"${type(value).__name__}"
     if kind in (NoneType, bool, str, int):
         return value
-    if kind in PACKERS:
-        return PACKERS[kind](value, writer, where)
+    if kind is float:
+        return value if math.isfinite(value) else {"$float": repr(value)}
+    if kind is list:
+        return _pack_list(value, writer, where)
+    if kind is dict:
+        return _pack_mapping(value, writer, where)
+    if kind is np.ndarray:
+        return _pack_array(value, writer, where)
+    if kind in GROUPS.values():
+        return {tag: _pack_list(value if kind is tuple else sorted(value, key=repr), writer, where)}
+    if kind is range:
+        if len(value) > LONGEST_RANGE:
+            raise ValueError(f"{where}: {value} is too long to be saved. Use a NumPy array, numpy.arange(...).")
+        return {"$range": [value.start, value.stop, value.step]}
     if isinstance(value, np.generic):
         return {"$scalar": writer.add(np.asarray(value), where)}
     if records().get(kind.__name__) is kind:
-        packed = {f.name: pack(getattr(value, f.name), writer, f"{where}, {f.name}") for f in fields(value)}
-        return {f"${kind.__name__}": packed}
-    raise ValueError(_refusal(value, where))
-
-
-def _refusal(value: Any, where: str) -> str:
-    kind = f"{type(value).__module__}.{type(value).__qualname__}"
+        return {tag: {f.name: pack(getattr(value, f.name), writer, f"{where}, {f.name}") for f in fields(value)}}
+    name = f"{kind.__module__}.{kind.__qualname__}"
     if isinstance(value, Family):
-        return (
-            f"{where}: the family {kind} is not one of bayesnb's, so a file without code cannot hold it. "
+        raise ValueError(
+            f"{where}: the family {name} is not one of bayesnb's, so a file without code cannot hold it. "
             "Fit the model again where that class is."
         )
-    return (
-        f"{where}: {value!r:.100} of the class {kind} cannot be saved. Use text, numbers, booleans, None, and lists, "
+    raise ValueError(
+        f"{where}: {value!r:.100} of the class {name} cannot be saved. Use text, numbers, booleans, None, and lists, "
         "tuples, sets, mappings or NumPy arrays of them."
     )
 
 
-def _packed_list(value: Any, writer: ArrayWriter, where: str) -> list[Any]:
-    check_hashes(value, where)
-    return [pack(each, writer, where) for each in value]
+def _pack_list(values: Collection[Any], writer: ArrayWriter, where: str) -> list[Any]:
+    check_hashes(values, where)
+    return [pack(each, writer, where) for each in values]
 
 
-def _packed_set(value: Any, writer: ArrayWriter, where: str) -> list[Any]:
-    return _packed_list(sorted(value, key=repr), writer, where)
-
-
-def _packed_float(value: float, writer: ArrayWriter, where: str) -> Any:
-    return value if math.isfinite(value) else {"$float": repr(value)}
-
-
-def _packed_range(value: range, writer: ArrayWriter, where: str) -> Any:
-    if len(value) > LONGEST_RANGE:
-        raise ValueError(f"{where}: {value} is too long to be saved. Use a NumPy array, numpy.arange(...).")
-    return {"$range": [value.start, value.stop, value.step]}
-
-
-def _packed_mapping(value: dict[Any, Any], writer: ArrayWriter, where: str) -> Any:
+def _pack_mapping(value: dict[Any, Any], writer: ArrayWriter, where: str) -> Any:
     if all(type(key) is str and not key.startswith("$") for key in value):
         return {key: pack(item, writer, f"{where}[{key!r}]") for key, item in value.items()}
     check_hashes(value, where)
@@ -93,25 +85,13 @@ def _packed_mapping(value: dict[Any, Any], writer: ArrayWriter, where: str) -> A
     return {"$mapping": pairs}
 
 
-def _packed_array(value: np.ndarray, writer: ArrayWriter, where: str) -> Any:
+def _pack_array(value: np.ndarray, writer: ArrayWriter, where: str) -> Any:
     tag = {"O": "$objects", "T": "$strings"}.get(value.dtype.kind)
     if tag is None:
         return {"$array": writer.add(value, where)}
     if tag == "$strings" and value.dtype != STRINGS:
         raise ValueError(f"{where}: an array of {value.dtype!r} cannot be saved. Use StringDType() or objects.")
-    return {tag: [list(value.shape), _packed_list(value.ravel().tolist(), writer, where)]}
-
-
-PACKERS: dict[type, Callable[[Any, ArrayWriter, str], Any]] = {
-    float: _packed_float,
-    list: _packed_list,
-    tuple: lambda value, writer, where: {"$tuple": _packed_list(value, writer, where)},
-    set: lambda value, writer, where: {"$set": _packed_set(value, writer, where)},
-    frozenset: lambda value, writer, where: {"$frozenset": _packed_set(value, writer, where)},
-    range: _packed_range,
-    dict: _packed_mapping,
-    np.ndarray: _packed_array,
-}
+    return {tag: [list(value.shape), _pack_list(value.ravel().tolist(), writer, where)]}
 
 
 def unpack(packed: Any, reader: ArrayReader) -> Any:
@@ -125,13 +105,26 @@ def unpack(packed: Any, reader: ArrayReader) -> Any:
     if len(packed) > 1:
         raise Unreadable(f"{', '.join(packed)!r:.50} mean several things")
     ((tag, inner),) = packed.items()
-    if tag in GROUPS:
-        return GROUPS[tag](unpack_list(inner, reader))
+    match tag:
+        case "$tuple" | "$set" | "$frozenset":
+            return GROUPS[tag](unpack_list(inner, reader))
+        case "$mapping":
+            return _unpack_mapping(inner, reader)
+        case "$range":
+            return _unpack_range(inner, reader)
+        case "$float" if inner in ("nan", "inf", "-inf"):
+            return float(inner)
+        case "$array":
+            return reader[inner]
+        case "$scalar" if not (array := reader[inner]).ndim:
+            return array[()]
+        case "$objects":
+            return _unpack_objects(inner, reader)
+        case "$strings":
+            return _unpack_objects(inner, reader).astype(STRINGS)
     if tag[1:] in records():
-        return _record(records()[tag[1:]], inner, reader)
-    if tag not in UNPACKERS:
-        raise Unreadable(f"{tag!r:.50} is nothing that a model holds")
-    return UNPACKERS[tag](inner, reader)
+        return _unpack_record(records()[tag[1:]], inner, reader)
+    raise Unreadable(f"{tag!r:.50} is nothing that a model holds")
 
 
 def unpack_list(packed: Any, reader: ArrayReader) -> list[Any]:
@@ -147,7 +140,7 @@ def _list(packed: Any, length: int | None = None) -> list[Any]:
     return packed
 
 
-def _mapping(packed: Any, reader: ArrayReader) -> dict[Any, Any]:
+def _unpack_mapping(packed: Any, reader: ArrayReader) -> dict[Any, Any]:
     pairs = [_list(pair, 2) for pair in _list(packed)]
     keys = unpack_list([key for key, _ in pairs], reader)
     mapping = dict(zip(keys, (unpack(value, reader) for _, value in pairs), strict=True))
@@ -156,7 +149,7 @@ def _mapping(packed: Any, reader: ArrayReader) -> dict[Any, Any]:
     return mapping
 
 
-def _range(packed: Any, reader: ArrayReader) -> range:
+def _unpack_range(packed: Any, reader: ArrayReader) -> range:
     result = range(*_list(packed, 3))
     if len(result) > LONGEST_RANGE:
         raise Unreadable(f"{result} is longer than any that is saved")
@@ -164,13 +157,7 @@ def _range(packed: Any, reader: ArrayReader) -> range:
     return result
 
 
-def _float(packed: Any, reader: ArrayReader) -> float:
-    if packed not in ("nan", "inf", "-inf"):
-        raise Unreadable(f"{packed!r:.50} is a number of JSON's, or none")
-    return float(packed)
-
-
-def _objects(packed: Any, reader: ArrayReader) -> np.ndarray:
+def _unpack_objects(packed: Any, reader: ArrayReader) -> np.ndarray:
     sizes, inner = _list(packed, 2)
     shape, values = reader.budget.shape(sizes, POINTER), unpack_list(inner, reader)
     if math.prod(shape) != len(values):
@@ -178,18 +165,7 @@ def _objects(packed: Any, reader: ArrayReader) -> np.ndarray:
     return np.fromiter(values, object, len(values)).reshape(shape)
 
 
-def _scalar(packed: Any, reader: ArrayReader) -> Any:
-    array = reader[packed]
-    if array.ndim:
-        raise Unreadable(f"an array of the shape {array.shape} is no single value")
-    return array[()]
-
-
-def _strings(packed: Any, reader: ArrayReader) -> np.ndarray:
-    return _objects(packed, reader).astype(STRINGS)
-
-
-def _record(kind: type, packed: Any, reader: ArrayReader) -> Any:
+def _unpack_record(kind: type, packed: Any, reader: ArrayReader) -> Any:
     """Return a family or a prior, made by its constructor of fields of the types that its class declares.
 
     Fields that an older version did not have take their defaults.
@@ -217,14 +193,3 @@ def _fits(value: Any, declared: Any) -> bool:
     if declared is float:
         return isinstance(value, (float, int, np.floating, np.integer)) and not isinstance(value, bool)
     return isinstance(value, get_origin(declared) or declared)
-
-
-UNPACKERS: dict[str, Callable[[Any, ArrayReader], Any]] = {
-    "$mapping": _mapping,
-    "$range": _range,
-    "$float": _float,
-    "$array": lambda packed, reader: reader[packed],
-    "$scalar": _scalar,
-    "$objects": _objects,
-    "$strings": _strings,
-}

@@ -10,12 +10,19 @@ from typing import Any, NoReturn
 
 from bayesnb import __version__
 from bayesnb.model.shards import Shard
-from bayesnb.persistence.archive import Unreadable, opened, write_archive
-from bayesnb.persistence.arrays import ArrayReader, ArrayWriter, name_of
-from bayesnb.persistence.budget import TOO_DEEP, check_depth
-from bayesnb.persistence.document import Json, describe_model, describe_shard, model_of, shard_of
+from bayesnb.persistence.archive import ArrayReader, ArrayWriter, array_name, opened, write_archive
+from bayesnb.persistence.budget import TOO_DEEP, Unreadable, check_depth
+from bayesnb.persistence.document import (
+    Json,
+    Saved,
+    check_class_prior,
+    check_shard,
+    describe_model,
+    describe_shard,
+    model_of,
+    shard_of,
+)
 from bayesnb.persistence.json_values import pack, unpack
-from bayesnb.persistence.saved import Saved, check_shard
 from bayesnb.safe_output import replacing
 
 MOST_LETTERS = 300
@@ -36,12 +43,8 @@ class FileKind:
         return f"{self.name}.json"
 
 
-MODEL = FileKind(
-    "model",
-    (1, 2),
-    "Get the file again from where it was saved; where that is not possible, fit the model again.",
-    "bayesnb.load",
-)
+AGAIN = "Get the file again from where it was saved; where that is not possible, fit the model again."
+MODEL = FileKind("model", (1, 2), AGAIN, "bayesnb.load")
 SHARD = FileKind("shard", (1, 1), "Count its rows again.", "bayesnb.scale.loads")
 KINDS = (MODEL, SHARD)
 
@@ -52,10 +55,9 @@ class Foreign(Unreadable):
 
 def write(saved: Saved, path: Any) -> None:
     """Write an estimator to a file, in place of what is there."""
-    try:
-        saved.check()
-    except ValueError as error:
-        raise ValueError(f"this model cannot be saved: {error}.") from None
+    with _writing_errors(MODEL):
+        check_shard(saved.shard)
+        check_class_prior(saved.prior.classes, saved.temper, len(saved.shard.classes))
     writer = ArrayWriter()
     members = _members(MODEL, describe_model(saved, writer), writer)
     with replacing(path) as file:
@@ -91,10 +93,8 @@ def shard_bytes(shard: Shard, note: Any = None) -> bytes:
 def _shard_members(shard: Shard, note: Any) -> Mapping[str, Any]:
     if not isinstance(shard, Shard):
         raise TypeError(f"expected a shard, as bayesnb.scale.shard makes of rows, got {shard!r:.100}.")
-    try:
+    with _writing_errors(SHARD):
         check_shard(shard)
-    except ValueError as error:
-        raise ValueError(f"this shard cannot be saved: {error}.") from None
     writer = ArrayWriter()
     document = describe_shard(shard, writer) | {"note": pack(note, writer, "the note")}
     return _members(SHARD, document, writer)
@@ -104,12 +104,18 @@ def _members(kind: FileKind, document: Json, writer: ArrayWriter) -> Mapping[str
     """Return the members of an archive: the document and the arrays."""
     head = {"format": f"bayesnb {kind.name}", "version": list(kind.version), "written_by": f"bayesnb {__version__}"}
     document = head | document | {"arrays": writer.descriptions}
-    try:
+    with _writing_errors(kind):
         check_depth(document)
-    except ValueError as error:
-        raise ValueError(f"this {kind.name} cannot be saved: {error}.") from None
     text = json.dumps(document, allow_nan=False, separators=(",", ":")).encode("ascii")
     return {kind.document: (text,)} | writer.members()
+
+
+@contextmanager
+def _writing_errors(kind: FileKind) -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"this {kind.name} cannot be saved: {error}.") from None
 
 
 @contextmanager
@@ -123,7 +129,7 @@ def _document(source: Any, kind: FileKind) -> Iterator[tuple[Json, ArrayReader]]
         check_depth(document)
         _check_version(document, kind)
         reader = ArrayReader(archive, document["arrays"])
-        if archive.names != {kind.document, *map(name_of, range(len(reader.descriptions)))}:
+        if archive.names != {kind.document, *map(array_name, range(len(reader.descriptions)))}:
             raise Unreadable("its members are not the arrays that it names")
         yield document, reader
 
@@ -162,7 +168,7 @@ def _parsed(text: bytes, kind: FileKind) -> Json:
 def _once(pairs: list[tuple[str, Any]]) -> Json:
     members = dict(pairs)
     if len(members) < len(pairs):
-        raise Unreadable("it says something twice")
+        raise Unreadable("it names something twice")
     return members
 
 

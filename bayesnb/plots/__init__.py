@@ -4,11 +4,11 @@ A function that is given no `ax` makes a new figure. pyplot registers it only wh
 a notebook runs, so that a figure appears once, as with other libraries; else pyplot and its state are left alone.
 """
 
-from bayesnb.plots.bayes_factor_plots import plot_dependence, plot_relevance
 from bayesnb.plots.boundary_plot import plot_boundary
 from bayesnb.plots.calibration_plot import plot_calibration
-from bayesnb.plots.column_plot import counts, densities, levels, plot_column
+from bayesnb.plots.column_plot import plot_column
 from bayesnb.plots.confusion_plot import plot_confusion
+from bayesnb.plots.evidence_plots import plot_dependence, plot_relevance
 from bayesnb.plots.nomogram_plot import plot_nomogram
 from bayesnb.plots.style import COLOURS, DASHES, INK, MOST_CLASSES, new_axes, off_screen, svg
 from bayesnb.plots.uncertainty_plot import plot_uncertainty
@@ -20,9 +20,6 @@ __all__ = [
     "DASHES",
     "INK",
     "MOST_CLASSES",
-    "counts",
-    "densities",
-    "levels",
     "new_axes",
     "off_screen",
     "plot_boundary",

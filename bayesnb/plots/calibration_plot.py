@@ -7,9 +7,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 
-from bayesnb.plots.style import COLOURS, INK, PERCENT, check_dataset, check_most, new_figure, short, styled
-
-Array = np.ndarray
+from bayesnb.families.base import Array
+from bayesnb.plots.style import (
+    COLOURS,
+    INK,
+    PERCENT,
+    check_dataset,
+    check_most,
+    class_places,
+    new_panels,
+    short,
+    styled,
+)
 
 SIDE, ALONE, COLUMNS = 2.1, 3.6, 4  # inches of a panel among several, of one alone; panels side by side
 NAME = 20  # letters above a panel among several
@@ -46,7 +55,7 @@ def plot_calibration(
     by : {"class", "predicted"}
         "predicted" draws one panel, of the most probable label of each row.
     most : how many panels at most; of more classes the most frequent are drawn, and the figure says so
-    ax : matplotlib.axes.Axes, for one panel; default new ones in a figure of their own
+    ax : matplotlib.axes.Axes, for one panel; default new ones in a new figure
 
     Returns
     -------
@@ -77,7 +86,10 @@ def plot_calibration(
         if k + COLUMNS >= len(panel_axes):
             axes.set_xlabel("predicted probability" if len(panel_axes) == 1 else "predicted")
     if ax is None:
-        _legend(panel_axes[0], f"the {len(panels)} most frequent of {len(panels) + left} classes" if left else None)
+        figure: Any = panel_axes[0].get_figure()
+        title = f"the {len(panels)} most frequent of {len(panels) + left} classes" if left else None
+        keys = panel_axes[0].get_legend_handles_labels()
+        figure.legend(*keys, title=title, loc="outside upper left", alignment="left", frameon=False)
     return np.array(panel_axes) if len(panels) > 1 else panel_axes[0]
 
 
@@ -85,26 +97,17 @@ def _panels(dataset: Any, classes: Sequence[Any] | None, by: str, most: int) -> 
     """Return the panels to draw, and the number of classes that are left out."""
     if by not in ("class", "predicted"):
         raise ValueError(f"by must be 'class' or 'predicted', got {by!r}.")
-    if isinstance(classes, str):
-        raise ValueError(f"classes must be a list of labels, got {classes!r}: say [{classes!r}].")
     if by == "predicted":
-        return [_panel(dataset, "top_", f"predicted label, ece {_interval(dataset, 'ece')}")], 0
+        value, low, high = (float(dataset[f"ece{end}"]) for end in ("", "_lower", "_upper"))
+        return [_panel(dataset, "top_", f"predicted label, ece {value:.3f} ({low:.3f} to {high:.3f})")], 0
     labels = dataset["class"].values.tolist()
-    if classes is None:
-        places = [1] if len(labels) == 2 else list(range(len(labels)))
-    else:
-        unknown = [label for label in classes if label not in labels]
-        if unknown or not len(classes):
-            raise ValueError(f"classes must be some of {labels}, got {list(classes)}.")
-        places = [labels.index(label) for label in classes]
+    named = classes if classes is not None else labels[1:] if len(labels) == 2 else labels
+    places = class_places(labels, named)
     count = [float(dataset["weight"].values[dataset["label"].values == labels[c]].sum()) for c in places]
     kept = sorted(np.argsort(-np.array(count), kind="stable")[:most].tolist())
-    drawn = [places[k] for k in kept]
-    alone = len(drawn) == 1
-    titles = [short(str(labels[c]), (1 + alone) * NAME) for c in drawn]
-    return [_panel(dataset.isel({"class": c}), "", t) for c, t in zip(drawn, titles, strict=True)], len(places) - len(
-        drawn
-    )
+    letters = (1 + (len(kept) == 1)) * NAME
+    panels = [_panel(dataset.isel({"class": c}), "", short(str(labels[c]), letters)) for c in (places[k] for k in kept)]
+    return panels, len(places) - len(panels)
 
 
 def _panel(dataset: Any, prefix: str, title: str) -> Panel:
@@ -115,21 +118,11 @@ def _panel(dataset: Any, prefix: str, title: str) -> Panel:
     return Panel(title, curve, {name: values[full] for name, values in bins.items()}, bars)
 
 
-def _interval(dataset: Any, name: str) -> str:
-    value, low, high = (float(dataset[f"{name}{end}"]) for end in ("", "_lower", "_upper"))
-    return f"{value:.3f} ({low:.3f} to {high:.3f})"
-
-
-def _new_axes(panels: int) -> list[Axes]:
-    columns = min(panels, COLUMNS)
-    rows = ceil(panels / columns)
-    side = ALONE if panels == 1 else SIDE
-    figure = new_figure((side * 1.3 + 0.35) * rows + 0.9, side * columns + 0.9)
-    figure.get_layout_engine().set(w_pad=0.1, h_pad=0.08)  # type: ignore[union-attr, call-arg]
-    axes = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
-    for unused in axes[panels:]:
-        unused.remove()
-    return axes[:panels]
+def _new_axes(count: int) -> list[Axes]:
+    side = ALONE if count == 1 else SIDE
+    axes = new_panels(count, COLUMNS, (side * 1.3 + 0.35, side), (0.9, 0.9))
+    axes[0].get_figure().get_layout_engine().set(w_pad=0.1, h_pad=0.08)  # type: ignore[union-attr, call-arg]
+    return axes
 
 
 def _draw(ax: Axes, panel: Panel, prob: str) -> None:
@@ -167,9 +160,3 @@ def _corners(p: Array, *curves: Array) -> list[Array]:
     changes = (np.diff(ordered, axis=1) != 0).any(axis=0)
     keep = np.append(True, changes) | np.append(changes, True)
     return [p[keep], *ordered[:, keep]]
-
-
-def _legend(ax: Axes, title: str | None) -> None:
-    figure: Any = ax.get_figure()
-    handles, words = ax.get_legend_handles_labels()
-    figure.legend(handles, words, title=title, loc="outside upper left", alignment="left", frameon=False)

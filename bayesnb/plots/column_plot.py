@@ -10,15 +10,15 @@ from matplotlib.ticker import MaxNLocator
 from scipy.special import fdtri
 
 from bayesnb.families import NormalInverseWishart
-from bayesnb.families.base import Array, Belief
+from bayesnb.families.base import Array
 from bayesnb.plots.column_view import Sight, bins_of, combined, grid_of, middle, sight_of
-from bayesnb.plots.style import COLOURS, DASHES, INK, PERCENT, new_axes, short, styled
+from bayesnb.plots.style import COLOURS, DASHES, INK, PERCENT, ROUND, add_legend, new_axes, short, styled
 from bayesnb.results.datasets import ci_prob as checked_prob
 
 MOST_LEVELS = 12
 MOST_GROUPED = 36  # bars of a figure, all classes together
-NAME, AXIS, ACROSS = 24, 48, 58  # letters of a class, below an axis, and of a line of the legend
-LINE = 0.2  # inches of a line of the legend
+NAME, AXIS = 24, 48  # letters of a class, and below an axis
+ACROSS = 58, 8  # letters of a line of the legend, and of a mark
 FEW = 15  # cells, which make no histogram
 MANY = 4  # classes, above which a figure is taller, and their histograms are lighter
 HALF = 0.5
@@ -51,7 +51,7 @@ def plot_column(
     X, y : rows and their labels, to be drawn too
         As a shade or ticks under curves, as dots on bars of counts, and as points. Bars of levels have none.
     ci_prob : probability of the intervals and of the outer ellipses, default ArviZ's `rcParams["stats.ci_prob"]`
-    ax : matplotlib.axes.Axes, default new ones in a figure of their own
+    ax : matplotlib.axes.Axes, default new ones in a new figure
 
     Returns
     -------
@@ -72,124 +72,39 @@ def plot_column(
     'height'
     """
     sight = sight_of(model, column, X, y)
-    new_figure = ax is None
-    ax = sketch(sight.belief, sight, checked_prob(ci_prob), ax)
-    _legend(ax, sight, new_figure)
+    above = ax is None
+    ax = sketch(sight, checked_prob(ci_prob), ax)
+    left = len(sight.classes) - len(sight.shown)
+    title = f"the {len(sight.shown)} most frequent of {len(sight.classes)} classes" if left else None
+    keys = [
+        Line2D([], [], color=COLOURS[c], dashes=DASHES[c], linewidth=3, label=short(str(sight.classes[k]), NAME))
+        for c, k in enumerate(sight.shown)
+    ]
+    add_legend(ax, keys, ACROSS, above=above, title=title)
     return ax
-
-
-def sketch(belief: Belief, sight: Sight, prob: float, ax: Axes | None = None) -> Axes:
-    """Draw a column, or several that are modelled jointly, without a legend."""
-    if len(sight.names) > 1 and sight.family.continuous:
-        return _clouds(belief, sight, prob, ax)
-    return PICTURES[sight.family.picture](belief, sight, prob, ax)
-
-
-def _density(belief: Belief, sight: Sight, prob: float, ax: Axes | None) -> Axes:
-    """A curve of the predictive density for each class."""
-    shown, parts = belief[sight.shown], sight.parts
-    grid = grid_of(np.concatenate(parts), shown)
-    grid = grid[grid >= 0] if sight.family.support.nonnegative else grid
-    density = np.where(shown.proper[:, None], np.exp(shown[:, None].log_predictive(grid)), np.nan)
-    ax = densities(grid, density, parts, ax)
-    beyond = sum(int(((x < grid[0]) | (x > grid[-1])).sum()) for x in parts)
-    ax.set_xlabel(short(sight.name, AXIS) + (f"\n{beyond:,} rows lie further out" if beyond else ""))
-    return ax
-
-
-def _mass(belief: Belief, sight: Sight, prob: float, ax: Axes | None) -> Axes:
-    """Bars of the predictive probability of whole numbers, or of ranges of them, for each class."""
-    shown, parts = belief[sight.shown], sight.parts
-    predictive = shown[:, None].predictive()
-    seen = np.concatenate(parts)
-    values, step = bins_of(seen if len(seen) else _usual(predictive))
-    probability = predictive.cdf(values + step - 1) - predictive.cdf(values - 1)
-    observed = np.array([np.histogram(x, [*values, values[-1] + step])[0] / max(len(x), 1) for x in parts])
-    ax = counts(values, probability, observed, ax)
-    ax.set_xlabel(short(sight.name, AXIS) + ("" if step == 1 else f" (each bar: {step:g} numbers)"))
-    return ax
-
-
-def _levels(belief: Belief, sight: Sight, prob: float, ax: Axes | None) -> Axes:
-    """Bars of the probability of levels, with their intervals, for each class."""
-    return levels(*bars_of(belief, sight, prob), ax)
-
-
-def _clouds(belief: Any, sight: Sight, prob: float, ax: Axes | None) -> Axes:
-    """Ellipses of two columns that are modelled jointly, for each class."""
-    if belief.width > 2:
-        raise ValueError(
-            f"{belief.width} columns of numbers make no picture: name one of them, or two, such as plot_column(model, "
-            f"{sight.names[:2]})."
-        )
-    return clouds(clouds_of(belief[sight.shown], prob), sight.parts, sight.names, ax)
-
-
-PICTURES = {"density": _density, "mass": _mass, "levels": _levels}
-
-
-def _usual(predictive: Any) -> Array:
-    """Return a range of counts that is probable in all classes."""
-    ends = np.stack(predictive.interval(0.98)).ravel()
-    return ends[np.isfinite(ends)]
-
-
-def bars_of(belief: Any, sight: Sight, prob: float) -> tuple[list[str], Array, tuple[Array, Array]]:
-    """The names of levels, their probabilities in the shown classes, `(c, k)`, and the ends of the intervals.
-
-    Of very many levels they are the most probable ones, as many as there is room for.
-    """
-    names = names_of(belief, sight)
-    mean, lower, upper = belief.level_intervals(prob)
-    if len(names) == 1:  # a word, against all others
-        mean, lower, upper = mean[:, 1:], lower[:, 1:], upper[:, 1:]
-    room = int(np.clip(MOST_GROUPED // len(sight.shown), 2, MOST_LEVELS))
-    most = np.sort(np.argsort(-mean[sight.shown].sum(axis=0), kind="stable")[:room])
-    at = np.ix_(sight.shown, most)
-    return [names[k] if k < len(names) else "no level" for k in most], mean[at], _filled(mean[at], lower[at], upper[at])
-
-
-def names_of(belief: Any, sight: Sight) -> Sequence[str]:
-    """What the levels of a column are called, or the combinations of several columns' levels."""
-    if sight.family.words:
-        return [f"{sight.name}: share"]
-    if sight.family.outcomes:
-        cut = sight.family.threshold
-        return sight.family.outcomes if cut is None else [f"at most {cut:g}", f"above {cut:g}"]
-    return combined(belief, sight.levels) if len(sight.names) > 1 else sight.levels[0]
-
-
-def _filled(mean: Array, lower: Array, upper: Array) -> tuple[Array, Array]:
-    """Replace missing ends of intervals by the probability itself."""
-    return np.where(np.isfinite(lower), lower, mean), np.where(np.isfinite(upper), upper, mean)
-
-
-def _legend(ax: Axes, sight: Sight, new_figure: bool) -> None:
-    """Add a legend of the classes' colours."""
-    places = sight.shown
-    lines = [Line2D([], [], color=COLOURS[c], dashes=DASHES[c], linewidth=3) for c in range(len(places))]
-    words = [short(str(sight.classes[k]), NAME) for k in places]
-    left = len(sight.classes) - len(places)
-    title = f"the {len(places)} most frequent of {left + len(places)} classes" if left else None
-    look: Any = {"title": title, "alignment": "left", "frameon": False, "fontsize": "small"}
-    if not new_figure:
-        ax.legend(lines, words, **look)
-        return
-    figure: Any = ax.get_figure()
-    columns = max(1, min(len(words), ACROSS // (max(map(len, words)) + 8)))
-    deep = -(-len(words) // columns) + (title is not None)
-    figure.set_figheight(figure.get_figheight() + LINE * deep)
-    figure.legend(lines, words, loc="outside upper left", ncols=columns, **look)
 
 
 @styled
-def densities(grid: Array, density: Array, data: Sequence[Array], ax: Axes | None = None) -> Axes:
-    """Draw a curve for each class, `(n,), (c, n)`, over the histogram of the class's cells; few are ticks."""
-    ax = ax or new_axes(2.3 if len(data) <= MANY else 2.9)
-    shade = 0.25 if len(data) <= MANY else 0.12  # of many, each less
-    bins = np.linspace(grid[0], grid[-1], 1 + int(np.clip(np.sqrt(sum(map(len, data))), 10, 40))).tolist()
-    for c, (curve, x) in enumerate(zip(density, data, strict=True)):
+def sketch(sight: Sight, prob: float, ax: Axes | None = None) -> Axes:
+    """Draw a column, or several that are modelled jointly, without a legend."""
+    if len(sight.names) > 1 and sight.family.continuous:
+        return _clouds(sight, prob, ax)
+    return PICTURES[sight.family.picture](sight, prob, ax)
+
+
+def _density(sight: Sight, prob: float, ax: Axes | None) -> Axes:
+    """Draw a curve of the predictive density for each class, over the histogram of its cells; few are ticks."""
+    shown, parts = sight.belief[sight.shown], sight.parts
+    grid = grid_of(np.concatenate(parts), shown)
+    grid = grid[grid >= 0] if sight.family.support.nonnegative else grid
+    density = np.where(shown.proper[:, None], np.exp(shown[:, None].log_predictive(grid)), np.nan)
+    height, shade = (2.3, 0.25) if len(parts) <= MANY else (2.9, 0.12)
+    ax = ax or new_axes(height)
+    bins = np.linspace(grid[0], grid[-1], 1 + int(np.clip(np.sqrt(sum(map(len, parts))), 10, 40))).tolist()
+    beyond = 0
+    for c, (curve, x) in enumerate(zip(density, parts, strict=True)):
         inside = x[(x >= grid[0]) & (x <= grid[-1])]
+        beyond += len(x) - len(inside)
         if len(inside) < FEW:
             ax.plot(inside, np.zeros(len(inside)), "|", color=COLOURS[c], markersize=14, clip_on=False)
         else:
@@ -198,42 +113,83 @@ def densities(grid: Array, density: Array, data: Sequence[Array], ax: Axes | Non
     ax.set_yticks([])
     ax.set_ylim(0, None)
     ax.set_xlim(grid[0], grid[-1])
-    ax.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+    ax.xaxis.set_major_locator(MaxNLocator(6, steps=ROUND))
+    ax.set_xlabel(short(sight.name, AXIS) + (f"\n{beyond:,} rows lie further out" if beyond else ""))
     return ax
 
 
-@styled
-def levels(names: Sequence[str], probability: Array, ends: tuple[Array, Array], ax: Axes | None = None) -> Axes:
-    """Draw bars of each level's probability, a group for each level, with intervals, all `(c, k)`."""
+def _mass(sight: Sight, prob: float, ax: Axes | None) -> Axes:
+    """Draw bars of the predictive probability of counts, or of ranges of them; a dot is the share in the data."""
+    shown, parts = sight.belief[sight.shown], sight.parts
+    predictive = shown[:, None].predictive()
+    cells = np.concatenate(parts)
+    if not len(cells):
+        ends = np.stack(predictive.interval(0.98)).ravel()
+        cells = ends[np.isfinite(ends)]
+    values, step = bins_of(cells)
+    probability = predictive.cdf(values + step - 1) - predictive.cdf(values - 1)
+    ax = ax or new_axes()
+    thick = 0.84 * (values[1] - values[0] if len(values) > 1 else 1) / len(parts)
+    for c, (heights, x) in enumerate(zip(probability, parts, strict=True)):
+        at = values + (c - (len(parts) - 1) / 2) * thick
+        ax.bar(at, heights, thick * 0.9, color=COLOURS[c], alpha=0.6, linewidth=0)
+        share = np.histogram(x, [*values, values[-1] + step])[0] / max(len(x), 1)
+        ax.plot(at[share > 0], share[share > 0], "o", markersize=2.5, color=COLOURS[c])
+    ax.xaxis.set_major_locator(MaxNLocator(8, steps=ROUND, integer=True))
+    ax.yaxis.set_major_locator(MaxNLocator(4))
+    ax.yaxis.set_major_formatter(PERCENT)
+    ax.set_xlabel(short(sight.name, AXIS) + ("" if step == 1 else f" (each bar: {step:g} numbers)"))
+    return ax
+
+
+def _levels(sight: Sight, prob: float, ax: Axes | None) -> Axes:
+    """Draw bars of each level's probability, a group for each level, with intervals."""
+    names, probability, (lower, upper) = bars_of(sight, prob)
     classes, size = probability.shape
     ax = ax or new_axes(0.6 + size * (0.16 * classes + 0.12))
     thick = 0.84 / classes
     for c, heights in enumerate(probability):
         y = np.arange(size) + (c - (classes - 1) / 2) * thick
         ax.barh(y, heights, thick * 0.86, color=COLOURS[c], alpha=0.85, linewidth=0)
-        ax.hlines(y, ends[0][c], ends[1][c], color=INK, linewidth=1)
+        ax.hlines(y, lower[c], upper[c], color=INK, linewidth=1)
     ax.set_yticks(range(size), [short(name) for name in names])
     ax.set_ylim(size - 0.5, -0.5)
-    ax.set_xlim(0, min(1.0, 1.04 * float(ends[1].max())))
-    ax.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+    ax.set_xlim(0, min(1.0, 1.04 * float(upper.max())))
+    ax.xaxis.set_major_locator(MaxNLocator(5, steps=ROUND))
     ax.xaxis.set_major_formatter(PERCENT)
     return ax
 
 
-@styled
-def counts(values: Array, probability: Array, observed: Array, ax: Axes | None = None) -> Axes:
-    """Draw bars of each count's probability, `(n,), (c, n)`; a dot is its share in the data."""
-    ax = ax or new_axes()
-    thick = 0.84 * (values[1] - values[0] if len(values) > 1 else 1) / len(probability)
-    for c, heights in enumerate(probability):
-        x = values + (c - (len(probability) - 1) / 2) * thick
-        ax.bar(x, heights, thick * 0.9, color=COLOURS[c], alpha=0.6, linewidth=0)
-        seen = observed[c] > 0
-        ax.plot(x[seen], observed[c][seen], linestyle="", marker="o", markersize=2.5, color=COLOURS[c])
-    ax.xaxis.set_major_locator(MaxNLocator(8, steps=[1, 2, 5, 10], integer=True))
-    ax.yaxis.set_major_locator(MaxNLocator(4))
-    ax.yaxis.set_major_formatter(PERCENT)
-    return ax
+PICTURES = {"density": _density, "mass": _mass, "levels": _levels}
+
+
+def bars_of(sight: Sight, prob: float) -> tuple[list[str], Array, tuple[Array, Array]]:
+    """Return the names of levels, their probabilities in the shown classes, `(c, k)`, and the ends of the intervals.
+
+    Of very many levels they are the most probable ones, as many as there is room for. A missing end is the probability.
+    """
+    belief: Any = sight.belief
+    names = names_of(sight)
+    numbers = np.stack(belief.level_intervals(prob))  # mean, lower, upper
+    if len(names) == 1:  # a word, against all others
+        numbers = numbers[..., 1:]
+    numbers = numbers[:, sight.shown]
+    room = int(np.clip(MOST_GROUPED // len(sight.shown), 2, MOST_LEVELS))
+    most = np.sort(np.argsort(-numbers[0].sum(axis=0), kind="stable")[:room])
+    mean, *ends = numbers[..., most]
+    lower, upper = (np.where(np.isfinite(end), end, mean) for end in ends)
+    return [names[k] if k < len(names) else "no level" for k in most], mean, (lower, upper)
+
+
+def names_of(sight: Sight) -> Sequence[str]:
+    """Return the names of a column's levels, or of the combinations of several columns' levels."""
+    if sight.family.words:
+        return [f"{sight.name}: share"]
+    if sight.family.outcomes:
+        cut = sight.family.threshold
+        return sight.family.outcomes if cut is None else [f"at most {cut:g}", f"above {cut:g}"]
+    belief: Any = sight.belief
+    return combined(belief, sight.levels) if len(sight.names) > 1 else sight.levels[0]
 
 
 class Cloud(NamedTuple):
@@ -249,49 +205,46 @@ class Cloud(NamedTuple):
         return self.reach[-1] * np.sqrt((self.spread**2).sum(axis=-1))
 
 
-def clouds_of(belief: NormalInverseWishart, prob: float) -> list[Cloud | None]:
-    """The predictive of two columns in each class, a multivariate t, of which half and `prob` of rows lie in ellipses.
-
-    Its squared distance is twice an F variate: Kotz and Nadarajah (2004), Multivariate t distributions. None for a
-    class of which too little is known.
-    """
-    return [_cloud(belief, c, prob) if good else None for c, good in enumerate(belief.proper)]
-
-
 def _cloud(belief: NormalInverseWishart, c: int, prob: float) -> Cloud:
+    """Return the predictive of two columns in a class, a multivariate t: half and `prob` of rows lie in its ellipses.
+
+    Its squared distance is twice an F variate: Kotz and Nadarajah (2004), Multivariate t distributions.
+    """
     free = belief.dof[c] - 1
     half, most = np.sqrt(2 * fdtri(2, free, np.array([HALF, prob]))).tolist()
     return Cloud(belief.location[c], np.sqrt((1 + 1 / belief.count[c]) / free) * belief.factor[c], (half, most))
 
 
-@styled
-def clouds(
-    ellipses: Sequence[Cloud | None], data: Sequence[Array], names: Sequence[str], ax: Axes | None = None
-) -> Axes:
-    """Draw two ellipses for each class over its rows, `(n, 2)`; of many rows some, evenly spaced."""
+def _clouds(sight: Sight, prob: float, ax: Axes | None) -> Axes:
+    """Draw two ellipses for each class, of which enough is known, over its rows; of many rows some, evenly spaced."""
+    belief: Any = sight.belief[sight.shown]
+    if belief.width > 2:
+        raise ValueError(
+            f"{belief.width} columns of numbers make no picture: name one of them, or two, such as plot_column(model, "
+            f"{sight.names[:2]})."
+        )
     ax = ax or new_axes(HIGH)
-    step = max(1, -(-sum(map(len, data)) // MOST_POINTS))
+    ellipses = {c: _cloud(belief, c, prob) for c, proper in enumerate(belief.proper) if proper}
+    step = max(1, -(-sum(map(len, sight.parts)) // MOST_POINTS))
     turn = np.linspace(0, 2 * np.pi, AROUND)
     circle = np.stack([np.cos(turn), np.sin(turn)])
-    for c, (cloud, x) in enumerate(zip(ellipses, data, strict=True)):
-        points = x[::step]
-        ax.plot(points[:, 0], points[:, 1], ".", color=COLOURS[c], markersize=4.5, alpha=0.6, markeredgewidth=0)
-        if cloud is not None:
-            for reach, width in zip(cloud.reach, WIDTHS, strict=True):
-                line = cloud.centre[:, None] + reach * cloud.spread @ circle
-                ax.plot(*line, color=COLOURS[c], linewidth=width, dashes=DASHES[c])
-    _frame(ax, [cloud for cloud in ellipses if cloud], np.concatenate(data))
-    ax.set_xlabel(short(names[0], NAMES))
-    ax.set_ylabel(short(names[1], NAMES))
+    for c, x in enumerate(sight.parts):
+        points = x[::step].T
+        ax.plot(*points, ".", color=COLOURS[c], markersize=4.5, alpha=0.6, markeredgewidth=0)
+        for reach, width in zip(ellipses[c].reach, WIDTHS, strict=True) if c in ellipses else ():
+            line = ellipses[c].centre[:, None] + reach * ellipses[c].spread @ circle
+            ax.plot(*line, color=COLOURS[c], linewidth=width, dashes=DASHES[c])
+    _frame(ax, list(ellipses.values()), np.concatenate(sight.parts))
+    ax.set(xlabel=short(sight.names[0], NAMES), ylabel=short(sight.names[1], NAMES))
     return ax
 
 
 def _frame(ax: Axes, ellipses: Sequence[Cloud], x: Array) -> None:
     """Set limits around the rows, of which a few may lie far out, and around ellipses that are not far larger."""
-    ends = [(cloud.centre - cloud.far, cloud.centre + cloud.far) for cloud in ellipses]
+    ends = np.array([(cloud.centre - cloud.far, cloud.centre + cloud.far) for cloud in ellipses] or [([0, 0], [1, 1])])
     sides: tuple[Any, Any] = (ax.set_xlim, ax.set_ylim)
     for j, side in enumerate(sides):
-        low, high = min((cloud[0][j] for cloud in ends), default=0.0), max((cloud[1][j] for cloud in ends), default=1.0)
+        low, high = ends[:, 0, j].min(), ends[:, 1, j].max()
         if len(x):
             least, most = middle(x[:, j])
             most = most if most > least else np.nextafter(least, np.inf)
@@ -299,5 +252,5 @@ def _frame(ax: Axes, ellipses: Sequence[Cloud], x: Array) -> None:
             low, high = min(low, least), max(high, most)
         room = ROOM * (high - low)
         side(low - room, high + room)
-    ax.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
-    ax.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+    ax.xaxis.set_major_locator(MaxNLocator(6, steps=ROUND))
+    ax.yaxis.set_major_locator(MaxNLocator(5, steps=ROUND))

@@ -9,11 +9,12 @@ import numpy as np
 from bayesnb.data import open_table
 from bayesnb.data.labels import encode
 from bayesnb.families.base import Array, Belief, Cells
+from bayesnb.families.capabilities import margins_of
 from bayesnb.families.family import Family
 from bayesnb.families.joint import JointDirichlet
 from bayesnb.model.schema import Block
 from bayesnb.numerics.views import column
-from bayesnb.plots.style import MOST_CLASSES, short
+from bayesnb.plots.style import MOST_CLASSES, check_fitted, short
 from bayesnb.selection.feature_evidence import class_belief
 from bayesnb.selection.word_ratios import word_shares
 
@@ -63,45 +64,52 @@ def shown_classes(counts: Array) -> Array:
     return np.sort(np.argsort(-counts, kind="stable")[:MOST_CLASSES])
 
 
+def label_codes(model: Any, y: Any, rows: int) -> Array:
+    """Return the places of rows' labels among the classes of a model."""
+    codes = encode(np.asarray(y).ravel(), model.classes_)
+    if len(codes) != rows:
+        raise ValueError(f"X has {rows} rows, and y has {len(codes)} labels.")
+    return codes
+
+
+def unknown_column(name: Hashable, known: Sequence[Hashable]) -> ValueError:
+    """Return an error for a name that no column of a model has."""
+    shown = ", ".join(short(repr(word), 40) for word in known[:20]) + (", ..." if len(known) > 20 else "")
+    return ValueError(f"{short(repr(name), 60)} is no column of this model; it has {shown}.")
+
+
 def sight_of(model: Any, name: Hashable, X: Any = None, y: Any = None) -> Sight:
     """Return a column of a fitted model, a word of a block of counts, or several columns that are modelled jointly."""
-    if not hasattr(model, "model_"):
-        raise ValueError(f"{type(model).__name__} is not fitted yet: call fit first.")
+    check_fitted(model)
     if (X is None) != (y is None):
         raise ValueError("give X and y together, the rows to draw and their labels, or neither.")
     b, places = _places(model, name)
-    cells, codes = None, None
-    if X is not None and not model.schema_.blocks[b].family.words:
-        x, codes = model.schema_.blocks[b].read(open_table(X)), encode(np.asarray(y).ravel(), model.classes_)
-        if x.shape[0] != len(codes):
-            raise ValueError(f"X has {x.shape[0]} rows, and y has {len(codes)} labels.")
-        cells = cells_of(x, places)
-    return seen_at(model, b, places, cells, codes)
+    if X is None or model.schema_.blocks[b].family.words:
+        return seen_at(model, b, places)
+    x = model.schema_.blocks[b].read(open_table(X))
+    return seen_at(model, b, places, cells_of(x, places), label_codes(model, y, x.shape[0]))
 
 
 def seen_at(model: Any, b: int, places: Sequence[int], cells: Array | None = None, codes: Array | None = None) -> Sight:
     """Return the column, or word, at a place of a block; or several of its columns."""
     block = model.schema_.blocks[b]
-    belief, one = class_belief(model.model_.posterior.blocks[b]), len(places) == 1
+    belief: Any = class_belief(model.model_.posterior.blocks[b])
+    if block.family.words:
+        belief = word_shares(belief.column(0).concentration)[:, places[0]]
+    elif len(places) == 1:
+        belief = margins_of(belief).column(places[0])
+    else:
+        belief = belief.of_columns(np.array(places)).column(0)
     return Sight(
         tuple(str(block.words[j]) for j in places),
-        block.family.columnwise if one else block.family,
+        block.family.columnwise if len(places) == 1 else block.family,
         tuple(level_names(block, j) for j in places),
-        _believed(belief, places, block.family),
+        belief,
         model.classes_.tolist(),
         model.model_.stats.classes.counts,
         cells,
         codes,
     )
-
-
-def _believed(belief: Any, places: Sequence[int], family: Family) -> Belief:
-    """Return the marginal belief about these columns of a block."""
-    if family.words:
-        return word_shares(belief.column(0).concentration)[:, places[0]]
-    if len(places) == 1:
-        return belief.margins().column(places[0])
-    return belief.of_columns(np.array(places)).column(0)
 
 
 def cells_of(x: Cells, places: Sequence[int]) -> Array:
@@ -122,7 +130,7 @@ def _places(model: Any, name: Hashable) -> tuple[int, list[int]]:
     if any(block.family.listed and name == block.names[0] for block in blocks):
         raise ValueError(f"column {name!r} holds lists of words: plot_words(model) draws it, or name one of its words.")
     if isinstance(name, tuple) and set(name) <= set(known):
-        joint = [b for b, block in enumerate(blocks) if block.family.whole and set(name) <= set(block.names)]
+        joint = [b for b, block in enumerate(blocks) if block.family.multivariate and set(name) <= set(block.names)]
         if not joint:
             raise ValueError(
                 f"columns {name} are not modelled jointly, so each has a picture of its own: plot_column(model, "
@@ -133,8 +141,7 @@ def _places(model: Any, name: Hashable) -> tuple[int, list[int]]:
                 f"a block of {len(name)} columns has no picture of one column: plot_words(model) draws it."
             )
         return joint[0], [blocks[joint[0]].names.index(each) for each in dict.fromkeys(name)]
-    shown = ", ".join(short(repr(word), 40) for word in known[:20]) + (", ..." if len(known) > 20 else "")
-    raise ValueError(f"{short(repr(name), 60)} is no column of this model; it has {shown}.")
+    raise unknown_column(name, known)
 
 
 def level_names(block: Block, j: int) -> tuple[str, ...]:
@@ -147,10 +154,7 @@ def level_names(block: Block, j: int) -> tuple[str, ...]:
 def combined(belief: JointDirichlet, levels: Sequence[Sequence[str]]) -> list[str]:
     """Return the names of combinations of levels that have an entry, and of all others together."""
     names = [[*names, *["no level"] * (size - len(names))] for names, size in zip(levels, belief.sizes, strict=True)]
-    shown = [
-        ", ".join(column_names[k] for column_names, k in zip(names, row, strict=True))
-        for row in belief.combinations.tolist()
-    ]
+    shown = [", ".join(part[k] for part, k in zip(names, row, strict=True)) for row in belief.combinations.tolist()]
     if not belief.others:
         return shown
     more = f"{belief.others:,.0f} others" if belief.others < MANY else "all others"

@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
+from bayesnb.families.base import Array
 from bayesnb.plots.style import (
     COLOURS,
     INK,
@@ -14,14 +15,13 @@ from bayesnb.plots.style import (
     WIDTH,
     check_dataset,
     check_most,
+    list_names,
     new_axes,
     short,
     styled,
 )
 from bayesnb.results.datasets import ci_prob as checked_prob
-from bayesnb.selection.calibration_curves import CurveOptions, share_interval
-
-Array = np.ndarray
+from bayesnb.selection.probability_scores import share_interval
 
 NAME, LONG = 22, 14  # letters of a label; where columns' labels are turned
 LETTER = 0.0088  # inches that a letter takes, of a font of 1 point
@@ -47,7 +47,7 @@ class Confusion(NamedTuple):
     def ends(self) -> tuple[Array, Array]:
         """Interval of each share under Beta(1/2, 1/2)."""
         rest = self.counts.sum(axis=1, keepdims=True) - self.counts
-        return share_interval(self.counts, rest, CurveOptions(1, self.prob, np.random.default_rng(0)))
+        return share_interval(self.counts, rest, self.prob)
 
 
 @styled
@@ -71,7 +71,7 @@ def plot_confusion(
     ci_prob : probability of the intervals, default ArviZ's `rcParams["stats.ci_prob"]`, or that of the Dataset
         Each is that of a share under Jeffreys' prior, Beta(1/2, 1/2).
     most : classes that are drawn as a square at most; of more, the commonest mistakes are drawn as bars
-    ax : matplotlib.axes.Axes, default new ones in a figure of their own
+    ax : matplotlib.axes.Axes, default new ones in a new figure
 
     Returns
     -------
@@ -92,10 +92,10 @@ def plot_confusion(
 
 def _of_dataset(dataset: Any) -> Confusion:
     check_dataset(dataset, "top_predicted", "calibration(model, X, y)")
-    names = dataset["class"].values
-    best = names[np.asarray(dataset["probability"]).argmax(axis=1)]
-    answered = np.asarray(dataset["probability"]).max(axis=1) > 0
-    counts = _counted(dataset["label"].values[answered], best[answered], names, dataset["weight"].values[answered])
+    names, proba = dataset["class"].values, np.asarray(dataset["probability"])
+    answered = proba.max(axis=1) > 0
+    best, labels, weight = names[proba.argmax(axis=1)], dataset["label"].values, dataset["weight"].values
+    counts = _counted(labels[answered], best[answered], names, weight[answered])
     return Confusion([str(name) for name in names], counts, float(dataset.attrs["ci_prob"]))
 
 
@@ -117,8 +117,8 @@ def _of_arrays(labels: Any, predicted: Any, classes: Any, prob: float | None) ->
 def _counted(labels: Array, predicted: Array, names: Array, weight: Array) -> Array:
     place = {name: k for k, name in enumerate(names.tolist())}
     counts = np.zeros((len(names), len(names)))
-    pairs = zip(labels.tolist(), predicted.tolist(), strict=True)
-    np.add.at(counts, tuple(np.array([(place[a], place[b]) for a, b in pairs]).reshape(-1, 2).T), weight)
+    codes = [np.array([place[label] for label in part.tolist()], int) for part in (labels, predicted)]
+    np.add.at(counts, tuple(codes), weight)
     return counts
 
 
@@ -149,16 +149,16 @@ def _square(confusion: Confusion, ax: Axes | None) -> Axes:
 
 def _cells(ax: Axes, confusion: Confusion, size: float) -> None:
     """Draw shares as shades and as numbers; nothing where there is no row."""
-    share, (low, high), n = confusion.share, confusion.ends, len(confusion.classes)
-    for i, j in np.argwhere(np.ones((n, n), bool)).tolist():
-        shade = {"facecolor": RIGHT if i == j else WRONG, "alpha": 0.06 + 0.54 * share[i, j]}
-        empty = {"facecolor": INK, "alpha": 0.04}
-        box = Rectangle((j - 0.47, i - 0.47), 0.94, 0.94, linewidth=0, **(shade if confusion.counts[i, j] else empty))
-        ax.add_patch(box)
-        if confusion.counts[i, j]:
-            shown = (
-                _percent(share[i, j]) if n > WITH_ENDS else f"{_percent(share[i, j])} %\n{_ends(low[i, j], high[i, j])}"
-            )
+    share, (low, high) = confusion.share, confusion.ends
+    for i, j in np.ndindex(share.shape):
+        count = confusion.counts[i, j]
+        look: Any = {"facecolor": RIGHT if i == j else WRONG, "alpha": 0.06 + 0.54 * share[i, j]}
+        look = look if count else {"facecolor": INK, "alpha": 0.04}
+        ax.add_patch(Rectangle((j - 0.47, i - 0.47), 0.94, 0.94, linewidth=0, **look))
+        if count:
+            shown = _percent(float(share[i, j]))
+            if len(share) <= WITH_ENDS:
+                shown += f" %\n{_percent(float(low[i, j]))} to {_percent(float(high[i, j]))}"
             ax.text(j, i, shown, ha="center", va="center", fontsize=size * 0.9, linespacing=1.3)
 
 
@@ -169,24 +169,18 @@ def _percent(share: float) -> str:
     return ">99" if 0.995 <= share < 1 else f"{100 * share:.0f}"
 
 
-def _ends(low: float, high: float) -> str:
-    return f"{_percent(low)} to {_percent(high)}"
-
-
 def _bars(confusion: Confusion, ax: Axes | None) -> Axes:
     """Draw the commonest mistakes, as shares of the true class."""
     wrong = confusion.counts - np.diag(np.diag(confusion.counts))
     most = np.argsort(-wrong, axis=None, kind="stable")[:PAIRS]
-    pairs = [divmod(int(k), len(wrong)) for k in most if wrong.ravel()[k] > 0]
-    share, (low, high) = confusion.share, confusion.ends
-    ax = ax or new_axes(1.0 + BAR * max(len(pairs), 1), 6.4)
-    for y, (i, j) in enumerate(pairs):
-        ax.barh(y, share[i, j], 0.7, color=WRONG, alpha=0.85, linewidth=0)
-        ax.hlines(y, low[i, j], high[i, j], color=INK, linewidth=1.2)
-    names = [f"{short(confusion.classes[i], NAME)} \u2192 {short(confusion.classes[j], NAME)}" for i, j in pairs]
-    ax.set_yticks(range(len(pairs)), names)
-    ax.set_ylim(max(len(pairs), 1) - 0.4, -0.6)
-    ax.set_xlim(0, min(1.0, 1.04 * max((high[i, j] for i, j in pairs), default=1.0)))
+    i, j = np.unravel_index(most[wrong.ravel()[most] > 0], wrong.shape)
+    low, high = (end[i, j] for end in confusion.ends)
+    ax = ax or new_axes(1.0 + BAR * max(len(i), 1), 6.4)
+    ax.barh(range(len(i)), confusion.share[i, j], 0.7, color=WRONG, alpha=0.85, linewidth=0)
+    ax.hlines(range(len(i)), low, high, color=INK, linewidth=1.2)
+    names = [short(name, NAME) for name in confusion.classes]
+    list_names(ax, [f"{names[a]} \u2192 {names[b]}" for a, b in zip(i, j, strict=True)])
+    ax.set_xlim(0, min(1.0, 1.04 * high.max()) if len(i) else 1.0)
     ax.xaxis.set_major_formatter(PERCENT)
-    ax.set_xlabel("share of the true class's rows" if pairs else "no row got another label")
+    ax.set_xlabel("share of the true class's rows" if len(i) else "no row got another label")
     return ax

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from bayesnb.plots.style import short
+from bayesnb.plots.style import short, width_in_points
 
 Array = np.ndarray
 
@@ -76,9 +76,8 @@ def probability_ticks(low: float, high: float, width: float, size: float) -> tup
 
 def add_probabilities(ax: Axes, named: str) -> None:
     """Add an axis of probabilities above one of log-odds."""
-    ax.get_figure(root=True).draw_without_rendering()  # type: ignore[union-attr]  # the layout says how wide it is
+    width = width_in_points(ax)
     above = ax.secondary_xaxis("top")
-    width = ax.get_window_extent().width * 72 / ax.get_figure(root=True).dpi  # type: ignore[union-attr]
     size = float(above.xaxis.get_label().get_fontsize())
     above.set_xticks(*probability_ticks(*ax.get_xlim(), width, size))
     above.set_xlabel(f"probability of {short(named, MOST_LETTERS)}")

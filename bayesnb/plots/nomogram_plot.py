@@ -7,7 +7,6 @@ al. (2004), Nomograms for visualization of naive Bayesian classifier.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import singledispatch
 from itertools import pairwise
 from typing import Any
 
@@ -17,15 +16,13 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 from matplotlib.ticker import MaxNLocator
 
-from bayesnb.families import Beta, Gamma, NormalInverseWishart
 from bayesnb.families.base import Array, Belief
-from bayesnb.families.categorical import ColumnDirichlets
-from bayesnb.families.joint import JointDirichlet
-from bayesnb.families.multinomial import DirichletMultinomial
+from bayesnb.families.capabilities import margins_of
+from bayesnb.families.family import Family
 from bayesnb.model.schema import Block
 from bayesnb.plots.column_view import combined, level_names
 from bayesnb.plots.log_odds_axis import add_probabilities, pair_of, signed
-from bayesnb.plots.style import COLOURS, INK, MOST_CLASSES, new_figure, short, styled
+from bayesnb.plots.style import COLOURS, INK, MOST_CLASSES, check_fitted, new_figure, short, styled, width_in_points
 
 WIDE, ROW = 7.2, 0.44  # inches
 NAME, LEVEL = 28, 18  # letters
@@ -69,10 +66,9 @@ class Scales:
 
 def scales_of(model: Any, classes: Sequence[Any] | None = None, most: int = 12) -> Scales:
     """Return the scales of a fitted model, for two of its classes, by default the two most frequent."""
-    if not hasattr(model, "model_"):
-        raise ValueError(f"{type(model).__name__} is not fitted yet: call fit first.")
+    check_fitted(model)
     belief, labels = model.model_.posterior, model.classes_.tolist()
-    if belief.weighs:
+    if belief.is_mixture:
         raise ValueError(
             "a nomogram has a scale for what each class says of a feature, and under average_features that may be "
             "nothing. Fit with average_features=None, or draw rows: plot_waterfall(model.explain(X))."
@@ -82,8 +78,13 @@ def scales_of(model: Any, classes: Sequence[Any] | None = None, most: int = 12) 
         raise ValueError(f"one of the classes {[labels[c] for c in pair]} is impossible: draw two others.")
     blocks = [(block, belief[pair]) for block, belief in zip(model.schema_.blocks, belief.blocks, strict=True)]
     for block, _ in blocks:
-        _refuse_vectors(block)
-    worth = [influence(belief, model.temper_) for _, belief in blocks]
+        if block.family.multivariate and block.family.continuous and len(block.names) > 1:
+            columns = ", ".join(map(str, block.names))
+            raise ValueError(
+                f"a nomogram has a scale for each feature, and {columns} are modelled jointly: what one of these "
+                "numbers is worth depends on the others. Draw rows: plot_waterfall(model.explain(X))."
+            )
+    worth = [influence(block.family, belief, model.temper_) for block, belief in blocks]
     places = [(b, j) for b, belief in enumerate(worth) for j in range(len(belief))]
     best = np.argsort(-np.nan_to_num(np.concatenate(worth)), kind="stable")[:most]
     chosen = [(*blocks[b], j) for b, j in (places[i] for i in best)]
@@ -98,14 +99,6 @@ def name_of(block: Block, j: int) -> str:
     return str(block.words[j]) if len(block.keys) > 1 or block.family.words else ", ".join(map(str, block.names))
 
 
-def _refuse_vectors(block: Block) -> None:
-    if block.family.whole and block.family.continuous and len(block.names) > 1:
-        raise ValueError(
-            f"a nomogram has a scale for each feature, and {', '.join(map(str, block.names))} are modelled jointly: "
-            "what one of these numbers is worth depends on the others. Draw rows: plot_waterfall(model.explain(X))."
-        )
-
-
 def worth_of(pair: Belief, x: Array, power: float) -> Array:
     """Log-odds of cells for the first class, `(n, f) -> (n, f)`."""
     cells = x[:, None]
@@ -114,32 +107,16 @@ def worth_of(pair: Belief, x: Array, power: float) -> Array:
         return moment[:, 0] - moment[:, 1]
 
 
-@singledispatch
-def influence(pair: Belief, power: float) -> Array:
+def influence(family: Family, pair: Any, power: float) -> Array:
     """Mean difference of the points of rows of the two classes, by feature, `(f,)`."""
-    x = pair.predictive().ppf(QUANTILES[:, None, None])
-    points = [worth_of(pair, x[:, c], power).mean(axis=0) for c in range(2)]
+    if family.words:
+        return _level_influence(pair, power)[0]
+    if family.has_levels:
+        return pair.level_sums(_level_influence(pair, power))
+    columns = margins_of(pair)
+    x = columns.predictive().ppf(QUANTILES[:, None, None])
+    points = [worth_of(columns, x[:, c], power).mean(axis=0) for c in range(2)]
     return points[0] - points[1]
-
-
-@influence.register
-def _(pair: ColumnDirichlets, power: float) -> Array:
-    return pair.level_sums(_level_influence(pair, power))
-
-
-@influence.register
-def _(pair: JointDirichlet, power: float) -> Array:
-    return pair.level_sums(_level_influence(pair, power))
-
-
-@influence.register
-def _(pair: NormalInverseWishart, power: float) -> Array:
-    return influence(pair.margins(), power)  # of a single column
-
-
-@influence.register
-def _(pair: DirichletMultinomial, power: float) -> Array:
-    return _level_influence(pair, power)[0]
 
 
 def _level_influence(pair: Any, power: float) -> Array:
@@ -154,9 +131,32 @@ def _level_points(pair: Any, power: float) -> Array:
         return moment[0] - moment[1]
 
 
-@singledispatch
-def lines(pair: Belief, j: int, block: Block, power: float) -> list[Line]:
-    """Return the scale of one feature: of a number, folded where its points turn."""
+def lines(pair: Any, j: int, block: Block, power: float) -> list[Line]:
+    """Return the scale of one feature: marks for values that can be listed, else a line of numbers."""
+    family = block.family
+    if family.words:  # an absent word has no points; each occurrence adds about as much as the first
+        once = _level_points(pair, power)[0, j]
+        return [_marked(np.array([0.0, once]), ("absent", "each time"), np.ones(2))]
+    if family.combined:
+        names: Sequence[str] = combined(pair, [level_names(block, at) for at in range(len(block.names))])
+        points, share = _level_points(pair, power)[0], pair.mean().max(axis=0)[0]
+        return [_marked(points[: len(names)], names, share[: len(names)])]
+    if family.has_levels:
+        belief = pair.column(j)
+        return [_marked(_level_points(belief, power), level_names(block, j), belief.mean().max(axis=0))]
+    columns, cut = margins_of(pair), family.threshold
+    if family.outcomes:
+        names = family.outcomes if cut is None else (f"\u2264 {cut:g}", f"> {cut:g}")
+        return [_marked(_points_at(columns, j, np.array([0.0, 1.0]), power), names, np.ones(2))]
+    top = columns[:, j].predictive().ppf(1 - EDGE).max() if family.picture == "mass" else np.inf
+    if top <= FEW:
+        x = np.arange(top + 1)
+        return [_marked(_points_at(columns, j, x, power), [f"{n:g}" for n in x], np.ones(len(x)))]
+    return _of_numbers(columns, j, power)
+
+
+def _of_numbers(pair: Belief, j: int, power: float) -> list[Line]:
+    """Return the scale of a number, folded where its points turn."""
     ends = pair[:, [j]].predictive().ppf(np.array([EDGE, 1 - EDGE])[:, None, None])
     x = np.linspace(ends.min(), max(ends.max(), np.nextafter(ends.min(), np.inf)), GRID)
     ticks = np.asarray(MaxNLocator(7, steps=[1, 2, 2.5, 5, 10]).tick_values(x[0], x[-1]))
@@ -190,48 +190,6 @@ def _turns(points: Array) -> list[int]:
     return [*cuts, len(points) - 1]
 
 
-@lines.register
-def _(pair: Gamma, j: int, block: Block, power: float) -> list[Line]:
-    top = pair[:, j].predictive().ppf(1 - EDGE).max()
-    if top > FEW:
-        return lines.dispatch(Belief)(pair, j, block, power)
-    x = np.arange(top + 1)
-    return [_marked(_points_at(pair, j, x, power), [f"{n:g}" for n in x], np.ones(len(x)))]
-
-
-@lines.register
-def _(pair: Beta, j: int, block: Block, power: float) -> list[Line]:
-    cut = block.family.threshold
-    names = ("no", "yes") if cut is None else (f"\u2264 {cut:g}", f"> {cut:g}")
-    return [_marked(_points_at(pair, j, np.array([0.0, 1.0]), power), names, np.ones(2))]
-
-
-@lines.register
-def _(pair: ColumnDirichlets, j: int, block: Block, power: float) -> list[Line]:
-    belief = pair.column(j)
-    names = [str(level) for level in block.levels[j]] + ["anything new"] * (block.family.unseen == "reserve")
-    return [_marked(_level_points(belief, power), names, belief.mean().max(axis=0))]
-
-
-@lines.register
-def _(pair: JointDirichlet, j: int, block: Block, power: float) -> list[Line]:
-    names = combined(pair, [level_names(block, at) for at in range(len(block.names))])
-    points, share = _level_points(pair, power)[0], pair.mean().max(axis=0)[0]
-    return [_marked(points[: len(names)], names, share[: len(names)])]
-
-
-@lines.register
-def _(pair: NormalInverseWishart, j: int, block: Block, power: float) -> list[Line]:
-    return lines(pair.margins(), j, block, power)
-
-
-@lines.register
-def _(pair: DirichletMultinomial, j: int, block: Block, power: float) -> list[Line]:
-    """An absent word has no points; each occurrence adds about as much as the first."""
-    once = _level_points(pair, power)[0, j]
-    return [_marked(np.array([0.0, once]), ("absent", "each time"), np.ones(2))]
-
-
 def _marked(points: Array, labels: Sequence[str], weight: Array) -> Line:
     """Return a line with a mark for each level; levels that are impossible in one class have none."""
     good = np.isfinite(points)
@@ -256,7 +214,7 @@ def plot_nomogram(
     model : fitted estimator
     classes : two labels, default the two most probable classes
     most : how many features are drawn, those by which rows of the two classes differ most on average
-    ax : two Axes, default new ones in a figure of their own
+    ax : two Axes, default new ones in a new figure
         For the features, and below it for the total.
 
     Returns
@@ -275,21 +233,21 @@ def plot_nomogram(
     chosen = scales_of(model, classes, most)
     start = Line(np.array([chosen.start]), [signed(chosen.start)], (chosen.start, chosen.start), np.ones(1))
     scales = [PointScale("class frequency", [start]), *chosen.scales]
-    upper, lower = _new_axes(sum(len(scale.lines) for scale in scales)) if ax is None else ax
+    rows = sum(len(scale.lines) for scale in scales)
+    if ax is None:
+        ax = new_figure(1.5 + ROW * rows, WIDE).subplots(2, 1, height_ratios=[ROW * rows, 0.12])
+    upper, lower = ax
     _frame(upper, scales, chosen)
-    _total(lower, chosen.named[0])
-    upper.get_figure(root=True).draw_without_rendering()  # type: ignore[union-attr]  # the layout says how wide it is
-    y = 0
-    for scale in scales:
-        for k, line in enumerate(scale.lines):
-            _draw(upper, y + k, line, [COLOURS[c % MOST_CLASSES] for c in chosen.places])
-        y += len(scale.lines)
+    lower.set_xlim(-SURE, SURE)  # the scale that turns the sum of all points into a probability
+    lower.set_yticks([])
+    lower.spines["left"].set_visible(False)
+    lower.set_xlabel("total points")
+    add_probabilities(lower, chosen.named[0])
+    per_point = np.ptp(upper.get_xlim()) / width_in_points(upper)
+    colours = [COLOURS[c % MOST_CLASSES] for c in chosen.places]
+    for y, line in enumerate(line for scale in scales for line in scale.lines):
+        _draw(upper, y, line, colours, per_point)
     return np.array([upper, lower])
-
-
-def _new_axes(rows: int) -> Array:
-    figure = new_figure(1.5 + ROW * rows, WIDE)
-    return figure.subplots(2, 1, height_ratios=[ROW * rows, 0.12])
 
 
 def _frame(ax: Axes, scales: Sequence[PointScale], chosen: Scales) -> None:
@@ -311,29 +269,25 @@ def _frame(ax: Axes, scales: Sequence[PointScale], chosen: Scales) -> None:
     ax.set_xlabel("points" + f" of the {len(chosen.scales)} most influential of {chosen.features:,} features" * few)
 
 
-def _draw(ax: Axes, y: float, line: Line, colours: Sequence[str]) -> None:
+def _draw(ax: Axes, y: float, line: Line, colours: Sequence[str], per_point: float) -> None:
     """Draw a line with its marks, and below it the labels that there is room for, on their side of its turn."""
     ax.hlines(y, *line.ends, color=INK, linewidth=1)
     colour = np.where(line.points >= 0, *colours).tolist()
     ax.scatter(line.points, np.full(len(line.points), y), s=14, c=colour, zorder=3)
-    low, high = ax.get_xlim()
-    gap = GAP * (high - low) / (ax.get_window_extent().width * 72 / ax.get_figure(root=True).dpi)  # type: ignore[union-attr]
+    (low, high), gap = ax.get_xlim(), GAP * per_point
     if line.turn is not None:
         ax.vlines(line.turn, y, y + 1, color=INK, linewidth=1, linestyle=":")
         low, high = (low, line.turn - gap / 2) if line.turn == line.ends[1] else (line.turn + gap / 2, high)
     labels = [short(label, LEVEL) for label in line.labels]
-    widths = np.array([_width(label) for label in labels]) * gap / GAP
+    font = FontProperties(size=SMALL)
+    points = [text_to_path.get_text_width_height_descent(label, font, ismath=False)[0] for label in labels]
+    widths = np.array(points) * per_point
     shown = fitting(widths + gap, line.weight, high - low)
     shown = shown[np.argsort(line.points[shown], kind="stable")]
     places = spread(line.points[shown], widths[shown], (low, high), gap)
     for j, at in zip(shown, places, strict=True):
         ax.plot([line.points[j], at], [y, y + 0.24], color=INK, linewidth=0.5, alpha=0.6)
         ax.text(at, y + 0.26, labels[j], ha="center", va="top", fontsize=SMALL)
-
-
-def _width(text: str) -> float:
-    """Width of a label in points."""
-    return text_to_path.get_text_width_height_descent(text, FontProperties(size=SMALL), ismath=False)[0]
 
 
 def fitting(widths: Array, weight: Array, room: float) -> Array:
@@ -352,12 +306,3 @@ def spread(at: Array, widths: Array, limits: tuple[float, float], gap: float) ->
     place = (left + right) / 2
     place = np.minimum(place, limits[1] - widths[-1] / 2 - offset[-1])
     return np.maximum(place, limits[0] + widths[0] / 2) + offset
-
-
-def _total(ax: Axes, named: str) -> None:
-    """Draw the scale that turns the sum of all points into a probability."""
-    ax.set_xlim(-SURE, SURE)
-    ax.set_yticks([])
-    ax.spines["left"].set_visible(False)
-    ax.set_xlabel("total points")
-    add_probabilities(ax, named)

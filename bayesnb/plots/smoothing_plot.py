@@ -9,9 +9,9 @@ from matplotlib import font_manager, rcParams
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
+from bayesnb.families.base import Array
 from bayesnb.plots.style import COLOURS, DASHES, INK, new_figure, styled
 
-Array = np.ndarray
 ORDER = ("predictive", "mean", "map", "mle")  # of estimates: each has a colour, a dash and a marker
 MARKERS = ("o", "s", "^", "D")
 TITLES = (
@@ -24,7 +24,7 @@ ROOM = 0.115  # of the whole axis, for a tick's label
 FEW, SHORT = 10, 5  # settings with a tick of their own, and letters of one
 LINE, MOST = 1.7, 0.6  # of a legend: a line, in letters; of an axis, at most
 LINEAR = 30.0  # nats, beyond which an axis of differences is logarithmic
-END = "-\N{INFINITY}".replace("-", "\N{MINUS SIGN}")
+END = "\N{MINUS SIGN}\N{INFINITY}"
 
 
 class Curves(NamedTuple):
@@ -58,7 +58,6 @@ def plot_smoothing(curves: Curves, axes: Any = None, named: str = "smoothing") -
         ax.set_title(title, fontsize="medium", loc="left")
         ax.set_xlabel(named)
         _dress(ax, ticks, 0 in curves.smoothing)
-    for ax, values in zip(axes, (curves.elpd_diff, evidence, curves.ece), strict=True):
         if not np.isfinite(values).any():
             ax.set_yticks([])
             ax.text(0.5, 0.5, "not defined", transform=ax.transAxes, ha="center", va="center")
@@ -99,16 +98,11 @@ def _places(smoothing: Array) -> tuple[Array, list[tuple[float, str]]]:
     if crowded and len(decades) > 1:
         marks = [(left + (1 - left) * (decade - low) / (high - low), 10.0**decade) for decade in decades]
         marks += [(0.0, 0.0)] * (not positive.all())
-    return places, _with_room(sorted(marks, key=lambda mark: _rank(mark[1])))
-
-
-def _with_room(marks: Sequence[tuple[float, float]]) -> list[tuple[float, str]]:
-    """Keep the ticks that have room, the first ones first."""
     kept: list[tuple[float, str]] = []
-    for place, value in marks:
+    for place, value in sorted(marks, key=lambda mark: _rank(mark[1])):
         if all(abs(place - taken) >= ROOM for taken, _ in kept):
             kept.append((place, f"{value:.3g}"))
-    return kept
+    return places, kept
 
 
 def _rank(value: float) -> tuple[int, float]:
@@ -120,37 +114,31 @@ def _rank(value: float) -> tuple[int, float]:
 
 
 def _lines(ax: Axes, places: Array, values: Array, errors: Array, curves: Curves) -> None:
+    """Draw a line for each estimate, and a ring around the best setting; minus infinity is an arrow at the bottom."""
     ax.margins(y=0.08)
     shown = [name for name in ORDER if name in curves.estimate]
     for n, name in enumerate(shown):
         order = np.flatnonzero((curves.estimate == name) & ~np.isnan(values))
         order = order[np.argsort(places[order])]
-        _line(
-            ax,
-            places[order] + (n - (len(shown) - 1) / 2) * APART,
-            values[order],
-            errors[order],
-            name,
-        )
-        for at in order[curves.best[order] & np.isfinite(values[order])]:
-            x = places[at] + (n - (len(shown) - 1) / 2) * APART
-            ax.plot(x, values[at], "o", markersize=13, markerfacecolor="none", color=INK, zorder=4, clip_on=False)
+        shift = (n - (len(shown) - 1) / 2) * APART
+        fine = order[np.isfinite(values[order])]
+        low = np.setdiff1d(order, fine)
+        style = ORDER.index(name)
+        line: Any = {"color": COLOURS[style], "dashes": DASHES[style], "linewidth": 1.4}
+        ax.plot([], [], marker=MARKERS[style], markersize=5, label=name, **line)
+        if len(fine):
+            x, y = places[fine] + shift, values[fine]
+            ax.plot(x, y, **line)
+            ax.errorbar(x, y, errors[fine], fmt=MARKERS[style], color=COLOURS[style], markersize=5)
+        if len(low):
+            below = ax.get_xaxis_transform()
+            ax.plot(places[low] + shift, [0.03] * len(low), "v", color=COLOURS[style], transform=below, clip_on=False)
+        ring: Any = {"markersize": 13, "markerfacecolor": "none", "color": INK, "zorder": 4, "clip_on": False}
+        for at in fine[curves.best[fine]]:
+            ax.plot(places[at] + shift, values[at], "o", **ring)
     ax.plot([], [], "o", markersize=11, markerfacecolor="none", color=INK, label="best log score")
     if np.isneginf(curves.elpd_diff).any():
         ax.plot([], [], "v", color=INK, label=END)
-
-
-def _line(ax: Axes, x: Array, y: Array, error: Array, name: str) -> None:
-    """Draw the line of one estimate; minus infinity is an arrow at the bottom."""
-    style, fine = ORDER.index(name), np.isfinite(y)
-    colour, marker = COLOURS[style], MARKERS[style]
-    ax.plot([], [], color=colour, dashes=DASHES[style], marker=marker, markersize=5, linewidth=1.4, label=name)
-    if fine.any():
-        ax.plot(x[fine], y[fine], color=colour, dashes=DASHES[style], linewidth=1.4)
-        ax.errorbar(x[fine], y[fine], error[fine], fmt=marker, color=colour, markersize=5)
-    if not fine.all():
-        bottom = np.full(int(np.sum(~fine)), 0.03)
-        ax.plot(x[~fine], bottom, "v", color=colour, transform=ax.get_xaxis_transform(), clip_on=False)
 
 
 def _dress(ax: Axes, ticks: Sequence[tuple[float, str]], with_zero: bool) -> None:

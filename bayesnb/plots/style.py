@@ -7,15 +7,17 @@ axes are drawn in INK, which `svg` turns into `currentColor`: an inline figure t
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
 from html import escape
 from io import StringIO
+from math import ceil
 from numbers import Integral
 from typing import Any, cast
 
+import numpy as np
 from matplotlib import rc_context, rcParams
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -27,6 +29,8 @@ DASHES = ((), (5, 2), (1, 1.5), (6, 2, 1, 2), (3, 1.5), (8, 3), (1, 3), (6, 2, 1
 MOST_CLASSES = len(COLOURS)
 BROAD = 6.0  # inches; a phone scrolls what is wider
 WIDTH = 4.9  # inches; a page shows it at some 360 to 480 pixels
+LINE = 0.2  # inches of a line of a legend
+ROUND = [1, 2, 5, 10]  # steps of ticks
 STYLE: Any = {
     "font.family": "sans-serif",
     "font.size": 10.5,
@@ -77,10 +81,17 @@ def new_axes(height: float = 2.3, width: float = WIDTH, layout: Any = "constrain
     return new_figure(height, width, layout).subplots()
 
 
+def new_panels(count: int, columns: int, size: tuple[float, float], margin: tuple[float, float] = (0, 0)) -> list[Axes]:
+    """Make axes of a size, height and width in inches, side by side in a new figure."""
+    columns = min(count, columns)
+    rows = ceil(count / columns)
+    figure = new_figure(size[0] * rows + margin[0], size[1] * columns + margin[1])
+    return [figure.add_subplot(rows, columns, k + 1) for k in range(count)]
+
+
 def new_figure(height: float, width: float, layout: Any = "constrained") -> Figure:
     """Make a figure; pyplot shows it once, in a notebook or where pyplot is loaded."""
-    shown = not OFF_SCREEN.get() and ("matplotlib.pyplot" in sys.modules or _in_notebook())
-    if not shown:
+    if OFF_SCREEN.get() or not ("matplotlib.pyplot" in sys.modules or _in_notebook()):
         return Figure(figsize=(width, height), layout=layout)
     from matplotlib import pyplot
 
@@ -102,6 +113,12 @@ def off_screen() -> Iterator[None]:
         OFF_SCREEN.reset(before)
 
 
+def check_fitted(model: Any) -> None:
+    """Raise unless this is a fitted estimator in closed form."""
+    if not hasattr(model, "model_"):
+        raise ValueError(f"{type(model).__name__} is not fitted yet: call fit first.")
+
+
 def check_dataset(dataset: Any, name: str, maker: str) -> None:
     """Raise unless this is the Dataset that a function of this name returned."""
     if name not in getattr(dataset, "data_vars", ()):
@@ -116,10 +133,58 @@ def check_most(most: Any) -> None:
         raise ValueError(f"most must be a whole number, 1 or more, got {most!r}.")
 
 
+def class_places(labels: Sequence[Any], classes: Sequence[Any]) -> list[int]:
+    """Return the places of the named classes among all labels."""
+    if isinstance(classes, str):
+        raise ValueError(f"classes must be a list of labels, got {classes!r}: say [{classes!r}].")
+    if not len(classes) or any(label not in labels for label in classes):
+        raise ValueError(f"classes must be some of {list(labels)}, got {list(classes)}.")
+    return [labels.index(label) for label in classes]
+
+
 def short(name: str, most: int = 20) -> str:
     """Shorten a name to one line of at most `most` letters: both ends of a long one."""
     line = "".join(letter if letter.isprintable() else " " for letter in name)
     return line if len(line) <= most else line[: most - most // 3 - 1] + "…" + line[len(line) - most // 3 :]
+
+
+def list_names(ax: Axes, names: Sequence[str], top: float = -0.6) -> None:
+    """Turn the y axis into a list of names, the first on top."""
+    ax.set_yticks(range(len(names)), names)
+    ax.set_ylim(max(len(names), 1) - 0.4, top)
+
+
+def width_in_points(ax: Axes) -> float:
+    """Lay the figure out, and return how wide the axes are then."""
+    figure = cast(Figure, ax.get_figure(root=True))
+    figure.draw_without_rendering()
+    return ax.get_window_extent().width * 72 / figure.dpi
+
+
+def add_legend(
+    ax: Axes, keys: Sequence[Any], room: tuple[int, int], *, above: bool, title: str | None = None, framed: bool = False
+) -> None:
+    """Add a legend: above the axes of a new figure, which gets taller by it, or within the axes, with a frame or not.
+
+    `room` is how many letters fit on a line, and how many a mark takes.
+    """
+    look: Any = {"handles": keys, "title": title, "fontsize": "small", "alignment": "left"}
+    if not above:
+        ax.legend(edgecolor="none", framealpha=0.75, frameon=framed, **look)
+        return
+    figure = cast(Figure, ax.get_figure(root=True))
+    columns = _abreast([len(key.get_label()) for key in keys], *room)
+    figure.set_figheight(figure.get_figheight() + LINE * (ceil(len(keys) / columns) + (title is not None)))
+    figure.legend(loc="outside upper left", ncols=columns, frameon=False, **look)
+
+
+def _abreast(letters: list[int], room: int, mark: int) -> int:
+    """Return how many columns a legend has room for, filled one after another as matplotlib does."""
+
+    def width(columns: int) -> int:
+        return sum(int(part.max()) + mark for part in np.array_split(letters, columns))
+
+    return max((n for n in range(1, len(letters) + 1) if width(n) <= room), default=1)
 
 
 @styled

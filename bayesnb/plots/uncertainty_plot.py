@@ -6,9 +6,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from bayesnb.families.base import Array
 from bayesnb.plots.style import COLOURS, INK, check_dataset, check_most, new_axes, styled
-
-Array = np.ndarray
 
 HIGH, WIDE = 3.0, 6.4  # inches
 CERTAIN = 0.01  # of the largest entropy: rows below are not drawn
@@ -27,7 +26,7 @@ def plot_uncertainty(dataset: Any, *, most: int = 60, ax: Axes | None = None) ->
         What `model.uncertainty(X)` returned.
     most : how many bars at most
         Where there are more rows, a bar is the mean of several neighbours, as wide as they are many.
-    ax : matplotlib.axes.Axes, default new ones in a figure of their own
+    ax : matplotlib.axes.Axes, default new ones in a new figure
 
     Returns
     -------
@@ -45,28 +44,24 @@ def plot_uncertainty(dataset: Any, *, most: int = 60, ax: Axes | None = None) ->
     """
     check_dataset(dataset, "epistemic", "uncertainty(X)")
     check_most(most)
-    entropy = np.asarray(dataset["entropy"])
+    entropy, top = np.asarray(dataset["entropy"]), float(np.log(max(dataset.sizes["class"], 2)))
     order = np.argsort(-entropy, kind="stable")
     rows = int((entropy > CERTAIN * entropy.max(initial=0.0)).sum())
     ax = ax or new_axes(HIGH, WIDE)
     if rows:
-        parts = [np.asarray(dataset[name])[order[:rows]] for name in ("aleatoric", "epistemic")]
-        _bars(ax, parts[0], parts[1], most)
-    _frame(ax, float(np.log(max(dataset.sizes["class"], 2))), rows)
-    ax.set_xlabel(_describe(rows, len(entropy)))
-    ax.get_figure(root=True).legend(*_key(ax), loc="outside upper left", frameon=False, ncols=2)  # type: ignore[union-attr]
-    return ax
-
-
-def _frame(ax: Axes, top: float, rows: int) -> None:
-    """Set up the axes, with a line at the largest possible entropy."""
+        aleatoric, epistemic = (np.asarray(dataset[name])[order[:rows]] for name in ("aleatoric", "epistemic"))
+        _bars(ax, aleatoric, epistemic, most)
     ax.axhline(top, color=INK, linewidth=0.7, dashes=(4, 3))
-    place: dict[str, Any] = {"xycoords": ax.get_yaxis_transform(), "textcoords": "offset points", "ha": "right"}
+    place: Any = {"xycoords": ax.get_yaxis_transform(), "textcoords": "offset points", "ha": "right"}
     ax.annotate(f"evenly uncertain: {top:.2f}", (1, top), (0, 3), fontsize="small", **place)
     ax.set(xlim=(0, max(rows, 1)), ylim=(0, 1.12 * top), ylabel="entropy of the label, nats")
     ax.xaxis.set_major_locator(MaxNLocator(6, integer=True))
     ax.xaxis.set_major_formatter("{x:,.0f}")
     ax.yaxis.set_major_locator(MaxNLocator(4))
+    ax.set_xlabel(_describe(rows, len(entropy)))
+    figure: Any = ax.get_figure(root=True)
+    figure.legend(*ax.get_legend_handles_labels(), loc="outside upper left", frameon=False, ncols=2)
+    return ax
 
 
 def _bars(ax: Axes, aleatoric: Array, epistemic: Array, most: int) -> None:
@@ -84,8 +79,3 @@ def _describe(rows: int, total: int) -> str:
     if rows == total:
         return f"all {total:,} rows, the most uncertain first"
     return f"the {rows:,} most uncertain of {total:,} rows"
-
-
-def _key(ax: Axes) -> tuple[list[Any], list[Any]]:
-    handles, words = ax.get_legend_handles_labels()
-    return list(handles), list(words)

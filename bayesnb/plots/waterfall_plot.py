@@ -8,10 +8,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from bayesnb.families.base import Array
 from bayesnb.plots.log_odds_axis import add_probabilities, pair_of, percent, signed
-from bayesnb.plots.style import COLOURS, INK, MOST_CLASSES, new_axes, short, styled
-
-Array = np.ndarray
+from bayesnb.plots.style import COLOURS, INK, MOST_CLASSES, ROUND, list_names, new_axes, short, styled
 
 WIDE, ROW = 7.2, 0.27  # inches
 NAME, CELL, BLOCK, CLASS, MOST_TITLE = 20, 12, 28, 16, 46  # letters
@@ -55,7 +54,7 @@ def plot_waterfall(
         prediction; "predictive" draws log predictive ratios, which add up to the prediction and have none.
     most : number of features with separate bars
         All others are one bar, whose line is an upper bound where they are words of one block.
-    ax : matplotlib.axes.Axes, default new ones in a figure of their own
+    ax : matplotlib.axes.Axes, default new ones in a new figure
 
     Returns
     -------
@@ -75,10 +74,8 @@ def plot_waterfall(
     ax.use_sticky_edges = False
     ax.margins(x=0.03)
     _bars(ax, steps)
-    _total(ax, steps, by == "evidence")
-    ax.set_ylim(len(steps.sizes) + 0.6, -0.6)
-    ax.set_yticks(range(len(steps.labels)), steps.labels)
-    ax.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+    list_names(ax, steps.labels)
+    ax.xaxis.set_major_locator(MaxNLocator(5, steps=ROUND))
     ax.set_title(_titled(steps, ax.get_figure(root=True).get_figwidth()), loc="left", fontsize="medium")  # type: ignore[union-attr]
     lines = "\nlines: \u00b1 1 sd   \u25c6 prediction" if by == "evidence" else ""
     ax.set_xlabel(f"log-odds against {short(steps.named[1], CLASS)}{lines}")
@@ -119,14 +116,18 @@ def steps_of(one: Any, classes: Sequence[Any] | None = None, by: str = "evidence
     """Return the steps of one row of an explanation: the largest features first, the rest as one."""
     if by not in ("evidence", "predictive"):
         raise ValueError(f"by must be 'evidence' or 'predictive', got {by!r}.")
-    labels, log_joint = one["class"].values.tolist(), _log_joint(one)
+    labels = one["class"].values.tolist()
+    log_joint = one["predictive_class_term"].values + one["predictive"].values.sum(axis=-1)
     a, b = pair = pair_of(labels, log_joint, classes)
+    of_pair = {name: one[name].values[list(pair)] for name in one.data_vars if "class" in one[name].dims}
     first, parts = ("class_term", "evidence") if by == "evidence" else ("predictive_class_term", "predictive")
     with np.errstate(invalid="ignore"):
-        start, sizes = (np.subtract(*one[name].values[list(pair)]) for name in (first, parts))
-    spread = [np.sqrt((one[name].values[list(pair)] ** 2).sum(axis=0)) for name in ("class_term_sd", "sd")]
+        start, sizes = np.subtract(*of_pair[first]), np.subtract(*of_pair[parts])
+    start_sd, sds, total_sd = (
+        np.sqrt((of_pair[name] ** 2).sum(axis=0)) for name in ("class_term_sd", "sd", "score_sd")
+    )
     _refuse_infinite(one, start, sizes, [labels[c] for c in pair])
-    names, sizes, sds = _pooled(_names(one), sizes, spread[1], most)
+    names, sizes, sds = _pooled(_names(one), sizes, sds, most)
     sizes = np.append(start, sizes)
     return Steps(
         _title(one, pair, log_joint),
@@ -134,15 +135,11 @@ def steps_of(one: Any, classes: Sequence[Any] | None = None, by: str = "evidence
         (COLOURS[a % MOST_CLASSES], COLOURS[b % MOST_CLASSES]),
         ["class frequency", *names, "total"],
         sizes,
-        np.append(spread[0], sds) if by == "evidence" else None,
+        np.append(start_sd, sds) if by == "evidence" else None,
         float(sizes.sum()),
-        float(np.sqrt((one["score_sd"].values[list(pair)] ** 2).sum())),
+        float(total_sd),
         float(log_joint[a] - log_joint[b]),
     )
-
-
-def _log_joint(one: Any) -> Array:
-    return one["predictive_class_term"].values + one["predictive"].values.sum(axis=-1)
 
 
 def _title(one: Any, pair: tuple[int, int], log_joint: Array) -> str:
@@ -163,66 +160,54 @@ def _names(one: Any) -> list[str]:
     names = one["feature"].values.tolist()
     if "cell" not in one:
         return [short(str(name), NAME) for name in names]
-    pairs, blocks = (
-        zip(names, one["cell"].values.tolist(), strict=True),
-        np.atleast_1d(one["cell"].attrs.get("blocks", [])),
-    )
+    blocks = np.atleast_1d(one["cell"].attrs.get("blocks", []))
     return [
         short(cell, BLOCK) if name in blocks else f"{short(str(name), NAME)} = {short(cell, CELL)}"
-        for name, cell in pairs
+        for name, cell in zip(names, one["cell"].values.tolist(), strict=True)
     ]
 
 
 def _refuse_infinite(one: Any, start: float, sizes: Array, pair: list[Any]) -> None:
-    infinite = ~np.isfinite([start, *sizes])
-    if infinite.any():
-        what = (
-            "its frequency" if infinite[0] else f"column {one['feature'].values[int(infinite[1:].argmax())].item()!r}"
-        )
-        raise ValueError(
-            f"{_called(one) or 'the row'}: {what} makes one of the classes {pair} impossible, so there are no "
-            "log-odds to draw. A smoothing of 0 does that; use a larger one, or draw two other classes."
-        )
+    infinite = ~np.isfinite(sizes)
+    if np.isfinite(start) and not infinite.any():
+        return
+    column = one["feature"].values[int(infinite.argmax())].item()
+    what = f"column {column!r}" if np.isfinite(start) else "its frequency"
+    raise ValueError(
+        f"{_called(one) or 'the row'}: {what} makes one of the classes {pair} impossible, so there are no "
+        "log-odds to draw. A smoothing of 0 does that; use a larger one, or draw two other classes."
+    )
 
 
 def _pooled(names: list[str], sizes: Array, sds: Array, most: int) -> tuple[list[str], Array, Array]:
     """Keep the largest steps, and sum the rest; of very many, steps of size 0 are not counted."""
     order = np.argsort(-np.abs(sizes), kind="stable")
-    if len(order) <= most:
-        return [names[j] for j in order], sizes[order], sds[order]
-    order = order[(sizes[order] != 0) | (sds[order] != 0)]
+    if len(order) > most:
+        order = order[(sizes[order] != 0) | (sds[order] != 0)]
     kept, rest = (order, order[:0]) if len(order) <= most else (order[:most], order[most:])
-    shown = [names[j] for j in kept]
+    shown, sizes_shown, sds_shown = [names[j] for j in kept], sizes[kept], sds[kept]
     if len(rest):
         shown.append(f"{len(rest):,} others")
-        return shown, np.append(sizes[kept], sizes[rest].sum()), np.append(sds[kept], np.sqrt((sds[rest] ** 2).sum()))
-    return shown, sizes[kept], sds[kept]
+        sizes_shown = np.append(sizes_shown, sizes[rest].sum())
+        sds_shown = np.append(sds_shown, np.sqrt((sds[rest] ** 2).sum()))
+    return shown, sizes_shown, sds_shown
 
 
 def _bars(ax: Axes, steps: Steps) -> None:
-    """Draw a bar for each step, from the end of the last one, with its number in a column to the right."""
-    ends = np.cumsum(steps.sizes)
-    y, starts = np.arange(len(ends)), ends - steps.sizes
-    colours = np.where(steps.sizes >= 0, *steps.colours)
+    """Draw a bar for each step, from the end of the last one, and for the total, with numbers to the right."""
+    ends, total = np.cumsum(steps.sizes), len(steps.sizes)
+    y = np.arange(total)
     ax.axvline(0, color=INK, linewidth=0.7)
-    ax.barh(y, steps.sizes, 0.62, starts, color=colours.tolist(), alpha=0.85, linewidth=0)
+    colours = np.where(steps.sizes >= 0, *steps.colours).tolist()
+    ax.barh(y, steps.sizes, 0.62, ends - steps.sizes, color=colours, alpha=0.85, linewidth=0)
     ax.vlines(ends, y, y + 1, color=INK, linewidth=0.6, alpha=0.5)
+    ax.axhline(total - 0.5, color=INK, linewidth=0.7)
+    ax.barh([total], [steps.total], 0.8, color=steps.colours[steps.total < 0], alpha=0.85, linewidth=0)
+    numbers = [signed(size) for size in (*steps.sizes, steps.total)]
     if steps.sds is not None:
-        ax.hlines(y, ends - steps.sds, ends + steps.sds, color=INK, linewidth=1.2)
-    for j, size in enumerate(steps.sizes):
-        _number(ax, j, size, None if steps.sds is None else steps.sds[j])
-
-
-def _total(ax: Axes, steps: Steps, means: bool) -> None:
-    y, colour = len(steps.sizes), steps.colours[0 if steps.total >= 0 else 1]
-    ax.axhline(y - 0.5, color=INK, linewidth=0.7)
-    ax.barh([y], [steps.total], 0.8, color=colour, alpha=0.85, linewidth=0)
-    if means:
-        ax.hlines([y], steps.total - steps.total_sd, steps.total + steps.total_sd, color=INK, linewidth=1.2)
-        ax.plot([steps.predicted], [y], marker="D", markersize=6, color=INK, linestyle="")
-    _number(ax, y, steps.total, steps.total_sd if means else None)
-
-
-def _number(ax: Axes, y: float, size: float, sd: float | None) -> None:
-    number = signed(size) if sd is None else f"{signed(size)} \u00b1 {signed(sd)[1:]}"
-    ax.text(1.02, y, number, transform=ax.get_yaxis_transform(), va="center", fontsize="small")
+        ends, sds = np.append(ends, steps.total), np.append(steps.sds, steps.total_sd)
+        ax.hlines(range(total + 1), ends - sds, ends + sds, color=INK, linewidth=1.2)
+        ax.plot([steps.predicted], [total], marker="D", markersize=6, color=INK, linestyle="")
+        numbers = [f"{number} \u00b1 {signed(sd)[1:]}" for number, sd in zip(numbers, sds, strict=True)]
+    for at, number in enumerate(numbers):
+        ax.text(1.02, at, number, transform=ax.get_yaxis_transform(), va="center", fontsize="small")

@@ -6,23 +6,34 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter
 
 from bayesnb.families.base import Array
 from bayesnb.plots.column_view import shown_classes
-from bayesnb.plots.style import COLOURS, INK, MOST_CLASSES, check_most, new_figure, short, styled
+from bayesnb.plots.style import (
+    COLOURS,
+    INK,
+    MOST_CLASSES,
+    check_fitted,
+    check_most,
+    class_places,
+    list_names,
+    new_panels,
+    short,
+    styled,
+)
 from bayesnb.results.datasets import ci_prob as checked_prob
 from bayesnb.selection.feature_evidence import class_belief
 from bayesnb.selection.word_ratios import WordRatios, ratio_interval, word_ratios
 
 WIDE = np.log(10.0)  # an interval over more than a factor of ten
-SIDE, ROW = 2.75, 0.2  # inches
+SIDE, ROW = 3.65, 0.2  # inches
 PANELS = 2  # side by side
 WORD, CLASS = 20, 20  # letters
+NO_INTERVALS = np.empty(0), np.empty(0)
 
 
 @dataclass(frozen=True, eq=False)
-class Speaking:
+class ClassWords:
     """Words that speak for a class, `(n,)`: log ratios of their shares, with an interval."""
 
     place: int  # of the class
@@ -59,7 +70,7 @@ def plot_words(
     classes : labels, one panel each; default the most frequent ones, at most eight
     most : how many words of each
     ci_prob : probability of the intervals, default ArviZ's `rcParams["stats.ci_prob"]`
-    ax : matplotlib.axes.Axes, for one panel; default new ones in a figure of their own
+    ax : matplotlib.axes.Axes, for one panel; default new ones in a new figure
 
     Returns
     -------
@@ -73,56 +84,43 @@ def plot_words(
     ['0']
     """
     check_most(most)
-    results = speaking(model, places_of(model, classes), most, checked_prob(ci_prob))
-    if ax is not None and len(results) > 1:
-        raise ValueError(f"{len(results)} panels do not fit into one ax. Name one class, classes=[label].")
-    axes = _new_axes(results) if ax is None else [ax]
+    check_fitted(model)
     labels = model.classes_.tolist()
-    for c, (panel, one) in enumerate(zip(axes, results, strict=True)):
-        draw_words(panel, one, c if classes is None else one.place, short(str(labels[one.place]), CLASS))
+    if classes is None:
+        places = shown_classes(model.model_.stats.classes.counts).tolist()
+    else:
+        places = class_places(labels, classes)
+    panels = class_words(model, places, most, checked_prob(ci_prob))
+    if ax is not None and len(panels) > 1:
+        raise ValueError(f"{len(panels)} panels do not fit into one ax. Name one class, classes=[label].")
+    height = 0.95 + ROW * max(2, *(len(words.words) for words in panels))
+    axes = new_panels(len(panels), PANELS, (height, SIDE)) if ax is None else [ax]
+    for k, (panel, words) in enumerate(zip(axes, panels, strict=True)):
+        draw_words(panel, words, k if classes is None else words.place, short(str(labels[words.place]), CLASS))
     return np.array(axes) if len(axes) > 1 else axes[0]
 
 
-def places_of(model: Any, classes: Sequence[Any] | None) -> list[int]:
-    """Return the places of the classes to draw."""
-    if not hasattr(model, "model_"):
-        raise ValueError(f"{type(model).__name__} is not fitted yet: call fit first.")
-    labels = model.classes_.tolist()
-    if classes is None:
-        return shown_classes(model.model_.stats.classes.counts).tolist()
-    unknown = [label for label in classes if label not in labels]
-    if isinstance(classes, str) or unknown or not len(classes):
-        raise ValueError(f"classes must be a list of some of {labels}, got {classes!r}.")
-    return [labels.index(label) for label in classes]
-
-
-def speaking(model: Any, places: Sequence[int], most: int, prob: float) -> list[Speaking]:
+def class_words(model: Any, places: Sequence[int], most: int, prob: float) -> list[ClassWords]:
     """Return the words that speak for each of these classes, of the largest block of counts."""
-    b, ratios = word_ratios_in(model)
+    b, ratios = _word_ratios(model)
     names, counts = model.schema_.blocks[b].words, model.model_.stats.blocks[b].counts[:, 0]
     known = (counts > 0) & (ratios.rest.a > 0)  # without smoothing, a word that no other class has has no ratio
     with np.errstate(invalid="ignore"):
         mean, cautious = ratios.mean, ratios.mean - 2 * ratios.sd
     results = []
-    for place in places:
-        best = np.argsort(-cautious[place], kind="stable")
-        best = best[known[place, best] & (mean[place, best] > 0)][:most]
-        share, rest = ratios.share[place, best], ratios.rest[place, best]
-        lower, upper = ratio_interval(share, rest, prob) if len(best) else (np.empty(0), np.empty(0))
+    for c in places:
+        best = np.argsort(-cautious[c], kind="stable")
+        best = best[known[c, best] & (mean[c, best] > 0)][:most]
+        lower, upper = ratio_interval(ratios.share[c, best], ratios.rest[c, best], prob) if len(best) else NO_INTERVALS
         order = np.argsort(-lower, kind="stable")
-        numbers = (
-            mean[place, best],
-            lower,
-            upper,
-            counts[place, best],
-            (counts.sum(axis=0) - counts[place])[best],
-        )
-        results.append(Speaking(place, [names[j] for j in best[order]], *(values[order] for values in numbers)))
+        best, lower, upper = best[order], lower[order], upper[order]
+        rest = counts[:, best].sum(axis=0) - counts[c, best]
+        results.append(ClassWords(c, [names[j] for j in best], mean[c, best], lower, upper, counts[c, best], rest))
     return results
 
 
-def word_ratios_in(model: Any) -> tuple[int, WordRatios]:
-    """Return the largest block of counts, and its words' shares in each class and in all others."""
+def _word_ratios(model: Any) -> tuple[int, WordRatios]:
+    """Return the place of the largest block of counts, and its words' shares in each class and in all others."""
     blocks = model.schema_.blocks
     word_blocks = [b for b, block in enumerate(blocks) if block.family.words]
     if not word_blocks:
@@ -137,16 +135,15 @@ def word_ratios_in(model: Any) -> tuple[int, WordRatios]:
     return b, word_ratios(prior, model.model_.stats.blocks[b])
 
 
-def draw_words(ax: Axes, speaking: Speaking, shade: int, title: str = "") -> Axes:
+def draw_words(ax: Axes, words: ClassWords, shade: int, title: str = "") -> Axes:
     """Draw points with intervals; a word with a wide interval is hollow."""
-    y, colour = np.arange(len(speaking.words)), COLOURS[shade % MOST_CLASSES]
-    ax.hlines(y, speaking.lower, speaking.upper, color=colour, linewidth=1.6)
-    fill = ["none" if wide else colour for wide in speaking.wide]
-    ax.scatter(speaking.ratio, y, s=26, facecolors=fill, edgecolors=colour, linewidths=1.4, zorder=3)
+    y, colour = range(len(words.words)), COLOURS[shade % MOST_CLASSES]
+    ax.hlines(y, words.lower, words.upper, color=colour, linewidth=1.6)
+    fill = ["none" if wide else colour for wide in words.wide]
+    ax.scatter(words.ratio, y, s=26, facecolors=fill, edgecolors=colour, linewidths=1.4, zorder=3)
     ax.axvline(0, color=INK, linewidth=0.7)
-    ax.set_yticks(y, [short(str(word), WORD) for word in speaking.words])
-    ax.set_ylim(max(len(y), 1) - 0.4, -0.6)
-    low, high = min(0.0, speaking.lower.min(initial=0.0)), max(0.7, speaking.upper.max(initial=0.7))
+    list_names(ax, [short(str(word), WORD) for word in words.words])
+    low, high = min(0.0, words.lower.min(initial=0.0)), max(0.7, words.upper.max(initial=0.7))
     ax.set_xlim(low - 0.04 * (high - low), high + 0.04 * (high - low))
     _times(ax, low, high)
     ax.set_xlabel("times as often" if len(y) else "no word speaks for it")
@@ -164,19 +161,8 @@ def _times(ax: Axes, low: float, high: float) -> None:
     if 1.0 not in inside and low <= 0:
         inside = [1.0, *(x for x in inside if x > 1.5)]
     ax.set_xticks([float(np.log(x)) for x in inside])
-    ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: _format(float(np.exp(x)))))
+    ax.xaxis.set_major_formatter(lambda x, _: _format(float(np.exp(x))))
 
 
 def _format(x: float) -> str:
     return f"{x:,.0f}" if 1 <= x < 1e5 else f"{x:.3g}"
-
-
-def _new_axes(results: Sequence[Speaking]) -> list[Axes]:
-    columns = min(len(results), PANELS)
-    rows = -(-len(results) // columns)
-    deep = max(max(len(one.words) for one in results), 2)
-    figure = new_figure((0.95 + ROW * deep) * rows, (SIDE + 0.9) * columns)
-    axes = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
-    for unused in axes[len(results) :]:
-        unused.remove()
-    return axes[: len(results)]

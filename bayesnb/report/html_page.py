@@ -21,19 +21,7 @@ FRAME = "width: 100%; height: 45rem; border: 1px solid rgba(128, 128, 128, .4)"
 
 
 class Page(str):
-    """A whole HTML document, as text.
-
-    Examples
-    --------
-    >>> from bayesnb import NaiveBayes
-    >>> from bayesnb.datasets import dogs
-    >>> from bayesnb.report import report
-    >>> table = dogs()
-    >>> page = report(NaiveBayes(), table.drop(columns="breed"), table["breed"])
-    >>> page.save("dogs.html")  # doctest: +SKIP
-    >>> page[:15]
-    '<!doctype html>'
-    """
+    """A whole HTML document, as text: `page.save("report.html")` writes it, and a notebook shows it."""
 
     __slots__ = ()
 

@@ -10,7 +10,7 @@ import numpy as np
 from bayesnb.families.base import Array
 from bayesnb.families.number_format import MINUS, NOTHING, RAISED, SPACE, fixed, number
 from bayesnb.plots.style import short
-from bayesnb.selection.proper_scores import Score
+from bayesnb.results.display import Name
 
 INTERVAL = 0.89
 SURE = float(np.nextafter(1.0, 0.0))  # the largest probability that is not certain
@@ -28,13 +28,18 @@ def name_of(key: Hashable) -> str:
 
 def described(family: Any) -> str:
     """What a family is for."""
-    width = "shape" if family.whole else "width"
+    width = "shape" if family.multivariate else "width"
     return (family.content or str(family.support)) + (f", all of one {width}" if family.shared else "")
 
 
 def brief(name: str, most: int = 80) -> str:
     """A name that may be endless, on one line."""
     return short(" ".join(name.split()), most)
+
+
+def as_name(name: object, most: int = 80) -> Name:
+    """A name that may be endless, as a template shows it: on one line, escaped, both ends of a long one."""
+    return Name(brief(str(name), most))
 
 
 def listed(names: Sequence[str], most: int) -> str:
@@ -95,17 +100,6 @@ def percent_span(value: float, lower: float, upper: float, decimals: int | None 
     if lower == upper:
         return percent(value, decimals)
     return f"{percent(value, decimals)} ({fixed(100 * lower, decimals)}{SPACE}to{SPACE}{fixed(100 * upper, decimals)})"
-
-
-def share(score: Score) -> str:
-    """An accuracy with its standard error."""
-    error = "" if isnan(score.se) else f" ±{SPACE}{fixed(100 * score.se, 1)}"
-    return f"{percent(score.value)}{error}"
-
-
-def points(score: Score) -> str:
-    """A loss with its standard error."""
-    return fixed(score.value, 3) + ("" if isnan(score.se) else f" ±{SPACE}{fixed(score.se, 3)}")
 
 
 def typical(loss: float) -> str:

@@ -8,7 +8,7 @@ import xarray as xr
 
 from bayesnb.families.base import Array
 from bayesnb.results.parameter_names import row_names
-from bayesnb.selection.calibration_curves import Calibration, Reliability
+from bayesnb.selection.probability_scores import Calibration, Reliability
 
 Variables = dict[str, tuple[Any, Any]]
 

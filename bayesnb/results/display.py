@@ -24,7 +24,7 @@ MOST = 600  # letters of a name or a note
 LONG = 28  # letters that stay on one line in a table
 JOINERS = "\u200c\u200d"  # invisible, and parts of emoji and of Persian words
 LEFTWARD = ("R", "AL", "AN")
-MOST_NAMES, LETTERS = 10, 40  # names that the display of an estimator shows, and letters of each
+LETTERS = 40  # of each name in the display of an estimator
 
 
 class Name(str):
@@ -113,20 +113,13 @@ def state_html(classes: Array, counts: Array, families: Mapping[Hashable, Family
 
     A block that is modelled jointly has a row of its own.
     """
-    labels = [f"{_short(label)} ({count:g})" for label, count in zip(classes.tolist(), counts, strict=True)]
+    labels = [
+        f"{shortened(str(label), LETTERS)} ({count:g})" for label, count in zip(classes.tolist(), counts, strict=True)
+    ]
     columns: dict[tuple[str, Any], list[str]] = {}
     for name, family in families.items():
-        block = name if isinstance(name, tuple) and family.whole else None
-        columns.setdefault((repr(family), block), []).extend(map(_short, [name] if block is None else block))
-    rows = [(kind, len(names), _listed(names)) for (kind, _), names in columns.items()]
-    return notebook("state.html", rows=rows, total=f"{counts.sum():g}", labels=_listed(labels), how=how)
-
-
-def _listed(names: list[str]) -> str:
-    rest = len(names) - MOST_NAMES
-    return ", ".join(names[:MOST_NAMES]) + (f" and {rest} more" if rest > 0 else "")
-
-
-def _short(name: Any) -> str:
-    text = str(name)
-    return text if len(text) <= LETTERS else f"{text[: LETTERS - 10]}…{text[-9:]}"
+        block = name if isinstance(name, tuple) and family.multivariate else None
+        names = (shortened(str(each), LETTERS) for each in (block or [name]))
+        columns.setdefault((repr(family), block), []).extend(names)
+    rows = [(kind, names) for (kind, _), names in columns.items()]
+    return notebook("state.html", rows=rows, total=f"{counts.sum():g}", labels=labels, how=how)

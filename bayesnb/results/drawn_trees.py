@@ -1,7 +1,11 @@
-"""What is drawn (a model, rows, a number of chains) and the labels of the draws."""
+"""Draws of a fitted model with labels: probabilities, and a tree of the groups that ArviZ looks for.
+
+The draws are exact and independent; chains are only what ArviZ expects. Every group has the same theta behind it.
+"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from numbers import Integral
 from typing import Any
 
@@ -10,8 +14,10 @@ import xarray as xr
 
 from bayesnb import __version__
 from bayesnb.families.base import Array, Cells
-from bayesnb.families.known import KnownDie
-from bayesnb.inference.posterior_draws import Theta, draw_proba, refuse_large
+from bayesnb.families.capabilities import log_density_of
+from bayesnb.families.certain import KnownDie
+from bayesnb.families.dirichlet import draw_level
+from bayesnb.inference.posterior_draws import Theta, another, draw_proba, draw_theta, refuse_large
 from bayesnb.model.product import Model
 from bayesnb.results.parameter_names import Layout, Variables, coordinate
 
@@ -112,3 +118,201 @@ def labelled(variables: Variables, coords: dict[str, Array]) -> xr.Dataset:
     used = {dim for dims, _ in variables.values() for dim in dims}
     used |= {"class"} if any(array.dtype.kind == "i" for _, array in variables.values()) else set()
     return xr.Dataset(variables, {dim: coords[dim] for dim in coords if dim in used})
+
+
+DRAWN = {
+    "posterior": (),
+    "prior": (),
+    "log_prior": (),
+    "log_likelihood": ("X", "y"),
+    "posterior_predictive": ("X", "y"),
+    "predictions": ("X",),
+}
+GROUPS = {**DRAWN, "observed_data": ("X", "y"), "constant_data": (), "conjugate": ()}
+ADVICE = "Ask for fewer draws, fewer rows, some `groups`, or the parameters of some `features`."
+
+
+def tree(
+    subject: Subject, sheet: RowsToDraw | None, plan: DrawPlan, groups: Sequence[str] | None = None
+) -> xr.DataTree:
+    """Return draws in ArviZ's groups, and the closed form of the distribution that they come from."""
+    given = () if sheet is None else ("X",) if sheet.codes is None else ("X", "y")
+    improper = _improper(subject)
+    without = _without(subject, improper)
+    chosen = _default(given, without) if groups is None else _checked(groups, given, without)
+    proper = [belief.proper for belief in subject.model.posterior.blocks]
+    if why := _first_improper(subject, proper, "the posterior is improper"):
+        raise ValueError(f"{why}, so nothing can be drawn from it. Give a proper prior, or rows of every class.")
+    writer = GroupWriter(subject, sheet, plan)
+    refuse_large(f"{plan.chains} chains of {plan.draws} draws in {', '.join(chosen)}", writer.size(chosen), ADVICE)
+    writer.fill(chosen)
+    datasets = {group: writer.dataset(group) for group in chosen if group in DRAWN}
+    if "observed_data" in chosen and sheet is not None and sheet.codes is not None:
+        datasets["observed_data"] = writer.label({"y": (("obs_id",), sheet.codes)})
+    if "constant_data" in chosen and subject.certain:
+        datasets["constant_data"] = writer.label({"class_prob": (("class",), subject.model.posterior.classes.mean())})
+    if "conjugate" in chosen:
+        datasets["conjugate"] = writer.label(_closed_form(subject, improper is None))
+    attrs = {**LIBRARY_ATTRS, "created_at": datetime.now(UTC).isoformat(), "temper": subject.temper}
+    if groups is None and without:
+        attrs["omitted"] = "; ".join(f"{', '.join(names)}: {why}" for names, why in without.items())
+    return xr.DataTree.from_dict({"/": xr.Dataset(attrs=attrs), **datasets})
+
+
+@dataclass(eq=False)
+class GroupWriter:
+    """The variables of every group, `(s, ...)`, while they are filled a part of the draws at a time."""
+
+    subject: Subject
+    sheet: RowsToDraw | None
+    plan: DrawPlan
+    groups: dict[str, Variables] = field(default_factory=dict)
+
+    def size(self, chosen: Sequence[str]) -> float:
+        """Return the number of bytes that the draws will take."""
+        _, theta = next(draw_theta(self.subject.model.posterior, 1, 0))
+        each = float(sum(array.nbytes for _, array in self._parameters(theta).values()))
+        rows, classes = 0 if self.sheet is None else self.sheet.rows, len(self.subject.layout.classes)
+        bytes_of = {
+            "log_likelihood": 8 * rows,
+            "posterior_predictive": 4 * rows,
+            "predictions": (8 * classes + 4) * rows,
+        }
+        return self.plan.size * sum(bytes_of.get(group, each) for group in chosen if group in DRAWN)
+
+    def fill(self, chosen: Sequence[str]) -> None:
+        rng, model = np.random.default_rng(self.plan.rng), self.subject.model
+        products = model.posterior, model.prior.beside(model.posterior)
+        posterior, prior = (draw_theta(product, self.plan.size, rng) for product in products)
+        label_rng, further = np.random.default_rng(rng.integers(1 << 63)), another(rng)
+        if set(chosen) & (DRAWN.keys() - {"prior"}):
+            for place, theta in posterior:
+                if "posterior" in chosen:
+                    self._put("posterior", place, self._parameters(theta))
+                if "log_prior" in chosen:
+                    self._put("log_prior", place, self._log_prior(theta))
+                if self.sheet is not None and set(chosen) & {"log_likelihood", "posterior_predictive", "predictions"}:
+                    opened = theta.opened(model.posterior.blocks, self.sheet.cells, further)
+                    self._of_rows(place, opened, chosen, label_rng)
+        if "prior" in chosen:
+            for place, theta in prior:
+                self._put("prior", place, self._parameters(theta))
+
+    def _of_rows(self, place: slice, theta: Theta, chosen: Sequence[str], rng: np.random.Generator) -> None:
+        if "log_likelihood" in chosen:
+            self._put("log_likelihood", place, {"y": (("obs_id",), self._log_likelihood(theta))})
+        for group in ("posterior_predictive", "predictions"):
+            if group in chosen:
+                self._put(group, place, self._predicted(theta, rng, group == "predictions"))
+
+    def _put(self, group: str, place: slice, variables: Variables) -> None:
+        arrays = self.groups.setdefault(group, {})
+        for name, (dims, array) in variables.items():
+            if name not in arrays:
+                arrays[name] = dims, np.empty((self.plan.size, *array.shape[1:]), array.dtype)
+            arrays[name][1][place] = array
+
+    def _parameters(self, theta: Theta) -> Variables:
+        return parameters(theta, self.subject.layout, self.subject.certain)
+
+    def _log_prior(self, theta: Theta) -> Variables:
+        """Return log p(theta) by the names of its variables, one number for each categorical distribution."""
+        prior, (draws, _) = self.subject.model.prior, theta.shape
+        beliefs = (belief.repeated(draws) for belief in prior.blocks)
+        parts = [log_density_of(belief, density) for belief, density in zip(beliefs, theta.blocks, strict=True)]
+        variables = unfolded(theta, self.subject.layout.arrange(parts))
+        if not self.subject.certain:
+            variables["class_prob"] = (), next(iter(log_density_of(prior.classes, theta.class_probs).values()))
+        return variables
+
+    def _log_likelihood(self, theta: Theta) -> Array:
+        """Return log p(x, y | theta) of every row with its label, `(s, r)`."""
+        sheet: Any = self.sheet
+        values = np.empty((theta.shape[0], sheet.rows))
+        for rows, joint in theta.by_rows(sheet.cells, 1.0, self.subject.n_jobs):
+            values[:, rows] = joint[np.arange(len(joint)), :, sheet.codes[rows]].T
+        return values
+
+    def _predicted(self, theta: Theta, rng: np.random.Generator, with_p: bool) -> Variables:
+        """Return labels drawn from p(y | x, theta), `(s, r)`, and these probabilities, `(s, r, c)`."""
+        sheet: Any = self.sheet
+        draws, classes = theta.shape
+        y, p = np.empty((draws, sheet.rows), np.int32), np.empty((draws, sheet.rows if with_p else 0, classes))
+        for rows, joint in theta.by_rows(sheet.cells, self.subject.temper, self.subject.n_jobs):
+            proba = theta.proba(joint, self.subject.n_jobs)
+            y[:, rows] = draw_level(proba, rng).T
+            if with_p:
+                p[:, rows] = proba.swapaxes(0, 1)
+        variables: Variables = {"y": (("obs_id",), y)}
+        return variables | ({"p": (("obs_id", "class"), p)} if with_p else {})
+
+    def dataset(self, group: str) -> xr.Dataset:
+        """Return a group of draws as a Dataset, and forget its arrays."""
+        drawn = {name: self.plan.labelled(*variable) for name, variable in self.groups.pop(group).items()}
+        return self.label(drawn).assign_attrs(LIBRARY_ATTRS)
+
+    def label(self, variables: Variables) -> xr.Dataset:
+        """Label the axes of variables; codes of classes bring the classes along."""
+        coords = self.plan.coords | self.subject.layout.coords
+        if self.sheet is not None:
+            coords["obs_id"] = coordinate(self.sheet.index)
+        return labelled(variables, coords)
+
+
+def _closed_form(subject: Subject, proper: bool) -> Variables:
+    """Return the parameters of the posterior, and the log evidence where the prior is proper."""
+    posterior = subject.model.posterior
+    variables = subject.layout.arrange([belief.parts() for belief in posterior.blocks])
+    if not subject.certain:
+        variables["class_prob_concentration"] = ("class",), next(iter(posterior.classes.parts().values()))
+    shares = [getattr(belief, "included", None) for belief in posterior.blocks]
+    variables |= subject.layout.included([None if share is None else share[0] for share in shares])
+    if proper:
+        labels, columns = subject.model.prior.log_evidence(subject.model.stats)
+        variables["log_evidence"] = (), np.array(labels + sum(column.sum() for column in columns))
+    return variables
+
+
+def _improper(subject: Subject) -> str | None:
+    """Return which part of the prior is improper; None if none is."""
+    prior = subject.model.prior
+    if not prior.classes.strictly_proper:
+        return "class_prior: a concentration of 0 is improper"
+    return _first_improper(subject, [belief.strictly_proper for belief in prior.blocks], "the prior is improper")
+
+
+def _first_improper(subject: Subject, proper: Sequence[Array], message: str) -> str | None:
+    for block, ok in zip(subject.layout.blocks, proper, strict=True):
+        if not ok.all():
+            c, f = np.argwhere(~ok)[0]
+            return f"column {block.names[f]!r}, class {subject.layout.classes.tolist()[c]!r}: {message}"
+    return None
+
+
+def _without(subject: Subject, improper: str | None) -> dict[tuple[str, ...], str]:
+    """Return the groups that this model cannot have, and why."""
+    if improper is not None:
+        return {("prior", "log_prior"): f"{improper}; give a proper prior"}
+    if subject.model.prior.is_mixture:
+        return {("log_prior",): "under average_features classes may share a parameter, which then has no density"}
+    return {}
+
+
+def _default(given: Sequence[str], without: dict[tuple[str, ...], str]) -> list[str]:
+    """Return all groups that can be drawn; rows with labels are checked and not predicted."""
+    left_out = {name for names in without for name in names} | ({"predictions"} if "y" in given else set())
+    return [group for group, needs in GROUPS.items() if set(needs) <= set(given) and group not in left_out]
+
+
+def _checked(groups: Sequence[str], given: Sequence[str], without: dict[tuple[str, ...], str]) -> list[str]:
+    groups = [groups] if isinstance(groups, str) else list(groups)
+    for group in groups:
+        if group not in GROUPS:
+            raise ValueError(f"groups: {group!r} is none of {', '.join(GROUPS)}.")
+        missing = [name for name in GROUPS[group] if name not in given]
+        if missing:
+            raise ValueError(f"groups: {group!r} needs {' and '.join(missing)}. Give {missing[0]}, or leave it out.")
+        why = next((why for names, why in without.items() if group in names), None)
+        if why is not None:
+            raise ValueError(f"groups: {group!r} cannot be had, for {why}. Leave it out.")
+    return groups

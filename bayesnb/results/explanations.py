@@ -1,7 +1,7 @@
-"""Explanations as labelled Datasets: names of classes and features, and the contents of cells."""
+"""Explanations and linear forms as labelled Datasets: names of classes and features, and the contents of cells."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import xarray as xr
@@ -10,19 +10,19 @@ from scipy import sparse
 from bayesnb.data.levels import qualified_names
 from bayesnb.families.base import Array, Cells
 from bayesnb.inference.explanation import Explanation
+from bayesnb.inference.linear_form import Form
 from bayesnb.numerics.views import EVERY
-from bayesnb.results.datasets import dataset
-from bayesnb.results.parameter_names import ColumnBlock
+from bayesnb.results.parameter_names import ColumnBlock, coordinate, row_names
 
 LONG_NAMES = {
+    "score": "posterior mean of the class's score",
+    "score_sd": "posterior standard deviation of the score",
     "evidence": "posterior mean of what the feature adds to the class's score",
     "sd": "posterior standard deviation of the evidence",
     "predictive": "log predictive of the cell",
     "class_term": "posterior mean of the class's own part of its score",
     "class_term_sd": "posterior standard deviation of the class term",
     "predictive_class_term": "log predictive of the class",
-    "score": "posterior mean of the class's score",
-    "score_sd": "posterior standard deviation of the score",
 }
 
 
@@ -44,26 +44,32 @@ def explained(
     order = np.argsort([block.word_places[columns[0]] for block, columns in features], kind="stable")
     explanation = explanation.ordered(order)
     texts = np.concatenate([cell_texts(block, x, words) for block, x, words in each], axis=1)
-    table = dataset(rows, classes, {}, {"score": explanation.score, "score_sd": explanation.score_sd}, {})
     columns = [block.names[0] if block.family.listed else _name(block, columns) for block, columns in features]
     names = qualified_names([_name(*feature) for feature in features], columns)
-    table = table.assign_coords(feature=np.array(names, str)[order])
-    for name in ("evidence", "sd", "predictive"):
-        table[name] = (("obs_id", "class", "feature"), getattr(explanation, name))
-    for name in ("class_term", "class_term_sd", "predictive_class_term"):
-        table[name] = ("class", getattr(explanation, name))
-    for name, words in LONG_NAMES.items():
-        table[name].attrs = {"long_name": words, "units": "nats"}
-    table["cell"] = (("obs_id", "feature"), texts[:, order], {"long_name": "what the cell held"})
+    arrays = {name: getattr(explanation, name) for name in LONG_NAMES}
+    table = explanation_dataset(rows, classes, np.array(names, str)[order], arrays, texts[:, order])
     joint = [_name(*columns) for columns in features if len(columns[1]) > 1]
     if joint:
         table["cell"].attrs["blocks"] = joint  # the features whose cells name their columns
     return table
 
 
+def explanation_dataset(
+    index: Array, classes: Array, features: Array, arrays: dict[str, Array], texts: Array
+) -> xr.Dataset:
+    """Label the terms of scores, `(c,)`, `(r, c)` or `(r, c, f)`, and what the cells held, `(r, f)`."""
+    dims, units = ("obs_id", "class", "feature"), {"units": "nats"}
+    axes = {1: dims[1:2], 2: dims[:2], 3: dims}
+    variables: dict[str, Any] = {
+        name: (axes[array.ndim], array, {"long_name": LONG_NAMES[name], **units}) for name, array in arrays.items()
+    }
+    variables["cell"] = (("obs_id", "feature"), texts, {"long_name": "what the cell held"})
+    return xr.Dataset(variables, {"obs_id": row_names(index), "class": classes, "feature": features})
+
+
 def _features(block: ColumnBlock, words: Array | None) -> list[tuple[int, ...]]:
     """Return the columns of every feature: one, or all columns of a block with a joint density."""
-    if words is None and block.family.whole:
+    if words is None and block.family.multivariate:
         return [tuple(range(len(block.names)))]
     return [(j,) for j in (range(len(block.names)) if words is None else words.tolist())]
 
@@ -112,3 +118,58 @@ def _text(block: ColumnBlock, j: int, value: float) -> str:
     if block.family.has_levels:
         return str(block.levels[j][int(value)]) if value < len(block.levels[j]) else "new"
     return block.family.outcomes[int(value)] if block.family.outcomes else f"{value:.6g}"
+
+
+WEIGHT_NAMES = {
+    "w": "weight of the feature in the class's score",
+    "b": "what the class's score is where every feature is 0",
+    "w_sd": "posterior standard deviation of w",
+    "b_sd": "posterior standard deviation of b",
+}
+
+
+class Terms(NamedTuple):
+    """The column and level that each weight multiplies, block by block, and their order in the table."""
+
+    columns: list[object]
+    levels: list[str | None]  # None for a column without any
+    order: Array
+
+    @property
+    def names(self) -> list[object]:
+        pairs = zip(self.columns, self.levels, strict=True)
+        return [column if level is None else f"{column}={level}" for column, level in pairs]
+
+
+def terms_of(blocks: Sequence[Placed]) -> Terms:
+    """Return one term for each column, or for each level of a column that has levels."""
+    terms = [term for block in blocks for term in _terms(block)]
+    order = np.argsort([place for place, _, _ in terms], kind="stable")
+    return Terms([column for _, column, _ in terms], [level for _, _, level in terms], order)
+
+
+def linear_form(form: Form, classes: Array, terms: Terms, attrs: dict[str, object]) -> xr.Dataset:
+    """Label a linear form, features in the order of the table."""
+    dims, form = ("class", "feature"), form.ordered(terms.order)
+    arrays = {"w": form.w, "b": form.b, "w_sd": form.w_sd, "b_sd": form.b_sd}
+    named: dict[str, object] = {"class": coordinate(classes)}
+    levels = ["" if level is None else level for level in terms.levels]
+    for name, labels in (("feature", terms.names), ("column", terms.columns), ("level", levels)):
+        values = coordinate(labels)[terms.order]
+        named[name] = values if name == "feature" else ("feature", values)
+    table = xr.Dataset({name: (dims[: array.ndim], array) for name, array in arrays.items()}, named, attrs)
+    for name, words in WEIGHT_NAMES.items():
+        table[name].attrs = {"long_name": words}
+    return table
+
+
+def _terms(block: Placed) -> list[tuple[int, object, str | None]]:
+    each = list(zip(block.places, block.names, strict=True))
+    if not block.levels:
+        return [(place, name, None) for place, name in each]
+    triples = zip(each, block.levels, block.sizes, strict=True)
+    return [(place, name, label) for (place, name), levels, size in triples for label in _level_labels(levels, size)]
+
+
+def _level_labels(levels: Sequence[object], size: int) -> list[str]:
+    return [*map(str, levels), *["(unseen)"] * (size - len(levels))]

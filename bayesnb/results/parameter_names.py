@@ -119,7 +119,9 @@ class Layout:
     def _averaged(self) -> list[str | None]:
         """Names of the features that are averaged over, a block of words being one; None for one not wanted."""
         averaged = [block for block in self.blocks if block.included is not None]
-        features = [[*block.names] if block.family.whole else [name] for block in averaged for name in block.keys]
+        features = [
+            [*block.names] if block.family.multivariate else [name] for block in averaged for name in block.keys
+        ]
         return [", ".join(map(str, names)) if any(map(self.wants, names)) else None for names in features]
 
     def _joined(self, family: str, arrays: list[Array]) -> tuple[tuple[str, ...], Array]:

@@ -1,19 +1,22 @@
-"""Draws of a sampler, and theta of every draw, as one tree in ArviZ's groups."""
+"""Draws of chains with labels: trees in ArviZ's groups, convergence diagnostics, and explanations of a regression."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
+import arviz_stats as azs
 import numpy as np
 import xarray as xr
 
-from bayesnb.families.base import Array
+from bayesnb.families.base import Array, Cells
 from bayesnb.inference.posterior_draws import Theta
 from bayesnb.results.drawn_trees import LIBRARY_ATTRS, DrawPlan, labelled, parameters
+from bayesnb.results.explanations import Placed, cell_texts, explanation_dataset
 from bayesnb.results.parameter_names import Layout, Variables, coordinate
 
 MOST_BYTES = 512 << 20
+MOST_ENTRIES = 200  # entries of a variable that are looked at
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,3 +97,107 @@ def _alike(one: xr.Dataset, two: xr.Dataset, dim: str) -> bool:
 def without(posterior: Any, names: list[str]) -> xr.Dataset:
     """Return a posterior without the variables that were only a means of sampling."""
     return posterior.to_dataset().drop_vars(names, errors="ignore")
+
+
+INTERCEPT_NAMES = {
+    "class_term": "posterior mean of the class's intercept",
+    "class_term_sd": "posterior standard deviation of the class's intercept",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class ExplainedRows:
+    """Rows to explain: their names, the classes, and their cells."""
+
+    index: Array
+    classes: Array
+    blocks: Sequence[Placed]
+    cells: Sequence[Cells]
+
+
+def finished(tree: Any) -> Any:
+    """Return PyMC's tree with attributes that say what made it."""
+    attrs = tree["posterior"].attrs
+    made = attrs.get("inference_library"), attrs.get("inference_library_version")
+    about = {"sampling": "MCMC", "created_at": datetime.now(UTC).isoformat()}
+    about |= {"sampler": " ".join(map(str, made))} if all(made) else {}
+    tree.attrs = {**tree.attrs, **LIBRARY_ATTRS, **about}
+    return tree
+
+
+def draws(tree: Any) -> tuple[Array, Array]:
+    """Return the intercepts of all chains, `(s, c)`, and the coefficients, `(s, c, k)`."""
+    dims, posterior = ("chain", "draw", "class", "feature"), tree["posterior"]
+    intercept, coefficient = (
+        posterior["intercept"].transpose(*dims[:3]).values,
+        posterior["coefficient"].transpose(*dims).values,
+    )
+    return intercept.reshape(-1, intercept.shape[-1]), coefficient.reshape(-1, *coefficient.shape[2:])
+
+
+def linear_form(arrays: dict[str, Array], classes: Array, terms: Sequence[str]) -> xr.Dataset:
+    """Label `w (c, k)` and `b (c,)` and their standard deviations."""
+    dims = ("class", "feature")
+    variables = {name: (dims[: array.ndim], array) for name, array in arrays.items()}
+    return xr.Dataset(variables, {"class": coordinate(classes), "feature": coordinate(terms)})
+
+
+def explained(sheet: ExplainedRows, arrays: dict[str, Array]) -> xr.Dataset:
+    """Label the explanation of a regression, features in the order of the table."""
+    places = [place for block in sheet.blocks for place in block.places]
+    names = [str(name) for block in sheet.blocks for name in block.names]
+    order = np.argsort(places, kind="stable")
+    pairs = zip(sheet.blocks, sheet.cells, strict=True)  # the words of a column of lists are one feature
+    shown = ((block, x, None if block.family.listed else np.arange(len(block.names))) for block, x in pairs)
+    texts = np.concatenate([cell_texts(*each) for each in shown], axis=1)
+    table = explanation_dataset(sheet.index, sheet.classes, np.array(names)[order], arrays, texts[:, order])
+    for name, long_name in INTERCEPT_NAMES.items():
+        table[name].attrs["long_name"] = long_name
+    return table
+
+
+class Diagnosis(NamedTuple):
+    """The worst value of each diagnostic, and the variable that has it."""
+
+    r_hat: float
+    r_hat_of: str
+    ess: float
+    ess_of: str
+    divergences: int
+    chains: int
+    draws: int  # of all chains
+
+
+def diagnose(tree: Any) -> Diagnosis:
+    """Return the largest r_hat, the fewest effective draws in the bulk or the tails, and the number of divergences.
+
+    Where they are undefined, because draws are very few or not finite, r_hat is infinite and no draw is effective.
+    """
+    entries = {name: _entries(str(name), array) for name, array in tree["posterior"].data_vars.items()}
+    posterior = xr.Dataset({name: variable for name, variable in entries.items() if variable[1].size})
+    chains, draws = tree["posterior"].sizes["chain"], tree["posterior"].sizes["draw"]
+    with np.errstate(all="ignore"):
+        rhat = [azs.rhat(posterior)] if chains > 1 and posterior else []
+        ess = [azs.ess(posterior, method=method) for method in ("bulk", "tail")] if posterior else []
+    worst, few = _worst(rhat, max, np.inf), _worst(ess, min, 0.0)
+    stats = tree["sample_stats"].data_vars if "sample_stats" in tree.children else {}
+    diverging = stats["diverging"] if "diverging" in stats else np.zeros(1)
+    return Diagnosis(*worst, *few, int(np.sum(diverging)), chains, chains * draws)
+
+
+def _entries(name: str, array: xr.DataArray) -> tuple[tuple[str, ...], np.ndarray]:
+    """Return at most MOST_ENTRIES entries of a variable, evenly spaced, without the constant ones, on a new axis."""
+    values = array.values.reshape(*array.shape[:2], -1)
+    values = values[..., :: -(-values.shape[-1] // MOST_ENTRIES)]
+    varies = (values != values[:1, :1]).any(axis=(0, 1)) | (values.shape[:2] == (1, 1))
+    return ("chain", "draw", f"{name}_entry"), values[..., varies]
+
+
+def _worst(datasets: list[xr.Dataset], worst: Any, unknown: float) -> tuple[float, str]:
+    """Return the worst number and the variable that has it; the best possible value where there is none."""
+    values = [
+        (float(worst(np.where(np.isnan(array), unknown, array).flat)), str(name))
+        for dataset in datasets
+        for name, array in dataset.data_vars.items()
+    ]
+    return worst(values, key=lambda pair: pair[0], default=(-unknown if unknown else np.inf, ""))

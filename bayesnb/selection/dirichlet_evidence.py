@@ -6,22 +6,22 @@ p are given proportions, all 1 for a symmetric Dirichlet. Newton's method in log
 distribution. Counts that are alike share one evaluation, and zeros need none.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from scipy.special import polygamma
 
+from bayesnb.families.base import Array
 from bayesnb.numerics.special import log_gamma_ratio, psi_rise
-from bayesnb.selection.ascent import LEAST, MOST, positive
+from bayesnb.selection.prior_evidence import BOUNDS, MOST, positive
 
-Array = np.ndarray
 STEPS, CLOSE = 100, 1e-11
 ROUNDING = 2e-14  # of the psi of numbers below 16
 FAR = np.log(1e5)  # from here on an evidence may rise by less than rounding
-LADDER = np.linspace(np.log(LEAST), np.log(MOST), 65)  # its middle is a concentration of 1
+LADDER = np.linspace(*BOUNDS, 65)  # its middle is a concentration of 1
 
 
-class Throws(NamedTuple):
+class EvidenceTerms(NamedTuple):
     """The distinct terms lnGamma(l unit + number) - lnGamma(l unit) of the log evidence: whose, and how often."""
 
     group: Array
@@ -30,37 +30,37 @@ class Throws(NamedTuple):
     times: Array
 
     @classmethod
-    def of(cls, group: Array, count: Array, unit: Array, sign: float) -> "Throws":
+    def of(cls, group: Array, count: Array, unit: Array, sign: float) -> Self:
         seen = count > 0
-        counts, which_count = np.unique(count[seen], return_inverse=True)
-        units, which_unit = np.unique(unit[seen], return_inverse=True)
-        key = (group[seen].astype(np.int64) * len(counts) + which_count) * len(units) + which_unit
+        counts, count_code = np.unique(count[seen], return_inverse=True)
+        units, unit_code = np.unique(unit[seen], return_inverse=True)
+        shape = int(group.max(initial=0)) + 1, max(len(counts), 1), max(len(units), 1)
+        key = np.ravel_multi_index((group[seen], count_code, unit_code), shape)
         distinct, times = np.unique(key, return_counts=True)
-        rest, unit_code = np.divmod(distinct, max(len(units), 1))
-        group_code, count_code = np.divmod(rest, max(len(counts), 1))
-        return cls(group_code, counts[count_code], units[unit_code], sign * times)
+        groups, count_code, unit_code = np.unravel_index(distinct, shape)
+        return cls(groups, counts[count_code], units[unit_code], sign * times)
 
-    def __add__(self, other: "Throws") -> "Throws":  # type: ignore[override]
-        return Throws(*(np.concatenate(pair) for pair in zip(self, other, strict=True)))
+    def __add__(self, other: Self) -> Self:  # type: ignore[override]
+        return type(self)(*map(np.append, self, other))
 
 
-def throws(counts: Array, unit: Array, column: Array, groups: Array) -> Throws:
-    """Counts of levels, `(c, k), (c, k), (k,)`; `groups`, `(c, f)`, says which of them share a concentration."""
-    whole = np.zeros((2, *groups.shape))
-    for total, each in zip(whole, (counts, unit), strict=True):
+def evidence_terms(counts: Array, unit: Array, column: Array, groups: Array) -> EvidenceTerms:
+    """Collect counts of levels, `(c, k), (c, k), (k,)`; `groups`, `(c, f)`, says which share a concentration."""
+    totals = np.zeros((2, *groups.shape))
+    for total, each in zip(totals, (counts, unit), strict=True):
         np.add.at(total.T, column, each.T)
-    levels = Throws.of(groups[:, column].ravel(), counts.ravel(), unit.ravel(), 1.0)
-    return levels + Throws.of(groups.ravel(), whole[0].ravel(), whole[1].ravel(), -1.0)
+    levels = EvidenceTerms.of(groups[:, column].ravel(), counts.ravel(), unit.ravel(), 1.0)
+    return levels + EvidenceTerms.of(groups.ravel(), totals[0].ravel(), totals[1].ravel(), -1.0)
 
 
-def log_evidence(terms: Throws, concentration: Array) -> Array:
-    """Of each group, at its concentration, `(g,) -> (g,)`; 0 for a group without throws."""
+def log_evidence(terms: EvidenceTerms, concentration: Array) -> Array:
+    """Log evidence of each group at its concentration, `(g,) -> (g,)`; 0 for a group without counts."""
     prior_count = concentration[terms.group] * terms.unit
     return np.bincount(terms.group, terms.times * log_gamma_ratio(prior_count, terms.number), len(concentration))
 
 
-def slopes(terms: Throws, concentration: Array) -> tuple[Array, Array]:
-    """The first two derivatives of `log_evidence` in log concentration; a slope that is rounding only is 0."""
+def slopes(terms: EvidenceTerms, concentration: Array) -> tuple[Array, Array]:
+    """Return the first two derivatives of `log_evidence` in log concentration; 0 for a slope of rounding only."""
     prior_count = concentration[terms.group] * terms.unit
     first = prior_count * psi_rise(prior_count, terms.number)
     second = prior_count**2 * (polygamma(1, prior_count + terms.number) - polygamma(1, prior_count))
@@ -70,13 +70,15 @@ def slopes(terms: Throws, concentration: Array) -> tuple[Array, Array]:
     return slope, total[0] + total[1]
 
 
-def best_concentration(terms: Throws, groups: int) -> Array:
-    """The most probable concentration of each group, `(g,)`, within bounds; 1 where all are alike.
+def best_concentration(terms: EvidenceTerms, groups: int) -> Array:
+    """Return the most probable concentration of each group, `(g,)`, within bounds; 1 where all are alike.
 
     From the best of a coarse grid by Newton's method, a step uphill where the curve is no hill, and half of a step
     that leads down.
     """
-    at = _start(terms, groups)
+    ladder = np.stack([log_evidence(terms, np.full(groups, np.exp(step))) for step in LADDER])
+    good = ladder >= (top := ladder.max(axis=0)) - 1e-12 * (1 + np.abs(top))
+    at = LADDER[np.where(good, np.abs(LADDER)[:, None], np.inf).argmin(axis=0)]  # of equally good ones, nearest to 1
     value = log_evidence(terms, np.exp(at))
     for _ in range(STEPS):
         slope, curve = slopes(terms, np.exp(at))
@@ -97,11 +99,3 @@ def best_concentration(terms: Throws, groups: int) -> Array:
             break
     end = log_evidence(terms, np.full(groups, MOST))
     return positive(np.where((at > FAR) & (end >= value - slack), LADDER[-1], at))
-
-
-def _start(terms: Throws, groups: int) -> Array:
-    """The best of the ladder; of equally good ones the one nearest to a concentration of 1."""
-    values = np.stack([log_evidence(terms, np.full(groups, np.exp(step))) for step in LADDER])
-    best = values.max(axis=0)
-    good = values >= best - 1e-12 * (1 + np.abs(best))
-    return LADDER[np.where(good, np.abs(LADDER)[:, None], np.inf).argmin(axis=0)]

@@ -1,11 +1,11 @@
-"""Priors under which the data are most probable: the evidence of columns, maximised over a few dials of their priors.
+"""Priors under which the data are most probable: the evidence of columns, maximised over a few hyperparameters.
 
 Type-II maximum likelihood, or empirical Bayes: Gelman et al. (2013), Bayesian Data Analysis, section 5.1. It asks
 how probable the cells are given their classes, not the classes given the cells.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from functools import partial, reduce
 from itertools import pairwise, product
 from operator import add
@@ -13,37 +13,46 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesnb.families.base import Stats
+from bayesnb.families.base import Array, Stats
 from bayesnb.families.dirichlet import CONCENTRATION
 from bayesnb.families.family import Family, Hyperparameters, ordered_hyperparameters
 from bayesnb.families.gaussian import NORMAL
 from bayesnb.families.multivariate import BLOCK
 from bayesnb.families.normal_inverse_gamma import NormalInverseGamma
-from bayesnb.families.poisson import RATE, Gamma
-from bayesnb.selection import gamma_evidence, gaussian_evidence, wishart_evidence
-from bayesnb.selection.ascent import EDGE, LEAST, MOST, positive
-from bayesnb.selection.dirichlet_evidence import best_concentration, throws
+from bayesnb.families.poisson import RATE
+from bayesnb.selection.dirichlet_evidence import best_concentration, evidence_terms
+from bayesnb.selection.prior_evidence import (
+    EDGE,
+    LEAST,
+    MOST,
+    GaussianEvidence,
+    PoissonEvidence,
+    maximise_numerically,
+    positive,
+    standardised_gaussian,
+    standardised_poisson,
+    unbounded,
+    unbounded_jointly,
+)
 
-Array = np.ndarray
 PER = ("model", "feature", "class")
-BLOCK_STARTS = ((0.01, 1.0, 1.0), (1.0, 10.0, 1.0))
-START = 0.0  # of a Gaussian column's mean, on the scale of its pooled standard deviation
+STARTS = {BLOCK: ((0.01, 1.0, 1.0), (1.0, 10.0, 1.0))}  # of numerical searches; by default the weak prior
 
 
 class End(NamedTuple):
-    """A dial for which more, or less, is always better: for some columns, or for a class in all of its kind."""
+    """A hyperparameter that is better without end the larger, or the smaller, it is; and the columns that share it."""
 
     kind: Hyperparameters
-    dial: str
+    name: str
     infinite: bool
     columns: tuple[tuple[int, int], ...]  # block, and feature there
-    code: int | None = None
+    code: int | None = None  # of the class, if it is one class's
 
 
-class Kin(NamedTuple):
-    """All blocks of a kind: their columns lie side by side, and `groups`, `(c, f)`, says whose dials are one."""
+class SimilarBlocks(NamedTuple):
+    """All blocks with the same hyperparameters; `groups`, `(c, f)`, says which cells of their columns share values."""
 
-    families: Sequence[Family]
+    families: Sequence[Any]  # with hyperparameters
     stats: Sequence[Any]
     spans: Sequence[slice]
     groups: Array
@@ -51,30 +60,37 @@ class Kin(NamedTuple):
 
     @property
     def kind(self) -> Hyperparameters:
-        return self.families[0].hyperparameters  # type: ignore[return-value]
+        return self.families[0].hyperparameters
+
+    @property
+    def shared(self) -> bool:
+        return self.families[0].shared
 
     @property
     def size(self) -> int:
         return int(self.groups.max()) + 1
 
     @property
-    def together(self) -> Any:
+    def side_by_side(self) -> Any:
         """The stats of all columns."""
         return self.stats[0].map(lambda *arrays: np.hstack(arrays), *self.stats[1:])
 
-    def shared(self, values: Array, span: slice) -> Array:
-        """The groups' values for some columns: one number, `(f,)` or `(c, 1)`."""
-        by_cell = values[self.groups[:, span]]
-        return {"model": by_cell[0, 0], "feature": by_cell[0], "class": by_cell[:, :1]}[self.per]
+    def tuned(self, best: Array) -> list[Family]:
+        """Return the families with the hyperparameters of each group, `(g, d)`."""
+        rows = {"model": np.s_[0, 0], "feature": np.s_[0], "class": np.s_[:, :1]}[self.per]  # number, (f,) or (c, 1)
+        return [
+            family.tuned(seen, *(values[self.groups[:, span]][rows] for values in best.T))
+            for family, seen, span in zip(self.families, self.stats, self.spans, strict=True)
+        ]
 
 
-def most_probable(
+def best_by_evidence(
     families: Sequence[Family], stats: Sequence[Any], widths: Sequence[int], per: str
 ) -> tuple[list[Family], list[End]]:
-    """The families with priors of the largest evidence, and the dials that have none within reach.
+    """Return families with the priors of the largest evidence, and the hyperparameters that have none within reach.
 
-    One set of dials for all columns of a kind in the "model", for each "feature", of which a block has as many as
-    it is wide, or for each "class". Families that cannot be tuned are as they were; columns whose classes have
+    One set of hyperparameters for all columns of a kind in the "model", for each "feature", of which a block has as
+    many as it is wide, or for each "class". Families that cannot be tuned are as they were; columns whose classes have
     parameters in common are a kind of their own.
     """
     tuned, ends = list(families), []
@@ -85,138 +101,107 @@ def most_probable(
         edges = np.cumsum([0, *(widths[b] for b in members)])
         spans = [slice(int(start), int(stop)) for start, stop in pairwise(edges)]
         groups = _groups(per, len(stats[members[0]]), int(edges[-1]))
-        made, dials = TUNERS.get(kind, _tuned_numerically)(
-            Kin([families[b] for b in members], [stats[b] for b in members], spans, groups, per)
-        )
+        blocks = SimilarBlocks([families[b] for b in members], [stats[b] for b in members], spans, groups, per)
+        made, best = SEARCHES.get(kind, _search_numerically)(blocks)
         for b, family in zip(members, made, strict=True):
             tuned[b] = family
-        ends += _ends(kind, dials, per, [(b, f) for b in members for f in range(widths[b])])
+        ends += _ends(kind, best, per, [(b, f) for b in members for f in range(widths[b])])
     return tuned, ends
 
 
 def _groups(per: str, classes: int, columns: int) -> Array:
-    """Which classes and columns share dials, `(c, f)`."""
-    each = {
-        "model": np.zeros((1, 1), int),
-        "feature": np.arange(columns)[None],
-        "class": np.arange(classes)[:, None],
-    }
-    return np.broadcast_to(each[per], (classes, columns))
+    """Number the classes and columns that share hyperparameters, `(c, f)`."""
+    numbers = {"model": np.zeros((1, 1), int), "feature": np.arange(columns), "class": np.arange(classes)[:, None]}
+    return np.broadcast_to(numbers[per], (classes, columns))
 
 
-def _tuned_dice(kin: Kin) -> tuple[list[Family], Array]:
-    counted = [family.seen(seen) for family, seen in zip(kin.families, kin.stats, strict=True)]
-    pairs = zip(counted, kin.spans, strict=True)
-    every = (throws(levels.counts, levels.unit, levels.column, kin.groups[:, span]) for levels, span in pairs if levels)
-    best = best_concentration(reduce(add, every), kin.size)
-    members = zip(kin.families, kin.stats, kin.spans, strict=True)
-    return [family.smoothed(seen, kin.shared(best, span), "mean") for family, seen, span in members], best[:, None]
-
-
-def _tuned_normals(kin: Kin) -> tuple[list[Family], Array]:
-    cells, mean, variance = gaussian_evidence.standardised(kin.together)
-    pooled, free = cells.pooled(), kin.per == "feature"
-    varies = pooled.ssd > 0.5 * pooled.count  # not so of a constant column
-    weak = (*NORMAL.weak, START) if free else NORMAL.weak
-    shared = kin.families[0].shared
-    groups = np.where(varies & ~gaussian_evidence.unbounded(kin.together, shared), kin.groups, -1)
-    if shared:  # whose groups are columns
-        cells, groups = cells.map(np.transpose), groups[0]
-    dials = _best(lambda group: _normal_cells(group, free, shared), cells, groups, np.tile(weak, (kin.size, 1)))
-    made = []
-    for family, span in zip(kin.families, kin.spans, strict=True):
-        count, shape, ratio, *place = (kin.shared(each, span) for each in dials.T)
-        middle = mean[span] + np.sqrt(variance[span]) * (place[0] if place else 0.0)
-        prior = NormalInverseGamma(middle, count, shape, shape * ratio * variance[span])
-        made.append(replace(family, prior=prior))  # type: ignore[type-var]
-    return made, dials[:, :3]
-
-
-def _normal_cells(stats: Any, free: bool, shared: bool) -> gaussian_evidence.GaussianCells:
-    """The cells of a group, `(n,)`; of columns with one variance each, `(k, c)`."""
-    return gaussian_evidence.GaussianCells(stats.map(np.transpose) if shared else stats, free, shared)
-
-
-def _tuned_rates(kin: Kin) -> tuple[list[Family], Array]:
-    cells, rate = gamma_evidence.standardised(kin.together)
-    has_events = cells.events.sum(axis=0) > 0
-    dials = _best(
-        gamma_evidence.GammaCells, cells, np.where(has_events, kin.groups, -1), np.tile(RATE.weak, (kin.size, 1))
+def _search_concentrations(blocks: SimilarBlocks) -> tuple[list[Family], Array]:
+    counted = (family.seen(seen) for family, seen in zip(blocks.families, blocks.stats, strict=True))
+    terms = (
+        evidence_terms(seen.counts, seen.unit, seen.column, blocks.groups[:, span])
+        for seen, span in zip(counted, blocks.spans, strict=True)
     )
-    made = []
-    for family, span in zip(kin.families, kin.spans, strict=True):
-        shape, mean = (kin.shared(each, span) for each in dials.T)
-        made.append(replace(family, prior=Gamma(shape, shape / (mean * rate[span]))))  # type: ignore[type-var]
-    return made, dials
+    best = best_concentration(reduce(add, terms), blocks.size)[:, None]
+    return blocks.tuned(best), best
 
 
-def _tuned_blocks(kin: Kin) -> tuple[list[Family], Array]:
-    """The shape is that of each column's variance, half of dof - d + 1, as of columns that are apart."""
-    weak = [
-        wishart_evidence.WishartBlock.of(family, seen) for family, seen in zip(kin.families, kin.stats, strict=True)
-    ]
-    without = np.stack([wishart_evidence.unbounded(block.stats, block.family.shared) for block in weak], axis=1)
-    groups = np.where(without, -1, kin.groups)
+def _search_normals(blocks: SimilarBlocks) -> tuple[list[Family], Array]:
+    """Search count, shape and scale; with per="feature" the mean too, in pooled standard deviations."""
+    stats, free = blocks.side_by_side, blocks.per == "feature"
+    cells, mean, variance = standardised_gaussian(stats)
+    pooled = cells.pooled()
+    varies = pooled.ssd > 0.5 * pooled.count  # not so of a constant column
+    groups = np.where(varies & ~unbounded(stats, blocks.shared), blocks.groups, -1)
+    if blocks.shared:  # whose groups are columns
+        cells, groups = cells.map(np.transpose), groups[0]
 
-    def evidence(dials: Array, group: int) -> float:
+    def evidence(group: Any) -> GaussianEvidence:  # `(n,)`; of columns with one variance each, `(c, k)`
+        return GaussianEvidence(group.map(np.transpose) if blocks.shared else group, free, blocks.shared)
+
+    best = _best(evidence, cells, groups, np.tile((*NORMAL.weak, 0.0) if free else NORMAL.weak, (blocks.size, 1)))
+    families: list[Any] = blocks.tuned(best[:, :3])
+    if free:
+        middle = mean + np.sqrt(variance) * best[:, 3]
+        families = [
+            replace(family, prior=NormalInverseGamma(middle[span], *astuple(family.prior)[1:]))
+            for family, span in zip(families, blocks.spans, strict=True)
+        ]
+    return families, best[:, :3]
+
+
+def _search_rates(blocks: SimilarBlocks) -> tuple[list[Family], Array]:
+    cells = standardised_poisson(blocks.side_by_side)
+    groups = np.where(cells.events.sum(axis=0) > 0, blocks.groups, -1)
+    best = _best(PoissonEvidence, cells, groups, np.tile(RATE.weak, (blocks.size, 1)))
+    return blocks.tuned(best), best
+
+
+def _search_numerically(blocks: SimilarBlocks) -> tuple[list[Family], Array]:
+    """Search the hyperparameters of any family, by what the log evidence is under its `tuned` prior."""
+    groups = blocks.groups
+    if blocks.kind is BLOCK:
+        groups = np.where(np.hstack([unbounded_jointly(seen, blocks.shared) for seen in blocks.stats]), -1, groups)
+
+    def evidence(values: Array, group: int) -> float:
         total = 0.0
-        for block, span in zip(weak, kin.spans, strict=True):
-            each = block.evidence(*dials)  # of blocks whose classes share a covariance one number
-            total += each[groups[: len(each), span] == group].sum()
+        for family, seen, span in zip(blocks.families, blocks.stats, blocks.spans, strict=True):
+            each = family.tuned(seen, *values).belief(seen).log_evidence(seen)
+            members = groups[: len(each), span] == group  # where classes have parameters in common, it is one row
+            total += each[np.broadcast_to(members, each.shape)].sum()
         return total
 
-    dials = np.tile(BLOCK.weak, (kin.size, 1))
+    best = np.tile(blocks.kind.weak, (blocks.size, 1)).astype(float)
     for group in np.unique(groups[groups >= 0]):
-        dials[group] = wishart_evidence.best(partial(evidence, group=group), BLOCK_STARTS)
-    spans = zip(weak, kin.spans, strict=True)
-    made: list[Family] = [block.tuned(*(kin.shared(each, span) for each in dials.T)) for block, span in spans]
-    return made, dials
-
-
-def _tuned_numerically(kin: Kin) -> tuple[list[Family], Array]:
-    """The hyperparameters of any family, by what the log evidence is under its `tuned` prior."""
-    weak = kin.kind.weak
-
-    def evidence(dials: Array, group: int) -> float:
-        total = 0.0
-        for family, seen, span in zip(kin.families, kin.stats, kin.spans, strict=True):
-            groups = kin.groups[:, span]
-            each = family.tuned(seen, *dials).belief(seen).log_evidence(seen)
-            total += each[np.broadcast_to(groups == group, each.shape)].sum()
-        return total
-
-    dials = np.stack([wishart_evidence.best(partial(evidence, group=group), (weak,)) for group in range(kin.size)])
-    members = zip(kin.families, kin.stats, kin.spans, strict=True)
-    return [family.tuned(seen, *(kin.shared(each, span) for each in dials.T)) for family, seen, span in members], dials
+        starts = STARTS.get(blocks.kind, (blocks.kind.weak,))
+        best[group] = maximise_numerically(partial(evidence, group=group), starts)
+    return blocks.tuned(best), best
 
 
 # Families whose evidence has derivatives, or many columns alike; all others are tuned numerically.
-TUNERS: dict[Hyperparameters, Callable[[Kin], tuple[list[Family], Array]]] = {
-    CONCENTRATION: _tuned_dice,
-    NORMAL: _tuned_normals,
-    BLOCK: _tuned_blocks,
-    RATE: _tuned_rates,
+SEARCHES: dict[Hyperparameters, Callable[[SimilarBlocks], tuple[list[Family], Array]]] = {
+    CONCENTRATION: _search_concentrations,
+    NORMAL: _search_normals,
+    RATE: _search_rates,
 }
 
 
-def _best(hill: Callable[[Any], Any], cells: Stats, groups: Array, weak: Array) -> Array:
-    """The best dials of each group, `(g, d)`, the positive ones no longer in logs; the weak ones for no cells."""
-    dials = weak.astype(float)
+def _best(evidence: Callable[[Any], Any], cells: Stats, groups: Array, weak: Array) -> Array:
+    """Return the best values of each group, `(g, d)`, the positive ones no longer in logs; weak ones for no cells."""
+    best = weak.astype(float)
     for group in np.unique(groups[groups >= 0]):
-        best = hill(cells[groups == group]).best()
-        dials[group] = np.concatenate([positive(best[:3]), best[3:]])
-    return dials
+        logs = evidence(cells[groups == group]).best()
+        best[group] = np.concatenate([positive(logs[:3]), logs[3:]])
+    return best
 
 
-def _ends(kind: Hyperparameters, dials: Array, per: str, columns: Sequence[tuple[int, int]]) -> list[End]:
-    """The dials that are at one of their ends."""
+def _ends(kind: Hyperparameters, best: Array, per: str, columns: Sequence[tuple[int, int]]) -> list[End]:
+    """Return the hyperparameters that are at an end of their range."""
     ends = []
-    for name, values in zip(kind.names, np.log(dials).T, strict=True):
+    for name, values in zip(kind.names, np.log(best).T, strict=True):
         for infinite, at in ((False, values <= np.log(LEAST) + EDGE), (True, values >= np.log(MOST) - EDGE)):
-            groups = np.flatnonzero(at)
-            if groups.size and per == "class":
-                ends += [End(kind, name, infinite, tuple(columns), int(c)) for c in groups]
-            elif groups.size:
-                where = columns if per == "model" else [columns[int(g)] for g in groups]
+            for group in np.flatnonzero(at).tolist() if per == "class" else []:
+                ends.append(End(kind, name, infinite, tuple(columns), group))
+            if per != "class" and at.any():
+                where = columns if per == "model" else [columns[group] for group in np.flatnonzero(at).tolist()]
                 ends.append(End(kind, name, infinite, tuple(where)))
     return ends

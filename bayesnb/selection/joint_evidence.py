@@ -14,12 +14,19 @@ inverse Wishart keeps dof - d (Geiger and Heckerman 2002). For d = 1 it is Norma
 One A explains the rare levels of a column badly, and their combinations less badly: columns of as many levels as rows
 would be joined, whatever they are. So a union of blocks of levels is also judged by the evidence of each block under
 its best A: see `unearned`.
+
+The search for a partition is greedy. The log Bayes factor of a step is the sum of log p(block) over the blocks it makes
+less that over those it replaces. The two blocks whose union gains most are joined, and again, until no union gains;
+then the column is moved, to another block or to a new one, whose move gains most. It ends where nothing gains. A step
+compares only the blocks that it changes, on the rows that have all their cells, so the evidence of all others stays
+(semi-naive Bayes: Kononenko 1991; Pazzani 1996; by the evidence: Cooper and Herskovits 1992).
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, singledispatch
+from functools import cached_property
+from itertools import combinations
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -32,16 +39,14 @@ from bayesnb.families import (
     NormalInverseGamma,
     NormalInverseWishart,
 )
-from bayesnb.families.base import Array, Belief, Cells
-from bayesnb.families.categorical import ColumnDirichlets
-from bayesnb.families.dirichlet import as_level
-from bayesnb.families.family import Family
-from bayesnb.families.joint import JointDirichlet
-from bayesnb.families.sharing import Sharing
+from bayesnb.families.base import Array, Belief
+from bayesnb.families.capabilities import LevelUnit, NumberUnit
+from bayesnb.families.family import Family, unless_alike
 from bayesnb.numerics.special import log_gamma_ratio, ratio
-from bayesnb.selection.pair_evidence import Labels, dense
+from bayesnb.selection.pair_evidence import Labels
 
 Block = tuple[int, ...]  # places of columns, ascending
+Reading = tuple[Any, str]  # a family's `levels` and `unseen`, as for one column
 LOG_PI = float(np.log(np.pi))
 MOST_FOLDED = 1 << 62  # combinations that an integer can tell apart
 LEAST, LARGEST = 1e-3, 1e4  # concentrations that are tried: as good as 0, and times rows**2 as good as infinite
@@ -49,8 +54,7 @@ RUNGS, ROUNDS = 25, 4  # of the search for the best: places of a ladder, and lad
 # Nats under the best A, and their share of the declared gain. Independent columns of many levels reach the lesser of
 # the two in at most 3 of 100 tables; without the share, dependences in some twenty rows would be lost.
 LUCK, SHARE = 2.0, 0.1
-ROUNDING = 1e-12  # how far equal concentrations may differ, relatively
-Reading = tuple[Any, str]  # a family's `levels` and `unseen`, as for one column
+ROUNDING = 1e-12  # of the evidence that a step compares
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,20 +87,18 @@ class BlockEvidence(ABC):
         """Columns with missing cells."""
         return set(np.flatnonzero(~self.seen.all(axis=0)).tolist())
 
-    def where(self, complete: Block) -> Array:
-        """Return the rows that have all cells of these columns."""
-        if not complete:
-            return self.all_rows
-        return np.flatnonzero(np.logical_and.reduce([self.seen[:, place] for place in complete]))
+    def complete(self, among: Block) -> Block:
+        """Return those of these columns that have missing cells."""
+        return tuple(place for place in among if place in self.holed)
 
-    @cached_property
-    def all_rows(self) -> Array:
-        return np.arange(len(self.seen))
+    def rows(self, complete: Block) -> Array:
+        """Return the rows that have all cells of these columns."""
+        return np.flatnonzero(self.seen[:, list(complete)].all(axis=1))
 
     def log_evidence(self, block: Block, among: Block | None = None) -> float:
         """Log evidence of a block in the rows that have all cells of `among`, by default of the block itself."""
         among = block if among is None else among
-        complete = tuple(place for place in among if place in self.holed)
+        complete = self.complete(among)
         if (block, complete) not in self.known:
             self.known[block, complete] = self._log_evidence(block, among, complete)
         return self.known[block, complete]
@@ -122,7 +124,7 @@ class LevelEvidence(BlockEvidence):
     def together(self, at: Sequence[int], reading: Reading | None) -> JointTable:
         combinations = float(np.prod([float(self.sizes[place]) for place in at]))
         levels, unseen = reading or (None, "ignore")
-        return JointTable(Dirichlet(plain(self.concentration / combinations)), levels, unseen)
+        return JointTable(Dirichlet(unless_alike(self.concentration / combinations)), levels, unseen)
 
     def alone(self, at: int, flag: bool) -> Beta | Dirichlet:
         size = self.sizes[at]
@@ -140,7 +142,7 @@ class LevelEvidence(BlockEvidence):
         prior has the last word: with an A for each block, both hypotheses may take all levels to be equally probable,
         and then nothing speaks against either.
         """
-        both, complete = tuple(sorted(one + two)), tuple(place for place in among if place in self.holed)
+        both, complete = union(one, two), self.complete(among)
         declared = self.log_evidence(both, among) - self.log_evidence(one, among) - self.log_evidence(two, among)
         if declared <= 0:
             return 0.0
@@ -173,9 +175,17 @@ class LevelEvidence(BlockEvidence):
 
     def _tallied(self, block: Block, complete: Block) -> tuple[Array, Array, Array]:
         """Class and count of every combination that occurs in a class, and the number of rows of each class."""
-        rows = self.where(complete)
+        rows, width = self.rows(complete), self.labels.classes
         classes, times = self.labels.codes[rows], self.labels.counts[rows]
-        return *_cells(self._folded(block, rows), classes, times), np.bincount(classes, times, self.labels.classes)
+        group = self._folded(block, rows) * width + classes
+        if group.max(initial=0) <= 4 * len(group):
+            count = np.bincount(group, times)
+            present = np.flatnonzero(count)
+            count = count[present]
+        else:
+            present, place = np.unique(group, return_inverse=True)
+            count = np.bincount(place, times)
+        return present % width, count, np.bincount(classes, times, width)
 
     def _folded(self, block: Block, rows: Array) -> Array:
         """Code each combination of levels as one integer."""
@@ -193,26 +203,6 @@ def _rises(log_a: Array, number: Array) -> Array:
     return np.asarray(log_a + log_gamma_ratio(1 + np.exp(log_a), number - 1))
 
 
-def _cells(code: Array, classes: Array, times: Array) -> tuple[Array, Array]:
-    """Class and count of every pair of class and code that occurs."""
-    width = int(classes.max(initial=0)) + 1
-    group = code * width + classes
-    if group.max(initial=0) <= 4 * len(group):
-        seen = np.bincount(group, times)
-        present = np.flatnonzero(seen)
-        return present % width, seen[present]
-    present, place = np.unique(group, return_inverse=True)
-    return present % width, np.bincount(place, times)
-
-
-class Scatter(NamedTuple):
-    """Number of rows of each class, their means `(c, d)`, and roots `(c, k, d)` of their scatter matrices."""
-
-    rows: Array
-    mean: Array
-    root: Array
-
-
 @dataclass(frozen=True, eq=False)
 class NumberEvidence(BlockEvidence):
     """Columns of numbers `(r, d)`, NaN where missing, and their prior: count and shape `(c,)`, m `(c, d)`, Psi."""
@@ -223,11 +213,11 @@ class NumberEvidence(BlockEvidence):
     shape: Array
     location: Array
     scale: Array  # `(c, d, d)`
-    kept: dict[tuple[Block, Block], "Scatter"] = field(default_factory=dict, init=False)
+    kept: dict[tuple[Block, Block], tuple[Array, Array, Array]] = field(default_factory=dict, init=False)
 
     def together(self, at: Sequence[int], reading: Reading | None) -> MultivariateGaussian:
         dof, scale = self.shape * 2 + len(at) - 1, self.scale[:, at][:, :, at]
-        prior = NormalInverseWishart(*map(plain, (self.location[:, at], self.count, dof, scale)))
+        prior = NormalInverseWishart(*map(unless_alike, (self.location[:, at], self.count, dof, scale)))
         return MultivariateGaussian(prior)
 
     def alone(self, at: int, flag: bool) -> NormalInverseGamma:
@@ -251,16 +241,17 @@ class NumberEvidence(BlockEvidence):
         gain = sum(log_gamma_ratio((dof - i) / 2, n / 2) for i in range(d)) - d * np.log1p(n / self.count) / 2
         return float((gain - n / 2 * (d * LOG_PI + before) - (dof + n) / 2 * (after - before)).sum())
 
-    def _spread(self, columns: Block, complete: Block) -> Scatter:
-        """Spread of columns in the rows that have all cells of `complete`; cached for all rows, else the latest."""
-        if (columns, complete) not in self.kept:
-            for key in [key for key in self.kept if key[1]] if complete else []:
-                del self.kept[key]
-            self.kept[columns, complete] = self._spread_of(columns, self.where(complete))
-        return self.kept[columns, complete]
+    def _spread(self, columns: Block, complete: Block) -> tuple[Array, Array, Array]:
+        """Number of rows of each class, their means `(c, d)`, and roots `(c, k, d)` of their scatter matrices.
 
-    def _spread_of(self, columns: Block, rows: Array) -> Scatter:
-        classes, times, d = self.labels.codes[rows], self.labels.counts[rows], len(columns)
+        In the rows that have all cells of `complete`; cached for all rows, else the latest.
+        """
+        if (columns, complete) in self.kept:
+            return self.kept[columns, complete]
+        for key in [key for key in self.kept if key[1]] if complete else []:
+            del self.kept[key]
+        rows, d = self.rows(complete), len(columns)
+        classes, times = self.labels.codes[rows], self.labels.counts[rows]
         count = np.bincount(classes, times, self.labels.classes)
         mean, root = np.zeros((len(count), d)), np.zeros((len(count), d, d))
         for c in np.flatnonzero(count):
@@ -270,102 +261,14 @@ class NumberEvidence(BlockEvidence):
             mean[c] = centre + (weight * (x - centre)).sum(axis=0) / count[c]
             triangle = np.linalg.qr(np.sqrt(weight) * (x - mean[c]), mode="r")
             root[c, : len(triangle)] = triangle
-        return Scatter(count, mean, root)
-
-
-def plain(values: Array) -> Array:
-    """Drop the class axis of `(c, ...)` where all classes are alike."""
-    alike = bool((values == values[:1]).all())
-    return values[0] if alike else values
+        self.kept[columns, complete] = count, mean, root
+        return count, mean, root
 
 
 def _log_determinant(root: Array) -> Array:
     """log |root' root|, `(c, k, d) -> (c,)`."""
     triangle = np.linalg.qr(root, mode="r")
     return 2 * np.log(np.abs(np.diagonal(triangle, axis1=1, axis2=2))).sum(axis=1)
-
-
-@dataclass(frozen=True, eq=False)
-class LevelUnit:
-    """Columns of levels with one joint Dirichlet: places in their block, codes, numbers of levels, concentration."""
-
-    places: tuple[int, ...]
-    codes: Array  # `(r, d)`, negative where missing
-    sizes: tuple[int, ...]
-    concentration: Array  # the total, `(c,)`
-
-
-@dataclass(frozen=True, eq=False)
-class NumberUnit:
-    """Columns of numbers with one joint Gaussian: places in their block, cells `(r, d)`, and its prior."""
-
-    places: tuple[int, ...]
-    x: Array
-    count: Array  # `(c,)`
-    shape: Array  # `(c,)`, that of each column by itself
-    location: Array  # `(c, d)`
-    scale: Array  # `(c, d, d)`
-
-
-Unit = LevelUnit | NumberUnit
-
-
-@singledispatch
-def joinable(prior: Belief, x: Cells) -> Sequence[Unit]:
-    """Return the units of a block that can be joined; none for a family without a joint distribution."""
-    return ()
-
-
-@joinable.register
-def _(prior: ColumnDirichlets, x: Cells) -> Sequence[Unit]:
-    codes, units = as_level(np.asarray(x[:])), []
-    for j, size in enumerate(prior.sizes):
-        concentration = prior.concentration[:, prior.span(j)]
-        if (np.ptp(concentration, axis=1) <= ROUNDING * concentration[:, 0]).all():
-            units.append(LevelUnit((j,), codes[:, [j]], (size,), concentration.sum(axis=1)))
-    return units
-
-
-@joinable.register
-def _(prior: Beta, x: Cells) -> Sequence[Unit]:
-    """Flags with an even prior and both values: of a constant flag, a table would know one level only."""
-    flags = dense(x)
-    both = (flags == 0).any(axis=0) & (flags == 1).any(axis=0)
-    even = (np.abs(prior.a - prior.b) <= ROUNDING * prior.a).all(axis=0)
-    codes = np.where(np.isnan(flags), -1, flags).astype(np.intp)
-    return [
-        LevelUnit((j,), codes[:, [j]], (2,), prior.a[:, j] + prior.b[:, j])
-        for j in np.flatnonzero(both & even).tolist()
-    ]
-
-
-@joinable.register
-def _(prior: JointDirichlet, x: Cells) -> Sequence[Unit]:
-    total = prior.level_sums(prior.concentration)[:, 0]
-    return [LevelUnit(tuple(range(len(prior.sizes))), as_level(np.asarray(x[:])), prior.sizes, total)]
-
-
-@joinable.register
-def _(prior: NormalInverseGamma, x: Cells) -> Sequence[Unit]:
-    numbers = dense(x)
-    columns = zip(prior.count.T, prior.shape.T, prior.location.T, prior.scale.T, strict=True)
-    return [
-        NumberUnit((j,), numbers[:, [j]], count, shape, location[:, None], 2 * scale[:, None, None])
-        for j, (count, shape, location, scale) in enumerate(columns)
-    ]
-
-
-@joinable.register
-def _(prior: NormalInverseWishart, x: Cells) -> Sequence[Unit]:
-    location, scale, d = prior.location[:, 0], prior.scale[:, 0], prior.location.shape[-1]
-    shape = (prior.dof[:, 0] - d + 1) / 2
-    return [NumberUnit(tuple(range(d)), dense(x), prior.count[:, 0], shape, np.asarray(location), scale)]
-
-
-@joinable.register
-def _(prior: Sharing, x: Cells) -> Sequence[Unit]:
-    """One variance for all classes ties their rows together, so no class has an evidence by itself."""
-    return ()
 
 
 def level_evidence(units: Sequence[LevelUnit], labels: Labels, concentration: float | None) -> LevelEvidence:
@@ -399,3 +302,95 @@ def _geometric_mean(values: Sequence[Array]) -> Array:
     """Geometric mean of each class, exact to the last digit where all are equal: `n of (c,) -> (c,)`."""
     stacked = np.stack(values)
     return np.where((stacked == stacked[0]).all(axis=0), stacked[0], np.exp(np.log(stacked).mean(axis=0)))
+
+
+class Step(NamedTuple):
+    """Blocks that are replaced, the blocks that replace them, its log Bayes factor, and the part of it that counts."""
+
+    gone: tuple[Block, ...]
+    made: tuple[Block, ...]
+    gain: float
+    worth: float
+
+
+def gain_of(columns: BlockEvidence, gone: Sequence[Block], made: Sequence[Block]) -> float:
+    """Log Bayes factor of `made` blocks against `gone` ones of the same columns, in the rows that have all of these."""
+    among = union(*gone)
+    before = sum(columns.log_evidence(block, among) for block in gone)
+    after = sum(columns.log_evidence(block, among) for block in made)
+    return after - before if abs(after - before) > ROUNDING * abs(before) else 0.0
+
+
+def joining(columns: BlockEvidence, one: Block, two: Block) -> Step:
+    """Return the step that joins two blocks."""
+    return _step(columns, (one, two), (union(one, two),), (one, two))
+
+
+def _step(
+    columns: BlockEvidence,
+    gone: tuple[Block, ...],
+    made: tuple[Block, ...],
+    joined: tuple[Block, Block] | None = None,
+) -> Step:
+    """Return the step from `gone` to `made`; `joined` are the two blocks that it joins, if any."""
+    gain, among = gain_of(columns, gone, made), union(*gone)
+    if gain <= 0 or joined is None:
+        return Step(gone, made, gain, gain)
+    worth = gain - columns.unearned(*joined, among)
+    return Step(gone, made, gain, worth if worth > ROUNDING * abs(columns.log_evidence(made[0], among)) else 0.0)
+
+
+def steps(columns: BlockEvidence, start: Sequence[Block], most: float) -> Iterator[Step]:
+    """Yield the steps of the search from `start`; no block comes to have more than `most` columns."""
+    blocks, pairs, been = set(start), dict[tuple[Block, Block], Step](), {frozenset(start)}
+    while True:
+        for one, two in combinations(sorted(blocks), 2):
+            if (one, two) not in pairs and len(one) + len(two) <= most:
+                pairs[one, two] = joining(columns, one, two)
+        joined = (step for pair, step in pairs.items() if blocks.issuperset(pair))
+        step = _best(joined, blocks, been) or _best(_moves(columns, sorted(blocks), most), blocks, been)
+        if step is None:
+            return
+        yield step
+        blocks = after(blocks, step)
+        been.add(frozenset(blocks))
+
+
+def after(blocks: set[Block], step: Step) -> set[Block]:
+    """Return the blocks after a step."""
+    return (blocks - set(step.gone)) | set(step.made)
+
+
+def union(*blocks: Block) -> Block:
+    """Return all columns of these blocks as one block."""
+    return tuple(sorted(place for block in blocks for place in block))
+
+
+def _moves(columns: BlockEvidence, blocks: Sequence[Block], most: float) -> Iterator[Step]:
+    """Yield the steps that move one column out of its block, to be alone or in another block."""
+    for block in blocks:
+        for place in block if len(block) > 1 else ():
+            left = tuple(column for column in block if column != place)
+            yield _step(columns, (block,), (left, (place,)))
+            for target in blocks:
+                if target != block and len(target) < most:
+                    yield _step(columns, (block, target), (left, union(target, (place,))), (target, (place,)))
+
+
+def _best(candidates: Iterator[Step], blocks: set[Block], been: set[frozenset[Block]]) -> Step | None:
+    """Return the step that is worth most, if any is worth something and it leads to blocks not `been` at yet.
+
+    Where cells are missing, steps compare different rows, and the search might go in circles.
+    """
+    fresh = (step for step in candidates if step.worth > 0 and frozenset(after(blocks, step)) not in been)
+    return max(fresh, key=lambda step: step.worth, default=None)
+
+
+def interleaved(paths: Sequence[Iterator[Step]]) -> Iterator[tuple[int, Step]]:
+    """Merge the steps of several independent searches: the step that is worth more comes next."""
+    heads = {at: step for at, path in enumerate(paths) if (step := next(path, None)) is not None}
+    while heads:
+        at = max(heads, key=lambda which: heads[which].worth)
+        yield at, heads.pop(at)
+        if (step := next(paths[at], None)) is not None:
+            heads[at] = step

@@ -1,21 +1,27 @@
-"""Exact leave-one-out: predictions of each row by a model that has not seen it.
+"""Exact leave-one-out and k-fold: predictions of each row by a model that has not seen it.
 
-A row touches only the stats of its class, so the scores of all other classes stay as they are.
+A row touches only the stats of its class, so when it is left out the scores of all other classes stay as they are. For
+k-fold, the stats of each fold are counted once; those of all other folds are added up, so nothing is ever subtracted.
 """
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate
+from operator import add
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 
-from bayesnb.families.base import Array
+from bayesnb.families.base import Array, Rng
 from bayesnb.families.removal import PREDICTIVE, SLACK, Leaving, missing, reader_of
 from bayesnb.families.weight import one_hot
-from bayesnb.model.product import Model, Rows, normalised
-from bayesnb.numerics.special import times
+from bayesnb.model.product import Joint, Model, Product, ProductStats, Rows, normalised, observe
+
+TEMPERS = (1e-3, 8.0)  # exponents that are tried
+PACKAGE = str(Path(__file__).parent.parent)
 
 
 class PredictiveRule(NamedTuple):
@@ -44,19 +50,19 @@ class Pointwise:
     fitted: Array
     weight: Array | None = None
 
+    @cached_property
+    def counts(self) -> Array:
+        return np.ones(len(self.score)) if self.weight is None else self.weight
+
     @property
     def rows(self) -> int:
-        return len(self.score) if self.weight is None else int((self.weight > 0).sum())
+        return int((self.counts > 0).sum())
 
     @cached_property
     def shares(self) -> Array:
         """Each row's part of the total: its score times its weight, relative to the mean weight."""
-        return self._shared(self.score)
-
-    def _shared(self, values: Array) -> Array:
-        if self.weight is None:
-            return values
-        return self.rows / self.weight.sum() * times(self.weight, values)
+        scores = np.multiply(self.counts, self.score, out=np.zeros(len(self.score)), where=self.counts > 0)
+        return self.rows / self.counts.sum() * scores
 
     @property
     def total(self) -> float:
@@ -65,18 +71,17 @@ class Pointwise:
     @property
     def se(self) -> float:
         """Standard error of the total, over new rows of the same population; NaN where a score is not finite."""
-        weight = np.ones(self.rows) if self.weight is None else self.weight[self.weight > 0]
-        score = self.score if self.weight is None else self.score[self.weight > 0]
-        if self.rows < 2 or not np.isfinite(score).all():
+        weight, score = self.counts[self.counts > 0], self.score[self.counts > 0]
+        if len(score) < 2 or not np.isfinite(score).all():
             return float("nan")
         gap = weight / weight.mean() * (score - weight @ score / weight.sum())
-        return float(np.sqrt(self.rows / (self.rows - 1) * (gap**2).sum()))
+        return float(np.sqrt(len(score) / (len(score) - 1) * (gap**2).sum()))
 
     @property
     def optimism(self) -> float:
         """Gain of the scores by learning the rows: ArviZ's effective number of parameters."""
         with np.errstate(invalid="ignore"):
-            return float(self._shared(self.fitted - self.score).sum())
+            return replace(self, score=self.fitted - self.score).total
 
 
 def label_scores(joint: Array, codes: Array, target: str) -> Array:
@@ -93,7 +98,7 @@ def warn_undefined(score: Array) -> None:
             "distribution of their class (too few of them, or no spread, and a prior that adds none). Use a proper "
             "prior.",
             UndefinedWarning,
-            skip_file_prefixes=(str(Path(__file__).parent.parent),),
+            skip_file_prefixes=(PACKAGE,),
         )
 
 
@@ -135,14 +140,14 @@ def counted_again(model: Model, rows: Rows, b: int, row: int, gone: Array, way: 
     """
     prior, c = model.prior.blocks[b], rows.codes[row]
     weight = np.where(np.arange(len(rows.codes)) == row, rows.counts - gone, rows.counts)
-    keep = np.flatnonzero((weight > 0) & (rows.codes == c if prior.apart else True))
-    classes, changed = len(model.stats.classes), slice(c, c + 1) if prior.apart else slice(None)
+    keep = np.flatnonzero((weight > 0) & (rows.codes == c if prior.independent_classes else True))
+    classes, changed = len(model.stats.classes), slice(c, c + 1) if prior.independent_classes else slice(None)
     rest = rows.observers[b](rows.cells[b][keep], one_hot(rows.codes[keep], classes, weight[keep]), 1)
     if rows.elsewhere is not None:
         rest = rest + rows.elsewhere.blocks[b]
     x, score = rows.cells[b][[row]], np.full(classes, np.nan)
     reader = reader_of(prior[changed], rest[changed], way.kind)
-    good = (reader.proper | missing(x, prior.whole)).all(axis=1)
+    good = (reader.proper | missing(x, prior.multivariate)).all(axis=1)
     if good.any():
         score[np.arange(classes)[changed][good]] = reader[good].score(x, way.power)[0]
     return score
@@ -158,7 +163,7 @@ def are_all(model: Model, counts: Array) -> Array:
     """Classes of which `counts` rows are all that the model has learnt, `(c,)`."""
     learnt = model.stats.classes.counts
     there = np.abs(counts - learnt) <= SLACK * learnt
-    return there if model.prior.apart else np.broadcast_to(there.all(), there.shape)
+    return there if model.prior.independent_classes else np.broadcast_to(there.all(), there.shape)
 
 
 def warn_unverified(model: Model, counts: Array) -> None:
@@ -174,10 +179,92 @@ def warn_unverified(model: Model, counts: Array) -> None:
             "model has learnt, so it cannot be proved that they are among them. If they are not, these are no "
             "leave-one-out scores. Give all rows that were learnt; of new rows, predict_log_proba has the scores.",
             UnverifiedWarning,
-            skip_file_prefixes=(str(Path(__file__).parent.parent),),
+            skip_file_prefixes=(PACKAGE,),
         )
 
 
 def stuck(model: Model, rows: Rows, joint: Array) -> Array:
     """Rows without a score because the rows that must be counted again are not given, `(r,)`."""
     return np.isnan(joint[np.arange(len(joint)), rows.codes]) & ~are_there(model, rows)[rows.codes]
+
+
+def k_fold(model: Model, rows: Rows, folds: Array, way: PredictiveRule = PREDICT, n_jobs: int | None = None) -> Array:
+    """log p(x, y | the rows of other folds), `(r,) -> (r, c)`; NaN where those leave no distribution."""
+    total = np.empty((len(folds), len(model.stats.classes)))
+    names = np.unique(folds)
+    parts = [observe(rows.where((folds == name) & (rows.counts > 0)), total.shape[1], n_jobs) for name in names]
+    before, after = list(accumulate(parts, add)), list(accumulate(reversed(parts), add))[::-1]
+    inner = (a + b for a, b in zip(before, after[2:], strict=False))
+    for name, rest in zip(names, [after[1], *inner, before[-2]], strict=True):  # the sum of all other parts
+        held_out = np.flatnonzero(folds == name)
+        reader = learnt_from(model, rest, way.kind)
+        proper = np.all([block.proper.all(axis=-1) for block in reader.blocks], axis=0) | ~reader.live
+        joint = reader.log_joint([x[held_out] for x in rows.cells], way.power, n_jobs)
+        total[held_out] = np.where(proper, joint, np.nan)
+    return total
+
+
+def learnt_from(model: Model, stats: ProductStats, kind: str) -> Joint:
+    """Return the predictor of a model that has learnt these stats instead."""
+    prior = Product(model.prior.classes.recounted(stats.classes), model.prior.blocks)
+    return Model(prior, stats).read(kind)
+
+
+def fold_of_rows(folds: Any, codes: Array, rng: Rng) -> Array:
+    """Return the fold of each row, 0, 1, ...: as given, or at random, each class spread evenly over the folds."""
+    if not isinstance(folds, int | np.integer) or isinstance(folds, bool):
+        return _given_folds(folds, len(codes))
+    if not 2 <= folds <= len(codes):
+        raise ValueError(f"folds must be at least 2 and at most the number of rows, {len(codes)}, got {folds}.")
+    order = np.random.default_rng(rng).permutation(len(codes))
+    order = order[np.argsort(codes[order], kind="stable")]
+    fold = np.empty(len(codes), np.intp)
+    fold[order] = np.arange(len(codes)) % int(folds)
+    return fold
+
+
+def _given_folds(folds: Any, rows: int) -> Array:
+    """Number the given folds in the order in which they come."""
+    given = np.asarray(folds)
+    if given.shape != (rows,):
+        what = repr(folds) if given.ndim == 0 else f"an array of shape {given.shape}"
+        raise ValueError(f"folds must be a whole number, or one fold for each of {rows} rows, got {what}.")
+    names = given.tolist()
+    place = {name: k for k, name in enumerate(dict.fromkeys(names))}
+    missing_rows = [name is None or (name == name) is not True for name in names]
+    if any(missing_rows):
+        first = missing_rows.index(True)
+        raise ValueError(f"folds: {sum(missing_rows)} rows have none (first row {first}). Give each row a fold.")
+    if len(place) < 2:
+        raise ValueError(f"folds must be at least two, and all rows are in {names[0]!r}.")
+    return np.array([place[name] for name in names])
+
+
+def temper_by_loo(model: Model, rows: Rows, n_jobs: int | None = None) -> float:
+    """Exponent on the features' evidence with the best leave-one-out log score of the labels.
+
+    A row of weight w counts as w rows: one of them is left out, and its score counts w times. Where these are only the
+    last of the rows that were learnt, a row without which its class has no distribution is passed over.
+    """
+    one, places = np.minimum(rows.counts, 1.0), np.arange(len(rows.codes))
+
+    def scores(log_power: float) -> Array:
+        way = PredictiveRule(power=float(np.exp(log_power)))
+        return loo_log_proba(model, rows, way, one, n_jobs)[places, rows.codes]
+
+    plain = scores(0.0)
+    passed = np.isnan(plain) & ~are_there(model, rows)[rows.codes]
+    impossible = ~np.isfinite(plain) & ~passed
+    if impossible.any():
+        raise ValueError(
+            f"temper='loo': without row {impossible.argmax()} its own cells have probability 0, whatever the exponent. "
+            "A smoothing of 0 does that; use a larger one, or give temper a number."
+        )
+    if passed.all():
+        return 1.0
+
+    def loss(log_power: float) -> float:
+        return float(-rows.counts @ np.where(passed, 0.0, scores(log_power)))
+
+    result = minimize_scalar(loss, bounds=np.log(TEMPERS), method="bounded", options={"xatol": 1e-4})
+    return float(np.exp(result.x))

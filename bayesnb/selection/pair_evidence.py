@@ -31,8 +31,8 @@ the geometric means, and each scale keeps its ratio to the shape, the expected v
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, singledispatch
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,9 +40,8 @@ from scipy import sparse
 
 from bayesnb import numerics
 from bayesnb.families.base import Array, Belief, Cells
-from bayesnb.families.bernoulli import Beta
+from bayesnb.families.capabilities import HasLevelColumns
 from bayesnb.families.categorical import ColumnDirichlets
-from bayesnb.families.dirichlet import as_level
 from bayesnb.families.normal_inverse_gamma import NormalInverseGamma
 from bayesnb.families.poisson import Gamma
 from bayesnb.families.weight import one_hot
@@ -98,17 +97,24 @@ class Work(NamedTuple):
 def dependences(parts: Sequence[LevelColumns | NumberColumns], labels: Labels, width: int, work: Work) -> Array:
     """Log Bayes factors of all pairs of columns, `(c, n, n)`; NaN on the diagonal, and for pairs without one."""
     factors = np.full((labels.classes, width, width), np.nan)
-    levels = _all_levels([part for part in parts if isinstance(part, LevelColumns)])
+    levels = [part for part in parts if isinstance(part, LevelColumns)]
     numbers = [part for part in parts if isinstance(part, NumberColumns)]
-    if levels is not None:
-        _compare_levels(levels, labels, factors, work)
+    gaussian = [part for part in numbers if isinstance(part.prior, NormalInverseGamma)]
+    if levels:
+        concentration = np.concatenate([part.prior.concentration for part in levels], axis=1)
+        prior = ColumnDirichlets(concentration, tuple(int(size) for part in levels for size in part.sizes))
+        together = LevelColumns(_columns(levels, "codes"), prior, _columns(levels, "places"))
+        _compare_levels(together, labels, factors, work)
         for part in numbers:
-            _compare_within_levels(part, levels, labels, factors, work)
-    for part in _all_gaussian(numbers):
+            _compare_within_levels(part, together, labels, factors, work)
+    if gaussian:
+        priors: list[Any] = [part.prior for part in gaussian]
+        prior = priors[0].map(lambda *arrays: np.concatenate(arrays, axis=1), *priors[1:])
+        x, places = _columns(gaussian, "x"), _columns(gaussian, "places")
         for c in range(labels.classes):
             rows = np.flatnonzero(labels.codes == c)
-            for span, pairs in correlations(part.x[rows], labels.counts[rows], part.prior[c]):  # type: ignore[arg-type]
-                one, two = part.places[span], part.places[span.start :]
+            for span, pairs in correlations(x[rows], labels.counts[rows], prior[c]):
+                one, two = places[span], places[span.start :]
                 factors[c][np.ix_(one, two)] = pairs
                 factors[c][np.ix_(two, one)] = pairs.T
                 work.done((pairs.size - len(one) * (len(one) + 1) / 2) / labels.classes)
@@ -116,57 +122,20 @@ def dependences(parts: Sequence[LevelColumns | NumberColumns], labels: Labels, w
     return factors
 
 
-@singledispatch
+def _columns(parts: Sequence[Any], name: str) -> Array:
+    """Put the columns of several parts side by side."""
+    return np.concatenate([getattr(part, name) for part in parts], axis=-1)
+
+
 def part_of(
     prior: Belief, x: Cells, columns: Sequence[int], observe: Callable[..., Any]
 ) -> LevelColumns | NumberColumns:
-    """Return columns of a block, as numbers unless the family says otherwise; `places` is yet to be replaced."""
-    return NumberColumns(dense(x, columns), prior[:, columns], observe, np.array(columns))
-
-
-@part_of.register
-def _(prior: ColumnDirichlets, x: Cells, columns: Sequence[int], observe: Callable[..., Any]) -> LevelColumns:
-    sizes = tuple(prior.sizes[j] for j in columns)
-    codes = as_level(np.asarray(x[:]))[:, columns]
-    beliefs = ColumnDirichlets(np.concatenate([prior.concentration[:, prior.span(j)] for j in columns], axis=1), sizes)
-    return LevelColumns(np.where(codes < 0, sizes, codes), beliefs, np.array(columns))
-
-
-@part_of.register
-def _(prior: Beta, x: Cells, columns: Sequence[int], observe: Callable[..., Any]) -> LevelColumns:
-    flags = dense(x, columns)
-    sides = np.stack([prior.b[:, columns], prior.a[:, columns]], axis=-1)
-    return LevelColumns(
-        np.where(np.isnan(flags), 2, flags).astype(np.intp),
-        ColumnDirichlets(sides.reshape(len(sides), -1), (2,) * len(columns)),
-        np.array(columns),
-    )
-
-
-def dense(x: Cells, columns: Any = slice(None)) -> Array:
-    """Return these columns as a dense array of floats."""
-    part = x[:][:, columns]
-    return np.asarray(part.toarray() if sparse.issparse(part) else part, float)
-
-
-def _all_levels(parts: Sequence[LevelColumns]) -> LevelColumns | None:
-    """Put all columns of levels side by side."""
-    if not parts:
-        return None
-    concentration = np.concatenate([part.prior.concentration for part in parts], axis=1)
-    prior = ColumnDirichlets(concentration, tuple(int(size) for part in parts for size in part.sizes))
-    codes, places = np.concatenate([part.codes for part in parts], axis=1), np.concatenate([p.places for p in parts])
-    return LevelColumns(codes, prior, places)
-
-
-def _all_gaussian(parts: Sequence[NumberColumns]) -> list[NumberColumns]:
-    """Put all Gaussian columns side by side."""
-    parts = [part for part in parts if isinstance(part.prior, NormalInverseGamma)]
-    if not parts:
-        return []
-    prior = parts[0].prior.map(lambda *arrays: np.concatenate(arrays, axis=1), *(part.prior for part in parts[1:]))
-    x, places = np.concatenate([part.x for part in parts], axis=1), np.concatenate([part.places for part in parts])
-    return [replace(parts[0], x=x, prior=prior, places=places)]
+    """Return columns of a block, as numbers unless they have levels; `places` is yet to be replaced."""
+    if isinstance(prior, HasLevelColumns):
+        return LevelColumns(*prior.level_columns(x, columns), np.array(columns))
+    cells = x[:][:, columns]
+    dense = np.asarray(cells.toarray() if sparse.issparse(cells) else cells, float)
+    return NumberColumns(dense, prior[:, columns], observe, np.array(columns))
 
 
 def _put(factors: Array, i: int, j: Array, value: Array) -> None:
@@ -207,38 +176,31 @@ def _compare_within_levels(
         pooled = one_hot(labels.codes[seen], labels.classes, labels.counts[seen]), np.arange(labels.classes)
         width = max(1, NUMBERS // max(len(seen), len(places)))
         for span in blocks(len(part.places), width):
-            sides = [Grouped.of(part, seen, span, weight, owners, labels.classes) for weight, owners in (each, pooled)]
-            value = sides[0].evidence() - sides[1].evidence()
+            cells, prior = part.x[seen, span], part.prior[:, span]
+            sides = [
+                partial(_evidence_of_groups, part.observe(cells, weight), prior[owners], owners, labels.classes)
+                for weight, owners in (each, pooled)
+            ]
+            value = sides[0]() - sides[1]()
             if isinstance(part.prior, Gamma) and (value.sum(axis=0) > 0).any():
-                value = cautious(value, sides[0].best_evidence() - sides[1].best_evidence())
+                learnt = [_at_best_strength(side, value.shape[1]) for side in sides]
+                value = cautious(value, learnt[0] - learnt[1])
             _put(factors, levels.places[d], part.places[span], value)
         work.done(len(part.places))
 
 
-class Grouped(NamedTuple):
-    """Stats of columns of numbers in groups of rows, each of which has a theta, and the class of each group."""
+def _evidence_of_groups(stats: Any, prior: Belief, owners: Array, classes: int, times: Any = 1.0) -> Array:
+    """Log evidence of each class, `(c, f)`, each of whose groups has a theta, under a prior worth `times` as much."""
+    prior = prior if np.ndim(times) == 0 else prior.map(lambda array: times * array)
+    total = np.zeros((classes, len(prior.proper[0])))
+    np.add.at(total, owners, prior.log_evidence(stats))
+    return total
 
-    stats: Any
-    prior: Belief
-    owners: Array
-    classes: int
 
-    @classmethod
-    def of(cls, part: NumberColumns, rows: Array, span: slice, weight: Any, owners: Array, classes: int) -> "Grouped":
-        return cls(part.observe(part.x[rows, span], weight), part.prior[owners][:, span], owners, classes)
-
-    def evidence(self, times: Any = 1.0) -> Array:
-        """Log evidence of each class, `(c, f)`; a prior of rates is worth `times` as many rows."""
-        prior = self.prior if np.ndim(times) == 0 else self.prior.map(lambda array: times * array)
-        total = np.zeros((self.classes, len(self.prior.proper[0])))
-        np.add.at(total, self.owners, prior.log_evidence(self.stats))
-        return total
-
-    def best_evidence(self) -> Array:
-        """Log evidence of each class, `(c, f)`, under the prior's strength that is best for all classes together."""
-        features = len(self.prior.proper[0])
-        logs = highest(lambda at: self.evidence(np.exp(at)).sum(axis=0), features, *STRENGTHS)
-        return self.evidence(np.exp(logs))
+def _at_best_strength(evidence: Callable[[Array], Array], features: int) -> Array:
+    """Log evidence of each class, `(c, f)`, under the prior's strength that is best for all classes together."""
+    logs = highest(lambda at: evidence(np.exp(at)).sum(axis=0), features, *STRENGTHS)
+    return evidence(np.exp(logs))
 
 
 def cautious(declared: Array, learnt: Array) -> Array:
@@ -302,7 +264,7 @@ class GaussianColumns:
 
     @cached_property
     def heavy(self) -> Array:
-        """NumberColumns times the weights of their rows."""
+        """Cells times the weights of their rows."""
         return self.x * self.weight[:, None]
 
     @cached_property
@@ -324,7 +286,7 @@ class GaussianColumns:
             left[i, j] = self._again([span.start + i, others.start + j], sides, share[i, j])
         later = shape + n / 2
         grown = np.log(one / each[0].scale) + np.log(two / each[1].scale)
-        return _gain(later) - _gain(shape) - grown / 2 - (later + 0.5) * np.log(left)
+        return log_gamma_ratio(later, 0.5) - log_gamma_ratio(shape, 0.5) - grown / 2 - (later + 0.5) * np.log(left)
 
     def _sides(self, span: slice, others: slice, n: Array, shape: Array) -> list[PairSide]:
         """Return the first column of each pair, and the second."""
@@ -347,15 +309,6 @@ class GaussianColumns:
         extra = np.zeros((3, 2))
         extra[[0, 1], [0, 1]] = np.sqrt([side.scale for side in sides])
         extra[2] = np.sqrt(share / 2) * np.array([side.gap for side in sides])
-        return _unexplained(np.vstack([np.sqrt(self.weight / 2)[:, None] * rows, extra]))
-
-
-def _gain(shape: Array) -> Array:
-    return log_gamma_ratio(shape, 0.5)
-
-
-def _unexplained(rows: Array) -> float:
-    """Share of one column's sum of squares that the other does not explain, without taking a difference."""
-    one, two = rows.T
-    slope = (one @ two) / (one @ one)
-    return float(((two - slope * one) ** 2).sum() / (two @ two))
+        one, two = np.vstack([np.sqrt(self.weight / 2)[:, None] * rows, extra]).T
+        slope = (one @ two) / (one @ one)
+        return float(((two - slope * one) ** 2).sum() / (two @ two))

@@ -7,13 +7,14 @@ column of a block of Gaussians, whose own shape is half of dof - d + 1.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from bayesnb.families.base import Array, Belief, Stats
+from bayesnb.families.capabilities import strengthened
 from bayesnb.model.product import Model, Product, ProductStats, Rows, normalised
 from bayesnb.numerics.views import column
 from bayesnb.selection.leave_one_out import PREDICT, PredictiveRule, leave_one_out
@@ -56,48 +57,45 @@ class Strengths:
 
     def everything(self, times: float) -> Change:
         """Change the priors of all columns."""
-        prior = Product(self.model.prior.classes, tuple(block.strengthened(times) for block in self.model.prior.blocks))
-        return self._compared(self._left_out(prior, self.model.stats, self.rows))
+        blocks = tuple(strengthened(block, times) for block in self.model.prior.blocks)
+        return self._change(self._left_out(replace(self.model.prior, blocks=blocks)))
 
     def classes(self, times: float) -> Change:
         """Change the prior of the class frequencies."""
-        prior = Product(self.model.prior.classes.strengthened(times), self.model.prior.blocks)
-        return self._compared(self._left_out(prior, self.model.stats, self.rows))
+        classes = strengthened(self.model.prior.classes, times)
+        return self._change(self._left_out(replace(self.model.prior, classes=classes)))
 
     def column(self, b: int, f: int, several: Sequence[float]) -> list[Change]:
         """Change the prior of one column, at several strengths."""
-        stats, belief = self.model.stats.blocks[b].only(f), self.model.prior.blocks[b].only(f)
-        rows = self._rows_of(b, f, stats)
+        prior, stats = self.model.prior, self.model.stats.blocks[b].only(f)
+        belief, rows = prior.blocks[b].only(f), self._rows_of(b, f, stats)
         seen = ProductStats(self.model.stats.classes, (stats,))
 
-        def score(prior: Belief) -> Array:
-            return self._left_out(Product(self.model.prior.classes, (prior,)), seen, rows)
+        def score(belief: Belief) -> Array:
+            alone = Model(Product(prior.classes, (belief,)), seen)
+            return leave_one_out(alone, rows, self.way, n_jobs=self.n_jobs)
 
         now, live = score(belief), self.model.posterior.live
-        if not np.isfinite(now[:, live]).all():  # what was impossible may be so no more
-            return [self._compared(self._with_column(b, f, times)) for times in several]
-        with np.errstate(invalid="ignore"):
-            joints = [
-                np.where(live, self.joint + (score(belief.strengthened(times)) - now), -np.inf) for times in several
-            ]
-        return [self._compared(joint) for joint in joints]
-
-    def _with_column(self, b: int, f: int, times: float) -> Array:
-        """log p(x, y | all rows but this one), `(r, c)`, with another prior of one column."""
-        blocks = list(self.model.prior.blocks)
-        each = np.where(np.arange(np.shape(blocks[b].proper)[-1]) == f, times, 1.0)
-        blocks[b] = blocks[b].strengthened(each)
-        return self._left_out(Product(self.model.prior.classes, tuple(blocks)), self.model.stats, self.rows)
+        if np.isfinite(now[:, live]).all():
+            with np.errstate(invalid="ignore"):
+                gains = [score(strengthened(belief, times)) - now for times in several]
+                return [self._change(np.where(live, self.joint + gain, -np.inf)) for gain in gains]
+        changes, is_column = [], np.arange(np.shape(prior.blocks[b].proper)[-1]) == f
+        for times in several:  # what was impossible may be so no more
+            blocks = list(prior.blocks)
+            blocks[b] = strengthened(blocks[b], np.where(is_column, times, 1.0))
+            changes.append(self._change(self._left_out(replace(prior, blocks=tuple(blocks)))))
+        return changes
 
     def _rows_of(self, b: int, f: int, stats: Stats) -> Rows:
         x = self.rows.cells[b]
-        cells = x if self.model.prior.blocks[b].whole else column(x, f)[:, None]
+        cells = x if self.model.prior.blocks[b].multivariate else column(x, f)[:, None]
         return Rows([lambda x, weight, n_jobs: stats.alone(x, weight)], [cells], self.rows.codes, self.rows.weight)
 
-    def _left_out(self, prior: Product, stats: ProductStats, rows: Rows) -> Array:
-        return leave_one_out(Model(prior, stats), rows, self.way, n_jobs=self.n_jobs)
+    def _left_out(self, prior: Product) -> Array:
+        return leave_one_out(Model(prior, self.model.stats), self.rows, self.way, n_jobs=self.n_jobs)
 
-    def _compared(self, joint: Array) -> Change:
+    def _change(self, joint: Array) -> Change:
         log_proba = normalised(joint)
         with np.errstate(invalid="ignore"):
             gaps = np.abs(np.exp(log_proba) - np.exp(self.log_proba)).max(axis=1)

@@ -15,8 +15,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.naive_bayes import GaussianNB as Theirs
 
 from bayesnb import GaussianNB
-from bayesnb.selection.calibration_curves import ece
-from bayesnb.selection.proper_scores import accuracy, brier
+from bayesnb.selection.probability_scores import accuracy, brier, ece
 
 from .contest import How
 from .data import SEED, Array

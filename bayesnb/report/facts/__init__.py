@@ -1,8 +1,9 @@
 """Facts about a fitted model and its rows, computed once, before or when a section of the page first asks."""
 
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,15 @@ from bayesnb.data import open_table
 from bayesnb.data.labels import encode
 from bayesnb.estimators import NaiveBayes
 from bayesnb.families.base import Array, Cells, Stats
-from bayesnb.model.product import Model, Rows, normalised, observe
+from bayesnb.model.product import Rows, normalised, observe
 from bayesnb.report.facts.comparisons import Comparisons
 from bayesnb.report.facts.features import Features
 from bayesnb.report.facts.held_out import HeldOut
 from bayesnb.report.facts.irregularities import Irregularities
+from bayesnb.report.facts.left_out_rows import RowLeftOut, left_out_row
 from bayesnb.report.remedies import Advice, InPython
 from bayesnb.report.wording import name_of
-from bayesnb.selection.leave_one_out import leave_one_out
+from bayesnb.selection.leave_one_out import loo_log_proba
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class About:
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """A fitted model, its rows, and log p(y | x) of each of them, `(r, c)`, three times.
+    """A fitted model, its rows, and log p(y | x) of each of them, `(r, c)`: as fitted, and held out.
 
     Every label of a row is minus infinity where the row is impossible under every class.
     """
@@ -47,11 +49,10 @@ class Facts:
     X: Any  # the table and the labels, as they were given
     y: Any
     about: About
-    cells: list[Cells]
+    cells: Sequence[Cells]
     codes: Array
     fitted: Array  # as the model predicts the rows that it learnt from
     left_out: Array  # by the model of all rows but this one; NaN where those leave no distribution
-    blind: Array  # by how frequent the classes are, without a look at the columns
     test: tuple[Array, Array] | None  # log p(y | x) and codes of rows that it never saw
     test_X: Any = None  # those rows
 
@@ -79,12 +80,26 @@ class Facts:
     @property
     def label_log_proba(self) -> Array:
         """log p(true label) of each row, left out, `(r,)`."""
-        return self.left_out[np.arange(len(self.codes)), self.codes]
+        return self.of_labels(self.left_out)
+
+    def of_labels(self, log_proba: Array) -> Array:
+        """The entries of the rows' labels, `(r, c) -> (r,)`."""
+        return log_proba[np.arange(len(self.codes)), self.codes]
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The rows as the rooms below take them."""
+        return Rows(self.model.schema_.observers, self.cells, self.codes)
 
     @cached_property
     def held_out(self) -> HeldOut:
         """How good it is on held-out rows."""
         return HeldOut(self)
+
+    @cached_property
+    def row_left_out(self) -> Callable[[int], RowLeftOut]:
+        """What the model of all other rows predicts for a row, and why; computed once for each row."""
+        return cache(partial(left_out_row, facts=self))
 
     @property
     def dropped(self) -> list[str]:
@@ -113,41 +128,29 @@ def gather(model: Any, X: Any, y: Any, test: tuple[Any, Any] | None = None, abou
     if not hasattr(model, "model_"):
         model = copy(model).fit(X, y)
     about = about or About(label=str(getattr(y, "name", None) or ""))
-    fitted, codes = predicted(model, X, y), labels(model, y)
-    cells = model.schema_.read(open_table(X))
-    refuse_other_rows(model, cells, codes)
-    blind = np.broadcast_to(model.model_.posterior.classes.level_log_moment(1), fitted.shape)
-    left_out = predicted_left_out(model, Rows(model.schema_.observers, cells, codes))
-    held = None if test is None else (predicted(model, *test), labels(model, test[1]))
-    return Facts(model, X, y, about, cells, codes, fitted, left_out, blind, held, test and test[0])
+    fitted, codes = predicted(model, X, y)
+    rows = Rows(model.schema_.observers, model.schema_.read(open_table(X)), codes)
+    refuse_other_rows(model, rows)
+    left_out = loo_log_proba(model.model_, rows, model._way("label"), n_jobs=model.n_jobs)
+    held = None if test is None else predicted(model, *test)
+    return Facts(model, X, y, about, rows.cells, codes, fitted, left_out, held, test and test[0])
 
 
-def predicted_left_out(model: NaiveBayes, rows: Rows) -> Array:
-    """log p(y | x, all rows but this one), as the model predicts, `(r, c)`; NaN where the others say nothing."""
-    return normalised(leave_one_out(model.model_, rows, model._way("label"), n_jobs=model.n_jobs))
-
-
-def labels(model: NaiveBayes, y: Any) -> Array:
-    """Codes of labels, `(r,)`."""
-    return encode(np.asarray(y).ravel(), model.classes_)
-
-
-def predicted(model: NaiveBayes, X: Any, y: Any) -> Array:
-    """log p(y | x) of labelled rows."""
+def predicted(model: NaiveBayes, X: Any, y: Any) -> tuple[Array, Array]:
+    """log p(y | x) of labelled rows, and the codes of their labels, `(r, c), (r,)`."""
     log_proba = normalised(model.predict_joint_log_proba(X))
     if len(log_proba) != len(np.asarray(y)):
         raise ValueError(f"the table has {len(log_proba)} rows, and there are {len(np.asarray(y))} labels.")
-    return log_proba
+    return log_proba, encode(np.asarray(y).ravel(), model.classes_)
 
 
-def refuse_other_rows(model: NaiveBayes, cells: list[Cells], codes: Array) -> None:
+def refuse_other_rows(model: NaiveBayes, rows: Rows) -> None:
     """Raise unless each row was learnt once: leave-one-out takes it out of what was learnt."""
-    given = observe(Rows(model.schema_.observers, cells, codes), len(model.classes_))
-    learnt: Model = model.model_
-    pairs = [(given.classes, learnt.stats.classes), *zip(given.blocks, learnt.stats.blocks, strict=True)]
+    given, learnt = observe(rows, len(model.classes_)), model.model_.stats
+    pairs = [(given.classes, learnt.classes), *zip(given.blocks, learnt.blocks, strict=True)]
     if not all(same(a, b) for a, b in pairs):
         raise ValueError(
-            f"the model was not fitted on these {len(codes)} rows, each of weight 1, so none of them can be left "
+            f"the model was not fitted on these {len(rows.codes)} rows, each of weight 1, so none of them can be left "
             "out of it. Give the rows that it was fitted on, or a model that is not fitted yet."
         )
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from bayesnb.criticism.relevance import relevance
-from bayesnb.families.base import Array, Belief, Cells, Stats
+from bayesnb.families.base import Array, Belief, Cells
 from bayesnb.families.family import Family
 from bayesnb.numerics.views import pieces_of
 from bayesnb.plots.column_view import Sight, cells_of, seen_at
@@ -42,7 +42,6 @@ class Feature:
     f: int  # its place there
     family: Family
     prior: Belief
-    stats: Stats
     missing: int  # cells; of a block rows, which teach nothing of it if a cell is missing
     log_evidence: float | None  # None under an improper prior
     log_bayes_factor: float | None  # None where there is none
@@ -52,6 +51,10 @@ class Feature:
         return name_of(self.key)
 
     @property
+    def kind(self) -> str:
+        return type(self.family).__name__
+
+    @property
     def words(self) -> bool:
         """Whether it is a block of counts, whose columns are shown one by one."""
         return self.family.words
@@ -59,7 +62,7 @@ class Feature:
     @property
     def joint(self) -> bool:
         """Whether it is a block whose columns have one joint distribution."""
-        return self.family.whole and not self.words
+        return self.family.multivariate and not self.words
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,31 +104,18 @@ class Features:
         return columns
 
     @cached_property
-    def _relevance(self) -> tuple[Any, str]:
-        try:
-            return relevance(self.facts.model), ""
-        except ValueError as error:
-            return None, str(error)
-
-    @property
     def relevance(self) -> Any:
-        """The result of `bayesnb.relevance`; None where it is not defined."""
-        return self._relevance[0]
-
-    @property
-    def why_not(self) -> str:
-        """Why there are no Bayes factors; nothing where there are."""
-        return self._relevance[1]
+        """The result of `bayesnb.relevance`; where it is not defined, the reason, a text."""
+        try:
+            return relevance(self.facts.model)
+        except ValueError as error:
+            return str(error)
 
     def sight(self, feature: Feature) -> Sight:
         """Belief and cells that a picture of a column is drawn from."""
-        block = self.facts.model.schema_.blocks[feature.b]
-        places = range(len(block.names)) if feature.joint else [feature.f]
-        return seen_at(self.facts.model, feature.b, places, self.cells(feature, places), self.facts.codes)
-
-    def cells(self, feature: Feature, places: Sequence[int]) -> Array:
-        """Cells of a column, `(r,)`, or of a block, `(r, f)`."""
-        return cells_of(self.facts.cells[feature.b], places)
+        model, cells = self.facts.model, self.facts.cells[feature.b]
+        places = range(len(model.schema_.blocks[feature.b].names)) if feature.joint else [feature.f]
+        return seen_at(model, feature.b, places, cells_of(cells, places), self.facts.codes)
 
     def _feature(self, key: Hashable, b: int, f: int) -> Feature:
         block, learnt = self.facts.model.schema_.blocks[b], self.facts.model.model_
@@ -136,7 +126,6 @@ class Features:
             f=f,
             family=block.family,
             prior=class_belief(learnt.prior.blocks[b]).column(f),
-            stats=learnt.stats.blocks[b].column(f),
             missing=0 if block.family.words else int(self._missing[b][f]),
             log_evidence=None if np.isnan(evidence) else float(evidence),
             log_bayes_factor=None if factor is None else float(factor),
@@ -156,7 +145,7 @@ class Features:
     @cached_property
     def _factors(self) -> dict[Hashable, float]:
         """Feature, or block of counts -> log Bayes factor."""
-        if self.relevance is None:
+        if isinstance(self.relevance, str):
             return {}
         values = self.relevance["log_bayes_factor"].values.tolist()
         factors = {key: values[at] for key, at in self.relevant.items()}
@@ -179,7 +168,7 @@ class Features:
     def _missing(self) -> list[Array]:
         blocks = self.facts.model.schema_.blocks
         pairs = zip(blocks, self.facts.cells, strict=True)
-        return [missing_in(x, block.family.whole and not block.family.words) for block, x in pairs]
+        return [missing_in(x, block.family.multivariate and not block.family.words) for block, x in pairs]
 
 
 def missing_in(x: Cells, joint: bool = False) -> Array:

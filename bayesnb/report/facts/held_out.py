@@ -9,14 +9,18 @@ from scipy import sparse
 from scipy.special import xlogy
 
 from bayesnb import results
-from bayesnb.families.base import Array, Cells
-from bayesnb.families.family import Family
-from bayesnb.model.product import Product, Rows
+from bayesnb.families.base import Array
+from bayesnb.model.product import Product
 from bayesnb.report.wording import INTERVAL
-from bayesnb.selection.calibration_curves import CurveOptions, calibrated, share_interval
-from bayesnb.selection.exponents import temper_by_loo
-from bayesnb.selection.leave_one_out import PredictiveRule, leave_one_out, loo_log_proba
-from bayesnb.selection.proper_scores import Estimate, mean_interval, right
+from bayesnb.selection.leave_one_out import PredictiveRule, leave_one_out, loo_log_proba, temper_by_loo
+from bayesnb.selection.probability_scores import (
+    CurveOptions,
+    Estimate,
+    calibrated,
+    mean_interval,
+    right,
+    share_interval,
+)
 
 if TYPE_CHECKING:
     from bayesnb.report.facts import Facts
@@ -59,16 +63,9 @@ class ScoreLine:
         )
 
 
-def loss_of(log_proba: Array, codes: Array) -> Array:
-    """Minus log p(true label) of each row, `(r, c), (r,) -> (r,)`."""
-    return -log_proba[np.arange(len(codes)), codes]
-
-
 def share_of(hits: float, misses: float) -> Estimate:
     """A share with its interval, that of the posterior under Jeffreys' prior, Beta(1/2, 1/2)."""
-    low, high = share_interval(
-        np.asarray(hits), np.asarray(misses), CurveOptions(1, INTERVAL, np.random.default_rng(0))
-    )
+    low, high = share_interval(np.asarray(hits), np.asarray(misses), INTERVAL)
     return Estimate(hits / (hits + misses), float(low), float(high))
 
 
@@ -100,10 +97,6 @@ class HeldOut:
     facts: "Facts"
 
     @cached_property
-    def rows(self) -> Rows:
-        return Rows(self.facts.model.schema_.observers, self.facts.cells, self.facts.codes)
-
-    @cached_property
     def defined(self) -> Array:
         """The rows that can be held out."""
         return ~np.isnan(self.facts.left_out).any(axis=1)
@@ -131,16 +124,12 @@ class HeldOut:
         return None if test is None else ScoreLine.of(f"Test table, {len(test[1]):,} rows", *test)
 
     @cached_property
-    def shares(self) -> Array:
-        """The logs of the classes' shares, for every row, `(r, c)`."""
-        with np.errstate(divide="ignore"):
-            share = np.log(self.facts.counts / self.facts.counts.sum())
-        return np.broadcast_to(share, (len(self.facts.codes), len(share)))
-
-    @cached_property
     def constant(self) -> ScoreLine:
-        """The best that can be said without a look at the columns: the shares of the classes."""
-        return ScoreLine.of("Best constant guess, no columns", self.shares, self.facts.codes)
+        """The best constant prediction, without the columns: the shares of the classes."""
+        with np.errstate(divide="ignore"):
+            shares = np.log(self.facts.counts / self.facts.counts.sum())
+        shares = np.broadcast_to(shares, self.facts.left_out.shape)
+        return ScoreLine.of("Best constant guess, no columns", shares, self.facts.codes)
 
     @property
     def less_surprise(self) -> Estimate:
@@ -165,8 +154,8 @@ class HeldOut:
 
         Were the probabilities true, that would be chance.
         """
-        p = np.exp(self.facts.left_out[self.answered].max(axis=1))
-        hits = self.facts.left_out[self.answered].argmax(axis=1) == self.facts.codes[self.answered]
+        left_out, codes = self.facts.left_out[self.answered], self.facts.codes[self.answered]
+        p, hits = np.exp(left_out.max(axis=1)), right(left_out, codes)
         return float(p.mean() - hits.mean()), 2 * float(np.sqrt((p * (1 - p)).sum()) / len(p))
 
     @property
@@ -182,39 +171,42 @@ class HeldOut:
     @cached_property
     def tempered(self) -> Tempered | None:
         """What temper="loo" would give, where the model has none, all can be scored and it is cheap."""
-        model, facts = self.facts.model, self.facts
-        cost = len(facts.codes) * len(facts.classes) * self.width
-        if (
-            model.temper is not None
-            or cost > COSTLY
-            or not np.isfinite(facts.label_log_proba).all()
-            or len(facts.classes) < 2
-        ):
+        model, facts, rows = self.facts.model, self.facts, self.facts.rows
+        finite = bool(np.isfinite(facts.label_log_proba).all())
+        if model.temper is not None or self.cost > COSTLY or not finite or len(facts.classes) < 2:
             return None
-        plain = loo_log_proba(model.model_, self.rows, n_jobs=model.n_jobs)  # the temper is chosen for the predictive
-        if not np.isfinite(plain[np.arange(len(facts.codes)), facts.codes]).all():
-            return None
-        power = temper_by_loo(model.model_, self.rows, model.n_jobs)
-        log_proba = loo_log_proba(model.model_, self.rows, PredictiveRule(model.estimate, power), n_jobs=model.n_jobs)
-        loss = loss_of(log_proba, facts.codes)
-        changed = log_proba.argmax(axis=1) != facts.left_out.argmax(axis=1)
+        if model.estimate != "predictive":  # for which the temper is chosen
+            predictive = facts.of_labels(loo_log_proba(model.model_, rows, n_jobs=model.n_jobs))
+            if not np.isfinite(predictive).all():
+                return None
+        power = temper_by_loo(model.model_, rows, model.n_jobs)
+        log_proba = loo_log_proba(model.model_, rows, PredictiveRule(model.estimate, power), n_jobs=model.n_jobs)
+        label_log_proba = facts.of_labels(log_proba)
         return Tempered(
             power,
             ScoreLine.of(f"Held out, with {facts.advice.temper} ({power:.2g})", log_proba, facts.codes),
-            mean_of(-facts.label_log_proba - loss),
-            mean_of(self.blind_loss - loss),
-            int(changed.sum()),
+            mean_of(label_log_proba - facts.label_log_proba),
+            mean_of(self.blind_loss + label_log_proba),
+            int((log_proba.argmax(axis=1) != facts.left_out.argmax(axis=1)).sum()),
         )
 
     @cached_property
     def widths(self) -> list[float]:
         """Cells of a row in every block: of words those that are there."""
-        blocks = self.facts.model.schema_.blocks
-        return [cells_in(x, block.family.words) for block, x in zip(blocks, self.facts.cells, strict=True)]
+        pairs = zip(self.facts.model.schema_.blocks, self.facts.cells, strict=True)
+        return [
+            x.nnz / max(x.shape[0], 1) if block.family.words and sparse.issparse(x) else x.shape[1]
+            for block, x in pairs
+        ]
 
     @property
     def width(self) -> float:
         return sum(self.widths)
+
+    @property
+    def cost(self) -> float:
+        """Rows x classes x columns."""
+        return self.facts.left_out.size * self.width
 
     @cached_property
     def row_seconds(self) -> float:
@@ -224,24 +216,22 @@ class HeldOut:
         """
         if self.facts.model.model_.posterior.closed:
             return self.transforms
-        blocks = self.facts.model.schema_.blocks
-        pairs = zip(blocks, self.widths, strict=True)
-        cells = sum(_drawn_seconds(block.family) * width for block, width in pairs)
-        return DRAWN_ROW + len(self.facts.classes) * (cells + DRAWN_LEVEL * self.levels)
+        families = [block.family for block in self.facts.model.schema_.blocks]
+        each = [0.0 if x.has_levels else DRAWN["mass"] if x.words else DRAWN[x.picture] for x in families]
+        return DRAWN_ROW + len(self.facts.classes) * (np.dot(each, self.widths) + DRAWN_LEVEL * self.levels)
 
     @cached_property
     def transforms(self) -> float:
         """Seconds that the distribution of a row's scores takes, about: more where cells have a table of values."""
-        blocks = self.facts.model.schema_.blocks
-        each = (WORDS if block.family.words else NUMBERS if block.family.continuous else VALUES for block in blocks)
-        cells = sum(cost * width for cost, width in zip(each, self.widths, strict=True))
-        return len(self.facts.classes) * (cells + LEVEL * self.levels)
+        families = [block.family for block in self.facts.model.schema_.blocks]
+        each = [WORDS if x.words else NUMBERS if x.continuous else VALUES for x in families]
+        return len(self.facts.classes) * (np.dot(each, self.widths) + LEVEL * self.levels)
 
     @property
     def levels(self) -> int:
         """Levels of all columns that have a table of them; a block's combinations are looked up one by one."""
         blocks = self.facts.model.schema_.blocks
-        return sum(sum(block.sizes) for block in blocks if block.family.has_levels and not block.family.whole)
+        return sum(sum(block.sizes) for block in blocks if block.family.has_levels and not block.family.multivariate)
 
     @cached_property
     def answered(self) -> Array:
@@ -255,8 +245,10 @@ class HeldOut:
         where = np.flatnonzero(self.answered)
         codes, weight = self.facts.codes[where], np.ones(len(where))
         result = calibrated(self.facts.left_out[where], codes, weight, plan)
-        attrs = {"leave_one_out": "exact", "estimate": model.estimate, "temper": model.temper_}
-        attrs |= {
+        attrs = {
+            "leave_one_out": "exact",
+            "estimate": model.estimate,
+            "temper": model.temper_,
             "ci_prob": INTERVAL,
             "bins": BINS,
             "impossible": int(np.isneginf(self.facts.label_log_proba[where]).sum()),
@@ -272,27 +264,12 @@ class HeldOut:
 
     @cached_property
     def log_density(self) -> Array:
-        """log p(x | all other rows) of each row, whatever its class, `(r,)`; no temper enters."""
+        """log p(x | all other rows) of each row, whatever its class, `(r,)`; no temper enters. NaN where undefined."""
         model = self.facts.model
-        joint = leave_one_out(model.model_, self.rows, PredictiveRule(), n_jobs=model.n_jobs)
-        known = ~np.isnan(joint).any(axis=1)
-        density = np.full(len(joint), np.nan)
-        density[known] = np.logaddexp.reduce(joint[known], axis=1)
-        return density
+        with np.errstate(invalid="ignore"):
+            return np.logaddexp.reduce(leave_one_out(model.model_, self.facts.rows, n_jobs=model.n_jobs), axis=1)
 
 
 def settled(belief: Product) -> bool:
     """Whether every class that is possible has a distribution in every column."""
     return bool(np.all([block.proper.all(axis=-1) | ~belief.live for block in belief.blocks]))
-
-
-def cells_in(x: Cells, words: bool) -> float:
-    """Cells of a row, of words those that are there."""
-    return x.nnz / max(x.shape[0], 1) if words and sparse.issparse(x) else x.shape[1]
-
-
-def _drawn_seconds(family: Family) -> float:
-    """Seconds for the draws of a class's column, about; those of levels that the table names are counted apart."""
-    if family.has_levels:
-        return 0.0
-    return DRAWN["mass"] if family.words else DRAWN[family.picture]

@@ -11,12 +11,10 @@ from scipy import sparse
 from scipy.special import gammaln
 
 from bayesnb.data import Amounts, amounts_of, open_table
-from bayesnb.data.unseen import UnseenLevelWarning
+from bayesnb.data.levels import UnseenLevelWarning
 from bayesnb.families.base import Array, Cells
-from bayesnb.model.product import Rows
 from bayesnb.numerics.views import Coded, WordCounts, column, pieces_of
 from bayesnb.report.facts.features import ModelledColumn
-from bayesnb.selection.leave_one_out import leave_one_out
 
 if TYPE_CHECKING:
     from bayesnb.report.facts import Facts
@@ -82,14 +80,19 @@ def _unlikely(alone: Array, ways: Array, size: Array, rows: int, trials: int) ->
     return tuple(alone[ways - shuffles + np.log(trials) < RARE].tolist())
 
 
-def repeated(cells: Sequence[Cells], codes: Array) -> Array:
-    """The rows that hold the same as an earlier one, label and all, `(n,)`."""
+def row_keys(cells: Sequence[Cells], codes: Array) -> Array:
+    """64 bits for each row, which two rows share if all their cells and labels are the same, `(r,)`."""
     keys = _mixed(codes.astype(np.uint64))
     for b, x in enumerate(cells):
         for rows in pieces_of(x):
             keys[rows] += _row_keys(x[rows], np.uint64(b + 1) << np.uint64(40))
+    return keys
+
+
+def repeated(keys: Array) -> Array:
+    """The rows that hold the same as an earlier one, label and all, `(n,)`."""
     _, first = np.unique(keys, return_index=True)
-    return np.setdiff1d(np.arange(len(codes)), first)
+    return np.setdiff1d(np.arange(len(keys)), first)
 
 
 def _row_keys(part: Cells, start: np.uint64) -> Array:
@@ -150,9 +153,8 @@ class Irregularities:
         return [(each, amount) for each, amount in amounts if amount is not None]
 
     @cached_property
-    def repeated(self) -> Array:
-        """The rows that are copies of an earlier one."""
-        return repeated(self.facts.cells, self.facts.codes)
+    def keys(self) -> Array:
+        return row_keys(self.facts.cells, self.facts.codes)
 
     @cached_property
     def unseen(self) -> list[tuple[Hashable, int]]:
@@ -168,13 +170,10 @@ class Irregularities:
     @cached_property
     def shift(self) -> tuple[float, float, float] | None:
         """Mean log density of held-out training rows and of the test's, and how many standard errors it is more."""
-        model = self.facts.model
-        rows = Rows(model.schema_.observers, self.facts.cells, self.facts.codes)
-        with np.errstate(invalid="ignore"):
-            learnt = np.logaddexp.reduce(leave_one_out(model.model_, rows, n_jobs=model.n_jobs), axis=1)
+        learnt = self.facts.held_out.log_density
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnseenLevelWarning)  # there was a warning before
-            test = model.log_density(self.facts.test_X)
+            test = self.facts.model.log_density(self.facts.test_X)
         if not (np.isfinite(learnt).all() and np.isfinite(test).all()) or min(len(learnt), len(test)) < 2:
             return None
         error = np.sqrt(learnt.var(ddof=1) / len(learnt) + test.var(ddof=1) / len(test))

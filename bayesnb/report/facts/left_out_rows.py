@@ -1,11 +1,9 @@
 """Rows by the model of all other rows, exactly: their probabilities, why, how uncertain, and which are copies."""
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from bayesnb import results
 from bayesnb.families.base import Array
@@ -14,10 +12,9 @@ from bayesnb.inference.entropies import Entropies, drawn_entropies, entropies
 from bayesnb.inference.explanation import explain
 from bayesnb.inference.intervals import drawn_intervals, intervals
 from bayesnb.model.product import Product, observe
-from bayesnb.numerics.threads import blocks
 from bayesnb.report.facts.held_out import settled
 from bayesnb.report.wording import INTERVAL
-from bayesnb.selection.folds import learnt_from
+from bayesnb.selection.leave_one_out import learnt_from
 
 if TYPE_CHECKING:
     from bayesnb.report.facts import Facts
@@ -32,8 +29,6 @@ SETTLED = 100  # rows for every class's column, of which one more does not matte
 DRAWN, BATCHES = 40, 4  # rows at most, where each needs draws; and batches of draws, whose spread is their error
 TINY = np.finfo(float).tiny
 PARTS = ("entropy", "aleatoric", "epistemic")
-CHUNK = 512
-CLOSE = 1e-9  # of held-out log probabilities: those of copies are equal, up to rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,16 +52,14 @@ class RowLeftOut:
 
 def left_out_row(row: int, facts: "Facts") -> RowLeftOut:
     """Return what the model of all other rows predicts for a row, and why."""
-    belief, size = without(row, facts), len(facts.classes)
+    belief, labels = without(row, facts), np.array(facts.classes, object)
     if belief is None:
-        nothing = np.full(size, np.nan)
-        return RowLeftOut(row, facts.left_out[row], nothing, nothing, None)
+        unknown = np.full(len(labels), np.nan)
+        return RowLeftOut(row, facts.left_out[row], unknown, unknown, None)
     cells = [x[[row]] for x in facts.cells]
     lower, upper = interval_ends(Scores(belief, cells, facts.model.temper_), facts)
     why = explain(belief, cells, facts.model.temper_)
-    named = results.explanations.explained(
-        why, np.array([row]), np.array(facts.classes, object), facts.model.schema_.blocks, cells
-    )
+    named = results.explanations.explained(why, np.array([row]), labels, facts.model.schema_.blocks, cells)
     return RowLeftOut(row, facts.left_out[row], lower, upper, named.isel(obs_id=0))
 
 
@@ -78,7 +71,7 @@ def without(row: int, facts: "Facts") -> Product | None:
     keep = np.arange(len(facts.codes)) != row
     if not keep.any():
         return None
-    rest = observe(facts.held_out.rows.where(keep), len(facts.classes), facts.model.n_jobs)
+    rest = observe(facts.rows.where(keep), len(facts.classes), facts.model.n_jobs)
     belief: Any = learnt_from(facts.model.model_, rest, "predictive")
     return belief if settled(belief) else None
 
@@ -87,8 +80,7 @@ def interval_ends(scores: Scores, facts: "Facts") -> tuple[Array, Array]:
     """Ends of the interval of p(y | x, theta) for a row, `(c,)` each; NaN where that takes too long."""
     model = facts.model
     if hasty(facts):
-        nothing = np.full(len(facts.classes), np.nan)
-        return nothing, nothing
+        return np.full(len(facts.classes), np.nan), np.full(len(facts.classes), np.nan)
     if scores.belief.closed:
         result = intervals(scores, INTERVAL, True, "auto", model.n_jobs)
     else:
@@ -129,7 +121,7 @@ def chosen(facts: "Facts") -> tuple[bool, Array]:
     rows, classes, held_out = len(facts.codes), len(facts.classes), facts.held_out
     belief = facts.model.model_.posterior
     alone = ALONE + CLASS * classes
-    if belief.weighs or not belief.closed:
+    if belief.is_mixture or not belief.closed:
         most = int(min(SECONDS / (alone + held_out.row_seconds), DRAWN))
         return True, spaced(rows, most if most >= min(rows, FEWEST) else 0)
     held = int(min(SECONDS / (alone + held_out.transforms + COUNTED * rows * held_out.width), HELD))
@@ -172,37 +164,6 @@ class Pick(NamedTuple):
 
 def distinct(order: Array, facts: "Facts", most: int) -> list[Pick]:
     """First rows in an order that differ in their cells or label, and how often each occurs in the table."""
-    first: dict[Any, int] = {}
-    for part in blocks(len(order), CHUNK):
-        for row, key in zip(order[part].tolist(), keys(order[part], facts), strict=True):
-            first.setdefault(key, row)
-            if len(first) == most:
-                return [Pick(row, times(row, key, facts)) for key, row in first.items()]
-    return [Pick(row, times(row, key, facts)) for key, row in first.items()]
-
-
-def times(row: int, key: Any, facts: "Facts") -> int:
-    """Number of rows that are the same: few have the same label and probabilities, and their cells are compared."""
-    near = facts.codes == facts.codes[row]
-    with np.errstate(invalid="ignore"):  # infinite ones are alike
-        gap = np.abs(facts.label_log_proba - facts.label_log_proba[row])
-    near &= ~(gap > CLOSE * (1 + abs(facts.label_log_proba[row]))) if np.isfinite(facts.label_log_proba[row]) else True
-    rows = np.flatnonzero(near)
-    return sum(Counter(keys(rows[part], facts))[key] for part in blocks(len(rows), CHUNK))
-
-
-def keys(rows: Array, facts: "Facts") -> list[Any]:
-    """Label of each row and the bytes of its cells, which differ between rows that are not the same."""
-    parts = [row_bytes(x[rows]) for x in facts.cells]
-    return list(zip(facts.codes[rows].tolist(), *parts, strict=True))
-
-
-def row_bytes(x: Any) -> list[Any]:
-    """Bytes of each row of a block."""
-    if sparse.issparse(x):
-        rows = sparse.csr_array(x)
-        rows.sum_duplicates()
-        rows.eliminate_zeros()
-        ends = zip(rows.indptr[:-1].tolist(), rows.indptr[1:].tolist(), strict=True)
-        return [(rows.indices[a:b].tobytes(), rows.data[a:b].tobytes()) for a, b in ends]
-    return [row.tobytes() for row in np.ascontiguousarray(x)]
+    keys = facts.irregular.keys
+    _, first = np.unique(keys[order], return_index=True)
+    return [Pick(row, int((keys == keys[row]).sum())) for row in order[np.sort(first)[:most]].tolist()]

@@ -3,15 +3,16 @@
 from collections.abc import Callable
 from typing import Any
 
+from bayesnb.families.number_format import NOTHING, fixed
 from bayesnb.report.facts import Facts
 from bayesnb.report.sections.assumptions import dependence, sensitivity, smoothing
 from bayesnb.report.sections.checks import checks
-from bayesnb.report.sections.doubt import doubt
 from bayesnb.report.sections.learnt_columns import learnt
 from bayesnb.report.sections.modelled import made, modelled
 from bayesnb.report.sections.performance import confusion, headline, reliability, scores
 from bayesnb.report.sections.shown_rows import unsure
-from bayesnb.report.wording import INTERVAL, count, percent
+from bayesnb.report.sections.uncertainty_parts import uncertainty
+from bayesnb.report.wording import INTERVAL, as_name, count, percent
 from bayesnb.results import display
 
 Values = dict[str, Any]
@@ -22,17 +23,18 @@ SECTIONS: tuple[tuple[str, str, Callable[[Facts], Values]], ...] = (
     ("checks", "What to check", checks),
     ("modelled", "What was modelled", modelled),
     ("learnt", "What each column says", learnt),
-    ("doubt", "Where its doubt comes from", doubt),
+    ("uncertainty", "Where the uncertainty comes from", uncertainty),
     ("rows", "Rows to look at", unsure),
     ("smoothing", "What smoothing does", smoothing),
     ("dependence", "Where independence fails", dependence),
     ("sensitivity", "What the priors decide", sensitivity),
     ("made", "How this page was made", made),
 )
+display.environment().filters["short"] = as_name
 WRITERS = {name: write for name, _, write in SECTIONS} | {"headline": headline}
 
 
 def section(name: str, facts: Facts) -> str:
     """One section, by its anchor, or the headline: what its template makes of the facts."""
-    shared = {"count": count, "interval": percent(INTERVAL, 0)}
-    return str(display.render(f"{name}.html", **shared, **WRITERS[name](facts)))
+    values = {"facts": facts, "count": count, "percent": percent, "fixed": fixed, "interval": percent(INTERVAL, 0)}
+    return str(display.render(f"{name}.html", nothing=NOTHING, **values, **WRITERS[name](facts)))

@@ -8,29 +8,19 @@ import numpy as np
 
 from bayesnb import plots
 from bayesnb.families import NormalInverseGamma
-from bayesnb.families.base import Array, Belief
+from bayesnb.families.capabilities import margins_of
 from bayesnb.families.number_format import NOTHING, SPACE, fixed, number
 from bayesnb.plots.column_plot import bars_of, names_of, sketch
 from bayesnb.plots.column_view import Sight, shown_classes
-from bayesnb.plots.words_plot import Speaking, draw_words, speaking
+from bayesnb.plots.words_plot import ClassWords, class_words, draw_words
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.features import Feature
 from bayesnb.report.html_page import drawn, swatch
 from bayesnb.report.sections.modelled import lacking, overstated
-from bayesnb.report.wording import (
-    INTERVAL,
-    SURE,
-    brief,
-    count,
-    name_of,
-    nats,
-    percent,
-    percent_span,
-    spans,
-)
+from bayesnb.report.wording import INTERVAL, SURE, as_name, brief, name_of, nats, percent, percent_span, spans
 from bayesnb.results.display import Cell, Name, phrase
 
-FIRST, MOST = 12, 36  # portraits that are shown, and drawn at all
+FIRST, MOST = 12, 36  # portraits that are drawn however large they are, and at all
 ROOM = 1_000_000  # letters that all of them may take
 MOST_LISTED = 1000
 WIDE = 5.0  # inches of the bars, which a phone has room for
@@ -61,47 +51,40 @@ def learnt(facts: Facts) -> Values:
         "overstated": overstated(facts),
         "words": vocabulary(facts),
         "portraits": portraits(facts),
-        "averaged": getattr(facts.model, "average_features", None) is not None,
         "weights": weights(facts),
-        "first": FIRST,
     }
 
 
 def class_name(c: int, label: str) -> tuple[Any, Name]:
     """The swatch of a class that is drawn in place c, and its name."""
-    return swatch(c), Name(brief(label, 40))
-
-
-def undrawn(facts: Facts, shown: int) -> str:
-    """How many classes have no place in the figures."""
-    left = len(facts.classes) - shown
-    return f"The {shown} most frequent classes are drawn, {left} are not." if left else ""
+    return swatch(c), as_name(label, 40)
 
 
 def relevance(facts: Facts) -> Values:
     """The Bayes factor of every column that it depends on the class, the most relevant first."""
     columns, single = facts.features, facts.features.single
-    if columns.relevance is None:
-        return {"unknown": Name(brief(facts.advice.reworded(columns.why_not), 400))}
+    if isinstance(columns.relevance, str):
+        return {"unknown": as_name(facts.advice.reworded(columns.relevance), 400)}
     if not single:
         return {"unknown": "", "rows": []}
-    inclusion = columns.relevance["inclusion"].values
+    places = [columns.relevant[feature.key] for feature in single]
+    inclusion = columns.relevance["inclusion"].values[places]
     rows = [
         (
-            Name(brief(feature.name)),
+            as_name(feature.name),
             nats(feature.log_bayes_factor or 0.0),
-            percent(min(float(inclusion[columns.relevant[feature.key]]), SURE)),
-            type(feature.family).__name__,
+            percent(min(float(p), SURE)),
+            feature.kind,
             lacking(feature) if feature.missing else NOTHING,
         )
-        for feature in single[:MOST_LISTED]
+        for feature, p in zip(single[:MOST_LISTED], inclusion, strict=False)
     ]
-    drawable = columns.relevance.isel(feature=[columns.relevant[feature.key] for feature in single])
     about = "Log Bayes factors that each column depends on the class, as bars. All are in the table below."
+    picture = plots.plot_relevance(columns.relevance.isel(feature=places))
     return {
         "unknown": "",
         "summary": relevance_summary(single),
-        "picture": drawn(plots.plot_relevance(drawable), about, "relevance", WIDE),
+        "picture": drawn(picture, about, "relevance", WIDE),
         "rows": rows,
         "unlisted": len(single) - len(rows),
     }
@@ -127,25 +110,20 @@ def vocabulary(facts: Facts) -> Values | None:
         return None
     if len(facts.classes) < 2:
         return {"single_class": True}
-    places = shown_classes(facts.counts).tolist()
-    spoken = speaking(facts.model, places, MOST_WORDS, INTERVAL)
+    spoken = class_words(facts.model, shown_classes(facts.counts).tolist(), MOST_WORDS, INTERVAL)
     widest = max(blocks, key=lambda block: len(facts.model.schema_.blocks[block.b].words))
     factor = widest.log_bayes_factor
-    verdict = "leaves that open"
-    if factor is not None and abs(factor) > STRONG:
-        verdict = f"speaks {'for' if factor > 0 else 'against'} it"
     return {
         "single_class": False,
         "wide": sum(int(words.wide.sum()) for words in spoken),
         "factor": "" if factor is None else nats(factor),
-        "verdict": verdict,
-        "undrawn": undrawn(facts, len(places)),
+        "settled": factor is not None and abs(factor) > STRONG,
         "panels": [words_panel(c, words, facts) for c, words in enumerate(spoken)],
         "rows": [row for words in spoken for row in word_rows(words, facts)],
     }
 
 
-def words_panel(c: int, words: Speaking, facts: Facts) -> tuple[Any, ...]:
+def words_panel(c: int, words: ClassWords, facts: Facts) -> tuple[Any, ...]:
     """A class and the picture of its words."""
     label = facts.classes[words.place]
     ax = plots.new_axes(0.95 + 0.2 * max(len(words.words), 2), 3.65)
@@ -154,14 +132,14 @@ def words_panel(c: int, words: Speaking, facts: Facts) -> tuple[Any, ...]:
     return *class_name(c, label), drawn(ax, about, f"words-{words.place}")
 
 
-def word_rows(words: Speaking, facts: Facts) -> Iterable[Values]:
+def word_rows(words: ClassWords, facts: Facts) -> Iterable[Values]:
     """Each word of a class with its ratio, whether that is hardly known, and how often it was seen."""
-    label = Name(brief(facts.classes[words.place], 40))
+    ends = np.exp(np.minimum([words.ratio, words.lower, words.upper], 700.0))
     for j, word in enumerate(words.words):
-        ratio, low, high = (times(float(np.exp(min(end[j], 700.0)))) for end in (words.ratio, words.lower, words.upper))
+        ratio, low, high = (fixed(x, 1 if x < 9.95 else 0) if x < 1e6 else number(x) for x in ends[:, j].tolist())
         yield {
-            "name": Name(brief(str(word), 40)),
-            "speaks_for": label,
+            "name": as_name(word, 40),
+            "speaks_for": as_name(facts.classes[words.place], 40),
             "ratio": f"{ratio} ({low} to {high})",
             "wide": words.wide[j],
             "here": number(float(words.counts[j]), 6),
@@ -169,26 +147,18 @@ def word_rows(words: Speaking, facts: Facts) -> Iterable[Values]:
         }
 
 
-def times(x: float) -> str:
-    """How many times as often."""
-    return fixed(x, 1 if x < 9.95 else 0) if x < 1e6 else number(x)
-
-
 def portraits(facts: Facts) -> Values | None:
     """Pictures of what is expected in each class, the most relevant columns first; None, where there is no column."""
     single = facts.features.single
     if not single:
         return None
-    shown, letters = shown_classes(facts.counts), 0
     pictured: list[Values] = []
     for feature in single[:MOST]:
-        if letters > ROOM and len(pictured) >= FIRST:
+        if len(pictured) >= FIRST and sum(len(portrait["picture"]) for portrait in pictured) > ROOM:
             break
         pictured.append(portrait(feature, facts))
-        letters += len(pictured[-1]["picture"] or "")
     return {
-        "undrawn": undrawn(facts, len(shown)),
-        "key": [class_name(c, facts.classes[k]) for c, k in enumerate(shown)],
+        "key": [class_name(c, facts.classes[k]) for c, k in enumerate(shown_classes(facts.counts))],
         "drawn": pictured,
         "rest": len(single) - len(pictured),
     }
@@ -197,19 +167,19 @@ def portraits(facts: Facts) -> Values | None:
 def portrait(feature: Feature, facts: Facts) -> Values:
     """Figure and tables of what is believed of a column."""
     sight = facts.features.sight(feature)
-    factor = "" if feature.log_bayes_factor is None else nats(feature.log_bayes_factor)
-    heading = {"name": Name(brief(feature.name)), "factor": factor, "picture": None}
-    pictured, name = drawable(sight), Name(brief(sight.name))
+    pictured, name = drawable(sight), as_name(sight.name)
     levels = " and ".join(sight.family.outcomes[::-1]) or "each level"
     message = (TOGETHER if len(sight.names) > 1 else DRAWN)[sight.family.picture]
     about = message.format(brief(pictured.name), levels=levels)
     tables = [(phrase("{}, with {} intervals", name, percent(INTERVAL, 0)), *numbers(sight.belief, sight))]
     if len(sight.names) > 1 and sight.family.continuous:  # its table is too wide to stand beside the picture
         tables.insert(0, (phrase("{}, correlations", name), *correlations(sight)))
-    ax = sketch(pictured.belief, pictured, INTERVAL)
-    return heading | {
+    ax = sketch(pictured, INTERVAL)
+    return {
+        "name": as_name(feature.name),
+        "factor": "" if feature.log_bayes_factor is None else nats(feature.log_bayes_factor),
         "picture": drawn(ax, about, f"column-{feature.b}-{feature.f}"),
-        "remark": left_out(sight, pictured),
+        "remark": undrawn(sight, pictured),
         "tables": tables,
     }
 
@@ -229,29 +199,20 @@ def drawable(sight: Sight) -> Sight:
 def numbers(belief: Any, sight: Sight) -> Table:
     """Head and rows of a table about the classes that are drawn."""
     if sight.family.picture == "levels":
-        shown_levels, rows = bar_rows(belief, sight)
-        if len(sight.names) > 1:
-            return ("Class", "Most probable combinations"), rows
-        return ("Class", "Level" if shown_levels == 1 else "Most probable levels"), rows
-    if len(sight.names) > 1:
-        return vector_rows(belief, sight)
+        return bar_table(sight)
     shown = belief[sight.shown]
+    if len(sight.names) > 1:  # every column of a block that is modelled jointly
+        margins = margins_of(shown[:, None])
+        by_column = [by_class(sight, *gaussian_cells(margins.column(j))) for j in range(len(sight.names))]
+        pairs = zip(sight.names, by_column, strict=True)
+        rows = [(label, as_name(name, 40), *values) for name, cells in pairs for label, *values in cells]
+        return ("Class", "Column", "Mean", "Standard deviation"), rows
     if sight.family.has_width:
         return ("Class", "Mean", "Standard deviation"), by_class(sight, *gaussian_cells(shown))
     if sight.family.picture == "mass":
         return ("Class", "Events per row"), by_class(sight, spans(shown.mean(), *shown.interval(INTERVAL)))
     predictive = shown.predictive()
     return ("Class", "Median"), by_class(sight, spans(predictive.median(), *predictive.interval(INTERVAL)))
-
-
-def vector_rows(belief: Any, sight: Sight) -> Table:
-    """Mean and standard deviation of every column of a block that is modelled jointly."""
-    shown = belief[sight.shown][:, None].margins()
-    rows: list[Any] = []
-    for j, name in enumerate(sight.names):
-        cells = by_class(sight, *gaussian_cells(shown.column(j)))
-        rows += [(label, Name(brief(name, 40)), *values) for label, *values in cells]
-    return ("Class", "Column", "Mean", "Standard deviation"), rows
 
 
 def correlations(sight: Sight) -> Table:
@@ -278,15 +239,15 @@ def gaussian_cells(belief: NormalInverseGamma) -> tuple[list[str], list[str]]:
         return spans(*means), spans(spread, *(np.sqrt(settled * end) for end in (lower.variance, upper.variance)))
 
 
-def bar_rows(belief: Belief, sight: Sight) -> tuple[int, list[Any]]:
-    """How many levels have a bar, and the most probable ones of each class."""
-    names, probability, ends = bars_of(belief, sight, INTERVAL)
+def bar_table(sight: Sight) -> Table:
+    """The most probable levels of each class, or combinations of levels."""
+    names, probability, ends = bars_of(sight, INTERVAL)
     cells = []
     for p, low, high in zip(probability, *ends, strict=True):
         best = np.argsort(-p, kind="stable")[:MOST_LEVELS]
-        labels = ((Name(brief(names[j], 40)), percent_span(p[j], low[j], high[j])) for j in best)
-        cells.append([phrase("{}: {}", *label) for label in labels])
-    return len(names), by_class(sight, cells)
+        cells.append([phrase("{}: {}", as_name(names[j], 40), percent_span(p[j], low[j], high[j])) for j in best])
+    what = "Most probable combinations" if len(sight.names) > 1 else "Most probable levels"
+    return ("Class", "Level" if len(names) == len(sight.names) == 1 else what), by_class(sight, cells)
 
 
 def by_class(sight: Sight, *columns: list[Any]) -> list[Any]:
@@ -295,14 +256,14 @@ def by_class(sight: Sight, *columns: list[Any]) -> list[Any]:
     return list(zip(names, *columns, strict=True))
 
 
-def left_out(sight: Sight, pictured: Sight) -> str:
+def undrawn(sight: Sight, pictured: Sight) -> str:
     """What the picture has no room for, and what its ellipses hold."""
     if len(sight.names) > 1 and sight.family.continuous:
         two = f"Drawn are the two of {len(sight.names)} columns in which the classes differ most. "
         return f"{two if pictured is not sight else ''}Ellipses hold half and {percent(INTERVAL, 0)} of new rows."
     if not sight.family.has_levels:
         return ""
-    left = len(names_of(sight.belief, sight)) - len(bars_of(sight.belief, sight, INTERVAL)[0])
+    left = len(names_of(sight)) - len(bars_of(sight, INTERVAL)[0])
     what = "levels" if len(sight.names) == 1 else "combinations"
     return f"{left:,} rarer {what} are not drawn." if left > 0 else ""
 
@@ -310,43 +271,29 @@ def left_out(sight: Sight, pictured: Sight) -> str:
 def weights(facts: Facts) -> Values | None:
     """The weights of a linear model that are furthest from 0 in their sds; None, where the model is not linear."""
     order = np.argsort(-facts.counts, kind="stable")[: ABREAST + 1]
-    form = linear_form(facts, facts.model.classes_[order[0]]) if len(order) > 1 else None
-    if form is None:
+    if len(order) < 2:
+        return None
+    try:
+        form: Any = facts.model.linear_form(against=facts.model.classes_[order[0]])
+    except ValueError:
         return None
     w, sd = form["w"].values[order[1:]], form["w_sd"].values[order[1:]]
     clear = np.divide(np.abs(w), sd, out=np.zeros_like(w), where=sd > 0).max(axis=0)
     shown = np.argsort(-clear, kind="stable")[:MOST_WEIGHTS].tolist()
-    rows = [(Name(brief(name_of(form["feature"].values[k]))), *weight_cells(w[:, k], sd[:, k])) for k in shown]
-    rows.append(("b", *weight_cells(form["b"].values[order[1:]], form["b_sd"].values[order[1:]])))
-    left, others = w.shape[1] - len(shown), len(facts.classes) - len(order)
+    rows = [(as_name(name_of(form["feature"].values[k])), *map(weight, w[:, k], sd[:, k])) for k in shown]
     return {
-        "against": Name(brief(facts.classes[order[0]], 40)),
+        "against": as_name(facts.classes[order[0]], 40),
         "estimate": PLUGGED[form.attrs["estimate"]],
-        "head": ["Weight of", *(Name(brief(facts.classes[c], 40)) for c in order[1:])],
-        "rows": rows,
-        "unlisted": [
-            f"{count(left, 'weight')} less sure {'is' if left == 1 else 'are'} not listed." if left else "",
-            f"{count(others, 'class')} less frequent {'is' if others == 1 else 'are'} not shown." if others else "",
-        ],
+        "head": ["Weight of", *(as_name(facts.classes[c], 40) for c in order[1:])],
+        "rows": [*rows, ("b", *map(weight, form["b"].values[order[1:]], form["b_sd"].values[order[1:]]))],
+        "unlisted": w.shape[1] - len(shown),
+        "other_classes": len(facts.classes) - len(order),
     }
 
 
-def linear_form(facts: Facts, label: Any) -> Any:
-    """The log-odds against a class as a linear form; None, where there is none."""
-    try:
-        return facts.model.linear_form(against=label)
-    except ValueError:
-        return None
-
-
-def weight_cells(values: Array, sds: Array) -> list[Cell]:
-    """Weights and their sds, to two digits of the latter."""
-    return [Cell(weight(value, sd), value) for value, sd in zip(values.tolist(), sds.tolist(), strict=True)]
-
-
-def weight(value: float, sd: float) -> str:
-    """A weight ± its sd."""
+def weight(value: float, sd: float) -> Cell:
+    """A weight ± its sd, to two digits of the latter."""
     if not np.isfinite(value) or not 0 < sd < np.inf:
-        return number(value)
+        return Cell(number(value), value)
     decimals = int(np.clip(1 - np.floor(np.log10(sd)), 0, FINEST))
-    return f"{fixed(value, decimals)}{SPACE}±{SPACE}{fixed(sd, decimals)}"
+    return Cell(f"{fixed(value, decimals)}{SPACE}±{SPACE}{fixed(sd, decimals)}", value)

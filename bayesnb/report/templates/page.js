@@ -14,9 +14,9 @@
 
   function number(text) {
     if (text === "Infinity" || text === "-Infinity") return Number(text);
-    const found = NUMBER.exec(text);
-    if (!found) return NaN;
-    const [, sign, digits, raised = ""] = found;
+    const match = NUMBER.exec(text);
+    if (!match) return NaN;
+    const [, sign, digits, raised = ""] = match;
     const power = Number(raised.replace("⁻", "-").replace(/[⁰-⁹¹²³]/g, (digit) => RAISED.indexOf(digit)));
     const size = digits === "∞" ? Infinity : Number(digits.replace(/,/g, "")) * 10 ** power;
     return sign ? -size : size;

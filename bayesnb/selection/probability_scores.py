@@ -1,4 +1,12 @@
-"""How predicted probabilities compare with observed shares: reliability bins and isotonic curves.
+"""Scores of predicted probabilities, and how these compare with observed shares: reliability bins, isotonic curves.
+
+A row of weight w counts as w rows. The interval of a mean over few rows, whose terms are losses (most of them small, a
+few large), is Student's t through a transformation that removes skewness:
+
+    g(w) = w + skew w^2 / 3 + skew^2 w^3 / 27 + skew / (6 n),      w = (mean - truth) / sd
+
+A mean of skewed terms misses the truth more often on one side. sqrt(n) g(w) is nearly normal, and g is undone in closed
+form. Hall (1992), On the removal of skewness by transformation, JRSS B 54(1).
 
 Of the rows for which a label is predicted with probability p, a share p should have it. The isotonic curve needs no
 bins:
@@ -9,7 +17,7 @@ Rows of equal probability are one point, in whatever order they came: a classifi
 share. With that function a Brier score is miscalibration - discrimination + uncertainty. Dimitriadis, Gneiting and
 Jordan (2021), Stable reliability diagrams for probabilistic classifiers, PNAS 118(8), call it CORP.
 
-Bands show what bins and curve would look like, were every prediction true. A row of weight w counts as w rows.
+Bands show what bins and curve would look like, were every prediction true.
 """
 
 from dataclasses import dataclass
@@ -18,12 +26,90 @@ from typing import NamedTuple, Self
 
 import numpy as np
 from scipy.optimize import isotonic_regression
-from scipy.special import betaincinv, ndtri
+from scipy.special import betaincinv, ndtri, stdtrit
 
 from bayesnb.families.base import Array
-from bayesnb.selection.proper_scores import Estimate, Score, brier, log_loss, right
 
 DRAWS, CELLS = 500, 400  # draws of labels; cells of neighbouring probabilities, for each of which they are drawn
+LEAST_SKEW = 1e-8  # below, the transformation is the identity
+
+
+class Estimate(NamedTuple):
+    """A number and its interval."""
+
+    value: float
+    lower: float
+    upper: float
+
+
+class Score(NamedTuple):
+    """A mean over rows, and its standard error."""
+
+    value: float
+    se: float
+
+
+def accuracy(log_proba: Array, codes: Array, weight: Array | None = None) -> Score:
+    """Share of rows whose most probable label is the true one, `(r, c), (r,) -> ()`."""
+    return _mean(right(log_proba, codes), weight)
+
+
+def right(log_proba: Array, codes: Array) -> Array:
+    """Rows whose most probable label is the true one; none, where every label is impossible."""
+    return (log_proba.argmax(axis=1) == codes) & (log_proba[np.arange(len(codes)), codes] > -np.inf)
+
+
+def log_loss(log_proba: Array, codes: Array, weight: Array | None = None) -> Score:
+    """Mean of -log p(true label), in nats, `(r, c), (r,) -> ()`."""
+    return _mean(-log_proba[np.arange(len(codes)), codes], weight)
+
+
+def brier(log_proba: Array, codes: Array, weight: Array | None = None) -> Score:
+    """Mean squared distance of the probabilities from the label's ones and zeros, `(r, c), (r,) -> ()`."""
+    return _mean(((np.exp(log_proba) - np.eye(log_proba.shape[1])[codes]) ** 2).sum(axis=1), weight)
+
+
+def _mean(terms: Array, weight: Array | None) -> Score:
+    total = len(terms) if weight is None else float(weight.sum())
+    mean = float(np.average(terms, weights=weight))
+    if total <= 1 or not np.isfinite(terms).all():
+        return Score(mean, float("nan"))
+    variance = np.average((terms - mean) ** 2, weights=weight) * total / (total - 1)
+    return Score(mean, float(np.sqrt(variance / total)))
+
+
+def mean_interval(terms: Array, prob: float, most: float = np.inf) -> Estimate:
+    """Mean of terms between 0 and `most`, with its interval: Student's t through Hall's g, `(r,) -> ()`.
+
+    An infinite term leaves no interval, and of a single term it is vacuous.
+
+    >>> estimate = mean_interval(np.array([0.1, 0.2, 0.1, 0.3, 0.1, 1.4]), 0.89)
+    >>> [round(end, 2) for end in estimate]
+    [0.37, 0.08, 1.95]
+    """
+    n, mean = len(terms), float(np.mean(terms))
+    if not np.isfinite(mean):
+        return Estimate(mean, mean, mean)
+    if n < 2:
+        return Estimate(mean, 0.0, most)
+    reach = float(stdtrit(n - 1, (1 + prob) / 2)) / np.sqrt(n)
+    spread, skew = float(np.std(terms, ddof=1)), skewness(terms)
+    low, high = (mean - spread * _undone(at, skew, n) for at in (reach, -reach))
+    return Estimate(mean, min(max(low, 0.0), mean), max(min(high, most), mean))
+
+
+def skewness(terms: Array) -> float:
+    """Third standardised moment; 0 where all terms are alike."""
+    gap = terms - terms.mean()
+    spread = float(np.sqrt((gap**2).mean()))
+    return 0.0 if spread <= 1e-12 * float(np.abs(terms).max(initial=0.0)) else float(((gap / spread) ** 3).mean())
+
+
+def _undone(at: float, skew: float, n: int) -> float:
+    """Return w, given g(w)."""
+    if abs(skew) < LEAST_SKEW:
+        return at
+    return float(3 / skew * (np.cbrt(1 + skew * (at - skew / (6 * n))) - 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,20 +119,13 @@ class Groups:
     at: Array
     hits: Array
     misses: Array
-    order: Array  # of the rows, `(r,)`
-    starts: Array  # of the groups among them
+    member: Array  # the group of each row, `(r,)`
 
     @classmethod
     def of(cls, probability: Array, hit: Array, weight: Array) -> Self:
         """Group rows by the probability of a label; `hit` says whether they have it. All `(r,)`."""
-        order = np.argsort(probability)
-        ordered, weight = probability[order], weight[order]
-        new = np.empty(len(order), bool)
-        new[:1] = True
-        np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
-        starts = np.flatnonzero(new)
-        hits = np.add.reduceat(weight * hit[order], starts)
-        return cls(ordered[starts], hits, np.add.reduceat(weight * ~hit[order], starts), order, starts)
+        at, member = np.unique(probability, return_inverse=True)
+        return cls(at, np.bincount(member, weight * hit), np.bincount(member, weight * ~hit), member)
 
     @cached_property
     def weight(self) -> Array:
@@ -61,14 +140,7 @@ class Groups:
         """Join neighbouring groups, at their mean probability."""
         hits, misses, weight = (np.add.reduceat(sums, starts) for sums in (self.hits, self.misses, self.weight))
         at = np.add.reduceat(self.weight * self.at, starts) / weight
-        return type(self)(at, hits, misses, self.order, self.starts[starts])
-
-    def by_row(self, values: Array) -> Array:
-        """Repeat each group's value for its rows, `(g,) -> (r,)`, in the order in which the rows came."""
-        sizes = np.diff(np.append(self.starts, len(self.order)))
-        by_row = np.empty(len(self.order))
-        by_row[self.order] = np.repeat(values, sizes)
-        return by_row
+        return type(self)(at, hits, misses, np.searchsorted(starts, self.member, side="right") - 1)
 
     def brier(self, predicted: Array) -> float:
         """Mean squared distance of predicted probabilities, `(g,)`, from the label's zeros and ones."""
@@ -116,10 +188,6 @@ class CurveOptions:
     bins: int
     prob: float
     rng: np.random.Generator
-
-    @property
-    def tails(self) -> tuple[float, float]:
-        return (1 - self.prob) / 2, (1 + self.prob) / 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,7 +257,7 @@ def scored(log_proba: Array, codes: Array, weight: Array, plan: CurveOptions) ->
     return ProbabilityScores(
         _normal(brier(log_proba, codes, weight), plan.prob, 2.0),
         _normal(log_loss(log_proba, codes, weight), plan.prob, np.inf),
-        Estimate(*map(float, (hits / (hits + misses), *share_interval(hits, misses, plan)))),
+        Estimate(*map(float, (hits / (hits + misses), *share_interval(hits, misses, plan.prob)))),
     )
 
 
@@ -204,12 +272,8 @@ def ece(log_proba: Array, codes: Array, weight: Array | None = None, bins: int =
         keep = weight > 0
         log_proba, codes, weight = log_proba[keep], codes[keep], weight[keep]
     groups = groups_of_top(log_proba, codes, weight)
-    return ece_of(groups.joined(split(groups.weight, bins)))
-
-
-def ece_of(bins: Groups) -> float:
-    """Weighted mean distance between prediction and observed share."""
-    return float(_gap(bins, bins.hits / bins.weight))
+    joined = groups.joined(split(groups.weight, bins))
+    return float(_gap(joined, joined.hits / joined.weight))
 
 
 def groups_of_top(log_proba: Array, codes: Array, weight: Array) -> Groups:
@@ -225,41 +289,42 @@ def reliability(groups: Groups, plan: CurveOptions) -> Reliability:
     drawn = _drawn(fine, plan.rng)
     shares = np.add.reduceat(drawn, np.searchsorted(cells, starts), axis=1) / bins.weight
     curves = np.stack([isotonic_regression(hits / fine.weight, weights=fine.weight).x for hits in drawn])
-    around = [fine.by_row(edge) for edge in _band(curves, plan)]
-    interval = share_interval(bins.hits, bins.misses, plan)
+    around = [edge[fine.member] for edge in _band(curves, plan.prob)]
+    interval = share_interval(bins.hits, bins.misses, plan.prob)
     return Reliability(
-        Bins(bins.at, bins.hits / bins.weight, *interval, *_band(shares, plan), bins.weight),
-        Curve(groups.by_row(groups.at), groups.by_row(groups.isotonic), *around),
+        Bins(bins.at, bins.hits / bins.weight, *interval, *_band(shares, plan.prob), bins.weight),
+        Curve(groups.at[groups.member], groups.isotonic[groups.member], *around),
         corp(groups),
         ece_interval(bins, plan),
         float(_gap(bins, shares).mean()),
     )
 
 
-def share_interval(hits: Array, misses: Array, plan: CurveOptions) -> tuple[Array, Array]:
+def share_interval(hits: Array, misses: Array, prob: float) -> tuple[Array, Array]:
     """Equal-tailed interval of a share under Beta(1/2, 1/2); it reaches 0 or 1 where all rows seen are there.
 
     Brown, Cai and DasGupta (2001), Interval estimation for a binomial proportion, section 4.1.2.
     """
-    low, high = (betaincinv(hits + 0.5, misses + 0.5, tail) for tail in plan.tails)
+    low, high = (betaincinv(hits + 0.5, misses + 0.5, tail) for tail in ((1 - prob) / 2, (1 + prob) / 2))
     return np.where(hits > 0, low, 0.0), np.where(misses > 0, high, 1.0)
 
 
 def ece_interval(bins: Groups, plan: CurveOptions) -> Estimate:
-    """The expected calibration error, `ece_of(bins)`, with an interval that reaches 0 where noise could be all of it.
+    """Expected calibration error with an interval, which reaches 0 where noise could be all of it.
 
     Noise only adds to a sum of distances, so resampled errors are too large. The upper end is their quantile all the
     same, shares being drawn from their Beta posteriors: it is on the safe side. For the lower end let the true
     distances be the observed ones times a factor, and add that noise: it is the least factor by which the observed
     error is not in the upper tail.
     """
-    seen, gaps = ece_of(bins), bins.at - bins.hits / bins.weight
+    observed, upper = bins.hits / bins.weight, (1 + plan.prob) / 2
+    seen, gaps = float(_gap(bins, observed)), bins.at - observed
     drawn = plan.rng.beta(bins.hits + 0.5, bins.misses + 0.5, (DRAWS, len(gaps)))
     noise, share = drawn - drawn.mean(axis=0), bins.weight / bins.weight.sum()
-    high = max(seen, float(np.quantile(_gap(bins, drawn), plan.tails[1])))
+    high = max(seen, float(np.quantile(_gap(bins, drawn), upper)))
 
     def reached(factor: float) -> bool:
-        return bool(np.quantile(np.abs(factor * gaps + noise) @ share, plan.tails[1]) >= seen)
+        return bool(np.quantile(np.abs(factor * gaps + noise) @ share, upper) >= seen)
 
     least, most = 0.0, 0.0 if reached(0.0) else 1.0
     while most - least > 1e-4:
@@ -279,8 +344,8 @@ def _drawn(cells: Groups, rng: np.random.Generator) -> Array:
     return rng.binomial(rows.astype(np.int64), np.minimum(cells.at, 1.0)) / rows * cells.weight
 
 
-def _band(drawn: Array, plan: CurveOptions) -> tuple[Array, Array]:
-    low, high = plan.tails
+def _band(drawn: Array, prob: float) -> tuple[Array, Array]:
+    low, high = (1 - prob) / 2, (1 + prob) / 2
     return np.quantile(drawn, low, axis=0, method="lower"), np.quantile(drawn, high, axis=0, method="higher")
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from bayesnb import plots
 from bayesnb.families.number_format import NOTHING, number
 from bayesnb.report.facts import Facts
-from bayesnb.report.facts.left_out_rows import uncertainties
+from bayesnb.report.facts.left_out_rows import PARTS, uncertainties
 from bayesnb.report.html_page import drawn
 from bayesnb.report.wording import count, percent
 from bayesnb.results.display import element
@@ -15,27 +15,26 @@ from bayesnb.results.display import element
 LITTLE, MUCH = 0.1, 0.5  # of the uncertainty, that more rows would take away
 NEXT_TO_NONE = 1e-3  # nats
 WIDE = 5.5  # inches of the picture, which a phone has room for
-PARTS = ("entropy", "aleatoric", "epistemic")
 
 
-def doubt(facts: Facts) -> dict[str, Any]:
+def uncertainty(facts: Facts) -> dict[str, Any]:
     """Verdict, picture, and both parts of the uncertainty in numbers."""
     result = uncertainties(facts)
     if result is None:
         return {"state": "unknown"}
     if not result.attrs["tried"]:
-        return {"state": "too slow", "classes": count(len(facts.classes), "class")}
+        return {"state": "too slow"}
     understated = facts.held_out.unforeseen.lower > 0  # the mean cost of the true labels is clearly above the entropy
     about = (
-        "The doubt about each row's label in nats, the most doubtful first: what stays, and what more rows take away."
+        "The uncertainty about each row's label in nats, the most uncertain first: what stays, and what more rows take "
+        "away."
     )
     return {
         "state": "known",
-        "held_out": result.attrs["held_out"],
+        "result": result,
         "verdict": distrusted(result, facts) if understated else verdict(result, facts),
-        "picture": drawn(plots.plot_uncertainty(result), about, "doubt", WIDE),
+        "picture": drawn(plots.plot_uncertainty(result), about, "uncertainty", WIDE),
         "parts": part_rows(result),
-        "remarks": remarks(result, facts),
     }
 
 
@@ -44,17 +43,16 @@ def verdict(result: Any, facts: Facts) -> list[str]:
     account, low, high = both_parts(result, facts)
     if not account:
         mean = number(float(result["entropy"].mean()), 2)
-        return [element("strong", "There is next to no doubt:"), f"{mean} nats a row."]
+        return [element("strong", "There is next to no uncertainty:"), f"{mean} nats a row."]
     if low < LITTLE <= high or low < MUCH <= high:
-        return [element("strong", "So few rows do not settle which it is:"), account]
-    if high < LITTLE:
-        follows = "Better columns would help; more rows of this kind hardly."
-        return [element("strong", "It is the data:"), account, follows]
-    if high < MUCH:
-        follows = "More rows would help some, better columns more."
-        return [element("strong", "It is mostly the data:"), account, follows]
-    follows = "More rows are what would help most."
-    return [element("strong", "It is what the model does not know yet:"), account, follows]
+        claim, follows = "So few rows do not settle which it is:", ""
+    elif high < LITTLE:
+        claim, follows = "It is the data:", "Better columns would help; more rows of this kind hardly."
+    elif high < MUCH:
+        claim, follows = "It is mostly the data:", "More rows would help some, better columns more."
+    else:
+        claim, follows = "It is what the model does not know yet:", "More rows are what would help most."
+    return [element("strong", claim), account, follows]
 
 
 def both_parts(result: Any, facts: Facts) -> tuple[str, float, float]:
@@ -70,7 +68,7 @@ def both_parts(result: Any, facts: Facts) -> tuple[str, float, float]:
     spread = float(((goes - share * entropy) ** 2).sum()) / max(rows - 1, 1) * rows * left
     reach = 2 * np.sqrt(spread) / float(entropy.sum()) if rows > 1 or not left else 1.0
     account = (
-        f"of {number(float(entropy.mean()), 2)} nats of doubt a row, {number(float(stays.mean()), 2)} "
+        f"of a mean uncertainty of {number(float(entropy.mean()), 2)} nats a row, {number(float(stays.mean()), 2)} "
         f"({percent(1 - share, 0)}) stay however many rows are seen, and {number(float(goes.mean()), 2)} "
         f"({percent(share, 0)}) would go away with more rows."
     )
@@ -84,45 +82,20 @@ def distrusted(result: Any, facts: Facts) -> list[str]:
     expected = number(float(np.mean(held_out.entropy[held_out.answered])), 2)
     account, _, _ = both_parts(result, facts)
     return [
-        element("strong", "The model doubts too little:"),
+        element("strong", "The model understates its uncertainty:"),
         f"held out, the true label cost {cost} nats a row, where its probabilities expect {expected}. What it does not "
         "see, such as columns that depend on each other, is in neither part, so the parts do not say where the "
         "mistakes come from.",
-        f"By its own account, {account}" if account else "By its own account there is next to no doubt.",
+        f"By its own account, {account or 'there is next to no uncertainty.'}",
     ]
 
 
 def part_rows(result: Any) -> list[tuple[str, ...]]:
     """The mean parts of all rows, and of the most uncertain ones."""
-    parts = [np.asarray(result[name]) for name in PARTS]
-    entropy, _, goes = parts
-    worst = np.argsort(-entropy, kind="stable")[: max(1, len(entropy) // 10)]
-    groups = (("All rows", slice(None)), (f"The most doubtful tenth, {count(len(worst), 'row')}", worst))
+    parts = np.stack([np.asarray(result[name]) for name in PARTS])
+    worst = np.argsort(-parts[0], kind="stable")[: max(1, parts.shape[1] // 10)]
     rows = []
-    for name, at in groups:
-        total = float(entropy[at].sum())
-        share = percent(float(goes[at].sum()) / total if total > 0 else 0.0, 0)
-        rows.append((name, *(number(float(part[at].mean()), 3) for part in parts), share))
+    for name, at in (("All rows", slice(None)), (f"The most uncertain tenth, {count(len(worst), 'row')}", worst)):
+        entropy, _, goes = means = parts[:, at].mean(axis=1).tolist()
+        rows.append((name, *(number(mean, 3) for mean in means), percent(goes / entropy if entropy > 0 else 0.0, 0)))
     return rows
-
-
-def remarks(result: Any, facts: Facts) -> list[str]:
-    """Which rows these are, if not all, and how they were computed."""
-    rows, tried, of = result.sizes["obs_id"], result.attrs["tried"], len(facts.codes)
-    sentences = []
-    if tried < of:
-        sentences.append(f"Computed for {tried:,} of {of:,} rows, evenly spaced in the table.")
-    if rows < tried:
-        sentences.append(
-            f"{count(tried - rows, 'row')} of them are impossible under some class, or leave one without distribution. "
-            "They are not counted: their probabilities have no law."
-        )
-    if not facts.model.model_.posterior.closed:
-        error = percent(2 * float(result.attrs["drawn_error"])).replace("%", "percentage points")
-        sentences.append(
-            "The classes share parameters here, so the parts were drawn: twice the standard error of the share that "
-            f"would go away is {error}, by the spread of the draws."
-        )
-    if facts.model.estimate != "predictive":
-        sentences.append("The doubt is that of the posterior, whatever estimate the model predicts with.")
-    return sentences

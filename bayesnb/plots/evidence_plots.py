@@ -1,0 +1,210 @@
+"""Log Bayes factors: bars for features, a map for pairs of columns, and steps as columns are joined."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap, SymLogNorm
+from matplotlib.ticker import FixedLocator, MaxNLocator
+
+from bayesnb.families.base import Array
+from bayesnb.plots.log_odds_axis import nats
+from bayesnb.plots.style import COLOURS, DASHES, INK, check_dataset, check_most, list_names, new_axes, short, styled
+
+NAMES, ROW, WIDE = 26, 0.24, 6.4  # letters, and inches
+CELL = (0.42, 0.17)  # inches of a map's column: where there are few, and where there are many
+LEAST, LONG = 1.6, 2.1  # inches of a map's side: at least, and where its scale has room for a line of words
+LETTER = 0.0085  # inches that a letter takes, of a font of 1 point
+MOST_NAMES = 60  # that a map has room for
+AGAINST, FOR = COLOURS[0], COLOURS[1]
+SHADES = LinearSegmentedColormap.from_list("against and for", [AGAINST, "#F4F4F4", FOR], 101).with_extremes(
+    bad="#BBBBBB"
+)
+STEP_NAMES, STEP_ROW = 42, 0.26  # letters of a step, and inches
+MOST_STEPS = 40  # that are shown, the last ones
+FAR = 0.6  # of the steps' span: an end that is farther off is only pointed to
+LEAST_SPAN = 1.0  # nats of an axis of steps
+ENDS = {"naive": "naive Bayes", "joint": "all joined"}
+
+
+@styled
+def plot_relevance(dataset: Any, most: int = 30, ax: Axes | None = None) -> Axes:
+    """Draw how strongly the data speak for, or against, a dependence of each feature on the class.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        What `bayesnb.relevance(model)` returned.
+    most : how many features are shown, those with the largest factors
+    ax : matplotlib.axes.Axes, default new ones in a new figure
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> from bayesnb import NaiveBayes, plot_relevance, relevance
+    >>> from bayesnb.datasets import dogs
+    >>> table = dogs()
+    >>> model = NaiveBayes().fit(table.drop(columns="breed"), table["breed"])
+    >>> plot_relevance(relevance(model)).get_figure().savefig("relevance.png")  # doctest: +SKIP
+    """
+    check_most(most)
+    factors, names = _factors(dataset, "inclusion", "relevance(model)")
+    order = np.argsort(-factors, kind="stable")[:most]
+    top = factors[order]
+    ax = ax or new_axes(1.0 + ROW * len(top), WIDE)
+    bars = ax.barh(range(len(top)), top, 0.7, color=[FOR if x > 0 else AGAINST for x in top], linewidth=0)
+    ax.axvline(0, color=INK, linewidth=0.7)
+    _symmetric(ax, min(top.min(initial=0.0), -1.0), max(top.max(initial=0.0), 1.0))
+    ax.bar_label(bars, [nats(x) for x in top], padding=4, fontsize="small")
+    list_names(ax, [names[at] for at in order])
+    shown = "" if len(top) == len(factors) else f"\nthe first {len(top)} of {len(factors):,} features"
+    ax.set_xlabel(f"log Bayes factor, nats:\ndepends on the class{shown}")
+    return ax
+
+
+@styled
+def plot_dependence(dataset: Any, ax: Axes | None = None) -> Axes:
+    """Draw how strongly the data speak for, or against, a dependence of each pair of columns within the classes.
+
+    Orange is for, blue against a dependence. Pairs that cannot be compared are grey.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        What `bayesnb.dependence(model, X, y)` returned.
+    ax : matplotlib.axes.Axes, default new ones in a new figure
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> from bayesnb import NaiveBayes, dependence, plot_dependence
+    >>> from bayesnb.datasets import dogs
+    >>> table = dogs()
+    >>> result = dependence(NaiveBayes(), table.drop(columns="breed"), table["breed"])
+    >>> plot_dependence(result).get_figure().savefig("dependence.png")  # doctest: +SKIP
+    """
+    factors, names = _factors(dataset, "log_bayes_factor_by_class", "dependence(model, X, y)")
+    n = len(names)
+    named = n <= MOST_NAMES
+    cell = float(np.clip(6.0 / n, CELL[1], CELL[0])) if named else 8.0 / n
+    side, size = max(n * cell, LEAST), min(10.5, 72 * cell * 0.72)
+    room = LETTER * size * max(map(len, names)) if named else 0.4
+    ax = ax or new_axes(side + room + 0.3, side + room + 1.3, "compressed")
+    largest = max(float(np.abs(factors[np.isfinite(factors)]).max(initial=0.0)), 1.0)
+    look: Any = {"cmap": SHADES, "norm": SymLogNorm(1.0, vmin=-largest, vmax=largest)}
+    if named:
+        image: Any = _squares(ax, factors, names, size, look)
+    else:
+        image = ax.imshow(factors, interpolation="nearest", **look)
+        ax.set(xlabel=f"place among {n:,} columns", ylabel=f"place among {n:,} columns")
+    ax.tick_params(which="both", length=0)
+    ax.spines[:].set_visible(False)
+    bar: Any = ax.get_figure(root=True).colorbar(image, ax=ax, shrink=min(1.0, 2.4 / side), aspect=14)  # type: ignore[union-attr]
+    bar.outline.set_visible(False)
+    bar.solids.set_rasterized(False)
+    ticks = [-largest, *(x for x in _ticks(-largest, largest, 4) if 5 * abs(x) <= largest), largest]
+    bar.set_ticks(ticks, labels=[nats(x) for x in ticks])
+    bar.ax.minorticks_off()
+    bar.set_label("log Bayes factor in nats" if side > LONG else "log Bayes factor\nin nats")
+    return ax
+
+
+def _factors(dataset: Any, variable: str, maker: str) -> tuple[Array, list[str]]:
+    """Return the log Bayes factors, and the features' names, of a Dataset that has such a variable."""
+    check_dataset(dataset, variable, maker)
+    return np.asarray(dataset["log_bayes_factor"]), [short(str(name), NAMES) for name in dataset["feature"].values]
+
+
+def _squares(ax: Axes, factors: Array, names: list[str], size: float, look: dict[str, Any]) -> Any:
+    """Draw a named square for each pair, sharp at any size."""
+    edges = np.arange(len(names) + 1) - 0.5
+    ax.set_aspect("equal")
+    squares = ax.pcolormesh(edges, edges, np.ma.masked_invalid(factors), edgecolors="face", linewidth=0.1, **look)
+    ax.set_ylim(edges[-1], edges[0])
+    ax.set_xticks(range(len(names)), names, rotation=90, fontsize=size)
+    ax.set_yticks(range(len(names)), names, fontsize=size)
+    ax.set_xticks(edges[1:-1], minor=True)
+    ax.set_yticks(edges[1:-1], minor=True)
+    ax.grid(which="minor", color="white", linewidth=0.6)
+    return squares
+
+
+def _symmetric(ax: Axes, low: float, high: float) -> None:
+    """Scale an axis with room for numbers: linear, or logarithmic beyond 1 where factors are large."""
+    if max(-low, high) <= 20:
+        room = 0.16 * (high - low)
+        ax.set_xlim(low - (room if low < 0 else 0), high + room)
+    else:
+        ax.set_xscale("symlog", linthresh=1.0)
+        room = (100 * max(-low, high)) ** 0.16
+        ax.set_xlim(min(low, -1) * room, max(high, 1) * room)
+        ax.xaxis.set_major_locator(FixedLocator(_ticks(low, high, 6)))
+        ax.xaxis.set_minor_locator(FixedLocator([]))
+    ax.xaxis.set_major_formatter(lambda x, _: nats(x))
+
+
+def _ticks(low: float, high: float, most: int) -> list[float]:
+    """Return 0 and powers of ten on both sides, not too many."""
+    top = int(np.floor(np.log10(max(-low, high, 1.0))))
+    step = max(1, -(-(top + 1) // most))
+    powers = [10.0**k for k in range(top, -1, -step)][::-1]
+    return [-x for x in powers[::-1] if -x >= low] + [0.0] + [x for x in powers if x <= high]
+
+
+@styled
+def plot_steps(joined: Sequence[str], evidence: Array, ends: Mapping[str, float], ax: Axes | None = None) -> Axes:
+    """Draw the log evidence step by step as columns are joined: a point for the start, and for each step below it.
+
+    The two ends, naive Bayes and all that can be joined in one block, are lines; or arrows, where they are far off.
+    """
+    steps = ["start", *joined[1:]]
+    shown = np.arange(len(steps)) if len(steps) <= MOST_STEPS else np.r_[0, len(steps) - MOST_STEPS + 1 : len(steps)]
+    gained = np.asarray(evidence, float)[shown] - evidence[0]
+    ax = ax or new_axes(1.4 + STEP_ROW * len(shown), 6.2)
+    ax.plot(gained, range(len(shown)), "o-", color=COLOURS[0], markersize=5, linewidth=1.4, zorder=3)
+    list_names(ax, [_step(steps[at]) for at in shown], top=-2.1)
+    low, high = gained.min(), gained.max()
+    span = max(high - low, LEAST_SPAN)
+    worth = {name: value - evidence[0] for name, value in ends.items()}
+    near = np.array([value for value in worth.values() if low - FAR * span <= value <= high + FAR * span])
+    margin, centred = 0.08 * span, (span - (high - low)) / 2
+    ax.set_xlim(
+        min(low - margin - centred, near.min(initial=np.inf) - margin),
+        max(high + margin + centred, near.max(initial=-np.inf) + margin),
+    )
+    beyond = sorted(worth.items(), key=lambda end: (end[1] in near, end[1]))  # their names are above those of lines
+    for row, (name, value) in zip((-1.6, -0.8), beyond, strict=True):
+        _end(ax, name, value, row)
+    ax.set_xlabel("log evidence, nats against the start")
+    ax.xaxis.set_major_locator(MaxNLocator(6))
+    ax.xaxis.set_major_formatter(lambda value, _: nats(value))
+    ax.grid(axis="x", color=INK, alpha=0.12, linewidth=0.7)
+    return ax
+
+
+def _step(step: str) -> str:
+    """Shorten a step to one line: of two blocks with long names, a part of both."""
+    parts = step.split(" + ") if len(step) > STEP_NAMES else [step]
+    return " + ".join(short(part, STEP_NAMES // len(parts) - 2 * (len(parts) > 1)) for part in parts)
+
+
+def _end(ax: Axes, name: str, value: float, row: float) -> None:
+    """Draw a line below its name, or an arrow to a value beyond the axis."""
+    low, high = ax.get_xlim()
+    place, text = min(max(value, low), high), f"{ENDS[name]} {nats(value)}"
+    left = (place - low) / (high - low) < 0.7
+    if low <= value <= high:
+        dashes = DASHES[1 + (name == "joint")]
+        ax.plot([value] * 2, [ax.get_ylim()[0], row - 0.3], color=COLOURS[1], dashes=dashes, linewidth=1.2, zorder=2)
+    else:
+        text = f"\N{LEFTWARDS ARROW} {text}" if left else f"{text} \N{RIGHTWARDS ARROW}"
+    offset, side = (4, "left") if left else (-4, "right")
+    look: Any = {"textcoords": "offset points", "ha": side, "va": "center", "color": COLOURS[1], "fontsize": "small"}
+    ax.annotate(text, (place, row), (offset, 0), **look)

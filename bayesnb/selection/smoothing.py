@@ -1,0 +1,280 @@
+"""Other priors for rows that were learnt: their leave-one-out scores, their comparison, and a search for the best.
+
+The data are counted once; a setting of the smoothing changes the prior, and one pass over the rows leaves each of them
+out. The search for the best leave-one-out log score of the labels is coarse, then fine from its best.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize, minimize_scalar
+
+from bayesnb.families.base import Array
+from bayesnb.families.family import Family, HasCounts, Hyperparameters, ordered_hyperparameters
+from bayesnb.families.weight import one_hot
+from bayesnb.model.product import Model, Rows
+from bayesnb.selection.hyperparameters import End
+from bayesnb.selection.leave_one_out import Pointwise, PredictiveRule, loo_log_proba
+from bayesnb.selection.prior_evidence import BOUNDS, EDGE, positive
+from bayesnb.selection.probability_scores import CurveOptions, Estimate, ece_interval, groups_of_top, scored, split
+
+BINS = 10  # of the calibration error
+ESTIMATES = ("map", "mean", "predictive", "mle")
+PREFERRED = ("predictive", "mean", "map", "mle")  # of equally good estimates, the first
+EQUAL = 1e-10  # scores this near to each other, relative to their size, are equal
+ROUNDING = 1e-9  # of weights
+SIZES, SCALES = np.linspace(*BOUNDS, 17), np.log(10.0) * np.arange(-2.0, 3.0)
+ALIKE = 1e-9  # mean log scores this near are equal
+NEAR, MOST_STEPS = 1e-3, 300  # of the fine search: how near in logs, and how many scores at most
+Place = tuple[int, int, int]  # a block, a column there, and a class or a level
+
+
+class Setting(NamedTuple):
+    """A smoothing, an estimate, and the factor of the variance that the prior of Gaussian columns expects."""
+
+    smoothing: float
+    estimate: str
+    scale: float = 1.0
+
+    @property
+    def concentration(self) -> float:
+        """Concentration of a symmetric Dirichlet prior; NaN for "mle", which no prior enters."""
+        return float("nan") if self.estimate == "mle" else self.smoothing + (self.estimate == "map")
+
+
+class Outcome(NamedTuple):
+    """Scores of a setting, each label predicted without its row."""
+
+    setting: Setting
+    log_evidence: float
+    log_scores: Array  # `(r,)`, log p(y | x, all other rows)
+    scores: dict[str, Estimate]  # accuracy, brier and ece
+    improper: Place | None  # column and class without a proper distribution; no row has a score then
+
+
+@dataclass(frozen=True, eq=False)
+class PriorVariants:
+    """Models that have learnt the same rows under other priors; `start` makes one from families."""
+
+    start: Callable[[Sequence[Family]], Model]
+    families: Sequence[Family]
+    widths: Sequence[int]  # number of columns of each family's block
+    learnt: Model
+    rows: Rows
+    power: float = 1.0
+    n_jobs: int | None = None
+
+    def outcome(self, setting: Setting, prob: float) -> Outcome:
+        """Score a setting, with intervals of this probability."""
+        model, (smoothing, kind, scale) = self.learnt, setting
+        if kind != "mle":
+            pairs = zip(self.families, self.learnt.stats.blocks, strict=True)
+            model = self.start([family.smoothed(seen, smoothing, kind, scale) for family, seen in pairs])
+        log_proba = self.left_out(model, kind)
+        scores = label_scores(log_proba, self.rows, prob)
+        return Outcome(
+            setting, log_evidence(model, kind), self.of_labels(log_proba), scores, first_improper(model, kind)
+        )
+
+    def left_out(self, model: Model, estimate: str) -> Array:
+        """log p(y | x, all rows but this one), `(r, c)`; NaN where the others leave no proper distribution."""
+        if first_improper(model, estimate):
+            return np.full((len(self.rows.codes), len(model.stats.classes)), np.nan)
+        return loo_log_proba(model, self.rows, PredictiveRule(estimate, self.power), n_jobs=self.n_jobs)
+
+    def of_labels(self, log_proba: Array) -> Array:
+        return log_proba[np.arange(len(log_proba)), self.rows.codes]
+
+
+def label_scores(log_proba: Array, rows: Rows, prob: float) -> dict[str, Estimate]:
+    """Accuracy, Brier score and calibration error, with intervals; NaN where a row has no prediction."""
+    if np.isnan(log_proba).any():
+        return dict.fromkeys(("accuracy", "brier", "ece"), Estimate(*[float("nan")] * 3))
+    plan, data = CurveOptions(BINS, prob, np.random.default_rng(0)), (log_proba, rows.codes, rows.counts)
+    scores, groups = scored(*data, plan), groups_of_top(*data)
+    ece = ece_interval(groups.joined(split(groups.weight, BINS)), plan)
+    return {"accuracy": scores.accuracy, "brier": scores.brier, "ece": ece}
+
+
+def first_improper(model: Model, estimate: str) -> Place | None:
+    """Return the first column and class without a proper distribution, if there is one."""
+    reader = model.read(estimate)
+    for b, block in enumerate(reader.blocks):
+        bad = ~block.proper & reader.live[:, None]
+        if bad.any():
+            code, column = np.argwhere(bad)[0].tolist()
+            return b, column, code
+    return None
+
+
+def log_evidence(model: Model, estimate: str) -> float:
+    """log p(X, y | prior); NaN where no prior enters, or an improper one."""
+    prior = model.prior
+    proper = all(belief.strictly_proper.all() for belief in (prior.classes, *prior.blocks))
+    if estimate == "mle" or not proper:
+        return float("nan")
+    labels, blocks = prior.log_evidence(model.stats)
+    return labels + float(sum(block.sum() for block in blocks))
+
+
+def differences_from_best(outcomes: Sequence[Outcome], counts: Array) -> tuple[dict[str, Array], int | None]:
+    """Compare settings by the leave-one-out log score of the labels, of rows with these positive weights.
+
+    The scores and their differences from the best, with standard errors, `(n,)` each; and the place of the best, None
+    if no score is defined.
+    """
+
+    def sums(terms: Sequence[Array]) -> Array:
+        scores = [Pointwise(each, each, counts) for each in terms]
+        return np.array([[each.total, each.se] for each in scores])
+
+    elpd, se = sums([outcome.log_scores for outcome in outcomes]).T
+    best = _best(outcomes, elpd)
+    diff = np.full((len(elpd), 2), np.nan)
+    if best is not None:
+        with np.errstate(invalid="ignore"):  # two rows that are both impossible
+            diff = sums([outcome.log_scores - outcomes[best].log_scores for outcome in outcomes])
+            diff[~np.isfinite(elpd), 0] = (elpd - elpd[best])[~np.isfinite(elpd)]
+        diff[:, 0] = np.minimum(diff[:, 0], 0.0)
+        diff[best] = 0.0
+    return {"elpd_loo": elpd, "se": se, "elpd_diff": diff[:, 0], "diff_se": diff[:, 1]}, best
+
+
+def _best(outcomes: Sequence[Outcome], elpd: Array) -> int | None:
+    """Return the place of the setting with the largest score; of equal ones, that of the preferred estimate."""
+    if np.isnan(elpd).all():
+        return None
+    top = np.nanmax(elpd)
+    good = np.flatnonzero(elpd >= top - EQUAL * abs(top) if np.isfinite(top) else elpd == top)
+    return int(min(good, key=lambda n: (PREFERRED.index(outcomes[int(n)].setting.estimate), n)))
+
+
+def first_unique(variants: PriorVariants, row: int) -> Place | None:
+    """Return the first column and level there that only this row of its class holds, if there is one.
+
+    Without smoothing, such a row is impossible once it is left out.
+    """
+    rows, stats = variants.rows, variants.learnt.stats
+    c, weight = rows.codes[[row]], rows.counts[[row]]
+    for b, family in enumerate(variants.families):
+        if not isinstance(family, HasCounts):
+            continue
+        row_stats = rows.observers[b](rows.cells[b][[row]], one_hot(c, len(stats.classes), weight), 1)
+        block_stats = stats.blocks[b].beside(row_stats)
+        held, total = family.seen(row_stats.beside(block_stats)), family.seen(block_stats)
+        only = (held.counts[c[0]] > 0) & (total.counts[c[0]] - held.counts[c[0]] <= ROUNDING * held.counts[c[0]])
+        if only.any():
+            entry = int(np.argmax(only))
+            return b, int(held.column[entry]), int(held.level[entry])
+    return None
+
+
+def best_by_loo(variants: PriorVariants, estimate: str) -> tuple[list[Family], list[End]]:
+    """Return families with the priors of the best leave-one-out log score, and the factors that end at a bound.
+
+    One factor serves all columns of a kind: the smoothing, and that of the variance that Gaussian priors expect.
+    Families that cannot be tuned stay as they were.
+    """
+    search = SmoothingSearch(variants, estimate)
+    kinds = ordered_hyperparameters(variants.families)
+    at = np.zeros(len(search.factors))
+    for _ in range(min(2, len(kinds))):
+        for kind in kinds:
+            at = search.coarse(at, [place for place, factor in enumerate(search.factors) if factor[0] == kind])
+    if search.score(at) == -np.inf:
+        raise ValueError(
+            f"criterion='loo': whatever the smoothing, some rows have probability 0, or none that is defined, under "
+            f"estimate={estimate!r} once they are left out, such as the only row of a class. "
+            "Use estimate='predictive', or another class_prior."
+        )
+    at = search.fine(at, np.flatnonzero(at < BOUNDS[1] - EDGE))
+    return search.families(at), search.ends(at)
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothingSearch:
+    """The mean leave-one-out log score of the labels as a function of factors of the priors, in logs."""
+
+    variants: PriorVariants
+    estimate: str
+
+    @cached_property
+    def factors(self) -> list[tuple[Hyperparameters, str]]:
+        """The factors by name, each of the priors of all families with the same hyperparameters."""
+        return [(kind, name) for kind in ordered_hyperparameters(self.variants.families) for name in kind.factors]
+
+    def families(self, at: Array) -> list[Family]:
+        pairs = zip(self.factors, positive(at).tolist(), strict=True)
+        value = {(kind, name == "scale"): factor for (kind, name), factor in pairs}
+        families = list(self.variants.families)
+        for b, (family, seen) in enumerate(zip(families, self.variants.learnt.stats.blocks, strict=True)):
+            kind = family.hyperparameters
+            if kind is not None:
+                families[b] = family.smoothed(seen, value[kind, False], self.estimate, value.get((kind, True), 1.0))
+        return families
+
+    def score(self, at: Array) -> float:
+        """Return the mean log score, or minus infinity where there is none."""
+        variants, counts = self.variants, self.variants.rows.counts
+        log_proba = variants.left_out(variants.start(self.families(at)), self.estimate)
+        value = float(counts[counts > 0] @ variants.of_labels(log_proba)[counts > 0] / counts.sum())
+        return value if np.isfinite(value) else -np.inf
+
+    def coarse(self, at: Array, places: list[int]) -> Array:
+        """Return the best place of a ladder, or of a grid of size and scale; of equally good ones the one nearest to 1.
+
+        Where nothing beats a practically infinite prior, and the default is worse, it is that prior.
+        """
+        sizes = SIZES if len(places) == 1 else SIZES[::2]
+        candidates = np.array(list(product(sizes, *([SCALES] * (len(places) - 1)))))
+        grid = np.tile(at, (len(candidates), 1))
+        grid[:, places] = candidates
+        values = np.array([self.score(each) for each in grid])
+        top = values.max()
+        if top == -np.inf:
+            return at
+        good, far = values >= top - ALIKE * max(1.0, abs(top)), np.abs(candidates).sum(axis=1)
+        endless = good & (candidates[:, 0] == SIZES[-1])
+        if endless.any() and not good[far == 0].any():
+            good = endless
+        return grid[np.where(good, far, np.inf).argmin()]
+
+    def fine(self, at: Array, free: Array) -> Array:
+        """Return the best place near this one: a bounded search of one free factor, the simplex of several."""
+
+        def moved(values: Array) -> Array:
+            there = at.copy()
+            there[free] = values
+            return there
+
+        def loss(values: Array) -> float:
+            return -self.score(moved(values))
+
+        step = SIZES[1] - SIZES[0]
+        if len(free) == 0:
+            return at
+        if len(free) == 1:
+            now = float(at[free[0]])
+            near = max(now - step, BOUNDS[0]), min(now + step, BOUNDS[1])
+            result = minimize_scalar(loss, bounds=near, method="bounded", options={"xatol": NEAR})
+        else:
+            corners = at[free] + np.vstack([np.zeros(len(free)), np.diag(np.where(at[free] > 0, -1.0, 1.0))])
+            options = {"initial_simplex": corners, "xatol": NEAR, "fatol": ALIKE, "maxfev": MOST_STEPS}
+            result = minimize(loss, at[free], method="Nelder-Mead", bounds=[BOUNDS] * len(free), options=options)
+        low, high = np.asarray(result.x) < BOUNDS[0] + NEAR, np.asarray(result.x) > BOUNDS[1] - NEAR
+        there = moved(np.select([low, high], BOUNDS, result.x))  # a bounded search stops short of the ends
+        return there if self.score(there) > self.score(at) else at
+
+    def ends(self, at: Array) -> list[End]:
+        """Return the factors that are at a bound, with their columns."""
+        ends = []
+        for (kind, name), log in zip(self.factors, at, strict=True):
+            if not BOUNDS[0] + EDGE < log < BOUNDS[1] - EDGE:
+                pairs = enumerate(zip(self.variants.families, self.variants.widths, strict=True))
+                widths = [(b, width) for b, (family, width) in pairs if family.hyperparameters is kind]
+                ends.append(End(kind, name, bool(log > 0), tuple((b, f) for b, width in widths for f in range(width))))
+        return ends
