@@ -27,7 +27,7 @@ from bayesnb.families import Beta, Gamma, NormalInverseGamma
 from bayesnb.families.categorical import ColumnDirichlets
 from bayesnb.families.multinomial import DirichletMultinomial
 from bayesnb.families.weight import one_hot
-from bayesnb.model.product import normalised
+from bayesnb.model.product import most_probable, normalised
 from bayesnb.numerics.threads import in_order, pieces
 from bayesnb.numerics.views import Coded, Columns, Dense, Flags, Lookup, Picked
 from tests.conftest import Array, BernoulliStats, CategoricalStats, GaussianStats, MultinomialStats, PoissonStats, names
@@ -293,6 +293,18 @@ def test_a_row_that_no_class_explains_leaves_its_neighbours_alone() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_the_most_probable_class_is_the_first_of_equals_and_none_of_a_row_without_one(n_jobs: int) -> None:
+    joint = np.random.default_rng(3).integers(-4, 0, (300, 5)).astype(float)
+    with pieces_of(64):
+        best, without = most_probable(joint, n_jobs)
+        assert without == -1
+        assert (best == joint.argmax(axis=1)).all()
+        for row, cells in ((299, -np.inf), (200, [np.nan, 0, 0, 0, 0]), (7, [0, 0, 0, 0, np.nan]), (0, np.inf)):
+            joint[row] = cells
+            assert most_probable(joint, n_jobs)[1] == row
+
+
 def test_billions_and_tens_of_millions_are_counted_one_by_one() -> None:
     weight, single, rows = one_hot(np.zeros(7, int), 1, np.full(7, 1e9)), one_hot(np.zeros(7, int), 1), 20_000_000
     for stats, dtype in [(GaussianStats, "f"), (PoissonStats, "f"), (BernoulliStats, "B"), (CategoricalStats, "i")]:

@@ -13,7 +13,7 @@ from bayesnb import results
 from bayesnb.data import Table, nested
 from bayesnb.families.base import Array, Cells
 from bayesnb.inference.decision import Losses, checked_abstain, decide
-from bayesnb.model.product import normalise
+from bayesnb.model.product import most_probable, normalise
 
 
 class PredictionMixin(ABC):
@@ -61,10 +61,9 @@ class PredictionMixin(ABC):
     def predict(self, X: Any) -> Array:
         """Return the most probable label of each row."""
         joint, cells = self._joint(X)
-        best = joint.argmax(axis=1)
-        impossible = ~np.isfinite(joint[np.arange(len(best)), best])
-        if impossible.any():
-            self._refuse_row(int(impossible.argmax()), cells)
+        best, impossible = most_probable(joint, self.n_jobs)
+        if impossible >= 0:
+            self._refuse_row(impossible, cells)
         return self.classes_[best]
 
     def _probabilities(self, X: Any, *, proba: bool) -> Array:

@@ -254,6 +254,15 @@ def normalise(joint: Array, proba: bool, n_jobs: int | None = 1) -> int:
     return min((rows.start + at for rows, at in zip(parts, firsts, strict=True) if at >= 0), default=-1)
 
 
+def most_probable(joint: Array, n_jobs: int | None = 1) -> tuple[Array, int]:
+    """Return the class of each row's largest log p(x, y), `(r, c) -> (r,)`, and the first row that has none, or -1."""
+    best = np.empty(len(joint), np.intp)
+    parts = pieces(*joint.shape)
+    kernel = numerics.row_kernels.most_probable
+    firsts = list(in_order(lambda rows: kernel(joint[rows], best[rows]), parts, n_jobs))
+    return best, min((rows.start + at for rows, at in zip(parts, firsts, strict=True) if at >= 0), default=-1)
+
+
 def normalised(joint: Array) -> Array:
     """log p(y | x) from log p(x, y); log 0 for all classes where a row is impossible under each. NaN stays."""
     best = joint.max(axis=1)

@@ -66,6 +66,25 @@ def normalise(joint: Array, proba: bool) -> int:
 
 
 @compiled
+def most_probable(joint: Array, best: Array) -> int:
+    """Write the class of each row's largest log p(x, y), the first of equal ones, `(r, c) -> (r,)`.
+
+    Return the first row that is impossible under all classes or holds NaN; -1 if there is none.
+    """
+    for i in range(len(joint)):
+        at, largest = 0, joint[i, 0]
+        invalid = np.isnan(largest)
+        for c in range(1, joint.shape[1]):
+            invalid |= np.isnan(joint[i, c])
+            if joint[i, c] > largest:
+                at, largest = c, joint[i, c]
+        if invalid or not np.isfinite(largest):
+            return i
+        best[i] = at
+    return -1
+
+
+@compiled
 def transpose(x: Array, out: Array) -> None:
     """Transpose an array, in strips of the result that a core's cache holds."""
     for start in range(0, x.shape[1], LANES):
