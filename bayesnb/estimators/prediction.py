@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from copy import copy
 from typing import Any, NoReturn, Self
 
-import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
