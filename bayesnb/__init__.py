@@ -75,7 +75,7 @@ __version__ = "0.1.0"
 _NAMES = {
     "estimators": "NaiveBayes BernoulliNB CategoricalNB GaussianNB MultinomialNB PoissonNB",
     "families": (
-        "Bernoulli Categorical Gaussian JointTable Multinomial MultivariateGaussian Poisson Beta Dirichlet "
+        "Bernoulli BestOf Categorical Gaussian JointTable Multinomial MultivariateGaussian Poisson Beta Dirichlet "
         "Gamma NormalInverseGamma NormalInverseWishart"
     ),
     "selection.feature_evidence": "InclusionWarning",
@@ -122,6 +122,7 @@ if TYPE_CHECKING:
     from bayesnb.estimators import PoissonNB as PoissonNB
     from bayesnb.estimators.loading import load as load
     from bayesnb.families import Bernoulli as Bernoulli
+    from bayesnb.families import BestOf as BestOf
     from bayesnb.families import Beta as Beta
     from bayesnb.families import Categorical as Categorical
     from bayesnb.families import Dirichlet as Dirichlet

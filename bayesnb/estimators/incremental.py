@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from bayesnb.data import Table
+from bayesnb.data.declaration import families_of
 from bayesnb.data.labels import DECLARE, Labels, encode
 from bayesnb.data.levels import NEVER_LEARNT
 from bayesnb.estimators.model_holder import ModelHolder, check_estimator, refuse_weightless, unchanged_on_error
@@ -20,6 +21,7 @@ from bayesnb.families.capabilities import HasRoundingError, HasSlip
 from bayesnb.model.product import Model, Rows
 from bayesnb.model.schema import Schema
 from bayesnb.model.shards import Shard, model_of, without
+from bayesnb.selection.best_families import LabelledTable, chosen_families
 from bayesnb.selection.feature_evidence import warn_of_inclusion
 from bayesnb.selection.leave_one_out import temper_by_loo
 
@@ -196,11 +198,17 @@ class IncrementalMixin(ModelHolder):
         X, y, sample_weight = rows
         table, labels, weight = self._counting(self._open(X, reset=before is None), y, sample_weight)
         classes = known_classes(labels, before, declared, grow)
-        schema = before.schema.grown(table) if before else Schema.learn(table, self._families(), self.average_features)
         codes = encode(labels, classes, GROW if before else DECLARE)
+        schema = before.schema.grown(table) if before else self._schema_of(table, codes, weight, classes)
         shard, read = Shard.of(schema, classes, table, codes, weight)
         schema.warn_unseen(read.cells, self.n_jobs, learnt=True)
         return self._hold(shard if before is None else before + shard, before, read)
+
+    def _schema_of(self, table: Table, codes: Array, weight: Array | None, classes: Array) -> Schema:
+        """Learn a table's columns: their families, of which some may be chosen by these rows, and their levels."""
+        rows = LabelledTable(table, codes, weight, classes, self._class_prior_rule(classes))
+        families, choices = chosen_families(families_of(self._families(), table), rows)
+        return Schema.learn(table, families, self.average_features, choices)
 
     @property
     def _seen(self) -> Shard:
@@ -215,8 +223,9 @@ class IncrementalMixin(ModelHolder):
             return None
         table, labels, weight = self._counting(self._table(X, reset=True), y, sample_weight)
         classes = known_classes(labels, None, self.classes if declared is None else declared, grow=False)
-        schema = Schema.learn(table, self._families(), self.average_features)
-        shard, read = Shard.of(schema, classes, table, encode(labels, classes), weight)
+        codes = encode(labels, classes)
+        schema = self._schema_of(table, codes, weight, classes)
+        shard, read = Shard.of(schema, classes, table, codes, weight)
         shard.schema.warn_unseen(read.cells, self.n_jobs, learnt=True)
         return shard
 

@@ -9,6 +9,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from bayesnb import persistence
+from bayesnb.data.declaration import Declared, resolved
 from bayesnb.estimators.cross_validation import CrossValidation
 from bayesnb.estimators.incremental import IncrementalMixin
 from bayesnb.estimators.inspection import InspectionMixin
@@ -38,8 +39,10 @@ class NaiveBayes(
     Parameters
     ----------
     families : "auto", a family, or a mapping from columns (or tuples of columns) to families
+        A family may be named in lower case: "gaussian", "categorical", "multivariate", "gaussian:shared", ...
         "auto" reads booleans as Bernoulli, levels (text, categories) as Categorical, numbers as Gaussian, lists of
-        words and sparse counts as Multinomial. Columns that a mapping leaves out are inferred so; None drops one.
+        words and sparse counts as Multinomial. Columns that a mapping leaves out are inferred so; None or "drop" drops one.
+        `BestOf(...)` leaves the choice among several families to the label.
     class_prior : concentration, Dirichlet, "uniform", "empirical" or {label: probability}, default=1.0
         A Dirichlet's array is in the order of `classes`, or of `classes_` where that is None.
     classes : labels that exist, default those of `y`
@@ -107,10 +110,10 @@ class NaiveBayes(
         self.estimate = estimate
 
     def _families(self) -> Any:
-        return self.families
+        return resolved(self.families)
 
     def _params_declaring(self, families: dict[tuple[Hashable, ...], Any]) -> dict[str, Any]:
-        if isinstance(self.families, Family):
+        if isinstance(self._families(), Family):
             return {"families": next(iter(families.values()))}
         return {"families": families}
 
@@ -186,7 +189,7 @@ class NaiveBayes(
         self._check_arguments()
         declared = self._families()
         families = list(declared.values()) if isinstance(declared, Mapping) else [declared]
-        if declared != "auto" and not all(family is None or isinstance(family, Family) for family in families):
+        if declared != "auto" and not all(family is None or isinstance(family, Declared) for family in families):
             raise ValueError(f"families: {declared!r:.50} is neither a family nor a mapping to such")
 
     def __sklearn_tags__(self) -> Tags:

@@ -5,6 +5,7 @@ files, the command line, the report, `tune` and the tests of every family know i
 """
 
 from bayesnb.families.bernoulli import Bernoulli, Beta
+from bayesnb.families.best_of import BestOf, Choice
 from bayesnb.families.categorical import Categorical, Codes
 from bayesnb.families.certain import KnownDie
 from bayesnb.families.dirichlet import Dirichlet
@@ -30,8 +31,10 @@ __all__ = [
     "FAMILIES",
     "AnyLevel",
     "Bernoulli",
+    "BestOf",
     "Beta",
     "Categorical",
+    "Choice",
     "Codes",
     "Counts",
     "Dirichlet",

@@ -19,7 +19,7 @@ from bayesnb.data.cells import (
     read_numbers,
     refuse_extremes,
 )
-from bayesnb.data.declaration import families_of
+from bayesnb.data.declaration import FamilyColumns
 from bayesnb.data.levels import (
     NEVER_LEARNT,
     Levels,
@@ -33,7 +33,7 @@ from bayesnb.data.levels import (
     unseen_message,
     warn,
 )
-from bayesnb.families import Codes
+from bayesnb.families import Choice, Codes
 from bayesnb.families.base import Array, Belief, Cells, Stats
 from bayesnb.families.family import Family
 from bayesnb.families.record import fields_alone
@@ -200,20 +200,23 @@ class Schema:
     columns: Sequence[Hashable]
     blocks: tuple[Block, ...]
     blank: Blank  # to be filled with new rows
+    choices: tuple[Choice, ...] = ()  # of families that were chosen among several
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", compact(self.columns))
 
     @classmethod
-    def learn(cls, table: Table, families: Any, average: Any = None) -> Self:
-        declared = families_of(families, table)
-        if not declared:
+    def learn(
+        cls, table: Table, families: FamilyColumns, average: Any = None, choices: Sequence[Choice] = ()
+    ) -> Self:
+        """Learn the levels of a table's columns; `average` is how probably features depend on the class."""
+        if not families:
             raise ValueError("every column is dropped: at least one needs a family.")
-        blocks = [Block.of(family, table, places) for family, places in declared]
+        blocks = [Block.of(family, table, places) for family, places in families]
         if average is not None:
             included = included_of(average, [block.keys for block in blocks])
             blocks = [replace(block, included=share) for block, share in zip(blocks, included, strict=True)]
-        return cls(table.columns, tuple(block.learn(table) for block in blocks), table.blank)
+        return cls(table.columns, tuple(block.learn(table) for block in blocks), table.blank, tuple(choices))
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is copied and pickled: the blank as plain values, if it has such a form."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb.data import blank_of
-from bayesnb.families import FAMILIES
+from bayesnb.families import FAMILIES, Choice
 from bayesnb.families.averaged import Averaged
 from bayesnb.families.base import Array, Belief, Stats
 from bayesnb.families.certain import KnownDie
@@ -82,6 +82,7 @@ def describe_shard(shard: Shard, writer: ArrayWriter) -> Json:
         "class_stats": _describe_record(stats.classes, writer, "the labels"),
         "whole": shard.integer_weights,
         "blocks": [_describe_block(*pair, writer) for pair in zip(schema.blocks, stats.blocks, strict=True)],
+        "choices": [_describe_choice(choice, writer) for choice in schema.choices],
     }
 
 
@@ -99,9 +100,32 @@ def shard_of(document: Mapping[str, Any], reader: ArrayReader) -> Shard:
     blank = blank_of(_expect(unpack(document["table"], reader), dict), len(columns))
     seen = DirichletStats(*_values(DirichletStats, document["class_stats"], reader))
     whole = _expect(document["whole"], bool)
-    shard = Shard(classes, Schema(columns, blocks, blank), ProductStats(seen, stats), whole)
+    choices = tuple(_choice_of(entry, reader) for entry in _expect(document.get("choices", []), list))  # since 1.2
+    shard = Shard(classes, Schema(columns, blocks, blank, choices), ProductStats(seen, stats), whole)
     check_shard(shard)
     return shard
+
+
+def _describe_choice(choice: Choice, writer: ArrayWriter) -> Json:
+    where = f"the choice for column {choice.key!r:.50}"
+    elpd = {"$array": writer.add(choice.elpd, where)}
+    return {
+        "key": pack(choice.key, writer, where),
+        "candidates": list(choice.candidates),
+        "elpd": elpd,
+        "chosen": choice.chosen,
+    }
+
+
+def _choice_of(packed: Any, reader: ArrayReader) -> Choice:
+    packed = _expect(packed, dict)
+    names, chosen = _expect(packed["candidates"], list), _expect(packed["chosen"], int)
+    elpd = _expect(unpack(packed["elpd"], reader), np.ndarray)
+    if not all(isinstance(name, str) for name in names) or elpd.dtype != float or elpd.shape != (len(names),):
+        raise Unreadable("the choice of a family has no score for each candidate")
+    if not 0 <= chosen < len(names):
+        raise Unreadable("the family that was chosen is no candidate")
+    return Choice(unpack(packed["key"], reader), tuple(names), elpd, chosen)
 
 
 def _describe_columns(columns: Sequence[Hashable], writer: ArrayWriter) -> Any:
