@@ -11,11 +11,10 @@ import numpy as np
 from bayesnb import results
 from bayesnb.criticism.learnt_rows import LearntRows, learnt_rows
 from bayesnb.estimators import NaiveBayes
-from bayesnb.families.family import Family
+from bayesnb.families.family import LEAST, MOST, Family
 from bayesnb.model.schema import Schema
 from bayesnb.selection.hyperparameters import PER, End, best_by_evidence
 from bayesnb.selection.leave_one_out import Pointwise
-from bayesnb.selection.prior_evidence import LEAST, MOST
 from bayesnb.selection.smoothing import PriorVariants, best_by_loo
 
 CRITERIA = ("evidence", "loo")

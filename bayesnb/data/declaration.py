@@ -10,7 +10,7 @@ import numpy as np
 
 from bayesnb import numerics
 from bayesnb.data import SparseTable, Table
-from bayesnb.families import FAMILIES, Bernoulli, BestOf, Categorical, Gaussian, Multinomial, Poisson
+from bayesnb.families import FAMILIES, Bernoulli, BestOf, Categorical, Multinomial, Poisson
 from bayesnb.families.family import Family
 from bayesnb.numerics.views import numbers, pieces_of
 

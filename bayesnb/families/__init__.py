@@ -8,7 +8,7 @@ from bayesnb.families.bernoulli import Bernoulli, Beta
 from bayesnb.families.best_of import BestOf, Choice
 from bayesnb.families.categorical import Categorical, Codes
 from bayesnb.families.certain import KnownDie
-from bayesnb.families.dirichlet import Dirichlet
+from bayesnb.families.dirichlet import Dirichlet, EmpiricalDirichlet
 from bayesnb.families.family import FAMILIES, Family, register
 from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.joint import JointTable
@@ -38,6 +38,7 @@ __all__ = [
     "Codes",
     "Counts",
     "Dirichlet",
+    "EmpiricalDirichlet",
     "Family",
     "Gamma",
     "Gaussian",

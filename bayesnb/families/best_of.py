@@ -7,7 +7,7 @@ of the label, and families whose densities have different base measures do not c
 leave-one-out score always compares.
 """
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from dataclasses import dataclass
 from math import inf
 from numbers import Real
@@ -51,8 +51,11 @@ class BestOf:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the candidates, all different."""
-        return tuple(_distinct_names(self.candidates))
+        """Names of the candidates: the class of one that is declared with its defaults, else all of its declaration."""
+        return tuple(
+            type(family).__name__ if repr(family) == repr(type(family)()) else repr(family)
+            for family in self.candidates
+        )
 
     @property
     def over_blocks(self) -> bool:
@@ -72,10 +75,3 @@ class Choice:
     candidates: tuple[str, ...]
     elpd: np.ndarray  # the label's score by each candidate, `(candidates,)`; NaN for one that cannot have the cells
     chosen: int  # the place of the one that was chosen
-
-
-def _distinct_names(families: tuple[Family, ...]) -> Iterator[str]:
-    """Yield each family's class, or all of its declaration where a class occurs twice."""
-    classes = [type(family).__name__ for family in families]
-    for family, name in zip(families, classes, strict=True):
-        yield name if classes.count(name) == 1 else repr(family)

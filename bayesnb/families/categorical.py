@@ -24,6 +24,7 @@ from bayesnb.families.dirichlet import (
     DirichletBelief,
     DirichletFamily,
     DirichletStats,
+    EmpiricalDirichlet,
     LearnedLevels,
     LevelDensity,
     Levels,
@@ -332,7 +333,7 @@ class Categorical(DirichletFamily):
     `"error"`; or `"reserve"`, one extra level holds whatever is new.
     """
 
-    prior: Dirichlet | float = 1.0
+    prior: Dirichlet | EmpiricalDirichlet | float = 1.0
     levels: Sequence[Any] | Codes | None = None
     unseen: str = "ignore"
 
@@ -355,7 +356,9 @@ class Categorical(DirichletFamily):
         return Categorical(Dirichlet(each[0] if each.shape == (1,) else each), levels, unseen)
 
     def belief(self, stats: CategoricalStats) -> ColumnDirichlets:
-        smoothing, classes, sizes = self.prior.concentration, len(stats), stats.sizes  # type: ignore[union-attr]
+        if isinstance(self.prior, EmpiricalDirichlet):
+            return ColumnDirichlets(self.prior.concentrations(stats.counts, stats.columns), stats.sizes)
+        smoothing, classes, sizes = self.concentration, len(stats), stats.sizes
         if smoothing.ndim == 0:
             return ColumnDirichlets(np.broadcast_to(smoothing.copy(), stats.counts.shape), sizes)
         each = [_column_concentration(smoothing, classes, len(sizes), j, size) for j, size in enumerate(sizes)]

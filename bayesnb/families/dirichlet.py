@@ -18,6 +18,7 @@ from scipy.special import gammaln, polygamma, psi
 from bayesnb.families import number_format
 from bayesnb.families.base import Array, Belief, Density, Parts, Rng, Stats
 from bayesnb.families.capabilities import PseudoCounts, log_share_variance
+from bayesnb.families.dirichlet_evidence import best_concentration, evidence_terms
 from bayesnb.families.family import Family, Hyperparameters, checked_prior, checked_unseen, declared_levels, proportions
 from bayesnb.families.record import Parameter, Record, VariableNames, checked, silent
 from bayesnb.families.removal import extra_of
@@ -285,12 +286,20 @@ class DirichletDensity(LevelDensity):
 class Dirichlet(DirichletBelief):
     """A belief about the probabilities of k levels, on the last axis; a cell is the code of a level.
 
+    As the prior of a family it may leave its concentrations to the data: see `EmpiricalDirichlet`.
+
     >>> Dirichlet([1.0, 1.0, 2.0]).mean()
     array([0.25, 0.25, 0.5 ])
+    >>> Dirichlet("evidence", base="pooled")
+    Dirichlet('evidence', base='pooled')
     """
 
     density: ClassVar[type[LevelDensity]] = DirichletDensity
     concentration: Parameter
+
+    def __new__(cls, concentration: Any = 1.0, **how: Any) -> Any:
+        """Return the belief, or the rule where something is left to the data."""
+        return EmpiricalDirichlet(concentration, **how) if how or isinstance(concentration, str) else super().__new__(cls)
 
     def log_moment(self, x: Array, s: Any) -> Array:
         level = as_level(x)
@@ -335,6 +344,55 @@ class Dirichlet(DirichletBelief):
         return log(share if kind == "map" else np.where(rest.sum(axis=1, keepdims=True) > 0, share, np.nan))
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class EmpiricalDirichlet:
+    """A rule by which the Dirichlets of columns are made of the first table, and then stay: empirical Bayes.
+
+    concentration : c, a number or numbers that broadcast to (class, column), or "evidence": for each column that under
+        which its levels, given the labels, are most probable
+    base : "uniform", every level has the concentration c; "pooled", c K times the level's share of all rows, whatever
+        their class, where the column has K levels. A level without rows counts as if it had half a row.
+    added : what is added to every concentration; a mode has one less than its concentration
+    """
+
+    concentration: float | np.ndarray | str = 1.0
+    base: str = "uniform"
+    added: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.base not in ("uniform", "pooled"):
+            raise ValueError(f"Dirichlet: base must be 'uniform' or 'pooled', got {self.base!r}.")
+        if isinstance(self.concentration, str) and self.concentration != "evidence":
+            raise ValueError(f"Dirichlet: concentration must be numbers or 'evidence', got {self.concentration!r}.")
+        if not isinstance(self.concentration, str):
+            checked("Dirichlet: concentration", self.concentration)
+
+    def concentrations(self, counts: Array, column: Array) -> Array:
+        """The concentrations of levels of which each column has counts, `(c, k), (k,) -> (c, k)`."""
+        unit, columns = self._unit(counts.sum(axis=0), column), int(column[-1]) + 1
+        if isinstance(self.concentration, str):
+            groups = np.broadcast_to(np.arange(columns), (len(counts), columns))
+            terms = evidence_terms(counts, np.broadcast_to(unit, counts.shape), column, groups)
+            each = best_concentration(terms, columns)
+        else:
+            each = np.asarray(self.concentration, float)
+        per_column = np.broadcast_to(each, (len(counts), columns))
+        return per_column[:, column] * unit + self.added
+
+    def _unit(self, pooled: Array, column: Array) -> Array:
+        """The concentrations at c = 1, `(k,) -> (k,)`."""
+        if self.base == "uniform":
+            return np.ones(len(pooled))
+        levels = np.bincount(column)[column]
+        unseen = np.bincount(column, pooled == 0)[column] > 0
+        rows = np.where(unseen, np.maximum(pooled, 0.5), pooled)
+        return levels * rows / np.bincount(column, rows)[column]
+
+    def __repr__(self) -> str:
+        added = f", added={self.added:g}" if self.added else ""
+        return f"Dirichlet({self.concentration!r}, base={self.base!r}{added})"
+
+
 CONCENTRATION = Hyperparameters(
     names=("concentration",),
     weak=(1.0,),
@@ -357,7 +415,7 @@ class LearnedLevels:
 class DirichletFamily(Family):
     """Families whose prior is a Dirichlet over levels, or a number for a symmetric one."""
 
-    prior: Dirichlet | float
+    prior: Dirichlet | EmpiricalDirichlet | float
     picture = "levels"
     conjugate: ClassVar[type[Belief]] = Dirichlet
     hyperparameters: ClassVar[Hyperparameters | None] = CONCENTRATION
@@ -367,6 +425,8 @@ class DirichletFamily(Family):
         checked_unseen(name, self.unseen)
         if self.levels is not None and not isinstance(self.levels, LearnedLevels):
             object.__setattr__(self, "levels", declared_levels(name, self.levels))
+        if isinstance(self.prior, EmpiricalDirichlet):
+            return
         checked_prior(name, self.prior, Dirichlet, short=True)
         if not isinstance(self.prior, Dirichlet):
             object.__setattr__(self, "prior", Dirichlet(self.prior))
@@ -383,6 +443,8 @@ class DirichletFamily(Family):
         return self.smoothed(stats, values[0], "mean")
 
     def smoothed(self, stats: Any, smoothing: Any, kind: str, scale: float = 1.0) -> Self:
+        if isinstance(self.prior, EmpiricalDirichlet):
+            return replace(self, prior=replace(self.prior, concentration=smoothing, added=float(kind == "map")))  # type: ignore[type-var]
         (unit,), each = proportions(self.concentration), self.along_levels(np.asarray(smoothing, float))
         return replace(self, prior=Dirichlet(each * unit + (kind == "map")))  # type: ignore[type-var]
 

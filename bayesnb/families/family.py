@@ -36,6 +36,15 @@ EXTREMES = {  # the meaning of a factor of all pseudo-counts that is best at inf
 }
 
 
+LEAST, MOST = 1e-8, 1e8  # where a concentration or a count is as good as 0, or as infinite
+BOUNDS = float(np.log(LEAST)), float(np.log(MOST))
+
+
+def positive(logs: Array) -> Array:
+    """Return the numbers whose logs are given; an end of the range is exactly that."""
+    return np.clip(np.exp(logs), LEAST, MOST)
+
+
 @dataclass(frozen=True, eq=False)
 class Hyperparameters:
     """The numbers of a family's prior that are chosen from data. Families that declare the same object share them.

@@ -25,6 +25,7 @@ from bayesnb.families.dirichlet import (
     DirichletBelief,
     DirichletDensity,
     DirichletFamily,
+    EmpiricalDirichlet,
     LevelDensity,
     LevelStats,
     as_level,
@@ -393,6 +394,8 @@ class JointTable(DirichletFamily):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if isinstance(self.prior, EmpiricalDirichlet):
+            raise TypeError(f"JointTable: the prior must be a Dirichlet of numbers, or a number, got {self.prior!r}.")
         if self.concentration.ndim > 1:
             raise ValueError(
                 f"JointTable: a concentration is a number, or one for each class, got an array of shape "

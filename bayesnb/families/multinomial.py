@@ -22,6 +22,7 @@ from bayesnb.families.dirichlet import (
     Dirichlet,
     DirichletBelief,
     DirichletFamily,
+    EmpiricalDirichlet,
     LearnedLevels,
     LevelDensity,
     LevelStats,
@@ -401,7 +402,7 @@ class Multinomial(DirichletFamily):
     ['spam', 'ham']
     """
 
-    prior: Dirichlet | float = 1.0
+    prior: Dirichlet | EmpiricalDirichlet | float = 1.0
     fractional: bool = False
     ordered: bool = False
     levels: Sequence[Any] | Vocabulary | None = None
@@ -437,6 +438,10 @@ class Multinomial(DirichletFamily):
         return seen.in_order() if self.ordered else seen
 
     def belief(self, stats: MultinomialStats) -> DirichletMultinomial:
+        if isinstance(self.prior, EmpiricalDirichlet):
+            counts = stats.counts[:, 0]
+            each = self.prior.concentrations(counts, np.zeros(counts.shape[1], np.intp))
+            return DirichletMultinomial(each[:, None], self.ordered)
         smoothing = self.concentration[:, None] if self.concentration.ndim == 2 else self.concentration
         return shaped("Multinomial", DirichletMultinomial(smoothing, self.ordered), stats.counts.shape)
 

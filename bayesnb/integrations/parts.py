@@ -6,8 +6,8 @@ from typing import Any
 from bayesnb import persistence
 from bayesnb.data import is_lazy
 from bayesnb.estimators import check_estimator
-from bayesnb.integrations import dask_tables
 from bayesnb.families import BestOf
+from bayesnb.integrations import dask_tables
 from bayesnb.integrations.file_kinds import declared_families
 from bayesnb.model.shards import Shard, added, alike
 

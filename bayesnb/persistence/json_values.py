@@ -19,7 +19,7 @@ from typing import Any, get_args, get_origin
 
 import numpy as np
 
-from bayesnb.families import FAMILIES, BestOf, Codes, KnownDie, Vocabulary
+from bayesnb.families import FAMILIES, BestOf, Codes, EmpiricalDirichlet, KnownDie, Vocabulary
 from bayesnb.families.base import Belief
 from bayesnb.families.family import Family, conjugate_priors
 from bayesnb.persistence.archive import ArrayReader, ArrayWriter
@@ -32,8 +32,8 @@ POINTER = NUMBER = 8  # bytes
 
 
 def records() -> dict[str, type]:
-    """Return the classes that a file may name: registered families, their priors, and four more."""
-    families: list[type] = [*FAMILIES.values(), BestOf, Codes, KnownDie, Vocabulary]
+    """Return the classes that a file may name: registered families, their priors, and five more."""
+    families: list[type] = [*FAMILIES.values(), BestOf, Codes, EmpiricalDirichlet, KnownDie, Vocabulary]
     return {kind.__name__: kind for kind in families} | conjugate_priors()
 
 
