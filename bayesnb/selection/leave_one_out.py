@@ -139,18 +139,23 @@ def counted_again(model: Model, rows: Rows, b: int, row: int, gone: Array, way: 
     For rows whose subtraction would leave too few digits. Classes whose scores do not change are NaN too.
     """
     prior, c = model.prior.blocks[b], rows.codes[row]
-    weight = np.where(np.arange(len(rows.codes)) == row, rows.counts - gone, rows.counts)
-    keep = np.flatnonzero((weight > 0) & (rows.codes == c if prior.independent_classes else True))
     classes, changed = len(model.stats.classes), slice(c, c + 1) if prior.independent_classes else slice(None)
-    rest = rows.observers[b](rows.cells[b][keep], one_hot(rows.codes[keep], classes, weight[keep]), 1)
-    if rows.elsewhere is not None:
-        rest = rest + rows.elsewhere.blocks[b]
+    rest = stats_without(model, rows, b, row, gone)
     x, score = rows.cells[b][[row]], np.full(classes, np.nan)
     reader = reader_of(prior[changed], rest[changed], way.kind)
     good = (reader.proper | missing(x, prior.multivariate)).all(axis=1)
     if good.any():
         score[np.arange(classes)[changed][good]] = reader[good].score(x, way.power)[0]
     return score
+
+
+def stats_without(model: Model, rows: Rows, b: int, row: int, gone: Array) -> Any:
+    """Count a block's rows again but for one, of those classes that it was in."""
+    c, weight = rows.codes[row], np.where(np.arange(len(rows.codes)) == row, rows.counts - gone, rows.counts)
+    keep = np.flatnonzero((weight > 0) & (rows.codes == c if model.prior.blocks[b].independent_classes else True))
+    labels = one_hot(rows.codes[keep], len(model.stats.classes), weight[keep])
+    rest = rows.observers[b](rows.cells[b][keep], labels, 1)
+    return rest if rows.elsewhere is None else rest + rows.elsewhere.blocks[b]
 
 
 def are_there(model: Model, rows: Rows) -> Array:
