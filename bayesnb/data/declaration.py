@@ -136,7 +136,8 @@ def families_of_numbers(places: list[int], table: Table) -> DeclaredColumns:
         else:
             blocks.setdefault((0 < times <= FEW, bool(times > 0 and smallest >= 0)), []).append(place)
     chosen: DeclaredColumns = [
-        (BestOf(*NUMBERS, *[Categorical()] * few, *[Poisson()] * counts), part) for (few, counts), part in blocks.items()
+        (BestOf(*NUMBERS, *[Categorical()] * few, *[Poisson()] * counts), part)
+        for (few, counts), part in blocks.items()
     ]
     return [(Bernoulli(), flags)] * bool(flags) + chosen
 

@@ -59,9 +59,9 @@ class InspectionMixin(ModelHolder):
     def choices_(self) -> Any:
         """How families were chosen among several: a Dataset, by (feature, candidate).
 
-        `elpd`: the label's exact leave-one-out log score by that feature alone, NaN where a candidate could not have its
-        cells or was none; by feature, `chosen`, the candidate that the feature has. Features whose family was declared,
-        or is plain from their values, are not in it.
+        `elpd`: the label's exact leave-one-out log score by that feature alone, NaN where a candidate could not have
+        its cells or was none; by feature, `chosen`, the candidate that the feature has. Features whose family was
+        declared, or is plain from their values, are not in it.
         """
         check_is_fitted(self)
         return results.datasets.choices(self.schema_.choices)

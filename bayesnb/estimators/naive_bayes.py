@@ -41,8 +41,8 @@ class NaiveBayes(
     families : "auto", a family, or a mapping from columns (or tuples of columns) to families
         A family may be named in lower case: "gaussian", "categorical", "multivariate", "gaussian:shared", ...
         "auto" reads booleans as Bernoulli, levels (text, categories) as Categorical, numbers as Gaussian, lists of
-        words and sparse counts as Multinomial. Columns that a mapping leaves out are inferred so; None or "drop" drops one.
-        `BestOf(...)` leaves the choice among several families to the label.
+        words and sparse counts as Multinomial. Columns that a mapping leaves out are inferred so; None or "drop" drops
+        one. `BestOf(...)` leaves the choice among several families to the label.
     class_prior : concentration, Dirichlet, "uniform", "empirical" or {label: probability}, default=1.0
         A Dirichlet's array is in the order of `classes`, or of `classes_` where that is None.
     classes : labels that exist, default those of `y`

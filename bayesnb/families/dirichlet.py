@@ -299,7 +299,8 @@ class Dirichlet(DirichletBelief):
 
     def __new__(cls, concentration: Any = 1.0, **how: Any) -> Any:
         """Return the belief, or the rule where something is left to the data."""
-        return EmpiricalDirichlet(concentration, **how) if how or isinstance(concentration, str) else super().__new__(cls)
+        is_rule = bool(how) or isinstance(concentration, str)
+        return EmpiricalDirichlet(concentration, **how) if is_rule else super().__new__(cls)
 
     def log_moment(self, x: Array, s: Any) -> Array:
         level = as_level(x)
@@ -434,7 +435,7 @@ class DirichletFamily(Family):
     @property
     def concentration(self) -> Array:
         """The prior's, a number or an array."""
-        return self.prior.concentration  # type: ignore[union-attr]
+        return self.prior.concentration  # type: ignore[union-attr, return-value]
 
     def describe(self, belief: Any) -> str:
         return f"as if each level had been seen {number_format.times(belief.concentration)} in each class"

@@ -206,9 +206,7 @@ class Schema:
         object.__setattr__(self, "columns", compact(self.columns))
 
     @classmethod
-    def learn(
-        cls, table: Table, families: FamilyColumns, average: Any = None, choices: Sequence[Choice] = ()
-    ) -> Self:
+    def learn(cls, table: Table, families: FamilyColumns, average: Any = None, choices: Sequence[Choice] = ()) -> Self:
         """Learn the levels of a table's columns; `average` is how probably features depend on the class."""
         if not families:
             raise ValueError("every column is dropped: at least one needs a family.")

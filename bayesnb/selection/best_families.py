@@ -42,7 +42,7 @@ class Contest:
 
 
 def chosen_families(declared: DeclaredColumns, rows: LabelledTable) -> tuple[FamilyColumns, tuple[Choice, ...]]:
-    """Return blocks in which every `BestOf` has given way to a family for each of its columns, and how it was chosen."""
+    """Return blocks in which every `BestOf` has given way to one family for each column, and how that was chosen."""
     contests = [contest for best_of, places in declared for contest in _contests(best_of, places)]
     if not contests:
         return declared, ()
@@ -53,8 +53,9 @@ def chosen_families(declared: DeclaredColumns, rows: LabelledTable) -> tuple[Fam
             elpd[able, k] = _label_scores([contests[i] for i in able], k, rows)
     choices = tuple(_choice(contest, scores, rows.table) for contest, scores in zip(contests, elpd, strict=True))
     fixed: DeclaredColumns = [block for block in declared if not isinstance(block[0], BestOf)]
-    pairs = zip(contests, choices, strict=True)
-    return grouped([*fixed, *((contest.best_of.candidates[made.chosen], contest.places) for contest, made in pairs)]), choices
+    for contest, choice in zip(contests, choices, strict=True):
+        fixed.append((contest.best_of.candidates[choice.chosen], contest.places))
+    return grouped(fixed), choices
 
 
 def _contests(best_of: BestOf | Family, places: Sequence[int]) -> list[Contest]:
@@ -108,4 +109,5 @@ def _choice(contest: Contest, elpd: Array, table: Table) -> Choice:
     able = np.flatnonzero(~np.isnan(scores))
     first = int(able[0]) if able.size else 0  # if none is able, the first one's error says what is wrong
     best = int(np.nanargmax(scores)) if able.size else 0
-    return Choice(contest.key(table), best_of.names, scores, best if scores[best] > scores[first] + best_of.margin else first)
+    chosen = best if scores[best] > scores[first] + best_of.margin else first
+    return Choice(contest.key(table), best_of.names, scores, chosen)

@@ -18,6 +18,8 @@ from bayesnb.model.product import Joint, Model, Rows
 from bayesnb.numerics.views import EVERY
 from bayesnb.selection.leave_one_out import are_there, stats_without
 
+MOST_ROWS = 10_000  # whose scores say enough
+
 
 class _Feature(NamedTuple):
     """A feature by itself: its block and place there, its prior and reader, and its cells."""
@@ -94,15 +96,11 @@ def _count_again(model: Model, rows: Rows, at: Any, features: list[tuple[int, _F
             table[i, np.arange(classes)[changed][good], k] = reader[good].score(feature.cells[[i]])[0]
 
 
-MOST_ROWS = 10_000  # whose scores say enough
-
-
 def stratified(rows: Rows) -> tuple[Rows, float]:
     """Return at most MOST_ROWS rows, evenly spaced within each class, and their share of all rows by weight."""
     if len(rows.codes) <= MOST_ROWS:
         return rows, 1.0
-    order = np.argsort(rows.codes, kind="stable")
-    keep = np.zeros(len(order), bool)
+    order, keep = np.argsort(rows.codes, kind="stable"), np.zeros(len(rows.codes), bool)
     keep[order[np.linspace(0, len(order) - 1, MOST_ROWS).round().astype(np.intp)]] = True
     part = rows.where(keep)
     return part, float(part.counts.sum() / rows.counts.sum())
