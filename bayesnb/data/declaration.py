@@ -10,7 +10,7 @@ import numpy as np
 
 from bayesnb import numerics
 from bayesnb.data import SparseTable, Table
-from bayesnb.families import FAMILIES, Bernoulli, BestOf, Categorical, Multinomial, Poisson
+from bayesnb.families import FAMILIES, Bernoulli, BestOf, Categorical, Gaussian, Multinomial, Poisson
 from bayesnb.families.family import Family
 from bayesnb.numerics.views import numbers, pieces_of
 
@@ -18,6 +18,7 @@ Declared = Family | BestOf  # what a user says that columns are
 FamilyColumns = list[tuple[Family, Sequence[int]]]  # families, and the places of their columns
 DeclaredColumns = list[tuple[Any, Sequence[int]]]  # the same, where some families may still be to be chosen
 FEW = 20  # distinct whole numbers that may be levels
+NUMBERS = (Gaussian(), Gaussian(shared=True))
 
 
 def family_named(name: str) -> Family | None:
