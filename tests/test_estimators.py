@@ -251,7 +251,8 @@ def test_a_prior_with_arrays_belongs_to_its_own_columns_in_their_order() -> None
         ({0: Gaussian(), (0, 1): Poisson()}, r"\[0\] are listed twice"),
         ({0: Gaussian}, "must be an instance such as Gaussian"),
         ({0: None, 1: None, 2: None, 3: None}, "every column is dropped"),
-        ("gaussian", "families must be 'auto'"),
+        ("gausian", "no family .gausian."),
+        (3, "families must be .auto."),
     ],
 )
 def test_a_wrong_declaration_says_what_is_wrong(families: Any, message: str) -> None:

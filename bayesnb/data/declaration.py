@@ -115,10 +115,10 @@ def inferred(places: list[int], table: Table) -> DeclaredColumns:
     if isinstance(table, SparseTable):
         return [(_sparse_family(places, table), places)] if places else []
     kinds = {place: table.kind(place) for place in places}
-    choice: dict[str, Family] = {"flag": Bernoulli(), "level": Categorical(), "words": Multinomial()}
-    blocks: DeclaredColumns = [(family, [p for p in places if kinds[p] == kind]) for kind, family in choice.items()]
-    of_numbers = [place for place in places if kinds[place] == "number"]
-    return [block for block in blocks if block[1]] + families_of_numbers(of_numbers, table)
+    of_kind = {kind: [place for place in places if kinds[place] == kind] for kind in ("flag", "level", "number", "words")}
+    blocks: DeclaredColumns = [(Bernoulli(), of_kind["flag"]), (Categorical(), of_kind["level"])]
+    blocks += [(Gaussian(), of_kind["number"]), (Multinomial(), of_kind["words"])]
+    return [block for block in blocks if block[1]]
 
 
 def families_of_numbers(places: list[int], table: Table) -> DeclaredColumns:
@@ -131,11 +131,11 @@ def families_of_numbers(places: list[int], table: Table) -> DeclaredColumns:
     distinct, count, least = _whole_numbers(table.numbers(places))
     blocks: dict[tuple[bool, bool], list[int]] = {}
     flags = []
-    for place, values, times, smallest in zip(places, distinct, count, least, strict=True):
+    for place, values, times, smallest in zip(places, distinct, count.tolist(), least.tolist(), strict=True):
         if 0 < times <= 2 and set(values[:times]) == {0.0, 1.0}:
             flags.append(place)
         else:
-            blocks.setdefault((0 < times <= FEW, bool(times > 0 and smallest >= 0)), []).append(place)
+            blocks.setdefault((0 < times <= FEW, times > 0 and smallest >= 0), []).append(place)
     chosen: DeclaredColumns = [
         (BestOf(*NUMBERS, *[Categorical()] * few, *[Poisson()] * counts), part)
         for (few, counts), part in blocks.items()

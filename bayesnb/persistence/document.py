@@ -82,8 +82,7 @@ def describe_shard(shard: Shard, writer: ArrayWriter) -> Json:
         "class_stats": _describe_record(stats.classes, writer, "the labels"),
         "whole": shard.integer_weights,
         "blocks": [_describe_block(*pair, writer) for pair in zip(schema.blocks, stats.blocks, strict=True)],
-        "choices": [_describe_choice(choice, writer) for choice in schema.choices],
-    }
+    } | ({"choices": [_describe_choice(choice, writer) for choice in schema.choices]} if schema.choices else {})
 
 
 def shard_of(document: Mapping[str, Any], reader: ArrayReader) -> Shard:
@@ -100,7 +99,7 @@ def shard_of(document: Mapping[str, Any], reader: ArrayReader) -> Shard:
     blank = blank_of(_expect(unpack(document["table"], reader), dict), len(columns))
     seen = DirichletStats(*_values(DirichletStats, document["class_stats"], reader))
     whole = _expect(document["whole"], bool)
-    choices = tuple(_choice_of(entry, reader) for entry in _expect(document.get("choices", []), list))  # since 1.2
+    choices = tuple(_choice_of(entry, reader) for entry in _expect(document.get("choices", []), list))  # files of before have none
     shard = Shard(classes, Schema(columns, blocks, blank, choices), ProductStats(seen, stats), whole)
     check_shard(shard)
     return shard
