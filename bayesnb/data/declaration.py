@@ -115,7 +115,7 @@ def inferred(places: list[int], table: Table) -> DeclaredColumns:
     if isinstance(table, SparseTable):
         return [(_sparse_family(places, table), places)] if places else []
     kinds = {place: table.kind(place) for place in places}
-    of_kind = {kind: [place for place in places if kinds[place] == kind] for kind in ("flag", "level", "number", "words")}
+    of_kind = {kind: [p for p in places if kinds[p] == kind] for kind in ("flag", "level", "number", "words")}
     blocks: DeclaredColumns = [(Bernoulli(), of_kind["flag"]), (Categorical(), of_kind["level"])]
     blocks += [(Gaussian(), of_kind["number"]), (Multinomial(), of_kind["words"])]
     return [block for block in blocks if block[1]]

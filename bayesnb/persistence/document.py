@@ -99,7 +99,7 @@ def shard_of(document: Mapping[str, Any], reader: ArrayReader) -> Shard:
     blank = blank_of(_expect(unpack(document["table"], reader), dict), len(columns))
     seen = DirichletStats(*_values(DirichletStats, document["class_stats"], reader))
     whole = _expect(document["whole"], bool)
-    choices = tuple(_choice_of(entry, reader) for entry in _expect(document.get("choices", []), list))  # files of before have none
+    choices = tuple(_choice_of(entry, reader) for entry in _expect(document.get("choices", []), list))
     shard = Shard(classes, Schema(columns, blocks, blank, choices), ProductStats(seen, stats), whole)
     check_shard(shard)
     return shard
