@@ -235,3 +235,12 @@ def test_words_take_a_pooled_base_too_and_rows_leave_under_the_same_prior() -> N
 def test_what_cannot_be_left_to_the_data_is_an_error(make: Any, message: str) -> None:
     with pytest.raises((TypeError, ValueError), match=message):
         make()
+
+
+def test_the_log_of_fit_says_what_was_read_as_what(caplog: pytest.LogCaptureFixture) -> None:
+    X, y = table()
+    with caplog.at_level("INFO", "bayesnb"):
+        NaiveBayes({"levels": "categorical", "number": "gaussian:shared", "noise": None, "counts": "poisson"}).fit(X, y)
+    (record,) = caplog.records
+    assert "poisson: counts; categorical: levels; gaussian:shared: number" in record.getMessage()
+    assert "families={column: name}" in record.getMessage()

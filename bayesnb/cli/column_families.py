@@ -20,11 +20,6 @@ def family_name(family: str) -> str:
     return family.partition(":")[0]
 
 
-def option_of(family: Any) -> str:
-    """Return a family object as `--family` takes it."""
-    return family.word + (":shared" if family.shared else "")
-
-
 def fits(belief: str) -> list[str]:
     """Return the families whose prior may be a belief, or a number if no belief is named."""
     return [

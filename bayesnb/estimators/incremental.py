@@ -3,6 +3,7 @@
 All of it is the algebra of stats. A call that fails leaves the estimator as it was.
 """
 
+import logging
 from numbers import Real
 from typing import Any, Self
 
@@ -25,6 +26,7 @@ from bayesnb.selection.best_families import LabelledTable, chosen_families
 from bayesnb.selection.feature_evidence import warn_of_inclusion
 from bayesnb.selection.leave_one_out import temper_by_loo
 
+LOG = logging.getLogger("bayesnb")
 GROW = "Fit with all of them declared as `classes`, or let partial_fit add them: grow_classes=True."
 DIGITS = 1e-8  # how far off a belief may be after rows were taken back, relative to its scale
 
@@ -208,7 +210,9 @@ class IncrementalMixin(ModelHolder):
         """Learn a table's columns: their families, of which some may be chosen by these rows, and their levels."""
         rows = LabelledTable(table, codes, weight, classes, self._class_prior_rule(classes))
         families, choices = chosen_families(families_of(self._families(), table), rows)
-        return Schema.learn(table, families, self.average_features, choices)
+        schema = Schema.learn(table, families, self.average_features, choices)
+        LOG.info("Columns read as %s. To have one read otherwise: families={column: name}.", schema.reading)
+        return schema
 
     @property
     def _seen(self) -> Shard:

@@ -93,6 +93,11 @@ class Family[S: Stats](ABC):
     shared: bool = False  # classes have parameters in common
 
     @property
+    def option(self) -> str:
+        """Its name as a user gives it, with ":shared" behind it where classes have parameters in common."""
+        return self.word + (":shared" if self.shared else "")
+
+    @property
     def columnwise(self) -> "Family":
         """The family of one of its columns by itself, whose beliefs are the `margins` of this one's."""
         return self

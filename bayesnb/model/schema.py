@@ -42,6 +42,8 @@ from bayesnb.model.priors import averaging, included_of
 from bayesnb.model.product import Observer, ProductStats
 from bayesnb.numerics.views import Coded, Lookup, WordCounts
 
+NAMED = 8  # columns of a family
+
 
 @dataclass(frozen=True, eq=False)
 class Block:
@@ -296,6 +298,16 @@ class Schema:
         """Family of each column, in the table's order."""
         family = {name: block.family for block in self.blocks for name in block.names}
         return {name: family[name] for name in self.columns if name in family}
+
+    @property
+    def reading(self) -> str:
+        """Which columns are of which family, in words: "gaussian: a, b; categorical: c"."""
+        names: dict[str, list[str]] = {}
+        for key, family in self.declared.items():
+            names.setdefault(family.option, []).append(str(key))
+        shown = {word: (each[:NAMED], len(each) - NAMED) for word, each in names.items()}
+        parts = ((word, ", ".join(few), f" and {more} more" if more > 0 else "") for word, (few, more) in shown.items())
+        return "; ".join(f"{word}: {few}{more}" for word, few, more in parts)
 
     @property
     def declared(self) -> dict[Hashable, Family]:
