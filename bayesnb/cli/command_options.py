@@ -112,7 +112,10 @@ def add_model(command: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         "LABEL=PROBABILITY,...",
     )
     group.add_argument(
-        "--temper", metavar="loo|T", type=values.temper, help="power of the columns' evidence; loo estimates it"
+        "--temper",
+        metavar="columns|loo|T",
+        type=values.temper,
+        help="power of the columns' evidence; loo estimates it, columns one for each",
     )
     return group
 

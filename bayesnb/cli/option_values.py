@@ -125,12 +125,12 @@ def class_prior(text: str) -> Any:
 
 
 def temper(text: str) -> Any:
-    """Parse `loo`, or an exponent above 0."""
-    if text == "loo":
+    """Parse `columns`, `loo`, or an exponent above 0."""
+    if text in ("columns", "loo"):
         return text
     value = number(text)
     if value == 0:
-        raise ArgumentTypeError("it must be above 0, or loo")
+        raise ArgumentTypeError("it must be above 0, columns or loo")
     return value
 
 

@@ -153,7 +153,7 @@ def _scores(learnt: LearntRows, variants: PriorVariants, families: Sequence[Fami
     """Return a table of the labels' leave-one-out scores before and after; a fitted exponent is fitted again."""
     estimator, codes, counts = learnt.estimator, variants.rows.codes, variants.rows.counts
     model = variants.start(families)
-    after = replace(variants, power=estimator._temper(model, variants.rows))
+    after = replace(variants, power=estimator._exponents_by(model, variants.rows))
     before, now = (
         each.left_out(fitted, estimator.estimate)[np.arange(len(codes)), codes]
         for each, fitted in ((variants, learnt.model), (after, model))

@@ -16,15 +16,16 @@ from bayesnb.data.declaration import families_of
 from bayesnb.data.labels import DECLARE, Labels, encode
 from bayesnb.data.levels import NEVER_LEARNT
 from bayesnb.estimators.model_holder import ModelHolder, check_estimator, refuse_weightless, unchanged_on_error
+from bayesnb.estimators.tempering import COLUMNS, LOO, Tempered, exponents_of, tempered_again, tempered_by
 from bayesnb.estimators.training import declared_classes, known_classes, name_features
 from bayesnb.families.base import Array
 from bayesnb.families.capabilities import HasRoundingError, HasSlip
-from bayesnb.model.product import Model, Rows
+from bayesnb.model.product import Exponents, Model, Rows
 from bayesnb.model.schema import Schema
 from bayesnb.model.shards import Shard, model_of, without
 from bayesnb.selection.best_families import LabelledTable, chosen_families
 from bayesnb.selection.feature_evidence import warn_of_inclusion
-from bayesnb.selection.leave_one_out import temper_by_loo
+from bayesnb.selection.leave_one_out import before_rows
 
 LOG = logging.getLogger("bayesnb")
 GROW = "Fit with all of them declared as `classes`, or let partial_fit add them: grow_classes=True."
@@ -245,10 +246,10 @@ class IncrementalMixin(ModelHolder):
 
     def _refuse_loo(self) -> None:
         """Raise where the exponent is to be found by rows that are not there at once."""
-        if self.temper == "loo":
+        if self.temper in (COLUMNS, LOO):
             raise ValueError(
-                "temper='loo' scores every row with all others known, so it needs the rows at once. Find it on some of "
-                "them, fit(some rows).temper_, and give that number as temper."
+                f"temper={self.temper!r} scores every row with all others known, so it needs the rows at once. Find "
+                "one exponent with temper='loo' on some of them, fit(some rows).temper_, and give that number as temper."
             )
 
     def _counting(self, table: Table, y: Any, sample_weight: Any) -> tuple[Table, Labels, Array | None]:
@@ -264,19 +265,33 @@ class IncrementalMixin(ModelHolder):
         """Hold the model of all rows of a shard, all at once; a prior that was there before stays."""
         class_prior = self._class_prior_rule(shard.classes)
         model = model_of(shard, class_prior, None if before is None else (self.model_, before))
-        temper = self._temper(model, rows)
+        temper = self._tempered(model, shard, before, rows)
         if any(block.included is not None for block in shard.schema.blocks):
             warn_of_inclusion(shard.schema, model)
-        self.__dict__.update(temper_=temper, classes_=shard.classes, schema_=shard.schema, model_=model)
+        self.__dict__.update(classes_=shard.classes, schema_=shard.schema, model_=model)
+        return self._temper_as(temper)
+
+    def _temper_as(self, temper: Tempered) -> Self:
+        """Hold the exponents in use."""
+        exponents = exponents_of(temper.value, self.schema_)
+        self.__dict__.update(temper_=temper.value, temper_sd_=temper.sd, _exponents=exponents)
         return self
 
-    def _temper(self, model: Model, rows: Rows | None) -> float:
-        """Return the exponent in use; one chosen by rows stays where there are no rows to choose another by."""
-        if self.temper == "loo":
-            if rows is None:
-                return self.temper_
-            return temper_by_loo(model, rows, self.n_jobs)
-        return 1.0 if self.temper is None else float(self.temper)
+    def _exponents_by(self, model: Model, rows: Rows) -> Exponents:
+        """Return the exponents that this estimator would have, had it learnt the rows as another model of them."""
+        temper = tempered_by(self._temper_rule, model, self.schema_, rows, self.n_jobs)
+        return exponents_of(temper.value, self.schema_)
+
+    def _tempered(self, model: Model, shard: Shard, before: Shard | None, rows: Rows | None) -> Tempered:
+        """Return the exponents in use; those chosen by rows stay where there are no rows to choose others by."""
+        rule, n_jobs = self._temper_rule, self.n_jobs
+        if rule in (COLUMNS, LOO) and rows is None:
+            return Tempered(1.0, float("nan")) if before is None else Tempered(self.temper_, self.temper_sd_)
+        if rule == COLUMNS and before is not None and rows is not None and isinstance(self._exponents, tuple):
+            held_out = before_rows(model, before.laid_out(shard.classes, shard.schema))
+            known = Tempered(self.temper_, self.temper_sd_)
+            return tempered_again(known, held_out, shard.schema, rows, n_jobs)
+        return tempered_by(rule, model, shard.schema, rows, n_jobs)
 
     def _check_digits(self, gone: Shard, rest: Shard) -> None:
         """Raise where subtraction leaves too few digits of what is believed, or of what an estimate is made of."""

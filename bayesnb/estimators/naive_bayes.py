@@ -15,6 +15,7 @@ from bayesnb.estimators.incremental import IncrementalMixin
 from bayesnb.estimators.inspection import InspectionMixin
 from bayesnb.estimators.prediction import PredictionMixin
 from bayesnb.estimators.public_methods import PREDICTIONS, public_methods
+from bayesnb.estimators.tempering import restored
 from bayesnb.estimators.training import name_features
 from bayesnb.estimators.uncertainty import UncertaintyMixin
 from bayesnb.families.base import Array
@@ -47,9 +48,12 @@ class NaiveBayes(
         A Dirichlet's array is in the order of `classes`, or of `classes_` where that is None.
     classes : labels that exist, default those of `y`
         A declared class without rows keeps its prior mass.
-    temper : None, a positive exponent on the features' evidence, or "loo"
-        "loo" takes the exponent under which the posterior predictive, whatever `estimate` says, has the best exact
-        leave-one-out log score; it is shown as `temper_`.
+    temper : None, "columns", "loo", "auto", or a positive exponent on the features' evidence
+        Columns that depend on each other make naive Bayes overconfident, as what they say alike is counted twice. With
+        exponents w the score of a class is log p(c) + sum_j w_j log p(x_j | c). "columns" finds one for each column, or
+        block of columns that are modelled jointly, at least 0; "loo" finds one for all of them, at most 1; both by the
+        exact leave-one-out log score of the posterior predictive, whatever `estimate` says. "auto" is "columns" where
+        `families` is "auto" and `estimate` is "predictive", and else None.
     n_jobs : number of threads, default the cores that this process may use, within OMP_NUM_THREADS and the like
     estimate : {"predictive", "mean", "map", "mle"}
         What predicts: the posterior predictive, or every parameter, the classes' included, plugged in at its
@@ -71,13 +75,25 @@ class NaiveBayes(
     class_prior_, class_posterior_ : beliefs about the class probabilities
     stats_ : the statistics of the rows learnt
     log_evidence_ : log p(X, y | prior)
-    temper_ : the exponent in use
+    temper_ : the exponent in use; for "columns" a pandas Series by column, a block being the tuple of its columns
+    temper_sd_ : the Laplace standard deviation of `temper_`, in the same form; NaN for a number that was given
 
     Notes
     -----
     Missing cells are left out, in `fit` and in `predict`. A frame's columns are matched by name, and reordered ones
     are scikit-learn's error. `partial_fit` in any batches equals `fit`, new levels included; only priors that
     take their scale from the data, such as `Gaussian()`, are those of the first batch, and "loo" looks at the last.
+
+    An exponent is an empirical choice, not a part of the likelihood: it enters predictions, intervals, entropies,
+    explanations, leave-one-out scores of labels, and decisions. `log_evidence_`, `log_density`, `sample`, `to_datatree`
+    and what is sampled by MCMC are those of the model with exponent 1. One for all features has the prior
+    log t ~ Normal(0, 0.5**2); those by column have the prior Normal(t, t**2), where t is the one for all, and the
+    standard deviations are those of the inverse second derivatives. An exponent of 0 leaves its column out. They are
+    found by up to 10,000 rows, spread evenly over every class. Under "columns", `partial_fit` scores each batch before
+    it is learnt: what is known by then, the exponents and their standard deviations as independent normal
+    distributions, is the prior for the next. `merge`, `forget` and `decay` keep the exponents. Rows that are counted in
+    parts, from files, of Dask or as shards, are not there at once: "columns" and "loo" refuse them, and under "auto"
+    such a fit has the exponent 1.
 
     Dask's arrays and dataframes are learnt from in one pass over their partitions, and predicted lazily: see
     `bayesnb.scale`.
@@ -165,7 +181,8 @@ class NaiveBayes(
         if hasattr(params["classes"], "__array__"):  # a series or an index of a frame's library too
             params["classes"] = np.asarray(params["classes"])
         named = "feature_names_in_" in self.__dict__
-        return Saved(kind.__name__, params, self._seen, self.model_.prior, self.temper_, named)
+        temper, sd = (each if isinstance(each, float) else each.to_numpy() for each in (self.temper_, self.temper_sd_))
+        return Saved(kind.__name__, params, self._seen, self.model_.prior, temper, sd, named)
 
     @classmethod
     def _restored(cls, saved: Saved) -> Self:
@@ -180,9 +197,9 @@ class NaiveBayes(
             raise ValueError("columns that have names have texts for names")
         if not saved.named:
             estimator.__dict__.pop("feature_names_in_", None)
-        estimator.temper_, estimator.classes_, estimator.schema_ = saved.temper, seen.classes, seen.schema
+        estimator.classes_, estimator.schema_ = seen.classes, seen.schema
         estimator.model_ = Model(saved.prior, seen.stats, seen.integer_weights)
-        return estimator
+        return estimator._temper_as(restored(saved.temper, saved.temper_sd, seen.schema))
 
     def _check_declared(self) -> None:
         """Raise for parameters that no table could be learnt with."""

@@ -37,11 +37,12 @@ from bayesnb.families.dirichlet import (
     tally,
 )
 from bayesnb.families.family import Seen, unless_alike
-from bayesnb.families.record import VariableNames, silent
+from bayesnb.families.record import Power, VariableNames, is_by_row, is_one, of_powers, raised, silent
 from bayesnb.families.removal import Leaving, RemainingLevels
 from bayesnb.families.sums import Entries, KernelTables, by_tables, nodes
 from bayesnb.families.support import AnyLevel, Support
 from bayesnb.families.weight import Weight, hard
+from bayesnb.numerics.special import less, log_gamma_ratio
 from bayesnb.numerics.threads import in_order, pieces
 from bayesnb.numerics.views import Coded, integers, lanes
 
@@ -107,6 +108,10 @@ class Row(Levels):
             return np.repeat(totals, self.sizes, axis=-1)
         return totals[..., self.columns]  # a PyMC variable
 
+    def of_levels(self, powers: Any) -> Any:
+        """Powers of features, `(..., f)`, for their levels, `(..., k)`; others as they are."""
+        return self.expand(powers) if np.shape(powers)[-1:] == (len(self.sizes),) else powers
+
     def at(self, x: Array) -> Array:
         """Position of each cell's level on the last axis; -1 for a missing cell."""
         level = as_level(x)
@@ -119,9 +124,9 @@ class ScoredLevels(Row):
     level_log_moment: Callable[[Any], Array]
 
     def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        if isinstance(power, np.ndarray):
+        if is_by_row(power):
             return super().score(x, power, out, n_jobs)  # type: ignore[misc]
-        tables = self._tables if power == 1 else tables_of(self.level_log_moment(power))
+        tables = self._tables if is_one(power) else tables_of(self.level_log_moment(power))
         return self.added(x, tables, len(self), out, n_jobs)
 
     @cached_property
@@ -212,6 +217,9 @@ class CategoricalDensity(LevelWeights, ScoredLevels, LevelDensity):
     def log_density(self, x: Array) -> Array:
         return pick(self.log_probability, self.at(x))
 
+    def level_log_moment(self, s: Any) -> Array:
+        return raised(self.of_levels(s), self.log_probability)
+
     def sample(self, rng: Rng) -> Array:
         rng = np.random.default_rng(rng)
         columns = range(len(self.sizes))
@@ -233,18 +241,27 @@ class ColumnDirichlets(LevelUncertainty, ScoredLevels, DirichletBelief):
     def log_sum(self, logs: Array) -> Array:
         return self.expand(np.logaddexp.reduceat(logs, self.bounds[:-1], axis=-1))
 
+    def level_log_moment(self, s: Any) -> Array:
+        if np.shape(s)[-1:] != (len(self.sizes),):
+            return super().level_log_moment(s)
+        total = log_gamma_ratio(self.level_sums(self.concentration), s)
+        return less(log_gamma_ratio(self.concentration, self.of_levels(s)), self.expand(total))
+
+    def level_cumulants(self, order: int, tilt: Any = 0.0) -> Array:
+        return super().level_cumulants(order, self.of_levels(tilt))
+
     def log_moment(self, x: Array, s: Any) -> Array:
         index = self.at(x)
         return log_level_moment(pick(self.concentration, index), self.level_sums(self.concentration), index < 0, s)
 
-    def cumulants(self, x: Array, order: int, tilt: float = 0.0) -> Array:
+    def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
         index = self.at(x)
         return np.stack([pick(table, index) for table in self.level_cumulants(order, tilt)])
 
     def score_left_out(self, stats: CategoricalStats, leaving: Leaving) -> Array:
         remaining = RemainingLevels.of(self.concentration, stats.counts, leaving.kind, self.total_of_levels)
         if leaving.alike:
-            worth = remaining.worth(leaving.each, leaving.kind, leaving.power)
+            worth = remaining.worth(leaving.each, leaving.kind, self.of_levels(leaving.power))
             return self.added(leaving.x, tables_of(worth), 1, None, 1)[:, 0]
         index = self.at(leaving.x)
         cells = RemainingLevels(*(pick(table[0], np.maximum(index, 0)) for table in remaining))
@@ -262,13 +279,14 @@ class ColumnDirichlets(LevelUncertainty, ScoredLevels, DirichletBelief):
         tables = tables_of(np.concatenate(columns, axis=1))
         return lambda x, out, n_jobs: self.added(x, tables, len(self), out, n_jobs)
 
-    def score_cumulants(self, x: Cells, tilt: float = 0.0) -> Array:
-        worth = self.level_cumulants(ORDER, tilt).reshape(ORDER * len(self), -1)
+    def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Power = 1.0) -> Array:
+        worth = of_powers(self.level_cumulants(ORDER, tilt * power), self.of_levels(power))
+        worth = worth.reshape(ORDER * len(self), -1)
         total = self.added(x, tables_of(worth), len(worth), None, 1)
         return total.reshape(-1, ORDER, len(self)).swapaxes(0, 1)
 
-    def score_transform(self, x: Cells, s: Array) -> Array:
-        return Entries.of_table(self.at(x[:])).added(self.level_log_moment(nodes(s)))
+    def score_transform(self, x: Cells, s: Array, power: Power = 1.0) -> Array:
+        return Entries.of_table(self.at(x[:])).added(self.level_log_moment(nodes(s) * power))
 
     def units(self, x: Cells) -> list[LevelUnit]:
         """Columns whose levels are alike before the data."""

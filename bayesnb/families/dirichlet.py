@@ -179,7 +179,7 @@ class DirichletBelief(PseudoCounts, Belief, Levels):
         total = log_gamma_ratio(self.level_sums(self.concentration), s)
         return less(log_gamma_ratio(self.concentration, s), self.expand(total))
 
-    def level_cumulants(self, order: int, tilt: float = 0.0) -> Array:
+    def level_cumulants(self, order: int, tilt: Any = 0.0) -> Array:
         """Cumulants of the log-probability of each level."""
         return log_share_cumulants(self.concentration + tilt, self.total + tilt, order)
 
@@ -307,7 +307,7 @@ class Dirichlet(DirichletBelief):
         concentration = pick(self.concentration, level[..., None])[..., 0]
         return log_level_moment(concentration, self.level_sums(self.concentration), level < 0, s)
 
-    def cumulants(self, x: Array, order: int, tilt: float = 0.0) -> Array:
+    def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
         level = as_level(x)[..., None]
         return np.stack([pick(table, level)[..., 0] for table in self.level_cumulants(order, tilt)])
 
@@ -324,7 +324,7 @@ class Dirichlet(DirichletBelief):
         """log E[G**s] of independent Gamma variates, one a level, whose shares are the probabilities."""
         return log_gamma_ratio(self.concentration, s)
 
-    def weight_cumulants(self, order: int, tilt: float = 0.0) -> Array:
+    def weight_cumulants(self, order: int, tilt: Any = 0.0) -> Array:
         """Cumulants of log G: the derivatives of `weight_log_moment` at `tilt`."""
         return log_gamma_cumulants(self.concentration + tilt, order)
 

@@ -18,12 +18,13 @@ from bayesnb.families.base import Array, Belief, Cells, Density, Stats
 from bayesnb.families.capabilities import HasPairMoment
 from bayesnb.families.certain import KnownDie
 from bayesnb.families.dirichlet import Dirichlet, DirichletDensity, DirichletStats
-from bayesnb.families.record import fields_alone
+from bayesnb.families.record import Power, fields_alone
 from bayesnb.families.removal import SLACK
 from bayesnb.families.weight import Weight, one_hot
 from bayesnb.numerics.threads import MOST, in_order, pieces
 
 Observer = Callable[[Cells, Weight, int | None], Stats]
+Exponents = float | tuple[Power, ...]  # on the features' evidence: one, or of each block a number or `(f,)` numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,8 +118,8 @@ class Joint:
     def all_live(self) -> bool:
         return bool(self.live.all())
 
-    def log_joint(self, cells: Sequence[Cells], power: float = 1.0, n_jobs: int | None = None) -> Array:
-        """log p(x, y), `(r, f) per block -> (r, c)`, the features' part times the power.
+    def log_joint(self, cells: Sequence[Cells], power: Exponents = 1.0, n_jobs: int | None = None) -> Array:
+        """log p(x, y), `(r, f) per block -> (r, c)`, the features counting by their exponents.
 
         A class of probability 0 stays so whatever its features say.
         """
@@ -132,7 +133,7 @@ class Joint:
 
 
 def _log_joint(
-    log_class: Array, blocks: Sequence[Any], cells: Sequence[Cells], power: float, n_jobs: int | None
+    log_class: Array, blocks: Sequence[Any], cells: Sequence[Cells], power: Exponents, n_jobs: int | None
 ) -> Array:
     total = np.empty((cells[0].shape[0], len(log_class)))
     if total.size <= MOST:
@@ -140,9 +141,25 @@ def _log_joint(
     else:  # the memory is touched for the first time, which several threads do sooner
         parts = pieces(len(total), len(log_class))
         list(in_order(lambda rows: np.copyto(total[rows], log_class), parts, n_jobs))
-    for block, x in zip(blocks, cells, strict=True):
-        block.score(x, power, total, n_jobs)
+    for block, x, exponent in zip(blocks, cells, of_blocks(power, len(blocks)), strict=True):
+        if not is_silent(exponent):
+            block.score(x, exponent, total, n_jobs)
     return total
+
+
+def of_blocks(power: Exponents, blocks: int) -> tuple[Power, ...]:
+    """The exponent of each block: a number, or one for each of its features."""
+    return power if isinstance(power, tuple) else (power,) * blocks
+
+
+def of_feature(exponent: Power, feature: int) -> float:
+    """The exponent of one feature of a block."""
+    return float(exponent if np.ndim(exponent) == 0 else np.asarray(exponent)[feature])
+
+
+def is_silent(exponent: Power) -> bool:
+    """Whether a block says nothing, even of rows that it makes impossible."""
+    return np.ndim(exponent) == 0 and bool(exponent == 0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,6 +24,7 @@ from bayesnb.persistence.budget import Unreadable, are_positions, check_hashes
 from bayesnb.persistence.json_values import pack, unpack, unpack_list
 
 MOST_POSITIONS = 1 << 20  # names that are their positions, and so need not be listed
+UNKNOWN = {"$float": "nan"}
 PER_NAME = 32  # units of a column in a block
 SUM = 1e-8  # how far probabilities may be from adding up to 1
 Json = dict[str, Any]
@@ -37,7 +38,8 @@ class Saved:
     params: dict[str, Any]
     shard: Shard
     prior: Product
-    temper: float
+    temper: Any  # an exponent, or one for each feature in the table's order, `(f,)`
+    temper_sd: Any
     named: bool  # whether the columns' names are those of a frame
     note: Any = None
 
@@ -53,6 +55,7 @@ def describe_model(saved: Saved, writer: ArrayWriter) -> Json:
         "named": saved.named,
         "class_prior": pack(saved.prior.classes, writer, "class_prior"),
         "temper": pack(saved.temper, writer, "temper_"),
+        "temper_sd": pack(saved.temper_sd, writer, "temper_sd_"),
         "note": pack(saved.note, writer, "the note"),
         "blocks": [entry | {"prior": _describe_prior(block, prior, writer)} for entry, block, prior in blocks],
     }
@@ -67,8 +70,10 @@ def model_of(document: Mapping[str, Any], reader: ArrayReader) -> Saved:
     params = {name: unpack(value, reader) for name, value in _expect(document["params"], dict).items()}
     note = unpack(document.get("note"), reader)  # files of version 1.0 have none
     named = _expect(document["named"], bool)
-    check_class_prior(class_prior, temper, len(shard.classes))
-    return Saved(document["estimator"], params, shard, Product(class_prior, priors), temper, named, note)
+    temper_sd = unpack(document.get("temper_sd", UNKNOWN), reader)  # files before version 1.3 have none
+    check_class_prior(class_prior, len(shard.classes))
+    check_temper(temper, temper_sd, len(shard.schema.keys))
+    return Saved(document["estimator"], params, shard, Product(class_prior, priors), temper, temper_sd, named, note)
 
 
 def describe_shard(shard: Shard, writer: ArrayWriter) -> Json:
@@ -236,10 +241,21 @@ def _expect(value: Any, kind: Any) -> Any:
     return value
 
 
-def check_class_prior(prior: Any, temper: Any, classes: int) -> None:
-    """Raise unless the prior is a distribution over as many classes, and the temper positive and finite."""
-    if not (isinstance(temper, float) and 0 < temper < np.inf):
-        raise ValueError(f"the temper {temper!r:.50} is not positive and finite")
+def check_temper(temper: Any, sd: Any, features: int) -> None:
+    """Raise unless the temper is positive and finite; of one for each feature, none below 0, with sds above 0."""
+    if isinstance(temper, float) and isinstance(sd, float):
+        if not (0 < temper < np.inf and not sd < 0):
+            raise ValueError(f"the temper {temper!r:.50} is not positive and finite")
+        return
+    for name, numbers, least in (("temper", temper, 0.0), ("sd of the temper", sd, np.nextafter(0.0, 1.0))):
+        if not (isinstance(numbers, np.ndarray) and numbers.dtype == float and numbers.shape == (features,)):
+            raise ValueError(f"the {name} is not one number for each of {features} features")
+        if not (np.isfinite(numbers).all() and (numbers >= least).all()):
+            raise ValueError(f"the {name} of a feature is not finite, or too small")
+
+
+def check_class_prior(prior: Any, classes: int) -> None:
+    """Raise unless the prior is a distribution over as many classes."""
     if not isinstance(prior, (Dirichlet, KnownDie)):
         raise ValueError("the class prior is neither learnt nor given")
     numbers = prior.probability if isinstance(prior, KnownDie) else prior.concentration

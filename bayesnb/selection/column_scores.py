@@ -57,6 +57,13 @@ def column_scores(model: Model, rows: Rows, n_jobs: int | None = None) -> tuple[
     return log_class, table
 
 
+def predictive_scores(model: Model, rows: Rows, n_jobs: int | None = None) -> tuple[Array, Array]:
+    """Scores of rows that the model has not learnt, laid out as those of `column_scores`."""
+    log_class = np.repeat(model.posterior.log_class[None], len(rows.codes), axis=0)
+    parts = _features(model, model.posterior, rows)
+    return log_class, np.stack([feature.reader.score(feature.cells, 1.0, None, n_jobs) for feature in parts], axis=2)
+
+
 def features_of(block: Any) -> int:
     """The number of a block's features."""
     return int(block.proper.shape[-1])

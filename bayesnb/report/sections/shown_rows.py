@@ -247,7 +247,7 @@ def usually(facts: Facts) -> dict[str, float]:
         return {}
     most = int(np.clip(USUAL[0] / (size * sum(x.shape[1] for x in facts.cells)), 1, USUAL[1]))
     rows = spaced(len(facts.codes), most)
-    predictive = explain(belief, [x[rows] for x in facts.cells], facts.model.temper_).predictive
+    predictive = explain(belief, [x[rows] for x in facts.cells], facts.model._exponents).predictive
     log_p: Array = predictive[np.arange(len(rows)), facts.codes[rows]]
     names = [  # of features, as an explanation has them
         ", ".join(map(str, key)) if isinstance(key, tuple) and block.family.multivariate else str(key)

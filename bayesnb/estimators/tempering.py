@@ -1,0 +1,106 @@
+"""The exponents on the evidence of columns as an estimator has them: `temper`, `temper_`, `temper_sd_`.
+
+`temper_` is a number, or a pandas Series by column. The model's blocks take the same numbers as `Exponents`.
+"""
+
+from collections.abc import Sequence
+from numbers import Real
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from bayesnb.families.base import Array
+from bayesnb.model.product import Exponents, Model, Rows
+from bayesnb.model.schema import Schema
+from bayesnb.selection.exponents import Ridge, by_batch, by_column, one_by_loo
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS, LOO, AUTO = "columns", "loo", "auto"
+
+
+class Tempered(NamedTuple):
+    """The exponents in use and their standard deviations: numbers, NaN for one that was given, or Series by column."""
+
+    value: Any
+    sd: Any
+
+
+def check_temper(temper: Any) -> None:
+    """Raise for what no exponent is, nor a way to find some."""
+    known = temper is None or (isinstance(temper, str) and temper in (COLUMNS, LOO, AUTO))
+    if not (known or (isinstance(temper, Real) and 0 < float(temper) < np.inf)):
+        raise ValueError(f"temper must be None, 'columns', 'loo', 'auto' or a positive number, got {temper!r}.")
+
+
+def tempered_by(temper: Any, model: Model, schema: Schema, rows: Rows | None, n_jobs: int | None) -> Tempered:
+    """The exponents that rows which were learnt give, or those that are declared."""
+    if temper == LOO and rows is not None:
+        return Tempered(*one_by_loo(model, rows, n_jobs))
+    if temper == COLUMNS and rows is not None:
+        return _of_ridge(by_column(model, rows, n_jobs), schema)
+    return Tempered(1.0 if temper is None else float(temper), float("nan"))
+
+
+def tempered_again(before: Tempered, model: Model, schema: Schema, rows: Rows, n_jobs: int | None) -> Tempered:
+    """The exponents by column after a batch, scored by the model as it was before, and those known by then."""
+    known = Ridge(by_block(before.value, schema), by_block(before.sd, schema))
+    return _of_ridge(by_batch(model, rows, known, n_jobs), schema)
+
+
+def exponents_of(value: Any, schema: Schema) -> Exponents:
+    """The exponents as the blocks of a model take them."""
+    if isinstance(value, float):
+        return value
+    each, parts, start = by_block(value, schema), [], 0
+    for block in schema.blocks:
+        stop = start + len(block.keys)
+        parts.append(float(each[start]) if block.family.multivariate else each[start:stop])
+        start = stop
+    return tuple(parts)
+
+
+def by_block(values: Any, schema: Schema) -> Array:
+    """Numbers of the features in the table's order, a Series or a list, in the order of blocks, `(f,)`."""
+    each = np.empty(len(values))
+    each[_places(schema)] = values
+    return each
+
+
+def by_name(values: Sequence[float], schema: Schema, name: str) -> "pd.Series":
+    """Numbers of the features in the table's order as a Series; columns that are modelled jointly are one tuple."""
+    import pandas as pd
+
+    keys = [key for key, _, _ in schema.keys]
+    return pd.Series(np.asarray(values, float), pd.Index(keys, tupleize_cols=False, name="feature"), name=name)
+
+
+def restored(value: Any, sd: Any, schema: Schema) -> Tempered:
+    """The exponents that a file holds."""
+    if isinstance(value, float):
+        return Tempered(value, sd)
+    return Tempered(by_name(value, schema, "temper"), by_name(sd, schema, "temper_sd"))
+
+
+def in_words(value: Any, digits: int = 3) -> str:
+    """An exponent in words, or the range of several."""
+    if isinstance(value, float):
+        return f"{value:.{digits}g}"
+    return f"{min(value):.{digits}g} to {max(value):.{digits}g}, by column"
+
+
+def as_attribute(value: Any) -> float | list[float]:
+    """The exponents as an attribute of a Dataset: a number, or a list in the order of the features."""
+    return value if isinstance(value, float) else [float(each) for each in value]
+
+
+def _of_ridge(ridge: Ridge, schema: Schema) -> Tempered:
+    places = _places(schema)
+    return Tempered(by_name(ridge.mean[places], schema, "temper"), by_name(ridge.sd[places], schema, "temper_sd"))
+
+
+def _places(schema: Schema) -> Array:
+    """Where each feature, in the table's order, stands among those of all blocks."""
+    starts = np.cumsum([0, *(len(block.keys) for block in schema.blocks)])
+    return np.array([starts[b] + f for _, b, f in schema.keys], np.intp)

@@ -1,0 +1,220 @@
+"""Exponents on the features' evidence, chosen by the exact leave-one-out log score of the labels.
+
+Naive Bayes counts dependent features as if each were news. Exponents w on their densities are a cure: the scores of the
+classes are log p(c) + sum_j w_j log p_j(x_j | c). One exponent t for all features has the prior
+log t ~ Normal(0, 0.5**2), and is at most 1: above that it overfits few rows. One for each column has a ridge around t,
+
+    w_j ~ Normal(t, t**2), w_j >= 0
+
+and what they say together is concave: a log-sum-exp of linear forms, and the ridge. So the maximum is the only one. The
+inverse of the negative second derivatives there is the Laplace approximation of the covariance. It is an empirical
+choice, not a likelihood: the evidence, and whatever is drawn, stay those of the model with the exponents 1.
+
+Where rows come in batches, each batch is scored before it is learnt, and what earlier ones said of w is the ridge.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from scipy.optimize import minimize_scalar
+
+from bayesnb.families.base import Array
+from bayesnb.model.product import Model, Rows, normalised
+from bayesnb.selection.column_scores import column_scores, features_of, predictive_scores
+from bayesnb.selection.leave_one_out import PredictiveRule, are_there, loo_log_proba
+
+SPREAD = 0.5  # standard deviation of the log of the one exponent
+LEAST = 1e-3  # the smallest one that is tried
+MOST_ROWS = 10_000
+NUMBERS, WORK = 1 << 24, 1e10  # of a table, and multiplications of its second derivatives, above which rows are fewer
+FEWEST_ROWS = 200
+STEPS, SHORTEST, TOLERANCE = 200, 1e-12, 1e-11
+STEP = 1e-2  # of log t, for its second derivative
+
+
+class Exponent(NamedTuple):
+    """One exponent on all features, and its Laplace standard deviation."""
+
+    value: float
+    sd: float
+
+
+@dataclass(frozen=True, eq=False)
+class Ridge:
+    """What is believed of the exponents before rows are seen: independent normal distributions, `(f,)` each."""
+
+    mean: Array
+    sd: Array
+
+
+@dataclass(frozen=True, eq=False)
+class LabelScores:
+    """What columns say of the labels of rows: the scores of classes, `(r, c)` and `(r, c, f)`, labels and weights.
+
+    A class that a cell makes impossible stays so, whatever the exponent of its column.
+    """
+
+    log_class: Array
+    table: Array
+    codes: Array
+    counts: Array
+
+    @classmethod
+    def of(cls, scores: tuple[Array, Array], rows: Rows, there: Array) -> Self:
+        """Take rows with a score; raise for one that its label's cells make impossible."""
+        log_class, table = scores
+        own = np.arange(len(rows.codes)), rows.codes
+        plain = normalised(log_class + table.sum(axis=2))[own]
+        refuse_impossible(plain, there, "temper='columns'")
+        good = np.isfinite(plain)
+        never = np.isneginf(table).any(axis=2) | np.isneginf(log_class)
+        log_class, table = np.where(never, -np.inf, log_class), np.where(never[:, :, None], 0.0, table)
+        return cls(log_class[good], table[good], rows.codes[good], rows.counts[good])
+
+    def log_proba(self, w: Array) -> Array:
+        """log p(y | x) under exponents, `(f,) -> (r, c)`."""
+        return normalised(self.log_class + self.table @ w)
+
+    def total(self, w: Array) -> float:
+        """The sum of the labels' log scores."""
+        return float(self.counts @ self.log_proba(w)[np.arange(len(self.codes)), self.codes])
+
+    def slope(self, w: Array) -> Array:
+        """The first derivatives of `total`, `(f,)`."""
+        proba = np.exp(self.log_proba(w))
+        gap = -proba
+        gap[np.arange(len(gap)), self.codes] += 1.0
+        return np.tensordot(self.counts[:, None] * gap, self.table, 2)
+
+    def curvature(self, w: Array) -> Array:
+        """The negative second derivatives of `total`, `(f, f)`: the covariances of columns under p(y | x), added up."""
+        proba = np.exp(self.log_proba(w))
+        mean = np.einsum("rc,rcf->rf", proba, self.table)
+        total = np.zeros((len(w), len(w)))
+        for c in range(proba.shape[1]):
+            part = np.sqrt(self.counts * proba[:, c])[:, None] * (self.table[:, c] - mean)
+            total += part.T @ part
+        return total
+
+
+def one_by_loo(model: Model, rows: Rows, n_jobs: int | None = None) -> Exponent:
+    """One exponent on the features' evidence, by the leave-one-out log score of the labels and the prior.
+
+    A row of weight w counts as w rows: one of them is left out, and its score counts w times. Where these are only the
+    last of the rows that were learnt, a row without which its class has no distribution is passed over. The standard
+    deviation is that of the second derivative in log t, by differences.
+    """
+    one, places = np.minimum(rows.counts, 1.0), np.arange(len(rows.codes))
+
+    def scores(log_t: float) -> Array:
+        way = PredictiveRule(power=float(np.exp(log_t)))
+        return loo_log_proba(model, rows, way, one, n_jobs)[places, rows.codes]
+
+    plain, there = scores(0.0), are_there(model, rows)[rows.codes]
+    refuse_impossible(plain, there, "temper='loo'")
+    good = np.isfinite(plain)
+    return _one(lambda log_t: float(rows.counts @ np.where(good, scores(log_t), 0.0)))
+
+
+def by_column(model: Model, rows: Rows, n_jobs: int | None = None) -> Ridge:
+    """The exponents of all columns and their standard deviations, by exact leave-one-out of rows that were learnt.
+
+    Of more rows than MOST_ROWS, or than a table of NUMBERS holds, it takes a part, spread evenly over every class.
+    """
+    few = _stratified(model, rows)
+    scores = LabelScores.of(column_scores(model, few, n_jobs), few, are_there(model, few)[few.codes])
+    return largest(scores, ridge_around(common(scores).value, scores.table.shape[2]))
+
+
+def by_batch(model: Model, rows: Rows, known: Ridge, n_jobs: int | None = None) -> Ridge:
+    """The exponents after rows that the model has not learnt yet, from what was known of them before."""
+    few = _stratified(model, rows)
+    return largest(LabelScores.of(predictive_scores(model, few, n_jobs), few, np.zeros(len(few.codes), bool)), known)
+
+
+def common(scores: LabelScores) -> Exponent:
+    """One exponent for all columns."""
+    once = LabelScores(scores.log_class, scores.table.sum(axis=2)[:, :, None], scores.codes, scores.counts)
+    return _one(lambda log_t: once.total(np.exp([log_t])))
+
+
+def ridge_around(t: float, columns: int) -> Ridge:
+    """Exponents of so many columns around one, which is their standard deviation too."""
+    return Ridge(np.full(columns, t), np.full(columns, t))
+
+
+def largest(scores: LabelScores, ridge: Ridge, start: Array | None = None) -> Ridge:
+    """The most probable exponents, none below 0, and their Laplace standard deviations.
+
+    By Newton's method on those that are not held at 0, projected, with a line search: Bertsekas (1982), Projected
+    Newton methods for optimization problems with simple constraints. Of an exponent that is held at 0 the posterior
+    falls off like exp(-g w - h w**2 / 2), g being the slope and h the curvature; its standard deviation is taken to be
+    (g**2 + h)**-0.5, the others' are from the inverse of the second derivatives of those that are free.
+    """
+    w, weight = np.array(ridge.mean if start is None else start, float), ridge.sd**-2.0
+
+    def height(w: Array) -> float:
+        return scores.total(w) - float(weight @ (w - ridge.mean) ** 2) / 2
+
+    for _ in range(STEPS):
+        slope = scores.slope(w) - weight * (w - ridge.mean)
+        curvature = scores.curvature(w) + np.diag(weight)
+        free = (w > 0) | (slope > 0)
+        direction = np.zeros_like(w)
+        direction[free] = cho_solve(cho_factor(curvature[np.ix_(free, free)]), slope[free])
+        after = _climb(height, w, slope, direction)
+        moved, w = np.abs(after - w).max(), after
+        if moved <= TOLERANCE:
+            break
+    sd = (slope**2 + np.diag(curvature)) ** -0.5
+    sd[free] = np.sqrt(np.diag(np.linalg.inv(curvature[np.ix_(free, free)])))
+    return Ridge(w, sd)
+
+
+def refuse_impossible(plain: Array, there: Array, parameter: str) -> None:
+    """Raise for a row whose label is impossible without it, or has no distribution though all rows are there."""
+    impossible = ~np.isfinite(plain) & ~(np.isnan(plain) & ~there)
+    if impossible.any():
+        raise ValueError(
+            f"{parameter}: without row {impossible.argmax()} its own cells have probability 0, whatever the exponent. "
+            "A smoothing of 0 does that; use a larger one, or give temper a number."
+        )
+
+
+def _one(total: Callable[[float], float]) -> Exponent:
+    """The exponent of the largest sum of log scores, given as a function of its log, under the prior."""
+
+    def loss(log_t: float) -> float:
+        return (log_t / SPREAD) ** 2 / 2 - total(log_t)
+
+    bounds = (np.log(LEAST), 0.0)
+    best = float(minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-6}).x)
+    best = 0.0 if loss(0.0) <= loss(best) else best
+    around = loss(best - STEP) - 2 * loss(best) + loss(best + STEP)
+    return Exponent(float(np.exp(best)), float(np.exp(best) * STEP / np.sqrt(around)) if around > 0 else float("inf"))
+
+
+def _climb(height: Callable[[Array], float], w: Array, slope: Array, direction: Array) -> Array:
+    """The point on the projected path that climbs enough, or where it stands if none does."""
+    now, size = height(w), 1.0
+    while size > SHORTEST:
+        after = np.maximum(w + size * direction, 0.0)
+        if height(after) >= now + 1e-4 * float(slope @ (after - w)):
+            return after
+        size /= 2
+    return w
+
+
+def _stratified(model: Model, rows: Rows) -> Rows:
+    """Rows as they are if they are few enough; else evenly spaced ones of every class, always the same."""
+    classes, columns = len(model.stats.classes), sum(features_of(block) for block in model.prior.blocks)
+    most = min(MOST_ROWS, max(int(min(NUMBERS / columns, WORK / columns**2) / classes), FEWEST_ROWS))
+    if len(rows.codes) <= most:
+        return rows
+    order = np.argsort(rows.codes, kind="stable")
+    keep = np.zeros(len(order), bool)
+    keep[order[np.linspace(0, len(order) - 1, most).round().astype(np.intp)]] = True
+    return rows.where(keep)
