@@ -3,6 +3,7 @@
 All of it is the algebra of stats. A call that fails leaves the estimator as it was.
 """
 
+from collections.abc import Mapping
 from numbers import Real
 from typing import Any, Self
 
@@ -17,6 +18,7 @@ from bayesnb.estimators.model_holder import ModelHolder, check_estimator, refuse
 from bayesnb.estimators.training import declared_classes, known_classes, name_features
 from bayesnb.families.base import Array
 from bayesnb.families.capabilities import HasRoundingError, HasSlip
+from bayesnb.families.family import Family
 from bayesnb.model.product import Model, Rows
 from bayesnb.model.schema import Schema
 from bayesnb.model.shards import Shard, model_of, without
@@ -196,7 +198,7 @@ class IncrementalMixin(ModelHolder):
         X, y, sample_weight = rows
         table, labels, weight = self._counting(self._open(X, reset=before is None), y, sample_weight)
         classes = known_classes(labels, before, declared, grow)
-        schema = before.schema.grown(table) if before else Schema.learn(table, self._families(), self.average_features)
+        schema = before.schema.grown(table) if before else self._schema_of(table, weight)
         codes = encode(labels, classes, GROW if before else DECLARE)
         shard, read = Shard.of(schema, classes, table, codes, weight)
         schema.warn_unseen(read.cells, self.n_jobs, learnt=True)
@@ -207,18 +209,32 @@ class IncrementalMixin(ModelHolder):
         """Stats of all rows learnt, under the names of columns and classes."""
         return Shard(self.classes_, self.schema_, self.model_.stats, self.model_.integer_weights)
 
-    def _shard(self, X: Any, y: Any, sample_weight: Any = None, declared: Any = None) -> Shard | None:
-        """Return the stats of rows to be learnt later, with those of other shards; None for no row."""
+    def _schema_of(self, table: Table, weight: Array | None, known: Schema | None = None) -> Schema:
+        return Schema.learn(table, self._families(), self.average_features, weight, known)
+
+    def _shard(
+        self, X: Any, y: Any, sample_weight: Any = None, declared: Any = None, known: Schema | None = None
+    ) -> Shard | None:
+        """Return the stats of rows to be learnt later, with those of other shards; None for no row.
+
+        They are read on the grids of a schema that is `known`, if one is, so that they can be added up.
+        """
         self._check_arguments()
         rows = X.shape[0] if hasattr(X, "shape") else len(X) if hasattr(X, "__len__") else None
         if rows == 0 or (sample_weight is not None and not np.any(sample_weight)):
             return None
         table, labels, weight = self._counting(self._table(X, reset=True), y, sample_weight)
         classes = known_classes(labels, None, self.classes if declared is None else declared, grow=False)
-        schema = Schema.learn(table, self._families(), self.average_features)
+        schema = self._schema_of(table, weight, known)
         shard, read = Shard.of(schema, classes, table, encode(labels, classes), weight)
         shard.schema.warn_unseen(read.cells, self.n_jobs, learnt=True)
         return shard
+
+    def _learns_grids(self) -> bool:
+        """Return whether a family takes a grid from the first rows, on which all others have to be read."""
+        families = self._families()
+        declared = families.values() if isinstance(families, Mapping) else [families]
+        return any(isinstance(family, Family) and family.has_grid for family in declared)
 
     def _adopt(self, shard: Shard, *, more: bool = False) -> Self:
         """Learn the rows of a shard: in place of what was learnt before, or besides it."""

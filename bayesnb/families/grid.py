@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from bayesnb import numerics
-from bayesnb.families.record import Array, Cells
+from bayesnb.families.record import Array, Cells, fields_alone
 from bayesnb.numerics.views import Leafed
 
 LEAST = 4.0  # rows of a node that splits
@@ -53,6 +53,8 @@ class Grid:
     def __post_init__(self) -> None:
         for name in ("low", "high", "weight", "depth", "whole"):
             object.__setattr__(self, name, np.asarray(getattr(self, name), float))
+        if not all(type(size) is int for size in self.sizes):
+            raise ValueError("the numbers of leaves of a grid are whole numbers.")
         leaves, nodes = (sum(self.sizes),), (sum(self.sizes) - len(self.sizes),)
         shapes = [leaves, leaves, leaves, nodes, (len(self.sizes),)]
         if not self.sizes or min(self.sizes) < 1 or [each.shape for each in self._arrays] != shapes:
@@ -62,6 +64,9 @@ class Grid:
             raise ValueError("the leaves of a grid are ranges of numbers one after the other, and none is empty.")
         if not ((self.depth >= 0) & (self.depth <= DEEPEST) & (self.depth % 1 == 0)).all() or not self._are_trees():
             raise ValueError("the depths of a grid's nodes are those of no tree.")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return fields_alone(self)
 
     @property
     def _arrays(self) -> tuple[Array, ...]:
@@ -189,10 +194,15 @@ class Grid:
         width = np.where(np.isinf(width), np.finfo(float).max, width)
         return self.log_share - np.log(np.where(width > 0, width, 1.0))
 
+    @property
+    def search_size(self) -> int:
+        """Numbers that `search_table` has for each column: a power of two."""
+        return 1 << (max(self.sizes) - 1).bit_length()
+
     @cached_property
     def search_table(self) -> tuple[Array, Array, int]:
         """Arguments of the kernel `search`: each column's cuts, filled up with infinite ones, and their starts."""
-        size = 1 << (max(self.sizes) - 1).bit_length()
+        size = self.search_size
         cuts = np.full((len(self.sizes), size), np.inf)
         for j in range(len(self.sizes)):
             each = self.cuts[self.nodes(j)]

@@ -13,7 +13,7 @@ With K(s) = log E[(p / g)**s] of the cells below a node, and those of its child 
     K(s) = log(stop + (1 - stop) E[(left / share)**s] exp K_child(s))
 
 and the log evidence r of a node's rows, its share cut out, is the same with all rows in place of x**s. The posterior
-odds of a split are the prior's, times the evidence of splitting: so they add up, row after row.
+odds of a split are the prior's times the ratio of the evidences, so that their logs add up, row after row.
 """
 
 from collections.abc import Callable
@@ -27,10 +27,11 @@ from scipy.special import betaln, expit, log_expit, xlog1py, xlogy
 from bayesnb.families import number_format
 from bayesnb.families.averaged import mixed, mixed_cumulants
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Stats
-from bayesnb.families.categorical import CategoricalStats, CodedStats, LevelTables, Row, tables_of
+from bayesnb.families.categorical import CategoricalStats, CodedStats, ColumnDirichlets, LevelTables, Row, tables_of
 from bayesnb.families.dirichlet import LevelStats, draw_level, log_share_cumulants, pick
 from bayesnb.families.family import Family, Hyperparameters, unless_alike
 from bayesnb.families.grid import DEEPEST, Grid
+from bayesnb.families.leaf_histogram import LeafHistogram, NumberMargins
 from bayesnb.families.record import Parameter, checked, lead, silent
 from bayesnb.families.removal import PREDICTIVE, Leaving, staying
 from bayesnb.families.support import RealNumbers, Support
@@ -57,6 +58,9 @@ class Leaves(Row):
     def part(self, feature: int) -> slice:
         """Places of a column in these arrays."""
         return self.grid.nodes(feature) if self.of_nodes else self.span(feature)
+
+    def expand(self, totals: Array) -> Array:
+        return totals[..., self.grid.tree.column] if self.of_nodes else np.repeat(totals, self.sizes, axis=-1)
 
     def only(self, feature: int) -> Any:
         names = [name for name in self.__match_args__ if name != "grid"]
@@ -219,7 +223,7 @@ class OptionalPolyaTree(Leaves, LevelTables, Belief[LeafStats, LeafDensity]):
         return expit(-self.log_odds)
 
     def strengthened(self, times: Any) -> Self:
-        each = np.asarray(times)[..., self.grid.tree.column] if np.ndim(times) else times
+        each = self.expand(np.asarray(times)) if np.ndim(times) else times
         return replace(self, a=each * self.a, b=each * self.b)
 
     def update(self, stats: LeafStats) -> Self:
@@ -246,7 +250,7 @@ class OptionalPolyaTree(Leaves, LevelTables, Belief[LeafStats, LeafDensity]):
 
     def _sides(self, s: Any) -> Array:
         """log E[(left / share)**s] and that to the right, one after the other, and 0, `(..., c, 2 n + 1)`."""
-        each = s[..., self.grid.tree.column] if np.ndim(s) == 1 else s
+        each = self.expand(s) if np.ndim(s) == 1 else s
         share, total = self.grid.share, log_gamma_ratio(self.a + self.b, each)
         if np.ndim(s) == 0 and s == 1:
             both = [log(ratio(part, self.a + self.b)) for part in (self.a, self.b)]
@@ -279,7 +283,7 @@ class OptionalPolyaTree(Leaves, LevelTables, Belief[LeafStats, LeafDensity]):
         both[1][0] -= np.log1p(-share)
         terms, ends = _with_end(np.concatenate(both, axis=-1)), _with_end(self.log_odds)
         sides = self._sides(tilt) if tilt else np.zeros((1, 2 * len(share) + 1))
-        moment, value = np.zeros((len(self), self.bounds[-1])), np.zeros((order, len(self), self.bounds[-1]))
+        moment, value = np.zeros((*self.a.shape[:-1], self.bounds[-1])), np.zeros((order, *self.a.shape[:-1], self.bounds[-1]))
         for turn, node in zip(self._turns, self.grid.tree.path.T[::-1], strict=True):
             there = node < len(share)
             first, odds = terms[..., turn[there]] + value[..., there], ends[..., node[there]]
@@ -311,8 +315,6 @@ class OptionalPolyaTree(Leaves, LevelTables, Belief[LeafStats, LeafDensity]):
         return (*self.a.shape[:-1], len(self.sizes))
 
     def cumulants(self, x: Array, order: int, tilt: float = 0.0) -> Array:
-        if self.a.ndim == 1:  # of a single class
-            return self[None].cumulants(x, order, tilt)[..., 0, :] if np.ndim(x) > 1 else self[None].cumulants(x, order, tilt)[:, 0]
         index = self.at(x)
         return np.stack([pick(table, index) for table in self.level_cumulants(order, tilt)])
 
@@ -391,13 +393,32 @@ class OptionalPolyaTree(Leaves, LevelTables, Belief[LeafStats, LeafDensity]):
         np.add.at(total, (..., tree.column), each)
         return {("left{}", j): total[..., j] for j in range(len(self.sizes))}
 
-    def predictive(self) -> "LeafHistogram":
+    def predictive(self) -> LeafHistogram:
         """The distribution of a new cell: the leaves' expected shares, spread evenly over each."""
-        return LeafHistogram(np.exp(self.level_log_moment(1.0) + self.grid.log_share), self.grid)
+        return self.margins().predictive()
+
+    def margins(self) -> NumberMargins:
+        """Each class and column as a distribution of numbers, not of leaves."""
+        return NumberMargins(self, *np.indices((len(self), len(self.sizes))))
 
     def log_base(self, x: Cells) -> Array:
         """log of the density of all rows, `(r, f) -> (r,)`, in their histogram on the grid; nothing of missing cells."""
         return _log_base(self, x)
+
+    def level_columns(self, x: Cells, columns: Any) -> tuple[Array, ColumnDirichlets]:
+        """Columns as levels, to be compared with others: the nodes at which the first three cuts end."""
+        codes, first, concentration = self.at(x[:]), [], []
+        for j in columns:
+            ends = self.grid.tree.path[self.span(j)][:, :COARSE]
+            sides = self.grid.tree.side[self.span(j)][:, :COARSE]
+            _, coarse = np.unique(np.concatenate([ends, sides], axis=1), axis=0, return_inverse=True)
+            share = np.bincount(coarse.ravel(), np.exp(self.grid.log_share[self.span(j)]))
+            total = (self.a + self.b)[:, self.part(j)][:, :1] if self.sizes[j] > 1 else np.ones((len(self), 1))
+            concentration.append(total * share)
+            place = np.maximum(codes[:, j] - self.bounds[j], 0)
+            first.append(np.where(codes[:, j] < 0, len(share), coarse.ravel()[place]))
+        sizes = tuple(each.shape[1] for each in concentration)
+        return np.stack(first, axis=1), ColumnDirichlets(np.concatenate(concentration, axis=1), sizes)
 
     def score_left_out(self, stats: LeafStats, leaving: Leaving) -> Array:
         branch = Branch.of(self, stats.counts)
@@ -420,7 +441,7 @@ class Branch(NamedTuple):
 
     @classmethod
     def of(cls, belief: OptionalPolyaTree, counts: Array) -> Self:
-        return cls(belief, belief.totals(counts), belief.total_of_levels(counts)[0])
+        return cls(belief, belief.totals(counts), np.repeat(belief.level_sums(counts)[0], belief.sizes))
 
     def worth(self, leaf: Array, weight: Any, kind: str, power: float) -> Array:
         """The score of cells in leaves once so much of them has left, `(m,) -> (m,)`; NaN where nothing stays."""
@@ -469,67 +490,7 @@ class Step(NamedTuple):
         return mixed(log_odds, moment - power * np.log(share) + below, np.zeros(()))
 
 
-@dataclass(frozen=True, eq=False)
-class LeafHistogram:
-    """SciPy's interface to histograms over the leaves of one column's grid, or of several, `(c, f)`."""
-
-    mass: Array  # `(c, k)`
-    grid: Grid
-
-    @property
-    def _columns(self) -> list[tuple[Array, Array]]:
-        """Edges of the leaves, `(k_j + 1,)`, and the probability up to each, `(c, k_j + 1)`, column by column."""
-        lower, upper = self.grid.ends
-        columns = []
-        for j in range(len(self.grid.sizes)):
-            span = slice(self.grid.bounds[j], self.grid.bounds[j + 1])
-            below = np.cumsum(self.mass[..., span], axis=-1)
-            below = np.concatenate([np.zeros((*below.shape[:-1], 1)), below / below[..., -1:]], axis=-1)
-            columns.append((np.append(lower[span], upper[span][-1]), below))
-        return columns
-
-    def _each(self, at: Any, answer: Callable[[Array, Array, Array], Array]) -> Array:
-        """Answers for numbers that broadcast to `(..., c, f)`, one distribution after the other."""
-        shape = (*self.mass.shape[:-1], len(self.grid.sizes))
-        at = np.broadcast_to(at, np.broadcast_shapes(np.shape(at), shape)).astype(float)
-        out = np.empty(at.shape)
-        for j, (edges, below) in enumerate(self._columns):
-            for c in np.ndindex(*shape[:-1]):
-                out[(..., *c, j)] = answer(at[(..., *c, j)], edges, below[c])
-        return out
-
-    def cdf(self, x: Any) -> Array:
-        return self._each(x, lambda x, edges, below: np.where(x >= edges[-1], 1.0, np.interp(x, edges, below)))
-
-    def ppf(self, p: Any) -> Array:
-        return self._each(p, lambda p, edges, below: np.interp(p, below, edges))
-
-    def pdf(self, x: Any) -> Array:
-        """The density; infinite at the one value of a column that has no other, and 0 beyond the ends."""
-
-        def density(x: Array, edges: Array, below: Array) -> Array:
-            leaf = np.clip(np.searchsorted(edges, x, "left") - 1, 0, len(edges) - 2)
-            with np.errstate(divide="ignore", over="ignore"):
-                height = np.diff(below)[leaf] / np.diff(edges)[leaf]
-            return np.where((x >= edges[0]) & (x <= edges[-1]), height, 0.0)
-
-        return self._each(x, density)
-
-    def logpdf(self, x: Any) -> Array:
-        return log(self.pdf(x))
-
-    def mean(self) -> Array:
-        shape = (*self.mass.shape[:-1], len(self.grid.sizes))
-        middle = lambda x, edges, below: (np.diff(below) * (edges[1:] / 2 + edges[:-1] / 2)).sum() + 0 * x  # noqa: E731
-        return self._each(np.zeros(shape), middle)
-
-    def median(self) -> Array:
-        return self.ppf(0.5)
-
-    def interval(self, prob: float) -> tuple[Array, Array]:
-        return self.ppf((1 - prob) / 2), self.ppf((1 + prob) / 2)
-
-
+COARSE = 3  # cuts on the way to a cell, where columns are compared with each other
 SHAPES = Hyperparameters(
     names=("concentration",),
     weak=(2.0,),
@@ -579,8 +540,7 @@ class PolyaTree(Family[LeafStats]):
             raise ValueError(f"PolyaTree: depth must be a whole number from 1 to {DEEPEST}, got {self.depth!r}.")
         if not (isinstance(self.stop, float | int) and 0 < self.stop < 1):
             raise ValueError(f"PolyaTree: stop is a probability above 0 and below 1, got {self.stop!r}.")
-        if not (checked("PolyaTree: concentration", self.concentration) > 0).all():
-            raise ValueError(f"PolyaTree: the concentration must be above 0, got {self.concentration!r:.80}.")
+        checked("PolyaTree: concentration", self.concentration)
         if self.cuts is not None:
             object.__setattr__(self, "cuts", _checked_cuts(self.cuts))
 

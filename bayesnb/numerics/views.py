@@ -278,8 +278,14 @@ def entries(x: Any, rows: slice = EVERY) -> tuple[Array, Array, Array]:
     return readable(part.reshape(-1), COUNTS), np.tile(features, len(part)), ends
 
 
+def as_numbers(x: Any) -> Any:
+    """Return cells as a table has them, where they are read as leaves of a grid."""
+    return x.numbers if isinstance(x, Leafed) else x
+
+
 def column(x: Any, feature: int) -> Array:
     """Return one feature of a block, `(r, f) -> (r,)`, as an array of floats."""
+    x = as_numbers(x)
     parts = [x[rows][:, [feature]] for rows in pieces_of(x)]
     return np.concatenate([part.toarray() if sparse.issparse(part) else part for part in parts]).astype(float)[:, 0]
 
