@@ -148,8 +148,8 @@ class Family[S: Stats](ABC):
         """Numbers that `read` would read as these cells."""
         return drawn
 
-    def observe(self, x: Cells, weight: Weight, sizes: tuple[int, ...] = (), n_jobs: int | None = 1) -> Stats:
-        """The stats of one block of cells; `sizes` are the levels of each column, where columns have levels."""
+    def observe(self, x: Cells, weight: Weight, sizes: Any = (), n_jobs: int | None = 1) -> Stats:
+        """The stats of one block of cells; `sizes` are the levels of each column, or the grid, where there are such."""
         return self.stats.of(x, weight, n_jobs)
 
     @abstractmethod

@@ -68,6 +68,10 @@ class Grid:
     def __getstate__(self) -> dict[str, Any]:
         return fields_alone(self)
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """All of its numbers end to end: grids are compared as arrays are."""
+        return np.concatenate([np.asarray(self.sizes, float), *self._arrays]).astype(dtype or float)
+
     @property
     def _arrays(self) -> tuple[Array, ...]:
         return self.low, self.high, self.weight, self.depth, self.whole
@@ -144,7 +148,7 @@ class Grid:
     @cached_property
     def tree(self) -> Tree:
         """The nodes as a tree."""
-        parts, nodes, leaves = [], len(self.depth), len(self.low)
+        nodes, leaves = len(self.depth), len(self.low)
         left, right = np.empty(nodes, np.intp), np.empty(nodes, np.intp)
         column, roots = np.repeat(np.arange(len(self.sizes)), np.array(self.sizes) - 1), []
         deepest = int(self.depth.max(initial=-1)) + 1
@@ -238,7 +242,7 @@ class _Nodes(NamedTuple):
 def _children(depth: list[int]) -> _Nodes:
     """Make a tree of the depths of its nodes, in order: the children of a node are the shallowest beside it."""
     left, right, spans = [-1] * len(depth), [-1] * len(depth), [(0, 0)] * len(depth)
-    begin, rightmost = [0] * len(depth), []
+    begin, rightmost = [0] * len(depth), list[int]()
     for i, each in enumerate(depth):
         last = -1
         while rightmost and depth[rightmost[-1]] > each:
@@ -268,16 +272,15 @@ def _learnt_column(x: Array, weight: Array, depth: int) -> Grid:
     order = np.argsort(x[known], kind="stable")
     values, each = x[known][order], weight[known][order]
     if not len(values):
-        return Grid((1,), [0.0], [0.0], [1.0], [], [0.0])
+        return Grid((1,), np.zeros(1), np.zeros(1), np.ones(1), np.empty(0), np.zeros(1))
     below = np.concatenate([[0.0], np.cumsum(each)])
-    places, depths = np.empty(min((1 << depth) - 1, len(values)), np.int64), np.empty(0)
-    depths = np.empty_like(places)
+    places, depths = np.empty((2, min((1 << depth) - 1, len(values))), np.int64)
     nodes = numerics.grid_kernels.grow(values, below, depth, LEAST, places, depths)
     order = np.argsort(places[:nodes])
     edges = np.concatenate([[0], places[:nodes][order], [len(values)]])
-    whole = float((values == np.floor(values)).all())
+    whole = np.array([(values == np.floor(values)).all()])
     ends = values[edges[:-1]], values[edges[1:] - 1], np.diff(below[edges])
-    return Grid((nodes + 1,), *ends, depths[:nodes][order], [whole])
+    return Grid((nodes + 1,), *ends, depths[:nodes][order], whole)
 
 
 def _declared_column(cuts: Array) -> Grid:
@@ -295,4 +298,4 @@ def _declared_column(cuts: Array) -> Grid:
             settle(middle + 1, high, level + 1)
 
     settle(0, len(cuts), 0)
-    return Grid((len(cuts) + 1,), edges[:-1], edges[1:], np.ones(len(cuts) + 1), depth, [0.0])
+    return Grid((len(cuts) + 1,), edges[:-1], edges[1:], np.ones(len(cuts) + 1), depth, np.zeros(1))

@@ -80,7 +80,7 @@ class LeafHistogram:
         `answer` is given numbers, the edges of the leaves, and the probability up to each of them.
         """
         lower, upper = self.grid.ends
-        at, c, f = np.broadcast_arrays(np.asarray(at, float), self.classes, self.features)
+        at = np.broadcast_arrays(np.asarray(at, float), self.classes)[0]
         out, shape = np.empty(at.shape), self.classes.shape
         for place in np.ndindex(*shape):
             span = slice(self.grid.bounds[self.features[place]], self.grid.bounds[self.features[place] + 1])

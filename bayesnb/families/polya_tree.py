@@ -16,7 +16,6 @@ and the log evidence r of a node's rows, its share cut out, is the same with all
 odds of a split are the prior's times the ratio of the evidences, so that their logs add up, row after row.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
@@ -26,9 +25,9 @@ from scipy.special import betaln, expit, log_expit, xlog1py, xlogy
 
 from bayesnb.families import number_format
 from bayesnb.families.averaged import mixed, mixed_cumulants
-from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Stats
+from bayesnb.families.base import Array, Belief, Cells, Contributions, Density, Parts, Rng, Stats
 from bayesnb.families.categorical import CategoricalStats, CodedStats, ColumnDirichlets, LevelTables, Row, tables_of
-from bayesnb.families.dirichlet import LevelStats, draw_level, log_share_cumulants, pick
+from bayesnb.families.dirichlet import draw_level, log_share_cumulants, pick
 from bayesnb.families.family import Family, Hyperparameters, unless_alike
 from bayesnb.families.grid import DEEPEST, Grid
 from bayesnb.families.leaf_histogram import LeafHistogram, NumberMargins
@@ -48,7 +47,7 @@ class Leaves(Row):
     grid: Grid
 
     @property
-    def sizes(self) -> tuple[int, ...]:  # type: ignore[override]
+    def sizes(self) -> tuple[int, ...]:
         return self.grid.sizes
 
     @property
@@ -61,6 +60,10 @@ class Leaves(Row):
 
     def expand(self, totals: Array) -> Array:
         return totals[..., self.grid.tree.column] if self.of_nodes else np.repeat(totals, self.sizes, axis=-1)
+
+    def node_sums(self, values: Array) -> Array:
+        """Sums over the nodes of each column, `(..., n) -> (..., f)`."""
+        return np.stack([values[..., self.grid.nodes(j)].sum(axis=-1) for j in range(len(self.sizes))], axis=-1)
 
     def only(self, feature: int) -> Any:
         names = [name for name in self.__match_args__ if name != "grid"]
@@ -79,6 +82,22 @@ class Leaves(Row):
         }
 
 
+class LeafScores(Leaves, LevelTables):
+    """Densities and beliefs, whose scores are relative to the density of all rows."""
+
+    of_nodes: ClassVar[bool] = True
+
+    def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
+        """A power may also be one for each feature, `(f,)`."""
+        if np.ndim(power) == 1:
+            return self.added(x, tables_of(self.level_log_moment(np.asarray(power, float))), len(self), out, n_jobs)
+        return super().score(x, power, out, n_jobs)
+
+    def base_scores(self, x: Cells) -> Array:
+        """log of the density of all rows: their histogram on the grid, `(r, f) -> (r,)`; nothing of missing cells."""
+        return self.added(x, tables_of(self.grid.log_base[None]), 1, None, 1)[:, 0]
+
+
 @dataclass(frozen=True, eq=False)
 class LeafStats(Leaves, CodedStats):
     """Rows in each leaf, `(c, k)`."""
@@ -92,7 +111,7 @@ class LeafStats(Leaves, CodedStats):
         return cls(CategoricalStats.of(x, weight, grid.sizes, n_jobs).counts, grid)
 
     @classmethod
-    def counted(cls, x: Cells, weight: Weight, n_jobs: int | None, grid: Any = None) -> Self:  # type: ignore[override]
+    def counted(cls, x: Cells, weight: Weight, n_jobs: int | None, grid: Any = None) -> Self:
         return cls.of(x, weight, grid, n_jobs)
 
     @classmethod
@@ -119,10 +138,9 @@ class LeafStats(Leaves, CodedStats):
 
 
 @dataclass(frozen=True, eq=False)
-class LeafDensity(Leaves, LevelTables, Density):
+class LeafDensity(LeafScores, Density):
     """The share of each node that goes to the left, `(c, n)`: that of all rows, where the node does not split."""
 
-    of_nodes: ClassVar[bool] = True
     symbols: ClassVar[dict[str, str]] = {"left": "left{}"}
     theta: ClassVar[str] = "left"
     kept: ClassVar[str] = "logs"
@@ -130,9 +148,9 @@ class LeafDensity(Leaves, LevelTables, Density):
     grid: Grid
 
     @classmethod
-    def of_logs(cls, logs: tuple[Array, Array], grid: Grid) -> Self:
+    def of_logs(cls, logs: tuple[Array, Array], grid: Grid, left: Array | None = None) -> Self:
         """Shares whose logs are kept, and those of what goes to the right: small ones underflow."""
-        density = cls(np.exp(logs[0]), grid)
+        density = cls(np.exp(logs[0]) if left is None else left, grid)
         density.__dict__["logs"] = logs
         return density
 
@@ -149,7 +167,8 @@ class LeafDensity(Leaves, LevelTables, Density):
     def log_ratio(self) -> Array:
         """log of the class's share of each leaf over that of all rows, `(c, k)`."""
         share, tree = self.grid.share, self.grid.tree
-        sides = [_with_end(logs - base) for logs, base in zip(self.logs, (np.log(share), np.log1p(-share)), strict=True)]
+        pairs = zip(self.logs, (np.log(share), np.log1p(-share)), strict=True)
+        sides = [_with_end(logs - base) for logs, base in pairs]
         total = np.zeros((*self.left.shape[:-1], self.bounds[-1]))
         for node, right in zip(tree.path.T, tree.side.T, strict=True):
             total += np.where(right, sides[1][..., node], sides[0][..., node])
@@ -162,12 +181,10 @@ class LeafDensity(Leaves, LevelTables, Density):
 
     @property
     def proper(self) -> Array:
-        known = np.ones((*self.left.shape[:-1], len(self.sizes)), bool)
-        np.logical_and.at(known, (..., self.grid.tree.column), np.isfinite(self.left))
-        return known
+        return self.node_sums(~np.isfinite(self.left)) == 0
 
     def level_log_moment(self, s: Any) -> Array:
-        return s * self.log_ratio
+        return (np.repeat(s, self.sizes) if np.ndim(s) == 1 else s) * self.log_ratio
 
     def log_density(self, x: Array) -> Array:
         return pick(self.log_ratio, self.at(x))
@@ -181,7 +198,10 @@ class LeafDensity(Leaves, LevelTables, Density):
         return np.stack([draw_level(probability[..., self.span(j)], rng) for j in columns], axis=-1)
 
     def log_base(self, x: Cells) -> Array:
-        return _log_base(self, x)
+        return self.base_scores(x)
+
+    def contributed(self, x: Cells, power: float, words: Array | None = None) -> Array:
+        return power * (self.log_density(x[:, None]) + pick(self.grid.log_base, self.at(x))[:, None])
 
 
 class Totals(NamedTuple):
@@ -193,10 +213,9 @@ class Totals(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class OptionalPolyaTree(Leaves, LevelTables, Belief[LeafStats, LeafDensity]):
+class OptionalPolyaTree(LeafScores, Belief[LeafStats, LeafDensity]):
     """A Beta for the share of each node that goes to the left, and the log-odds that it splits at all, `(c, n)`."""
 
-    of_nodes: ClassVar[bool] = True
     spelled_out: ClassVar[bool] = True
     a: Parameter
     b: Parameter
@@ -213,9 +232,7 @@ class OptionalPolyaTree(Leaves, LevelTables, Belief[LeafStats, LeafDensity]):
 
     @property
     def proper(self) -> Array:
-        good = np.ones((*self.a.shape[:-1], len(self.sizes)), bool)
-        np.logical_and.at(good, (..., self.grid.tree.column), (self.a > 0) & (self.b > 0))
-        return good
+        return self.node_sums((self.a <= 0) | (self.b <= 0)) == 0
 
     @property
     def stop(self) -> Array:
@@ -283,7 +300,8 @@ class OptionalPolyaTree(Leaves, LevelTables, Belief[LeafStats, LeafDensity]):
         both[1][0] -= np.log1p(-share)
         terms, ends = _with_end(np.concatenate(both, axis=-1)), _with_end(self.log_odds)
         sides = self._sides(tilt) if tilt else np.zeros((1, 2 * len(share) + 1))
-        moment, value = np.zeros((*self.a.shape[:-1], self.bounds[-1])), np.zeros((order, *self.a.shape[:-1], self.bounds[-1]))
+        shape = (*self.a.shape[:-1], self.bounds[-1])
+        moment, value = np.zeros(shape), np.zeros((order, *shape))
         for turn, node in zip(self._turns, self.grid.tree.path.T[::-1], strict=True):
             there = node < len(share)
             first, odds = terms[..., turn[there]] + value[..., there], ends[..., node[there]]
@@ -328,7 +346,7 @@ class OptionalPolyaTree(Leaves, LevelTables, Belief[LeafStats, LeafDensity]):
             splits[..., level] &= alive[..., level]
             alive[..., tree.left[level]] = alive[..., tree.right[level]] = splits[..., level]
         logs = np.where(splits, one - total, np.log(share)), np.where(splits, two - total, np.log1p(-share))
-        return LeafDensity.of_logs(logs, self.grid)
+        return LeafDensity.of_logs(logs, self.grid, np.where(splits, np.exp(logs[0]), share))
 
     def estimate(self, kind: str) -> LeafDensity:
         """The predictive's leaves, `"mean"`; or, `"map"`, the modes of nodes that rather split than not."""
@@ -388,9 +406,7 @@ class OptionalPolyaTree(Leaves, LevelTables, Belief[LeafStats, LeafDensity]):
             alive[..., tree.left[level]] = alive[..., tree.right[level]] = splits[..., level]
         beta = (self.a - 1) * theta.logs[0] + (self.b - 1) * theta.logs[1] - betaln(self.a, self.b)
         each = np.where(splits, log_expit(self.log_odds) + beta, log_expit(-self.log_odds))
-        each = np.where(alive[..., :nodes], each, 0.0)
-        total = np.zeros((*each.shape[:-1], len(self.sizes)))
-        np.add.at(total, (..., tree.column), each)
+        total = self.node_sums(np.where(alive[..., :nodes], each, 0.0))
         return {("left{}", j): total[..., j] for j in range(len(self.sizes))}
 
     def predictive(self) -> LeafHistogram:
@@ -402,8 +418,13 @@ class OptionalPolyaTree(Leaves, LevelTables, Belief[LeafStats, LeafDensity]):
         return NumberMargins(self, *np.indices((len(self), len(self.sizes))))
 
     def log_base(self, x: Cells) -> Array:
-        """log of the density of all rows, `(r, f) -> (r,)`, in their histogram on the grid; nothing of missing cells."""
-        return _log_base(self, x)
+        return self.base_scores(x)
+
+    def contributions(self, x: Cells, power: float, words: Array | None = None) -> Contributions:
+        """What each cell adds to the log-density of a row, not relative to that of all rows."""
+        relative = super().contributions(x, power, words)
+        base = power * pick(self.grid.log_base, self.at(x[:]))[:, None]
+        return relative._replace(mean=relative.mean + base, log_moment=relative.log_moment + base)
 
     def level_columns(self, x: Cells, columns: Any) -> tuple[Array, ColumnDirichlets]:
         """Columns as levels, to be compared with others: the nodes at which the first three cuts end."""
@@ -490,6 +511,7 @@ class Step(NamedTuple):
         return mixed(log_odds, moment - power * np.log(share) + below, np.zeros(()))
 
 
+VANISHING = 1e-200  # a concentration of 0 is the limit of small ones
 COARSE = 3  # cuts on the way to a cell, where columns are compared with each other
 SHAPES = Hyperparameters(
     names=("concentration",),
@@ -565,7 +587,7 @@ class PolyaTree(Family[LeafStats]):
                 f"PolyaTree: a concentration of shape {np.shape(self.concentration)} does not broadcast to (classes, "
                 f"columns) = ({len(stats)}, {len(grid.sizes)}). Give a number, or as many as there are columns."
             ) from None
-        each = each[:, grid.tree.column]
+        each = np.maximum(each, VANISHING)[:, grid.tree.column]
         log_odds = np.full(each.shape, np.log1p(-self.stop) - np.log(self.stop))
         return OptionalPolyaTree(each * grid.share, each * (1 - grid.share), log_odds, grid)
 
@@ -621,9 +643,3 @@ def _beta_mode(a: Array, b: Array, share: Array) -> Array:
 def _with_end(values: Array) -> Array:
     """Values of nodes, and 0 for the end of a way."""
     return np.concatenate([values, np.zeros((*values.shape[:-1], 1), values.dtype)], axis=-1)
-
-
-def _log_base(record: Leaves, x: Cells) -> Array:
-    """log of the density of all rows at the cells, summed over features."""
-    tables = tables_of(record.grid.log_base[None])
-    return LevelTables.added(record, x, tables, 1, None, 1)[:, 0]  # type: ignore[arg-type]

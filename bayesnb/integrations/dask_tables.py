@@ -80,7 +80,7 @@ def shard(model: NaiveBayes, X: Any, y: Any, sample_weight: Any = None, declared
 
 
 def counted(model: NaiveBayes, table: tuple[Any, Any, Any], declared: Any, schema: Schema | None) -> Shard | None:
-    """Return the stats of all partitions, on the grids of a schema or, where numbers need one, the first partition's."""
+    """Return the stats of all partitions, on the grids of a schema or, where they need some, the first partition's."""
     model._check_arguments()
     rows, alone = together(*table), model._fresh(n_jobs=1)
     if schema is None and model._learns_grids():

@@ -73,8 +73,8 @@ class FileFit:
     def shard(self, batch: FileBatch, total: Shard | None) -> Shard | None:
         """Return the shard of a batch of rows, on the grids of those before."""
         y, weight = self._labels(batch), None if self.sample_weight is None else batch.frame[self.sample_weight]
-        try:
-            frame, known = batch.frame.reindex(columns=self.names), total and total.schema  # dropped ones are not read
+        try:  # columns that are dropped are not read
+            frame, known = batch.frame.reindex(columns=self.names), None if total is None else total.schema
             return self.model._shard(frame, y, weight, known=known)
         except ValueError as error:
             raise ValueError(f"{batch.where}: {error}") from error

@@ -160,7 +160,9 @@ class Block:
                 "took them from its first table. Let one part go on from the other by partial_fit, or declare them for "
                 f"both: families={{{self.names[0]!r}: {type(self.family).__name__}(cuts=[...])}}, increasing numbers."
             )
-        return self if self.grid is not None else self.with_levels(tuple(map(united_levels, self.names, self.levels, other.levels)))
+        if self.grid is not None:
+            return self
+        return self.with_levels(tuple(map(united_levels, self.names, self.levels, other.levels)))
 
     def beginning(self, known: Self) -> Self:
         """Return the block with the levels of another in their places, and after them the others that it has."""
