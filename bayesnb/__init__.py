@@ -75,8 +75,8 @@ __version__ = "0.1.0"
 _NAMES = {
     "estimators": "NaiveBayes BernoulliNB CategoricalNB GaussianNB MultinomialNB PoissonNB",
     "families": (
-        "Bernoulli BestOf Categorical Gaussian JointTable Multinomial MultivariateGaussian Poisson Beta Dirichlet "
-        "Gamma NormalInverseGamma NormalInverseWishart"
+        "Bernoulli BestOf Categorical Gaussian JointTable Multinomial MultivariateGaussian Poisson PolyaTree Beta "
+        "Dirichlet Gamma NormalInverseGamma NormalInverseWishart OptionalPolyaTree"
     ),
     "selection.feature_evidence": "InclusionWarning",
     "data.levels": "UnseenLevelWarning",
@@ -133,7 +133,9 @@ if TYPE_CHECKING:
     from bayesnb.families import MultivariateGaussian as MultivariateGaussian
     from bayesnb.families import NormalInverseGamma as NormalInverseGamma
     from bayesnb.families import NormalInverseWishart as NormalInverseWishart
+    from bayesnb.families import OptionalPolyaTree as OptionalPolyaTree
     from bayesnb.families import Poisson as Poisson
+    from bayesnb.families import PolyaTree as PolyaTree
     from bayesnb.inference.posterior_draws import DrawnWarning as DrawnWarning
     from bayesnb.integrations.live import Live as Live
     from bayesnb.plots import plot_boundary as plot_boundary

@@ -52,9 +52,11 @@ from bayesnb import (
     NormalInverseGamma,
     Poisson,
     PoissonNB,
+    PolyaTree,
     load,
 )
 from tests.conftest import CASES, Case
+from tests.conftest import REAL as CASE_REAL
 from tests.hostile import changed, changed_files, members_of, packed
 
 DATA = Path(__file__).parent / "data"
@@ -170,12 +172,21 @@ def of_case(case: Case) -> Fitted:
         "waiting": lambda: Waiting(case.prior),
         "categorical": lambda: Categorical(Dirichlet(fresh().gamma(2.0, size=(3, 2, 7))), levels=range(7)),
         "gaussian, shared": lambda: Gaussian(alone(case.prior), shared=True),
+        "polya tree": lambda: PolyaTree(depth=3, concentration=[[2.0], [1.0], [0.5]], stop=0.25),
         "multivariate": lambda: MultivariateGaussian(case.prior),
         "multivariate, shared": lambda: MultivariateGaussian(alone(case.prior), shared=True),
         "multinomial": lambda: Multinomial(Dirichlet(case.prior.concentration[:, 0])),
         "joint": lambda: JointTable(Dirichlet(case.prior.concentration[:, 0, 0]), levels=range(3)),
         "sequences": lambda: Multinomial(Dirichlet(case.prior.concentration[:, 0]), ordered=True),
     }
+    if case.name == "polya tree":
+        return Fitted(
+            f"the law's {case.name}",
+            NaiveBayes(priors[case.name](), classes=[10, 20, 30]),
+            CASE_REAL,
+            10 * (1 + case.codes),
+            case.weight,
+        )
     x = np.where(case.x < 0, np.nan, case.x) if case.name in ("categorical", "joint") else case.x
     model = NaiveBayes(priors[case.name](), classes=[10, 20, 30])
     return Fitted(f"the law's {case.name}", model, x, 10 * (1 + case.codes), case.weight)

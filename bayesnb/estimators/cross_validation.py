@@ -119,6 +119,8 @@ class CrossValidation(ModelHolder):
     def _pointwise(self, rows: Rows, joint: Array, target: str) -> Pointwise:
         """Return the scores of rows held out, beside those of the model that has seen them."""
         fitted = self._reader().log_joint(rows.cells, self._way(target).power, self.n_jobs)
+        if target == "joint":
+            joint, fitted = (self._reader().with_base(table, rows.cells) for table in (joint, fitted))
         held_out, seen = (label_scores(table, rows.codes, target) for table in (joint, fitted))
         return Pointwise(held_out, seen, rows.weight)
 

@@ -4,6 +4,7 @@ All of it is the algebra of stats. A call that fails leaves the estimator as it 
 """
 
 import logging
+from dataclasses import replace
 from numbers import Real
 from typing import Any, Self
 
@@ -20,6 +21,7 @@ from bayesnb.estimators.tempering import COLUMNS, LOO, Tempered, exponents_of, t
 from bayesnb.estimators.training import declared_classes, known_classes, name_features
 from bayesnb.families.base import Array
 from bayesnb.families.capabilities import HasRoundingError, HasSlip
+from bayesnb.families.family import Family
 from bayesnb.model.product import Exponents, Model, Rows
 from bayesnb.model.schema import Schema
 from bayesnb.model.shards import Shard, model_of, without
@@ -211,7 +213,7 @@ class IncrementalMixin(ModelHolder):
         """Learn a table's columns: their families, of which some may be chosen by these rows, and their levels."""
         rows = LabelledTable(table, codes, weight, classes, self._class_prior_rule(classes))
         families, choices = chosen_families(families_of(self._families(), table), rows)
-        schema = Schema.learn(table, families, self.average_features, choices)
+        schema = replace(Schema.learn(table, families, self.average_features, weight), choices=choices)
         LOG.info("Columns read as %s. To have one read otherwise: families={column: name}.", schema.reading)
         return schema
 
@@ -220,8 +222,13 @@ class IncrementalMixin(ModelHolder):
         """Stats of all rows learnt, under the names of columns and classes."""
         return Shard(self.classes_, self.schema_, self.model_.stats, self.model_.integer_weights)
 
-    def _shard(self, X: Any, y: Any, sample_weight: Any = None, declared: Any = None) -> Shard | None:
-        """Return the stats of rows to be learnt later, with those of other shards; None for no row."""
+    def _shard(
+        self, X: Any, y: Any, sample_weight: Any = None, declared: Any = None, known: Schema | None = None
+    ) -> Shard | None:
+        """Return the stats of rows to be learnt later, with those of other shards; None for no row.
+
+        Families and grids are those of a schema that is `known`, if one is, so that the stats can be added up.
+        """
         self._check_arguments()
         rows = X.shape[0] if hasattr(X, "shape") else len(X) if hasattr(X, "__len__") else None
         if rows == 0 or (sample_weight is not None and not np.any(sample_weight)):
@@ -229,10 +236,18 @@ class IncrementalMixin(ModelHolder):
         table, labels, weight = self._counting(self._table(X, reset=True), y, sample_weight)
         classes = known_classes(labels, None, self.classes if declared is None else declared, grow=False)
         codes = encode(labels, classes)
-        schema = self._schema_of(table, codes, weight, classes)
+        if known is None or tuple(known.columns) != tuple(table.columns):
+            schema = self._schema_of(table, codes, weight, classes)
+        else:
+            schema = known.of_part(table)
         shard, read = Shard.of(schema, classes, table, codes, weight)
         shard.schema.warn_unseen(read.cells, self.n_jobs, learnt=True)
         return shard
+
+    def _learns_from_first_rows(self) -> bool:
+        """Return whether the first rows decide on families or grids, so that all others have to be read like them."""
+        families = self._families()
+        return not isinstance(families, Family) or families.has_grid
 
     def _adopt(self, shard: Shard, *, more: bool = False) -> Self:
         """Learn the rows of a shard: in place of what was learnt before, or besides it."""

@@ -156,7 +156,7 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         joint, cells = self._joint(X)
         if not np.isfinite(joint).all():
             self.schema_.check_cells(cells)
-        return joint
+        return self._reader().with_base(joint, cells, self.temper_)
 
     def log_density(self, X: Any) -> Array:
         """Return log p(x | D), `(r,)`: how usual each row is, whatever its class. No temper enters."""
@@ -316,7 +316,8 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         )
 
     def _log_density(self, cells: Sequence[Cells]) -> Array:
-        return np.logaddexp.reduce(self._reader("predictive").log_joint(cells, 1.0, self.n_jobs), axis=1)
+        reader = self._reader("predictive")
+        return np.logaddexp.reduce(reader.with_base(reader.log_joint(cells, 1.0, self.n_jobs), cells), axis=1)
 
     def _intervals(
         self, X: Any, prob: float, observed: bool, method: str, sampling: tuple[int | None, Rng]

@@ -17,6 +17,7 @@ from bayesnb.families.multivariate import MultivariateGaussian
 from bayesnb.families.normal_inverse_gamma import NormalInverseGamma
 from bayesnb.families.normal_inverse_wishart import NormalInverseWishart
 from bayesnb.families.poisson import Gamma, Poisson
+from bayesnb.families.polya_tree import OptionalPolyaTree, PolyaTree
 from bayesnb.families.support import AnyLevel, Counts, RealNumbers, Support, ZeroOrOne
 
 register(Categorical)
@@ -26,6 +27,7 @@ register(MultivariateGaussian)
 register(Poisson)
 register(Multinomial)
 register(JointTable)
+register(PolyaTree)
 
 __all__ = [
     "FAMILIES",
@@ -48,7 +50,9 @@ __all__ = [
     "MultivariateGaussian",
     "NormalInverseGamma",
     "NormalInverseWishart",
+    "OptionalPolyaTree",
     "Poisson",
+    "PolyaTree",
     "RealNumbers",
     "Support",
     "Vocabulary",

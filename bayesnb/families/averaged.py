@@ -22,7 +22,15 @@ from scipy import sparse
 from scipy.special import expit, log_expit
 
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Contributions, Density, Drawn, Rng
-from bayesnb.families.capabilities import HasFewValues, Narrowed, narrowed, opened, strengthened, words_of
+from bayesnb.families.capabilities import (
+    HasBaseDensity,
+    HasFewValues,
+    Narrowed,
+    narrowed,
+    opened,
+    strengthened,
+    words_of,
+)
 from bayesnb.families.record import Parts, Power, is_by_row, is_one, lead, of_powers
 from bayesnb.families.removal import Leaving
 from bayesnb.families.weight import one_hot
@@ -282,6 +290,10 @@ class Averaged(Belief):
     def narrowed(self, x: Cells, observe: Callable[..., Any]) -> Narrowed:
         separate, common = (narrowed(belief, x, observe) for belief in (self.separate, self.common))
         return separate._replace(belief=type(self)(separate.belief, common.belief, self.log_odds))
+
+    def log_base(self, x: Cells) -> Array:
+        """The density that the scores of each class are relative to, if they are."""
+        return self.separate.log_base(x) if isinstance(self.separate, HasBaseDensity) else np.zeros(x.shape[0])
 
     def left_out(self, stats: Any, reader: Any, leaving: Leaving) -> Array:
         return MixedLeaveOneOut(self, stats, together(stats), reader).scores(leaving)

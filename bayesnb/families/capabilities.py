@@ -90,6 +90,17 @@ class HasPairMoment(Protocol):
 
 
 @runtime_checkable
+class HasBaseDensity(Protocol):
+    """A belief or density of which all scores are relative to one density of cells, the same for all classes.
+
+    It cancels in p(y | x). Where a density of x itself is asked for, `Joint.with_base` adds it.
+    """
+
+    def log_base(self, x: Cells) -> Array:
+        """log of that density, summed over features, `(r, f) -> (r,)`; nothing of missing cells."""
+
+
+@runtime_checkable
 class HasFewValues(Protocol):
     """A belief about cells that have few values, so that each value's score is computed once and looked up."""
 

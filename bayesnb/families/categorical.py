@@ -160,6 +160,33 @@ def check_codes(x: Cells, left_out: int) -> None:
         raise IndexError("a code is beyond the number of its column's levels.")
 
 
+class LevelTables(ScoredLevels):
+    """Beliefs of which each level's moments and cumulants are computed once, and looked up for cells."""
+
+    level_cumulants: Callable[..., Array]
+
+    @property
+    def every_value(self) -> Array | None:
+        if max(self.sizes) * len(self.sizes) > MOST_VALUES:
+            return None
+        level = np.arange(max(self.sizes))[:, None]
+        return np.where(level < self.sizes, level, -1)
+
+    def by_value(self, worth: Array) -> Callable[..., Array]:
+        columns = [worth[:size, :, j].T for j, size in enumerate(self.sizes)]
+        tables = tables_of(np.concatenate(columns, axis=1))
+        return lambda x, out, n_jobs: self.added(x, tables, len(self), out, n_jobs)
+
+    def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Power = 1.0) -> Array:
+        worth = of_powers(self.level_cumulants(ORDER, tilt * power), self.of_levels(power))
+        worth = worth.reshape(ORDER * len(self), -1)
+        total = self.added(x, tables_of(worth), len(worth), None, 1)
+        return total.reshape(-1, ORDER, len(self)).swapaxes(0, 1)
+
+    def score_transform(self, x: Cells, s: Array, power: Power = 1.0) -> Array:
+        return Entries.of_table(self.at(x[:])).added(self.level_log_moment(nodes(s) * power))
+
+
 @dataclass(frozen=True, eq=False)
 class CategoricalStats(Row, CodedStats):
     """Counts of levels, `(c, k)`, the columns' levels end to end."""
@@ -227,7 +254,7 @@ class CategoricalDensity(LevelWeights, ScoredLevels, LevelDensity):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ColumnDirichlets(LevelUncertainty, ScoredLevels, DirichletBelief):
+class ColumnDirichlets(LevelUncertainty, LevelTables, DirichletBelief):
     """A Dirichlet for the levels of every class and column; a cell is the code of a level."""
 
     spelled_out: ClassVar[bool] = True
@@ -266,27 +293,6 @@ class ColumnDirichlets(LevelUncertainty, ScoredLevels, DirichletBelief):
         index = self.at(leaving.x)
         cells = RemainingLevels(*(pick(table[0], np.maximum(index, 0)) for table in remaining))
         return silent(index < 0, cells.worth(leaving.each, leaving.kind, leaving.power)).sum(axis=1)
-
-    @property
-    def every_value(self) -> Array | None:
-        if max(self.sizes) * len(self.sizes) > MOST_VALUES:
-            return None
-        level = np.arange(max(self.sizes))[:, None]
-        return np.where(level < self.sizes, level, -1)
-
-    def by_value(self, worth: Array) -> Callable[..., Array]:
-        columns = [worth[:size, :, j].T for j, size in enumerate(self.sizes)]
-        tables = tables_of(np.concatenate(columns, axis=1))
-        return lambda x, out, n_jobs: self.added(x, tables, len(self), out, n_jobs)
-
-    def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Power = 1.0) -> Array:
-        worth = of_powers(self.level_cumulants(ORDER, tilt * power), self.of_levels(power))
-        worth = worth.reshape(ORDER * len(self), -1)
-        total = self.added(x, tables_of(worth), len(worth), None, 1)
-        return total.reshape(-1, ORDER, len(self)).swapaxes(0, 1)
-
-    def score_transform(self, x: Cells, s: Array, power: Power = 1.0) -> Array:
-        return Entries.of_table(self.at(x[:])).added(self.level_log_moment(nodes(s) * power))
 
     def units(self, x: Cells) -> list[LevelUnit]:
         """Columns whose levels are alike before the data."""

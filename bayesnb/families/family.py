@@ -77,6 +77,7 @@ class Family[S: Stats](ABC):
     conjugate: ClassVar[type[Belief]]  # the type of its priors
     hyperparameters: ClassVar[Hyperparameters | None] = None  # None for a prior that cannot be tuned
     has_levels: ClassVar[bool] = False  # cells are codes of levels, whose names are learnt from the table
+    has_grid: ClassVar[bool] = False  # cells are codes of leaves, on a grid that is learnt from the first table
     outcomes: ClassVar[tuple[str, ...]] = ()  # names of the cells 0, 1, ..., where there are no others
     has_width: ClassVar[bool] = False  # each column has a standard deviation by itself
     joins: ClassVar["type[Family] | None"] = None  # the family of columns that this one models jointly
@@ -161,8 +162,8 @@ class Family[S: Stats](ABC):
         """Numbers that `read` would read as these cells."""
         return drawn
 
-    def observe(self, x: Cells, weight: Weight, sizes: tuple[int, ...] = (), n_jobs: int | None = 1) -> Stats:
-        """The stats of one block of cells; `sizes` are the levels of each column, where columns have levels."""
+    def observe(self, x: Cells, weight: Weight, sizes: Any = (), n_jobs: int | None = 1) -> Stats:
+        """The stats of one block of cells; `sizes` are the levels of each column, or the grid, where there are such."""
         return self.stats.of(x, weight, n_jobs)
 
     @abstractmethod

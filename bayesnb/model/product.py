@@ -15,7 +15,7 @@ import numpy as np
 
 from bayesnb import numerics
 from bayesnb.families.base import Array, Belief, Cells, Density, Stats
-from bayesnb.families.capabilities import HasPairMoment
+from bayesnb.families.capabilities import HasBaseDensity, HasPairMoment
 from bayesnb.families.certain import KnownDie
 from bayesnb.families.dirichlet import Dirichlet, DirichletDensity, DirichletStats
 from bayesnb.families.record import Power, fields_alone
@@ -130,6 +130,13 @@ class Joint:
             blocks = [block[self.live] for block in self.blocks]
             total[:, self.live] = _log_joint(self.log_class[self.live], blocks, cells, power, n_jobs)
         return total
+
+    def with_base(self, joint: Array, cells: Sequence[Cells], power: float = 1.0) -> Array:
+        """log p(x, y) of x itself, of one that may be relative to a density which all classes have in common."""
+        for block, x in zip(self.blocks, cells, strict=True):
+            if isinstance(block, HasBaseDensity):
+                joint = joint + power * block.log_base(x)[:, None]
+        return joint
 
 
 def _log_joint(

@@ -11,6 +11,7 @@ import numpy as np
 from bayesnb.data import Blank, Table, blank_of
 from bayesnb.data.cells import (
     are_whole,
+    as_cells,
     check,
     coded,
     counted,
@@ -36,6 +37,7 @@ from bayesnb.data.levels import (
 from bayesnb.families import Choice, Codes
 from bayesnb.families.base import Array, Belief, Cells, Stats
 from bayesnb.families.family import Family
+from bayesnb.families.grid import Grid
 from bayesnb.families.record import fields_alone
 from bayesnb.families.weight import Weight
 from bayesnb.model.priors import averaging, included_of
@@ -54,6 +56,7 @@ class Block:
     places: Sequence[int]
     levels: tuple[Levels, ...] = ()  # of each column, for a family with levels
     included: Array | None = None  # how probably each feature depends on the class; None: all do
+    grid: Grid | None = None  # of numbers that are read as codes of leaves; learnt once, from the first table
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", compact(self.names))
@@ -75,7 +78,9 @@ class Block:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Number of levels of each column, the reserved one included; 1 for a column without any."""
+        """Number of levels of each column, the reserved one included; 1 for a column without any. Or of leaves."""
+        if self.grid is not None:
+            return self.grid.sizes
         return tuple(max(len(levels) + (self.family.unseen == "reserve"), 1) for levels in self.levels)
 
     @property
@@ -84,6 +89,12 @@ class Block:
         if not self.family.listed:
             return self.names
         return (*self.levels[0], *["(unseen)"] * (self.sizes[0] - len(self.levels[0])))
+
+    @property
+    def cuts(self) -> Sequence[Array]:
+        """Cuts of each column's grid; none where the block has no grid."""
+        grid = self.grid
+        return [] if grid is None else [grid.cuts[grid.nodes(j)] for j in range(len(grid.sizes))]
 
     @property
     def word_places(self) -> Sequence[int]:
@@ -109,7 +120,7 @@ class Block:
         return fields_alone(self)
 
     def observe(self, x: Cells, weight: Weight, n_jobs: int | None) -> Stats:
-        return self.family.observe(x, weight, self.sizes, n_jobs)
+        return self.family.observe(x, weight, self.sizes if self.grid is None else self.grid, n_jobs)
 
     def belief(self, stats: Any) -> Belief:
         """Return the prior, which may take its scale from the stats."""
@@ -120,8 +131,10 @@ class Block:
         """Return whether everything that was counted is a whole number."""
         return not self.family.fractional or are_whole(x)
 
-    def learn(self, table: Table) -> Self:
-        """Return the block with the levels of this table after those it has."""
+    def learn(self, table: Table, weight: Array | None = None) -> Self:
+        """Return the block with the levels of this table after those it has; or with its grid, if it has none."""
+        if self.family.has_grid:
+            return self if self.grid is not None else replace(self, grid=self._grid(table, weight))
         if not self.family.has_levels and not self.family.listed:
             return self
         if self.declares_levels:
@@ -131,6 +144,9 @@ class Block:
         levels = (self._levels(table, j, known, seen) for j, (known, seen) in pairs)
         return self.with_levels(tuple(levels))
 
+    def _grid(self, table: Table, weight: Array | None) -> Grid:
+        return self.family.grid_of(as_cells(self.family, table.numbers(self.places)), weight)  # type: ignore[attr-defined]
+
     def _contents(self, table: Table) -> Sequence[Any]:
         """Return what each column holds: its distinct values or words, or where its integers begin and end."""
         if self.family.listed:
@@ -139,11 +155,21 @@ class Block:
         return [table.extent(place) for place in self.places] if codes else table.distinct_values(self.places)
 
     def united(self, other: Self) -> Self:
-        """Return the block with the levels of two blocks."""
+        """Return the block with the levels of two blocks; raise where their grids differ."""
+        if self.grid is not None and other.grid is not None and not self.grid.same(other.grid):
+            raise ValueError(
+                f"column {self.names[0]!r}: the cuts of its {self.family.word} are not the same in both parts, as each "
+                "took them from its first table. Let one part go on from the other by partial_fit, or declare them for "
+                f"both: families={{{self.names[0]!r}: {type(self.family).__name__}(cuts=[...])}}, increasing numbers."
+            )
+        if self.grid is not None:
+            return self
         return self.with_levels(tuple(map(united_levels, self.names, self.levels, other.levels)))
 
     def beginning(self, known: Self) -> Self:
         """Return the block with the levels of another in their places, and after them the others that it has."""
+        if self.grid is not None:
+            return self
         pairs = zip(known.levels, self.levels, strict=True)
         return self.with_levels(tuple(extended(old, levels) for old, levels in pairs))
 
@@ -170,7 +196,15 @@ class Block:
             return coded(table, self.places, self.levels, self._unknown, self._whole)
         if self.family.listed:
             return counted(table.lists(self.places[0]), self.levels[0], int(self._unknown[0]), self.sizes[0])
-        return read_numbers(self.family, self.names, table.numbers(self.places), table.n_jobs)
+        return self.on_grid(read_numbers(self.family, self.names, table.numbers(self.places), table.n_jobs))
+
+    def read_numbers(self, x: Array) -> Cells:
+        """Return numbers, `(r, f)`, as cells."""
+        return self.on_grid(self.family.read(x))
+
+    def on_grid(self, x: Cells) -> Cells:
+        """Return numbers as codes of leaves, where the block has a grid."""
+        return x if self.grid is None else self.grid.read(x)
 
     def unseen(self, x: Cells, n_jobs: int | None) -> Unseen:
         """Return the levels in cells that are not known, and how often each occurs, column by column."""
@@ -187,11 +221,11 @@ class Block:
             return listed(drawn, self.levels[0], rng)
         if self.family.has_levels:
             return np.where(drawn < [len(levels) for levels in self.levels], drawn, -1)
-        return self.family.written(drawn)
+        return self.family.written(drawn) if self.grid is None else self.grid.written(drawn, np.random.default_rng(rng))
 
     def check(self, x: Cells) -> None:
         """Raise if a cell is bad; asked when the numbers that came of the cells say so."""
-        if not self.family.has_levels:
+        if not self.family.has_levels and self.grid is None:  # on a grid they are checked before they are read
             check(self.family, self.names, x)
 
 
@@ -208,15 +242,22 @@ class Schema:
         object.__setattr__(self, "columns", compact(self.columns))
 
     @classmethod
-    def learn(cls, table: Table, families: FamilyColumns, average: Any = None, choices: Sequence[Choice] = ()) -> Self:
-        """Learn the levels of a table's columns; `average` is how probably features depend on the class."""
+    def learn(cls, table: Table, families: FamilyColumns, average: Any = None, weight: Array | None = None) -> Self:
+        """Learn the levels of a table's columns, and grids, for which rows count by their weight.
+
+        `average` is how probably features depend on the class; None: all do.
+        """
         if not families:
             raise ValueError("every column is dropped: at least one needs a family.")
         blocks = [Block.of(family, table, places) for family, places in families]
         if average is not None:
             included = included_of(average, [block.keys for block in blocks])
             blocks = [replace(block, included=share) for block, share in zip(blocks, included, strict=True)]
-        return cls(table.columns, tuple(block.learn(table) for block in blocks), table.blank, tuple(choices))
+        return cls(table.columns, tuple(block.learn(table, weight) for block in blocks), table.blank)
+
+    def of_part(self, table: Table) -> Self:
+        """Return the schema of another part of the same table: families and grids are these, levels that part's."""
+        return replace(self, blocks=tuple(replace(block, levels=()).learn(table) for block in self.blocks))
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is copied and pickled: the blank as plain values, if it has such a form."""
@@ -235,6 +276,11 @@ class Schema:
         if not any(block.levels for block in self.blocks):
             return self
         return self.with_blocks([block.learn(table) for block in self.blocks])
+
+    @property
+    def has_grid(self) -> bool:
+        """Whether a later table has to be read on what was learnt from this one."""
+        return any(block.grid is not None for block in self.blocks)
 
     def with_blocks(self, blocks: Sequence[Block]) -> Self:
         """Return the schema with these blocks; the same schema, where it has them."""

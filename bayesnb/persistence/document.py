@@ -23,6 +23,7 @@ from bayesnb.persistence.archive import ArrayReader, ArrayWriter
 from bayesnb.persistence.budget import Unreadable, are_positions, check_hashes
 from bayesnb.persistence.json_values import pack, unpack, unpack_list
 
+NUMBER = 8  # bytes
 MOST_POSITIONS = 1 << 20  # names that are their positions, and so need not be listed
 UNKNOWN = {"$float": "nan"}
 PER_NAME = 32  # units of a column in a block
@@ -188,7 +189,10 @@ def _block_of(packed: Any, columns: Sequence[Hashable], reader: ArrayReader) -> 
     )
     together = isinstance(places, range)
     names = columns[places.start : places.stop] if together else [columns[place] for place in places]
-    return Block(family, names, places, levels, unpack(packed["included"], reader)), stats
+    grid = getattr(stats, "grid", None)
+    if grid is not None:
+        reader.budget.take(NUMBER * len(grid.sizes) * grid.search_size)
+    return Block(family, names, places, levels, unpack(packed["included"], reader), grid), stats
 
 
 def _prior_of(packed: Any, block: Block, stats: Stats, reader: ArrayReader) -> Belief:

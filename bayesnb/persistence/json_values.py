@@ -22,6 +22,7 @@ import numpy as np
 from bayesnb.families import FAMILIES, BestOf, Codes, EmpiricalDirichlet, KnownDie, Vocabulary
 from bayesnb.families.base import Belief
 from bayesnb.families.family import Family, conjugate_priors
+from bayesnb.families.grid import Grid
 from bayesnb.persistence.archive import ArrayReader, ArrayWriter
 from bayesnb.persistence.budget import PER_VALUE, Unreadable, check_hashes
 
@@ -32,8 +33,8 @@ POINTER = NUMBER = 8  # bytes
 
 
 def records() -> dict[str, type]:
-    """Return the classes that a file may name: registered families, their priors, and five more."""
-    families: list[type] = [*FAMILIES.values(), BestOf, Codes, EmpiricalDirichlet, KnownDie, Vocabulary]
+    """Return the classes that a file may name: registered families, their priors, and six more."""
+    families: list[type] = [*FAMILIES.values(), BestOf, Codes, EmpiricalDirichlet, Grid, KnownDie, Vocabulary]
     return {kind.__name__: kind for kind in families} | conjugate_priors()
 
 

@@ -122,7 +122,7 @@ class Plane:
                 cells = np.full((len(numbers), len(block.names)), np.nan)
                 cells[:, places] = numbers
             else:
-                cells = block.family.read(numbers)
+                cells = block.read_numbers(numbers)
             result.append(cells)
         return result
 

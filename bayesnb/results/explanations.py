@@ -12,7 +12,7 @@ from bayesnb.families.base import Array, Cells
 from bayesnb.inference.explanation import Explanation
 from bayesnb.inference.linear_form import Form
 from bayesnb.model.product import Exponents, of_blocks
-from bayesnb.numerics.views import EVERY
+from bayesnb.numerics.views import EVERY, as_numbers
 from bayesnb.results.parameter_names import ColumnBlock, coordinate, row_names
 
 LONG_NAMES = {
@@ -97,7 +97,7 @@ def cell_texts(block: ColumnBlock, x: Cells, words: Array | None) -> Array:
         return _lists(block, x)
     features = _features(block, words)
     shown = [j for columns in features for j in columns]
-    part = x[EVERY]
+    part = as_numbers(x)[EVERY]
     numbers = (part[:, shown].toarray() if sparse.issparse(part) else np.asarray(part)[:, shown]).astype(float)
     texts = np.empty(numbers.shape, object)
     for at, j in enumerate(shown):

@@ -81,7 +81,8 @@ def _label_scores(contests: Sequence[Contest], k: int, rows: LabelledTable) -> A
     families = grouped([(contest.best_of.candidates[k], contest.places) for contest in contests])
     schema = Schema.learn(rows.table, families)
     shard, seen = Shard.of(schema, rows.classes, rows.table, rows.codes, rows.weight)
-    part, share = stratified(seen)
+    part = stratified(seen, len(rows.classes), len(schema.keys))
+    share = part.counts.sum() / seen.counts.sum()
     log_class, scores = column_scores(model_of(shard, rows.class_prior), part, rows.table.n_jobs)
     scores = np.where(np.isnan(scores), 0.0, scores)  # of rows that cannot be left out a column says nothing
     at, row, totals = _features_by_place(schema), np.arange(len(part.codes)), []

@@ -18,7 +18,8 @@ from bayesnb.model.product import Joint, Model, Rows
 from bayesnb.numerics.views import EVERY
 from bayesnb.selection.leave_one_out import are_there, stats_without
 
-MOST_ROWS = 10_000  # whose scores say enough
+MOST_ROWS, FEWEST_ROWS = 10_000, 200  # that are scored, of more
+NUMBERS, WORK = 1 << 24, 1e10  # of a table, and multiplications of its second derivatives, above which rows are fewer
 
 
 class _Feature(NamedTuple):
@@ -103,11 +104,14 @@ def _count_again(model: Model, rows: Rows, at: Any, features: list[tuple[int, _F
             table[i, np.arange(classes)[changed][good], k] = reader[good].score(feature.cells[[i]])[0]
 
 
-def stratified(rows: Rows) -> tuple[Rows, float]:
-    """Return at most MOST_ROWS rows, evenly spaced within each class, and their share of all rows by weight."""
-    if len(rows.codes) <= MOST_ROWS:
-        return rows, 1.0
+def stratified(rows: Rows, classes: int, columns: int) -> Rows:
+    """Rows as they are if they are few enough; else evenly spaced ones of every class, always the same.
+
+    At most MOST_ROWS, fewer where their table would hold more than NUMBERS.
+    """
+    most = min(MOST_ROWS, max(int(min(NUMBERS / columns, WORK / columns**2) / classes), FEWEST_ROWS))
+    if len(rows.codes) <= most:
+        return rows
     order, keep = np.argsort(rows.codes, kind="stable"), np.zeros(len(rows.codes), bool)
-    keep[order[np.linspace(0, len(order) - 1, MOST_ROWS).round().astype(np.intp)]] = True
-    part = rows.where(keep)
-    return part, float(part.counts.sum() / rows.counts.sum())
+    keep[order[np.linspace(0, len(order) - 1, most).round().astype(np.intp)]] = True
+    return rows.where(keep)

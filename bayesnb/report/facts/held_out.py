@@ -269,7 +269,8 @@ class HeldOut:
         """log p(x | all other rows) of each row, whatever its class, `(r,)`; no temper enters. NaN where undefined."""
         model = self.facts.model
         with np.errstate(invalid="ignore"):
-            return np.logaddexp.reduce(leave_one_out(model.model_, self.facts.rows, n_jobs=model.n_jobs), axis=1)
+            joint = leave_one_out(model.model_, self.facts.rows, n_jobs=model.n_jobs)
+            return np.logaddexp.reduce(model.model_.posterior.with_base(joint, self.facts.cells), axis=1)
 
 
 def settled(belief: Product) -> bool:

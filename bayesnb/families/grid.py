@@ -1,0 +1,301 @@
+"""The grid of columns of numbers: a tree of cuts at medians, and the share of all rows in each leaf between them.
+
+Each node splits where its rows, of all classes together, are halved most evenly between two distinct values, until it
+is as deep as asked, has fewer than 4 rows, or one value. Columns lie end to end: those of k leaves in all and f columns
+have k - f nodes, one at each cut. In a column, node i lies between the leaves i and i + 1; depths make a tree of them.
+
+A cell is in the leaf after as many cuts as lie below it, so a grid moves with every increasing transform of a column.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from bayesnb import numerics
+from bayesnb.families.record import Array, Cells, fields_alone
+from bayesnb.numerics.views import Leafed
+
+LEAST = 4.0  # rows of a node that splits
+MOST_ROWS = 1 << 16  # that a grid is learnt from: of 256 leaves each has 256 of them
+DEEPEST = 16
+SMALLEST = 1e-12  # share of a node that is on one side of the cut: both have a logarithm
+
+
+class Tree(NamedTuple):
+    """Nodes `(n,)` and leaves `(k,)` of all columns, numbered together: the nodes first."""
+
+    left: Array  # `(n,)`
+    right: Array
+    column: Array  # `(n,)`, of each node
+    roots: Array  # `(f,)`
+    levels: list[Array]  # nodes of each depth, from the root's
+    path: Array  # `(k, d)`, nodes from the root to a leaf; n where it has ended
+    side: Array  # `(k, d)`, whether the leaf is to the right of each
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Leaves of columns, `(k,)`, end to end: the least and the largest number learnt in each, and their weight.
+
+    `depth` is that of the nodes, `(k - f,)`; `whole` says of which columns all numbers were whole, `(f,)`.
+    """
+
+    sizes: tuple[int, ...]  # leaves of each column
+    low: Array
+    high: Array
+    weight: Array
+    depth: Array
+    whole: Array
+
+    def __post_init__(self) -> None:
+        for name in ("low", "high", "weight", "depth", "whole"):
+            object.__setattr__(self, name, np.asarray(getattr(self, name), float))
+        if not all(type(size) is int for size in self.sizes):
+            raise ValueError("the numbers of leaves of a grid are whole numbers.")
+        leaves, nodes = (sum(self.sizes),), (sum(self.sizes) - len(self.sizes),)
+        shapes = [leaves, leaves, leaves, nodes, (len(self.sizes),)]
+        if not self.sizes or min(self.sizes) < 1 or [each.shape for each in self._arrays] != shapes:
+            raise ValueError("a grid has leaves in each column, and between two of them a node.")
+        good = all(np.isfinite(each).all() for each in self._arrays) and (self.low <= self.high).all()
+        if not (good and (self.weight > 0).all() and (self.cuts >= self.high[self.before]).all()):
+            raise ValueError("the leaves of a grid are ranges of numbers one after the other, and none is empty.")
+        if not ((self.depth >= 0) & (self.depth <= DEEPEST) & (self.depth % 1 == 0)).all() or not self._are_trees():
+            raise ValueError("the depths of a grid's nodes are those of no tree.")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return fields_alone(self)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """All of its numbers end to end: grids are compared as arrays are."""
+        return np.concatenate([np.asarray(self.sizes, float), *self._arrays]).astype(dtype or float)
+
+    @property
+    def _arrays(self) -> tuple[Array, ...]:
+        return self.low, self.high, self.weight, self.depth, self.whole
+
+    def _are_trees(self) -> bool:
+        """Whether each node has at most two children, one level below it: no two of a depth without one between."""
+        for j in range(len(self.sizes)):
+            depth = self.depth[self.nodes(j)]
+            if len(depth) and not _is_tree(depth):
+                return False
+        return True
+
+    @classmethod
+    def learnt(cls, x: Cells, weight: Array | None, depth: int) -> Self:
+        """Learn the grid of `(r, f)` numbers, which count by their weights."""
+        rows = x.shape[0]
+        few = slice(None) if rows <= MOST_ROWS else np.linspace(0, rows - 1, MOST_ROWS).astype(np.intp)
+        cells = np.asarray(x[few], float)
+        each = np.ones(len(cells)) if weight is None else np.asarray(weight, float)[few]
+        return cls.of_columns([_learnt_column(column, each, depth) for column in cells.T])
+
+    @classmethod
+    def declared(cls, cuts: Sequence[Array]) -> Self:
+        """Make the grid of cuts, as many arrays as there are columns: leaves count alike, nodes split in the middle."""
+        return cls.of_columns([_declared_column(each) for each in cuts])
+
+    @classmethod
+    def of_columns(cls, columns: "Sequence[Grid]") -> Self:
+        """Put the grids of columns end to end."""
+        fields = zip(*(column._arrays for column in columns), strict=True)
+        return cls(tuple(size for column in columns for size in column.sizes), *map(np.concatenate, fields))
+
+    def only(self, feature: int) -> "Grid":
+        """The grid of one column."""
+        leaves = slice(self.bounds[feature], self.bounds[feature + 1])
+        each = (self.low[leaves], self.high[leaves], self.weight[leaves])
+        return Grid(self.sizes[feature : feature + 1], *each, self.depth[self.nodes(feature)], self.whole[[feature]])
+
+    def nodes(self, feature: int) -> slice:
+        """Places of the nodes of one column."""
+        return slice(self.bounds[feature] - feature, self.bounds[feature + 1] - feature - 1)
+
+    def same(self, other: Any) -> bool:
+        """Whether another grid has the same leaves and nodes."""
+        if self is other:
+            return True
+        arrays = zip(self._arrays, other._arrays, strict=True)
+        return self.sizes == other.sizes and all(np.array_equal(a, b) for a, b in arrays)
+
+    @cached_property
+    def bounds(self) -> Array:
+        """Start of each column's leaves, and the end of the last ones."""
+        return np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
+
+    @cached_property
+    def before(self) -> Array:
+        """The leaf to the left of each cut."""
+        return np.delete(np.arange(self.bounds[-1]), self.bounds[1:] - 1)
+
+    @cached_property
+    def cuts(self) -> Array:
+        """Midway between two leaves, `(n,)`; where no float lies between them, at the upper end of the lower one."""
+        high, low = self.high[self.before], self.low[self.before + 1]
+        middle = high / 2 + low / 2
+        return np.where((middle >= high) & (middle < low), middle, high)
+
+    @cached_property
+    def ends(self) -> tuple[Array, Array]:
+        """Where each leaf begins and ends, `(k,)`: at cuts, and at the least and the largest number learnt."""
+        lower, upper = self.low.copy(), self.high.copy()
+        upper[self.before], lower[self.before + 1] = self.cuts, self.cuts
+        return lower, upper
+
+    @cached_property
+    def tree(self) -> Tree:
+        """The nodes as a tree."""
+        nodes, leaves = len(self.depth), len(self.low)
+        left, right = np.empty(nodes, np.intp), np.empty(nodes, np.intp)
+        column, roots = np.repeat(np.arange(len(self.sizes)), np.array(self.sizes) - 1), []
+        deepest = int(self.depth.max(initial=-1)) + 1
+        path, side = np.full((leaves, deepest), nodes), np.zeros((leaves, deepest), bool)
+        for j, size in enumerate(self.sizes):
+            first, start = self.nodes(j).start, nodes + self.bounds[j]
+            parts = _children(self.depth[self.nodes(j)].astype(int).tolist())
+            for i, (low, high) in enumerate(parts.children):
+                left[first + i] = start + i if low < 0 else first + low
+                right[first + i] = start + i + 1 if high < 0 else first + high
+            roots.append(start if size == 1 else first + parts.root)
+            for i, (begin, end) in enumerate(parts.spans):
+                at = int(self.depth[first + i])
+                path[start - nodes + begin : start - nodes + end, at] = first + i
+                side[start - nodes + i + 1 : start - nodes + end, at] = True
+        levels = [np.flatnonzero(self.depth == d) for d in range(deepest)]
+        return Tree(left, right, column, np.array(roots, np.intp), levels, path, side)
+
+    def added_up(self, counts: Array) -> Array:
+        """Sums over the leaves below each node, before the leaves' numbers, `(..., k) -> (..., n + k)`."""
+        nodes, tree = len(self.depth), self.tree
+        total = np.empty((*counts.shape[:-1], nodes + counts.shape[-1]))
+        total[..., nodes:] = counts
+        for level in reversed(tree.levels):
+            total[..., level] = total[..., tree.left[level]] + total[..., tree.right[level]]
+        return total
+
+    @cached_property
+    def share(self) -> Array:
+        """Share of a node's rows that are to the left of its cut, `(n,)`."""
+        total = self.added_up(self.weight)
+        share = total[self.tree.left] / total[: len(self.depth)]
+        return np.clip(share, SMALLEST, 1 - SMALLEST)
+
+    @cached_property
+    def log_share(self) -> Array:
+        """log of the share of a column's rows in each leaf, `(k,)`: the product of the shares on the way to it."""
+        logs = np.append(np.log([self.share, 1 - self.share]), [[0.0], [0.0]], axis=1)
+        return np.where(self.tree.side, logs[1][self.tree.path], logs[0][self.tree.path]).sum(axis=1)
+
+    @cached_property
+    def log_base(self) -> Array:
+        """log-density of each leaf in the histogram of all rows, `(k,)`; of a column with one value, 0."""
+        lower, upper = self.ends
+        with np.errstate(over="ignore"):
+            width = upper - lower
+        width = np.where(np.isinf(width), np.finfo(float).max, width)
+        return self.log_share - np.log(np.where(width > 0, width, 1.0))
+
+    @property
+    def search_size(self) -> int:
+        """Numbers that `search_table` has for each column: a power of two."""
+        return 1 << (max(self.sizes) - 1).bit_length()
+
+    @cached_property
+    def search_table(self) -> tuple[Array, Array, int]:
+        """Arguments of the kernel `search`: each column's cuts, filled up with infinite ones, and their starts."""
+        size = self.search_size
+        cuts = np.full((len(self.sizes), size), np.inf)
+        for j in range(len(self.sizes)):
+            each = self.cuts[self.nodes(j)]
+            cuts[j, : len(each)] = each
+        return cuts.ravel(), np.arange(len(self.sizes), dtype=np.int64) * size, size
+
+    def read(self, x: Cells) -> Leafed:
+        """Numbers as codes of their leaves."""
+        return Leafed(x, *self.search_table)
+
+    def written(self, codes: Array, rng: np.random.Generator) -> Array:
+        """Numbers in leaves, `(r, f)`: uniform between the least and the largest learnt there, whole in whole columns.
+
+        A missing cell, of a negative code, is NaN.
+        """
+        places = np.maximum(codes, 0).astype(np.intp) + self.bounds[:-1]
+        low, high = self.low[places], self.high[places]
+        share = rng.uniform(size=codes.shape)
+        number = low * (1 - share) + high * share
+        whole = np.minimum(np.floor(low + share * (high - low + 1)), high) if self.whole.any() else number
+        number = np.where(self.whole > 0, whole, np.clip(number, low, high))
+        return np.where(codes < 0, np.nan, number)
+
+
+class _Nodes(NamedTuple):
+    """A column's tree: the root, each node's children (-1: a leaf), and the leaves below it, from one up to another."""
+
+    root: int
+    children: list[tuple[int, int]]
+    spans: list[tuple[int, int]]
+
+
+def _children(depth: list[int]) -> _Nodes:
+    """Make a tree of the depths of its nodes, in order: the children of a node are the shallowest beside it."""
+    left, right, spans = [-1] * len(depth), [-1] * len(depth), [(0, 0)] * len(depth)
+    begin, rightmost = [0] * len(depth), list[int]()
+    for i, each in enumerate(depth):
+        last = -1
+        while rightmost and depth[rightmost[-1]] > each:
+            last = rightmost.pop()
+            spans[last] = begin[last], i + 1
+        left[i], begin[i] = last, i if last < 0 else begin[last]
+        if rightmost:
+            right[rightmost[-1]] = i
+        rightmost.append(i)
+    for i in rightmost:
+        spans[i] = begin[i], len(depth) + 1
+    return _Nodes(rightmost[0] if rightmost else -1, list(zip(left, right, strict=True)), spans)
+
+
+def _is_tree(depth: Array) -> bool:
+    """Whether nodes of these depths, in order, are a tree: one root, and children one level below their node."""
+    levels = depth.astype(int).tolist()
+    nodes = _children(levels)
+    once = levels[nodes.root] == 0 and levels.count(0) == 1
+    pairs = [(i, child) for i, children in enumerate(nodes.children) for child in children if child >= 0]
+    return once and len(pairs) == len(levels) - 1 and all(levels[child] == levels[i] + 1 for i, child in pairs)
+
+
+def _learnt_column(x: Array, weight: Array, depth: int) -> Grid:
+    """The grid of one column of numbers, without those that are missing."""
+    known = np.isfinite(x)
+    order = np.argsort(x[known], kind="stable")
+    values, each = x[known][order], weight[known][order]
+    if not len(values):
+        return Grid((1,), np.zeros(1), np.zeros(1), np.ones(1), np.empty(0), np.zeros(1))
+    below = np.concatenate([[0.0], np.cumsum(each)])
+    places, depths = np.empty((2, min((1 << depth) - 1, len(values))), np.int64)
+    nodes = numerics.grid_kernels.grow(values, below, depth, LEAST, places, depths)
+    order = np.argsort(places[:nodes])
+    edges = np.concatenate([[0], places[:nodes][order], [len(values)]])
+    whole = np.array([(values == np.floor(values)).all()])
+    ends = values[edges[:-1]], values[edges[1:] - 1], np.diff(below[edges])
+    return Grid((nodes + 1,), *ends, depths[:nodes][order], whole)
+
+
+def _declared_column(cuts: Array) -> Grid:
+    """The grid of one column's cuts: the leaves at both ends are as wide as those beside them."""
+    widths = np.diff(cuts)
+    first, last = (widths[0], widths[-1]) if len(widths) else (1.0, 1.0)
+    edges = np.concatenate([[cuts[0] - first], cuts, [cuts[-1] + last]])
+    depth = np.empty(len(cuts))
+
+    def settle(low: int, high: int, level: int) -> None:
+        if low < high:
+            middle = (low + high) // 2
+            depth[middle] = level
+            settle(low, middle, level + 1)
+            settle(middle + 1, high, level + 1)
+
+    settle(0, len(cuts), 0)
+    return Grid((len(cuts) + 1,), edges[:-1], edges[1:], np.ones(len(cuts) + 1), depth, np.zeros(1))
