@@ -10,7 +10,7 @@ import numpy as np
 
 from bayesnb import numerics
 from bayesnb.data import SparseTable, Table
-from bayesnb.families import FAMILIES, Bernoulli, BestOf, Categorical, Gaussian, Multinomial, Poisson
+from bayesnb.families import FAMILIES, Bernoulli, BestOf, Categorical, Dirichlet, Gaussian, Multinomial, Poisson, PolyaTree
 from bayesnb.families.family import Family
 from bayesnb.numerics.views import numbers, pieces_of
 
@@ -18,7 +18,8 @@ Declared = Family | BestOf  # what a user says that columns are
 FamilyColumns = list[tuple[Family, Sequence[int]]]  # families, and the places of their columns
 DeclaredColumns = list[tuple[Any, Sequence[int]]]  # the same, where some families may still be to be chosen
 FEW = 20  # distinct whole numbers that may be levels
-NUMBERS = (Gaussian(), Gaussian(shared=True))
+NUMBERS = PolyaTree(), Gaussian()
+LEVELS = BestOf(Categorical(), Categorical(Dirichlet("evidence", base="pooled")))
 
 
 def family_named(name: str) -> Family | None:
@@ -116,18 +117,19 @@ def inferred(places: list[int], table: Table) -> DeclaredColumns:
         return [(_sparse_family(places, table), places)] if places else []
     kinds = {place: table.kind(place) for place in places}
     of_kind = {kind: [p for p in places if kinds[p] == kind] for kind in ("flag", "level", "number", "words")}
-    blocks: DeclaredColumns = [(Bernoulli(), of_kind["flag"]), (Categorical(), of_kind["level"])]
-    blocks += [(Gaussian(), of_kind["number"]), (Multinomial(), of_kind["words"])]
+    flags, others = families_of_numbers(of_kind["number"], table)
+    blocks: DeclaredColumns = [(Bernoulli(), of_kind["flag"] + flags), (LEVELS, of_kind["level"])]
+    blocks += [*others, (Multinomial(), of_kind["words"])]
     return [block for block in blocks if block[1]]
 
 
-def families_of_numbers(places: list[int], table: Table) -> DeclaredColumns:
-    """Infer families of columns of numbers: Bernoulli of zeros and ones, and for others the best of several.
+def families_of_numbers(places: list[int], table: Table) -> tuple[list[int], DeclaredColumns]:
+    """Return the columns of zeros and ones, and for those of other numbers the candidates for their families.
 
     Few distinct whole numbers may be levels, and whole numbers of at least 0 may be counts of events.
     """
     if not places:
-        return []
+        return [], []
     distinct, count, least = _whole_numbers(table.numbers(places))
     blocks: dict[tuple[bool, bool], list[int]] = {}
     flags = []
@@ -140,7 +142,7 @@ def families_of_numbers(places: list[int], table: Table) -> DeclaredColumns:
         (BestOf(*NUMBERS, *[Categorical()] * few, *[Poisson()] * counts), part)
         for (few, counts), part in blocks.items()
     ]
-    return [(Bernoulli(), flags)] * bool(flags) + chosen
+    return flags, chosen
 
 
 def _whole_numbers(x: Any) -> tuple[Any, Any, Any]:

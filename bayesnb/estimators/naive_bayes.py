@@ -112,7 +112,7 @@ class NaiveBayes(
         *,
         class_prior: Any = 1.0,
         classes: Any = None,
-        temper: Any = None,
+        temper: Any = "auto",
         n_jobs: int | None = None,
         estimate: str = "predictive",
         average_features: Any = None,
