@@ -43,7 +43,7 @@ EXAMPLES = """examples:
   python -m tests.benchmarks --contest --splits 1                 all tables and methods, in some minutes
   python -m tests.benchmarks --contest --json results.json        all of it; what the file holds is not measured again
   python -m tests.benchmarks --contest --json results.json --again bayesnb   ours anew, the rivals from the file
-  python -m tests.benchmarks --contest --only iris,wine --methods bayesnb,GaussianNB
+  python -m tests.benchmarks --contest --only iris,wine --methods bayesnb,gaussian
   python -m tests.benchmarks --contest --read results.json --markdown --picture contest.svg
 """
 

@@ -149,28 +149,46 @@ def iterations(model: HistGradientBoostingClassifier, x: Array, y: Array) -> int
 MAIN = "bayesnb"  # as it comes
 OURS: Mapping[str, Make] = {
     MAIN: lambda y: NaiveBayes(n_jobs=1),
-    'bayesnb, temper="loo"': lambda y: NaiveBayes(temper="loo", n_jobs=1),
+    "bayesnb-loo": lambda y: NaiveBayes(temper="loo", n_jobs=1),
 }
-BASE = "logistic regression, C by CV"
+BASE = "logistic"
 RIVALS: Mapping[str, Make] = {
     BASE: logistic,
-    "GaussianNB": gaussian,
-    "GaussianNB, calibrated": calibrated,
-    "quantile bins, CategoricalNB": binned,
-    "random forest": forest,
-    "gradient boosting": boosted,
-    "gradient boosting, iterations by CV": boosted_by_folds,
-    "Khiops": khiops,
-    "InterpretML EBM, 2 bags": additive,
+    "gaussian": gaussian,
+    "calibrated": calibrated,
+    "bins": binned,
+    "forest": forest,
+    "boosting": boosted,
+    "boosting-cv": boosted_by_folds,
+    "khiops": khiops,
+    "ebm": additive,
 }
 METHODS: Mapping[str, Make] = OURS | RIVALS
-PACKAGES = {"Khiops": "khiops", "InterpretML EBM, 2 bags": "interpret"}
+TITLES = {
+    MAIN: "bayesnb: NaiveBayes()",
+    "bayesnb-loo": 'bayesnb: NaiveBayes(temper="loo")',
+    BASE: "logistic regression, C by CV",
+    "gaussian": "GaussianNB",
+    "calibrated": "GaussianNB, calibrated",
+    "bins": "quantile bins, CategoricalNB",
+    "forest": "random forest",
+    "boosting": "gradient boosting",
+    "boosting-cv": "gradient boosting, iterations by CV",
+    "khiops": "Khiops",
+    "ebm": f"EBM of InterpretML, {BAGS} bags",
+}
+PACKAGES = {"khiops": "khiops", "ebm": "interpret"}
+
+
+def title(method: str) -> str:
+    """Return a method's name for readers; a variant that is being tried has none but its key."""
+    return TITLES.get(method, method)
 
 
 def missing() -> dict[str, str]:
     """Return the methods whose package is not installed, and why they are left out."""
     return {
-        name: f"{name} is left out: no package {package} here (uv sync --inexact --group contest; Khiops: Linux only)"
+        name: f"{title(name)} is left out: no package {package} here (uv sync --inexact --group contest; Khiops: Linux only)"
         for name, package in PACKAGES.items()
         if find_spec(package) is None
     }

@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
 
 from .contest import REGIMES, ContestResults
-from .contest_methods import BASE, MAIN, OURS
+from .contest_methods import BASE, MAIN, OURS, title
 from .data import Array
 from .picture import INK, PALE, STYLE
 
@@ -92,7 +92,7 @@ def against(of: Relative) -> str:
 
 def emphasis(method: str) -> str:
     """Our methods in bold."""
-    return f"**{method}**" if method in OURS else method
+    return f"**{title(method)}**" if method in OURS else title(method)
 
 
 def qualities(results: ContestResults) -> str:
@@ -115,8 +115,8 @@ def duels(results: ContestResults) -> str:
     for method in ordered(results):
         if method not in OURS and MAIN in results.methods:
             pairs = (relative(results, MAIN, regime, method) for regime in REGIMES)
-            rows.append([method, *(f"{of.mean:.2f}, {of.wins}-{of.losses}" for of in pairs)])
-    return grid([f"`{MAIN}` against", *(f"{regime}: mean ratio, won-lost" for regime in REGIMES)], rows)
+            rows.append([title(method), *(f"{of.mean:.2f}, {of.wins}-{of.losses}" for of in pairs)])
+    return grid([f"{title(MAIN)} against", *(f"{regime}: mean ratio, won-lost" for regime in REGIMES)], rows)
 
 
 def by_table(results: ContestResults, regime: str = "full") -> str:
@@ -128,7 +128,7 @@ def by_table(results: ContestResults, regime: str = "full") -> str:
         line = {method: losses[method].get(table, float("nan")) for method in methods}
         least = min(value for value in line.values() if not np.isnan(value))
         rows.append([table, *(shown(value, least) for value in line.values())])
-    return grid([f"log loss, {regime}", *methods], rows)
+    return grid([f"log loss, {learnt(regime)}", *map(title, methods)], rows)
 
 
 def shown(value: float, least: float) -> str:
@@ -144,11 +144,11 @@ def markdown(results: ContestResults) -> str:
 
 def report(results: ContestResults) -> str:
     """The summary for a terminal, with standard errors over tables."""
-    lines = [f"{'log loss relative to ' + BASE:48}" + "".join(f"{regime:>34}" for regime in REGIMES)]
+    lines = [f"{'log loss relative to ' + title(BASE):48}" + "".join(f"{regime:>34}" for regime in REGIMES)]
     for method in ordered(results):
         cells = (relative(results, method, regime) for regime in REGIMES)
         texts = (f"{r.mean:.3f} ± {r.mean * r.se:.3f}, {r.median:.3f}, {r.wins}-{r.losses}" for r in cells)
-        lines.append(f"{method:48}" + "".join(f"{text:>34}" for text in texts))
+        lines.append(f"{title(method):48}" + "".join(f"{text:>34}" for text in texts))
     count = max((relative(results, name, regime).tables for name in results.methods for regime in REGIMES), default=0)
     return "\n".join([*lines, f"geometric mean ± standard error, median, tables won-lost; {count} tables"])
 
@@ -176,7 +176,7 @@ def point(ax: Axes, y: float, of: Relative, regime: str) -> None:
 def dress(ax: Axes, methods: list[str]) -> None:
     """Axes, names and the legend."""
     ax.set_xscale("log")
-    ax.set_yticks(range(len(methods)), methods)
+    ax.set_yticks(range(len(methods)), [title(method) for method in methods])
     for label, method in zip(ax.get_yticklabels(), methods, strict=True):
         label.set_fontweight("bold" if method in OURS else "normal")
     ax.set_ylim(len(methods) - 0.4, -0.6)
