@@ -6,7 +6,6 @@ preparation, fitted on the rows that are learnt. Every method runs in one proces
 
 import os
 import sys
-import warnings
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from typing import Any, Self
@@ -187,15 +186,16 @@ def title(method: str) -> str:
 
 def missing() -> dict[str, str]:
     """Return the methods whose package is not installed, and why they are left out."""
+    remedy = "uv sync --inexact --group contest, which has Khiops for Linux only"
     return {
-        name: f"{title(name)} is left out: no package {package} here (uv sync --inexact --group contest; Khiops: Linux only)"
+        name: f"{title(name)} is left out: the package {package} is not installed ({remedy})"
         for name, package in PACKAGES.items()
         if find_spec(package) is None
     }
 
 
 def prepare_process() -> None:
-    """Let Khiops find the program that it starts, and keep the rivals' warnings to themselves."""
+    """Let Khiops find the program that it starts, which is installed beside Python."""
     scripts = os.path.join(sys.prefix, "bin")
-    os.environ["PATH"] = os.pathsep.join([scripts, os.environ.get("PATH", "")])
-    warnings.simplefilter("ignore")
+    if scripts not in os.environ.get("PATH", "").split(os.pathsep):
+        os.environ["PATH"] = os.pathsep.join([scripts, os.environ.get("PATH", "")])
