@@ -15,6 +15,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import invalidate_caches
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -215,6 +216,7 @@ def fetch() -> None:
         command = ["uv", "sync", "--inexact", "--group", "contest"]
         say(f"the contest's tables and rivals are fetched: {' '.join(command)}")
         subprocess.run(command, cwd=ROOT, check=True)
+        invalidate_caches()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
