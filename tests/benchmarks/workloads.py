@@ -20,8 +20,8 @@ from bayesnb import (
     NormalInverseGamma,
 )
 
-from .contest import MLE, Workload, one_row, stream
 from .data import Array, bits, categories, codes, iris, mixed, reals, texts, words
+from .side_by_side import MLE, Workload, one_row, stream
 
 GaussianTheirs = partial(sk.GaussianNB, var_smoothing=0)
 
