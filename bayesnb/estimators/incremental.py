@@ -264,6 +264,10 @@ class IncrementalMixin(ModelHolder):
         self.__dict__.update(temper_=temper.value, temper_sd_=temper.sd, _exponents=exponents)
         return self
 
+    @property
+    def _known_temper(self) -> TemperEstimate:
+        return TemperEstimate(self.temper_, self.temper_sd_)
+
     def _exponents_by(self, model: Model, rows: Rows) -> Exponents:
         """Return the exponents that this estimator would have, had it learnt the rows as another model of them."""
         temper = tempered_by(self._temper_rule, model, self.schema_, rows, self.n_jobs)
@@ -273,13 +277,10 @@ class IncrementalMixin(ModelHolder):
         """Return the exponents in use; those chosen by rows stay where there are no rows to choose others by."""
         rule, n_jobs = self._temper_rule, self.n_jobs
         if rule in (COLUMNS, LOO) and rows is None:
-            return (
-                TemperEstimate(1.0, float("nan")) if before is None else TemperEstimate(self.temper_, self.temper_sd_)
-            )
+            return tempered_by(None, model, shard.schema, None, n_jobs) if before is None else self._known_temper
         if rule == COLUMNS and before is not None and rows is not None and isinstance(self._exponents, tuple):
             held_out = before_rows(model, before.laid_out(shard.classes, shard.schema))
-            known = TemperEstimate(self.temper_, self.temper_sd_)
-            return tempered_again(known, held_out, shard.schema, rows, n_jobs)
+            return tempered_again(self._known_temper, held_out, shard.schema, rows, n_jobs)
         return tempered_by(rule, model, shard.schema, rows, n_jobs)
 
     def _check_digits(self, gone: Shard, rest: Shard) -> None:

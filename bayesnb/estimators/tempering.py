@@ -41,11 +41,11 @@ def tempered_by(temper: Any, model: Model, schema: Schema, rows: Rows | None, n_
 
 
 def tempered_again(
-    before: TemperEstimate, model: Model, schema: Schema, rows: Rows, n_jobs: int | None
+    known: TemperEstimate, model: Model, schema: Schema, rows: Rows, n_jobs: int | None
 ) -> TemperEstimate:
     """The exponents by column after a batch, scored by the model as it was before, and those known by then."""
-    known = Ridge(by_block(before.value, schema), by_block(before.sd, schema))
-    return _of_ridge(by_batch(model, rows, known, n_jobs), schema)
+    before = Ridge(by_block(known.value, schema), by_block(known.sd, schema))
+    return _of_ridge(by_batch(model, rows, before, n_jobs), schema)
 
 
 def exponents_of(value: Any, schema: Schema) -> Exponents:
