@@ -265,7 +265,7 @@ def test_a_wrong_declaration_says_what_is_wrong(families: Any, message: str) -> 
     [
         ({"estimate": "median"}, "estimate must be one of"),
         ({"temper": -1}, "temper must be"),
-        ({"temper": "auto"}, "temper must be"),
+        ({"temper": "column"}, "temper must be"),
         ({"n_jobs": 0}, "n_jobs must be"),
         ({"class_prior": [0.2, 0.3, 0.5]}, "bare array"),
         ({"class_prior": {0: 0.5, 1: 0.5}}, "give each of them one probability"),

@@ -518,7 +518,7 @@ GOLDEN_PROBA = [
 GOLDEN_EVIDENCE = -246.2357509719548
 
 
-@pytest.mark.parametrize("version", ["1.0", "1.1", "1.2"])
+@pytest.mark.parametrize("version", ["1.0", "1.1", "1.2", "1.3"])
 def test_a_file_of_any_version_still_predicts_what_it_did(version: str) -> None:
     model, X = golden()
     loaded = load(DATA / f"model-{version}.bnb")
@@ -531,7 +531,7 @@ def test_a_file_of_any_version_still_predicts_what_it_did(version: str) -> None:
 def test_the_format_does_not_change_unless_its_version_does(tmp_path: Path) -> None:
     Live(golden()[0], {"stream.jsonl": 17}).save(tmp_path / "model.bnb")
     said = []
-    for path in (DATA / "model-1.2.bnb", tmp_path / "model.bnb"):
+    for path in (DATA / "model-1.3.bnb", tmp_path / "model.bnb"):
         with zipfile.ZipFile(path) as archive:
             said.append(json.loads(archive.read("model.json")) | {"written_by": "someone"})
     assert said[0] == said[1]

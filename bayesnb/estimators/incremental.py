@@ -17,7 +17,7 @@ from bayesnb.data.declaration import families_of
 from bayesnb.data.labels import DECLARE, Labels, encode
 from bayesnb.data.levels import NEVER_LEARNT
 from bayesnb.estimators.model_holder import ModelHolder, check_estimator, refuse_weightless, unchanged_on_error
-from bayesnb.estimators.tempering import COLUMNS, LOO, Tempered, exponents_of, tempered_again, tempered_by
+from bayesnb.estimators.tempering import COLUMNS, LOO, TemperEstimate, exponents_of, tempered_again, tempered_by
 from bayesnb.estimators.training import declared_classes, known_classes, name_features
 from bayesnb.families.base import Array
 from bayesnb.families.capabilities import HasRoundingError, HasSlip
@@ -263,8 +263,8 @@ class IncrementalMixin(ModelHolder):
         """Raise where the exponent is to be found by rows that are not there at once."""
         if self.temper in (COLUMNS, LOO):
             raise ValueError(
-                f"temper={self.temper!r} scores every row with all others known, so it needs the rows at once. Find "
-                "one exponent with temper='loo' on some of them, fit(some rows).temper_, and give that number as temper."
+                f"temper={self.temper!r} scores every row with all others known, so it needs the rows at once. "
+                "Find one by temper='loo' on some of them, fit(some rows).temper_, and give that number as temper."
             )
 
     def _counting(self, table: Table, y: Any, sample_weight: Any) -> tuple[Table, Labels, Array | None]:
@@ -286,26 +286,29 @@ class IncrementalMixin(ModelHolder):
         self.__dict__.update(classes_=shard.classes, schema_=shard.schema, model_=model)
         return self._temper_as(temper)
 
-    def _temper_as(self, temper: Tempered) -> Self:
+    def _temper_as(self, temper: TemperEstimate) -> Self:
         """Hold the exponents in use."""
         exponents = exponents_of(temper.value, self.schema_)
         self.__dict__.update(temper_=temper.value, temper_sd_=temper.sd, _exponents=exponents)
         return self
+
+    @property
+    def _known_temper(self) -> TemperEstimate:
+        return TemperEstimate(self.temper_, self.temper_sd_)
 
     def _exponents_by(self, model: Model, rows: Rows) -> Exponents:
         """Return the exponents that this estimator would have, had it learnt the rows as another model of them."""
         temper = tempered_by(self._temper_rule, model, self.schema_, rows, self.n_jobs)
         return exponents_of(temper.value, self.schema_)
 
-    def _tempered(self, model: Model, shard: Shard, before: Shard | None, rows: Rows | None) -> Tempered:
+    def _tempered(self, model: Model, shard: Shard, before: Shard | None, rows: Rows | None) -> TemperEstimate:
         """Return the exponents in use; those chosen by rows stay where there are no rows to choose others by."""
         rule, n_jobs = self._temper_rule, self.n_jobs
         if rule in (COLUMNS, LOO) and rows is None:
-            return Tempered(1.0, float("nan")) if before is None else Tempered(self.temper_, self.temper_sd_)
+            return tempered_by(None, model, shard.schema, None, n_jobs) if before is None else self._known_temper
         if rule == COLUMNS and before is not None and rows is not None and isinstance(self._exponents, tuple):
             held_out = before_rows(model, before.laid_out(shard.classes, shard.schema))
-            known = Tempered(self.temper_, self.temper_sd_)
-            return tempered_again(known, held_out, shard.schema, rows, n_jobs)
+            return tempered_again(self._known_temper, held_out, shard.schema, rows, n_jobs)
         return tempered_by(rule, model, shard.schema, rows, n_jobs)
 
     def _check_digits(self, gone: Shard, rest: Shard) -> None:

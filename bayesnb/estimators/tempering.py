@@ -3,24 +3,21 @@
 `temper_` is a number, or a pandas Series by column. The model's blocks take the same numbers as `Exponents`.
 """
 
-from collections.abc import Sequence
 from numbers import Real
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from bayesnb.data.containers import series_by_key
 from bayesnb.families.base import Array
 from bayesnb.model.product import Exponents, Model, Rows
 from bayesnb.model.schema import Schema
 from bayesnb.selection.exponents import Ridge, by_batch, by_column, one_by_loo
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 COLUMNS, LOO, AUTO = "columns", "loo", "auto"
 
 
-class Tempered(NamedTuple):
+class TemperEstimate(NamedTuple):
     """The exponents in use and their standard deviations: numbers, NaN for one that was given, or Series by column."""
 
     value: Any
@@ -34,19 +31,21 @@ def check_temper(temper: Any) -> None:
         raise ValueError(f"temper must be None, 'columns', 'loo', 'auto' or a positive number, got {temper!r}.")
 
 
-def tempered_by(temper: Any, model: Model, schema: Schema, rows: Rows | None, n_jobs: int | None) -> Tempered:
+def tempered_by(temper: Any, model: Model, schema: Schema, rows: Rows | None, n_jobs: int | None) -> TemperEstimate:
     """The exponents that rows which were learnt give, or those that are declared."""
     if temper == LOO and rows is not None:
-        return Tempered(*one_by_loo(model, rows, n_jobs))
+        return TemperEstimate(*one_by_loo(model, rows, n_jobs))
     if temper == COLUMNS and rows is not None:
         return _of_ridge(by_column(model, rows, n_jobs), schema)
-    return Tempered(1.0 if temper is None else float(temper), float("nan"))
+    return TemperEstimate(1.0 if temper is None else float(temper), float("nan"))
 
 
-def tempered_again(before: Tempered, model: Model, schema: Schema, rows: Rows, n_jobs: int | None) -> Tempered:
+def tempered_again(
+    known: TemperEstimate, model: Model, schema: Schema, rows: Rows, n_jobs: int | None
+) -> TemperEstimate:
     """The exponents by column after a batch, scored by the model as it was before, and those known by then."""
-    known = Ridge(by_block(before.value, schema), by_block(before.sd, schema))
-    return _of_ridge(by_batch(model, rows, known, n_jobs), schema)
+    before = Ridge(by_block(known.value, schema), by_block(known.sd, schema))
+    return _of_ridge(by_batch(model, rows, before, n_jobs), schema)
 
 
 def exponents_of(value: Any, schema: Schema) -> Exponents:
@@ -68,19 +67,16 @@ def by_block(values: Any, schema: Schema) -> Array:
     return each
 
 
-def by_name(values: Sequence[float], schema: Schema, name: str) -> "pd.Series":
+def by_name(values: Array, schema: Schema, name: str) -> Any:
     """Numbers of the features in the table's order as a Series; columns that are modelled jointly are one tuple."""
-    import pandas as pd
-
-    keys = [key for key, _, _ in schema.keys]
-    return pd.Series(np.asarray(values, float), pd.Index(keys, tupleize_cols=False, name="feature"), name=name)
+    return series_by_key(values, [key for key, _, _ in schema.keys], name)
 
 
-def restored(value: Any, sd: Any, schema: Schema) -> Tempered:
+def restored(value: Any, sd: Any, schema: Schema) -> TemperEstimate:
     """The exponents that a file holds."""
     if isinstance(value, float):
-        return Tempered(value, sd)
-    return Tempered(by_name(value, schema, "temper"), by_name(sd, schema, "temper_sd"))
+        return TemperEstimate(value, sd)
+    return TemperEstimate(by_name(value, schema, "temper"), by_name(sd, schema, "temper_sd"))
 
 
 def in_words(value: Any, digits: int = 3) -> str:
@@ -95,9 +91,9 @@ def as_attribute(value: Any) -> float | list[float]:
     return value if isinstance(value, float) else [float(each) for each in value]
 
 
-def _of_ridge(ridge: Ridge, schema: Schema) -> Tempered:
+def _of_ridge(ridge: Ridge, schema: Schema) -> TemperEstimate:
     places = _places(schema)
-    return Tempered(by_name(ridge.mean[places], schema, "temper"), by_name(ridge.sd[places], schema, "temper_sd"))
+    return TemperEstimate(by_name(ridge.mean[places], schema, "temper"), by_name(ridge.sd[places], schema, "temper_sd"))
 
 
 def _places(schema: Schema) -> Array:

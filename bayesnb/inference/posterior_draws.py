@@ -240,4 +240,4 @@ def observed_by(rows: Rows, classes: int, power: Exponents) -> ProductStats:
     if not isinstance(power, tuple):
         return observe(replace(rows, weight=np.full(len(rows.codes), power)), classes)
     seen = observe(rows, classes)
-    return replace(seen, blocks=tuple(w * stats for w, stats in zip(power, seen.blocks, strict=True)))
+    return replace(seen, blocks=tuple(stats * w for w, stats in zip(power, seen.blocks, strict=True)))

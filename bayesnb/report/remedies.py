@@ -108,7 +108,7 @@ def tempering(facts: "Facts") -> str:
     return (
         f"With {how}, which raises what the columns say to the power {tempered.power:.2g}, {losses}, and the share of "
         f"right labels from {right}; the most probable label changes for {count(tempered.changed, 'row')} of "
-        f"{held.rows:,}."
+        f"{held.rows:,}. {facts.advice.reworded("temper='columns'")} finds a power for each column."
     )
 
 

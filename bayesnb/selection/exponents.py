@@ -66,8 +66,7 @@ class LabelScores:
     def of(cls, scores: tuple[Array, Array], rows: Rows, there: Array) -> Self:
         """Take rows with a score; raise for one that its label's cells make impossible."""
         log_class, table = scores
-        own = np.arange(len(rows.codes)), rows.codes
-        plain = normalised(log_class + table.sum(axis=2))[own]
+        plain = normalised(log_class + table.sum(axis=2))[np.arange(len(rows.codes)), rows.codes]
         refuse_impossible(plain, there, "temper='columns'")
         good = np.isfinite(plain)
         never = np.isneginf(table).any(axis=2) | np.isneginf(log_class)
