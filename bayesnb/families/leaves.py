@@ -106,6 +106,7 @@ class LeafStats(Leaves, CodedStats):
     def check(self) -> None:
         if not isinstance(self.grid, Grid):
             raise ValueError("its cells are on no grid.")
+        self.grid.check()
 
     @property
     def cells(self) -> Array:

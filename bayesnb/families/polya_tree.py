@@ -24,7 +24,7 @@ import numpy as np
 from scipy.special import betaln, expit, log_expit, xlog1py, xlogy
 
 from bayesnb.families import number_format
-from bayesnb.families.averaged import mixed, mixed_cumulants
+from bayesnb.families.averaged import log_add, mixed, mixed_cumulants
 from bayesnb.families.base import Array, Belief, Cells, Contributions, Parts, Rng, Stats
 from bayesnb.families.categorical import ColumnDirichlets, tables_of
 from bayesnb.families.dirichlet import log_share_cumulants, pick
@@ -120,13 +120,16 @@ class OptionalPolyaTree(LeafScores, Belief[LeafStats, LeafDensity]):
 
     def level_log_moment(self, s: Any) -> Array:
         """K(s) of each leaf; s is a number, one for each feature, `(f,)`, or `(n, 1, 1)` places of a transform."""
-        sides, ends = self._sides(s), with_end(self.log_odds)
-        value: Any = np.zeros((*sides.shape[:-1], self.bounds[-1]), sides.dtype)
-        for turn, node in zip(self._turns, self.grid.tree.path.T[::-1], strict=True):
-            there = node < len(self.grid.depth)
-            moved = mixed(ends[..., node[there]], sides[..., turn[there]] + value[..., there], np.zeros(()))
-            value[..., there] = moved
-        return value
+        sides, tree, nodes = self._sides(s), self.grid.tree, len(self.grid.depth)
+        stops, splits = log_expit(-self.log_odds), log_expit(self.log_odds)
+        shape = (*sides.shape[:-1], nodes + self.bounds[-1])
+        there, stopped = np.zeros(shape, sides.dtype), np.full(shape, -np.inf, sides.dtype)
+        for level in tree.levels:  # what has stopped on the way to a node, and what comes there
+            before = log_add(stopped[..., level], there[..., level] + stops[..., level])
+            onwards = there[..., level] + splits[..., level]
+            for children, side in ((tree.left[level], level), (tree.right[level], level + nodes)):
+                stopped[..., children], there[..., children] = before, onwards + sides[..., side]
+        return log_add(stopped[..., nodes:], there[..., nodes:])
 
     def level_cumulants(self, order: int, tilt: float = 0.0) -> Array:
         """Cumulants of the log of each leaf's ratio: of a mixture, at each node, of the way on and of 0."""
@@ -148,6 +151,8 @@ class OptionalPolyaTree(LeafScores, Belief[LeafStats, LeafDensity]):
 
     def log_moment(self, x: Array, s: Any) -> Array:
         leaf = self.at(x)
+        if np.ndim(s) == 0:
+            return pick(self.level_log_moment(s), leaf)
         known = np.maximum(leaf, 0)
         value: Any = np.zeros(())
         for turn, node in zip(self._turns, self.grid.tree.path.T[::-1], strict=True):
@@ -157,10 +162,7 @@ class OptionalPolyaTree(LeafScores, Belief[LeafStats, LeafDensity]):
             share = np.append(self.grid.share, 0.5)[node[known]]
             each = np.where(there, np.where(right, b, a), 1.0)
             total, base = np.where(there, a + b, 1.0), np.where(right, np.log1p(-share), np.log(share))
-            if np.ndim(s) == 0 and s == 1:
-                side = log(ratio(each, total)) - base
-            else:
-                side = less(log_gamma_ratio(each, s), log_gamma_ratio(total, s)) - np.multiply(s, base)
+            side = less(log_gamma_ratio(each, s), log_gamma_ratio(total, s)) - s * base
             value = np.where(there, mixed(odds, side + value, np.zeros(())), value)
         return silent(leaf < 0, value + np.zeros(np.broadcast_shapes(np.shape(s), leaf.shape, self._cell_shape)))
 
