@@ -298,6 +298,10 @@ class Averaged(Belief):
         """The density that the scores of each class are relative to, if they are."""
         return self.separate.log_base(x) if isinstance(self.separate, HasBaseDensity) else np.zeros(x.shape[0])
 
+    def cell_log_base(self, x: Cells) -> Array:
+        """The density that the scores of each class are relative to, cell by cell."""
+        return self.separate.cell_log_base(x) if isinstance(self.separate, HasBaseDensity) else np.zeros((1, 1))
+
     def left_out(self, stats: Any, reader: Any, leaving: Leaving) -> Array:
         return MixedLeaveOneOut(self, stats, together(stats), reader).scores(leaving)
 

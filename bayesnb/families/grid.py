@@ -60,7 +60,7 @@ class Grid:
         if not self.sizes or min(self.sizes) < 1 or [each.shape for each in self._arrays] != shapes:
             raise ValueError("a grid has leaves in each column, and between two of them a node.")
         good = all(np.isfinite(each).all() for each in self._arrays) and (self.low <= self.high).all()
-        if not (good and (self.weight > 0).all() and (self.cuts >= self.high[self.before]).all()):
+        if not (good and (self.weight > 0).all() and (self.high[self.before] <= self.low[self.before + 1]).all()):
             raise ValueError("the leaves of a grid are ranges of numbers one after the other, and none is empty.")
         if not ((self.depth >= 0) & (self.depth < DEEPEST) & (self.depth % 1 == 0)).all():
             raise ValueError(f"the depths of a grid's nodes are whole numbers below {DEEPEST}.")

@@ -75,9 +75,12 @@ class LeafScores(Leaves, LevelTables):
             return self.added(x, tables_of(self.level_log_moment(np.asarray(power, float))), len(self), out, n_jobs)
         return super().score(x, power, out, n_jobs)
 
-    def base_scores(self, x: Cells) -> Array:
+    def log_base(self, x: Cells) -> Array:
         """log of the density of all rows: their histogram on the grid, `(r, f) -> (r,)`; nothing of missing cells."""
         return self.added(x, tables_of(self.grid.log_base[None]), 1, None, 1)[:, 0]
+
+    def cell_log_base(self, x: Cells) -> Array:
+        return pick(self.grid.log_base, self.at(x[:]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,11 +183,8 @@ class LeafDensity(LeafScores, Density):
         columns = range(len(self.sizes))
         return np.stack([draw_level(probability[..., self.span(j)], rng) for j in columns], axis=-1)
 
-    def log_base(self, x: Cells) -> Array:
-        return self.base_scores(x)
-
     def contributed(self, x: Cells, power: float, words: Array | None = None) -> Array:
-        return power * (self.log_density(x[:, None]) + pick(self.grid.log_base, self.at(x))[:, None])
+        return power * (self.log_density(x[:, None]) + self.cell_log_base(x)[:, None])
 
 
 def with_end(values: Array) -> Array:

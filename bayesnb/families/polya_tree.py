@@ -25,7 +25,7 @@ from scipy.special import betaln, expit, log_expit, xlog1py, xlogy
 
 from bayesnb.families import number_format
 from bayesnb.families.averaged import log_add, mixed, mixed_cumulants
-from bayesnb.families.base import Array, Belief, Cells, Contributions, Parts, Rng, Stats
+from bayesnb.families.base import Array, Belief, Cells, Parts, Rng, Stats
 from bayesnb.families.categorical import ColumnDirichlets, tables_of
 from bayesnb.families.dirichlet import log_share_cumulants, pick
 from bayesnb.families.family import Family, Hyperparameters, unless_alike
@@ -254,15 +254,6 @@ class OptionalPolyaTree(LeafScores, Belief[LeafStats, LeafDensity]):
     def margins(self) -> NumberMargins:
         """Each class and column as a distribution of numbers, not of leaves."""
         return NumberMargins(self, *np.indices((len(self), len(self.sizes))))
-
-    def log_base(self, x: Cells) -> Array:
-        return self.base_scores(x)
-
-    def contributions(self, x: Cells, power: float, words: Array | None = None) -> Contributions:
-        """What each cell adds to the log-density of a row, not relative to that of all rows."""
-        relative = super().contributions(x, power, words)
-        base = power * pick(self.grid.log_base, self.at(x[:]))[:, None]
-        return relative._replace(mean=relative.mean + base, log_moment=relative.log_moment + base)
 
     def level_columns(self, x: Cells, columns: Any) -> tuple[Array, ColumnDirichlets]:
         """Columns as levels, to be compared with others: the nodes at which the first three cuts end."""

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from bayesnb.families.base import Array, Belief, Cells, Contributions
-from bayesnb.families.capabilities import words_of
+from bayesnb.families.capabilities import HasBaseDensity, words_of
 from bayesnb.model.product import Product
 from bayesnb.numerics.threads import blocks
 
@@ -79,7 +79,11 @@ def _of_block(block: Belief, x: Cells, words: Array | None, power: float, classe
     width = x.shape[1] if words is None else len(words)
     step = max(AT_ONCE // max(classes * width, 1), 1)
     parts = (block.contributions(_as_read(x[rows], words), power, words) for rows in blocks(x.shape[0], step))
-    return Contributions(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+    result = Contributions(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+    if not isinstance(block, HasBaseDensity):
+        return result
+    base = power * block.cell_log_base(x)[:, None]
+    return result._replace(mean=result.mean + base, log_moment=result.log_moment + base)
 
 
 def _as_read(x: Cells, words: Array | None) -> Cells:
