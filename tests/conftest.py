@@ -23,9 +23,10 @@ from bayesnb.families.categorical import CategoricalStats, ColumnDirichlets
 from bayesnb.families.gaussian import GaussianStats
 from bayesnb.families.grid import Grid
 from bayesnb.families.joint import JointDirichlet, JointStats
+from bayesnb.families.leaves import LeafStats
 from bayesnb.families.multinomial import DirichletMultinomial, MultinomialStats
 from bayesnb.families.poisson import PoissonStats
-from bayesnb.families.polya_tree import LeafStats, OptionalPolyaTree
+from bayesnb.families.polya_tree import OptionalPolyaTree
 from bayesnb.families.sharing import SharedGaussianStats, SharedNormalInverseGamma
 from bayesnb.families.vectors import SharedVectorStats, VectorStats
 from bayesnb.families.weight import one_hot

@@ -113,9 +113,11 @@ def add_model(command: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     )
     group.add_argument(
         "--temper",
-        metavar="columns|loo|T",
+        metavar="auto|columns|loo|T",
         type=values.temper,
-        help="power of the columns' evidence; loo estimates it, columns one for each",
+        default="auto",
+        help="power of the columns' evidence; loo estimates it, columns one for each; auto (default) is columns where "
+        "no family is declared, else 1",
     )
     return group
 

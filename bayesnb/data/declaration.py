@@ -10,7 +10,17 @@ import numpy as np
 
 from bayesnb import numerics
 from bayesnb.data import SparseTable, Table
-from bayesnb.families import FAMILIES, Bernoulli, BestOf, Categorical, Dirichlet, Gaussian, Multinomial, Poisson, PolyaTree
+from bayesnb.families import (
+    FAMILIES,
+    Bernoulli,
+    BestOf,
+    Categorical,
+    Dirichlet,
+    Gaussian,
+    Multinomial,
+    Poisson,
+    PolyaTree,
+)
 from bayesnb.families.family import Family
 from bayesnb.numerics.views import numbers, pieces_of
 

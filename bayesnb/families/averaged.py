@@ -46,14 +46,17 @@ SIGNS = (-1.0) ** np.arange(1, ORDER + 1)
 def mixed(log_odds: Array, first: Array, second: Array) -> Array:
     """log(w exp(first) + (1 - w) exp(second)), real or complex; exactly 0 where both are 0, as missing cells are."""
     one, two = _weighted(log_expit(log_odds), first), _weighted(log_expit(-log_odds), second)
-    if np.iscomplexobj(one) or np.iscomplexobj(two):
-        top = np.maximum(one.real, two.real)
-        with np.errstate(invalid="ignore"):
-            total = np.log(np.exp(one - top) + np.exp(two - top)) + top
-        total = np.where(np.isinf(top), top, total)
-    else:
-        total = np.logaddexp(one, two)
-    return np.where((first == 0) & (second == 0), 0.0, total)
+    return np.where((first == 0) & (second == 0), 0.0, log_add(one, two))
+
+
+def log_add(one: Array, two: Array) -> Array:
+    """log(exp(one) + exp(two)), real or complex."""
+    if not (np.iscomplexobj(one) or np.iscomplexobj(two)):
+        return np.logaddexp(one, two)
+    top = np.maximum(one.real, two.real)
+    with np.errstate(invalid="ignore"):
+        total = np.log(np.exp(one - top) + np.exp(two - top)) + top
+    return np.where(np.isinf(top), top, total)
 
 
 def _weighted(log_weight: Array, value: Array) -> Array:
@@ -294,6 +297,10 @@ class Averaged(Belief):
     def log_base(self, x: Cells) -> Array:
         """The density that the scores of each class are relative to, if they are."""
         return self.separate.log_base(x) if isinstance(self.separate, HasBaseDensity) else np.zeros(x.shape[0])
+
+    def cell_log_base(self, x: Cells) -> Array:
+        """The density that the scores of each class are relative to, cell by cell."""
+        return self.separate.cell_log_base(x) if isinstance(self.separate, HasBaseDensity) else np.zeros((1, 1))
 
     def left_out(self, stats: Any, reader: Any, leaving: Leaving) -> Array:
         return MixedLeaveOneOut(self, stats, together(stats), reader).scores(leaving)

@@ -93,11 +93,14 @@ class HasPairMoment(Protocol):
 class HasBaseDensity(Protocol):
     """A belief or density of which all scores are relative to one density of cells, the same for all classes.
 
-    It cancels in p(y | x). Where a density of x itself is asked for, `Joint.with_base` adds it.
+    It cancels in p(y | x). Where a density of x itself is asked for, `Joint.with_base` and explanations add it.
     """
 
     def log_base(self, x: Cells) -> Array:
         """log of that density, summed over features, `(r, f) -> (r,)`; nothing of missing cells."""
+
+    def cell_log_base(self, x: Cells) -> Array:
+        """log of that density, cell by cell, `(r, f)`."""
 
 
 @runtime_checkable

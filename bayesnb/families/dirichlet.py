@@ -297,10 +297,14 @@ class Dirichlet(DirichletBelief):
     density: ClassVar[type[LevelDensity]] = DirichletDensity
     concentration: Parameter
 
-    def __new__(cls, concentration: Any = 1.0, **how: Any) -> Any:
+    def __new__(cls, concentration: Any = 1.0, base: str = "uniform") -> Any:
         """Return the belief, or the rule where something is left to the data."""
-        is_rule = bool(how) or isinstance(concentration, str)
-        return EmpiricalDirichlet(concentration, **how) if is_rule else super().__new__(cls)
+        is_rule = isinstance(concentration, str) or base != "uniform"
+        return EmpiricalDirichlet(concentration, base) if is_rule else super().__new__(cls)
+
+    def __init__(self, concentration: Any, base: str = "uniform") -> None:
+        object.__setattr__(self, "concentration", concentration)
+        self.__post_init__()
 
     def log_moment(self, x: Array, s: Any) -> Array:
         level = as_level(x)

@@ -60,10 +60,10 @@ class Grid:
         if not self.sizes or min(self.sizes) < 1 or [each.shape for each in self._arrays] != shapes:
             raise ValueError("a grid has leaves in each column, and between two of them a node.")
         good = all(np.isfinite(each).all() for each in self._arrays) and (self.low <= self.high).all()
-        if not (good and (self.weight > 0).all() and (self.cuts >= self.high[self.before]).all()):
+        if not (good and (self.weight > 0).all() and (self.high[self.before] <= self.low[self.before + 1]).all()):
             raise ValueError("the leaves of a grid are ranges of numbers one after the other, and none is empty.")
-        if not ((self.depth >= 0) & (self.depth <= DEEPEST) & (self.depth % 1 == 0)).all() or not self._are_trees():
-            raise ValueError("the depths of a grid's nodes are those of no tree.")
+        if not ((self.depth >= 0) & (self.depth < DEEPEST) & (self.depth % 1 == 0)).all():
+            raise ValueError(f"the depths of a grid's nodes are whole numbers below {DEEPEST}.")
 
     def __getstate__(self) -> dict[str, Any]:
         return fields_alone(self)
@@ -76,13 +76,10 @@ class Grid:
     def _arrays(self) -> tuple[Array, ...]:
         return self.low, self.high, self.weight, self.depth, self.whole
 
-    def _are_trees(self) -> bool:
-        """Whether each node has at most two children, one level below it: no two of a depth without one between."""
-        for j in range(len(self.sizes)):
-            depth = self.depth[self.nodes(j)]
-            if len(depth) and not _is_tree(depth):
-                return False
-        return True
+    def check(self) -> None:
+        """Raise for depths that no tree's nodes have in their order, as those of a damaged file."""
+        if not self._links[0]:
+            raise ValueError("the depths of a grid's nodes are those of no tree.")
 
     @classmethod
     def learnt(cls, x: Cells, weight: Array | None, depth: int) -> Self:
@@ -91,18 +88,16 @@ class Grid:
         few = slice(None) if rows <= MOST_ROWS else np.linspace(0, rows - 1, MOST_ROWS).astype(np.intp)
         cells = np.asarray(x[few], float)
         each = np.ones(len(cells)) if weight is None else np.asarray(weight, float)[few]
-        return cls.of_columns([_learnt_column(column, each, depth) for column in cells.T])
+        return cls._of_columns([_learnt_column(column, each, depth) for column in cells.T])
 
     @classmethod
     def declared(cls, cuts: Sequence[Array]) -> Self:
         """Make the grid of cuts, as many arrays as there are columns: leaves count alike, nodes split in the middle."""
-        return cls.of_columns([_declared_column(each) for each in cuts])
+        return cls._of_columns([_declared_column(each) for each in cuts])
 
     @classmethod
-    def of_columns(cls, columns: "Sequence[Grid]") -> Self:
-        """Put the grids of columns end to end."""
-        fields = zip(*(column._arrays for column in columns), strict=True)
-        return cls(tuple(size for column in columns for size in column.sizes), *map(np.concatenate, fields))
+    def _of_columns(cls, columns: Sequence[tuple[Array, ...]]) -> Self:
+        return cls(tuple(len(column[0]) for column in columns), *map(np.concatenate, zip(*columns, strict=True)))
 
     def only(self, feature: int) -> "Grid":
         """The grid of one column."""
@@ -146,26 +141,23 @@ class Grid:
         return lower, upper
 
     @cached_property
+    def _links(self) -> tuple[bool, Array, Array]:
+        """Whether the nodes are trees; their left and right children, and the leaves below them; the roots."""
+        links, roots = np.zeros((4, len(self.depth)), np.int64), np.empty(len(self.sizes), np.int64)
+        left, right, begin, end = links
+        good = numerics.grid_kernels.link(self.depth, self.bounds, left, right, roots, begin, end)
+        return bool(good), links, roots
+
+    @cached_property
     def tree(self) -> Tree:
         """The nodes as a tree."""
-        nodes, leaves = len(self.depth), len(self.low)
-        left, right = np.empty(nodes, np.intp), np.empty(nodes, np.intp)
-        column, roots = np.repeat(np.arange(len(self.sizes)), np.array(self.sizes) - 1), []
-        deepest = int(self.depth.max(initial=-1)) + 1
-        path, side = np.full((leaves, deepest), nodes), np.zeros((leaves, deepest), bool)
-        for j, size in enumerate(self.sizes):
-            first, start = self.nodes(j).start, nodes + self.bounds[j]
-            parts = _children(self.depth[self.nodes(j)].astype(int).tolist())
-            for i, (low, high) in enumerate(parts.children):
-                left[first + i] = start + i if low < 0 else first + low
-                right[first + i] = start + i + 1 if high < 0 else first + high
-            roots.append(start if size == 1 else first + parts.root)
-            for i, (begin, end) in enumerate(parts.spans):
-                at = int(self.depth[first + i])
-                path[start - nodes + begin : start - nodes + end, at] = first + i
-                side[start - nodes + i + 1 : start - nodes + end, at] = True
-        levels = [np.flatnonzero(self.depth == d) for d in range(deepest)]
-        return Tree(left, right, column, np.array(roots, np.intp), levels, path, side)
+        _, (left, right, begin, end), roots = self._links
+        deepest, depth = int(self.depth.max(initial=-1)) + 1, self.depth.astype(np.int64)
+        path = np.full((len(self.low), deepest), len(depth))
+        side = np.zeros(path.shape, bool)
+        numerics.grid_kernels.ways(depth, begin, end, path, side)
+        column = np.repeat(np.arange(len(self.sizes)), np.array(self.sizes) - 1)
+        return Tree(left, right, column, roots, [np.flatnonzero(depth == d) for d in range(deepest)], path, side)
 
     def added_up(self, counts: Array) -> Array:
         """Sums over the leaves below each node, before the leaves' numbers, `(..., k) -> (..., n + k)`."""
@@ -231,48 +223,13 @@ class Grid:
         return np.where(codes < 0, np.nan, number)
 
 
-class _Nodes(NamedTuple):
-    """A column's tree: the root, each node's children (-1: a leaf), and the leaves below it, from one up to another."""
-
-    root: int
-    children: list[tuple[int, int]]
-    spans: list[tuple[int, int]]
-
-
-def _children(depth: list[int]) -> _Nodes:
-    """Make a tree of the depths of its nodes, in order: the children of a node are the shallowest beside it."""
-    left, right, spans = [-1] * len(depth), [-1] * len(depth), [(0, 0)] * len(depth)
-    begin, rightmost = [0] * len(depth), list[int]()
-    for i, each in enumerate(depth):
-        last = -1
-        while rightmost and depth[rightmost[-1]] > each:
-            last = rightmost.pop()
-            spans[last] = begin[last], i + 1
-        left[i], begin[i] = last, i if last < 0 else begin[last]
-        if rightmost:
-            right[rightmost[-1]] = i
-        rightmost.append(i)
-    for i in rightmost:
-        spans[i] = begin[i], len(depth) + 1
-    return _Nodes(rightmost[0] if rightmost else -1, list(zip(left, right, strict=True)), spans)
-
-
-def _is_tree(depth: Array) -> bool:
-    """Whether nodes of these depths, in order, are a tree: one root, and children one level below their node."""
-    levels = depth.astype(int).tolist()
-    nodes = _children(levels)
-    once = levels[nodes.root] == 0 and levels.count(0) == 1
-    pairs = [(i, child) for i, children in enumerate(nodes.children) for child in children if child >= 0]
-    return once and len(pairs) == len(levels) - 1 and all(levels[child] == levels[i] + 1 for i, child in pairs)
-
-
-def _learnt_column(x: Array, weight: Array, depth: int) -> Grid:
-    """The grid of one column of numbers, without those that are missing."""
+def _learnt_column(x: Array, weight: Array, depth: int) -> tuple[Array, ...]:
+    """The arrays of a grid of one column of numbers, without those that are missing."""
     known = np.isfinite(x)
     order = np.argsort(x[known], kind="stable")
     values, each = x[known][order], weight[known][order]
     if not len(values):
-        return Grid((1,), np.zeros(1), np.zeros(1), np.ones(1), np.empty(0), np.zeros(1))
+        return np.zeros(1), np.zeros(1), np.ones(1), np.empty(0), np.zeros(1)
     below = np.concatenate([[0.0], np.cumsum(each)])
     places, depths = np.empty((2, min((1 << depth) - 1, len(values))), np.int64)
     nodes = numerics.grid_kernels.grow(values, below, depth, LEAST, places, depths)
@@ -280,11 +237,11 @@ def _learnt_column(x: Array, weight: Array, depth: int) -> Grid:
     edges = np.concatenate([[0], places[:nodes][order], [len(values)]])
     whole = np.array([(values == np.floor(values)).all()])
     ends = values[edges[:-1]], values[edges[1:] - 1], np.diff(below[edges])
-    return Grid((nodes + 1,), *ends, depths[:nodes][order], whole)
+    return *ends, depths[:nodes][order].astype(float), whole
 
 
-def _declared_column(cuts: Array) -> Grid:
-    """The grid of one column's cuts: the leaves at both ends are as wide as those beside them."""
+def _declared_column(cuts: Array) -> tuple[Array, ...]:
+    """The arrays of a grid of one column's cuts: the leaves at both ends are as wide as those beside them."""
     widths = np.diff(cuts)
     first, last = (widths[0], widths[-1]) if len(widths) else (1.0, 1.0)
     edges = np.concatenate([[cuts[0] - first], cuts, [cuts[-1] + last]])
@@ -298,4 +255,4 @@ def _declared_column(cuts: Array) -> Grid:
             settle(middle + 1, high, level + 1)
 
     settle(0, len(cuts), 0)
-    return Grid((len(cuts) + 1,), edges[:-1], edges[1:], np.ones(len(cuts) + 1), depth, np.zeros(1))
+    return edges[:-1], edges[1:], np.ones(len(cuts) + 1), depth, np.zeros(1)

@@ -24,187 +24,20 @@ import numpy as np
 from scipy.special import betaln, expit, log_expit, xlog1py, xlogy
 
 from bayesnb.families import number_format
-from bayesnb.families.averaged import mixed, mixed_cumulants
-from bayesnb.families.base import Array, Belief, Cells, Contributions, Density, Parts, Rng, Stats
-from bayesnb.families.categorical import CategoricalStats, CodedStats, ColumnDirichlets, LevelTables, Row, tables_of
-from bayesnb.families.dirichlet import draw_level, log_share_cumulants, pick
+from bayesnb.families.averaged import log_add, mixed, mixed_cumulants
+from bayesnb.families.base import Array, Belief, Cells, Parts, Rng, Stats
+from bayesnb.families.categorical import ColumnDirichlets, tables_of
+from bayesnb.families.dirichlet import log_share_cumulants, pick
 from bayesnb.families.family import Family, Hyperparameters, unless_alike
 from bayesnb.families.grid import DEEPEST, Grid
 from bayesnb.families.leaf_histogram import LeafHistogram, NumberMargins
-from bayesnb.families.record import Parameter, Power, checked, is_one, lead, raised, silent
+from bayesnb.families.leaves import LeafDensity, LeafScores, LeafStats, with_end
+from bayesnb.families.record import Parameter, checked, is_one, lead, raised, silent
 from bayesnb.families.removal import PREDICTIVE, Leaving, staying
 from bayesnb.families.support import RealNumbers, Support
 from bayesnb.families.weight import Weight
 from bayesnb.numerics import special
 from bayesnb.numerics.special import draw_log_gamma, less, log, log_gamma_ratio, ratio
-
-
-class Leaves(Row):
-    """Arrays about a grid: of its leaves, `(c, k)`, or of its nodes, `(c, n)`, the columns end to end."""
-
-    layout: ClassVar[tuple[str, ...]] = ("grid",)
-    of_nodes: ClassVar[bool] = False
-    grid: Grid
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        return self.grid.sizes
-
-    @property
-    def bounds(self) -> Array:  # type: ignore[override]
-        return self.grid.bounds
-
-    def part(self, feature: int) -> slice:
-        """Places of a column in these arrays."""
-        return self.grid.nodes(feature) if self.of_nodes else self.span(feature)
-
-    def expand(self, totals: Array) -> Array:
-        return totals[..., self.grid.tree.column] if self.of_nodes else np.repeat(totals, self.sizes, axis=-1)
-
-    def of_levels(self, powers: Any) -> Any:
-        """Powers of features, `(..., f)`, for their leaves, `(..., k)`; others as they are."""
-        return np.repeat(powers, self.sizes, axis=-1) if np.shape(powers)[-1:] == (len(self.sizes),) else powers
-
-    def at_nodes(self, powers: Any) -> Any:
-        """Powers of features, `(..., f)`, for their nodes, `(..., n)`; others as they are."""
-        by_feature = np.shape(powers)[-1:] == (len(self.sizes),)
-        return powers[..., self.grid.tree.column] if by_feature else powers
-
-    def node_sums(self, values: Array) -> Array:
-        """Sums over the nodes of each column, `(..., n) -> (..., f)`."""
-        return np.stack([values[..., self.grid.nodes(j)].sum(axis=-1) for j in range(len(self.sizes))], axis=-1)
-
-    def only(self, feature: int) -> Any:
-        names = [name for name in self.__match_args__ if name != "grid"]
-        arrays = [getattr(self, name)[..., self.part(feature)] for name in names]
-        return type(self)(*arrays, self.grid.only(feature))  # type: ignore[call-arg]
-
-    def column(self, feature: int) -> Any:
-        return self.only(feature)
-
-    def parts(self) -> Parts:
-        names = [name for name in self.__match_args__ if name != "grid"]
-        return {
-            (self.symbols.get(name, name), j): getattr(self, name)[..., self.part(j)]
-            for name in names
-            for j in range(len(self.sizes))
-        }
-
-
-class LeafScores(Leaves, LevelTables):
-    """Densities and beliefs, whose scores are relative to the density of all rows."""
-
-    of_nodes: ClassVar[bool] = True
-
-    def base_scores(self, x: Cells) -> Array:
-        """log of the density of all rows: their histogram on the grid, `(r, f) -> (r,)`; nothing of missing cells."""
-        return self.added(x, tables_of(self.grid.log_base[None]), 1, None, 1)[:, 0]
-
-
-@dataclass(frozen=True, eq=False)
-class LeafStats(Leaves, CodedStats):
-    """Rows in each leaf, `(c, k)`."""
-
-    counts: Array
-    grid: Grid
-
-    @classmethod
-    def of(cls, x: Cells, weight: Any, grid: Grid, n_jobs: int | None = 1) -> Self:  # type: ignore[override]
-        """One pass over codes of leaves, `(r, f)`."""
-        return cls(CategoricalStats.of(x, weight, grid.sizes, n_jobs).counts, grid)
-
-    @classmethod
-    def counted(cls, x: Cells, weight: Weight, n_jobs: int | None, grid: Any = None) -> Self:
-        return cls.of(x, weight, grid, n_jobs)
-
-    @classmethod
-    def defined(cls, x: Array, weight: Weight, grid: Any = None) -> Self:
-        return cls(CategoricalStats.defined(x, weight, grid.sizes).counts, grid)
-
-    def alone(self, x: Array, weight: Weight) -> Self:
-        return self.defined(x, weight, self.grid)
-
-    def check(self) -> None:
-        if not isinstance(self.grid, Grid):
-            raise ValueError("its cells are on no grid.")
-
-    @property
-    def cells(self) -> Array:
-        return self.level_sums(self.counts)
-
-    def mle(self) -> "LeafDensity":
-        """Shares of the class's rows; where it has none below a node, those of all rows."""
-        total, tree = self.grid.added_up(self.counts), self.grid.tree
-        below = total[..., : len(tree.left)]
-        left = np.where(below > 0, ratio(total[..., tree.left], below), self.grid.share)
-        return LeafDensity(np.where(self.cells[..., tree.column] > 0, left, np.nan), self.grid)
-
-
-@dataclass(frozen=True, eq=False)
-class LeafDensity(LeafScores, Density):
-    """The share of each node that goes to the left, `(c, n)`: that of all rows, where the node does not split."""
-
-    symbols: ClassVar[dict[str, str]] = {"left": "left{}"}
-    theta: ClassVar[str] = "left"
-    kept: ClassVar[str] = "logs"
-    left: Array
-    grid: Grid
-
-    @classmethod
-    def of_logs(cls, logs: tuple[Array, Array], grid: Grid, left: Array | None = None) -> Self:
-        """Shares whose logs are kept, and those of what goes to the right: small ones underflow."""
-        density = cls(np.exp(logs[0]) if left is None else left, grid)
-        density.__dict__["logs"] = logs
-        return density
-
-    @classmethod
-    def of_parts(cls, parts: Parts, like: Any) -> Self:
-        return cls(np.concatenate([parts["left{}", j] for j in range(len(like.sizes))], axis=-1), like.grid)
-
-    @cached_property
-    def logs(self) -> tuple[Array, Array]:
-        """Logs of the shares that go to the left, and to the right."""
-        return log(self.left), log(1 - self.left)
-
-    @cached_property
-    def log_ratio(self) -> Array:
-        """log of the class's share of each leaf over that of all rows, `(c, k)`."""
-        share, tree = self.grid.share, self.grid.tree
-        pairs = zip(self.logs, (np.log(share), np.log1p(-share)), strict=True)
-        sides = [_with_end(logs - base) for logs, base in pairs]
-        total = np.zeros((*self.left.shape[:-1], self.bounds[-1]))
-        for node, right in zip(tree.path.T, tree.side.T, strict=True):
-            total += np.where(right, sides[1][..., node], sides[0][..., node])
-        return total
-
-    @property
-    def probability(self) -> Array:
-        """The class's share of each leaf, `(c, k)`."""
-        return np.exp(self.log_ratio + self.grid.log_share)
-
-    @property
-    def proper(self) -> Array:
-        return self.node_sums(~np.isfinite(self.left)) == 0
-
-    def level_log_moment(self, s: Any) -> Array:
-        return raised(self.of_levels(s), self.log_ratio)
-
-    def log_density(self, x: Array) -> Array:
-        return pick(self.log_ratio, self.at(x))
-
-    def log_likelihood(self, stats: LeafStats, xp: Any = np) -> Any:
-        return self.level_sums(special.times(stats.counts, self.log_ratio))
-
-    def sample(self, rng: Rng) -> Array:
-        rng, probability = np.random.default_rng(rng), self.probability
-        columns = range(len(self.sizes))
-        return np.stack([draw_level(probability[..., self.span(j)], rng) for j in columns], axis=-1)
-
-    def log_base(self, x: Cells) -> Array:
-        return self.base_scores(x)
-
-    def contributed(self, x: Cells, power: Power, words: Array | None = None) -> Array:
-        return raised(power, self.log_density(x[:, None]) + pick(self.grid.log_base, self.at(x))[:, None])
 
 
 class Totals(NamedTuple):
@@ -276,7 +109,7 @@ class OptionalPolyaTree(LeafScores, Belief[LeafStats, LeafDensity]):
             both = [log(ratio(part, self.a + self.b)) for part in (self.a, self.b)]
         else:
             both = [less(log_gamma_ratio(part, each), total) for part in (self.a, self.b)]
-        return _with_end(np.concatenate([both[0] - each * np.log(share), both[1] - each * np.log1p(-share)], axis=-1))
+        return with_end(np.concatenate([both[0] - each * np.log(share), both[1] - each * np.log1p(-share)], axis=-1))
 
     @cached_property
     def _turns(self) -> Array:
@@ -287,13 +120,16 @@ class OptionalPolyaTree(LeafScores, Belief[LeafStats, LeafDensity]):
 
     def level_log_moment(self, s: Any) -> Array:
         """K(s) of each leaf; s is a number, one for each feature, `(f,)`, or `(n, 1, 1)` places of a transform."""
-        sides, ends = self._sides(s), _with_end(self.log_odds)
-        value: Any = np.zeros((*sides.shape[:-1], self.bounds[-1]), sides.dtype)
-        for turn, node in zip(self._turns, self.grid.tree.path.T[::-1], strict=True):
-            there = node < len(self.grid.depth)
-            moved = mixed(ends[..., node[there]], sides[..., turn[there]] + value[..., there], np.zeros(()))
-            value[..., there] = moved
-        return value
+        sides, tree, nodes = self._sides(s), self.grid.tree, len(self.grid.depth)
+        stops, splits = log_expit(-self.log_odds), log_expit(self.log_odds)
+        shape = (*sides.shape[:-1], nodes + self.bounds[-1])
+        there, stopped = np.zeros(shape, sides.dtype), np.full(shape, -np.inf, sides.dtype)
+        for level in tree.levels:  # what has stopped on the way to a node, and what comes there
+            before = log_add(stopped[..., level], there[..., level] + stops[..., level])
+            onwards = there[..., level] + splits[..., level]
+            for children, side in ((tree.left[level], level), (tree.right[level], level + nodes)):
+                stopped[..., children], there[..., children] = before, onwards + sides[..., side]
+        return log_add(stopped[..., nodes:], there[..., nodes:])
 
     def level_cumulants(self, order: int, tilt: float = 0.0) -> Array:
         """Cumulants of the log of each leaf's ratio: of a mixture, at each node, of the way on and of 0."""
@@ -302,7 +138,7 @@ class OptionalPolyaTree(LeafScores, Belief[LeafStats, LeafDensity]):
         both = [log_share_cumulants(part + each, total, order) for part in (self.a, self.b)]
         both[0][0] -= np.log(share)
         both[1][0] -= np.log1p(-share)
-        terms, ends = _with_end(np.concatenate(both, axis=-1)), _with_end(self.log_odds)
+        terms, ends = with_end(np.concatenate(both, axis=-1)), with_end(self.log_odds)
         tilted = bool(np.any(tilt))
         sides = self._sides(tilt) if tilted else np.zeros((1, 2 * len(share) + 1))
         shape = (*self.a.shape[:-1], self.bounds[-1])
@@ -317,6 +153,8 @@ class OptionalPolyaTree(LeafScores, Belief[LeafStats, LeafDensity]):
 
     def log_moment(self, x: Array, s: Any) -> Array:
         leaf = self.at(x)
+        if np.ndim(s) == 0:
+            return pick(self.level_log_moment(s), leaf)
         known = np.maximum(leaf, 0)
         value: Any = np.zeros(())
         for turn, node in zip(self._turns, self.grid.tree.path.T[::-1], strict=True):
@@ -326,10 +164,7 @@ class OptionalPolyaTree(LeafScores, Belief[LeafStats, LeafDensity]):
             share = np.append(self.grid.share, 0.5)[node[known]]
             each = np.where(there, np.where(right, b, a), 1.0)
             total, base = np.where(there, a + b, 1.0), np.where(right, np.log1p(-share), np.log(share))
-            if is_one(s):
-                side = log(ratio(each, total)) - base
-            else:
-                side = less(log_gamma_ratio(each, s), log_gamma_ratio(total, s)) - np.multiply(s, base)
+            side = less(log_gamma_ratio(each, s), log_gamma_ratio(total, s)) - np.multiply(s, base)
             value = np.where(there, mixed(odds, side + value, np.zeros(())), value)
         return silent(leaf < 0, value + np.zeros(np.broadcast_shapes(np.shape(s), leaf.shape, self._cell_shape)))
 
@@ -422,15 +257,6 @@ class OptionalPolyaTree(LeafScores, Belief[LeafStats, LeafDensity]):
         """Each class and column as a distribution of numbers, not of leaves."""
         return NumberMargins(self, *np.indices((len(self), len(self.sizes))))
 
-    def log_base(self, x: Cells) -> Array:
-        return self.base_scores(x)
-
-    def contributions(self, x: Cells, power: Power, words: Array | None = None) -> Contributions:
-        """What each cell adds to the log-density of a row, not relative to that of all rows."""
-        relative = super().contributions(x, power, words)
-        base = power * pick(self.grid.log_base, self.at(x[:]))[:, None]
-        return relative._replace(mean=relative.mean + base, log_moment=relative.log_moment + base)
-
     def level_columns(self, x: Cells, columns: Any) -> tuple[Array, ColumnDirichlets]:
         """Columns as levels, to be compared with others: the nodes at which the first three cuts end."""
         codes, first, concentration = self.at(x[:]), [], []
@@ -482,7 +308,7 @@ class Branch(NamedTuple):
             on, off = np.where(turn, tree.right[n], tree.left[n]), np.where(turn, tree.left[n], tree.right[n])
             gone = weight if np.ndim(weight) == 0 else weight[at]
             stay, rest = staying(counts[0, on] - gone, column[at]), counts[0, off]
-            step = Step(*(np.where(turn, y[0, n], x[0, n]) for x, y in ((belief.a, belief.b), (belief.b, belief.a))))
+            step = Turn(*(np.where(turn, y[0, n], x[0, n]) for x, y in ((belief.a, belief.b), (belief.b, belief.a))))
             share = np.where(turn, 1 - belief.grid.share[n], belief.grid.share[n])
             log_odds = belief.log_odds[0, n] + step.gain(stay, rest, share) + there_evidence[at] + evidence[0, off]
             there_evidence[at] = _risen(log_odds, belief.log_odds[0, n])
@@ -494,7 +320,7 @@ class Branch(NamedTuple):
         return value
 
 
-class Step(NamedTuple):
+class Turn(NamedTuple):
     """A node's Beta on the way to a leaf: of the side where the leaf is, and of the other."""
 
     on: Array
@@ -646,8 +472,3 @@ def _beta_mode(a: Array, b: Array, share: Array) -> Array:
     """The mode of a Beta, at an end where a or b is below 1; the share where both are, as all of it is mode."""
     one, two = np.maximum(a - 1, 0.0), np.maximum(b - 1, 0.0)
     return np.where(one + two > 0, ratio(one, one + two), share)
-
-
-def _with_end(values: Array) -> Array:
-    """Values of nodes, and 0 for the end of a way."""
-    return np.concatenate([values, np.zeros((*values.shape[:-1], 1), values.dtype)], axis=-1)

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from bayesnb.families.base import Array, Belief, Cells, Contributions
-from bayesnb.families.capabilities import words_of
+from bayesnb.families.capabilities import HasBaseDensity, words_of
 from bayesnb.families.record import Power
 from bayesnb.model.product import Exponents, Product, is_silent, of_blocks
 from bayesnb.numerics.threads import blocks
@@ -82,8 +82,11 @@ def _of_block(block: Belief, x: Cells, words: Array | None, power: Power, classe
     step = max(AT_ONCE // max(classes * width, 1), 1)
     once: Power = 1.0 if is_silent(power) else power
     parts = (block.contributions(_as_read(x[rows], words), once, words) for rows in blocks(x.shape[0], step))
-    arrays = (np.concatenate(each) for each in zip(*parts, strict=True))
-    return Contributions(*(np.zeros_like(array) if is_silent(power) else array for array in arrays))
+    result = Contributions(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+    if isinstance(block, HasBaseDensity):
+        base = once * block.cell_log_base(x)[:, None]
+        result = result._replace(mean=result.mean + base, log_moment=result.log_moment + base)
+    return Contributions(*(np.zeros_like(array) if is_silent(power) else array for array in result))
 
 
 def _as_read(x: Cells, words: Array | None) -> Cells:

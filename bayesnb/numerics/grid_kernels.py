@@ -55,6 +55,50 @@ def grow(x: Array, below: Array, depth: int, least: float, places: Array, depths
 
 
 @compiled
+def link(depth: Array, bounds: Array, left: Array, right: Array, roots: Array, begin: Array, end: Array) -> bool:
+    """Make trees of the depths of nodes in their order, `(n,), (f + 1,) -> 2 of (n,), (f,), 2 of (n,)`.
+
+    Nodes are numbered before leaves. The children of a node are the shallowest on each side; `begin` and `end` are the
+    leaves below it. Return whether each column has one root, of depth 0, and children are one level below their node.
+    """
+    nodes, good = len(depth), True
+    waiting = np.empty(nodes + 1, np.int64)
+    for j in range(len(roots)):
+        first, count = bounds[j] - j, 0
+        for node in range(first, bounds[j + 1] - j - 1):
+            leaf = node + j  # to the left of the node
+            left[node], right[node], begin[node] = nodes + leaf, nodes + leaf + 1, leaf
+            while count and depth[waiting[count - 1]] > depth[node]:
+                count -= 1
+                left[node], begin[node] = waiting[count], begin[waiting[count]]
+                end[waiting[count]] = leaf + 1
+            if count:
+                right[waiting[count - 1]] = node
+            waiting[count] = node
+            count += 1
+        roots[j] = waiting[0] if count else nodes + bounds[j]
+        good &= not count or depth[waiting[0]] == 0
+        for at in range(count):
+            end[waiting[at]] = bounds[j + 1]
+    for node in range(nodes):
+        for child in (left[node], right[node]):
+            good &= child >= nodes or depth[child] == depth[node] + 1
+    return good
+
+
+@compiled
+def ways(depth: Array, begin: Array, end: Array, path: Array, side: Array) -> None:
+    """Write the nodes on the way to each leaf, and whether it is to the right of each, `3 of (n,) -> 2 of (k, d)`."""
+    column = 0
+    for node in range(len(depth)):
+        while begin[node] > node + column or end[node] <= node + column:
+            column += 1
+        for leaf in range(begin[node], end[node]):
+            path[leaf, depth[node]] = node
+            side[leaf, depth[node]] = leaf > node + column
+
+
+@compiled
 def nearest(x: Array, below: Array, low: int, high: int, middle: float) -> int:
     """The place between two distinct values, low < place < high, before which the weight is nearest to `middle`."""
     first, last = low, high
