@@ -79,7 +79,7 @@ def _is_able(contest: Contest, k: int, table: Table) -> bool:
 def _label_scores(contests: Sequence[Contest], k: int, rows: LabelledTable) -> Array:
     """Return the label's leave-one-out score by the columns of each contest alone, under their k-th candidates."""
     families = grouped([(contest.best_of.candidates[k], contest.places) for contest in contests])
-    schema = Schema.learn(rows.table, families)
+    schema = Schema.learn(rows.table, families, weight=rows.weight)
     shard, seen = Shard.of(schema, rows.classes, rows.table, rows.codes, rows.weight)
     part = stratified(seen, len(rows.classes), len(schema.keys))
     share = part.counts.sum() / seen.counts.sum()
