@@ -228,7 +228,7 @@ def test_words_are_the_evidence_of_texts() -> None:
 
 def test_averages_over_columns_have_intervals_too() -> None:
     X, y = planted()
-    facts = gather(nb.NaiveBayes(average_features=0.5), X[:30] * 0.3, y[:30])
+    facts = gather(nb.NaiveBayes("gaussian", average_features=0.5), X[:30] * 0.3, y[:30])
     found = left_out_row(3, facts)
     assert (found.lower <= np.exp(found.log_proba) + 0.05).all()
     assert (found.upper > found.lower).all()
