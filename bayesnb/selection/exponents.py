@@ -15,7 +15,7 @@ Where rows come in batches, each batch is scored before it is learnt, and what e
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -29,7 +29,7 @@ from bayesnb.selection.leave_one_out import PredictiveRule, are_there, loo_log_p
 SPREAD = 0.5  # standard deviation of the log of the one exponent
 LEAST = 1e-3  # the smallest one that is tried
 MOST_ROWS = 10_000
-NUMBERS, WORK = 1 << 24, 1e10  # of a table, and multiplications of its second derivatives, above which rows are fewer
+NUMBERS, WORK = 1 << 24, 1e10  # of a table, and multiplications of a step, above which rows are fewer
 FEWEST_ROWS = 200
 STEPS, SHORTEST, TOLERANCE = 200, 1e-12, 1e-11
 STEP = 1e-2  # of log t, for its second derivative
@@ -88,15 +88,38 @@ class LabelScores:
         gap[np.arange(len(gap)), self.codes] += 1.0
         return np.tensordot(self.counts[:, None] * gap, self.table, 2)
 
-    def curvature(self, w: Array) -> Array:
-        """The negative second derivatives of `total`, `(f, f)`: the covariances of columns under p(y | x), added up."""
+    def factor(self, w: Array) -> Array:
+        """A matrix B of which B'B are the negative second derivatives of `total`, `(r * c, f)`.
+
+        They are the covariances of columns under p(y | x), added up.
+        """
         proba = np.exp(self.log_proba(w))
-        mean = np.einsum("rc,rcf->rf", proba, self.table)
-        total = np.zeros((len(w), len(w)))
-        for c in range(proba.shape[1]):
-            part = np.sqrt(self.counts * proba[:, c])[:, None] * (self.table[:, c] - mean)
-            total += part.T @ part
-        return total
+        gaps = self.table - np.einsum("rc,rcf->rf", proba, self.table)[:, None]
+        gaps *= np.sqrt(self.counts[:, None] * proba)[:, :, None]
+        return gaps.reshape(-1, len(w))
+
+
+class _Precision(NamedTuple):
+    """The matrix B'B + diag(weight): by itself, or where B has fewer rows than columns, by Woodbury's identity."""
+
+    factor: Array
+    weight: Array
+
+    def solve(self, slope: Array) -> Array:
+        if len(self.factor) >= len(slope):
+            return cho_solve(cho_factor(self.factor.T @ self.factor + np.diag(self.weight)), slope)
+        scaled = self.factor / self.weight
+        return slope / self.weight - scaled.T @ cho_solve(self._inner(scaled), scaled @ slope)
+
+    def variances(self) -> Array:
+        """The diagonal of the inverse."""
+        if len(self.factor) >= len(self.weight):
+            return np.diag(np.linalg.inv(self.factor.T @ self.factor + np.diag(self.weight)))
+        scaled = self.factor / self.weight
+        return 1 / self.weight - (scaled * cho_solve(self._inner(scaled), scaled)).sum(axis=0)
+
+    def _inner(self, scaled: Array) -> Any:
+        return cho_factor(np.eye(len(scaled)) + scaled @ self.factor.T)
 
 
 def one_by_loo(model: Model, rows: Rows, n_jobs: int | None = None) -> Exponent:
@@ -160,16 +183,16 @@ def largest(scores: LabelScores, ridge: Ridge, start: Array | None = None) -> Ri
 
     for _ in range(STEPS):
         slope = scores.slope(w) - weight * (w - ridge.mean)
-        curvature = scores.curvature(w) + np.diag(weight)
         free = (w > 0) | (slope > 0)
-        direction = np.zeros_like(w)
-        direction[free] = cho_solve(cho_factor(curvature[np.ix_(free, free)]), slope[free])
+        factor, direction = scores.factor(w), np.zeros_like(w)
+        precision = _Precision(factor[:, free], weight[free])
+        direction[free] = precision.solve(slope[free])
         after = _climb(height, w, slope, direction)
         moved, w = np.abs(after - w).max(), after
         if moved <= TOLERANCE:
             break
-    sd = (slope**2 + np.diag(curvature)) ** -0.5
-    sd[free] = np.sqrt(np.diag(np.linalg.inv(curvature[np.ix_(free, free)])))
+    sd = (slope**2 + (factor**2).sum(axis=0) + weight) ** -0.5
+    sd[free] = np.sqrt(precision.variances())
     return Ridge(w, sd)
 
 
@@ -210,7 +233,8 @@ def _climb(height: Callable[[Array], float], w: Array, slope: Array, direction: 
 def _stratified(model: Model, rows: Rows) -> Rows:
     """Rows as they are if they are few enough; else evenly spaced ones of every class, always the same."""
     classes, columns = len(model.stats.classes), sum(features_of(block) for block in model.prior.blocks)
-    most = min(MOST_ROWS, max(int(min(NUMBERS / columns, WORK / columns**2) / classes), FEWEST_ROWS))
+    by_work = WORK / columns**2 if columns**3 <= WORK else (WORK / columns) ** 0.5  # see `_Precision`
+    most = min(MOST_ROWS, max(int(min(NUMBERS / columns, by_work) / classes), FEWEST_ROWS))
     if len(rows.codes) <= most:
         return rows
     order = np.argsort(rows.codes, kind="stable")
