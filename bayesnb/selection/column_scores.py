@@ -18,6 +18,8 @@ from bayesnb.model.product import Joint, Model, Rows
 from bayesnb.numerics.views import EVERY
 from bayesnb.selection.leave_one_out import are_there, stats_without
 
+MANY = 100_000  # rows
+
 
 class _Feature(NamedTuple):
     """A feature by itself: its block and place there, its prior and reader, and its cells."""
@@ -42,12 +44,12 @@ def column_scores(model: Model, rows: Rows, n_jobs: int | None = None) -> tuple[
     table = np.empty((*log_class.shape, sum(features_of(block) for block in reader.blocks)))
     again: dict[tuple[int, int], list[int]] = {}
     features = list(_features(model, reader, rows))
+    threads = n_jobs if len(rows.codes) > MANY else 1  # a column of fewer rows takes less than to start a thread
     for k, (b, j, prior, part, x) in enumerate(features):
         stats = model.stats.blocks[b] if prior.multivariate else model.stats.blocks[b].only(j)
-        score = prior.left_out(stats, part, Leaving(x, rows.codes, one, n_jobs=n_jobs))
-        table[:, :, k] = score
-        for i in np.flatnonzero(np.isnan(score[np.arange(len(score)), rows.codes])).tolist():
-            again.setdefault((i, b), []).append(k)
+        table[:, :, k] = prior.left_out(stats, part, Leaving(x, rows.codes, one, n_jobs=threads))
+    for i, k in np.argwhere(np.isnan(table[np.arange(len(rows.codes)), rows.codes])).tolist():
+        again.setdefault((i, features[k].block), []).append(k)
     there = are_there(model, rows)[rows.codes]
     for (i, b), places in again.items():
         if there[i]:
