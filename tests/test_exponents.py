@@ -279,7 +279,8 @@ def test_slopes_and_curvatures_are_the_differences_of_the_score(fitted: NaiveBay
     slope = [(scores.total(w + step) - scores.total(w - step)) / (2 * h) for step in steps]
     curvature = [(scores.slope(w - step) - scores.slope(w + step)) / (2 * h) for step in steps]
     np.testing.assert_allclose(scores.slope(w), slope, rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(scores.curvature(w), curvature, rtol=1e-5, atol=1e-6)
+    factor = scores.factor(w)
+    np.testing.assert_allclose(factor.T @ factor, curvature, rtol=1e-5, atol=1e-6)
 
 
 def test_a_column_of_noise_hardly_counts_and_a_column_given_twice_counts_half() -> None:
@@ -354,6 +355,20 @@ def test_the_laplace_approximation_is_that_of_a_long_chain() -> None:
     assert inner.any()
     np.testing.assert_allclose(np.mean(kept, axis=0)[inner], ridge.mean[inner], atol=0.15 * ridge.sd[inner].max())
     np.testing.assert_allclose(np.std(kept, axis=0)[inner], ridge.sd[inner], rtol=0.1)
+
+
+def test_more_columns_than_rows_have_the_exponents_that_a_search_finds() -> None:
+    rng, label = np.random.default_rng(10), np.arange(16) % 2
+    x = rng.normal(label[:, None], 2.0, (16, 40))  # 32 numbers by column, fewer than columns
+    model = NaiveBayes(Gaussian()).fit(x, label)
+    scores, ridge = scores_of(model, x, label), ridge_around(0.5, 40)
+    found = largest(scores, ridge)
+    slope = scores.slope(found.mean) - (found.mean - 0.5) / 0.25
+    assert np.abs(slope[found.mean > 0]).max() < 1e-8
+    assert (slope[found.mean == 0] <= 0).all()
+    factor = scores.factor(found.mean)[:, found.mean > 0]
+    covariance = np.linalg.inv(factor.T @ factor + np.eye(factor.shape[1]) / 0.25)
+    np.testing.assert_allclose(found.sd[found.mean > 0] ** 2, np.diag(covariance), rtol=1e-9)
 
 
 def test_of_very_many_rows_an_even_part_is_enough() -> None:

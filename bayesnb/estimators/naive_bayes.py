@@ -76,7 +76,7 @@ class NaiveBayes(
     stats_ : the statistics of the rows learnt
     log_evidence_ : log p(X, y | prior)
     temper_ : the exponent in use; for "columns" a pandas Series by column, a block being the tuple of its columns
-    temper_sd_ : the Laplace standard deviation of `temper_`, in the same form; NaN for a number that was given
+    temper_sd_ : the Laplace standard deviation of `temper_`, in the same form; 0 for a number that was given
 
     Notes
     -----
