@@ -38,9 +38,13 @@ class Relative:
 
 
 def relative(results: ContestResults, method: str, regime: str, base: str = BASE) -> Relative:
-    """Compare two methods' log losses in a regime."""
-    mine, theirs = (results.of_tables(name, regime) for name in (method, base))
-    ratios = np.log([mine[table] / theirs[table] for table in mine if table in theirs])
+    """Compare two methods' log losses in a regime, on the tables and splits that both have."""
+    pairs: dict[str, list[tuple[float, float]]] = {}
+    for (name, of_regime, table, split), record in results.records.items():
+        theirs = results.records.get((base, regime, table, split))
+        if (name, of_regime) == (method, regime) and theirs is not None:
+            pairs.setdefault(table, []).append((record.log_loss, theirs.log_loss))
+    ratios = np.array([np.log(np.divide(*np.mean(of, axis=0))) for of in pairs.values()])
     if not len(ratios):
         nothing = float("nan")
         return Relative(nothing, nothing, nothing, 0, 0, 0)
