@@ -143,7 +143,8 @@ class Block:
         return self.with_levels(tuple(levels))
 
     def _grid(self, table: Table, weight: Array | None) -> Grid:
-        return self.family.grid_of(as_cells(self.family, table.numbers(self.places)), weight)  # type: ignore[attr-defined]
+        x = as_cells(self.family, table.numbers(self.places))
+        return self.family.grid_of(x, weight, table.n_jobs)  # type: ignore[attr-defined]
 
     def _contents(self, table: Table) -> Sequence[Any]:
         """Return what each column holds: its distinct values or words, or where its integers begin and end."""
