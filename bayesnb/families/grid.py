@@ -21,7 +21,7 @@ from bayesnb.numerics.threads import FEWEST, in_order
 from bayesnb.numerics.views import Leafed
 
 LEAST = 4.0  # rows of a node that splits
-MOST_ROWS = 1 << 16  # that a grid is learnt from: of 256 leaves each has 256 of them
+MOST_ROWS = 1 << 15  # that a grid is learnt from: of 256 leaves each has 128, and more predict no better
 DEEPEST = 16
 SMALLEST = 1e-12  # share of a node that is on one side of the cut: both have a logarithm
 

@@ -385,7 +385,7 @@ class PolyaTree(Family[LeafStats]):
     cuts: Any = None
 
     content: ClassVar[str] = "numbers, a density of any shape"
-    conjugate: ClassVar[type[Belief]] = OptionalPolyaTree
+    conjugate: ClassVar[type[Belief] | None] = None  # two numbers make it, on a grid that nobody knows beforehand
     hyperparameters: ClassVar[Hyperparameters | None] = SHAPES
     support: ClassVar[Support] = RealNumbers()
     stats: ClassVar[type[Stats]] = LeafStats

@@ -156,10 +156,11 @@ class Block:
     def united(self, other: Self) -> Self:
         """Return the block with the levels of two blocks; raise where their grids differ."""
         if self.grid is not None and other.grid is not None and not self.grid.same(other.grid):
+            name, kind = self.names[0], type(self.family).__name__
             raise ValueError(
-                f"column {self.names[0]!r}: the cuts of its {self.family.word} are not the same in both parts, as each "
-                "took them from its first table. Let one part go on from the other by partial_fit, or declare them for "
-                f"both: families={{{self.names[0]!r}: {type(self.family).__name__}(cuts=[...])}}, increasing numbers."
+                f"column {name!r}: the cuts of its {kind} are not the same in both parts, as each took them from its "
+                "first table. Let one part go on from the other by partial_fit, or declare the cuts for both, as "
+                f"increasing numbers: families={{{name!r}: {kind}(cuts=[...])}}."
             )
         if self.grid is not None:
             return self
