@@ -370,10 +370,15 @@ class PolyaTree(Family[LeafStats]):
     the first table, of all classes together, and stays; `depth` is how often it is halved. At a cut where a class
     differs from all rows, its share is Beta(concentration q, concentration (1 - q)) with q that of all; below a node
     it is as all rows are with probability `stop`. Densities of x are those of a histogram: a cell beyond the ends
-    counts as in the end leaf.
+    counts as in the outer leaf.
 
     `cuts` declares the grid, increasing numbers for all columns, or a list of such for each: cells of all leaves are
-    then equally expected before the data. Of `model.cuts_` say, so that parts of a table can be added up.
+    then equally expected before the data, and models of parts of a table can be merged. A learnt grid is that of a
+    belief, `model.posterior_["age"].grid`, whose `cuts` can be declared elsewhere.
+
+    `model.log_evidence_` is relative to the distribution of all rows, so it compares with that of other trees on one
+    grid; with other families compare by leave-one-out. A row that is drawn has a number from the range that its leaf
+    held: a whole one where all of the column's were.
 
     >>> from bayesnb import NaiveBayes
     >>> x = [[0.1], [0.2], [0.3], [0.4], [5.0], [6.0], [7.0], [8.0]]
@@ -387,7 +392,7 @@ class PolyaTree(Family[LeafStats]):
     cuts: Any = None
 
     content: ClassVar[str] = "numbers, a density of any shape"
-    conjugate: ClassVar[type[Belief]] = OptionalPolyaTree
+    conjugate: ClassVar[type[Belief] | None] = None  # two numbers make it, on a grid that nobody knows beforehand
     hyperparameters: ClassVar[Hyperparameters | None] = SHAPES
     support: ClassVar[Support] = RealNumbers()
     stats: ClassVar[type[Stats]] = LeafStats
@@ -402,10 +407,10 @@ class PolyaTree(Family[LeafStats]):
         if self.cuts is not None:
             object.__setattr__(self, "cuts", _checked_cuts(self.cuts))
 
-    def grid_of(self, x: Cells, weight: Array | None) -> Grid:
+    def grid_of(self, x: Cells, weight: Array | None, n_jobs: int | None = 1) -> Grid:
         """The grid of these cells, `(r, f)`; or the one that is declared."""
         if self.cuts is None:
-            return Grid.learnt(x, weight, self.depth)
+            return Grid.learnt(x, weight, self.depth, n_jobs)
         columns = self.cuts if isinstance(self.cuts[0], tuple) else (self.cuts,) * x.shape[1]
         if len(columns) != x.shape[1]:
             raise ValueError(f"PolyaTree: cuts are those of {len(columns)} columns, and there are {x.shape[1]}.")

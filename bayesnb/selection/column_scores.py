@@ -15,7 +15,6 @@ from scipy import sparse
 from bayesnb.families.base import Array, Belief, Cells
 from bayesnb.families.removal import PREDICTIVE, Leaving, missing
 from bayesnb.model.product import Joint, Model, Rows
-from bayesnb.numerics.threads import in_order
 from bayesnb.numerics.views import EVERY
 from bayesnb.selection.leave_one_out import are_there, stats_without
 
