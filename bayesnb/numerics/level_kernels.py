@@ -25,7 +25,7 @@ def any_unknown(x: Array, least: Array, size: Array, starts: Array, table: Array
     for i in range(x.shape[0]):
         beyond = False
         for j in range(x.shape[1]):  # no way out of this loop, so that several columns are compared at once
-            beyond |= np.uint64(np.int64(x[i, j]) - least[j]) >= np.uint64(size[j])
+            beyond |= bool(np.uint64(np.int64(x[i, j]) - least[j]) >= np.uint64(size[j]))
         if beyond:
             return True
         if len(table):
