@@ -33,6 +33,9 @@ from bayesnb.inference.class_scores import Scores
 from bayesnb.inference.explanation import explain
 from bayesnb.model.product import Model, Rows, observe
 from bayesnb.persistence.document import check_temper
+from bayesnb.plots.nomogram_plot import scales_of
+from bayesnb.report.facts import gather
+from bayesnb.report.sections.learnt_columns import counted
 from bayesnb.selection.column_scores import column_scores
 from bayesnb.selection.exponents import LabelScores, common, largest, ridge_around
 from bayesnb.selection.leave_one_out import PredictiveRule, leave_one_out
@@ -521,3 +524,16 @@ def test_a_label_that_its_cells_make_impossible_is_an_error() -> None:
 def test_what_no_exponent_is_is_refused(temper: Any) -> None:
     with pytest.raises(ValueError, match="temper must be None, 'columns', 'loo', 'auto' or a positive number"):
         NaiveBayes(temper=temper).fit(TABLE[["length"]], LABEL)
+
+
+def test_pictures_and_the_page_follow_the_exponents() -> None:
+    columns = ["length", "flag", "colour", "count"]
+    model = NaiveBayes({name: FAMILIES[name] for name in columns}, temper="columns").fit(TABLE[columns], LABEL)
+    twin = NaiveBayes({name: FAMILIES[name] for name in columns}).fit(TABLE[columns], LABEL)
+    of_levels = {scale.name: scale.lines[0].points for scale in scales_of(model, [0, 1]).scales}
+    moment = twin.posterior_["colour"].level_log_moment(model.temper_["colour"])
+    np.testing.assert_allclose(sorted(of_levels["colour"]), sorted(moment[0] - moment[1]), atol=1e-10)
+    facts = gather(model, TABLE[columns], LABEL)
+    feature = next(each for each in facts.features.all if each.key == "length")
+    value, sd = model.temper_["length"], model.temper_sd_["length"]
+    assert counted(feature, facts) == f"This column's evidence counts {value:.2f} \u00b1 {sd:.2f} times."
