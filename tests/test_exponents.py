@@ -259,14 +259,14 @@ def scores_of(model: NaiveBayes, table: Any, label: np.ndarray) -> LabelScores:
 
 def test_two_starts_climb_to_the_same_exponents(fitted: NaiveBayes) -> None:
     scores, ridge = scores_of(fitted, TABLE, LABEL), ridge_around(0.6, 7)
-    one, two = (largest(scores, ridge, start) for start in (np.zeros(7), np.full(7, 5.0)))
+    one, two = (largest(scores, ridge, start).exponents for start in (np.zeros(7), np.full(7, 5.0)))
     np.testing.assert_allclose(one.mean, two.mean, atol=1e-8)
     np.testing.assert_allclose(one.sd, two.sd, rtol=1e-6)
 
 
 def test_no_exponents_nearby_are_more_probable(fitted: NaiveBayes) -> None:
     scores, ridge = scores_of(fitted, TABLE, LABEL), ridge_around(0.6, 7)
-    best = largest(scores, ridge).mean
+    best = largest(scores, ridge).exponents.mean
 
     def height(w: np.ndarray) -> float:
         return scores.total(w) - ((w - 0.6) ** 2).sum() / (2 * 0.6**2)
@@ -343,7 +343,7 @@ def test_the_laplace_approximation_is_that_of_a_long_chain() -> None:
     model = NaiveBayes(Gaussian()).fit(x, label)
     scores = scores_of(model, x, label)
     t = common(scores).value
-    ridge = largest(scores, ridge_around(t, 3))
+    ridge = largest(scores, ridge_around(t, 3)).exponents
 
     def height(w: np.ndarray) -> float:
         return -np.inf if (w < 0).any() else scores.total(w) - ((w - t) ** 2).sum() / (2 * t**2)
@@ -365,7 +365,7 @@ def test_more_columns_than_rows_have_the_exponents_that_a_search_finds() -> None
     x = rng.normal(label[:, None], 2.0, (16, 40))  # 32 numbers by column, fewer than columns
     model = NaiveBayes(Gaussian()).fit(x, label)
     scores, ridge = scores_of(model, x, label), ridge_around(0.5, 40)
-    found = largest(scores, ridge)
+    found = largest(scores, ridge).exponents
     slope = scores.slope(found.mean) - (found.mean - 0.5) / 0.25
     assert np.abs(slope[found.mean > 0]).max() < 1e-8
     assert (slope[found.mean == 0] <= 0).all()

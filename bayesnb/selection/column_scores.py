@@ -21,7 +21,7 @@ from bayesnb.selection.leave_one_out import are_there, stats_without
 MANY = 100_000  # rows
 MOST_ROWS, PART = 10_000, 4_000  # that are all scored, and how many are of more
 FEWEST_ROWS = 200
-NUMBERS, WORK = 1 << 24, 1e10  # of a table, and multiplications of a step, above which rows are fewer
+NUMBERS, WORK = 1 << 24, 2e9  # of a table, and multiplications of a step, above which rows are fewer
 
 
 class _Feature(NamedTuple):
