@@ -38,6 +38,16 @@ class Tree(NamedTuple):
     side: Array  # `(k, d)`, whether the leaf is to the right of each
 
 
+class Branches(NamedTuple):
+    """Nodes on the way to some leaves, numbered together, the nodes first; the last number is of all else."""
+
+    nodes: Array  # their places among all nodes
+    left: Array
+    right: Array
+    levels: list[Array]
+    leaves: Array  # their places among all leaves
+
+
 @dataclass(frozen=True, eq=False)
 class Grid:
     """Leaves of columns, `(k,)`, end to end: the least and the largest number learnt in each, and their weight.
@@ -166,6 +176,17 @@ class Grid:
         numerics.grid_kernels.ways(depth, begin, end, path, side)
         column = np.repeat(np.arange(len(self.sizes)), np.array(self.sizes) - 1)
         return Tree(left, right, column, roots, [np.flatnonzero(depth == d) for d in range(deepest)], path, side)
+
+    def branches(self, leaves: Array) -> "Branches":
+        """The part of the trees that leads to some leaves."""
+        tree, nodes = self.tree, len(self.depth)
+        needed = np.zeros(nodes + 1, bool)
+        needed[tree.path[leaves]] = True
+        kept = np.flatnonzero(needed[:nodes])
+        place = np.full(nodes + len(self.low), len(kept) + len(leaves))  # of what leads elsewhere
+        place[kept], place[nodes + leaves] = np.arange(len(kept)), len(kept) + np.arange(len(leaves))
+        levels = [place[level[needed[level]]] for level in tree.levels]
+        return Branches(kept, place[tree.left[kept]], place[tree.right[kept]], levels, leaves)
 
     def added_up(self, counts: Array) -> Array:
         """Sums over the leaves below each node, before the leaves' numbers, `(..., k) -> (..., n + k)`."""
