@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import pytest
 from scipy import sparse, stats
@@ -291,6 +292,20 @@ def word_after_word(x: Array, concentration: Array) -> Array:
 @pytest.fixture(params=CASES, ids=lambda case: case.name)
 def case(request: pytest.FixtureRequest) -> Case:
     return request.param
+
+
+def plainly(X: Any) -> dict[str, Any]:
+    """Arguments of NaiveBayes that declare a plain model: numbers are Gaussian, levels Categorical, the exponent is 1.
+
+    All other columns, such as flags and lists of words, have one family anyway.
+    """
+    if isinstance(X, (list, np.ndarray)):
+        return {"families": "gaussian", "temper": None}
+    kinds = nw.from_native(X, eager_only=True).schema
+    levels = (nw.String, nw.Categorical, nw.Enum, nw.Object)
+    families = {name: "gaussian" for name, kind in kinds.items() if kind.is_numeric()}
+    families |= {name: "categorical" for name, kind in kinds.items() if kind in levels}
+    return {"families": families, "temper": None}
 
 
 def names(record: Any) -> list[str]:

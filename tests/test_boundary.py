@@ -29,7 +29,7 @@ def iris(classes: int, rows: int = 50, **how: Any) -> nb.NaiveBayes:
     ids=["predictive", "mle", "shared", "averaged"],
 )
 def test_the_shade_of_a_place_is_what_predict_says_where_all_else_is_missing(how: dict[str, Any]) -> None:
-    model = iris(3, **how)
+    model = iris(3, **({"temper": None} | how))
     margins = plane_of(model, None).margins(X_AXIS, Y_AXIS).reshape(72, 3)
     assert (margins.argmax(axis=1) == model.predict(GRID)).all()
     assert ((margins > 0).sum(axis=1) == 1).all()
@@ -47,7 +47,7 @@ def test_any_two_columns_can_be_named(places: tuple[int, int]) -> None:
 
 
 def test_between_two_classes_the_band_is_where_the_interval_holds_one_half() -> None:
-    model = iris(2)
+    model = iris(2, temper=None)
     doubt = plane_of(model, None).uncertainty(X_AXIS, Y_AXIS, 0.8, 0).ravel()
     law = model.predict_interval(GRID, ci_prob=0.8, rows="fixed").isel({"class": 0})
     inside = ((law.lower < 0.5) & (law.upper > 0.5)).values

@@ -12,6 +12,7 @@ from bayesnb.datasets import dogs, penguins
 from bayesnb.report import About, gather, report, section
 from bayesnb.report.sections.modelled import code_of, names_in
 from bayesnb.selection.word_ratios import ratio_interval
+from tests.conftest import plainly
 from tests.parsed import Page
 from tests.test_report import hostile, split
 
@@ -114,7 +115,7 @@ def weaker(model: nb.NaiveBayes, times: float, only: Any = None) -> dict[Any, An
 @pytest.mark.parametrize("estimate", ["predictive", "mean", "map"])
 def test_priors_of_other_weight_change_what_a_declared_prior_changes(birds: tuple, estimate: str) -> None:
     _, X, y = birds
-    model = nb.NaiveBayes(estimate=estimate).fit(X, y)
+    model = nb.NaiveBayes(plainly(X)["families"], estimate=estimate).fit(X, y)
     facts = gather(model, X, y)
     strengths, codes = facts.comparisons.strengths, facts.codes
 
@@ -153,9 +154,9 @@ def test_a_prior_of_the_same_weight_changes_nothing_in_any_family() -> None:
 
 def test_the_prior_of_the_classes_is_turned_as_a_declared_one() -> None:
     X, y = split(dogs(), "breed")
-    model = nb.NaiveBayes(class_prior=nb.Dirichlet([1.0, 3.0])).fit(X, y)
+    model = nb.NaiveBayes(**plainly(X), class_prior=nb.Dirichlet([1.0, 3.0])).fit(X, y)
     found = gather(model, X, y).comparisons.strengths.classes(0.5)
-    other = nb.NaiveBayes(class_prior=nb.Dirichlet([0.5, 1.5])).fit(X, y)
+    other = nb.NaiveBayes(**plainly(X), class_prior=nb.Dirichlet([0.5, 1.5])).fit(X, y)
     gaps = np.abs(np.exp(gather(other, X, y).left_out) - np.exp(gather(model, X, y).left_out))
     assert found.largest == pytest.approx(gaps.max(), rel=1e-9)
 

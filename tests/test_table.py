@@ -86,7 +86,7 @@ def test_a_list_of_mixed_lists_and_an_array_of_objects_are_inferred_by_value() -
     for table in (rows, np.array(rows, dtype=object)):
         model = NaiveBayes().fit(table, [0, 0, 1, 1])
         assert [type(family).__name__ for family in model.families_.values()] == [
-            "Gaussian",
+            "PolyaTree",
             "Categorical",
             "Bernoulli",
         ]
@@ -170,7 +170,7 @@ def test_text_declared_as_numbers_is_refused_and_numbers_in_objects_are_read() -
     objects = PLAIN[["size"]].astype(object)
     model = NaiveBayes({"size": Gaussian()}).fit(objects, LABEL)
     np.testing.assert_allclose(
-        model.predict_proba(objects), NaiveBayes().fit(PLAIN[["size"]], LABEL).predict_proba(PLAIN[["size"]])
+        model.predict_proba(objects), NaiveBayes("gaussian").fit(PLAIN[["size"]], LABEL).predict_proba(PLAIN[["size"]])
     )
 
 

@@ -96,6 +96,7 @@ class IncrementalMixin(ModelHolder):
         check_is_fitted(other, msg="merge: the other %(name)s is not fitted yet. Fit it on its own rows first.")
         merged = clone(self)
         merged.__dict__.update({name: value for name, value in vars(self).items() if name.endswith("_")})
+        merged._temper = self._temper
         return merged._hold(self._seen + other._seen, self._seen, None)
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -288,13 +289,9 @@ class IncrementalMixin(ModelHolder):
 
     def _temper_as(self, temper: TemperEstimate) -> Self:
         """Hold the exponents in use."""
-        exponents = exponents_of(temper.value, self.schema_)
-        self.__dict__.update(temper_=temper.value, temper_sd_=temper.sd, _exponents=exponents)
+        plain = TemperEstimate(*(each if isinstance(each, float) else np.asarray(each) for each in temper))
+        self.__dict__.update(_temper=plain, _exponents=exponents_of(plain.value, self.schema_))
         return self
-
-    @property
-    def _known_temper(self) -> TemperEstimate:
-        return TemperEstimate(self.temper_, self.temper_sd_)
 
     def _exponents_by(self, model: Model, rows: Rows) -> Exponents:
         """Return the exponents that this estimator would have, had it learnt the rows as another model of them."""

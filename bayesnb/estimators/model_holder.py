@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayesnb.data import Table, open_table
 from bayesnb.data.labels import Labels, weights
-from bayesnb.estimators.tempering import AUTO, COLUMNS, check_temper, exponents_of
+from bayesnb.estimators.tempering import AUTO, COLUMNS, TemperEstimate, check_temper, exponents_of, restored
 from bayesnb.estimators.training import checked_labels
 from bayesnb.families import Multinomial
 from bayesnb.families.base import Array, Cells
@@ -45,9 +45,8 @@ class ModelHolder(ABC):
     model_: Model
     classes_: Array
     n_features_in_: int
-    temper_: Any
-    temper_sd_: Any
-    _exponents: Exponents  # `temper_` as the model's blocks take it
+    _temper: TemperEstimate  # in arrays, where by column: skops keeps no Series
+    _exponents: Exponents  # the same exponents as the model's blocks take them
 
     @abstractmethod
     def _families(self) -> Any:
@@ -70,9 +69,23 @@ class ModelHolder(ABC):
         return None if declared or families != AUTO else COLUMNS
 
     @property
+    def temper_(self) -> Any:
+        """The exponents in use: a number, or a Series by column."""
+        return self._known_temper.value
+
+    @property
+    def temper_sd_(self) -> Any:
+        """The Laplace standard deviations of `temper_`, in the same form."""
+        return self._known_temper.sd
+
+    @property
+    def _known_temper(self) -> TemperEstimate:
+        return restored(*self._temper, self.schema_)
+
+    @property
     def _tempers(self) -> tuple[Exponents, Exponents]:
         """The exponents and their standard deviations, as the model's blocks take them."""
-        return self._exponents, exponents_of(self.temper_sd_, self.schema_)
+        return self._exponents, exponents_of(self._temper.sd, self.schema_)
 
     def _fresh(self, **changes: Any) -> Self:
         """Return an unfitted copy with some parameters changed."""

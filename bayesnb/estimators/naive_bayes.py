@@ -15,7 +15,7 @@ from bayesnb.estimators.incremental import IncrementalMixin
 from bayesnb.estimators.inspection import InspectionMixin
 from bayesnb.estimators.prediction import PredictionMixin
 from bayesnb.estimators.public_methods import PREDICTIONS, public_methods
-from bayesnb.estimators.tempering import restored
+from bayesnb.estimators.tempering import TemperEstimate
 from bayesnb.estimators.training import name_features
 from bayesnb.estimators.uncertainty import UncertaintyMixin
 from bayesnb.families.base import Array
@@ -182,8 +182,7 @@ class NaiveBayes(
         if hasattr(params["classes"], "__array__"):  # a series or an index of a frame's library too
             params["classes"] = np.asarray(params["classes"])
         named = "feature_names_in_" in self.__dict__
-        temper, sd = (each if isinstance(each, float) else each.to_numpy() for each in (self.temper_, self.temper_sd_))
-        return Saved(kind.__name__, params, self._seen, self.model_.prior, temper, sd, named)
+        return Saved(kind.__name__, params, self._seen, self.model_.prior, *self._temper, named)
 
     @classmethod
     def _restored(cls, saved: Saved) -> Self:
@@ -200,7 +199,7 @@ class NaiveBayes(
             estimator.__dict__.pop("feature_names_in_", None)
         estimator.classes_, estimator.schema_ = seen.classes, seen.schema
         estimator.model_ = Model(saved.prior, seen.stats, seen.integer_weights)
-        return estimator._temper_as(restored(saved.temper, saved.temper_sd, seen.schema))
+        return estimator._temper_as(TemperEstimate(saved.temper, saved.temper_sd))
 
     def _check_declared(self) -> None:
         """Raise for parameters that no table could be learnt with."""

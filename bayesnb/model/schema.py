@@ -210,9 +210,10 @@ class Block:
             return counted(table.lists(self.places[0]), self.levels[0], int(self._unknown[0]), self.sizes[0])
         return self.on_grid(read_numbers(self.family, self.names, table.numbers(self.places), table.n_jobs))
 
-    def read_numbers(self, x: Array) -> Cells:
-        """Return numbers, `(r, f)`, as cells."""
-        return self.on_grid(self.family.read(x))
+    def read_numbers(self, x: Array, feature: int) -> Cells:
+        """Return numbers of one column, `(r, 1)`, as its cells."""
+        x = self.family.read(x)
+        return x if self.grid is None else self.grid.only(feature).read(x)
 
     def on_grid(self, x: Cells) -> Cells:
         """Return numbers as codes of leaves, where the block has a grid."""

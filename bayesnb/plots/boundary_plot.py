@@ -122,7 +122,7 @@ class Plane:
                 cells = np.full((len(numbers), len(block.names)), np.nan)
                 cells[:, places] = numbers
             else:
-                cells = block.read_numbers(numbers)
+                cells = block.read_numbers(numbers, places[0])
             result.append(cells)
         return result
 
@@ -130,9 +130,10 @@ class Plane:
         """Draw cells of new rows, class by class, of both columns."""
         rng, drawn = np.random.default_rng(0), []
         for (b, places), belief in zip(self.groups, self.belief.blocks, strict=True):
-            family, live = self.blocks[b].family, belief[self.belief.live]
+            family, grid, live = self.blocks[b].family, self.blocks[b].grid, belief[self.belief.live]
             cells = live.sample(rng, USUAL).sample(rng).reshape(USUAL * len(live), -1)
             cells = cells if family.threshold is None else family.threshold + 2 * cells - 1
+            cells = cells if grid is None else grid.only(places[0]).written(cells, rng)
             drawn += [cells[:, j if family.multivariate else 0] for j in places]
         return drawn
 
