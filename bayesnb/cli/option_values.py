@@ -125,12 +125,12 @@ def class_prior(text: str) -> Any:
 
 
 def temper(text: str) -> Any:
-    """Parse `columns`, `loo`, or an exponent above 0."""
-    if text in ("columns", "loo"):
+    """Parse `auto`, `columns`, `loo`, or an exponent above 0."""
+    if text in ("auto", "columns", "loo"):
         return text
     value = number(text)
     if value == 0:
-        raise ArgumentTypeError("it must be above 0, columns or loo")
+        raise ArgumentTypeError("it must be above 0, auto, columns or loo")
     return value
 
 

@@ -129,7 +129,9 @@ class OptionalPolyaTree(LeafScores, Belief[LeafStats, LeafDensity]):
             onwards = there[..., level] + splits[..., level]
             for children, side in ((tree.left[level], level), (tree.right[level], level + nodes)):
                 stopped[..., children], there[..., children] = before, onwards + sides[..., side]
-        return log_add(stopped[..., nodes:], there[..., nodes:])
+        value = log_add(stopped[..., nodes:], there[..., nodes:])
+        silent_columns = np.equal(self.of_levels(s), 0)  # whose power is 0 say nothing, to the last digit
+        return np.where(silent_columns, 0.0, value) if silent_columns.any() else value
 
     def level_cumulants(self, order: int, tilt: float = 0.0) -> Array:
         """Cumulants of the log of each leaf's ratio: of a mixture, at each node, of the way on and of 0."""

@@ -15,10 +15,12 @@ from scipy import sparse
 from bayesnb.families.base import Array, Belief, Cells
 from bayesnb.families.removal import PREDICTIVE, Leaving, missing
 from bayesnb.model.product import Joint, Model, Rows
+from bayesnb.numerics.threads import in_order
 from bayesnb.numerics.views import EVERY
 from bayesnb.selection.leave_one_out import are_there, stats_without
 
 MOST_ROWS, FEWEST_ROWS = 10_000, 200  # that are scored, of more
+FEW_CELLS = 1 << 14
 NUMBERS, WORK = 1 << 24, 1e10  # of a table, and multiplications of its second derivatives, above which rows are fewer
 
 
@@ -45,9 +47,15 @@ def column_scores(model: Model, rows: Rows, n_jobs: int | None = None) -> tuple[
     table = np.empty((*log_class.shape, sum(features_of(block) for block in reader.blocks)))
     again: dict[tuple[int, int], list[int]] = {}
     features = list(_features(model, reader, rows))
-    for k, (b, j, prior, part, x) in enumerate(features):
+
+    def left_out(feature: _Feature) -> Array:
+        b, j, prior, part, x = feature
         stats = model.stats.blocks[b] if prior.multivariate else model.stats.blocks[b].only(j)
-        score = prior.left_out(stats, part, Leaving(x, rows.codes, one, n_jobs=n_jobs))
+        return prior.left_out(stats, part, Leaving(x, rows.codes, one))
+
+    few = len(rows.codes) * len(features) < FEW_CELLS  # which one thread scores before another has started
+    for k, score in enumerate(in_order(left_out, features, 1 if few else n_jobs)):
+        b = features[k].block
         table[:, :, k] = score
         for i in np.flatnonzero(np.isnan(score[np.arange(len(score)), rows.codes])).tolist():
             again.setdefault((i, b), []).append(k)
