@@ -113,11 +113,9 @@ def same_state(a: Any, b: Any) -> None:
     assert alike(a.schema_.blocks, b.schema_.blocks)
     assert alike(a.model_.prior, b.model_.prior)
     assert alike(a.model_.stats, b.model_.stats)
-    assert (a.model_.integer_weights, a.temper_, a.n_features_in_) == (
-        b.model_.integer_weights,
-        b.temper_,
-        b.n_features_in_,
-    )
+    assert (a.model_.integer_weights, a.n_features_in_) == (b.model_.integer_weights, b.n_features_in_)
+    for one, other in ((a.temper_, b.temper_), (a.temper_sd_, b.temper_sd_)):
+        assert one.equals(other) if isinstance(one, pd.Series) else alike(one, other)
     assert alike(a.__dict__.get("feature_names_in_"), b.__dict__.get("feature_names_in_"))
 
 

@@ -156,7 +156,7 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         joint, cells = self._joint(X)
         if not np.isfinite(joint).all():
             self.schema_.check_cells(cells)
-        return self._reader().with_base(joint, cells, self.temper_)
+        return self._reader().with_base(joint, cells, self._exponents)
 
     def log_density(self, X: Any) -> Array:
         """Return log p(x | D), `(r,)`: how usual each row is, whatever its class. No temper enters."""

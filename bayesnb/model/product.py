@@ -131,11 +131,13 @@ class Joint:
             total[:, self.live] = _log_joint(self.log_class[self.live], blocks, cells, power, n_jobs)
         return total
 
-    def with_base(self, joint: Array, cells: Sequence[Cells], power: float = 1.0) -> Array:
+    def with_base(self, joint: Array, cells: Sequence[Cells], power: Exponents = 1.0) -> Array:
         """log p(x, y) of x itself, of one that may be relative to a density which all classes have in common."""
-        for block, x in zip(self.blocks, cells, strict=True):
+        for block, x, exponent in zip(self.blocks, cells, of_blocks(power, len(self.blocks)), strict=True):
             if isinstance(block, HasBaseDensity):
-                joint = joint + power * block.log_base(x)[:, None]
+                one = np.ndim(exponent) == 0
+                base = exponent * block.log_base(x) if one else (exponent * block.cell_log_base(x)).sum(axis=1)
+                joint = joint + base[:, None]
         return joint
 
 
