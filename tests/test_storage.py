@@ -207,7 +207,15 @@ def mixed_frame() -> pd.DataFrame:
     )
 
 
-MIXED = {"events": Poisson(), ("free", "money"): Multinomial(0.5), "dropped": None, "real": Gaussian()}
+MIXED = {
+    "events": Poisson(),
+    ("free", "money"): Multinomial(0.5),
+    "dropped": None,
+    "real": Gaussian(),
+    "weight": Gaussian(),
+    "flag": Bernoulli(),
+    ("level", "kind"): Categorical(),
+}
 COUNTS = fresh(2).poisson([2.0, 0.3, 0.0, 25.0], (ROWS, 4))
 REAL = fresh(3).normal(size=(ROWS, 3))
 LEVELS = fresh(4).integers(0, 4, (ROWS, 3))
