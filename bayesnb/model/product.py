@@ -135,8 +135,8 @@ class Joint:
         """log p(x, y) of x itself, of one that may be relative to a density which all classes have in common."""
         for block, x, exponent in zip(self.blocks, cells, of_blocks(power, len(self.blocks)), strict=True):
             if isinstance(block, HasBaseDensity):
-                one = np.ndim(exponent) == 0
-                base = exponent * block.log_base(x) if one else (exponent * block.cell_log_base(x)).sum(axis=1)
+                by_feature = np.ndim(exponent) > 0
+                base = (block.cell_log_base(x) * exponent).sum(axis=1) if by_feature else exponent * block.log_base(x)
                 joint = joint + base[:, None]
         return joint
 
