@@ -8,7 +8,7 @@ from argparse import ArgumentTypeError
 from typing import Any, NamedTuple
 
 # What help and completion show without a slow import; any other is looked up in the registry of families.
-FAMILIES = ("categorical", "bernoulli", "gaussian", "poisson", "multinomial", "joint", "multivariate")
+FAMILIES = ("categorical", "bernoulli", "gaussian", "poisson", "multinomial", "joint", "multivariate", "polyatree")
 SHARED = ("gaussian:shared", "multivariate:shared")  # one variance for all classes
 ESTIMATES = ("predictive", "mean", "map", "mle")
 BELIEFS = ("Dirichlet", "Beta", "NormalInverseGamma", "Gamma", "NormalInverseWishart")

@@ -74,9 +74,10 @@ class NaiveBayes(
     prior_, posterior_ : beliefs by column, the class on the first axis; a block of counts is one entry
     class_prior_, class_posterior_ : beliefs about the class probabilities
     stats_ : the statistics of the rows learnt
-    log_evidence_ : log p(X, y | prior)
+    log_evidence_ : log p(X, y | prior); columns with `PolyaTree` count relative to the distribution of all rows, so
+        it compares with that of other Polya trees alone: models of other families by leave-one-out
     temper_ : the exponent in use; for "columns" a pandas Series by column, a block being the tuple of its columns
-    temper_sd_ : the Laplace standard deviation of `temper_`, in the same form; NaN for a number that was given
+    temper_sd_ : the Laplace standard deviation of `temper_`, in the same form; 0 for a number that was given
 
     Notes
     -----

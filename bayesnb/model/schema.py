@@ -155,7 +155,8 @@ class Block:
         return replace(self, grid=Grid.side_by_side([grids[place] for place in self.places])) if known else self
 
     def _learnt_grid(self, table: Table, weight: Array | None) -> Grid:
-        return self.family.grid_of(as_cells(self.family, table.numbers(self.places)), weight)  # type: ignore[attr-defined]
+        x = as_cells(self.family, table.numbers(self.places))
+        return self.family.grid_of(x, weight, table.n_jobs)  # type: ignore[attr-defined]
 
     def _contents(self, table: Table) -> Sequence[Any]:
         """Return what each column holds: its distinct values or words, or where its integers begin and end."""
@@ -167,10 +168,11 @@ class Block:
     def united(self, other: Self) -> Self:
         """Return the block with the levels of two blocks; raise where their grids differ."""
         if self.grid is not None and other.grid is not None and not self.grid.same(other.grid):
+            name, kind = self.names[0], type(self.family).__name__
             raise ValueError(
-                f"column {self.names[0]!r}: the cuts of its {self.family.word} are not the same in both parts, as each "
-                "took them from its first table. Let one part go on from the other by partial_fit, or declare them for "
-                f"both: families={{{self.names[0]!r}: {type(self.family).__name__}(cuts=[...])}}, increasing numbers."
+                f"column {name!r}: the cuts of its {kind} are not the same in both parts, as each took them from its "
+                "first table. Let one part go on from the other by partial_fit, or declare the cuts for both, as "
+                f"increasing numbers: families={{{name!r}: {kind}(cuts=[...])}}."
             )
         if self.grid is not None:
             return self
