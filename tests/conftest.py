@@ -302,9 +302,11 @@ def plainly(X: Any) -> dict[str, Any]:
     if isinstance(X, (list, np.ndarray)):
         return {"families": "gaussian", "temper": None}
     kinds = nw.from_native(X, eager_only=True).schema
-    levels = (nw.String, nw.Categorical, nw.Enum, nw.Object)
+    levels = (nw.String, nw.Categorical, nw.Enum)
     families = {name: "gaussian" for name, kind in kinds.items() if kind.is_numeric()}
-    families |= {name: "categorical" for name, kind in kinds.items() if kind in levels}
+    for name, kind in kinds.items():
+        if kind in levels or (kind == nw.Object and any(isinstance(cell, str) for cell in X[name])):
+            families[name] = "categorical"
     return {"families": families, "temper": None}
 
 

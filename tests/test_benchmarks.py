@@ -151,7 +151,7 @@ def test_the_table_says_how_many_labels_were_impossible(run: Path, capsys: pytes
 @pytest.mark.slow
 def test_check_tells_what_missed(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(["--read", changed(run, "timings", target=1e9), "--check"])
-    assert "C1 predict" in capsys.readouterr().err
+    assert "G1 predict" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("way", [way for way in scaled.WAYS if way != "dask"])

@@ -113,6 +113,7 @@ def test_of_many_rows_some_of_every_class_are_scored(monkeypatch: pytest.MonkeyP
     y = np.where(np.arange(len(y)) % 100 == 0, "rare", y)
     every = NaiveBayes(BestOf(*CANDIDATES)).fit(X, y).choices_["elpd"]
     monkeypatch.setattr(column_scores, "MOST_ROWS", 1_000)
+    monkeypatch.setattr(column_scores, "PART", 1_000)
     part = NaiveBayes(BestOf(*CANDIDATES)).fit(X, y).choices_["elpd"]
     assert not part.equals(every)
     assert np.allclose(part, every, rtol=0.1, equal_nan=True)
@@ -202,7 +203,9 @@ def test_the_concentration_by_evidence_is_the_best_there_is(base: str) -> None:
     assert isinstance(best, ColumnDirichlets)
     unit = Categorical(Dirichlet(1.0, base=base)).belief(stats)
     grid = np.geomspace(1e-6, 1e6, 400)
-    others = [type(unit)(c * unit.concentration, unit.sizes).log_evidence(stats).sum(axis=0) for c in grid]
+    least = np.repeat([2 / size if base == "pooled" else 0.0 for size in unit.sizes], unit.sizes)  # worth two rows
+    beliefs = (type(unit)(np.maximum(c, least) * unit.concentration, unit.sizes) for c in grid)
+    others = [belief.log_evidence(stats).sum(axis=0) for belief in beliefs]
     assert (best.log_evidence(stats).sum(axis=0) >= np.max(others, axis=0) - 1e-6).all()
     assert np.allclose(np.ptp(np.log(best.concentration / unit.concentration)[:, :5], axis=1), 0, atol=1e-9)
 

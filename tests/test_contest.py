@@ -224,6 +224,16 @@ def test_the_summary_is_the_geometric_mean_over_tables_of_means_over_splits() ->
     assert set(ordered(results)[:2]) == {BASE, MAIN}
 
 
+def test_methods_are_compared_on_the_splits_that_both_have() -> None:
+    results = made_up()
+    missed = {key for key in results.records if key[0] == MAIN and key[3] == "1"}
+    fewer = ContestResults({}, {key: of for key, of in results.records.items() if key not in missed})
+    assert relative(fewer, MAIN, "full").mean == pytest.approx(1.0)  # and not that of one split by that of two
+    assert fewer.beside(results).records == fewer.records  # no split of another run's estimator of that name
+    assert fewer.without(["gaussian"]).beside(results).records == fewer.records
+    assert set(results.of_these(["iris"]).records) == {key for key in results.records if key[2] == "iris"}
+
+
 def test_results_survive_json_and_so_do_their_means() -> None:
     results = made_up()
     again = ContestResults.from_json(results.to_json())

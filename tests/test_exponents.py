@@ -33,6 +33,9 @@ from bayesnb.inference.class_scores import Scores
 from bayesnb.inference.explanation import explain
 from bayesnb.model.product import Model, Rows, observe
 from bayesnb.persistence.document import check_temper
+from bayesnb.plots.nomogram_plot import scales_of
+from bayesnb.report.facts import gather
+from bayesnb.report.sections.learnt_columns import counted
 from bayesnb.selection.column_scores import column_scores
 from bayesnb.selection.exponents import LabelScores, common, largest, ridge_around
 from bayesnb.selection.leave_one_out import PredictiveRule, leave_one_out
@@ -256,14 +259,14 @@ def scores_of(model: NaiveBayes, table: Any, label: np.ndarray) -> LabelScores:
 
 def test_two_starts_climb_to_the_same_exponents(fitted: NaiveBayes) -> None:
     scores, ridge = scores_of(fitted, TABLE, LABEL), ridge_around(0.6, 7)
-    one, two = (largest(scores, ridge, start) for start in (np.zeros(7), np.full(7, 5.0)))
+    one, two = (largest(scores, ridge, start).exponents for start in (np.zeros(7), np.full(7, 5.0)))
     np.testing.assert_allclose(one.mean, two.mean, atol=1e-8)
     np.testing.assert_allclose(one.sd, two.sd, rtol=1e-6)
 
 
 def test_no_exponents_nearby_are_more_probable(fitted: NaiveBayes) -> None:
     scores, ridge = scores_of(fitted, TABLE, LABEL), ridge_around(0.6, 7)
-    best = largest(scores, ridge).mean
+    best = largest(scores, ridge).exponents.mean
 
     def height(w: np.ndarray) -> float:
         return scores.total(w) - ((w - 0.6) ** 2).sum() / (2 * 0.6**2)
@@ -279,7 +282,8 @@ def test_slopes_and_curvatures_are_the_differences_of_the_score(fitted: NaiveBay
     slope = [(scores.total(w + step) - scores.total(w - step)) / (2 * h) for step in steps]
     curvature = [(scores.slope(w - step) - scores.slope(w + step)) / (2 * h) for step in steps]
     np.testing.assert_allclose(scores.slope(w), slope, rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(scores.curvature(w), curvature, rtol=1e-5, atol=1e-6)
+    factor = scores.factor(w)
+    np.testing.assert_allclose(factor.T @ factor, curvature, rtol=1e-5, atol=1e-6)
 
 
 def test_a_column_of_noise_hardly_counts_and_a_column_given_twice_counts_half() -> None:
@@ -339,7 +343,7 @@ def test_the_laplace_approximation_is_that_of_a_long_chain() -> None:
     model = NaiveBayes(Gaussian()).fit(x, label)
     scores = scores_of(model, x, label)
     t = common(scores).value
-    ridge = largest(scores, ridge_around(t, 3))
+    ridge = largest(scores, ridge_around(t, 3)).exponents
 
     def height(w: np.ndarray) -> float:
         return -np.inf if (w < 0).any() else scores.total(w) - ((w - t) ** 2).sum() / (2 * t**2)
@@ -354,6 +358,20 @@ def test_the_laplace_approximation_is_that_of_a_long_chain() -> None:
     assert inner.any()
     np.testing.assert_allclose(np.mean(kept, axis=0)[inner], ridge.mean[inner], atol=0.15 * ridge.sd[inner].max())
     np.testing.assert_allclose(np.std(kept, axis=0)[inner], ridge.sd[inner], rtol=0.1)
+
+
+def test_more_columns_than_rows_have_the_exponents_that_a_search_finds() -> None:
+    rng, label = np.random.default_rng(10), np.arange(16) % 2
+    x = rng.normal(label[:, None], 2.0, (16, 40))  # 32 numbers by column, fewer than columns
+    model = NaiveBayes(Gaussian()).fit(x, label)
+    scores, ridge = scores_of(model, x, label), ridge_around(0.5, 40)
+    found = largest(scores, ridge).exponents
+    slope = scores.slope(found.mean) - (found.mean - 0.5) / 0.25
+    assert np.abs(slope[found.mean > 0]).max() < 1e-8
+    assert (slope[found.mean == 0] <= 0).all()
+    factor = scores.factor(found.mean)[:, found.mean > 0]
+    covariance = np.linalg.inv(factor.T @ factor + np.eye(factor.shape[1]) / 0.25)
+    np.testing.assert_allclose(found.sd[found.mean > 0] ** 2, np.diag(covariance), rtol=1e-9)
 
 
 def test_of_very_many_rows_an_even_part_is_enough() -> None:
@@ -506,3 +524,16 @@ def test_a_label_that_its_cells_make_impossible_is_an_error() -> None:
 def test_what_no_exponent_is_is_refused(temper: Any) -> None:
     with pytest.raises(ValueError, match="temper must be None, 'columns', 'loo', 'auto' or a positive number"):
         NaiveBayes(temper=temper).fit(TABLE[["length"]], LABEL)
+
+
+def test_pictures_and_the_page_follow_the_exponents() -> None:
+    columns = ["length", "flag", "colour", "count"]
+    model = NaiveBayes({name: FAMILIES[name] for name in columns}, temper="columns").fit(TABLE[columns], LABEL)
+    twin = NaiveBayes({name: FAMILIES[name] for name in columns}).fit(TABLE[columns], LABEL)
+    of_levels = {scale.name: scale.lines[0].points for scale in scales_of(model, [0, 1]).scales}
+    moment = twin.posterior_["colour"].level_log_moment(model.temper_["colour"])
+    np.testing.assert_allclose(sorted(of_levels["colour"]), sorted(moment[0] - moment[1]), atol=1e-10)
+    facts = gather(model, TABLE[columns], LABEL)
+    feature = next(each for each in facts.features.all if each.key == "length")
+    value, sd = model.temper_["length"], model.temper_sd_["length"]
+    assert counted(feature, facts) == f"This column's evidence counts {value:.2f} \u00b1 {sd:.2f} times."

@@ -113,11 +113,9 @@ def same_state(a: Any, b: Any) -> None:
     assert alike(a.schema_.blocks, b.schema_.blocks)
     assert alike(a.model_.prior, b.model_.prior)
     assert alike(a.model_.stats, b.model_.stats)
-    assert (a.model_.integer_weights, a.temper_, a.n_features_in_) == (
-        b.model_.integer_weights,
-        b.temper_,
-        b.n_features_in_,
-    )
+    assert (a.model_.integer_weights, a.n_features_in_) == (b.model_.integer_weights, b.n_features_in_)
+    for one, other in ((a.temper_, b.temper_), (a.temper_sd_, b.temper_sd_)):
+        assert one.equals(other) if isinstance(one, pd.Series) else alike(one, other)
     assert alike(a.__dict__.get("feature_names_in_"), b.__dict__.get("feature_names_in_"))
 
 
@@ -209,7 +207,15 @@ def mixed_frame() -> pd.DataFrame:
     )
 
 
-MIXED = {"events": Poisson(), ("free", "money"): Multinomial(0.5), "dropped": None, "real": Gaussian()}
+MIXED = {
+    "events": Poisson(),
+    ("free", "money"): Multinomial(0.5),
+    "dropped": None,
+    "real": Gaussian(),
+    "weight": Gaussian(),
+    "flag": Bernoulli(),
+    ("level", "kind"): Categorical(),
+}
 COUNTS = fresh(2).poisson([2.0, 0.3, 0.0, 25.0], (ROWS, 4))
 REAL = fresh(3).normal(size=(ROWS, 3))
 LEVELS = fresh(4).integers(0, 4, (ROWS, 3))

@@ -25,7 +25,7 @@ def fits(belief: str) -> list[str]:
     return [
         name
         for name, family in FAMILIES.items()
-        if (family.conjugate.__name__ == belief if belief else family.number_prior())
+        if (getattr(family.conjugate, "__name__", "") == belief if belief else family.number_prior())
     ]
 
 
@@ -126,7 +126,10 @@ def check_fit(option: PriorOption, column: str, family: str) -> None:
     if family_name(family) in fits(option.belief):
         return
     kind = FAMILIES.get(family_name(family))
-    advice = "it is dropped" if kind is None else f"it is {family}, whose prior is a {kind.conjugate.__name__}(...)"
+    advice = "it is dropped"
+    if kind is not None:
+        belief = "no belief" if kind.conjugate is None else f"a {kind.conjugate.__name__}(...)"
+        advice = f"it is {family}, whose prior is {belief}"
     raise ValueError(f"--prior {option.text} does not fit column {column!r}: {advice}.")
 
 

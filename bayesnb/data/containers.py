@@ -418,4 +418,5 @@ def _refuse_unread(x: Any) -> None:
 
 def series_by_key(values: Array, keys: Sequence[Hashable], name: str) -> pd.Series:
     """Return numbers of features as a series by their names, of which one may be a tuple of several columns."""
-    return pd.Series(np.asarray(values, float), pd.Index(keys, tupleize_cols=False, name="feature"), name=name)
+    index = pd.Index(keys, dtype=object, tupleize_cols=False, name="feature")  # Arrow refuses texts with surrogates
+    return pd.Series(np.asarray(values, float), index, name=name)

@@ -29,6 +29,7 @@ FamilyColumns = list[tuple[Family, Sequence[int]]]  # families, and the places o
 DeclaredColumns = list[tuple[Any, Sequence[int]]]  # the same, where some families may still be to be chosen
 FEW = 20  # distinct whole numbers that may be levels
 NUMBERS = PolyaTree(), Gaussian()
+FLAGS, COUNTS = Bernoulli(threshold=0.5), Poisson(fractional=True)  # which take other numbers too: rows may come
 LEVELS = BestOf(Categorical(), Categorical(Dirichlet("evidence", base="pooled")))
 
 
@@ -128,7 +129,7 @@ def inferred(places: list[int], table: Table) -> DeclaredColumns:
     kinds = {place: table.kind(place) for place in places}
     of_kind = {kind: [p for p in places if kinds[p] == kind] for kind in ("flag", "level", "number", "words")}
     flags, others = families_of_numbers(of_kind["number"], table)
-    blocks: DeclaredColumns = [(Bernoulli(), of_kind["flag"] + flags), (LEVELS, of_kind["level"])]
+    blocks: DeclaredColumns = [(Bernoulli(), of_kind["flag"]), (FLAGS, flags), (LEVELS, of_kind["level"])]
     blocks += [*others, (Multinomial(), of_kind["words"])]
     return [block for block in blocks if block[1]]
 
@@ -149,8 +150,7 @@ def families_of_numbers(places: list[int], table: Table) -> tuple[list[int], Dec
         else:
             blocks.setdefault((0 < times <= FEW, times > 0 and smallest >= 0), []).append(place)
     chosen: DeclaredColumns = [
-        (BestOf(*NUMBERS, *[Categorical()] * few, *[Poisson()] * counts), part)
-        for (few, counts), part in blocks.items()
+        (BestOf(*NUMBERS, *[Categorical()] * few, *[COUNTS] * counts), part) for (few, counts), part in blocks.items()
     ]
     return flags, chosen
 

@@ -213,8 +213,8 @@ class IncrementalMixin(ModelHolder):
     def _schema_of(self, table: Table, codes: Array, weight: Array | None, classes: Array) -> Schema:
         """Learn a table's columns: their families, of which some may be chosen by these rows, and their levels."""
         rows = LabelledTable(table, codes, weight, classes, self._class_prior_rule(classes))
-        families, choices = chosen_families(families_of(self._families(), table), rows)
-        schema = replace(Schema.learn(table, families, self.average_features, weight), choices=choices)
+        families, choices, grids = chosen_families(families_of(self._families(), table), rows)
+        schema = replace(Schema.learn(table, families, self.average_features, weight, grids), choices=choices)
         LOG.info("Columns read as %s. To have one read otherwise: families={column: name}.", schema.reading)
         return schema
 

@@ -77,7 +77,7 @@ class InspectionMixin(ModelHolder):
 
     @property
     def log_evidence_(self) -> float:
-        """Log evidence, log p(X, y | prior)."""
+        """Log evidence, log p(X, y | prior); of columns with Polya trees relative to the distribution of all rows."""
         labels, blocks = self._evidence()
         return labels + float(sum(block.sum() for block in blocks))
 

@@ -41,9 +41,11 @@ class NaiveBayes(
     ----------
     families : "auto", a family, or a mapping from columns (or tuples of columns) to families
         A family may be named in lower case: "gaussian", "categorical", "multivariate", "gaussian:shared", ...
-        "auto" reads booleans as Bernoulli, levels (text, categories) as Categorical, numbers as Gaussian, lists of
-        words and sparse counts as Multinomial. Columns that a mapping leaves out are inferred so; None or "drop" drops
-        one. `BestOf(...)` leaves the choice among several families to the label.
+        "auto" reads booleans, and numbers that are only 0 and 1, as Bernoulli, levels (text, categories) as
+        Categorical, lists of words and sparse counts as Multinomial. For other numbers the label chooses, as under
+        `BestOf(PolyaTree(), Gaussian())`: a density of any shape, unless a bell curve foretells the label better;
+        Categorical is a candidate too where there are at most 20 distinct whole numbers, and Poisson where all are
+        counts. Columns that a mapping leaves out are inferred so; None or "drop" drops one.
     class_prior : concentration, Dirichlet, "uniform", "empirical" or {label: probability}, default=1.0
         A Dirichlet's array is in the order of `classes`, or of `classes_` where that is None.
     classes : labels that exist, default those of `y`
@@ -70,26 +72,33 @@ class NaiveBayes(
     Attributes
     ----------
     classes_ : the labels, sorted
-    families_ : families by column, as declared or inferred
+    families_ : families by column, as declared, inferred or chosen
+    choices_ : how families were chosen among several, a Dataset
     prior_, posterior_ : beliefs by column, the class on the first axis; a block of counts is one entry
     class_prior_, class_posterior_ : beliefs about the class probabilities
     stats_ : the statistics of the rows learnt
-    log_evidence_ : log p(X, y | prior)
+    log_evidence_ : log p(X, y | prior); columns with `PolyaTree` count relative to the distribution of all rows, so
+        it compares with that of other Polya trees alone: models of other families by leave-one-out
     temper_ : the exponent in use; for "columns" a pandas Series by column, a block being the tuple of its columns
-    temper_sd_ : the Laplace standard deviation of `temper_`, in the same form; NaN for a number that was given
+    temper_sd_ : the Laplace standard deviation of `temper_`, in the same form; 0 for a number that was given
 
     Notes
     -----
+    Declare nothing, and everything is chosen for the best held-out probabilities; declare families, and the model is
+    what you declared, with the exponent 1.
+
     Missing cells are left out, in `fit` and in `predict`. A frame's columns are matched by name, and reordered ones
-    are scikit-learn's error. `partial_fit` in any batches equals `fit`, new levels included; only priors that
-    take their scale from the data, such as `Gaussian()`, are those of the first batch, and "loo" looks at the last.
+    are scikit-learn's error. `partial_fit` in any batches equals `fit`, new levels included, where families are
+    declared; what is chosen or learnt from data, families, cuts of Polya trees and priors such as that of
+    `Gaussian()`, is that of the first batch, and "loo" looks at the last.
 
     An exponent is an empirical choice, not a part of the likelihood: it enters predictions, intervals, entropies,
     explanations, leave-one-out scores of labels, and decisions. `log_evidence_`, `log_density`, `sample`, `to_datatree`
     and what is sampled by MCMC are those of the model with exponent 1. One for all features has the prior
-    log t ~ Normal(0, 0.5**2); those by column have the prior Normal(t, t**2), where t is the one for all, and the
-    standard deviations are those of the inverse second derivatives. An exponent of 0 leaves its column out. They are
-    found by up to 10,000 rows, spread evenly over every class. Under "columns", `partial_fit` scores each batch before
+    log t ~ Normal(0, 0.5**2); those by column have the prior Normal(t, (f t)**2), where t is the one for all, and are
+    averaged over the width f, log f ~ Normal(0, 1), by the evidence of each (Laplace). The standard deviations are
+    those of the inverse second derivatives, and of the average. An exponent of 0 leaves its column out. Of more than
+    10,000 rows a part, spread evenly over every class, finds them. Under "columns", `partial_fit` scores each batch before
     it is learnt: what is known by then, the exponents and their standard deviations as independent normal
     distributions, is the prior for the next. `merge`, `forget` and `decay` keep the exponents. Rows that are counted in
     parts, from files, of Dask or as shards, are not there at once: "columns" and "loo" refuse them, and under "auto"

@@ -18,7 +18,7 @@ COLUMNS, LOO, AUTO = "columns", "loo", "auto"
 
 
 class TemperEstimate(NamedTuple):
-    """The exponents in use and their standard deviations: numbers, NaN for one that was given, or Series by column."""
+    """The exponents in use and their standard deviations, Series by column or numbers; 0 for one that was given."""
 
     value: Any
     sd: Any
@@ -37,7 +37,7 @@ def tempered_by(temper: Any, model: Model, schema: Schema, rows: Rows | None, n_
         return TemperEstimate(*one_by_loo(model, rows, n_jobs))
     if temper == COLUMNS and rows is not None:
         return _of_ridge(by_column(model, rows, n_jobs), schema)
-    return TemperEstimate(1.0 if temper is None else float(temper), float("nan"))
+    return TemperEstimate(1.0 if temper is None else float(temper), 0.0)
 
 
 def tempered_again(

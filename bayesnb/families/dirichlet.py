@@ -26,6 +26,7 @@ from bayesnb.families.weight import Weight
 from bayesnb.numerics import special
 from bayesnb.numerics.special import draw_log_gamma, less, log, log_gamma_ratio, ratio, times
 
+FEWEST = 2.0  # rows that a concentration found by evidence, with a pooled base, is worth
 ALIKE = 1e-12  # how far equal concentrations may differ, relatively
 FEW = 40  # levels of a distribution that a sampler moves on the simplex itself
 
@@ -354,7 +355,7 @@ class EmpiricalDirichlet:
     """A rule by which the Dirichlets of columns are made of the first table, and then stay: empirical Bayes.
 
     concentration : c, a number or numbers that broadcast to (class, column), or "evidence": for each column that under
-        which its levels, given the labels, are most probable
+        which its levels, given the labels, are most probable; with a pooled base worth 2 rows in all at least
     base : "uniform", every level has the concentration c; "pooled", c K times the level's share of all rows, whatever
         their class, where the column has K levels. A level without rows counts as if it had half a row.
     added : what is added to every concentration; a mode has one less than its concentration
@@ -379,6 +380,8 @@ class EmpiricalDirichlet:
             groups = np.broadcast_to(np.arange(columns), (len(counts), columns))
             terms = evidence_terms(counts, np.broadcast_to(unit, counts.shape), column, groups)
             each = best_concentration(terms, columns)
+            if self.base == "pooled":  # few rows are best explained by classes that have one level each: too good
+                each = np.maximum(each, FEWEST / np.bincount(column))
         else:
             each = np.asarray(self.concentration, float)
         per_column = np.broadcast_to(each, (len(counts), columns))

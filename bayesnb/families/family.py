@@ -74,7 +74,7 @@ class Family[S: Stats](ABC):
     content: ClassVar[str] = ""  # what a column holds, in words; by default what the support says
     picture: ClassVar[Literal["density", "mass", "levels"]] = "density"  # of a column, drawn from the predictive
     stats: ClassVar[type[Stats]]
-    conjugate: ClassVar[type[Belief]]  # the type of its priors
+    conjugate: ClassVar[type[Belief] | None]  # the type of the priors that users give; None if they give none
     hyperparameters: ClassVar[Hyperparameters | None] = None  # None for a prior that cannot be tuned
     has_levels: ClassVar[bool] = False  # cells are codes of levels, whose names are learnt from the table
     has_grid: ClassVar[bool] = False  # cells are codes of leaves, on a grid that is learnt from the first table
@@ -226,7 +226,8 @@ def register(family: type[Family]) -> type[Family]:
 
 def conjugate_priors() -> dict[str, type[Belief]]:
     """The types of the priors that users give to the registered families, by name."""
-    return {family.conjugate.__name__: family.conjugate for family in FAMILIES.values()}
+    kinds = [family.conjugate for family in FAMILIES.values() if family.conjugate is not None]
+    return {kind.__name__: kind for kind in kinds}
 
 
 def joint_family(family: Family) -> type[Family] | None:

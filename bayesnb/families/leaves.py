@@ -48,10 +48,10 @@ class Leaves(Row):
         """Powers of features, `(..., f)`, for their leaves, `(..., k)`; others as they are."""
         return np.repeat(powers, self.sizes, axis=-1) if np.shape(powers)[-1:] == (len(self.sizes),) else powers
 
-    def at_nodes(self, powers: Any) -> Any:
-        """Powers of features, `(..., f)`, for their nodes, `(..., n)`; others as they are."""
+    def at_nodes(self, powers: Any, nodes: Any = slice(None)) -> Any:
+        """Powers of features, `(..., f)`, for nodes, `(..., n)`; others as they are."""
         by_feature = np.shape(powers)[-1:] == (len(self.sizes),)
-        return powers[..., self.grid.tree.column] if by_feature else powers
+        return powers[..., self.grid.tree.column[nodes]] if by_feature else powers
 
     def node_sums(self, values: Array) -> Array:
         """Sums over the nodes of each column, `(..., n) -> (..., f)`."""

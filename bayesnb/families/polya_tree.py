@@ -29,11 +29,13 @@ from bayesnb.families.base import Array, Belief, Cells, Parts, Rng, Stats
 from bayesnb.families.categorical import ColumnDirichlets, tables_of
 from bayesnb.families.dirichlet import log_share_cumulants, pick
 from bayesnb.families.family import Family, Hyperparameters, unless_alike
-from bayesnb.families.grid import DEEPEST, Grid
+from bayesnb.families.grid import DEEPEST, Branches, Grid
 from bayesnb.families.leaf_histogram import LeafHistogram, NumberMargins
 from bayesnb.families.leaves import LeafDensity, LeafScores, LeafStats, with_end
-from bayesnb.families.record import Parameter, checked, is_one, lead, raised, silent
+from bayesnb.families.record import Parameter, Power, checked, is_one, lead, raised, silent
 from bayesnb.families.removal import PREDICTIVE, Leaving, staying
+from bayesnb.families.sums import Entries
+from bayesnb.families.sums import nodes as transform_nodes
 from bayesnb.families.support import RealNumbers, Support
 from bayesnb.families.weight import Weight
 from bayesnb.numerics import special
@@ -101,14 +103,15 @@ class OptionalPolyaTree(LeafScores, Belief[LeafStats, LeafDensity]):
             evidence[..., level] = _risen(log_odds[..., level], self.log_odds[..., level])
         return Totals(total, evidence, log_odds)
 
-    def _sides(self, s: Any) -> Array:
+    def _sides(self, s: Any, nodes: Any = slice(None)) -> Array:
         """log E[(left / share)**s] and that to the right, one after the other, and 0, `(..., c, 2 n + 1)`."""
-        each = self.at_nodes(s)
-        share, total = self.grid.share, log_gamma_ratio(self.a + self.b, each)
+        each = self.at_nodes(s, nodes)
+        share, a, b = self.grid.share[nodes], self.a[..., nodes], self.b[..., nodes]
         if is_one(s):
-            both = [log(ratio(part, self.a + self.b)) for part in (self.a, self.b)]
+            both = [log(ratio(part, a + b)) for part in (a, b)]
         else:
-            both = [less(log_gamma_ratio(part, each), total) for part in (self.a, self.b)]
+            total = log_gamma_ratio(a + b, each)
+            both = [less(log_gamma_ratio(part, each), total) for part in (a, b)]
         return with_end(np.concatenate([both[0] - each * np.log(share), both[1] - each * np.log1p(-share)], axis=-1))
 
     @cached_property
@@ -120,16 +123,36 @@ class OptionalPolyaTree(LeafScores, Belief[LeafStats, LeafDensity]):
 
     def level_log_moment(self, s: Any) -> Array:
         """K(s) of each leaf; s is a number, one for each feature, `(f,)`, or `(n, 1, 1)` places of a transform."""
-        sides, tree, nodes = self._sides(s), self.grid.tree, len(self.grid.depth)
-        stops, splits = log_expit(-self.log_odds), log_expit(self.log_odds)
-        shape = (*sides.shape[:-1], nodes + self.bounds[-1])
+        return self._log_moments(s, self._every_branch)
+
+    @cached_property
+    def _every_branch(self) -> Branches:
+        return self.grid.branches(np.arange(self.bounds[-1]))
+
+    def _log_moments(self, s: Any, branches: Branches) -> Array:
+        """K(s) of some leaves, from the root down: what has stopped on the way to a node, and what comes there."""
+        sides, nodes = self._sides(s, branches.nodes), len(branches.nodes)
+        odds = self.log_odds[..., branches.nodes]
+        stops, splits = log_expit(-odds), log_expit(odds)
+        shape = (*sides.shape[:-1], nodes + len(branches.leaves) + 1)
         there, stopped = np.zeros(shape, sides.dtype), np.full(shape, -np.inf, sides.dtype)
-        for level in tree.levels:  # what has stopped on the way to a node, and what comes there
+        for level in branches.levels:
             before = log_add(stopped[..., level], there[..., level] + stops[..., level])
             onwards = there[..., level] + splits[..., level]
-            for children, side in ((tree.left[level], level), (tree.right[level], level + nodes)):
+            for children, side in ((branches.left[level], level), (branches.right[level], level + nodes)):
                 stopped[..., children], there[..., children] = before, onwards + sides[..., side]
-        return log_add(stopped[..., nodes:], there[..., nodes:])
+        value = log_add(stopped[..., nodes:-1], there[..., nodes:-1])
+        by_feature = np.shape(s)[-1:] == (len(self.sizes),)
+        quiet = np.equal(s[..., self.columns[branches.leaves]] if by_feature else s, 0)
+        return np.where(quiet, 0.0, value) if quiet.any() else value  # a power of 0 says nothing, to the last digit
+
+    def score_transform(self, x: Cells, s: Array, power: Power = 1.0) -> Array:
+        """As of tables of all leaves, but of those alone that the rows are in: a moment of a Beta takes long."""
+        places = self.at(x[:])
+        leaves, which = np.unique(places, return_inverse=True)
+        missing = int(len(leaves) > 0 and leaves[0] < 0)
+        table = self._log_moments(transform_nodes(s) * power, self.grid.branches(leaves[missing:]))
+        return Entries.of_table(which.reshape(places.shape) - missing).added(table)
 
     def level_cumulants(self, order: int, tilt: float = 0.0) -> Array:
         """Cumulants of the log of each leaf's ratio: of a mixture, at each node, of the way on and of 0."""
@@ -368,10 +391,15 @@ class PolyaTree(Family[LeafStats]):
     the first table, of all classes together, and stays; `depth` is how often it is halved. At a cut where a class
     differs from all rows, its share is Beta(concentration q, concentration (1 - q)) with q that of all; below a node
     it is as all rows are with probability `stop`. Densities of x are those of a histogram: a cell beyond the ends
-    counts as in the end leaf.
+    counts as in the outer leaf.
 
     `cuts` declares the grid, increasing numbers for all columns, or a list of such for each: cells of all leaves are
-    then equally expected before the data. Of `model.cuts_` say, so that parts of a table can be added up.
+    then equally expected before the data, and models of parts of a table can be merged. A learnt grid is that of a
+    belief, `model.posterior_["age"].grid`, whose `cuts` can be declared elsewhere.
+
+    `model.log_evidence_` is relative to the distribution of all rows, so it compares with that of other trees on one
+    grid; with other families compare by leave-one-out. A row that is drawn has a number from the range that its leaf
+    held: a whole one where all of the column's were.
 
     >>> from bayesnb import NaiveBayes
     >>> x = [[0.1], [0.2], [0.3], [0.4], [5.0], [6.0], [7.0], [8.0]]
@@ -385,7 +413,7 @@ class PolyaTree(Family[LeafStats]):
     cuts: Any = None
 
     content: ClassVar[str] = "numbers, a density of any shape"
-    conjugate: ClassVar[type[Belief]] = OptionalPolyaTree
+    conjugate: ClassVar[type[Belief] | None] = None  # two numbers make it, on a grid that nobody knows beforehand
     hyperparameters: ClassVar[Hyperparameters | None] = SHAPES
     support: ClassVar[Support] = RealNumbers()
     stats: ClassVar[type[Stats]] = LeafStats
@@ -400,10 +428,10 @@ class PolyaTree(Family[LeafStats]):
         if self.cuts is not None:
             object.__setattr__(self, "cuts", _checked_cuts(self.cuts))
 
-    def grid_of(self, x: Cells, weight: Array | None) -> Grid:
+    def grid_of(self, x: Cells, weight: Array | None, n_jobs: int | None = 1) -> Grid:
         """The grid of these cells, `(r, f)`; or the one that is declared."""
         if self.cuts is None:
-            return Grid.learnt(x, weight, self.depth)
+            return Grid.learnt(x, weight, self.depth, n_jobs)
         columns = self.cuts if isinstance(self.cuts[0], tuple) else (self.cuts,) * x.shape[1]
         if len(columns) != x.shape[1]:
             raise ValueError(f"PolyaTree: cuts are those of {len(columns)} columns, and there are {x.shape[1]}.")

@@ -1,6 +1,6 @@
 """What was learnt about a table's columns: their blocks and levels. Every later table is read into the same blocks."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import is_
@@ -134,7 +134,7 @@ class Block:
     def learn(self, table: Table, weight: Array | None = None) -> Self:
         """Return the block with the levels of this table after those it has; or with its grid, if it has none."""
         if self.family.has_grid:
-            return self if self.grid is not None else replace(self, grid=self._grid(table, weight))
+            return self if self.grid is not None else replace(self, grid=self._learnt_grid(table, weight))
         if not self.family.has_levels and not self.family.listed:
             return self
         if self.declares_levels:
@@ -144,8 +144,19 @@ class Block:
         levels = (self._levels(table, j, known, seen) for j, (known, seen) in pairs)
         return self.with_levels(tuple(levels))
 
-    def _grid(self, table: Table, weight: Array | None) -> Grid:
-        return self.family.grid_of(as_cells(self.family, table.numbers(self.places)), weight)  # type: ignore[attr-defined]
+    def grids(self) -> Iterator[tuple[int, Grid]]:
+        """Yield the place of each column that is on a grid, and its grid."""
+        if self.grid is not None:
+            yield from ((place, self.grid.only(j)) for j, place in enumerate(self.places))
+
+    def on_grids(self, grids: Mapping[int, Grid]) -> Self:
+        """Return the block on the grids of its columns, by their places; as it is, if not all are there."""
+        known = self.family.has_grid and all(place in grids for place in self.places)
+        return replace(self, grid=Grid.side_by_side([grids[place] for place in self.places])) if known else self
+
+    def _learnt_grid(self, table: Table, weight: Array | None) -> Grid:
+        x = as_cells(self.family, table.numbers(self.places))
+        return self.family.grid_of(x, weight, table.n_jobs)  # type: ignore[attr-defined]
 
     def _contents(self, table: Table) -> Sequence[Any]:
         """Return what each column holds: its distinct values or words, or where its integers begin and end."""
@@ -157,10 +168,11 @@ class Block:
     def united(self, other: Self) -> Self:
         """Return the block with the levels of two blocks; raise where their grids differ."""
         if self.grid is not None and other.grid is not None and not self.grid.same(other.grid):
+            name, kind = self.names[0], type(self.family).__name__
             raise ValueError(
-                f"column {self.names[0]!r}: the cuts of its {self.family.word} are not the same in both parts, as each "
-                "took them from its first table. Let one part go on from the other by partial_fit, or declare them for "
-                f"both: families={{{self.names[0]!r}: {type(self.family).__name__}(cuts=[...])}}, increasing numbers."
+                f"column {name!r}: the cuts of its {kind} are not the same in both parts, as each took them from its "
+                "first table. Let one part go on from the other by partial_fit, or declare the cuts for both, as "
+                f"increasing numbers: families={{{name!r}: {kind}(cuts=[...])}}."
             )
         if self.grid is not None:
             return self
@@ -243,8 +255,15 @@ class Schema:
         object.__setattr__(self, "columns", compact(self.columns))
 
     @classmethod
-    def learn(cls, table: Table, families: FamilyColumns, average: Any = None, weight: Array | None = None) -> Self:
-        """Learn the levels of a table's columns, and grids, for which rows count by their weight.
+    def learn(
+        cls,
+        table: Table,
+        families: FamilyColumns,
+        average: Any = None,
+        weight: Array | None = None,
+        grids: Mapping[int, Grid] | None = None,
+    ) -> Self:
+        """Learn the levels of a table's columns, and grids that are not known, for which rows count by their weight.
 
         `average` is how probably features depend on the class; None: all do.
         """
@@ -254,6 +273,7 @@ class Schema:
         if average is not None:
             included = included_of(average, [block.keys for block in blocks])
             blocks = [replace(block, included=share) for block, share in zip(blocks, included, strict=True)]
+        blocks = [block.on_grids(grids or {}) for block in blocks]
         return cls(table.columns, tuple(block.learn(table, weight) for block in blocks), table.blank)
 
     def of_part(self, table: Table) -> Self:

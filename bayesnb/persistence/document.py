@@ -25,7 +25,6 @@ from bayesnb.persistence.json_values import pack, unpack, unpack_list
 
 NUMBER = 8  # bytes
 MOST_POSITIONS = 1 << 20  # names that are their positions, and so need not be listed
-UNKNOWN = {"$float": "nan"}
 PER_NAME = 32  # units of a column in a block
 SUM = 1e-8  # how far probabilities may be from adding up to 1
 Json = dict[str, Any]
@@ -71,7 +70,7 @@ def model_of(document: Mapping[str, Any], reader: ArrayReader) -> Saved:
     params = {name: unpack(value, reader) for name, value in _expect(document["params"], dict).items()}
     note = unpack(document.get("note"), reader)  # files of version 1.0 have none
     named = _expect(document["named"], bool)
-    temper_sd = unpack(document.get("temper_sd", UNKNOWN), reader)  # files before version 1.3 have none
+    temper_sd = unpack(document.get("temper_sd", 0.0), reader)  # files before version 1.3 have none
     check_class_prior(class_prior, len(shard.classes))
     check_temper(temper, temper_sd, len(shard.schema.keys))
     return Saved(document["estimator"], params, shard, Product(class_prior, priors), temper, temper_sd, named, note)

@@ -12,6 +12,7 @@ from bayesnb.data.declaration import DeclaredColumns, FamilyColumns, grouped
 from bayesnb.families import BestOf, Choice
 from bayesnb.families.base import Array
 from bayesnb.families.family import Family
+from bayesnb.families.grid import Grid
 from bayesnb.model.priors import ClassPriorRule
 from bayesnb.model.product import normalised
 from bayesnb.model.schema import Schema
@@ -41,21 +42,33 @@ class Contest:
         return names if len(names) > 1 else names[0]
 
 
-def chosen_families(declared: DeclaredColumns, rows: LabelledTable) -> tuple[FamilyColumns, tuple[Choice, ...]]:
-    """Return blocks in which every `BestOf` has given way to one family for each column, and how that was chosen."""
+class Chosen(NamedTuple):
+    """Blocks of columns with one family each, how these were chosen, and the grids that they have by place."""
+
+    families: FamilyColumns
+    choices: tuple[Choice, ...]
+    grids: dict[int, Grid]
+
+
+def chosen_families(declared: DeclaredColumns, rows: LabelledTable) -> Chosen:
+    """Let every `BestOf` give way to one family for each of its columns."""
     contests = [contest for best_of, places in declared for contest in _contests(best_of, places)]
     if not contests:
-        return declared, ()
+        return Chosen(declared, (), {})
+    grids: list[dict[int, Grid]] = []
     elpd = np.full((len(contests), max(len(contest.best_of.candidates) for contest in contests)), np.nan)
     for k in range(elpd.shape[1]):
         able = [i for i, contest in enumerate(contests) if _is_able(contest, k, rows.table)]
+        grids.append({})
         if able:
-            elpd[able, k] = _label_scores([contests[i] for i in able], k, rows)
+            elpd[able, k], grids[k] = _label_scores([contests[i] for i in able], k, rows)
     choices = tuple(_choice(contest, scores, rows.table) for contest, scores in zip(contests, elpd, strict=True))
     fixed: DeclaredColumns = [block for block in declared if not isinstance(block[0], BestOf)]
+    kept: dict[int, Grid] = {}
     for contest, choice in zip(contests, choices, strict=True):
         fixed.append((contest.best_of.candidates[choice.chosen], contest.places))
-    return grouped(fixed), choices
+        kept |= {place: grids[choice.chosen][place] for place in contest.places if place in grids[choice.chosen]}
+    return Chosen(grouped(fixed), choices, kept)
 
 
 def _contests(best_of: BestOf | Family, places: Sequence[int]) -> list[Contest]:
@@ -76,8 +89,11 @@ def _is_able(contest: Contest, k: int, table: Table) -> bool:
     return are_within(family, table.numbers(contest.places), table.n_jobs)
 
 
-def _label_scores(contests: Sequence[Contest], k: int, rows: LabelledTable) -> Array:
-    """Return the label's leave-one-out score by the columns of each contest alone, under their k-th candidates."""
+def _label_scores(contests: Sequence[Contest], k: int, rows: LabelledTable) -> tuple[Array, dict[int, Grid]]:
+    """Return the label's leave-one-out score by the columns of each contest alone, under their k-th candidates.
+
+    The second value are grids that these have learnt, by the places of columns.
+    """
     families = grouped([(contest.best_of.candidates[k], contest.places) for contest in contests])
     schema = Schema.learn(rows.table, families, weight=rows.weight)
     shard, seen = Shard.of(schema, rows.classes, rows.table, rows.codes, rows.weight)
@@ -90,7 +106,7 @@ def _label_scores(contests: Sequence[Contest], k: int, rows: LabelledTable) -> A
         features = sorted({at[place] for place in contest.places})
         score = normalised(log_class + scores[..., features].sum(axis=-1))[row, part.codes]
         totals.append(float(part.counts @ score) / share)
-    return np.array(totals)
+    return np.array(totals), {place: grid for block in schema.blocks for place, grid in block.grids()}
 
 
 def _features_by_place(schema: Schema) -> dict[int, int]:

@@ -18,8 +18,10 @@ from bayesnb.model.product import Joint, Model, Rows
 from bayesnb.numerics.views import EVERY
 from bayesnb.selection.leave_one_out import are_there, stats_without
 
-MOST_ROWS, FEWEST_ROWS = 10_000, 200  # that are scored, of more
-NUMBERS, WORK = 1 << 24, 1e10  # of a table, and multiplications of its second derivatives, above which rows are fewer
+MANY = 100_000  # rows
+MOST_ROWS, PART = 10_000, 4_000  # that are all scored, and how many are of more
+FEWEST_ROWS = 200
+NUMBERS, WORK = 1 << 24, 2e9  # of a table, and multiplications of a step, above which rows are fewer
 
 
 class _Feature(NamedTuple):
@@ -45,12 +47,12 @@ def column_scores(model: Model, rows: Rows, n_jobs: int | None = None) -> tuple[
     table = np.empty((*log_class.shape, sum(features_of(block) for block in reader.blocks)))
     again: dict[tuple[int, int], list[int]] = {}
     features = list(_features(model, reader, rows))
+    threads = n_jobs if len(rows.codes) > MANY else 1  # a column of fewer rows takes less than to start a thread
     for k, (b, j, prior, part, x) in enumerate(features):
         stats = model.stats.blocks[b] if prior.multivariate else model.stats.blocks[b].only(j)
-        score = prior.left_out(stats, part, Leaving(x, rows.codes, one, n_jobs=n_jobs))
-        table[:, :, k] = score
-        for i in np.flatnonzero(np.isnan(score[np.arange(len(score)), rows.codes])).tolist():
-            again.setdefault((i, b), []).append(k)
+        table[:, :, k] = prior.left_out(stats, part, Leaving(x, rows.codes, one, n_jobs=threads))
+    for i, k in np.argwhere(np.isnan(table[np.arange(len(rows.codes)), rows.codes])).tolist():
+        again.setdefault((i, features[k].block), []).append(k)
     there = are_there(model, rows)[rows.codes]
     for (i, b), places in again.items():
         if there[i]:
@@ -105,13 +107,14 @@ def _count_again(model: Model, rows: Rows, at: Any, features: list[tuple[int, _F
 
 
 def stratified(rows: Rows, classes: int, columns: int) -> Rows:
-    """Rows as they are if they are few enough; else evenly spaced ones of every class, always the same.
+    """Rows as they are if they are at most MOST_ROWS; else PART of them, evenly spaced in every class, always the same.
 
-    At most MOST_ROWS, fewer where their table would hold more than NUMBERS.
+    They are fewer where their table would hold more than NUMBERS, or the exponents of its columns take longer to find.
     """
-    most = min(MOST_ROWS, max(int(min(NUMBERS / columns, WORK / columns**2) / classes), FEWEST_ROWS))
-    if len(rows.codes) <= most:
+    by_work = WORK / columns**2 if columns**3 <= WORK else (WORK / columns) ** 0.5  # see `_Precision`
+    most = max(int(min(NUMBERS / columns, by_work) / classes), FEWEST_ROWS)
+    if len(rows.codes) <= min(MOST_ROWS, most):
         return rows
     order, keep = np.argsort(rows.codes, kind="stable"), np.zeros(len(rows.codes), bool)
-    keep[order[np.linspace(0, len(order) - 1, most).round().astype(np.intp)]] = True
+    keep[order[np.linspace(0, len(order) - 1, min(PART, most)).round().astype(np.intp)]] = True
     return rows.where(keep)

@@ -15,7 +15,7 @@ Where rows come in batches, each batch is scored before it is learnt, and what e
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -23,14 +23,13 @@ from scipy.optimize import minimize_scalar
 
 from bayesnb.families.base import Array
 from bayesnb.model.product import Model, Rows, normalised
-from bayesnb.selection.column_scores import column_scores, features_of, predictive_scores
+from bayesnb.selection.column_scores import column_scores, features_of, predictive_scores, stratified
 from bayesnb.selection.leave_one_out import PredictiveRule, are_there, loo_log_proba
 
 SPREAD = 0.5  # standard deviation of the log of the one exponent
 LEAST = 1e-3  # the smallest one that is tried
-MOST_ROWS = 10_000
-NUMBERS, WORK = 1 << 24, 1e10  # of a table, and multiplications of its second derivatives, above which rows are fewer
-FEWEST_ROWS = 200
+WIDTHS = (1.0, 2.0, 4.0, 8.0, 0.5, 0.25)  # standard deviations of the ridge, in units of its mean
+UNLIKELY = 12.0  # nats by which one width is worse than another, so that those beyond it are not tried
 STEPS, SHORTEST, TOLERANCE = 200, 1e-12, 1e-11
 STEP = 1e-2  # of log t, for its second derivative
 
@@ -88,15 +87,44 @@ class LabelScores:
         gap[np.arange(len(gap)), self.codes] += 1.0
         return np.tensordot(self.counts[:, None] * gap, self.table, 2)
 
-    def curvature(self, w: Array) -> Array:
-        """The negative second derivatives of `total`, `(f, f)`: the covariances of columns under p(y | x), added up."""
+    def factor(self, w: Array) -> Array:
+        """A matrix B of which B'B are the negative second derivatives of `total`, `(r * c, f)`.
+
+        They are the covariances of columns under p(y | x), added up.
+        """
         proba = np.exp(self.log_proba(w))
-        mean = np.einsum("rc,rcf->rf", proba, self.table)
-        total = np.zeros((len(w), len(w)))
-        for c in range(proba.shape[1]):
-            part = np.sqrt(self.counts * proba[:, c])[:, None] * (self.table[:, c] - mean)
-            total += part.T @ part
-        return total
+        gaps = self.table - np.einsum("rc,rcf->rf", proba, self.table)[:, None]
+        gaps *= np.sqrt(self.counts[:, None] * proba)[:, :, None]
+        return gaps.reshape(-1, len(w))
+
+
+class _Precision(NamedTuple):
+    """The matrix B'B + diag(weight): by itself, or where B has fewer rows than columns, by Woodbury's identity."""
+
+    factor: Array
+    weight: Array
+
+    def solve(self, slope: Array) -> Array:
+        if len(self.factor) >= len(slope):
+            return cho_solve(cho_factor(self.factor.T @ self.factor + np.diag(self.weight)), slope)
+        scaled = self.factor / self.weight
+        return slope / self.weight - scaled.T @ cho_solve(self._inner(scaled), scaled @ slope)
+
+    def variances(self) -> Array:
+        """The diagonal of the inverse."""
+        if len(self.factor) >= len(self.weight):
+            return np.diag(np.linalg.inv(self.factor.T @ self.factor + np.diag(self.weight)))
+        scaled = self.factor / self.weight
+        return 1 / self.weight - (scaled * cho_solve(self._inner(scaled), scaled)).sum(axis=0)
+
+    def log_volume(self) -> float:
+        """log of how much smaller the rows make the volume of a ridge, `det(1 + B diag(1 / weight) B')`."""
+        scaled = self.factor / np.sqrt(self.weight)
+        product = scaled.T @ scaled if len(self.factor) >= len(self.weight) else scaled @ scaled.T
+        return float(np.linalg.slogdet(np.eye(len(product)) + product)[1])
+
+    def _inner(self, scaled: Array) -> Any:
+        return cho_factor(np.eye(len(scaled)) + scaled @ self.factor.T)
 
 
 def one_by_loo(model: Model, rows: Rows, n_jobs: int | None = None) -> Exponent:
@@ -121,17 +149,22 @@ def one_by_loo(model: Model, rows: Rows, n_jobs: int | None = None) -> Exponent:
 def by_column(model: Model, rows: Rows, n_jobs: int | None = None) -> Ridge:
     """The exponents of all columns and their standard deviations, by exact leave-one-out of rows that were learnt.
 
-    Of more rows than MOST_ROWS, or than a table of NUMBERS holds, it takes a part, spread evenly over every class.
+    Of many rows it takes a part, spread evenly over every class.
     """
-    few = _stratified(model, rows)
+    few = _part(model, rows)
     scores = LabelScores.of(column_scores(model, few, n_jobs), few, are_there(model, few)[few.codes])
-    return largest(scores, ridge_around(common(scores).value, scores.table.shape[2]))
+    return over_widths(scores, common(scores).value)
 
 
 def by_batch(model: Model, rows: Rows, known: Ridge, n_jobs: int | None = None) -> Ridge:
     """The exponents after rows that the model has not learnt yet, from what was known of them before."""
-    few = _stratified(model, rows)
-    return largest(LabelScores.of(predictive_scores(model, few, n_jobs), few, np.zeros(len(few.codes), bool)), known)
+    few = _part(model, rows)
+    scores = LabelScores.of(predictive_scores(model, few, n_jobs), few, np.zeros(len(few.codes), bool))
+    return largest(scores, known).exponents
+
+
+def _part(model: Model, rows: Rows) -> Rows:
+    return stratified(rows, len(model.stats.classes), sum(features_of(block) for block in model.prior.blocks))
 
 
 def common(scores: LabelScores) -> Exponent:
@@ -140,12 +173,40 @@ def common(scores: LabelScores) -> Exponent:
     return _one(lambda log_t: once.total(np.exp([log_t])))
 
 
-def ridge_around(t: float, columns: int) -> Ridge:
-    """Exponents of so many columns around one, which is their standard deviation too."""
-    return Ridge(np.full(columns, t), np.full(columns, t))
+def ridge_around(t: float, columns: int, width: float = 1.0) -> Ridge:
+    """Exponents of so many columns around one; their standard deviation is as wide as that, or so many times."""
+    return Ridge(np.full(columns, t), np.full(columns, width * t))
 
 
-def largest(scores: LabelScores, ridge: Ridge, start: Array | None = None) -> Ridge:
+def over_widths(scores: LabelScores, t: float) -> Ridge:
+    """The exponents averaged over the width of the ridge, log width ~ Normal(0, 1), by the evidence of each.
+
+    Columns differ in what they are worth, and by how much is told best by the rows: one width for all tables is too
+    narrow where some columns repeat others, and too wide where all are worth the same.
+    """
+    maxima: dict[float, Maximum] = {}
+    for width, next_to in zip(WIDTHS, (1.0, 1.0, 2.0, 4.0, 1.0, 0.5), strict=True):
+        best = max((each.log_evidence for each in maxima.values()), default=-np.inf)
+        if next_to in maxima and maxima[next_to].log_evidence < best - UNLIKELY:
+            continue
+        start = maxima[next_to].exponents.mean if next_to in maxima else None
+        made = largest(scores, ridge_around(t, scores.table.shape[2], width), start)
+        maxima[width] = made._replace(log_evidence=made.log_evidence - np.log(width) ** 2 / 2)
+    logs = np.array([each.log_evidence for each in maxima.values()])
+    share = np.exp(logs - np.logaddexp.reduce(logs))
+    mean = sum(p * each.exponents.mean for p, each in zip(share, maxima.values(), strict=True))
+    spread = ((each.exponents.sd**2 + (each.exponents.mean - mean) ** 2) for each in maxima.values())
+    return Ridge(mean, np.sqrt(sum(p * each for p, each in zip(share, spread, strict=True))))
+
+
+class Maximum(NamedTuple):
+    """The most probable exponents, their standard deviations, and the log evidence of their ridge (Laplace)."""
+
+    exponents: Ridge
+    log_evidence: float
+
+
+def largest(scores: LabelScores, ridge: Ridge, start: Array | None = None) -> Maximum:
     """The most probable exponents, none below 0, and their Laplace standard deviations.
 
     By Newton's method on those that are not held at 0, projected, with a line search: Bertsekas (1982), Projected
@@ -160,17 +221,17 @@ def largest(scores: LabelScores, ridge: Ridge, start: Array | None = None) -> Ri
 
     for _ in range(STEPS):
         slope = scores.slope(w) - weight * (w - ridge.mean)
-        curvature = scores.curvature(w) + np.diag(weight)
         free = (w > 0) | (slope > 0)
-        direction = np.zeros_like(w)
-        direction[free] = cho_solve(cho_factor(curvature[np.ix_(free, free)]), slope[free])
+        factor, direction = scores.factor(w), np.zeros_like(w)
+        precision = _Precision(factor[:, free], weight[free])
+        direction[free] = precision.solve(slope[free])
         after = _climb(height, w, slope, direction)
         moved, w = np.abs(after - w).max(), after
         if moved <= TOLERANCE:
             break
-    sd = (slope**2 + np.diag(curvature)) ** -0.5
-    sd[free] = np.sqrt(np.diag(np.linalg.inv(curvature[np.ix_(free, free)])))
-    return Ridge(w, sd)
+    sd = (slope**2 + (factor**2).sum(axis=0) + weight) ** -0.5
+    sd[free] = np.sqrt(precision.variances())
+    return Maximum(Ridge(w, sd), height(w) - precision.log_volume() / 2)
 
 
 def refuse_impossible(plain: Array, there: Array, parameter: str) -> None:
@@ -205,15 +266,3 @@ def _climb(height: Callable[[Array], float], w: Array, slope: Array, direction: 
             return after
         size /= 2
     return w
-
-
-def _stratified(model: Model, rows: Rows) -> Rows:
-    """Rows as they are if they are few enough; else evenly spaced ones of every class, always the same."""
-    classes, columns = len(model.stats.classes), sum(features_of(block) for block in model.prior.blocks)
-    most = min(MOST_ROWS, max(int(min(NUMBERS / columns, WORK / columns**2) / classes), FEWEST_ROWS))
-    if len(rows.codes) <= most:
-        return rows
-    order = np.argsort(rows.codes, kind="stable")
-    keep = np.zeros(len(order), bool)
-    keep[order[np.linspace(0, len(order) - 1, most).round().astype(np.intp)]] = True
-    return rows.where(keep)

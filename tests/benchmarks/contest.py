@@ -44,6 +44,7 @@ EXAMPLES = """examples:
   python -m tests.benchmarks --contest --splits 1                 all tables and methods, in some minutes
   python -m tests.benchmarks --contest --json results.json        all of it; what the file holds is not measured again
   python -m tests.benchmarks --contest --json results.json --again bayesnb   ours anew, the rivals from the file
+  python -m tests.benchmarks --contest --splits 2 --methods bayesnb --beside results.json   ours, beside those
   python -m tests.benchmarks --contest --only iris,wine --methods bayesnb,gaussian
   python -m tests.benchmarks --contest --read results.json --markdown --picture contest.svg
 """
@@ -119,6 +120,14 @@ class ContestResults:
         """Return the results of all other methods."""
         kept = {key: record for key, record in self.records.items() if key[0] not in methods}
         return type(self)(self.machine, kept)
+
+    def beside(self, other: Self) -> Self:
+        """Return these results, and another run's of methods that are not among them."""
+        return type(self)(self.machine, self.records | other.without(self.methods).records)
+
+    def of_these(self, tables: Sequence[str]) -> Self:
+        """Return the results of these tables."""
+        return type(self)(self.machine, {key: record for key, record in self.records.items() if key[2] in tables})
 
     def of_tables(self, method: str, regime: str, measure: str = "log_loss") -> dict[str, float]:
         """Return a measure's mean over splits, by table; NaN where no split has it."""
@@ -234,6 +243,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for now in run(asked, results):
             if asked.json:
                 Path(asked.json).write_text(now.to_json() + "\n")
+    if asked.beside:
+        results = results.beside(ContestResults.from_json(Path(asked.beside).read_text()))
+    results = results.of_these(asked.only)
     print(markdown(results) if asked.markdown else report(results))
     if asked.means:
         Path(asked.means).write_text(results.mean().to_json() + "\n")
@@ -271,6 +283,7 @@ def parser() -> argparse.ArgumentParser:
     add("--splits", type=int, default=SPLITS, metavar="N", help=f"of each table (default {SPLITS})")
     add("--json", metavar="PATH", help="keep all figures there; what the file holds is not measured again")
     add("--read", metavar="PATH", help="show an earlier run instead of measuring")
+    add("--beside", metavar="PATH", help="show another run's methods beside these")
     add("--means", metavar="PATH", help="write the means over splits, a smaller file that --read takes too")
     add("--markdown", action="store_true", help="print Markdown tables")
     add("--picture", metavar="PATH", help="draw the summary (SVG, or what the name's ending says)")

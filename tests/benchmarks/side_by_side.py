@@ -50,6 +50,7 @@ class Workload:
     ours: Make
     goals: Mapping[str, float | None]
     given: Callable[[Any], Any] = field(default=lambda x: x)
+    against: Make | None = None  # of ours, where `theirs` is None and it is not the same estimator
     as_theirs: Mapping[str, Any] = field(default_factory=MEAN.copy)  # what gives us scikit-learn's numbers
     tolerance: float = 1e-9
     quick: float = 0.1  # of the rows: enough that what a call costs whatever the table does not decide
@@ -67,7 +68,8 @@ class Workload:
     def sides(self, how: How) -> tuple[Make, Make]:
         """Scikit-learn's estimator and ours."""
         ours = partial(self.ours, n_jobs=how.threads)
-        return self.theirs or ours, ours
+        against = ours if self.against is None else partial(self.against, n_jobs=how.threads)
+        return self.theirs or against, ours
 
     def timing(self, operation: str, x: Any, rounds: Sequence[list[float]], limit: float | None = None) -> Timing:
         """The record of one operation on a table, from their seconds and ours, round by round."""
