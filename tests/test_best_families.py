@@ -54,6 +54,15 @@ def test_a_score_is_that_of_a_model_of_the_column_alone() -> None:
             assert found == pytest.approx(NaiveBayes(family).fit(X[[name]], y).loo(X[[name]], y).elpd, rel=1e-9)
 
 
+def test_a_row_of_weight_two_is_scored_as_two_rows() -> None:
+    X, y = table()
+    times = np.random.default_rng(1).integers(0, 3, len(y))
+    once = NaiveBayes().fit(X, y, times)
+    twice = NaiveBayes().fit(X.loc[np.repeat(X.index, times)], np.repeat(y, times))
+    assert "PolyaTree" in once.choices_.candidate
+    np.testing.assert_allclose(once.choices_["elpd"], twice.choices_["elpd"], rtol=1e-9)
+
+
 def test_the_first_stays_unless_another_is_better_by_more_than_the_margin() -> None:
     X, y = table()
     elpd = NaiveBayes(BestOf(*CANDIDATES)).fit(X, y).choices_["elpd"].sel(feature="levels")

@@ -1,5 +1,6 @@
 """What the page says of columns, words, smoothing, dependence and priors is what other computations find."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,11 @@ from scipy import sparse, stats
 
 import bayesnb as nb
 from bayesnb.datasets import dogs, penguins
+from bayesnb.families.capabilities import strengthened
+from bayesnb.model.product import Model
 from bayesnb.report import About, gather, report, section
 from bayesnb.report.sections.modelled import code_of, names_in
+from bayesnb.selection.prior_strength import Strengths
 from bayesnb.selection.word_ratios import ratio_interval
 from tests.conftest import plainly
 from tests.parsed import Page
@@ -150,6 +154,22 @@ def test_a_prior_of_the_same_weight_changes_nothing_in_any_family() -> None:
     assert own.classes(1.0).largest < 1e-12
     for _, b, f in model.schema_.keys:
         assert own.column(b, f, [1.0])[0].largest < 1e-12
+
+
+@pytest.mark.parametrize("temper", ["auto", 0.5])
+def test_a_column_by_itself_changes_what_it_changes_among_all(temper: Any) -> None:
+    X, y = split(penguins().drop(columns="year")[::3], "species")
+    model = nb.NaiveBayes(temper=temper).fit(X, y)
+    strengths, prior = gather(model, X, y).comparisons.strengths, model.model_.prior
+    assert any(isinstance(family, nb.PolyaTree) for family in model.families_.values())
+    for _, b, f in model.schema_.keys:
+        one = np.where(np.arange(prior.blocks[b].proper.shape[-1]) == f, 2.0, 1.0)
+        blocks = [strengthened(block, one) if at == b else block for at, block in enumerate(prior.blocks)]
+        other = Strengths(
+            Model(replace(prior, blocks=tuple(blocks)), model.model_.stats), strengths.rows, strengths.way
+        )
+        gaps = np.abs(np.exp(other.log_proba) - np.exp(strengths.log_proba))
+        assert strengths.column(b, f, [2.0])[0].largest == pytest.approx(gaps.max(), rel=1e-8, abs=1e-12)
 
 
 def test_the_prior_of_the_classes_is_turned_as_a_declared_one() -> None:

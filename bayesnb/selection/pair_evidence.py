@@ -178,7 +178,7 @@ def _compare_within_levels(
         places, group = np.unique(labels.codes[seen] * size + code[seen], return_inverse=True)
         each = one_hot(group, len(places), labels.counts[seen]), places // size
         pooled = one_hot(labels.codes[seen], labels.classes, labels.counts[seen]), np.arange(labels.classes)
-        width = max(1, NUMBERS // max(len(seen), len(places), 1))
+        width = max(1, NUMBERS // max(len(seen), len(places)))
         for span in blocks(len(part.places), width):
             cells, prior = part.x[seen, span], part.prior[:, span]
             sides = [
