@@ -207,7 +207,7 @@ def many_levels(rows: int, kind: str, rng: np.random.Generator) -> pd.DataFrame:
 def test_two_columns_of_many_levels_that_are_noise_are_not_joined_and_a_note_says_why(rows: int, kind: str) -> None:
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        found = partition(NaiveBayes(), many_levels(rows, kind, rng), rng.integers(0, 2, rows))
+        found = partition(NaiveBayes("categorical"), many_levels(rows, kind, rng), rng.integers(0, 2, rows))
         assert found.ends["joint"] > found.ends["naive"]  # the evidence alone would join them
         assert found.blocks == (("a",), ("b",))
         gap = found.ends["joint"] - found.ends["naive"]
