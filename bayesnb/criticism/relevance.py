@@ -65,7 +65,8 @@ def relevance(model: NaiveBayes, prior: float = 0.5) -> Any:
     >>> import bayesnb
     >>> from bayesnb.datasets import dogs
     >>> table = dogs()
-    >>> model = bayesnb.NaiveBayes().fit(table.drop(columns="breed"), table["breed"])
+    >>> model = bayesnb.NaiveBayes({"height": "gaussian", "weight": "gaussian"})
+    >>> model = model.fit(table.drop(columns="breed"), table["breed"])
     >>> bayesnb.relevance(model).log_bayes_factor.round(1).to_series().to_dict()
     {'height': 0.3, 'weight': 0.5, 'curled_tail': -0.3}
     """

@@ -137,7 +137,8 @@ class InspectionMixin(ModelHolder):
         Examples
         --------
         >>> from bayesnb import NaiveBayes
-        >>> model = NaiveBayes().fit([[1.0, "a"], [1.2, "a"], [3.0, "b"], [3.1, "a"]], ["low", "low", "high", "high"])
+        >>> model = NaiveBayes({0: "gaussian", 1: "categorical"})
+        >>> model = model.fit([[1.0, "a"], [1.2, "a"], [3.0, "b"], [3.1, "a"]], ["low", "low", "high", "high"])
         >>> why = model.explain([[1.1, "b"]]).isel(obs_id=0)
         >>> (why.predictive.sel({"class": "low"}) - why.predictive.sel({"class": "high"})).round(2).values.tolist()
         [2.09, -0.69]

@@ -41,9 +41,11 @@ class NaiveBayes(
     ----------
     families : "auto", a family, or a mapping from columns (or tuples of columns) to families
         A family may be named in lower case: "gaussian", "categorical", "multivariate", "gaussian:shared", ...
-        "auto" reads booleans as Bernoulli, levels (text, categories) as Categorical, numbers as Gaussian, lists of
-        words and sparse counts as Multinomial. Columns that a mapping leaves out are inferred so; None or "drop" drops
-        one. `BestOf(...)` leaves the choice among several families to the label.
+        "auto" reads booleans, and numbers that are only 0 and 1, as Bernoulli, lists of words and sparse counts as
+        Multinomial. Other numbers are PolyaTree or Gaussian, or, where there are few or they are counts, Categorical or
+        Poisson, and levels (text, categories) are Categorical under one of two priors: whichever, by the column alone,
+        predicts held-out labels best; see `choices_`. Columns that a mapping leaves out are inferred so; None or "drop"
+        drops one. `BestOf(...)` leaves the choice among several families to the label.
     class_prior : concentration, Dirichlet, "uniform", "empirical" or {label: probability}, default=1.0
         A Dirichlet's array is in the order of `classes`, or of `classes_` where that is None.
     classes : labels that exist, default those of `y`
