@@ -36,14 +36,8 @@ from tests.test_storage import (
 pytestmark = pytest.mark.filterwarnings("ignore::bayesnb.UnseenLevelWarning")
 
 
-LEARNT_APART = {  # each part by itself takes families, or the cuts of a grid, from its rows: they do not add up
-    "the law's polya tree",
-    "averaged features",
-    "declared classes",
-    "lists of words in a frame",
-    "lists of words of polars",
-    "a list of lists",
-}
+# Each part by itself takes families, or the cuts of a grid, from its rows: such parts do not add up.
+LEARNT_APART = {"the law's polya tree", *(each.name for each in MODELS if "by default" in each.name)}
 
 
 def counted(fitted: Fitted, rows: slice = slice(None)) -> Shard:

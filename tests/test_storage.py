@@ -216,6 +216,12 @@ MIXED = {
     "flag": Bernoulli(),
     ("level", "kind"): Categorical(),
 }
+ALL = {
+    "flag": Bernoulli(),
+    ("level", "kind"): Categorical(),
+    **dict.fromkeys(["real", "events", "free", "money", "weight"], Gaussian()),
+}
+LISTS = [[1.5, "a"], [2.5, "b"], [1.0, "a"], [9.0, "b"]]
 COUNTS = fresh(2).poisson([2.0, 0.3, 0.0, 25.0], (ROWS, 4))
 REAL = fresh(3).normal(size=(ROWS, 3))
 LEVELS = fresh(4).integers(0, 4, (ROWS, 3))
@@ -233,13 +239,13 @@ MODELS = [
     Fitted("a mixed frame", NaiveBayes(MIXED, class_prior={0: 0.5, 1: 0.25, 2: 0.25}), mixed_frame()),
     Fitted("tempered by loo", NaiveBayes(MIXED, temper="loo", class_prior="empirical"), mixed_frame()),
     Fitted("a number for a temper", GaussianNB(temper=0.3, n_jobs=1, fit_prior=False), REAL),
-    Fitted("averaged features", NaiveBayes(average_features=0.5), mixed_frame().drop(columns="dropped")),
+    Fitted("averaged features", NaiveBayes(ALL, average_features=0.5), mixed_frame().drop(columns="dropped")),
     Fitted(
         "some averaged features",
         NaiveBayes(MIXED, average_features={"real": 0.2, ("free", "money"): 0.7}),
         mixed_frame(),
     ),
-    Fitted("declared classes", NaiveBayes(class_prior=Dirichlet([3, 1, 2, 0.5]), classes=[2, 1, 0, 7]), REAL),
+    Fitted("declared classes", NaiveBayes("gaussian", class_prior=Dirichlet([3, 1, 2, 0.5]), classes=[2, 1, 0, 7]), REAL),
     Fitted("weights", GaussianNB(estimate="map", class_prior=np.array([0.2, 0.3, 0.5])), REAL, None, Y + 0.5),
     Fitted("reserved levels", NaiveBayes(Categorical(unseen="reserve")), LEVELS),
     Fitted("refused levels", CategoricalNB(alpha=[0.5, 1, 2], min_categories=6, unseen="error"), LEVELS),
@@ -254,15 +260,22 @@ MODELS = [
     Fitted("weights of words", NaiveBayes(Multinomial(fractional=True)), COUNTS / 7),
     Fitted("lists of words", NaiveBayes(Multinomial(0.5)), TEXTS),
     Fitted(
-        "lists of words in a frame", NaiveBayes({"text": Multinomial(unseen="reserve")}), texts_beside(pd.DataFrame)
+        "lists of words in a frame",
+        NaiveBayes({"text": Multinomial(unseen="reserve"), "size": Gaussian()}),
+        texts_beside(pd.DataFrame),
     ),
-    Fitted("lists of words of polars", NaiveBayes(temper=0.5), texts_beside(pl.DataFrame)),
+    Fitted("lists of words of polars", NaiveBayes({"size": "gaussian"}, temper=0.5), texts_beside(pl.DataFrame)),
     Fitted("lists of words of Arrow", NaiveBayes(Multinomial(levels=["c", "b", "a"], unseen="error")), ARROW),
     Fitted("rates", PoissonNB(prior=Gamma([0.5, 1, 2, 3], 0.1)), COUNTS),
     Fitted(
         "a prior that lies in columns", GaussianNB(prior=NormalInverseGamma(np.asfortranarray(REAL[:3]), 1, 2, 3)), REAL
     ),
-    Fitted("a list of lists", NaiveBayes(), [[1.5, "a"], [2.5, "b"], [1.0, "a"], [9.0, "b"]], list("ppqq")),
+    Fitted("a list of lists", NaiveBayes({1: "categorical", 0: "gaussian"}), LISTS, list("ppqq")),
+    Fitted("all by default", NaiveBayes(), mixed_frame()),
+    Fitted("all by default, averaged", NaiveBayes(average_features=0.5), mixed_frame()),
+    Fitted("all by default, and classes declared", NaiveBayes(classes=[2, 1, 0, 7]), REAL),
+    Fitted("all by default, with a temper", NaiveBayes(temper=0.5), texts_beside(pl.DataFrame)),
+    Fitted("all by default, of a list of lists", NaiveBayes(), LISTS, list("ppqq")),
 ]
 
 

@@ -8,10 +8,12 @@ from typing import Any
 from bayesnb.cli.messages import UsageError
 from bayesnb.cli.option_values import FamilyOption, PriorOption
 from bayesnb.data import open_table
+from bayesnb.data.declaration import families_of_numbers
 from bayesnb.families import FAMILIES
 from bayesnb.families.family import conjugate_priors
 
-INFERRED = {"flag": "bernoulli", "level": "categorical", "number": "gaussian", "words": "multinomial"}
+INFERRED = {"flag": "bernoulli", "level": "categorical", "number": "gaussian", "words": "multinomial"}  # with a prior
+UNSAID = -1
 Declared = Mapping[str, tuple[str, int]]  # column -> its family, and the place of the option that declares it
 
 
@@ -88,11 +90,9 @@ def declared_families(X: Any, chosen: Declared, options: Sequence[PriorOption]) 
     if not chosen and not options:
         return "auto"
     if options:  # a prior may be for a column whose family is inferred
-        table = open_table(X)
-        chosen = {
-            column: chosen.get(column) or (INFERRED[table.kind(place)], -1) for place, column in enumerate(X.columns)
-        }
+        chosen = {column: chosen.get(column) or (family, UNSAID) for column, family in inferred_families(X).items()}
     priors = priors_by_column({column: family for column, (family, _) in chosen.items()}, options)
+    chosen = {column: each for column, each in chosen.items() if each[1] != UNSAID or column in priors}
     check_lengths(X, chosen, priors)
     groups: dict[Any, list[str]] = {}
     for column, (family, place) in chosen.items():
@@ -102,6 +102,15 @@ def declared_families(X: Any, chosen: Declared, options: Sequence[PriorOption]) 
         tuple(names) if len(names) > 1 else names[0]: build_family(chosen[names[0]][0], names, priors)
         for names in groups.values()
     }
+
+
+def inferred_families(X: Any) -> dict[str, str]:
+    """Return the family that each column has where a prior is declared for it, and no family."""
+    table = open_table(X)
+    numbers = [place for place in range(table.width) if table.kind(place) == "number"]
+    flags, _ = families_of_numbers(numbers, table)
+    kinds = {place: "flag" if place in flags else table.kind(place) for place in range(table.width)}
+    return {column: INFERRED[kinds[place]] for place, column in enumerate(X.columns)}
 
 
 def priors_by_column(families: Mapping[str, str], options: Sequence[PriorOption]) -> dict[str, Any]:
