@@ -49,7 +49,8 @@ def compare(
     --------
     >>> from bayesnb import Gaussian, NaiveBayes, compare
     >>> x, y = [[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]], list("aaabbb")
-    >>> table = compare({"predictive": NaiveBayes("gaussian"), "plugged in": NaiveBayes("gaussian", estimate="mean")}, x, y)
+    >>> model, plugged_in = NaiveBayes("gaussian"), NaiveBayes("gaussian", estimate="mean")
+    >>> table = compare({"predictive": model, "plugged in": plugged_in}, x, y)
     >>> table["elpd"].round(3).to_dict()
     {'plugged in': -0.626, 'predictive': -0.709}
     """
