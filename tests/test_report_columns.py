@@ -78,7 +78,7 @@ def test_the_smoothing_table_is_that_of_compare_smoothing(page: Page, birds: tup
 @pytest.mark.slow
 def test_a_model_without_levels_has_its_prior_turned_instead() -> None:
     X, y = split(dogs().drop(columns="curled_tail"), "breed")
-    text = Page(report(nb.NaiveBayes(), X, y)).text
+    text = Page(report(nb.NaiveBayes("gaussian"), X, y)).text
     assert "These columns have no levels to be smoothed" in text
     assert "In Gaussian columns the prior has l times" in text
 

@@ -98,8 +98,8 @@ class NaiveBayes(
     log t ~ Normal(0, 0.5**2); those by column have the prior Normal(t, (f t)**2), where t is the one for all, and are
     averaged over the width f, log f ~ Normal(0, 1), by the evidence of each (Laplace). The standard deviations are
     those of the inverse second derivatives, and of the average. An exponent of 0 leaves its column out. Of more than
-    10,000 rows a part, spread evenly over every class, finds them. Under "columns", `partial_fit` scores each batch before
-    it is learnt: what is known by then, the exponents and their standard deviations as independent normal
+    10,000 rows a part, spread evenly over every class, finds them. Under "columns", `partial_fit` scores each batch
+    before it is learnt: what is known by then, the exponents and their standard deviations as independent normal
     distributions, is the prior for the next. `merge`, `forget` and `decay` keep the exponents. Rows that are counted in
     parts, from files, of Dask or as shards, are not there at once: "columns" and "loo" refuse them, and under "auto"
     such a fit has the exponent 1.

@@ -163,7 +163,7 @@ class OptionalPolyaTree(LeafScores, Belief[LeafStats, LeafDensity]):
         both[1][0] -= np.log1p(-share)
         terms, ends = with_end(np.concatenate(both, axis=-1)), with_end(self.log_odds)
         tilted = bool(np.any(tilt))
-        sides = self._sides(tilt) if tilted else np.zeros((1, 2 * len(share) + 1))
+        sides = self._sides(tilt) if tilted else np.zeros(2 * len(share) + 1)
         shape = (*self.a.shape[:-1], self.bounds[-1])
         moment, value = np.zeros(shape), np.zeros((order, *shape))
         for turn, node in zip(self._turns, self.grid.tree.path.T[::-1], strict=True):

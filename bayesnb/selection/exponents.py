@@ -22,6 +22,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize_scalar
 
 from bayesnb.families.base import Array
+from bayesnb.families.removal import PREDICTIVE
 from bayesnb.model.product import Model, Rows, normalised
 from bayesnb.selection.column_scores import column_scores, features_of, predictive_scores, stratified
 from bayesnb.selection.leave_one_out import PredictiveRule, are_there, loo_log_proba
@@ -63,10 +64,13 @@ class LabelScores:
 
     @classmethod
     def of(cls, scores: tuple[Array, Array], rows: Rows, there: Array) -> Self:
-        """Take rows with a score; raise for one that its label's cells make impossible."""
-        log_class, table = scores
-        plain = normalised(log_class + table.sum(axis=2))[np.arange(len(rows.codes)), rows.codes]
-        refuse_impossible(plain, there, "temper='columns'")
+        """Take rows with a score; raise for one that its label's cells make impossible.
+
+        A row whose class is impossible without it, as one of a class alone may be, says nothing of exponents.
+        """
+        (log_class, table), label = scores, (np.arange(len(rows.codes)), rows.codes)
+        plain = normalised(log_class + table.sum(axis=2))[label]
+        refuse_impossible(np.where(np.isneginf(log_class[label]), 0.0, plain), there, "temper='columns'")
         good = np.isfinite(plain)
         never = np.isneginf(table).any(axis=2) | np.isneginf(log_class)
         log_class, table = np.where(never, -np.inf, log_class), np.where(never[:, :, None], 0.0, table)
@@ -140,8 +144,9 @@ def one_by_loo(model: Model, rows: Rows, n_jobs: int | None = None) -> Exponent:
         way = PredictiveRule(power=float(np.exp(log_t)))
         return loo_log_proba(model, rows, way, one, n_jobs)[places, rows.codes]
 
+    log_class = model.prior.classes.labels_left_out(model.stats.classes, rows.codes, one, PREDICTIVE)
     plain, there = scores(0.0), are_there(model, rows)[rows.codes]
-    refuse_impossible(plain, there, "temper='loo'")
+    refuse_impossible(np.where(np.isneginf(log_class[places, rows.codes]), 0.0, plain), there, "temper='loo'")
     good = np.isfinite(plain)
     return _one(lambda log_t: float(rows.counts @ np.where(good, scores(log_t), 0.0)))
 
