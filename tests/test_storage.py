@@ -245,7 +245,9 @@ MODELS = [
         NaiveBayes(MIXED, average_features={"real": 0.2, ("free", "money"): 0.7}),
         mixed_frame(),
     ),
-    Fitted("declared classes", NaiveBayes("gaussian", class_prior=Dirichlet([3, 1, 2, 0.5]), classes=[2, 1, 0, 7]), REAL),
+    Fitted(
+        "declared classes", NaiveBayes("gaussian", class_prior=Dirichlet([3, 1, 2, 0.5]), classes=[2, 1, 0, 7]), REAL
+    ),
     Fitted("weights", GaussianNB(estimate="map", class_prior=np.array([0.2, 0.3, 0.5])), REAL, None, Y + 0.5),
     Fitted("reserved levels", NaiveBayes(Categorical(unseen="reserve")), LEVELS),
     Fitted("refused levels", CategoricalNB(alpha=[0.5, 1, 2], min_categories=6, unseen="error"), LEVELS),
