@@ -49,7 +49,8 @@ def compare(
     --------
     >>> from bayesnb import Gaussian, NaiveBayes, compare
     >>> x, y = [[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]], list("aaabbb")
-    >>> table = compare({"predictive": NaiveBayes(Gaussian()), "plugged in": NaiveBayes(Gaussian(), estimate="mean")}, x, y)
+    >>> models = {"predictive": NaiveBayes(Gaussian()), "plugged in": NaiveBayes(Gaussian(), estimate="mean")}
+    >>> table = compare(models, x, y)
     >>> table["elpd"].round(3).to_dict()
     {'plugged in': -0.626, 'predictive': -0.709}
     """
