@@ -11,8 +11,8 @@ It was run with PySpark 4.3.0, pyarrow 26.0.1, Java 17 and Python 3.12, and comp
     python tests/spark_recipe.py                     # local[2, 4], where a task fails
     python tests/spark_recipe.py spark://HOST:7077   # a cluster: two workers, where one is also slow and is run twice
 
-Families are declared, as no partition sees enough to choose them for all. The workers need bayesnb and pyarrow too.
-The tests know `counting` and `predicting` without Spark.
+Families are declared, as no partition can choose them for all others. The workers need bayesnb and pyarrow too. The
+tests know `counting` and `predicting` without Spark.
 """
 
 from collections.abc import Iterator

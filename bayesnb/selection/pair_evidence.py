@@ -171,7 +171,7 @@ def _compare_within_levels(
     for d, size in enumerate(levels.sizes.tolist()):
         code = levels.codes[:, d]
         seen = np.flatnonzero(code < size)
-        if not len(seen):  # nothing speaks for either
+        if not len(seen):  # of a column without cells neither hypothesis has evidence
             _put(factors, levels.places[d], part.places, np.zeros((labels.classes, len(part.places))))
             work.done(len(part.places))
             continue
