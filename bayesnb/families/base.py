@@ -168,6 +168,7 @@ class BeliefCore[S: Stats, D: Density](Record, ABC):
     multivariate: ClassVar[bool] = False  # a cell is a whole row of the block
     independent_classes: ClassVar[bool] = True  # what one class is believed to be says nothing about another
     is_mixture: ClassVar[bool] = False  # several hypotheses, by their evidence
+    has_atoms: ClassVar[bool] = False  # a cell's density may be known exactly: the log has a probability of one value
 
     @abstractmethod
     def update(self, stats: S) -> Self:

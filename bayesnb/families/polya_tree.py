@@ -55,6 +55,7 @@ class OptionalPolyaTree(LeafScores, Belief[LeafStats, LeafDensity]):
     """A Beta for the share of each node that goes to the left, and the log-odds that it splits at all, `(c, n)`."""
 
     spelled_out: ClassVar[bool] = True
+    has_atoms: ClassVar[bool] = True  # where no node on the way splits
     a: Parameter
     b: Parameter
     log_odds: Parameter
@@ -402,9 +403,9 @@ class PolyaTree(Family[LeafStats]):
     held: a whole one where all of the column's were.
 
     >>> from bayesnb import NaiveBayes
-    >>> x = [[0.1], [0.2], [0.3], [0.4], [5.0], [6.0], [7.0], [8.0]]
-    >>> NaiveBayes(PolyaTree()).fit(x, list("aabbbaaa")).predict([[0.35], [900.0]]).tolist()
-    ['b', 'a']
+    >>> x = [[0.1], [0.2], [0.3], [0.4], [5.0], [6.0], [7.0], [8.0], [9.0], [80.0], [81.0], [82.0]]
+    >>> NaiveBayes(PolyaTree()).fit(x, list("aaaabbbbaaaa")).predict([[0.35], [6.5], [900.0]]).tolist()
+    ['a', 'b', 'a']
     """
 
     depth: int = 8

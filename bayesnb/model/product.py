@@ -200,12 +200,13 @@ class Product(Joint):
     def closed(self) -> bool:
         """Whether the distribution of p(y | x, theta) has a closed form: for independent classes, or for any two.
 
-        Not for a mixture of hypotheses whose class probabilities are known: under one of them nothing may be unknown,
-        and the distribution has a point mass there.
+        Not for a mixture of hypotheses, or densities that may be known exactly, whose class probabilities are known:
+        nothing may be unknown then, and the distribution has a point mass there.
         """
-        smooth = isinstance(self.classes, Dirichlet) or not self.is_mixture
+        has_atoms = self.is_mixture or any(block.has_atoms for block in self.blocks)
+        smooth = isinstance(self.classes, Dirichlet) or not has_atoms
         pairs = all(block.independent_classes or isinstance(block, HasPairMoment) for block in self.blocks)
-        return self.independent_classes or bool(pairs and smooth and self.live.sum() <= 2)
+        return smooth and bool(self.independent_classes or (pairs and self.live.sum() <= 2))
 
     def update(self, stats: ProductStats) -> Self:
         pairs = zip(self.blocks, stats.blocks, strict=True)
