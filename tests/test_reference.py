@@ -118,7 +118,7 @@ BREED = ["Labradoodle"] * 3 + ["English cocker"] * 3
 
 
 def test_the_dogs_of_the_lecture_by_maximum_likelihood() -> None:
-    model = NaiveBayes({2: Bernoulli()}, estimate="mle").fit(DOGS, BREED)
+    model = NaiveBayes({(0, 1): "gaussian", 2: Bernoulli()}, estimate="mle").fit(DOGS, BREED)
     joint = np.exp(model.predict_joint_log_proba([[25, 31, 1]])[0])
     assert model.classes_.tolist() == ["English cocker", "Labradoodle"]
     assert joint[1] == pytest.approx(2.0566e-4, abs=5e-9)
@@ -129,7 +129,7 @@ def test_the_dogs_of_the_lecture_by_maximum_likelihood() -> None:
 
 def test_the_dogs_of_the_lecture_by_every_parameter_integrated_out() -> None:
     """Brute force: the predictive of each column is Student's t by its formula, of the tail (n + 1) / (N + 2)."""
-    model = NaiveBayes({2: Bernoulli()}).fit(DOGS, BREED)
+    model = NaiveBayes({(0, 1): "gaussian", 2: Bernoulli()}).fit(DOGS, BREED)
     scores = []
     for rows in (slice(3, 6), slice(0, 3)):
         score = np.log((3 + 1) / (6 + 2)) + np.log((2 + 1) / (3 + 2))
@@ -165,7 +165,7 @@ def test_the_spam_die() -> None:
 
 
 def test_a_sparse_table_of_counts_is_one_multinomial() -> None:
-    model = NaiveBayes().fit(sparse.csc_matrix(COUNTS), Y)
+    model = NaiveBayes(temper=None).fit(sparse.csc_matrix(COUNTS), Y)
     assert isinstance(model.families_[2], Multinomial)
     expected = NaiveBayes(Multinomial()).fit(COUNTS, Y)
     np.testing.assert_allclose(
