@@ -686,7 +686,7 @@ def test_predictions_have_intervals_and_columns_that_are_carried_along() -> None
     out = pd.read_parquet("out.parquet")
     assert list(out)[:7] == ["town", "age", "part", "predicted", "p_no", "p_yes", "lower_no"]
     for kind, name in (("p", "probability"), ("lower", "lower"), ("upper", "upper")):
-        np.testing.assert_allclose(out[[f"{kind}_no", f"{kind}_yes"]], law[name].values, rtol=1e-12)
+        np.testing.assert_allclose(out[[f"{kind}_no", f"{kind}_yes"]], law[name].values, rtol=1e-12, atol=1e-15)
     pd.testing.assert_frame_equal(out[["town", "age"]], X[["town", "age"]])
     assert out["part"].eq("1").all()
 

@@ -404,7 +404,7 @@ class PolyaTree(Family[LeafStats]):
 
     >>> from bayesnb import NaiveBayes
     >>> x = [[0.1], [0.2], [0.3], [0.4], [5.0], [6.0], [7.0], [8.0], [9.0], [80.0], [81.0], [82.0]]
-    >>> NaiveBayes(PolyaTree()).fit(x, list("aaaabbbbaaaa")).predict([[0.35], [6.5], [900.0]]).tolist()
+    >>> NaiveBayes(PolyaTree()).fit(x, list("aaabbbbbbaaa")).predict([[0.15], [6.5], [900.0]]).tolist()
     ['a', 'b', 'a']
     """
 
