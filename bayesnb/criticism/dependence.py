@@ -80,8 +80,7 @@ def dependence(
     >>> from bayesnb.datasets import dogs
     >>> table = dogs()
     >>> X, y = table.drop(columns="breed"), table["breed"]
-    >>> model = bayesnb.NaiveBayes({"height": "gaussian", "weight": "gaussian"})
-    >>> bayesnb.dependence(model, X, y).strongest
+    >>> bayesnb.dependence(bayesnb.NaiveBayes(), X, y).strongest
     'height and weight: +0.7 nats'
     """
     learnt = learnt_rows(model, X, y, sample_weight).of_whole_weights()
