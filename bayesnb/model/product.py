@@ -249,18 +249,20 @@ def normalise(joint: Array, proba: bool, n_jobs: int | None = 1) -> int:
     """Write p(y | x), or its log, in place of log p(x, y), `(r, c)`; return the first row that has none, or -1."""
     if joint.size <= MOST:
         return numerics.row_kernels.normalise(joint, proba)
-    parts = pieces(*joint.shape)
-    firsts = list(in_order(lambda rows: numerics.row_kernels.normalise(joint[rows], proba), parts, n_jobs))
-    return min((rows.start + at for rows, at in zip(parts, firsts, strict=True) if at >= 0), default=-1)
+    return _first_row(lambda rows: numerics.row_kernels.normalise(joint[rows], proba), joint, n_jobs)
 
 
 def most_probable(joint: Array, n_jobs: int | None = 1) -> tuple[Array, int]:
     """Return the class of each row's largest log p(x, y), `(r, c) -> (r,)`, and the first row that has none, or -1."""
-    best = np.empty(len(joint), np.intp)
+    best, kernel = np.empty(len(joint), np.intp), numerics.row_kernels.most_probable
+    return best, _first_row(lambda rows: kernel(joint[rows], best[rows]), joint, n_jobs)
+
+
+def _first_row(work: Callable[[slice], int], joint: Array, n_jobs: int | None) -> int:
+    """Let threads work on blocks of rows; return the first row that one of them names, or -1."""
     parts = pieces(*joint.shape)
-    kernel = numerics.row_kernels.most_probable
-    firsts = list(in_order(lambda rows: kernel(joint[rows], best[rows]), parts, n_jobs))
-    return best, min((rows.start + at for rows, at in zip(parts, firsts, strict=True) if at >= 0), default=-1)
+    firsts = list(in_order(work, parts, n_jobs))
+    return min((rows.start + at for rows, at in zip(parts, firsts, strict=True) if at >= 0), default=-1)
 
 
 def normalised(joint: Array) -> Array:
