@@ -75,8 +75,8 @@ __version__ = "0.1.0"
 _NAMES = {
     "estimators": "NaiveBayes BernoulliNB CategoricalNB GaussianNB MultinomialNB PoissonNB",
     "families": (
-        "Bernoulli Categorical Gaussian JointTable Multinomial MultivariateGaussian Poisson Beta Dirichlet "
-        "Gamma NormalInverseGamma NormalInverseWishart"
+        "Bernoulli BestOf Categorical Gaussian JointTable Multinomial MultivariateGaussian Poisson PolyaTree Beta "
+        "Dirichlet Gamma NormalInverseGamma NormalInverseWishart OptionalPolyaTree"
     ),
     "selection.feature_evidence": "InclusionWarning",
     "data.levels": "UnseenLevelWarning",
@@ -122,6 +122,7 @@ if TYPE_CHECKING:
     from bayesnb.estimators import PoissonNB as PoissonNB
     from bayesnb.estimators.loading import load as load
     from bayesnb.families import Bernoulli as Bernoulli
+    from bayesnb.families import BestOf as BestOf
     from bayesnb.families import Beta as Beta
     from bayesnb.families import Categorical as Categorical
     from bayesnb.families import Dirichlet as Dirichlet
@@ -132,7 +133,9 @@ if TYPE_CHECKING:
     from bayesnb.families import MultivariateGaussian as MultivariateGaussian
     from bayesnb.families import NormalInverseGamma as NormalInverseGamma
     from bayesnb.families import NormalInverseWishart as NormalInverseWishart
+    from bayesnb.families import OptionalPolyaTree as OptionalPolyaTree
     from bayesnb.families import Poisson as Poisson
+    from bayesnb.families import PolyaTree as PolyaTree
     from bayesnb.inference.posterior_draws import DrawnWarning as DrawnWarning
     from bayesnb.integrations.live import Live as Live
     from bayesnb.plots import plot_boundary as plot_boundary

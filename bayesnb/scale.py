@@ -16,8 +16,9 @@ through their partitions once, on whatever scheduler or `distributed.Client` is 
 What is learnt does not depend on the workers: sums are in the order of the partitions, so that a worker that is lost on
 the way changes no digit. X, y and sample_weight have the same partitions; where their lengths are known, as in arrays,
 y and sample_weight are cut as X is, and may be in memory. Labels and levels may differ from partition to partition:
-they are united by name, and sorted. A column without a declared family must look alike in all of them. `temper="loo"`
-needs rows in memory; under `partial_fit` the exponent stays that which was found.
+they are united by name, and sorted. Families that are not declared, and the cuts of a PolyaTree, are those that the
+first partition, or the first rows of the first file, gave; shards that are counted apart need them declared. Exponents
+by column and `temper="loo"` need rows in memory; under `partial_fit` they stay those which were found.
 
 Warnings are given where a partition is read, so that another process has them in its log. Where a level that training
 never saw must not pass unnoticed, say `Categorical(unseen="error")`: that is an error here as there.

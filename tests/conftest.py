@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import pytest
 from scipy import sparse, stats
@@ -21,9 +22,12 @@ from bayesnb.families.base import Belief, Stats
 from bayesnb.families.bernoulli import BernoulliStats
 from bayesnb.families.categorical import CategoricalStats, ColumnDirichlets
 from bayesnb.families.gaussian import GaussianStats
+from bayesnb.families.grid import Grid
 from bayesnb.families.joint import JointDirichlet, JointStats
+from bayesnb.families.leaves import LeafStats
 from bayesnb.families.multinomial import DirichletMultinomial, MultinomialStats
 from bayesnb.families.poisson import PoissonStats
+from bayesnb.families.polya_tree import OptionalPolyaTree
 from bayesnb.families.sharing import SharedGaussianStats, SharedNormalInverseGamma
 from bayesnb.families.vectors import SharedVectorStats, VectorStats
 from bayesnb.families.weight import one_hot
@@ -102,6 +106,8 @@ VECTORS = np.column_stack([np.nan_to_num(REAL[:, 0], nan=2.5), RNG.normal(-2e4, 
 VECTORS[:, 1] += 3e3 * VECTORS[:, 0]
 VECTORS[3] = np.nan  # of a row that lacks a cell of two, the other is predicted, but nothing is learnt
 SIZES = (3, 7)
+GRID = Grid.learnt(REAL, None, 3)
+LEAF = GRID.read(REAL)[:]
 TABLE_SIZES = (2, 3, 3)
 TABLE = np.minimum(RNG.geometric(0.6, (ROWS, 3)), TABLE_SIZES) - 1
 TABLE[
@@ -127,6 +133,28 @@ def table_twin(belief: JointDirichlet, c: int, f: int) -> Callable[[Any], Any]:
         return np.where(x[:, 0] < 0, 0.0, die.logpmf(thrown.astype(int)))
 
     return log_predictive
+
+
+def by_node() -> tuple[Array, ...]:
+    """Parameters of the Betas, and log-odds of splits, that differ between classes and nodes."""
+    share, (one, two) = GRID.share, (np.array([[2.0], [3.0], [1.4]]), np.linspace(0.5, 1.5, len(GRID.share)))
+    return one * share * two, one * (1 - share) * two, 3.0 - one + two
+
+
+def path_by_path(belief: OptionalPolyaTree, c: int, f: int, leaf: Array) -> Array:
+    """The log of each leaf's expected ratio: the sum over where its way stops, node by node from the root."""
+    tree, share, start = belief.grid.tree, belief.grid.share, int(belief.grid.bounds[f])
+    ratios = []
+    for each in leaf.tolist():
+        total, alive = 0.0, 1.0
+        for node, right in zip(tree.path[start + each], tree.side[start + each], strict=True):
+            if node < len(share):
+                a, b, q = belief.a[c, node], belief.b[c, node], share[node]
+                stop = 1 / (1 + np.exp(belief.log_odds[c, node]))
+                total += alive * stop
+                alive *= (1 - stop) * (b / (a + b) / (1 - q) if right else a / (a + b) / q)
+        ratios.append(np.log(total + alive))
+    return np.array(ratios)
 
 
 def by_feature(*values: Any) -> Array:
@@ -183,6 +211,13 @@ CASES = [
         LEVEL,
         lambda x, weight: CategoricalStats.of(x, weight, SIZES),
         lambda b, c, f: lambda x: np.log(b.column(f).predictive().mean()[c][np.asarray(x, int)]),
+    ),
+    Case(
+        "polya tree",
+        OptionalPolyaTree(*by_node(), GRID),
+        LEAF,
+        lambda x, weight: LeafStats.of(x, weight, GRID),
+        lambda b, c, f: lambda x: path_by_path(b, c, f, np.asarray(x, int)),
     ),
     Case(
         "multinomial",
@@ -257,6 +292,22 @@ def word_after_word(x: Array, concentration: Array) -> Array:
 @pytest.fixture(params=CASES, ids=lambda case: case.name)
 def case(request: pytest.FixtureRequest) -> Case:
     return request.param
+
+
+def plainly(X: Any) -> dict[str, Any]:
+    """Arguments of NaiveBayes that declare a plain model: numbers are Gaussian, levels Categorical, the exponent is 1.
+
+    All other columns, such as flags and lists of words, have one family anyway.
+    """
+    if isinstance(X, (list, np.ndarray)):
+        return {"families": "gaussian", "temper": None}
+    kinds = nw.from_native(X, eager_only=True).schema
+    levels = (nw.String, nw.Categorical, nw.Enum)
+    families = {name: "gaussian" for name, kind in kinds.items() if kind.is_numeric()}
+    for name, kind in kinds.items():
+        if kind in levels or (kind == nw.Object and any(isinstance(cell, str) for cell in X[name])):
+            families[name] = "categorical"
+    return {"families": families, "temper": None}
 
 
 def names(record: Any) -> list[str]:

@@ -11,7 +11,8 @@ It was run with PySpark 4.3.0, pyarrow 26.0.1, Java 17 and Python 3.12, and comp
     python tests/spark_recipe.py                     # local[2, 4], where a task fails
     python tests/spark_recipe.py spark://HOST:7077   # a cluster: two workers, where one is also slow and is run twice
 
-The workers need bayesnb and pyarrow too. The tests know `counting` and `predicting` without Spark.
+Families are declared, as no partition can choose them for all others. The workers need bayesnb and pyarrow too. The
+tests know `counting` and `predicting` without Spark.
 """
 
 from collections.abc import Iterator
@@ -83,13 +84,14 @@ def main(master: str = "local[2, 4]") -> None:
     from bayesnb import NaiveBayes
 
     table, spark = made(), session(master)
-    model = NaiveBayes().fit(table.drop_columns(["label"]), table["label"])
+    declared = NaiveBayes({"id": None, "size": "gaussian", "rooms": "poisson", "town": "categorical"})
+    model = clone(declared).fit(table.drop_columns(["label"]), table["label"])
     with TemporaryDirectory() as folder:
         pq.write_table(table, f"{folder}/rows.parquet", row_group_size=5_000)
         frame = spark.read.parquet(folder).repartition(8)
-        same(fit(NaiveBayes(), frame, "label"), model, table, "fit")
+        same(fit(declared, frame, "label"), model, table, "fit")
         unsteady = frame.mapInArrow(partial(failing, 0 if master.startswith("local") else 100), frame.schema)
-        same(fit(NaiveBayes(), unsteady, "label"), model, table, "fit, where tasks fail or are slow")
+        same(fit(declared, unsteady, "label"), model, table, "fit, where tasks fail or are slow")
         check(predict(model, unsteady.drop("label")).orderBy("id").toArrow(), model, table, "predict, likewise")
     spark.stop()
 

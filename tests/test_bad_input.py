@@ -37,6 +37,7 @@ from bayesnb import (
     PoissonNB,
     UnseenLevelWarning,
 )
+from tests.conftest import plainly
 
 Array = np.ndarray
 NAN = math.nan
@@ -451,7 +452,7 @@ FRAMES = {
 def test_a_frame_with_missing_cells_is_answered_as_by_hand(kind: str, labels: Any) -> None:
     frame, levels = FRAMES[kind]
     expected = [by_hand(*row, levels) for row in zip(SIZE, FLAG, COLOUR, strict=True)]
-    model = NaiveBayes().fit(frame, labels)
+    model = NaiveBayes(**plainly(frame)).fit(frame, labels)
     assert [type(family) for family in model.families_.values()] == [Gaussian, Bernoulli, Categorical]
     assert_allclose(model.predict_joint_log_proba(frame), expected, rtol=1e-12)
 
@@ -470,7 +471,8 @@ NEW = ["purple", "red", "purple", "grey", None, "blue"]
 
 @pytest.mark.parametrize("container", [pd.DataFrame, pl.DataFrame, pa.table])
 def test_unseen_levels_are_ignored_with_a_warning_that_counts_them(container: Any) -> None:
-    model = NaiveBayes({"colour": Categorical()}).fit(container({"size": SIZE, "colour": COLOUR}), CLASSES)
+    model = NaiveBayes({"size": "gaussian", "colour": Categorical()})
+    model.fit(container({"size": SIZE, "colour": COLOUR}), CLASSES)
     with pytest.warns(UnseenLevelWarning) as caught:
         proba = model.predict_joint_log_proba(container({"size": SIZE, "colour": NEW}))
     assert len(caught) == 1

@@ -25,11 +25,17 @@ def iris(classes: int, rows: int = 50, **how: Any) -> nb.NaiveBayes:
 
 @pytest.mark.parametrize(
     "how",
-    [{}, {"estimate": "mle"}, {"temper": 0.4, "families": nb.Gaussian(shared=True)}, {"average_features": 0.5}],
-    ids=["predictive", "mle", "shared", "averaged"],
+    [
+        {},
+        {"estimate": "mle"},
+        {"temper": 0.4, "families": nb.Gaussian(shared=True)},
+        {"families": nb.PolyaTree()},
+        {"average_features": 0.5},
+    ],
+    ids=["predictive", "mle", "shared", "trees", "averaged"],
 )
 def test_the_shade_of_a_place_is_what_predict_says_where_all_else_is_missing(how: dict[str, Any]) -> None:
-    model = iris(3, **how)
+    model = iris(3, **({"temper": None} | how))
     margins = plane_of(model, None).margins(X_AXIS, Y_AXIS).reshape(72, 3)
     assert (margins.argmax(axis=1) == model.predict(GRID)).all()
     assert ((margins > 0).sum(axis=1) == 1).all()
@@ -46,8 +52,16 @@ def test_any_two_columns_can_be_named(places: tuple[int, int]) -> None:
     assert (margins.argmax(axis=1) == model.predict(rows)).all()
 
 
+def test_new_rows_of_trees_are_numbers_among_those_that_were_learnt() -> None:
+    drawn = plane_of(iris(3, families=nb.PolyaTree()), (2, 1)).usual()
+    for numbers, column in zip(drawn, (2, 1), strict=True):
+        low, high = IRIS[:, column].min(), IRIS[:, column].max()
+        assert low <= numbers.min() < numbers.max() <= high
+        assert len(np.unique(numbers)) > 5
+
+
 def test_between_two_classes_the_band_is_where_the_interval_holds_one_half() -> None:
-    model = iris(2)
+    model = iris(2, temper=None)
     doubt = plane_of(model, None).uncertainty(X_AXIS, Y_AXIS, 0.8, 0).ravel()
     law = model.predict_interval(GRID, ci_prob=0.8, rows="fixed").isel({"class": 0})
     inside = ((law.lower < 0.5) & (law.upper > 0.5)).values

@@ -17,6 +17,7 @@ from bayesnb.report.facts.irregularities import (
     separating_ranges,
 )
 from bayesnb.report.sections.checks import CHECKS, Check
+from tests.conftest import plainly
 
 ROWS = 200
 EVIL = "<b>" + "x" * 10_000
@@ -84,10 +85,12 @@ def test_rows_without_a_held_out_probability_are_told() -> None:
 def test_columns_that_say_the_same_make_overconfident_probabilities() -> None:
     X, y = table()
     copies = {f"size {j}": X["size"] + 0.01 * np.random.default_rng(j).normal(size=ROWS) for j in range(8)}
-    found = checked(X.assign(**copies), y)
+    X = X.assign(**copies)
+    found = checked(X, y, nb.NaiveBayes(**plainly(X)))
     fired(found, "overconfident", "warning")
     fired(found, "dependent", "look", "size")
-    assert checked(X.assign(**copies), y, nb.NaiveBayes(temper="loo"))["overconfident"].state == "ok"
+    for model in (nb.NaiveBayes(), nb.NaiveBayes(plainly(X)["families"], temper="loo")):
+        assert checked(X, y, model)["overconfident"].state == "ok"
 
 
 def test_a_column_that_gives_the_class_away_is_told() -> None:

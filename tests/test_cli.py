@@ -34,6 +34,7 @@ from bayesnb import (
     NormalInverseGamma,
     NormalInverseWishart,
     Poisson,
+    PolyaTree,
 )
 from bayesnb.cli import main, option_values
 from bayesnb.cli.command_line import build_parser
@@ -226,7 +227,7 @@ def test_families_are_those_of_python(said: list[str], families: dict) -> None:
 
 NORMAL = NormalInverseGamma(mean=2, count=1, shape=2, scale=3)
 PRIORS = [
-    (["0.5"], {"a": Gaussian(), "b": Categorical(0.5), "f": Bernoulli(0.5)}),
+    (["0.5"], {"b": Categorical(0.5), "f": Bernoulli(0.5)}),
     (["b=0.5"], {"b": Categorical(0.5)}),
     (["Dirichlet(0.2)", "f=Beta(1, 3)"], {"b": Categorical(0.2), "f": Bernoulli(Beta(1, 3))}),
     (["b=Dirichlet([1, 2])"], {"b": Categorical(Dirichlet([1, 2]))}),
@@ -317,7 +318,7 @@ def test_the_advice_about_a_cell_that_is_no_number_can_be_followed(cell: str, ca
     write("t.csv", f"a,y\n{rows}" + '"{}",u\n'.format(cell.replace('"', '""')))
     assert isinstance(fitted("t.csv").families_["a"], Categorical)
     (advice,) = re.findall("--missing .*", capsys.readouterr().err)
-    assert isinstance(fitted("t.csv", *shlex.split(advice)).families_["a"], Gaussian)
+    assert isinstance(fitted("t.csv", *shlex.split(advice)).families_["a"], PolyaTree)
     assert "warning" not in capsys.readouterr().err
 
 
@@ -687,7 +688,7 @@ def test_an_option_that_does_not_fit_the_table_is_1(
         (["fit", "t.csv", "--target", "y", "-o", "m", "--prior", "Beta(-1, 1)"], "Beta: a must be finite"),
         (["fit", "t.csv", "--target", "y", "-o", "m", "--prior", "a=Beta(open('x'), 1)"], "is no belief such as"),
         (["fit", "t.csv", "--target", "y", "-o", "m", "--prior", "a=__import__('os')"], "is not [COLUMNS=]NUMBER"),
-        (["fit", "t.csv", "--target", "y", "-o", "m", "--temper", "0"], "above 0, or loo"),
+        (["fit", "t.csv", "--target", "y", "-o", "m", "--temper", "0"], "above 0, auto, columns or loo"),
         (["fit", "t.csv", "--target", "y", "-o", "m", "--class-prior", "some"], "is no number"),
         (["fit", "t.csv", "--target", "y", "-o", "m", "--delimiter", "ab"], "is not one character"),
         (["fit", "t.csv", "--target", "y", "-o", "m", "--decimal", ",", "--delimiter", ","], "are both ','"),
@@ -726,7 +727,7 @@ def test_cells_that_are_missing_can_be_said(capsys: pytest.CaptureFixture) -> No
     for said, missing in (("", ("",)), (",NA", ("", "NA")), ('"a,b",c', ("a,b", "c")), ("c", ("c",))):
         assert build_parser().parse_args(["fit", "t", "--target", "y", "-o", "m", "--missing", said]).missing == missing
     write("t.csv", "a,y\n1,u\nunknown,v\n3,u\n")
-    model = fitted("t.csv", "--missing", "unknown")
+    model = fitted("t.csv", "--missing", "unknown", "--family", "gaussian")
     assert model.stats_.blocks[0].count.ravel().tolist() == [2, 0]
 
 
@@ -1108,7 +1109,7 @@ def complete(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., lis
         (["fit", "my table.csv", "--family", "age=gauss"], ["age=gaussian", "age=gaussian:shared"]),
         (["fit", "my table.csv", "--family", "'\"a"], ['"a,b"=']),
         (["fit", "semi.csv", "--prior", "age=G"], ["age=Gamma("]),
-        (["fit", "semi.csv", "--temper", ""], ["loo"]),
+        (["fit", "semi.csv", "--temper", ""], ["auto", "columns", "loo"]),
         (["fit", "semi.csv", "--class-prior", "e"], ["empirical"]),
         (["fit", "no.csv", "--target", ""], [""]),
         (["fit", "semi.csv", "--encoding", ""], [""]),

@@ -407,7 +407,7 @@ def test_labels_that_are_read_with_errors_are_judged_as_read() -> None:
     rng = np.random.default_rng(4)
     y = np.repeat(["a", "b"], 15)
     x = rng.normal(np.repeat([0.0, 1.5], 15), 1.0)[:, None]
-    model = NaiveBayes().fit(x, y)
+    model = NaiveBayes("gaussian").fit(x, y)
     means, class_prob = np.array([[0.0, 1.0], [0.2, 2.0]]), np.array([[0.5, 0.5], [0.3, 0.7]])
     confusion, which = np.array([[[0.9, 0.1], [0.2, 0.8]], [[0.6, 0.4], [0.3, 0.7]]]), np.arange(50) % 5 // 3
     theta = GaussianDensity(means[which].reshape(-1, 1), np.ones((100, 1)))
@@ -513,7 +513,7 @@ def test_the_tree_holds_what_was_sampled_and_theta_of_every_draw(monkeypatch: py
 
 def test_new_rows_are_those_of_the_mixture() -> None:
     """Two thetas, of which the second has more of class b: rows of b are more often of it."""
-    model = NaiveBayes().fit([[0.0], [1.0], [2.0], [4.0]], ["a", "a", "b", "b"])
+    model = NaiveBayes("gaussian").fit([[0.0], [1.0], [2.0], [4.0]], ["a", "a", "b", "b"])
     mean, class_prob = np.array([[0.0], [10.0], [0.0], [20.0]]), np.array([[0.9, 0.1], [0.4, 0.6]])
     theta = GaussianDensity(mean, np.ones((4, 1)))
     given = [lambda draws: Certain(theta.moved(lambda array: array[places(draws, 2)]))]

@@ -11,6 +11,8 @@ from sklearn.exceptions import NotFittedError
 
 import bayesnb as nb
 from bayesnb.datasets import penguins
+from bayesnb.families.capabilities import HasBaseDensity
+from tests.conftest import plainly
 
 DRAWS = 40_000
 WORDS = ("free", "now", "meeting", "never")
@@ -71,6 +73,8 @@ def test_means_and_sds_are_those_of_draws_from_the_posterior(temper: float | Non
             scores = scores + t * density.log_density(x[:, None, None])[..., 0]
         else:
             drawn = t * density.log_density(x[:, None])
+            if isinstance(belief, HasBaseDensity):
+                drawn = drawn + t * belief.cell_log_base(cells)[:, None]
             scores = scores + drawn.sum(axis=-1)
         for j, name in enumerate(block.names):
             if name in found.feature:
@@ -266,5 +270,6 @@ def test_a_bad_cell_is_an_error_as_in_prediction() -> None:
 def test_more_rows_of_evidence_leave_less_doubt() -> None:
     table = penguins().drop(columns="year")
     X, y = table.drop(columns="species"), table["species"]
-    few, all_of = nb.NaiveBayes().fit(X[::8], y[::8]), nb.NaiveBayes().fit(X, y)
+    plain = plainly(X)
+    few, all_of = nb.NaiveBayes(**plain).fit(X[::8], y[::8]), nb.NaiveBayes(**plain).fit(X, y)
     assert (all_of.explain(X).score_sd.mean() < few.explain(X).score_sd.mean()).item()

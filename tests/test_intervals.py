@@ -140,7 +140,7 @@ def mixed(classes: int = 2, **said: Any) -> Scene:
     )
     frame = frame.mask(rng.random(frame.shape) < 0.1)
     frame.iloc[-1] = np.nan
-    families = {"colour": Categorical(0.5), "events": Poisson(), "flag": Bernoulli()}
+    families = {"size": Gaussian(), "colour": Categorical(0.5), "events": Poisson(), "flag": Bernoulli()}
     model = NaiveBayes(families, **said).fit(frame[:40], np.array(["a", "b", "c"])[code[:40]])
     known = "class_prior" in said  # then a row that is missing altogether has no law, see below
     return scene(model, frame[41 : 45 if known else 46], {"colour": ["blue", "green", "red"]})

@@ -161,7 +161,7 @@ def test_draws_of_it_are_a_tree() -> None:
 def test_the_command_line_knows_its_name_and_its_prior(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     X.assign(label=Y).to_csv(tmp_path / "table.csv", index=False)
     table, model = str(tmp_path / "table.csv"), str(tmp_path / "model.bnb")
-    said = ["--family", "u,v=waiting", "--prior", "u,v=WaitingBelief(2, 1.5)"]
+    said = ["--family", "u,v=waiting", "--family", "size=gaussian", "--prior", "u,v=WaitingBelief(2, 1.5)"]
     assert main(["fit", table, "--target", "label", *said, "-o", model]) == 0
     assert_allclose(load(model).predict_proba(X), MODEL.predict_proba(X), rtol=1e-12)
     assert "waiting" in "".join(capsys.readouterr())

@@ -30,6 +30,7 @@ from bayesnb import (
 from bayesnb.plots.evidence_plots import plot_steps
 from bayesnb.selection.joint_evidence import LevelEvidence, steps
 from bayesnb.selection.pair_evidence import Labels
+from tests.conftest import plainly
 from tests.test_figures import assert_readable
 
 RNG = np.random.default_rng(5)
@@ -122,7 +123,8 @@ def test_the_search_finds_the_best_of_all_partitions_of_four_columns() -> None:
 @pytest.mark.parametrize("block", [["u"], ["u", "v"], ["v", "w", "u"]])
 def test_a_block_of_numbers_has_the_evidence_of_murphys_formula_and_of_its_estimator(block: list[str]) -> None:
     naive = NaiveBayes(Gaussian()).fit(X[NUMBERS], Y)
-    families = {tuple(block): MultivariateGaussian()} if len(block) > 1 else {}
+    families: dict[Any, Any] = {name: "gaussian" for name in NUMBERS if name not in block or len(block) == 1}
+    families |= {tuple(block): MultivariateGaussian()} if len(block) > 1 else {}
     found = partition(NaiveBayes(families), X[NUMBERS], Y)
     prior = NaiveBayes(families).fit(X[NUMBERS], Y).prior_
     expected = of_labels(Y)
@@ -140,6 +142,7 @@ def test_a_block_of_numbers_has_the_evidence_of_murphys_formula_and_of_its_estim
 
 MODELS = {
     "inferred": NaiveBayes(),
+    "plain": NaiveBayes(**plainly(X)),
     "levels": NaiveBayes(
         {"a": Categorical(2 / 3), "b": Categorical(2 / 3), "c": Categorical(2 / 3)}, class_prior="uniform"
     ),
@@ -182,10 +185,10 @@ def test_the_estimator_that_is_found_has_the_evidence_of_the_last_step(name: str
 
 
 def test_planted_blocks_are_found_and_what_is_independent_stays_so() -> None:
-    found = partition(NaiveBayes(), X, Y)
+    found = partition(NaiveBayes(**plainly(X)), X, Y)
     assert found.blocks == (("a", "b"), ("u", "v"), ("f", "g"), ("c",), ("w",))
     lone = X[["a", "c", "w"]].assign(x=RNG.normal(size=ROWS), h=RNG.random(ROWS) < 0.3)
-    stayed = partition(NaiveBayes(), lone, Y)
+    stayed = partition(NaiveBayes(**plainly(lone)), lone, Y)
     assert len(stayed.table) == 1
     assert stayed.blocks == tuple((name,) for name in lone)
     assert repr(NaiveBayes(stayed.estimator.families).fit(lone, Y).families_)
@@ -204,7 +207,7 @@ def many_levels(rows: int, kind: str, rng: np.random.Generator) -> pd.DataFrame:
 def test_two_columns_of_many_levels_that_are_noise_are_not_joined_and_a_note_says_why(rows: int, kind: str) -> None:
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        found = partition(NaiveBayes(), many_levels(rows, kind, rng), rng.integers(0, 2, rows))
+        found = partition(NaiveBayes("categorical"), many_levels(rows, kind, rng), rng.integers(0, 2, rows))
         assert found.ends["joint"] > found.ends["naive"]  # the evidence alone would join them
         assert found.blocks == (("a",), ("b",))
         gap = found.ends["joint"] - found.ends["naive"]
@@ -243,7 +246,7 @@ def test_the_first_gain_of_two_columns_is_their_dependence_under_the_priors_of_t
     if holes:
         own = own.mask(RNG.random(own.shape) < 0.1)
     own = own.astype({name: X[name].dtype if name in NUMBERS else object for name in columns})
-    model = NaiveBayes({name: Bernoulli() for name in columns if name in "fg"})
+    model = NaiveBayes({name: "gaussian" if name in NUMBERS else "bernoulli" for name in columns if name not in "abc"})
     factor = float(dependence(model, own, Y).log_bayes_factor[0, 1])
     found = partition(model, own, Y)
     gain = found.ends["joint"] - found.ends["naive"]
@@ -331,7 +334,7 @@ def test_variances_that_classes_share_are_left_alone(family: Any) -> None:
 
 
 def test_only_the_columns_that_are_named_are_joined() -> None:
-    found = partition(NaiveBayes(), X, Y, columns=["u", "v", "f", "g"])
+    found = partition(NaiveBayes(**plainly(X)), X, Y, columns=["u", "v", "f", "g"])
     assert found.blocks == (("a",), ("u", "v"), ("b",), ("f", "g"), ("c",), ("w",))
     assert found.estimator.fit(X, Y).log_evidence_ == pytest.approx(found.table.log_evidence.iloc[-1], abs=1e-8)
 
@@ -348,7 +351,7 @@ def test_a_preset_becomes_a_naive_bayes_with_its_class_prior() -> None:
 
 
 def test_rows_that_a_model_has_learnt_among_others_are_compared_under_its_priors() -> None:
-    fitted = NaiveBayes().fit(X, Y)
+    fitted = NaiveBayes(**plainly(X)).fit(X, Y)
     some = X.index < 150
     found = partition(fitted, X[some], Y[some])
     priors = found.estimator.fit(X[some], Y[some])
@@ -365,7 +368,7 @@ def test_an_extreme_table_is_compared_in_logs() -> None:
 
 
 def test_a_partition_is_shown_in_words_as_a_page_and_as_a_picture() -> None:
-    found = partition(NaiveBayes(), X, Y)
+    found = partition(NaiveBayes(**plainly(X)), X, Y)
     assert isinstance(found, Partition)
     assert found.verdict.startswith("{a, b}; {u, v}; {f, g}, and 2 columns alone: +")
     assert found.verdict in repr(found)

@@ -385,7 +385,7 @@ def test_B34_levels_that_come_in_a_later_batch_are_as_good_as_early_ones() -> No
 def test_B34_numbers_in_an_object_array_are_numbers() -> None:
     x, y = [[1, 2.5], [2, None], [7, 9.0]], [0, 0, 1]
     clean = np.array([[1, 2.5], [2, math.nan], [7, 9.0]])
-    objects = NaiveBayes().fit(np.array(x, object), y)
+    objects = NaiveBayes("gaussian").fit(np.array(x, object), y)
     assert {type(family) for family in objects.families_.values()} == {Gaussian}
     assert_array_equal(objects.predict_proba(np.array(x, object)), GaussianNB().fit(clean, y).predict_proba(clean))
 

@@ -10,6 +10,7 @@ from scipy import sparse
 import bayesnb as nb
 from bayesnb.datasets import dogs, penguins
 from bayesnb.report import About, gather, render, report, section
+from tests.conftest import plainly
 from tests.parsed import Page
 from tests.test_report_rows import without
 
@@ -154,7 +155,7 @@ def brute_force(model: nb.NaiveBayes, X: pd.DataFrame, y: pd.Series, row: int) -
 @pytest.mark.slow
 def test_held_out_scores_are_those_of_a_refit_without_each_row() -> None:
     X, y = split(dogs(), "breed")
-    model = nb.NaiveBayes().fit(X, y)
+    model = nb.NaiveBayes(**plainly(X)).fit(X, y)
     proba = np.array([brute_force(model, X, y, row) for row in range(len(X))])
     codes = np.searchsorted(model.classes_, y)
     losses = -np.log(proba[np.arange(6), codes])

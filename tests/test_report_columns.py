@@ -1,5 +1,6 @@
 """What the page says of columns, words, smoothing, dependence and priors is what other computations find."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,13 @@ from scipy import sparse, stats
 
 import bayesnb as nb
 from bayesnb.datasets import dogs, penguins
+from bayesnb.families.capabilities import strengthened
+from bayesnb.model.product import Model
 from bayesnb.report import About, gather, report, section
 from bayesnb.report.sections.modelled import code_of, names_in
+from bayesnb.selection.prior_strength import Strengths
 from bayesnb.selection.word_ratios import ratio_interval
+from tests.conftest import plainly
 from tests.parsed import Page
 from tests.test_report import hostile, split
 
@@ -73,7 +78,7 @@ def test_the_smoothing_table_is_that_of_compare_smoothing(page: Page, birds: tup
 @pytest.mark.slow
 def test_a_model_without_levels_has_its_prior_turned_instead() -> None:
     X, y = split(dogs().drop(columns="curled_tail"), "breed")
-    text = Page(report(nb.NaiveBayes(), X, y)).text
+    text = Page(report(nb.NaiveBayes("gaussian"), X, y)).text
     assert "These columns have no levels to be smoothed" in text
     assert "In Gaussian columns the prior has l times" in text
 
@@ -114,7 +119,7 @@ def weaker(model: nb.NaiveBayes, times: float, only: Any = None) -> dict[Any, An
 @pytest.mark.parametrize("estimate", ["predictive", "mean", "map"])
 def test_priors_of_other_weight_change_what_a_declared_prior_changes(birds: tuple, estimate: str) -> None:
     _, X, y = birds
-    model = nb.NaiveBayes(estimate=estimate).fit(X, y)
+    model = nb.NaiveBayes(plainly(X)["families"], estimate=estimate).fit(X, y)
     facts = gather(model, X, y)
     strengths, codes = facts.comparisons.strengths, facts.codes
 
@@ -151,11 +156,27 @@ def test_a_prior_of_the_same_weight_changes_nothing_in_any_family() -> None:
         assert own.column(b, f, [1.0])[0].largest < 1e-12
 
 
+@pytest.mark.parametrize("temper", ["auto", 0.5])
+def test_a_column_by_itself_changes_what_it_changes_among_all(temper: Any) -> None:
+    X, y = split(penguins().drop(columns="year")[::3], "species")
+    model = nb.NaiveBayes(temper=temper).fit(X, y)
+    strengths, prior = gather(model, X, y).comparisons.strengths, model.model_.prior
+    assert any(isinstance(family, nb.PolyaTree) for family in model.families_.values())
+    for _, b, f in model.schema_.keys:
+        one = np.where(np.arange(prior.blocks[b].proper.shape[-1]) == f, 2.0, 1.0)
+        blocks = [strengthened(block, one) if at == b else block for at, block in enumerate(prior.blocks)]
+        other = Strengths(
+            Model(replace(prior, blocks=tuple(blocks)), model.model_.stats), strengths.rows, strengths.way
+        )
+        gaps = np.abs(np.exp(other.log_proba) - np.exp(strengths.log_proba))
+        assert strengths.column(b, f, [2.0])[0].largest == pytest.approx(gaps.max(), rel=1e-8, abs=1e-12)
+
+
 def test_the_prior_of_the_classes_is_turned_as_a_declared_one() -> None:
     X, y = split(dogs(), "breed")
-    model = nb.NaiveBayes(class_prior=nb.Dirichlet([1.0, 3.0])).fit(X, y)
+    model = nb.NaiveBayes(**plainly(X), class_prior=nb.Dirichlet([1.0, 3.0])).fit(X, y)
     found = gather(model, X, y).comparisons.strengths.classes(0.5)
-    other = nb.NaiveBayes(class_prior=nb.Dirichlet([0.5, 1.5])).fit(X, y)
+    other = nb.NaiveBayes(**plainly(X), class_prior=nb.Dirichlet([0.5, 1.5])).fit(X, y)
     gaps = np.abs(np.exp(gather(other, X, y).left_out) - np.exp(gather(model, X, y).left_out))
     assert found.largest == pytest.approx(gaps.max(), rel=1e-9)
 

@@ -13,6 +13,7 @@ from bayesnb.datasets import penguins
 from bayesnb.report import Facts, gather, section
 from bayesnb.report.facts.left_out_rows import distinct, left_out_row
 from bayesnb.report.sections.shown_rows import odds, ranked
+from tests.conftest import plainly
 from tests.parsed import Page
 
 EVIL = '<script>alert("1")</script>'
@@ -29,7 +30,7 @@ def tables(facts: Facts) -> dict[str, Table]:
 def birds() -> tuple[nb.NaiveBayes, pd.DataFrame, pd.Series]:
     table = penguins().drop(columns="year")
     X, y = table.drop(columns="species"), table["species"]
-    return nb.NaiveBayes().fit(X, y), X, y
+    return nb.NaiveBayes(**plainly(X)).fit(X, y), X, y
 
 
 def without(model: Any, X: Any, y: Any, row: int, **said: Any) -> nb.NaiveBayes:
@@ -97,7 +98,7 @@ def test_the_evidence_is_that_of_a_refit(facts: Facts, shown: dict[str, Table], 
 @pytest.mark.parametrize("prior", ["empirical", "uniform", 2.0])
 def test_a_look_without_the_row_leaves_its_label_out_of_the_classes_too(prior: Any) -> None:
     model, X, y = birds()
-    model = nb.NaiveBayes(class_prior=prior, temper=0.7).fit(X, y)
+    model = nb.NaiveBayes(plainly(X)["families"], class_prior=prior, temper=0.7).fit(X, y)
     found = left_out_row(306, gather(model, X, y))
     law = without(model, X, y, 306, class_prior=prior, temper=0.7).predict_interval(X.iloc[[306]], ci_prob=0.89)
     np.testing.assert_allclose(np.exp(found.log_proba), law.probability.values[0], rtol=1e-9)
@@ -116,7 +117,7 @@ def test_uncertain_rows_are_those_of_the_largest_entropy(facts: Facts, shown: di
 def test_surprising_rows_are_those_that_other_rows_expect_least() -> None:
     model, X, y = birds()
     X, y = X[::6].reset_index(drop=True), y[::6].reset_index(drop=True)
-    model = nb.NaiveBayes().fit(X, y)
+    model = nb.NaiveBayes(**plainly(X)).fit(X, y)
     density = np.array([without(model, X, y, i).log_density(X.iloc[[i]])[0] for i in range(len(X))])
     facts = gather(model, X, y)
     np.testing.assert_allclose(facts.held_out.log_density, density, rtol=1e-9)
@@ -227,7 +228,7 @@ def test_words_are_the_evidence_of_texts() -> None:
 
 def test_averages_over_columns_have_intervals_too() -> None:
     X, y = planted()
-    facts = gather(nb.NaiveBayes(average_features=0.5), X[:30] * 0.3, y[:30])
+    facts = gather(nb.NaiveBayes("gaussian", average_features=0.5), X[:30] * 0.3, y[:30])
     found = left_out_row(3, facts)
     assert (found.lower <= np.exp(found.log_proba) + 0.05).all()
     assert (found.upper > found.lower).all()

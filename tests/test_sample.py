@@ -31,6 +31,7 @@ from bayesnb import (
     PoissonNB,
 )
 from bayesnb.datasets import dogs, penguins
+from tests.conftest import plainly
 
 DRAWS = 20_000
 FIVE_SE = 2 * stats.norm.sf(5)  # the p-value of five standard errors
@@ -470,7 +471,7 @@ def test_thetas_of_all_rows_are_never_held_at_once() -> None:
 
 def test_the_memory_of_the_container_is_small_and_survives_copies() -> None:
     X = pd.DataFrame({"real": fresh().normal(size=20_000), "level": fresh().choice(list("abc"), 20_000)})
-    model = NaiveBayes().fit(X, np.arange(20_000) % 2)
+    model = NaiveBayes(**plainly(X)).fit(X, np.arange(20_000) % 2)
     state = pickle.dumps(model)
     assert len(state) < 10_000
     expected = model.sample(5, rng=0)[0]
@@ -511,7 +512,7 @@ def test_labels_that_do_not_fit_are_an_error(y: Any, said: str) -> None:
 
 
 def test_a_label_of_probability_zero_has_no_rows() -> None:
-    model = NaiveBayes(class_prior={"a": 1.0, "b": 0.0}).fit([[1.0], [2.0], [3.0], [4.0]], list("aabb"))
+    model = NaiveBayes("gaussian", class_prior={"a": 1.0, "b": 0.0}).fit([[1.0], [2.0], [3.0], [4.0]], list("aabb"))
     assert set(model.sample(50, rng=0)[1]) == {"a"}
     with pytest.raises(ValueError, match="'b' has probability 0"):
         model.sample(3, "b")

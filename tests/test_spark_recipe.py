@@ -8,10 +8,12 @@ import pytest
 from spark_recipe import answers, counting, made, predicting
 
 from bayesnb import NaiveBayes, scale
+from tests.conftest import plainly
 
 TABLE = made(600)
 X = TABLE.drop_columns(["label"])
-MODEL = NaiveBayes(n_jobs=1).fit(X, TABLE["label"])
+PLAIN = plainly(X)
+MODEL = NaiveBayes(n_jobs=1, **PLAIN).fit(X, TABLE["label"])
 
 
 def partitions(table: pa.Table) -> list[list[pa.RecordBatch]]:
@@ -22,14 +24,14 @@ def partitions(table: pa.Table) -> list[list[pa.RecordBatch]]:
 
 
 def shards() -> Iterator[pa.RecordBatch]:
-    return (row for part in partitions(TABLE) for row in counting(NaiveBayes(n_jobs=1), "label", iter(part)))
+    return (row for part in partitions(TABLE) for row in counting(NaiveBayes(n_jobs=1, **PLAIN), "label", iter(part)))
 
 
 def test_the_shards_of_the_partitions_are_the_whole_table() -> None:
     rows = list(shards())
     assert [row.num_rows for row in rows] == [1, 1, 1]  # and none of the partition without rows
     assert {row.schema for row in rows} == {pa.schema([("shard", pa.binary())])}
-    model = scale.fit_shards(NaiveBayes(), [scale.loads(row["shard"][0].as_py()) for row in rows])
+    model = scale.fit_shards(NaiveBayes(**PLAIN), [scale.loads(row["shard"][0].as_py()) for row in rows])
     assert model.stats_.classes.counts.tolist() == MODEL.stats_.classes.counts.tolist()
     np.testing.assert_allclose(model.predict_proba(X), MODEL.predict_proba(X), rtol=1e-10)
 

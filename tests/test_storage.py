@@ -52,9 +52,11 @@ from bayesnb import (
     NormalInverseGamma,
     Poisson,
     PoissonNB,
+    PolyaTree,
     load,
 )
 from tests.conftest import CASES, Case
+from tests.conftest import REAL as CASE_REAL
 from tests.hostile import changed, changed_files, members_of, packed
 
 DATA = Path(__file__).parent / "data"
@@ -111,11 +113,9 @@ def same_state(a: Any, b: Any) -> None:
     assert alike(a.schema_.blocks, b.schema_.blocks)
     assert alike(a.model_.prior, b.model_.prior)
     assert alike(a.model_.stats, b.model_.stats)
-    assert (a.model_.integer_weights, a.temper_, a.n_features_in_) == (
-        b.model_.integer_weights,
-        b.temper_,
-        b.n_features_in_,
-    )
+    assert (a.model_.integer_weights, a.n_features_in_) == (b.model_.integer_weights, b.n_features_in_)
+    for one, other in ((a.temper_, b.temper_), (a.temper_sd_, b.temper_sd_)):
+        assert one.equals(other) if isinstance(one, pd.Series) else alike(one, other)
     assert alike(a.__dict__.get("feature_names_in_"), b.__dict__.get("feature_names_in_"))
 
 
@@ -170,12 +170,21 @@ def of_case(case: Case) -> Fitted:
         "waiting": lambda: Waiting(case.prior),
         "categorical": lambda: Categorical(Dirichlet(fresh().gamma(2.0, size=(3, 2, 7))), levels=range(7)),
         "gaussian, shared": lambda: Gaussian(alone(case.prior), shared=True),
+        "polya tree": lambda: PolyaTree(depth=3, concentration=[[2.0], [1.0], [0.5]], stop=0.25),
         "multivariate": lambda: MultivariateGaussian(case.prior),
         "multivariate, shared": lambda: MultivariateGaussian(alone(case.prior), shared=True),
         "multinomial": lambda: Multinomial(Dirichlet(case.prior.concentration[:, 0])),
         "joint": lambda: JointTable(Dirichlet(case.prior.concentration[:, 0, 0]), levels=range(3)),
         "sequences": lambda: Multinomial(Dirichlet(case.prior.concentration[:, 0]), ordered=True),
     }
+    if case.name == "polya tree":
+        return Fitted(
+            f"the law's {case.name}",
+            NaiveBayes(priors[case.name](), classes=[10, 20, 30]),
+            CASE_REAL,
+            10 * (1 + case.codes),
+            case.weight,
+        )
     x = np.where(case.x < 0, np.nan, case.x) if case.name in ("categorical", "joint") else case.x
     model = NaiveBayes(priors[case.name](), classes=[10, 20, 30])
     return Fitted(f"the law's {case.name}", model, x, 10 * (1 + case.codes), case.weight)
@@ -198,7 +207,21 @@ def mixed_frame() -> pd.DataFrame:
     )
 
 
-MIXED = {"events": Poisson(), ("free", "money"): Multinomial(0.5), "dropped": None, "real": Gaussian()}
+MIXED = {
+    "events": Poisson(),
+    ("free", "money"): Multinomial(0.5),
+    "dropped": None,
+    "real": Gaussian(),
+    "weight": Gaussian(),
+    "flag": Bernoulli(),
+    ("level", "kind"): Categorical(),
+}
+ALL = {
+    "flag": Bernoulli(),
+    ("level", "kind"): Categorical(),
+    **dict.fromkeys(["real", "events", "free", "money", "weight"], Gaussian()),
+}
+LISTS = [[1.5, "a"], [2.5, "b"], [1.0, "a"], [9.0, "b"]]
 COUNTS = fresh(2).poisson([2.0, 0.3, 0.0, 25.0], (ROWS, 4))
 REAL = fresh(3).normal(size=(ROWS, 3))
 LEVELS = fresh(4).integers(0, 4, (ROWS, 3))
@@ -216,13 +239,15 @@ MODELS = [
     Fitted("a mixed frame", NaiveBayes(MIXED, class_prior={0: 0.5, 1: 0.25, 2: 0.25}), mixed_frame()),
     Fitted("tempered by loo", NaiveBayes(MIXED, temper="loo", class_prior="empirical"), mixed_frame()),
     Fitted("a number for a temper", GaussianNB(temper=0.3, n_jobs=1, fit_prior=False), REAL),
-    Fitted("averaged features", NaiveBayes(average_features=0.5), mixed_frame().drop(columns="dropped")),
+    Fitted("averaged features", NaiveBayes(ALL, average_features=0.5), mixed_frame().drop(columns="dropped")),
     Fitted(
         "some averaged features",
         NaiveBayes(MIXED, average_features={"real": 0.2, ("free", "money"): 0.7}),
         mixed_frame(),
     ),
-    Fitted("declared classes", NaiveBayes(class_prior=Dirichlet([3, 1, 2, 0.5]), classes=[2, 1, 0, 7]), REAL),
+    Fitted(
+        "declared classes", NaiveBayes("gaussian", class_prior=Dirichlet([3, 1, 2, 0.5]), classes=[2, 1, 0, 7]), REAL
+    ),
     Fitted("weights", GaussianNB(estimate="map", class_prior=np.array([0.2, 0.3, 0.5])), REAL, None, Y + 0.5),
     Fitted("reserved levels", NaiveBayes(Categorical(unseen="reserve")), LEVELS),
     Fitted("refused levels", CategoricalNB(alpha=[0.5, 1, 2], min_categories=6, unseen="error"), LEVELS),
@@ -237,15 +262,22 @@ MODELS = [
     Fitted("weights of words", NaiveBayes(Multinomial(fractional=True)), COUNTS / 7),
     Fitted("lists of words", NaiveBayes(Multinomial(0.5)), TEXTS),
     Fitted(
-        "lists of words in a frame", NaiveBayes({"text": Multinomial(unseen="reserve")}), texts_beside(pd.DataFrame)
+        "lists of words in a frame",
+        NaiveBayes({"text": Multinomial(unseen="reserve"), "size": Gaussian()}),
+        texts_beside(pd.DataFrame),
     ),
-    Fitted("lists of words of polars", NaiveBayes(temper=0.5), texts_beside(pl.DataFrame)),
+    Fitted("lists of words of polars", NaiveBayes({"size": "gaussian"}, temper=0.5), texts_beside(pl.DataFrame)),
     Fitted("lists of words of Arrow", NaiveBayes(Multinomial(levels=["c", "b", "a"], unseen="error")), ARROW),
     Fitted("rates", PoissonNB(prior=Gamma([0.5, 1, 2, 3], 0.1)), COUNTS),
     Fitted(
         "a prior that lies in columns", GaussianNB(prior=NormalInverseGamma(np.asfortranarray(REAL[:3]), 1, 2, 3)), REAL
     ),
-    Fitted("a list of lists", NaiveBayes(), [[1.5, "a"], [2.5, "b"], [1.0, "a"], [9.0, "b"]], list("ppqq")),
+    Fitted("a list of lists", NaiveBayes({1: "categorical", 0: "gaussian"}), LISTS, list("ppqq")),
+    Fitted("all by default", NaiveBayes(), mixed_frame()),
+    Fitted("all by default, averaged", NaiveBayes(average_features=0.5), mixed_frame()),
+    Fitted("all by default, and classes declared", NaiveBayes(classes=[2, 1, 0, 7]), REAL),
+    Fitted("all by default, with a temper", NaiveBayes(temper=0.5), texts_beside(pl.DataFrame)),
+    Fitted("all by default, of a list of lists", NaiveBayes(), LISTS, list("ppqq")),
 ]
 
 
@@ -507,7 +539,7 @@ GOLDEN_PROBA = [
 GOLDEN_EVIDENCE = -246.2357509719548
 
 
-@pytest.mark.parametrize("version", ["1.0", "1.1", "1.2"])
+@pytest.mark.parametrize("version", ["1.0", "1.1", "1.2", "1.3"])
 def test_a_file_of_any_version_still_predicts_what_it_did(version: str) -> None:
     model, X = golden()
     loaded = load(DATA / f"model-{version}.bnb")
@@ -520,7 +552,7 @@ def test_a_file_of_any_version_still_predicts_what_it_did(version: str) -> None:
 def test_the_format_does_not_change_unless_its_version_does(tmp_path: Path) -> None:
     Live(golden()[0], {"stream.jsonl": 17}).save(tmp_path / "model.bnb")
     said = []
-    for path in (DATA / "model-1.2.bnb", tmp_path / "model.bnb"):
+    for path in (DATA / "model-1.3.bnb", tmp_path / "model.bnb"):
         with zipfile.ZipFile(path) as archive:
             said.append(json.loads(archive.read("model.json")) | {"written_by": "someone"})
     assert said[0] == said[1]

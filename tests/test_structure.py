@@ -204,7 +204,7 @@ def test_whole_weights_are_rows_and_a_column_of_noise_is_left_out() -> None:
     often = NaiveBayes(MIXED, average_features=Q).fit(MIX.loc[np.repeat(MIX.index, times)], np.repeat(Y, times))
     np.testing.assert_allclose(once.predict_proba(MIX), often.predict_proba(MIX), rtol=1e-10)
     x = np.column_stack([RNG.normal(size=300), (np.arange(300) % 2) * 2 + RNG.normal(size=300)])
-    model = NaiveBayes(average_features=0.5).fit(x, np.arange(300) % 2)
+    model = NaiveBayes("gaussian", average_features=0.5).fit(x, np.arange(300) % 2)
     noise, signal = (float(model.posterior_[j].included[0]) for j in range(2))
     assert noise < 0.05 < 0.999 < signal
 
@@ -536,7 +536,10 @@ def noise(rows: int, share: float, rng: np.random.Generator) -> tuple[pd.DataFra
     return pd.DataFrame(levels | others), y
 
 
-NOISE = NaiveBayes({"events": Poisson(), "zeros": Poisson(), "normal": Gaussian()})
+TEXTS = ("1/2", "1/4", "1/5", "1/20", "id", "rare")
+NOISE = NaiveBayes(
+    {"events": Poisson(), "zeros": Poisson(), "normal": Gaussian()} | dict.fromkeys(TEXTS, "categorical")
+)
 STRONG = 3.0
 
 

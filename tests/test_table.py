@@ -86,7 +86,7 @@ def test_a_list_of_mixed_lists_and_an_array_of_objects_are_inferred_by_value() -
     for table in (rows, np.array(rows, dtype=object)):
         model = NaiveBayes().fit(table, [0, 0, 1, 1])
         assert [type(family).__name__ for family in model.families_.values()] == [
-            "Gaussian",
+            "PolyaTree",
             "Categorical",
             "Bernoulli",
         ]
@@ -136,10 +136,10 @@ def test_levels_may_be_booleans_numbers_or_text_but_not_several() -> None:
 
 
 def test_a_column_without_any_cell_says_nothing() -> None:
-    expected = NaiveBayes().fit(PLAIN, LABEL).predict_proba(PLAIN)
+    expected = NaiveBayes(temper=None).fit(PLAIN, LABEL).predict_proba(PLAIN)
     for empty in (None, np.nan, pd.NA):
         frame = PLAIN.assign(none=empty)
-        np.testing.assert_allclose(NaiveBayes().fit(frame, LABEL).predict_proba(frame), expected, rtol=1e-12)
+        np.testing.assert_allclose(NaiveBayes(temper=None).fit(frame, LABEL).predict_proba(frame), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_text_declared_as_numbers_is_refused_and_numbers_in_objects_are_read() -
     objects = PLAIN[["size"]].astype(object)
     model = NaiveBayes({"size": Gaussian()}).fit(objects, LABEL)
     np.testing.assert_allclose(
-        model.predict_proba(objects), NaiveBayes().fit(PLAIN[["size"]], LABEL).predict_proba(PLAIN[["size"]])
+        model.predict_proba(objects), NaiveBayes("gaussian").fit(PLAIN[["size"]], LABEL).predict_proba(PLAIN[["size"]])
     )
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 from bayesnb import Categorical, NaiveBayes, scale
 from bayesnb.data import coded_text
@@ -150,9 +151,9 @@ def test_any_pieces_of_any_text_are_the_text(pieces: list[list[str | None]]) -> 
 def test_batches_of_arrow_say_what_the_table_says() -> None:
     table = pa.table({"town": pa.array(HOLED), "size": RNG.normal(size=50)})
     y = pa.chunked_array([pa.array(LABEL)])
-    model = NaiveBayes()
+    model = NaiveBayes({"size": "gaussian", "town": "categorical"})
     parts = [scale.shard(model, table.slice(at, 7), y.slice(at, 7)) for at in range(0, 50, 7)]
-    whole = NaiveBayes().fit(table, y)
+    whole = clone(model).fit(table, y)
     np.testing.assert_allclose(
         scale.fit_shards(model, parts).predict_proba(table), whole.predict_proba(table), rtol=1e-12
     )

@@ -26,10 +26,10 @@ from bayesnb import (
     tune,
 )
 from bayesnb.datasets import spam
+from bayesnb.families.dirichlet_evidence import evidence_terms, log_evidence, slopes
 from bayesnb.families.gaussian import GaussianStats
 from bayesnb.families.poisson import Gamma, PoissonStats
 from bayesnb.numerics.special import psi_rise
-from bayesnb.selection.dirichlet_evidence import evidence_terms, log_evidence, slopes
 from bayesnb.selection.prior_evidence import GaussianEvidence, PoissonEvidence
 
 RNG = np.random.default_rng(20261122)

@@ -94,7 +94,7 @@ class WaitingBelief(PseudoCounts, Belief[WaitingStats, WaitingDensity]):
             exists = (np.imag(s) != 0) | ((self.rate + np.real(s) * x > 0) & (self.shape + np.real(s) > 0))
         return silent(np.isnan(x), np.where(exists, value, np.inf))
 
-    def cumulants(self, x: Array, order: int, tilt: float = 0.0) -> Array:
+    def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
         x = np.asarray(x, float)
         a, b = self.shape + tilt, self.rate + tilt * x
         terms = [psi(a) - np.log(b) - x * a / b]

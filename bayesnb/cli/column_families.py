@@ -8,10 +8,12 @@ from typing import Any
 from bayesnb.cli.messages import UsageError
 from bayesnb.cli.option_values import FamilyOption, PriorOption
 from bayesnb.data import open_table
+from bayesnb.data.declaration import families_of_numbers
 from bayesnb.families import FAMILIES
 from bayesnb.families.family import conjugate_priors
 
-INFERRED = {"flag": "bernoulli", "level": "categorical", "number": "gaussian", "words": "multinomial"}
+INFERRED = {"flag": "bernoulli", "level": "categorical", "number": "gaussian", "words": "multinomial"}  # with a prior
+UNSAID = -1
 Declared = Mapping[str, tuple[str, int]]  # column -> its family, and the place of the option that declares it
 
 
@@ -20,17 +22,12 @@ def family_name(family: str) -> str:
     return family.partition(":")[0]
 
 
-def option_of(family: Any) -> str:
-    """Return a family object as `--family` takes it."""
-    return family.word + (":shared" if family.shared else "")
-
-
 def fits(belief: str) -> list[str]:
     """Return the families whose prior may be a belief, or a number if no belief is named."""
     return [
         name
         for name, family in FAMILIES.items()
-        if (family.conjugate.__name__ == belief if belief else family.number_prior())
+        if (getattr(family.conjugate, "__name__", "") == belief if belief else family.number_prior())
     ]
 
 
@@ -93,11 +90,9 @@ def declared_families(X: Any, chosen: Declared, options: Sequence[PriorOption]) 
     if not chosen and not options:
         return "auto"
     if options:  # a prior may be for a column whose family is inferred
-        table = open_table(X)
-        chosen = {
-            column: chosen.get(column) or (INFERRED[table.kind(place)], -1) for place, column in enumerate(X.columns)
-        }
+        chosen = {column: chosen.get(column) or (family, UNSAID) for column, family in inferred_families(X).items()}
     priors = priors_by_column({column: family for column, (family, _) in chosen.items()}, options)
+    chosen = {column: each for column, each in chosen.items() if each[1] != UNSAID or column in priors}
     check_lengths(X, chosen, priors)
     groups: dict[Any, list[str]] = {}
     for column, (family, place) in chosen.items():
@@ -107,6 +102,15 @@ def declared_families(X: Any, chosen: Declared, options: Sequence[PriorOption]) 
         tuple(names) if len(names) > 1 else names[0]: build_family(chosen[names[0]][0], names, priors)
         for names in groups.values()
     }
+
+
+def inferred_families(X: Any) -> dict[str, str]:
+    """Return the family that each column has where a prior is declared for it, and no family."""
+    table = open_table(X)
+    numbers = [place for place in range(table.width) if table.kind(place) == "number"]
+    flags, _ = families_of_numbers(numbers, table)
+    kinds = {place: "flag" if place in flags else table.kind(place) for place in range(table.width)}
+    return {column: INFERRED[kinds[place]] for place, column in enumerate(X.columns)}
 
 
 def priors_by_column(families: Mapping[str, str], options: Sequence[PriorOption]) -> dict[str, Any]:
@@ -131,7 +135,10 @@ def check_fit(option: PriorOption, column: str, family: str) -> None:
     if family_name(family) in fits(option.belief):
         return
     kind = FAMILIES.get(family_name(family))
-    advice = "it is dropped" if kind is None else f"it is {family}, whose prior is a {kind.conjugate.__name__}(...)"
+    advice = "it is dropped"
+    if kind is not None:
+        belief = "no belief" if kind.conjugate is None else f"a {kind.conjugate.__name__}(...)"
+        advice = f"it is {family}, whose prior is {belief}"
     raise ValueError(f"--prior {option.text} does not fit column {column!r}: {advice}.")
 
 

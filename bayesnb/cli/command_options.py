@@ -91,7 +91,8 @@ def add_model(command: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         "if they are multinomial, joint (a table of all combinations of their levels) or multivariate (numbers with "
         "their covariances); gaussian:shared and multivariate:shared have one variance for all classes. A name goes "
         "before a pattern; one with a comma or a quote is quoted as in CSV, and what follows the last = is the family. "
-        "Default: flags are bernoulli, levels categorical, numbers gaussian",
+        "Default: flags and numbers that are only 0 and 1 are bernoulli, levels categorical, and of numbers polyatree, "
+        "gaussian, categorical and poisson that which alone predicts held-out labels best",
     )
     group.add_argument(
         "--prior",
@@ -112,7 +113,12 @@ def add_model(command: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         "LABEL=PROBABILITY,...",
     )
     group.add_argument(
-        "--temper", metavar="loo|T", type=values.temper, help="power of the columns' evidence; loo estimates it"
+        "--temper",
+        metavar="auto|columns|loo|T",
+        type=values.temper,
+        default="auto",
+        help="power of the columns' evidence; loo estimates it, columns one for each; auto (default) is columns where "
+        "no family is declared, else 1",
     )
     return group
 

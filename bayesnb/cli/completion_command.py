@@ -65,8 +65,8 @@ def complete_value(prefix: str, action: Action, parsed_args: Namespace, **rest: 
             return by_column(prefix, columns, [f"{belief}(" for belief in BELIEFS])
         case "PRIOR":
             return "empirical", "uniform"
-        case "loo|T":
-            return ("loo",)
+        case "auto|columns|loo|T":
+            return "auto", "columns", "loo"
         case "LIST" if action.dest == "estimates":
             head, comma, _ = prefix.rpartition(",")
             return [head + comma + name for name in ESTIMATES]

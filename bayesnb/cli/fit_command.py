@@ -62,7 +62,6 @@ def run(args: Namespace) -> None:
 
 def description(target: str, model: Any, labels: list) -> list[str]:
     """Return lines about rows, classes, and the columns of each family; a block of columns has its own line."""
-    from bayesnb.cli.column_families import option_of
     from bayesnb.integrations.many_files import listed
 
     counts = Counter(labels)
@@ -72,8 +71,9 @@ def description(target: str, model: Any, labels: list) -> list[str]:
     groups: dict[tuple[str, Any], list[str]] = {}
     for key, family in model.families_.items():
         is_block = isinstance(key, tuple)
-        groups.setdefault((option_of(family), key if is_block else None), []).extend(key if is_block else [key])
+        groups.setdefault((family.option, key if is_block else None), []).extend(key if is_block else [key])
     width = max(len(option) for option, _ in groups)
     for (option, _), names in groups.items():
         lines.append(f"  {option:<{width}}  {listed(names, LISTED).replace(repr(names[0])[0], '')}")
+    lines.append("  To have a column read otherwise: --family COLUMN=NAME")
     return lines

@@ -108,7 +108,7 @@ REWORDED: tuple[tuple[str, Callable[[re.Match], str]], ...] = (
     (r"declare another family: families=\{(.*?): \w+\(\)\}", lambda m: f"declare another family: --family {m[1]}=..."),
     (r"families names columns", lambda m: "--family names columns"),
     (r"\bestimate='(\w+)'", lambda m: f"--estimate {m[1]}"),
-    (r"\btemper='loo'", lambda m: "--temper loo"),
+    (r"\btemper='(loo|columns)'", lambda m: f"--temper {m[1]}"),
     (r"Give Bernoulli a threshold, or declare", lambda m: "Declare"),
     (r" For weights such as tf-idf: fractional=True\.", lambda m: ""),
     (r"^class_prior\b", lambda m: "--class-prior"),

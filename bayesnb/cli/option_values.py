@@ -8,7 +8,7 @@ from argparse import ArgumentTypeError
 from typing import Any, NamedTuple
 
 # What help and completion show without a slow import; any other is looked up in the registry of families.
-FAMILIES = ("categorical", "bernoulli", "gaussian", "poisson", "multinomial", "joint", "multivariate")
+FAMILIES = ("categorical", "bernoulli", "gaussian", "poisson", "multinomial", "joint", "multivariate", "polyatree")
 SHARED = ("gaussian:shared", "multivariate:shared")  # one variance for all classes
 ESTIMATES = ("predictive", "mean", "map", "mle")
 BELIEFS = ("Dirichlet", "Beta", "NormalInverseGamma", "Gamma", "NormalInverseWishart")
@@ -125,12 +125,12 @@ def class_prior(text: str) -> Any:
 
 
 def temper(text: str) -> Any:
-    """Parse `loo`, or an exponent above 0."""
-    if text == "loo":
+    """Parse `auto`, `columns`, `loo`, or an exponent above 0."""
+    if text in ("auto", "columns", "loo"):
         return text
     value = number(text)
     if value == 0:
-        raise ArgumentTypeError("it must be above 0, or loo")
+        raise ArgumentTypeError("it must be above 0, auto, columns or loo")
     return value
 
 

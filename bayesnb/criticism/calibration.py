@@ -7,6 +7,7 @@ import numpy as np
 
 from bayesnb import results
 from bayesnb.criticism.learnt_rows import LearntRows, learnt_rows
+from bayesnb.estimators.tempering import as_attribute
 from bayesnb.families.base import Array, Rng
 from bayesnb.model.product import normalised
 from bayesnb.selection.probability_scores import CurveOptions, calibrated
@@ -64,7 +65,8 @@ def calibration(
     in the attribute `impossible`. `calibrated` is the CORP reliability curve of Dimitriadis, Gneiting and Jordan
     (2021); over the classes it need not add up to 1.
 
-    Predictions follow `estimate` and `temper_`, as in `loo`. With temper="loo" that one number has seen all rows.
+    Predictions follow `estimate` and `temper_`, as in `loo`. Exponents that
+    were found by temper="loo" or "columns" have seen all rows.
 
     Examples
     --------
@@ -75,7 +77,7 @@ def calibration(
     ...     result = calibration(GaussianNB(temper=temper), x, y)
     ...     print(result[["log_loss", "brier", "miscalibration", "ece"]].to_array().values.round(3))
     [0.712 0.126 0.046 0.06 ]
-    [0.145 0.09  0.012 0.019]
+    [0.146 0.091 0.013 0.016]
     """
     prob = results.datasets.ci_prob(ci_prob)
     if not isinstance(bins, Integral) or isinstance(bins, bool) or bins < 1:
@@ -88,7 +90,7 @@ def calibration(
     attrs = {
         "leave_one_out": "exact",
         "estimate": learnt.estimator.estimate,
-        "temper": learnt.estimator.temper_,
+        "temper": as_attribute(learnt.estimator.temper_),
         "ci_prob": prob,
         "bins": int(bins),
         "impossible": int(np.isneginf(log_proba[np.arange(len(codes)), codes]).sum()),

@@ -47,9 +47,10 @@ def compare(
 
     Examples
     --------
-    >>> from bayesnb import Gaussian, NaiveBayes, compare
+    >>> from bayesnb import NaiveBayes, compare
     >>> x, y = [[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]], list("aaabbb")
-    >>> table = compare({"predictive": NaiveBayes(), "plugged in": NaiveBayes(estimate="mean")}, x, y)
+    >>> models = {"predictive": NaiveBayes("gaussian"), "plugged in": NaiveBayes("gaussian", estimate="mean")}
+    >>> table = compare(models, x, y)
     >>> table["elpd"].round(3).to_dict()
     {'plugged in': -0.626, 'predictive': -0.709}
     """

@@ -10,6 +10,7 @@ import numpy as np
 from bayesnb import results
 from bayesnb.criticism.learnt_rows import LearntRows, learnt_rows
 from bayesnb.estimators import NaiveBayes
+from bayesnb.estimators.tempering import in_words
 from bayesnb.families.base import Array
 from bayesnb.families.family import ordered_hyperparameters
 from bayesnb.selection.smoothing import (
@@ -269,9 +270,9 @@ def _notes(learnt: LearntRows, variants: PriorVariants, outcomes: Sequence[Outco
     notes = [each.note for each in ordered_hyperparameters(variants.families) if each.note]
     temper = learnt.estimator.temper_
     prior = "The class prior is that of the estimator throughout"
-    notes.append(
-        prior + ("." if temper == 1 else f", and so is the exponent on the features' evidence, temper_ = {temper:.4g}.")
-    )
+    same = isinstance(temper, float) and temper == 1
+    exponents = f", and so are the exponents on the features' evidence, temper_ = {in_words(temper, 4)}."
+    notes.append(prior + ("." if same else exponents))
     if any(outcome.setting.estimate == "mle" for outcome in outcomes):
         notes.append("No prior enters mle, so it has one row.")
     improper = [each.setting for each in outcomes if np.isnan(each.log_evidence) and each.setting.estimate != "mle"]

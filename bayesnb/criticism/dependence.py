@@ -80,7 +80,8 @@ def dependence(
     >>> from bayesnb.datasets import dogs
     >>> table = dogs()
     >>> X, y = table.drop(columns="breed"), table["breed"]
-    >>> bayesnb.dependence(bayesnb.NaiveBayes(), X, y).strongest
+    >>> model = bayesnb.NaiveBayes({"height": "gaussian", "weight": "gaussian"})
+    >>> bayesnb.dependence(model, X, y).strongest
     'height and weight: +0.7 nats'
     """
     learnt = learnt_rows(model, X, y, sample_weight).of_whole_weights()

@@ -102,7 +102,7 @@ def joinable_columns(
     if not kinds:
         raise ValueError(
             "no two columns can be joined: levels and flags are joined with each other where they are read alike and "
-            "their priors are even, and numbers with numbers."
+            "their priors are even, and numbers with numbers where they are Gaussian: families={column: 'gaussian'}."
         )
     return kinds
 

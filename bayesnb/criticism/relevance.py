@@ -11,6 +11,7 @@ from bayesnb import results
 from bayesnb.data.levels import qualified_names
 from bayesnb.estimators import NaiveBayes, check_estimator
 from bayesnb.families.base import Array
+from bayesnb.model.product import of_blocks
 from bayesnb.selection.feature_evidence import cautious, check_comparable, class_belief, word_bayes_factors
 
 
@@ -30,7 +31,7 @@ def relevance(model: NaiveBayes, prior: float = 0.5) -> Any:
     -------
     xarray.Dataset
         By feature, in the table's order: `log_bayes_factor`, in nats, and `inclusion`, the posterior probability that
-        the feature depends on the class.
+        the feature depends on the class; `temper` and `temper_sd`, how much its evidence counts in predictions.
 
     Notes
     -----
@@ -64,7 +65,8 @@ def relevance(model: NaiveBayes, prior: float = 0.5) -> Any:
     >>> import bayesnb
     >>> from bayesnb.datasets import dogs
     >>> table = dogs()
-    >>> model = bayesnb.NaiveBayes().fit(table.drop(columns="breed"), table["breed"])
+    >>> model = bayesnb.NaiveBayes({"height": "gaussian", "weight": "gaussian"})
+    >>> model = model.fit(table.drop(columns="breed"), table["breed"])
     >>> bayesnb.relevance(model).log_bayes_factor.round(1).to_series().to_dict()
     {'height': 0.3, 'weight': 0.5, 'curled_tail': -0.3}
     """
@@ -78,20 +80,26 @@ def relevance(model: NaiveBayes, prior: float = 0.5) -> Any:
             "the model has learnt weights or counts that are no whole numbers. A Bayes factor compares probabilities "
             "of rows, which such have none of: fit with whole weights and counts."
         )
-    names, factors, blocks = _factors(model)
+    names, (factors, temper, temper_sd), blocks = _factors(model)
     inclusion = expit(factors + logit(float(prior)))
-    return results.datasets.relevant(names, {"log_bayes_factor": factors, "inclusion": inclusion}, float(prior), blocks)
+    numbers = {"log_bayes_factor": factors, "inclusion": inclusion, "temper": temper, "temper_sd": temper_sd}
+    return results.datasets.relevant(names, numbers, float(prior), blocks)
 
 
 def _factors(fitted: NaiveBayes) -> tuple[list[Hashable], Array, dict[str, float]]:
-    """Return names and factors of the features, in the table's order, and the factors of blocks of counts."""
+    """Return names of the features, their factors, exponents and sds of these, and the factors of blocks of counts.
+
+    The numbers are `(3, f)`, the features in the table's order.
+    """
     names: list[Hashable] = []
     columns: list[Hashable] = []
     places: list[int] = []
     parts: list[Array] = []
     blocks: dict[str, float] = {}
-    model = fitted.model_
-    for block, prior, stats in zip(fitted.schema_.blocks, model.prior.blocks, model.stats.blocks, strict=True):
+    model, schema = fitted.model_, fitted.schema_
+    tempers = [of_blocks(each, len(schema.blocks)) for each in fitted._tempers]
+    triples = zip(schema.blocks, model.prior.blocks, model.stats.blocks, *tempers, strict=True)
+    for block, prior, stats, temper, temper_sd in triples:
         belief = class_belief(prior)
         check_comparable(belief, block.keys)
         factors = cautious(block.family, belief, stats)
@@ -105,7 +113,7 @@ def _factors(fitted: NaiveBayes) -> tuple[list[Hashable], Array, dict[str, float
         names += block_names
         columns += [block.names[0]] * len(block_names) if block.family.listed else block_names
         places += block_places
-        parts.append(factors)
+        parts.append(np.stack([factors, *(np.broadcast_to(each, len(factors)) for each in (temper, temper_sd))]))
     order = np.argsort(places, kind="stable")
     names = qualified_names(names, columns)
-    return [names[at] for at in order], np.concatenate(parts)[order], blocks
+    return [names[at] for at in order], np.concatenate(parts, axis=1)[:, order], blocks

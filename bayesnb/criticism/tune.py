@@ -11,11 +11,10 @@ import numpy as np
 from bayesnb import results
 from bayesnb.criticism.learnt_rows import LearntRows, learnt_rows
 from bayesnb.estimators import NaiveBayes
-from bayesnb.families.family import Family
+from bayesnb.families.family import LEAST, MOST, Family
 from bayesnb.model.schema import Schema
 from bayesnb.selection.hyperparameters import PER, End, best_by_evidence
 from bayesnb.selection.leave_one_out import Pointwise
-from bayesnb.selection.prior_evidence import LEAST, MOST
 from bayesnb.selection.smoothing import PriorVariants, best_by_loo
 
 CRITERIA = ("evidence", "loo")
@@ -154,7 +153,7 @@ def _scores(learnt: LearntRows, variants: PriorVariants, families: Sequence[Fami
     """Return a table of the labels' leave-one-out scores before and after; a fitted exponent is fitted again."""
     estimator, codes, counts = learnt.estimator, variants.rows.codes, variants.rows.counts
     model = variants.start(families)
-    after = replace(variants, power=estimator._temper(model, variants.rows))
+    after = replace(variants, power=estimator._exponents_by(model, variants.rows))
     before, now = (
         each.left_out(fitted, estimator.estimate)[np.arange(len(codes)), codes]
         for each, fitted in ((variants, learnt.model), (after, model))

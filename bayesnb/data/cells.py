@@ -43,13 +43,18 @@ def read_numbers(family: Family, names: Names, x: Any, n_jobs: int | None) -> Ce
 
     Where a cell outside makes NaN of all that comes of it, it is left to that to show it: see `check`.
     """
-    cells = Dense(x) if sparse.issparse(x) and not (family.reads_sparse and family.support.has_zero) else x
-    if not (family.shows_invalid or _within(family, cells, n_jobs)):
+    cells = as_cells(family, x)
+    if not (family.shows_invalid or are_within(family, cells, n_jobs)):
         check(family, names, cells)
     return family.read(cells)
 
 
-def _within(family: Family, x: Any, n_jobs: int | None) -> bool:
+def as_cells(family: Family, x: Any) -> Cells:
+    """Return numbers of a table so that the family can read them: CSR as a view, if it takes none."""
+    return Dense(x) if sparse.issparse(x) and not (family.reads_sparse and family.support.has_zero) else x
+
+
+def are_within(family: Family, x: Any, n_jobs: int | None) -> bool:
     """Return whether all cells are within the family's support, in one pass; the cells that CSR does not store are."""
     support, missing = family.support, family.missing
     if sparse.issparse(x):

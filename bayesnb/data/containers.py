@@ -414,3 +414,9 @@ def _refuse_unread(x: Any) -> None:
             f"X is a {type(x).__name__}{of}, which has names of columns that would be lost: give "
             f"pandas.DataFrame({'[X]' if is_row else 'X'})."
         )
+
+
+def series_by_key(values: Array, keys: Sequence[Hashable], name: str) -> pd.Series:
+    """Return numbers of features as a series by their names, of which one may be a tuple of several columns."""
+    index = pd.Index(keys, dtype=object, tupleize_cols=False, name="feature")  # Arrow refuses texts with surrogates
+    return pd.Series(np.asarray(values, float), index, name=name)

@@ -1,5 +1,6 @@
 """Which columns have which family: what the user declares, and what their values suggest for the rest."""
 
+import difflib
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
@@ -7,20 +8,66 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb import numerics
 from bayesnb.data import SparseTable, Table
-from bayesnb.families import Bernoulli, Categorical, Gaussian, Multinomial
+from bayesnb.families import (
+    FAMILIES,
+    Bernoulli,
+    BestOf,
+    Categorical,
+    Dirichlet,
+    Gaussian,
+    Multinomial,
+    Poisson,
+    PolyaTree,
+)
 from bayesnb.families.family import Family
+from bayesnb.numerics.views import numbers, pieces_of
 
+Declared = Family | BestOf  # what a user says that columns are
 FamilyColumns = list[tuple[Family, Sequence[int]]]  # families, and the places of their columns
+DeclaredColumns = list[tuple[Any, Sequence[int]]]  # the same, where some families may still be to be chosen
+FEW = 20  # distinct whole numbers that may be levels
+NUMBERS = PolyaTree(), Gaussian()
+FLAGS, COUNTS = Bernoulli(threshold=0.5), Poisson(fractional=True)  # which take other numbers too: rows may come
+LEVELS = BestOf(Categorical(), Categorical(Dirichlet("evidence", base="pooled")))
 
 
-def families_of(families: Any, table: Table) -> FamilyColumns:
-    """Return the blocks of columns that `families` means for this table."""
+def family_named(name: str) -> Family | None:
+    """Return the family of a name in lower case, maybe with ":shared" behind it; None for "drop".
+
+    >>> family_named("gaussian:shared")
+    Gaussian(shared=True)
+    """
+    word, _, shared = name.partition(":")
+    if name == "drop":
+        return None
+    family: Any = FAMILIES.get(word)
+    if family is None or (shared and not (shared == "shared" and family.shareable())):
+        near = difflib.get_close_matches(word.lower(), FAMILIES, 1)
+        advice = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(map(repr, FAMILIES))}, and 'drop'."
+        raise ValueError(f"families: there is no family {name!r}; {advice}")
+    return family(shared=True) if shared else family()
+
+
+def resolved(families: Any) -> Any:
+    """Return what a user declares with families in place of their names; "auto" stays as it is."""
+    if isinstance(families, str):
+        return families if families == "auto" else family_named(families)
+    if isinstance(families, Mapping):
+        return {key: family_named(each) if isinstance(each, str) else each for key, each in families.items()}
+    return families
+
+
+def families_of(families: Any, table: Table) -> DeclaredColumns:
+    """Return the blocks of columns that `families`, with no names among them, means for this table."""
     if isinstance(families, Family):
         return list(of_lists([(families, range(table.width))], table))
+    if isinstance(families, BestOf):
+        return [(families, range(table.width))]
     if not isinstance(families, Mapping) and families != "auto":
         raise TypeError(
-            "families must be 'auto', a family such as Gaussian(), or a mapping from columns to families, "
+            "families must be 'auto', a family such as Gaussian() or its name, or a mapping from columns to families, "
             f"got {families!r}."
         )
     mapping = {} if families == "auto" else families
@@ -32,9 +79,12 @@ def families_of(families: Any, table: Table) -> FamilyColumns:
     return grouped(list(of_lists(blocks, table)))
 
 
-def of_lists(blocks: Iterable[tuple[Family, Sequence[int]]], table: Table) -> Iterator[tuple[Family, Sequence[int]]]:
+def of_lists(blocks: Iterable[tuple[Any, Sequence[int]]], table: Table) -> Iterator[tuple[Any, Sequence[int]]]:
     """Yield every column of lists of words as a block with its own vocabulary; columns of counts stay one block."""
     for family, places in blocks:
+        if isinstance(family, BestOf):
+            yield family, places
+            continue
         lists = [place for place in places if table.has_lists(place)] if isinstance(family, Multinomial) else []
         rest = [place for place in places if place not in lists] if lists else places
         if family.listed and rest:
@@ -60,10 +110,11 @@ def _places(key: Hashable, table: Table) -> list[int]:
 
 def _check(declared: list[tuple[Any, list[int]]], table: Table) -> None:
     for family, places in declared:
-        if family is not None and not isinstance(family, Family):
+        if family is not None and not isinstance(family, Declared):
             names = [table.columns[place] for place in places]
             raise TypeError(
-                f"the family of {names} must be an instance such as Gaussian(), or None to drop it, got {family!r}."
+                f"the family of {names} must be an instance such as Gaussian(), its name, or None to drop it, got "
+                f"{family!r}."
             )
     taken = Counter(place for _, places in declared for place in places)
     twice = [table.columns[place] for place, times in taken.items() if times > 1]
@@ -71,18 +122,50 @@ def _check(declared: list[tuple[Any, list[int]]], table: Table) -> None:
         raise ValueError(f"columns {twice} are listed twice in families; each column has one family.")
 
 
-def inferred(places: list[int], table: Table) -> FamilyColumns:
-    """Infer families: Bernoulli of booleans, Categorical of levels, Gaussian of numbers, Multinomial of words."""
+def inferred(places: list[int], table: Table) -> DeclaredColumns:
+    """Infer families from the values of columns, those of numbers as `families_of_numbers` does."""
     if isinstance(table, SparseTable):
         return [(_sparse_family(places, table), places)] if places else []
     kinds = {place: table.kind(place) for place in places}
-    choice: dict[str, Family] = {
-        "flag": Bernoulli(),
-        "level": Categorical(),
-        "number": Gaussian(),
-        "words": Multinomial(),
-    }
-    return [(family, chosen) for kind, family in choice.items() if (chosen := [p for p in places if kinds[p] == kind])]
+    of_kind = {kind: [p for p in places if kinds[p] == kind] for kind in ("flag", "level", "number", "words")}
+    flags, others = families_of_numbers(of_kind["number"], table)
+    blocks: DeclaredColumns = [(Bernoulli(), of_kind["flag"]), (FLAGS, flags), (LEVELS, of_kind["level"])]
+    blocks += [*others, (Multinomial(), of_kind["words"])]
+    return [block for block in blocks if block[1]]
+
+
+def families_of_numbers(places: list[int], table: Table) -> tuple[list[int], DeclaredColumns]:
+    """Return the columns of zeros and ones, and for those of other numbers the candidates for their families.
+
+    Few distinct whole numbers may be levels, and whole numbers of at least 0 may be counts of events.
+    """
+    if not places:
+        return [], []
+    distinct, count, least = _whole_numbers(table.numbers(places))
+    blocks: dict[tuple[bool, bool], list[int]] = {}
+    flags = []
+    for place, values, times, smallest in zip(places, distinct, count.tolist(), least.tolist(), strict=True):
+        if 0 < times <= 2 and set(values[:times]) == {0.0, 1.0}:
+            flags.append(place)
+        else:
+            blocks.setdefault((0 < times <= FEW, times > 0 and smallest >= 0), []).append(place)
+    chosen: DeclaredColumns = [
+        (BestOf(*NUMBERS, *[Categorical()] * few, *[COUNTS] * counts), part) for (few, counts), part in blocks.items()
+    ]
+    return flags, chosen
+
+
+def _whole_numbers(x: Any) -> tuple[Any, Any, Any]:
+    """Return each column's distinct whole numbers, `(f, FEW)`, how many those are, and the least, `(f,)`.
+
+    There are FEW + 1 where there are more, and -1 where a number is not whole.
+    """
+    features = x.shape[1]
+    distinct, count, least = np.zeros((features, FEW)), np.zeros(features, np.int64), np.full(features, np.inf)
+    for rows in pieces_of(x):
+        if not numerics.level_kernels.collect_whole(numbers(x, rows), distinct, count, least):
+            break
+    return distinct, count, least
 
 
 def _sparse_family(places: list[int], table: SparseTable) -> Family:
@@ -96,14 +179,22 @@ def _sparse_family(places: list[int], table: SparseTable) -> Family:
     )
 
 
-def grouped(blocks: FamilyColumns) -> FamilyColumns:
+def grouped(blocks: DeclaredColumns) -> DeclaredColumns:
     """Join columns whose families are equal into one block: blocks, not columns, cost time."""
-    groups: dict[Any, tuple[Family, list[int]]] = {}
+    groups: dict[Any, tuple[Any, list[int]]] = {}
     for position, (family, places) in enumerate(blocks):
-        key = (type(family), *(_plain(getattr(family, f.name)) for f in fields(family)))  # type: ignore[arg-type]
-        is_separate = family.multivariate or None in key  # an array in a prior is in the order of its own columns
-        groups.setdefault(position if is_separate else key, (family, []))[1].extend(places)
+        key = _key(family)
+        groups.setdefault(position if key is None else key, (family, []))[1].extend(places)
     return list(groups.values())
+
+
+def _key(family: Declared) -> Any:
+    """Return a value by which two declarations compare, or None for one that belongs to its columns alone."""
+    if isinstance(family, BestOf):
+        keys = [_key(candidate) for candidate in family.candidates]
+        return None if None in keys else (BestOf, family.margin, *keys)
+    key = (type(family), *(_plain(getattr(family, f.name)) for f in fields(family)))  # type: ignore[arg-type]
+    return None if family.multivariate or None in key else key  # an array in a prior is in the order of its columns
 
 
 def _plain(value: Any) -> Any:

@@ -3,6 +3,8 @@
 All of it is the algebra of stats. A call that fails leaves the estimator as it was.
 """
 
+import logging
+from dataclasses import replace
 from numbers import Real
 from typing import Any, Self
 
@@ -11,18 +13,23 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from bayesnb.data import Table
+from bayesnb.data.declaration import families_of
 from bayesnb.data.labels import DECLARE, Labels, encode
 from bayesnb.data.levels import NEVER_LEARNT
 from bayesnb.estimators.model_holder import ModelHolder, check_estimator, refuse_weightless, unchanged_on_error
+from bayesnb.estimators.tempering import COLUMNS, LOO, TemperEstimate, exponents_of, tempered_again, tempered_by
 from bayesnb.estimators.training import declared_classes, known_classes, name_features
 from bayesnb.families.base import Array
 from bayesnb.families.capabilities import HasRoundingError, HasSlip
-from bayesnb.model.product import Model, Rows
+from bayesnb.families.family import Family
+from bayesnb.model.product import Exponents, Model, Rows
 from bayesnb.model.schema import Schema
 from bayesnb.model.shards import Shard, model_of, without
+from bayesnb.selection.best_families import LabelledTable, chosen_families
 from bayesnb.selection.feature_evidence import warn_of_inclusion
-from bayesnb.selection.leave_one_out import temper_by_loo
+from bayesnb.selection.leave_one_out import before_rows
 
+LOG = logging.getLogger("bayesnb")
 GROW = "Fit with all of them declared as `classes`, or let partial_fit add them: grow_classes=True."
 DIGITS = 1e-8  # how far off a belief may be after rows were taken back, relative to its scale
 
@@ -89,6 +96,7 @@ class IncrementalMixin(ModelHolder):
         check_is_fitted(other, msg="merge: the other %(name)s is not fitted yet. Fit it on its own rows first.")
         merged = clone(self)
         merged.__dict__.update({name: value for name, value in vars(self).items() if name.endswith("_")})
+        merged._temper = self._temper
         return merged._hold(self._seen + other._seen, self._seen, None)
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -196,29 +204,51 @@ class IncrementalMixin(ModelHolder):
         X, y, sample_weight = rows
         table, labels, weight = self._counting(self._open(X, reset=before is None), y, sample_weight)
         classes = known_classes(labels, before, declared, grow)
-        schema = before.schema.grown(table) if before else Schema.learn(table, self._families(), self.average_features)
         codes = encode(labels, classes, GROW if before else DECLARE)
+        schema = before.schema.grown(table) if before else self._schema_of(table, codes, weight, classes)
         shard, read = Shard.of(schema, classes, table, codes, weight)
         schema.warn_unseen(read.cells, self.n_jobs, learnt=True)
         return self._hold(shard if before is None else before + shard, before, read)
+
+    def _schema_of(self, table: Table, codes: Array, weight: Array | None, classes: Array) -> Schema:
+        """Learn a table's columns: their families, of which some may be chosen by these rows, and their levels."""
+        rows = LabelledTable(table, codes, weight, classes, self._class_prior_rule(classes))
+        families, choices, grids = chosen_families(families_of(self._families(), table), rows)
+        schema = replace(Schema.learn(table, families, self.average_features, weight, grids), choices=choices)
+        LOG.info("Columns read as %s. To have one read otherwise: families={column: name}.", schema.reading)
+        return schema
 
     @property
     def _seen(self) -> Shard:
         """Stats of all rows learnt, under the names of columns and classes."""
         return Shard(self.classes_, self.schema_, self.model_.stats, self.model_.integer_weights)
 
-    def _shard(self, X: Any, y: Any, sample_weight: Any = None, declared: Any = None) -> Shard | None:
-        """Return the stats of rows to be learnt later, with those of other shards; None for no row."""
+    def _shard(
+        self, X: Any, y: Any, sample_weight: Any = None, declared: Any = None, known: Schema | None = None
+    ) -> Shard | None:
+        """Return the stats of rows to be learnt later, with those of other shards; None for no row.
+
+        Families and grids are those of a schema that is `known`, if one is, so that the stats can be added up.
+        """
         self._check_arguments()
         rows = X.shape[0] if hasattr(X, "shape") else len(X) if hasattr(X, "__len__") else None
         if rows == 0 or (sample_weight is not None and not np.any(sample_weight)):
             return None
         table, labels, weight = self._counting(self._table(X, reset=True), y, sample_weight)
         classes = known_classes(labels, None, self.classes if declared is None else declared, grow=False)
-        schema = Schema.learn(table, self._families(), self.average_features)
-        shard, read = Shard.of(schema, classes, table, encode(labels, classes), weight)
+        codes = encode(labels, classes)
+        if known is None or tuple(known.columns) != tuple(table.columns):
+            schema = self._schema_of(table, codes, weight, classes)
+        else:
+            schema = known.of_part(table)
+        shard, read = Shard.of(schema, classes, table, codes, weight)
         shard.schema.warn_unseen(read.cells, self.n_jobs, learnt=True)
         return shard
+
+    def _learns_from_first_rows(self) -> bool:
+        """Return whether the first rows decide on families or grids, so that all others have to be read like them."""
+        families = self._families()
+        return not isinstance(families, Family) or families.has_grid
 
     def _adopt(self, shard: Shard, *, more: bool = False) -> Self:
         """Learn the rows of a shard: in place of what was learnt before, or besides it."""
@@ -232,10 +262,10 @@ class IncrementalMixin(ModelHolder):
 
     def _refuse_loo(self) -> None:
         """Raise where the exponent is to be found by rows that are not there at once."""
-        if self.temper == "loo":
+        if self.temper in (COLUMNS, LOO):
             raise ValueError(
-                "temper='loo' scores every row with all others known, so it needs the rows at once. Find it on some of "
-                "them, fit(some rows).temper_, and give that number as temper."
+                f"temper={self.temper!r} scores every row with all others known, so it needs the rows at once. "
+                "Find one by temper='loo' on some of them, fit(some rows).temper_, and give that number as temper."
             )
 
     def _counting(self, table: Table, y: Any, sample_weight: Any) -> tuple[Table, Labels, Array | None]:
@@ -251,19 +281,32 @@ class IncrementalMixin(ModelHolder):
         """Hold the model of all rows of a shard, all at once; a prior that was there before stays."""
         class_prior = self._class_prior_rule(shard.classes)
         model = model_of(shard, class_prior, None if before is None else (self.model_, before))
-        temper = self._temper(model, rows)
+        temper = self._tempered(model, shard, before, rows)
         if any(block.included is not None for block in shard.schema.blocks):
             warn_of_inclusion(shard.schema, model)
-        self.__dict__.update(temper_=temper, classes_=shard.classes, schema_=shard.schema, model_=model)
+        self.__dict__.update(classes_=shard.classes, schema_=shard.schema, model_=model)
+        return self._temper_as(temper)
+
+    def _temper_as(self, temper: TemperEstimate) -> Self:
+        """Hold the exponents in use."""
+        plain = TemperEstimate(*(each if isinstance(each, float) else np.asarray(each) for each in temper))
+        self.__dict__.update(_temper=plain, _exponents=exponents_of(plain.value, self.schema_))
         return self
 
-    def _temper(self, model: Model, rows: Rows | None) -> float:
-        """Return the exponent in use; one chosen by rows stays where there are no rows to choose another by."""
-        if self.temper == "loo":
-            if rows is None:
-                return self.temper_
-            return temper_by_loo(model, rows, self.n_jobs)
-        return 1.0 if self.temper is None else float(self.temper)
+    def _exponents_by(self, model: Model, rows: Rows) -> Exponents:
+        """Return the exponents that this estimator would have, had it learnt the rows as another model of them."""
+        temper = tempered_by(self._temper_rule, model, self.schema_, rows, self.n_jobs)
+        return exponents_of(temper.value, self.schema_)
+
+    def _tempered(self, model: Model, shard: Shard, before: Shard | None, rows: Rows | None) -> TemperEstimate:
+        """Return the exponents in use; those chosen by rows stay where there are no rows to choose others by."""
+        rule, n_jobs = self._temper_rule, self.n_jobs
+        if rule in (COLUMNS, LOO) and rows is None:
+            return tempered_by(None, model, shard.schema, None, n_jobs) if before is None else self._known_temper
+        if rule == COLUMNS and before is not None and rows is not None and isinstance(self._exponents, tuple):
+            held_out = before_rows(model, before.laid_out(shard.classes, shard.schema))
+            return tempered_again(self._known_temper, held_out, shard.schema, rows, n_jobs)
+        return tempered_by(rule, model, shard.schema, rows, n_jobs)
 
     def _check_digits(self, gone: Shard, rest: Shard) -> None:
         """Raise where subtraction leaves too few digits of what is believed, or of what an estimate is made of."""

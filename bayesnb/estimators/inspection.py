@@ -9,13 +9,22 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesnb import results
 from bayesnb.estimators.model_holder import ModelHolder, short
+from bayesnb.estimators.tempering import as_attribute, in_words
 from bayesnb.families.base import Array, Belief
 from bayesnb.families.family import Family
 from bayesnb.families.record import Linear
 from bayesnb.inference.explanation import explain
-from bayesnb.inference.linear_form import beside, differences, form_of, linear_of, numbers_of
+from bayesnb.inference.linear_form import (
+    beside,
+    by_feature,
+    differences,
+    exponents_by_feature,
+    form_of,
+    linear_of,
+    numbers_of,
+)
 from bayesnb.inference.posterior_draws import refuse_large
-from bayesnb.model.product import ProductDensity, ProductStats
+from bayesnb.model.product import Product, ProductDensity, ProductStats
 from bayesnb.model.schema import Block
 
 PLUGGED = ("mean", "map", "mle")
@@ -56,8 +65,19 @@ class InspectionMixin(ModelHolder):
         return self.schema_.declared
 
     @property
+    def choices_(self) -> Any:
+        """How families were chosen among several: a Dataset, by (feature, candidate).
+
+        `elpd`: the label's exact leave-one-out log score by that feature alone, NaN where a candidate could not have
+        its cells or was none; by feature, `chosen`, the candidate that the feature has. Features whose family was
+        declared, or is plain from their values, are not in it.
+        """
+        check_is_fitted(self)
+        return results.datasets.choices(self.schema_.choices)
+
+    @property
     def log_evidence_(self) -> float:
-        """Log evidence, log p(X, y | prior)."""
+        """Log evidence, log p(X, y | prior); of columns with Polya trees relative to the distribution of all rows."""
         labels, blocks = self._evidence()
         return labels + float(sum(block.sum() for block in blocks))
 
@@ -82,9 +102,9 @@ class InspectionMixin(ModelHolder):
     def explain(self, X: Any) -> Any:
         """Return what every feature of every row adds to the score of each class.
 
-        The score of a class is log G + t * sum over features of log p(x | theta), where t is `temper_`, and the
-        probabilities of the classes are the shares of the Gamma variates G: a softmax of the scores is
-        p(y | x, theta). It depends on the parameters, so it has a posterior mean and a standard deviation.
+        The score of a class is log G + sum over features of t * log p(x | theta), where t is the exponent in
+        `temper_`, and the probabilities of the classes are the shares of the Gamma variates G: a softmax of the scores
+        is p(y | x, theta). It depends on the parameters, so it has a posterior mean and a standard deviation.
 
         Parameters
         ----------
@@ -97,7 +117,7 @@ class InspectionMixin(ModelHolder):
             feature adds; `predictive`, the log predictive of the cell, log E[p(x | theta)**t]. By class:
             `class_term`, `class_term_sd`, `predictive_class_term`, the same of the class's own part. By (obs_id,
             class): `score`, the sum of `class_term` and `evidence`, and `score_sd`. By (obs_id, feature): `cell`,
-            what the cell held, as text.
+            what the cell held, as text. By feature: `temper` and `temper_sd`, the exponent t and its sd.
 
         Notes
         -----
@@ -117,7 +137,8 @@ class InspectionMixin(ModelHolder):
         Examples
         --------
         >>> from bayesnb import NaiveBayes
-        >>> model = NaiveBayes().fit([[1.0, "a"], [1.2, "a"], [3.0, "b"], [3.1, "a"]], ["low", "low", "high", "high"])
+        >>> model = NaiveBayes({0: "gaussian", 1: "categorical"})
+        >>> model = model.fit([[1.0, "a"], [1.2, "a"], [3.0, "b"], [3.1, "a"]], ["low", "low", "high", "high"])
         >>> why = model.explain([[1.1, "b"]]).isel(obs_id=0)
         >>> (why.predictive.sel({"class": "low"}) - why.predictive.sel({"class": "high"})).round(2).values.tolist()
         [2.09, -0.69]
@@ -125,8 +146,10 @@ class InspectionMixin(ModelHolder):
         table, cells = self._read(X)
         self.schema_.check_cells(cells)
         self._reader("predictive")  # an error, where the posterior is no distribution
-        terms = explain(self.model_.posterior, cells, self.temper_)
-        return results.explanations.explained(terms, table.index, self.classes_, self.schema_.blocks, cells)
+        terms = explain(self.model_.posterior, cells, self._exponents)
+        return results.explanations.explained(
+            terms, table.index, self.classes_, self.schema_.blocks, cells, self._tempers
+        )
 
     def linear_form(self, *, estimate: str | None = None, against: Any = None) -> Any:
         """Return the scores of the classes as linear functions of the columns: weights w, offsets b, and their sds.
@@ -186,15 +209,16 @@ class InspectionMixin(ModelHolder):
         if against is not None and against not in labels:
             raise ValueError(f"against must be one of the classes {labels}, got {against!r}.")
         place = None if against is None else labels.index(against)
-        density, parts = self._linear(kind)
+        density, posterior, parts = self._linear(kind)
         terms = results.explanations.terms_of(self.schema_.blocks)
         self._refuse_infinite(np.concatenate([part.weights for part in parts], axis=1), density.live, terms.names)
         if place is not None:
             if not density.live[place]:
                 raise ValueError(f"against: class {against!r} has probability 0, so nothing has log-odds against it.")
             parts = differences(density, place)
-        form = form_of(parts, density, self.model_.posterior, self.temper_, place)
-        attrs = {"estimate": kind, "temper": self.temper_} | ({} if against is None else {"against": str(against)})
+        form = form_of(parts, density, posterior, exponents_by_feature(self._exponents), place)
+        differs = {} if against is None else {"against": str(against)}
+        attrs = {"estimate": kind, "temper": as_attribute(self.temper_)} | differs
         return results.explanations.linear_form(form, self.classes_, terms, attrs)
 
     def linear_features(self, X: Any) -> Any:
@@ -245,19 +269,23 @@ class InspectionMixin(ModelHolder):
         """Estimate of the parameters that is nearest to what predicts."""
         return "mean" if self.estimate == "predictive" else self.estimate
 
-    def _linear(self, kind: str) -> tuple[ProductDensity, list[Linear]]:
-        """Return the parameters plugged in, and the linear part of every block; an error for blocks without one."""
+    def _linear(self, kind: str) -> tuple[ProductDensity, Product, list[Linear]]:
+        """Return the parameters plugged in, the posterior, and the linear part of every block; an error without one.
+
+        Features that have exponents of their own are a block each.
+        """
         if self.average_features is not None:
             raise ValueError(
                 "average_features averages over subsets of the columns, and an average of linear forms is none. "
                 "Use average_features=None."
             )
         density: Any = self._reader(kind)
-        parts = linear_of(density, self.model_.posterior)
-        curved = [block for block, part in zip(self.schema_.blocks, parts, strict=True) if part is None]
+        whole = linear_of(density, self.model_.posterior)
+        curved = [block for block, part in zip(self.schema_.blocks, whole, strict=True) if part is None]
         if curved:
             refuse_nonlinear(curved)
-        return density, [part for part in parts if part is not None]
+        density, posterior = (by_feature(each, self._exponents) for each in (density, self.model_.posterior))
+        return density, posterior, [part for part in linear_of(density, posterior) if part is not None]
 
     def _refuse_infinite(self, w: Array, live: Array, names: Sequence[Any]) -> None:
         infinite = ~np.isfinite(w)
@@ -275,7 +303,7 @@ class InspectionMixin(ModelHolder):
             return shown
         from bayesnb.results.display import state_html
 
-        caption = f"Predicts by {self.estimate}; temper {self.temper_:.3g}."
+        caption = f"Predicts by {self.estimate}; temper {in_words(self.temper_)}."
         return shown + state_html(self.classes_, self.stats_.classes.counts, self.families_, caption)
 
 

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -12,11 +12,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayesnb.data import Table, open_table
 from bayesnb.data.labels import Labels, weights
+from bayesnb.estimators.tempering import AUTO, COLUMNS, TemperEstimate, check_temper, exponents_of, restored
 from bayesnb.estimators.training import checked_labels
 from bayesnb.families import Multinomial
 from bayesnb.families.base import Array, Cells
 from bayesnb.model.priors import ClassPriorRule, check_averaging
-from bayesnb.model.product import Joint, Model
+from bayesnb.model.product import Exponents, Joint, Model
 from bayesnb.model.schema import Schema
 
 ESTIMATES = ("predictive", "mean", "map", "mle")
@@ -44,7 +45,8 @@ class ModelHolder(ABC):
     model_: Model
     classes_: Array
     n_features_in_: int
-    temper_: float
+    _temper: TemperEstimate  # in arrays, where by column: skops keeps no Series
+    _exponents: Exponents  # the same exponents as the model's blocks take them
 
     @abstractmethod
     def _families(self) -> Any:
@@ -57,6 +59,33 @@ class ModelHolder(ABC):
     @abstractmethod
     def _class_prior_rule(self, classes: Array) -> ClassPriorRule:
         """Return the prior of the class probabilities."""
+
+    @property
+    def _temper_rule(self) -> Any:
+        """`temper`, where "auto" stands for "columns" if nothing is declared, and for None if anything is."""
+        if self.temper != AUTO:
+            return self.temper
+        declared = self.estimate != "predictive" or not isinstance(families := self._families(), str)
+        return None if declared or families != AUTO else COLUMNS
+
+    @property
+    def temper_(self) -> Any:
+        """The exponents in use: a number, or a Series by column."""
+        return self._known_temper.value
+
+    @property
+    def temper_sd_(self) -> Any:
+        """The Laplace standard deviations of `temper_`, in the same form."""
+        return self._known_temper.sd
+
+    @property
+    def _known_temper(self) -> TemperEstimate:
+        return restored(*self._temper, self.schema_)
+
+    @property
+    def _tempers(self) -> tuple[Exponents, Exponents]:
+        """The exponents and their standard deviations, as the model's blocks take them."""
+        return self._exponents, exponents_of(self._temper.sd, self.schema_)
 
     def _fresh(self, **changes: Any) -> Self:
         """Return an unfitted copy with some parameters changed."""
@@ -119,7 +148,7 @@ class ModelHolder(ABC):
     def _joint(self, X: Any) -> tuple[Array, Sequence[Cells]]:
         """Return log p(x, y) of every row and class, `(r, c)`, and the cells."""
         _, cells = self._read(X)
-        return self._reader().log_joint(cells, self.temper_, self.n_jobs), cells
+        return self._reader().log_joint(cells, self._exponents, self.n_jobs), cells
 
     def _refuse_row(self, row: int, cells: Sequence[Cells]) -> NoReturn:
         """Raise for a row without an answer: for a bad cell, or because no class can have it."""
@@ -139,12 +168,7 @@ class ModelHolder(ABC):
     def _check_arguments(self) -> None:
         if self.estimate not in ESTIMATES:
             raise ValueError(f"estimate must be one of {', '.join(ESTIMATES)}, got {self.estimate!r}.")
-        if not (
-            self.temper is None
-            or self.temper == "loo"
-            or (isinstance(self.temper, Real) and 0 < float(self.temper) < np.inf)
-        ):
-            raise ValueError(f"temper must be None, 'loo' or a positive number, got {self.temper!r}.")
+        check_temper(self.temper)
         if self.average_features is not None:
             check_averaging(self.average_features, self.estimate)
         if not (self.n_jobs is None or (isinstance(self.n_jobs, Integral) and self.n_jobs != 0)):

@@ -9,11 +9,13 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from bayesnb import persistence
+from bayesnb.data.declaration import Declared, resolved
 from bayesnb.estimators.cross_validation import CrossValidation
 from bayesnb.estimators.incremental import IncrementalMixin
 from bayesnb.estimators.inspection import InspectionMixin
 from bayesnb.estimators.prediction import PredictionMixin
 from bayesnb.estimators.public_methods import PREDICTIONS, public_methods
+from bayesnb.estimators.tempering import TemperEstimate
 from bayesnb.estimators.training import name_features
 from bayesnb.estimators.uncertainty import UncertaintyMixin
 from bayesnb.families.base import Array
@@ -38,15 +40,22 @@ class NaiveBayes(
     Parameters
     ----------
     families : "auto", a family, or a mapping from columns (or tuples of columns) to families
-        "auto" reads booleans as Bernoulli, levels (text, categories) as Categorical, numbers as Gaussian, lists of
-        words and sparse counts as Multinomial. Columns that a mapping leaves out are inferred so; None drops one.
+        A family may be named in lower case: "gaussian", "categorical", "multivariate", "gaussian:shared", ...
+        "auto" reads booleans, and numbers that are only 0 and 1, as Bernoulli, levels (text, categories) as
+        Categorical, lists of words and sparse counts as Multinomial. For other numbers the label chooses, as under
+        `BestOf(PolyaTree(), Gaussian())`: a density of any shape, unless a bell curve foretells the label better;
+        Categorical is a candidate too where there are at most 20 distinct whole numbers, and Poisson where all are
+        counts. Columns that a mapping leaves out are inferred so; None or "drop" drops one.
     class_prior : concentration, Dirichlet, "uniform", "empirical" or {label: probability}, default=1.0
         A Dirichlet's array is in the order of `classes`, or of `classes_` where that is None.
     classes : labels that exist, default those of `y`
         A declared class without rows keeps its prior mass.
-    temper : None, a positive exponent on the features' evidence, or "loo"
-        "loo" takes the exponent under which the posterior predictive, whatever `estimate` says, has the best exact
-        leave-one-out log score; it is shown as `temper_`.
+    temper : None, "columns", "loo", "auto", or a positive exponent on the features' evidence
+        Columns that depend on each other make naive Bayes overconfident, as what they say alike is counted twice. With
+        exponents w the score of a class is log p(c) + sum_j w_j log p(x_j | c). "columns" finds one for each column, or
+        block of columns that are modelled jointly, at least 0; "loo" finds one for all of them, at most 1; both by the
+        exact leave-one-out log score of the posterior predictive, whatever `estimate` says. "auto" is "columns" where
+        `families` is "auto" and `estimate` is "predictive", and else None.
     n_jobs : number of threads, default the cores that this process may use, within OMP_NUM_THREADS and the like
     estimate : {"predictive", "mean", "map", "mle"}
         What predicts: the posterior predictive, or every parameter, the classes' included, plugged in at its
@@ -63,18 +72,37 @@ class NaiveBayes(
     Attributes
     ----------
     classes_ : the labels, sorted
-    families_ : families by column, as declared or inferred
+    families_ : families by column, as declared, inferred or chosen
+    choices_ : how families were chosen among several, a Dataset
     prior_, posterior_ : beliefs by column, the class on the first axis; a block of counts is one entry
     class_prior_, class_posterior_ : beliefs about the class probabilities
     stats_ : the statistics of the rows learnt
-    log_evidence_ : log p(X, y | prior)
-    temper_ : the exponent in use
+    log_evidence_ : log p(X, y | prior); columns with `PolyaTree` count relative to the distribution of all rows, so
+        it compares with that of other Polya trees alone: models of other families by leave-one-out
+    temper_ : the exponent in use; for "columns" a pandas Series by column, a block being the tuple of its columns
+    temper_sd_ : the Laplace standard deviation of `temper_`, in the same form; 0 for a number that was given
 
     Notes
     -----
+    Declare nothing, and everything is chosen for the best held-out probabilities; declare families, and the model is
+    what you declared, with the exponent 1.
+
     Missing cells are left out, in `fit` and in `predict`. A frame's columns are matched by name, and reordered ones
-    are scikit-learn's error. `partial_fit` in any batches equals `fit`, new levels included; only priors that
-    take their scale from the data, such as `Gaussian()`, are those of the first batch, and "loo" looks at the last.
+    are scikit-learn's error. `partial_fit` in any batches equals `fit`, new levels included, where families are
+    declared; what is chosen or learnt from data, families, cuts of Polya trees and priors such as that of
+    `Gaussian()`, is that of the first batch, and "loo" looks at the last.
+
+    An exponent is an empirical choice, not a part of the likelihood: it enters predictions, intervals, entropies,
+    explanations, leave-one-out scores of labels, and decisions. `log_evidence_`, `log_density`, `sample`, `to_datatree`
+    and what is sampled by MCMC are those of the model with exponent 1. One for all features has the prior
+    log t ~ Normal(0, 0.5**2); those by column have the prior Normal(t, (f t)**2), where t is the one for all, and are
+    averaged over the width f, log f ~ Normal(0, 1), by the evidence of each (Laplace). The standard deviations are
+    those of the inverse second derivatives, and of the average. An exponent of 0 leaves its column out. Of more than
+    10,000 rows a part, spread evenly over every class, finds them. Under "columns", `partial_fit` scores each batch
+    before it is learnt: what is known by then, the exponents and their standard deviations as independent normal
+    distributions, is the prior for the next. `merge`, `forget` and `decay` keep the exponents. Rows that are counted in
+    parts, from files, of Dask or as shards, are not there at once: "columns" and "loo" refuse them, and under "auto"
+    such a fit has the exponent 1.
 
     Dask's arrays and dataframes are learnt from in one pass over their partitions, and predicted lazily: see
     `bayesnb.scale`.
@@ -93,7 +121,7 @@ class NaiveBayes(
         *,
         class_prior: Any = 1.0,
         classes: Any = None,
-        temper: Any = None,
+        temper: Any = "auto",
         n_jobs: int | None = None,
         estimate: str = "predictive",
         average_features: Any = None,
@@ -107,10 +135,10 @@ class NaiveBayes(
         self.estimate = estimate
 
     def _families(self) -> Any:
-        return self.families
+        return resolved(self.families)
 
     def _params_declaring(self, families: dict[tuple[Hashable, ...], Any]) -> dict[str, Any]:
-        if isinstance(self.families, Family):
+        if isinstance(self._families(), Family):
             return {"families": next(iter(families.values()))}
         return {"families": families}
 
@@ -162,7 +190,7 @@ class NaiveBayes(
         if hasattr(params["classes"], "__array__"):  # a series or an index of a frame's library too
             params["classes"] = np.asarray(params["classes"])
         named = "feature_names_in_" in self.__dict__
-        return Saved(kind.__name__, params, self._seen, self.model_.prior, self.temper_, named)
+        return Saved(kind.__name__, params, self._seen, self.model_.prior, *self._temper, named)
 
     @classmethod
     def _restored(cls, saved: Saved) -> Self:
@@ -177,16 +205,16 @@ class NaiveBayes(
             raise ValueError("columns that have names have texts for names")
         if not saved.named:
             estimator.__dict__.pop("feature_names_in_", None)
-        estimator.temper_, estimator.classes_, estimator.schema_ = saved.temper, seen.classes, seen.schema
+        estimator.classes_, estimator.schema_ = seen.classes, seen.schema
         estimator.model_ = Model(saved.prior, seen.stats, seen.integer_weights)
-        return estimator
+        return estimator._temper_as(TemperEstimate(saved.temper, saved.temper_sd))
 
     def _check_declared(self) -> None:
         """Raise for parameters that no table could be learnt with."""
         self._check_arguments()
         declared = self._families()
         families = list(declared.values()) if isinstance(declared, Mapping) else [declared]
-        if declared != "auto" and not all(family is None or isinstance(family, Family) for family in families):
+        if declared != "auto" and not all(family is None or isinstance(family, Declared) for family in families):
             raise ValueError(f"families: {declared!r:.50} is neither a family nor a mapping to such")
 
     def __sklearn_tags__(self) -> Tags:

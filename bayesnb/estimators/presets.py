@@ -165,7 +165,7 @@ class MultinomialNB(Preset):
         return Multinomial(Dirichlet(forced(self.alpha, self.force_alpha)), fractional=True)
 
     def _params_of(self, family: Multinomial) -> dict[str, Any]:
-        return {"alpha": plain(family.prior.concentration)}  # type: ignore[union-attr]
+        return {"alpha": plain(family.concentration)}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -242,7 +242,7 @@ class CategoricalNB(Preset):
         return Categorical(Dirichlet(alpha[..., None] if alpha.ndim else alpha), levels=levels, unseen=self.unseen)
 
     def _params_of(self, family: Categorical) -> dict[str, Any]:
-        concentration = family.prior.concentration  # type: ignore[union-attr]
+        concentration = family.concentration
         return {"alpha": plain(concentration[..., 0] if concentration.ndim else concentration)}
 
 

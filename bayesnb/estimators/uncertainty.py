@@ -12,6 +12,7 @@ from bayesnb import results
 from bayesnb.data import Table
 from bayesnb.data.labels import encode
 from bayesnb.estimators.model_holder import ModelHolder
+from bayesnb.estimators.tempering import as_attribute
 from bayesnb.estimators.training import checked_labels
 from bayesnb.families.base import Array, Cells, Rng
 from bayesnb.inference.class_scores import Scores
@@ -155,7 +156,7 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         joint, cells = self._joint(X)
         if not np.isfinite(joint).all():
             self.schema_.check_cells(cells)
-        return joint
+        return self._reader().with_base(joint, cells, self._exponents)
 
     def log_density(self, X: Any) -> Array:
         """Return log p(x | D), `(r,)`: how usual each row is, whatever its class. No temper enters."""
@@ -315,7 +316,8 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         )
 
     def _log_density(self, cells: Sequence[Cells]) -> Array:
-        return np.logaddexp.reduce(self._reader("predictive").log_joint(cells, 1.0, self.n_jobs), axis=1)
+        reader = self._reader("predictive")
+        return np.logaddexp.reduce(reader.with_base(reader.log_joint(cells, 1.0, self.n_jobs), cells), axis=1)
 
     def _intervals(
         self, X: Any, prob: float, observed: bool, method: str, sampling: tuple[int | None, Rng]
@@ -346,7 +348,7 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
     def _scores(self, X: Any) -> tuple[Table, Scores]:
         table, cells = self._read(X)
         self._reader("predictive")  # an error where the posterior is no distribution
-        return table, Scores(self.model_.posterior, cells, self.temper_)
+        return table, Scores(self.model_.posterior, cells, self._exponents)
 
     def _observers(self, observed: bool) -> list[Observer] | None:
         """Return what makes stats of rows that are evidence about theta; None for rows that are none."""
@@ -366,12 +368,14 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
     def _subject(self, features: Sequence[Hashable] | None = None) -> Any:
         """Return the model to draw from, and what its parameters, or those of some columns, are called."""
         layout = results.parameter_names.layout_of(self, features)
-        return results.drawn_trees.Subject(self.model_, layout, self.temper_, self.n_jobs)
+        return results.drawn_trees.Subject(
+            self.model_, layout, self._exponents, as_attribute(self.temper_), self.n_jobs
+        )
 
     def _sheet(self, X: Any, y: Any = None) -> Any:
         """Return rows and their labels; an error for rows that no class can have, as in `predict_proba`."""
         table, cells = self._read(X)
-        joint = self._reader("predictive").log_joint(cells, self.temper_, self.n_jobs)
+        joint = self._reader("predictive").log_joint(cells, self._exponents, self.n_jobs)
         impossible = normalise(joint, True, self.n_jobs)
         if impossible >= 0:
             self._refuse_row(impossible, cells)

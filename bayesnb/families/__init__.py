@@ -5,9 +5,10 @@ files, the command line, the report, `tune` and the tests of every family know i
 """
 
 from bayesnb.families.bernoulli import Bernoulli, Beta
+from bayesnb.families.best_of import BestOf, Choice
 from bayesnb.families.categorical import Categorical, Codes
 from bayesnb.families.certain import KnownDie
-from bayesnb.families.dirichlet import Dirichlet
+from bayesnb.families.dirichlet import Dirichlet, EmpiricalDirichlet
 from bayesnb.families.family import FAMILIES, Family, register
 from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.joint import JointTable
@@ -16,6 +17,7 @@ from bayesnb.families.multivariate import MultivariateGaussian
 from bayesnb.families.normal_inverse_gamma import NormalInverseGamma
 from bayesnb.families.normal_inverse_wishart import NormalInverseWishart
 from bayesnb.families.poisson import Gamma, Poisson
+from bayesnb.families.polya_tree import OptionalPolyaTree, PolyaTree
 from bayesnb.families.support import AnyLevel, Counts, RealNumbers, Support, ZeroOrOne
 
 register(Categorical)
@@ -25,16 +27,20 @@ register(MultivariateGaussian)
 register(Poisson)
 register(Multinomial)
 register(JointTable)
+register(PolyaTree)
 
 __all__ = [
     "FAMILIES",
     "AnyLevel",
     "Bernoulli",
+    "BestOf",
     "Beta",
     "Categorical",
+    "Choice",
     "Codes",
     "Counts",
     "Dirichlet",
+    "EmpiricalDirichlet",
     "Family",
     "Gamma",
     "Gaussian",
@@ -44,7 +50,9 @@ __all__ = [
     "MultivariateGaussian",
     "NormalInverseGamma",
     "NormalInverseWishart",
+    "OptionalPolyaTree",
     "Poisson",
+    "PolyaTree",
     "RealNumbers",
     "Support",
     "Vocabulary",

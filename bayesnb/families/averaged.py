@@ -22,8 +22,16 @@ from scipy import sparse
 from scipy.special import expit, log_expit
 
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Contributions, Density, Drawn, Rng
-from bayesnb.families.capabilities import HasFewValues, Narrowed, narrowed, opened, strengthened, words_of
-from bayesnb.families.record import Parts, lead
+from bayesnb.families.capabilities import (
+    HasBaseDensity,
+    HasFewValues,
+    Narrowed,
+    narrowed,
+    opened,
+    strengthened,
+    words_of,
+)
+from bayesnb.families.record import Parts, Power, is_by_row, is_one, lead, of_powers
 from bayesnb.families.removal import Leaving
 from bayesnb.families.weight import one_hot
 from bayesnb.numerics import special
@@ -38,14 +46,17 @@ SIGNS = (-1.0) ** np.arange(1, ORDER + 1)
 def mixed(log_odds: Array, first: Array, second: Array) -> Array:
     """log(w exp(first) + (1 - w) exp(second)), real or complex; exactly 0 where both are 0, as missing cells are."""
     one, two = _weighted(log_expit(log_odds), first), _weighted(log_expit(-log_odds), second)
-    if np.iscomplexobj(one) or np.iscomplexobj(two):
-        top = np.maximum(one.real, two.real)
-        with np.errstate(invalid="ignore"):
-            total = np.log(np.exp(one - top) + np.exp(two - top)) + top
-        total = np.where(np.isinf(top), top, total)
-    else:
-        total = np.logaddexp(one, two)
-    return np.where((first == 0) & (second == 0), 0.0, total)
+    return np.where((first == 0) & (second == 0), 0.0, log_add(one, two))
+
+
+def log_add(one: Array, two: Array) -> Array:
+    """log(exp(one) + exp(two)), real or complex."""
+    if not (np.iscomplexobj(one) or np.iscomplexobj(two)):
+        return np.logaddexp(one, two)
+    top = np.maximum(one.real, two.real)
+    with np.errstate(invalid="ignore"):
+        total = np.log(np.exp(one - top) + np.exp(two - top)) + top
+    return np.where(np.isinf(top), top, total)
 
 
 def _weighted(log_weight: Array, value: Array) -> Array:
@@ -245,9 +256,9 @@ class Averaged(Belief):
     def log_predictive(self, x: Array) -> Array:
         return mixed(self.log_odds, self.separate.log_predictive(x), self.common.log_predictive(x))
 
-    def cumulants(self, x: Array, order: int, tilt: float = 0.0) -> Array:
+    def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
         log_odds = self.log_odds + 0.0
-        if tilt:
+        if np.any(tilt):
             log_odds = log_odds + self.separate.log_moment(x, tilt) - self.common.log_moment(x, tilt)
         return mixed_cumulants(log_odds, self.separate.cumulants(x, order, tilt), self.common.cumulants(x, order, tilt))
 
@@ -257,14 +268,14 @@ class Averaged(Belief):
             parts = (belief.score(x, power, None, n_jobs) for belief in (self.separate, self.common))
             total = mixed(self.log_odds, *parts)
             return total if out is None else np.add(out, total, out=out)
-        score = None if isinstance(power, np.ndarray) else self._once if power == 1 else self._by_value(power)
+        score = None if is_by_row(power) else self._once if is_one(power) else self._by_value(power)
         return super().score(x, power, out, n_jobs) if score is None else score(x, out, n_jobs)
 
     @cached_property
     def _once(self) -> Callable[..., Array] | None:
         return self._by_value(1.0)
 
-    def _by_value(self, power: float) -> Callable[..., Array] | None:
+    def _by_value(self, power: Power) -> Callable[..., Array] | None:
         values = values_of(self.separate)
         return None if values is None else self.separate.by_value(_moment(self, values[:, None], power))
 
@@ -283,24 +294,33 @@ class Averaged(Belief):
         separate, common = (narrowed(belief, x, observe) for belief in (self.separate, self.common))
         return separate._replace(belief=type(self)(separate.belief, common.belief, self.log_odds))
 
+    def log_base(self, x: Cells) -> Array:
+        """The density that the scores of each class are relative to, if they are."""
+        return self.separate.log_base(x) if isinstance(self.separate, HasBaseDensity) else np.zeros(x.shape[0])
+
+    def cell_log_base(self, x: Cells) -> Array:
+        """The density that the scores of each class are relative to, cell by cell."""
+        return self.separate.cell_log_base(x) if isinstance(self.separate, HasBaseDensity) else np.zeros((1, 1))
+
     def left_out(self, stats: Any, reader: Any, leaving: Leaving) -> Array:
         return MixedLeaveOneOut(self, stats, together(stats), reader).scores(leaving)
 
-    def pair_moment(self, x: Cells, s: Array, u: Array) -> Array:
+    def pair_moment(self, x: Cells, s: Array, u: Array, power: Power = 1.0) -> Array:
         cells = self.cells(x)
         total = np.empty((len(cells), len(s)), np.result_type(s, u, float))
         for n in blocks(len(s), 1 if self.multivariate else max(MOMENTS // cells.size, 1)):
-            one, two = (powers[n] if self.multivariate else powers[n, None, None] for powers in (s, u))
+            one, two = ((at[n] if self.multivariate else at[n, None, None]) * power for at in (s, u))
             logs = mixed(self.log_odds[0], *self._pair_log_moments(cells, one, two))
             total[:, n] = logs.sum(axis=-1).T.reshape(len(cells), -1)
         return total
 
-    def pair_cumulants(self, x: Cells, t: float, v: float) -> Array:
-        cells = self.cells(x)
+    def pair_cumulants(self, x: Cells, t: Any, v: Any, power: Power = 1.0) -> Array:
+        cells, t, v = self.cells(x), t * power, v * power
         separate, common = self._pair_log_moments(cells, t, v)
         first, second = (self.separate[c].cumulants(cells, ORDER, tilt) for c, tilt in ((0, v), (1, t)))
         gap = second + SIGNS.reshape(-1, *[1] * (first.ndim - 1)) * first
-        return mixed_cumulants(self.log_odds[0] + separate - common, gap, np.zeros_like(gap)).sum(axis=-1)
+        cumulants = mixed_cumulants(self.log_odds[0] + separate - common, gap, np.zeros_like(gap))
+        return of_powers(cumulants, power).sum(axis=-1)
 
     def _pair_log_moments(self, cells: Array, s: Any, u: Any) -> tuple[Array, Array]:
         """log E[p(x | theta_1)**s p(x | theta_0)**u] if the classes differ, and if not, `(r, f)`."""
@@ -310,7 +330,7 @@ class Averaged(Belief):
     def words(self, x: Cells) -> Array | None:
         return words_of(self.separate, x)
 
-    def contributions(self, x: Cells, power: float, words: Array | None = None) -> Contributions:
+    def contributions(self, x: Cells, power: Any, words: Array | None = None) -> Contributions:
         """Which hypothesis holds is a question of the whole row; words share its part of the score by their counts."""
         if words is None:
             return super().contributions(x, power)
@@ -439,8 +459,7 @@ def unlike(prior: Belief) -> Array:
 
 
 def _moment(belief: Belief, cells: Array, power: Any) -> Array:
-    single = np.ndim(power) == 0 and power == 1
-    return belief.log_predictive(cells) if single else belief.log_moment(cells, power)
+    return belief.log_predictive(cells) if is_one(power) else belief.log_moment(cells, power)
 
 
 def _along(flags: Array, like: Array) -> Array:

@@ -20,7 +20,21 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy import sparse
 
-from bayesnb.families.record import Array, Cells, Contributions, Drawn, Exponent, Parts, Power, Record, Rng
+from bayesnb.families.record import (
+    Array,
+    Cells,
+    Contributions,
+    Drawn,
+    Exponent,
+    Parts,
+    Power,
+    Record,
+    Rng,
+    is_by_row,
+    is_one,
+    of_powers,
+    raised,
+)
 from bayesnb.families.removal import Leaving, Removal, left_out_by_definition
 from bayesnb.families.sums import by_rows, summed
 from bayesnb.families.weight import Weight, hard
@@ -35,8 +49,10 @@ class Stats(Removal):
     def __add__(self, other: Self) -> Self:
         return self.map(np.add, other)
 
-    def __mul__(self, times: float) -> Self:
-        return self.map(lambda array: times * array)
+    def __mul__(self, times: Any) -> Self:
+        """Scale by a number, or by `(f,)` of them, one for each feature."""
+        each = self.expand(times) if isinstance(times, np.ndarray) else times
+        return self.map(lambda array: each * array)
 
     __rmul__ = __mul__
 
@@ -76,10 +92,11 @@ class RowScores(Record):
     def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
         """Log density or log moment at a power, summed over features, `(r, f) -> (r, c)`; added to `out`, if given.
 
-        The power is a number or, for beliefs, `(r, 1)` numbers.
+        The power is a number, `(f,)` numbers, one for each feature, or, for beliefs, `(r, 1)` numbers. A feature of the
+        power 0 says nothing, even of a cell that is impossible.
         """
         power = np.asarray(power, float)
-        each = (lambda rows: power[rows]) if power.ndim else (lambda rows: power)
+        each = (lambda rows: power[rows]) if is_by_row(power) else (lambda rows: power)
         return by_rows(lambda rows: self.defined_score(x[rows], each(rows)), x.shape, len(self), out, n_jobs)
 
     @abstractmethod
@@ -130,12 +147,14 @@ class Density(RowScores, ABC):
         """The density whose `parts` these are, laid out as the one `like` it."""
         return cls(*(parts[cls.symbols.get(name, name), None] for name in cls.__match_args__))
 
-    def defined_score(self, x: Cells, power: float = 1.0) -> Array:
+    def defined_score(self, x: Cells, power: Power = 1.0) -> Array:
+        if np.ndim(power):
+            return summed(lambda record: raised(power, record.log_density(x)), self, len(x))
         return power * summed(lambda record: record.log_density(x), self, len(x))
 
-    def contributed(self, x: Cells, power: float, words: Array | None = None) -> Array:
+    def contributed(self, x: Cells, power: Power, words: Array | None = None) -> Array:
         """What each cell, or each word's, adds to the scores of the classes, `(r, c, f)`."""
-        return power * self.log_density(x[:, None])
+        return raised(power, self.log_density(x[:, None]))
 
 
 class BeliefCore[S: Stats, D: Density](Record, ABC):
@@ -149,6 +168,7 @@ class BeliefCore[S: Stats, D: Density](Record, ABC):
     multivariate: ClassVar[bool] = False  # a cell is a whole row of the block
     independent_classes: ClassVar[bool] = True  # what one class is believed to be says nothing about another
     is_mixture: ClassVar[bool] = False  # several hypotheses, by their evidence
+    has_atoms: ClassVar[bool] = False  # a cell's density may be known exactly: the log has a probability of one value
 
     @abstractmethod
     def update(self, stats: S) -> Self:
@@ -163,7 +183,7 @@ class BeliefCore[S: Stats, D: Density](Record, ABC):
         """log E[p(x | theta)**s], s real or complex; +inf where the moment does not exist, 0 for a missing cell."""
 
     @abstractmethod
-    def cumulants(self, x: Array, order: int, tilt: float = 0.0) -> Array:
+    def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
         """The first `order` cumulants of log p(x | theta), stacked on a leading axis: the derivatives of K at `tilt`.
 
         With a tilt they are those under the belief that has also seen x, so many times.
@@ -223,14 +243,18 @@ class BeliefScores[S: Stats, D: Density](BeliefCore[S, D], RowScores):
         cells = part.toarray() if sparse.issparse(part) else np.asarray(part)
         return cells[:, None, None] if self.multivariate else cells[:, None]
 
-    def score_cumulants(self, x: Cells, tilt: float = 0.0) -> Array:
-        """The first four cumulants summed over features, `(r, f) -> (4, r, c)`."""
-        return self.cumulants(self.broadcast(x), ORDER, tilt).sum(axis=-1)
+    def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Power = 1.0) -> Array:
+        """The first four cumulants of power * log p(x | theta) summed over features, `(r, f) -> (4, r, c)`.
 
-    def score_transform(self, x: Cells, s: Array) -> Array:
-        """log_moment(x, s) summed over features, `(r, f), (n,) -> (r, c, n)`; s on the real axis or above it."""
-        cells = self.broadcast(x)
-        return np.stack([self.log_moment(cells, each).sum(axis=-1) for each in np.asarray(s, complex)], axis=-1)
+        With a tilt t they are the derivatives of K(power * s) at s = t. The power may be one for each feature, `(f,)`.
+        """
+        cumulants = self.cumulants(self.broadcast(x), ORDER, tilt * power)
+        return of_powers(cumulants, power).sum(axis=-1)
+
+    def score_transform(self, x: Cells, s: Array, power: Power = 1.0) -> Array:
+        """log_moment(x, power * s) summed over features, `(r, f), (n,) -> (r, c, n)`; s not below the real axis."""
+        cells, places = self.broadcast(x), np.asarray(s, complex)
+        return np.stack([self.log_moment(cells, each * power).sum(axis=-1) for each in places], axis=-1)
 
 
 class LeaveOneOut[S: Stats, D: Density](BeliefScores[S, D]):
@@ -252,12 +276,14 @@ class LeaveOneOut[S: Stats, D: Density](BeliefScores[S, D]):
 class Contributing[S: Stats, D: Density](BeliefScores[S, D]):
     """Explanation of scores: each cell's cumulants and moment."""
 
-    def contributions(self, x: Cells, power: float, words: Array | None = None) -> Contributions:
+    def contributions(self, x: Cells, power: Power, words: Array | None = None) -> Contributions:
         """What each cell, or each word's, adds to the scores of the classes; nothing, where it is missing."""
         cells = self.broadcast(x)
         mean, variance = self.cumulants(cells, 2)
-        gain = self.log_predictive(cells) if power == 1 else self.log_moment(cells, power)
-        return Contributions(power * mean, power**2 * variance, gain, power**2 * variance.sum(axis=-1))
+        gain = self.log_predictive(cells) if is_one(power) else self.log_moment(cells, power)
+        each = raised(np.square(power), variance)
+        total = each.sum(axis=-1) if np.ndim(power) else power**2 * variance.sum(axis=-1)
+        return Contributions(raised(power, mean), each, gain, total)
 
 
 class Repeatable[S: Stats, D: Density](BeliefCore[S, D]):

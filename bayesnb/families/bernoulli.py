@@ -23,7 +23,18 @@ from bayesnb.families.categorical import ColumnDirichlets
 from bayesnb.families.dirichlet import ALIKE, CONCENTRATION, log_share_cumulants
 from bayesnb.families.family import Family, Hyperparameters, Seen, checked_prior, proportions, shaped
 from bayesnb.families.number_format import alike
-from bayesnb.families.record import Linear, Parameter, VariableNames, checked, silent
+from bayesnb.families.record import (
+    Linear,
+    Parameter,
+    Power,
+    VariableNames,
+    checked,
+    is_by_row,
+    is_one,
+    of_powers,
+    raised,
+    silent,
+)
 from bayesnb.families.removal import Leaving, RemainingLevels
 from bayesnb.families.sums import KernelTables, by_class_ranges, by_rows, by_tables, nodes
 from bayesnb.families.support import RealNumbers, Support, ZeroOrOne
@@ -212,18 +223,18 @@ class BernoulliScores:
 class ScoredSides:
     """Densities and beliefs, which score a cell by its outcome, 0 or 1."""
 
-    worth: Callable[[float], BernoulliScores]  # scores of a one and a zero, times a power
+    worth: Callable[[Any], BernoulliScores]  # scores of a one and a zero, times a power
 
     @cached_property
     def _once(self) -> BernoulliScores:
         return self.worth(1.0)
 
     def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        if isinstance(power, np.ndarray):
+        if is_by_row(power):
             if isinstance(x, Flags) and sparse.issparse(x.numbers):
                 x = Flags(Dense(x.numbers), x.threshold)
             return super().score(Dense(x) if sparse.issparse(x) else x, power, out, n_jobs)  # type: ignore[misc]
-        return (self._once if power == 1 else self.worth(power)).score(x, out, n_jobs)
+        return (self._once if is_one(power) else self.worth(power)).score(x, out, n_jobs)
 
 
 def _by_byte(one: Array, zero: Array) -> tuple[Array, Array, Array]:
@@ -282,9 +293,9 @@ class BernoulliDensity(ScoredSides, LinearDensity, Density):
     def sample(self, rng: Rng) -> Array:
         return np.random.default_rng(rng).binomial(1, self.probability).astype(float)
 
-    def worth(self, power: float) -> BernoulliScores:
+    def worth(self, power: Power) -> BernoulliScores:
         one, zero = self.logs
-        return BernoulliScores(power * one, power * zero)
+        return BernoulliScores(raised(power, one), raised(power, zero))
 
     def linear(self) -> Linear:
         one, zero = self.logs
@@ -338,7 +349,7 @@ class Beta(ScoredSides, PseudoCounts, Belief[BernoulliStats, BernoulliDensity]):
     def log_predictive(self, x: Array) -> Array:
         return silent(np.isnan(x), log(ratio(np.where(x == 1, self.a, self.b), self.a + self.b)))
 
-    def cumulants(self, x: Array, order: int, tilt: float = 0.0) -> Array:
+    def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
         side = np.where(x == 1, self.a, self.b)
         return silent(np.isnan(x), log_share_cumulants(side + tilt, self.a + self.b + tilt, order))
 
@@ -346,7 +357,8 @@ class Beta(ScoredSides, PseudoCounts, Belief[BernoulliStats, BernoulliDensity]):
         prior, counts = np.stack([self.a, self.b], axis=-1), np.stack([stats.ones, stats.zeros], axis=-1)
         remaining = RemainingLevels.of(prior, counts, leaving.kind, lambda sides: sides.sum(axis=-1, keepdims=True))
         weight = leaving.each if leaving.alike else leaving.weight[:, None, None]
-        one, zero = np.moveaxis(remaining.worth(weight, leaving.kind, leaving.power), -1, 0)
+        power = leaving.power if is_one(leaving.power) else np.expand_dims(leaving.power, -1)
+        one, zero = np.moveaxis(remaining.worth(weight, leaving.kind, power), -1, 0)
         if leaving.alike and not np.isnan(one).any():
             return BernoulliScores(one, zero).score(leaving.x, None, 1)[:, 0]
         x = np.asarray(Dense(leaving.x)[EVERY] if sparse.issparse(leaving.x) else leaving.x[EVERY], float)
@@ -359,18 +371,19 @@ class Beta(ScoredSides, PseudoCounts, Belief[BernoulliStats, BernoulliDensity]):
     def by_value(self, worth: Array) -> Callable[..., Array]:
         return BernoulliScores(worth[1], worth[0]).score
 
-    def worth(self, power: float) -> BernoulliScores:
+    def worth(self, power: Power) -> BernoulliScores:
         one, zero = np.ones(1), np.zeros(1)
-        if power == 1:
+        if is_one(power):
             return BernoulliScores(self.log_predictive(one), self.log_predictive(zero))
         return BernoulliScores(self.log_moment(one, power), self.log_moment(zero, power))
 
-    def score_cumulants(self, x: Cells, tilt: float = 0.0) -> Array:
-        one, zero = (self.cumulants(np.full(1, side), ORDER, tilt) for side in (1.0, 0.0))
+    def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Power = 1.0) -> Array:
+        each: Any = tilt * power
+        one, zero = (of_powers(self.cumulants(np.full(1, side), ORDER, each), power) for side in (1.0, 0.0))
         return np.moveaxis(sides_added(x[:], one, zero), -1, 0)
 
-    def score_transform(self, x: Cells, s: Array) -> Array:
-        one, zero = (self.log_moment(np.full(1, side), nodes(s)) for side in (1.0, 0.0))
+    def score_transform(self, x: Cells, s: Array, power: Power = 1.0) -> Array:
+        one, zero = (self.log_moment(np.full(1, side), nodes(s) * power) for side in (1.0, 0.0))
         return sides_added(x[:], one, zero)
 
     def linear_variance(self, against: int | None = None) -> Linear:

@@ -79,11 +79,28 @@ def words_of(record: Any, x: Cells) -> Array | None:
 class HasPairMoment(Protocol):
     """A belief whose classes are not independent, with a joint moment of any two: see `sharing`."""
 
-    def pair_moment(self, x: Cells, s: Array, u: Array) -> Array:
-        """log E[p(x | theta_1)**s p(x | theta_0)**u], summed over features, `(r, f), (n,), (n,) -> (r, n)`."""
+    def pair_moment(self, x: Cells, s: Array, u: Array, power: Any = 1.0) -> Array:
+        """log E[p(x | theta_1)**s p(x | theta_0)**u], summed over features, `(r, f), (n,), (n,) -> (r, n)`.
 
-    def pair_cumulants(self, x: Cells, t: float, v: float) -> Array:
+        Both are times the power, a number or one for each feature.
+        """
+
+    def pair_cumulants(self, x: Cells, t: float, v: float, power: Any = 1.0) -> Array:
         """The first four derivatives of its log at (t + s, v - s) in s, at 0, `(r, f) -> (4, r)`."""
+
+
+@runtime_checkable
+class HasBaseDensity(Protocol):
+    """A belief or density of which all scores are relative to one density of cells, the same for all classes.
+
+    It cancels in p(y | x). Where a density of x itself is asked for, `Joint.with_base` and explanations add it.
+    """
+
+    def log_base(self, x: Cells) -> Array:
+        """log of that density, summed over features, `(r, f) -> (r,)`; nothing of missing cells."""
+
+    def cell_log_base(self, x: Cells) -> Array:
+        """log of that density, cell by cell, `(r, f)`."""
 
 
 @runtime_checkable

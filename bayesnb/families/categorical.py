@@ -24,6 +24,7 @@ from bayesnb.families.dirichlet import (
     DirichletBelief,
     DirichletFamily,
     DirichletStats,
+    EmpiricalDirichlet,
     LearnedLevels,
     LevelDensity,
     Levels,
@@ -36,11 +37,12 @@ from bayesnb.families.dirichlet import (
     tally,
 )
 from bayesnb.families.family import Seen, unless_alike
-from bayesnb.families.record import VariableNames, silent
+from bayesnb.families.record import Power, VariableNames, is_by_row, is_one, of_powers, raised, silent
 from bayesnb.families.removal import Leaving, RemainingLevels
 from bayesnb.families.sums import Entries, KernelTables, by_tables, nodes
 from bayesnb.families.support import AnyLevel, Support
 from bayesnb.families.weight import Weight, hard
+from bayesnb.numerics.special import less, log_gamma_ratio
 from bayesnb.numerics.threads import in_order, pieces
 from bayesnb.numerics.views import Coded, integers, lanes
 
@@ -106,6 +108,10 @@ class Row(Levels):
             return np.repeat(totals, self.sizes, axis=-1)
         return totals[..., self.columns]  # a PyMC variable
 
+    def of_levels(self, powers: Any) -> Any:
+        """Powers of features, `(..., f)`, for their levels, `(..., k)`; others as they are."""
+        return self.expand(powers) if np.shape(powers)[-1:] == (len(self.sizes),) else powers
+
     def at(self, x: Array) -> Array:
         """Position of each cell's level on the last axis; -1 for a missing cell."""
         level = as_level(x)
@@ -118,9 +124,9 @@ class ScoredLevels(Row):
     level_log_moment: Callable[[Any], Array]
 
     def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        if isinstance(power, np.ndarray):
+        if is_by_row(power):
             return super().score(x, power, out, n_jobs)  # type: ignore[misc]
-        tables = self._tables if power == 1 else tables_of(self.level_log_moment(power))
+        tables = self._tables if is_one(power) else tables_of(self.level_log_moment(power))
         return self.added(x, tables, len(self), out, n_jobs)
 
     @cached_property
@@ -152,6 +158,33 @@ def check_codes(x: Cells, left_out: int) -> None:
     """Raise for codes beyond a column's levels, but for a table's, where they are levels that are not known."""
     if left_out & 2 and not isinstance(x, Coded):
         raise IndexError("a code is beyond the number of its column's levels.")
+
+
+class LevelTables(ScoredLevels):
+    """Beliefs of which each level's moments and cumulants are computed once, and looked up for cells."""
+
+    level_cumulants: Callable[..., Array]
+
+    @property
+    def every_value(self) -> Array | None:
+        if max(self.sizes) * len(self.sizes) > MOST_VALUES:
+            return None
+        level = np.arange(max(self.sizes))[:, None]
+        return np.where(level < self.sizes, level, -1)
+
+    def by_value(self, worth: Array) -> Callable[..., Array]:
+        columns = [worth[:size, :, j].T for j, size in enumerate(self.sizes)]
+        tables = tables_of(np.concatenate(columns, axis=1))
+        return lambda x, out, n_jobs: self.added(x, tables, len(self), out, n_jobs)
+
+    def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Power = 1.0) -> Array:
+        worth = of_powers(self.level_cumulants(ORDER, tilt * power), self.of_levels(power))
+        worth = worth.reshape(ORDER * len(self), -1)
+        total = self.added(x, tables_of(worth), len(worth), None, 1)
+        return total.reshape(-1, ORDER, len(self)).swapaxes(0, 1)
+
+    def score_transform(self, x: Cells, s: Array, power: Power = 1.0) -> Array:
+        return Entries.of_table(self.at(x[:])).added(self.level_log_moment(nodes(s) * power))
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,6 +244,9 @@ class CategoricalDensity(LevelWeights, ScoredLevels, LevelDensity):
     def log_density(self, x: Array) -> Array:
         return pick(self.log_probability, self.at(x))
 
+    def level_log_moment(self, s: Any) -> Array:
+        return raised(self.of_levels(s), self.log_probability)
+
     def sample(self, rng: Rng) -> Array:
         rng = np.random.default_rng(rng)
         columns = range(len(self.sizes))
@@ -218,7 +254,7 @@ class CategoricalDensity(LevelWeights, ScoredLevels, LevelDensity):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ColumnDirichlets(LevelUncertainty, ScoredLevels, DirichletBelief):
+class ColumnDirichlets(LevelUncertainty, LevelTables, DirichletBelief):
     """A Dirichlet for the levels of every class and column; a cell is the code of a level."""
 
     spelled_out: ClassVar[bool] = True
@@ -232,42 +268,31 @@ class ColumnDirichlets(LevelUncertainty, ScoredLevels, DirichletBelief):
     def log_sum(self, logs: Array) -> Array:
         return self.expand(np.logaddexp.reduceat(logs, self.bounds[:-1], axis=-1))
 
+    def level_log_moment(self, s: Any) -> Array:
+        if np.shape(s)[-1:] != (len(self.sizes),):
+            return super().level_log_moment(s)
+        total = log_gamma_ratio(self.level_sums(self.concentration), s)
+        return less(log_gamma_ratio(self.concentration, self.of_levels(s)), self.expand(total))
+
+    def level_cumulants(self, order: int, tilt: Any = 0.0) -> Array:
+        return super().level_cumulants(order, self.of_levels(tilt))
+
     def log_moment(self, x: Array, s: Any) -> Array:
         index = self.at(x)
         return log_level_moment(pick(self.concentration, index), self.level_sums(self.concentration), index < 0, s)
 
-    def cumulants(self, x: Array, order: int, tilt: float = 0.0) -> Array:
+    def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
         index = self.at(x)
         return np.stack([pick(table, index) for table in self.level_cumulants(order, tilt)])
 
     def score_left_out(self, stats: CategoricalStats, leaving: Leaving) -> Array:
         remaining = RemainingLevels.of(self.concentration, stats.counts, leaving.kind, self.total_of_levels)
         if leaving.alike:
-            worth = remaining.worth(leaving.each, leaving.kind, leaving.power)
+            worth = remaining.worth(leaving.each, leaving.kind, self.of_levels(leaving.power))
             return self.added(leaving.x, tables_of(worth), 1, None, 1)[:, 0]
         index = self.at(leaving.x)
         cells = RemainingLevels(*(pick(table[0], np.maximum(index, 0)) for table in remaining))
         return silent(index < 0, cells.worth(leaving.each, leaving.kind, leaving.power)).sum(axis=1)
-
-    @property
-    def every_value(self) -> Array | None:
-        if max(self.sizes) * len(self.sizes) > MOST_VALUES:
-            return None
-        level = np.arange(max(self.sizes))[:, None]
-        return np.where(level < self.sizes, level, -1)
-
-    def by_value(self, worth: Array) -> Callable[..., Array]:
-        columns = [worth[:size, :, j].T for j, size in enumerate(self.sizes)]
-        tables = tables_of(np.concatenate(columns, axis=1))
-        return lambda x, out, n_jobs: self.added(x, tables, len(self), out, n_jobs)
-
-    def score_cumulants(self, x: Cells, tilt: float = 0.0) -> Array:
-        worth = self.level_cumulants(ORDER, tilt).reshape(ORDER * len(self), -1)
-        total = self.added(x, tables_of(worth), len(worth), None, 1)
-        return total.reshape(-1, ORDER, len(self)).swapaxes(0, 1)
-
-    def score_transform(self, x: Cells, s: Array) -> Array:
-        return Entries.of_table(self.at(x[:])).added(self.level_log_moment(nodes(s)))
 
     def units(self, x: Cells) -> list[LevelUnit]:
         """Columns whose levels are alike before the data."""
@@ -332,7 +357,7 @@ class Categorical(DirichletFamily):
     `"error"`; or `"reserve"`, one extra level holds whatever is new.
     """
 
-    prior: Dirichlet | float = 1.0
+    prior: Dirichlet | EmpiricalDirichlet | float = 1.0
     levels: Sequence[Any] | Codes | None = None
     unseen: str = "ignore"
 
@@ -355,7 +380,9 @@ class Categorical(DirichletFamily):
         return Categorical(Dirichlet(each[0] if each.shape == (1,) else each), levels, unseen)
 
     def belief(self, stats: CategoricalStats) -> ColumnDirichlets:
-        smoothing, classes, sizes = self.prior.concentration, len(stats), stats.sizes  # type: ignore[union-attr]
+        if isinstance(self.prior, EmpiricalDirichlet):
+            return ColumnDirichlets(self.prior.concentrations(stats.counts, stats.columns), stats.sizes)
+        smoothing, classes, sizes = self.concentration, len(stats), stats.sizes
         if smoothing.ndim == 0:
             return ColumnDirichlets(np.broadcast_to(smoothing.copy(), stats.counts.shape), sizes)
         each = [_column_concentration(smoothing, classes, len(sizes), j, size) for j, size in enumerate(sizes)]

@@ -12,7 +12,7 @@ import numpy as np
 from bayesnb.families.base import Array, Belief, Cells, Contributions, Density, Rng
 from bayesnb.families.capabilities import words_of
 from bayesnb.families.dirichlet import DirichletDensity, DirichletStats
-from bayesnb.families.record import Parameter, Parts, VariableNames, lead
+from bayesnb.families.record import Parameter, Parts, VariableNames, is_by_row, lead
 from bayesnb.families.removal import Leaving
 from bayesnb.numerics import special
 from bayesnb.numerics.special import log, ratio
@@ -35,7 +35,7 @@ class CertainBelief(Belief):
     def log_moment(self, x: Array, s: Any) -> Array:
         return s * self.density.log_density(x)
 
-    def cumulants(self, x: Array, order: int, tilt: float = 0.0) -> Array:
+    def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
         return constant_cumulants(self.density.log_density(x), order)
 
     def estimate(self, kind: str) -> Any:
@@ -86,14 +86,14 @@ class Certain(CertainBelief):
         return self.theta.parts()
 
     def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        if isinstance(power, np.ndarray):
+        if is_by_row(power):
             return super().score(x, power, out, n_jobs)
         return self.theta.score(x, power, out, n_jobs)
 
     def words(self, x: Cells) -> Array | None:
         return words_of(self.theta, x)
 
-    def contributions(self, x: Array, power: float, words: Array | None = None) -> Contributions:
+    def contributions(self, x: Array, power: Any, words: Array | None = None) -> Contributions:
         each = self.theta.contributed(x, power, words)
         nothing = np.zeros_like(each)
         return Contributions(each, nothing, each, nothing[..., 0])
@@ -151,7 +151,7 @@ class KnownDie(CertainBelief):
         """The probabilities themselves are weights of the levels, and certain."""
         return self.level_log_moment(s)
 
-    def weight_cumulants(self, order: int, tilt: float = 0.0) -> Array:
+    def weight_cumulants(self, order: int, tilt: Any = 0.0) -> Array:
         return constant_cumulants(log(self.probability), order)
 
     def log_variance(self, against: int | None = None) -> Array:

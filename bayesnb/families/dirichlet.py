@@ -18,6 +18,7 @@ from scipy.special import gammaln, polygamma, psi
 from bayesnb.families import number_format
 from bayesnb.families.base import Array, Belief, Density, Parts, Rng, Stats
 from bayesnb.families.capabilities import PseudoCounts, log_share_variance
+from bayesnb.families.dirichlet_evidence import best_concentration, evidence_terms
 from bayesnb.families.family import Family, Hyperparameters, checked_prior, checked_unseen, declared_levels, proportions
 from bayesnb.families.record import Parameter, Record, VariableNames, checked, silent
 from bayesnb.families.removal import extra_of
@@ -25,6 +26,7 @@ from bayesnb.families.weight import Weight
 from bayesnb.numerics import special
 from bayesnb.numerics.special import draw_log_gamma, less, log, log_gamma_ratio, ratio, times
 
+FEWEST = 2.0  # rows that a concentration found by evidence, with a pooled base, is worth
 ALIKE = 1e-12  # how far equal concentrations may differ, relatively
 FEW = 40  # levels of a distribution that a sampler moves on the simplex itself
 
@@ -178,7 +180,7 @@ class DirichletBelief(PseudoCounts, Belief, Levels):
         total = log_gamma_ratio(self.level_sums(self.concentration), s)
         return less(log_gamma_ratio(self.concentration, s), self.expand(total))
 
-    def level_cumulants(self, order: int, tilt: float = 0.0) -> Array:
+    def level_cumulants(self, order: int, tilt: Any = 0.0) -> Array:
         """Cumulants of the log-probability of each level."""
         return log_share_cumulants(self.concentration + tilt, self.total + tilt, order)
 
@@ -285,19 +287,32 @@ class DirichletDensity(LevelDensity):
 class Dirichlet(DirichletBelief):
     """A belief about the probabilities of k levels, on the last axis; a cell is the code of a level.
 
+    As the prior of a family it may leave its concentrations to the data: see `EmpiricalDirichlet`.
+
     >>> Dirichlet([1.0, 1.0, 2.0]).mean()
     array([0.25, 0.25, 0.5 ])
+    >>> Dirichlet("evidence", base="pooled")
+    Dirichlet('evidence', base='pooled')
     """
 
     density: ClassVar[type[LevelDensity]] = DirichletDensity
     concentration: Parameter
+
+    def __new__(cls, concentration: Any = 1.0, base: str = "uniform") -> Any:
+        """Return the belief, or the rule where something is left to the data."""
+        is_rule = isinstance(concentration, str) or base != "uniform"
+        return EmpiricalDirichlet(concentration, base) if is_rule else super().__new__(cls)
+
+    def __init__(self, concentration: Any, base: str = "uniform") -> None:
+        object.__setattr__(self, "concentration", concentration)
+        self.__post_init__()
 
     def log_moment(self, x: Array, s: Any) -> Array:
         level = as_level(x)
         concentration = pick(self.concentration, level[..., None])[..., 0]
         return log_level_moment(concentration, self.level_sums(self.concentration), level < 0, s)
 
-    def cumulants(self, x: Array, order: int, tilt: float = 0.0) -> Array:
+    def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
         level = as_level(x)[..., None]
         return np.stack([pick(table, level)[..., 0] for table in self.level_cumulants(order, tilt)])
 
@@ -314,7 +329,7 @@ class Dirichlet(DirichletBelief):
         """log E[G**s] of independent Gamma variates, one a level, whose shares are the probabilities."""
         return log_gamma_ratio(self.concentration, s)
 
-    def weight_cumulants(self, order: int, tilt: float = 0.0) -> Array:
+    def weight_cumulants(self, order: int, tilt: Any = 0.0) -> Array:
         """Cumulants of log G: the derivatives of `weight_log_moment` at `tilt`."""
         return log_gamma_cumulants(self.concentration + tilt, order)
 
@@ -333,6 +348,57 @@ class Dirichlet(DirichletBelief):
         rest[row, codes] = np.maximum(extra[codes] + np.maximum(stats.counts[codes] - weight, 0.0), 0.0)
         share = self.share(rest)
         return log(share if kind == "map" else np.where(rest.sum(axis=1, keepdims=True) > 0, share, np.nan))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EmpiricalDirichlet:
+    """A rule by which the Dirichlets of columns are made of the first table, and then stay: empirical Bayes.
+
+    concentration : c, a number or numbers that broadcast to (class, column), or "evidence": for each column that under
+        which its levels, given the labels, are most probable; with a pooled base worth 2 rows in all at least
+    base : "uniform", every level has the concentration c; "pooled", c K times the level's share of all rows, whatever
+        their class, where the column has K levels. A level without rows counts as if it had half a row.
+    added : what is added to every concentration; a mode has one less than its concentration
+    """
+
+    concentration: float | np.ndarray | str = 1.0
+    base: str = "uniform"
+    added: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.base not in ("uniform", "pooled"):
+            raise ValueError(f"Dirichlet: base must be 'uniform' or 'pooled', got {self.base!r}.")
+        if isinstance(self.concentration, str) and self.concentration != "evidence":
+            raise ValueError(f"Dirichlet: concentration must be numbers or 'evidence', got {self.concentration!r}.")
+        if not isinstance(self.concentration, str):
+            checked("Dirichlet: concentration", self.concentration)
+
+    def concentrations(self, counts: Array, column: Array) -> Array:
+        """The concentrations of levels of which each column has counts, `(c, k), (k,) -> (c, k)`."""
+        unit, columns = self._unit(counts.sum(axis=0), column), int(column[-1]) + 1
+        if isinstance(self.concentration, str):
+            groups = np.broadcast_to(np.arange(columns), (len(counts), columns))
+            terms = evidence_terms(counts, np.broadcast_to(unit, counts.shape), column, groups)
+            each = best_concentration(terms, columns)
+            if self.base == "pooled":  # few rows are best explained by classes that have one level each: too good
+                each = np.maximum(each, FEWEST / np.bincount(column))
+        else:
+            each = np.asarray(self.concentration, float)
+        per_column = np.broadcast_to(each, (len(counts), columns))
+        return per_column[:, column] * unit + self.added
+
+    def _unit(self, pooled: Array, column: Array) -> Array:
+        """The concentrations at c = 1, `(k,) -> (k,)`."""
+        if self.base == "uniform":
+            return np.ones(len(pooled))
+        levels = np.bincount(column)[column]
+        unseen = np.bincount(column, pooled == 0)[column] > 0
+        rows = np.where(unseen, np.maximum(pooled, 0.5), pooled)
+        return levels * rows / np.bincount(column, rows)[column]
+
+    def __repr__(self) -> str:
+        added = f", added={self.added:g}" if self.added else ""
+        return f"Dirichlet({self.concentration!r}, base={self.base!r}{added})"
 
 
 CONCENTRATION = Hyperparameters(
@@ -357,7 +423,7 @@ class LearnedLevels:
 class DirichletFamily(Family):
     """Families whose prior is a Dirichlet over levels, or a number for a symmetric one."""
 
-    prior: Dirichlet | float
+    prior: Dirichlet | EmpiricalDirichlet | float
     picture = "levels"
     conjugate: ClassVar[type[Belief]] = Dirichlet
     hyperparameters: ClassVar[Hyperparameters | None] = CONCENTRATION
@@ -367,6 +433,8 @@ class DirichletFamily(Family):
         checked_unseen(name, self.unseen)
         if self.levels is not None and not isinstance(self.levels, LearnedLevels):
             object.__setattr__(self, "levels", declared_levels(name, self.levels))
+        if isinstance(self.prior, EmpiricalDirichlet):
+            return
         checked_prior(name, self.prior, Dirichlet, short=True)
         if not isinstance(self.prior, Dirichlet):
             object.__setattr__(self, "prior", Dirichlet(self.prior))
@@ -374,7 +442,7 @@ class DirichletFamily(Family):
     @property
     def concentration(self) -> Array:
         """The prior's, a number or an array."""
-        return self.prior.concentration  # type: ignore[union-attr]
+        return self.prior.concentration  # type: ignore[union-attr, return-value]
 
     def describe(self, belief: Any) -> str:
         return f"as if each level had been seen {number_format.times(belief.concentration)} in each class"
@@ -383,6 +451,8 @@ class DirichletFamily(Family):
         return self.smoothed(stats, values[0], "mean")
 
     def smoothed(self, stats: Any, smoothing: Any, kind: str, scale: float = 1.0) -> Self:
+        if isinstance(self.prior, EmpiricalDirichlet):
+            return replace(self, prior=replace(self.prior, concentration=smoothing, added=float(kind == "map")))  # type: ignore[type-var]
         (unit,), each = proportions(self.concentration), self.along_levels(np.asarray(smoothing, float))
         return replace(self, prior=Dirichlet(each * unit + (kind == "map")))  # type: ignore[type-var]
 

@@ -36,6 +36,15 @@ EXTREMES = {  # the meaning of a factor of all pseudo-counts that is best at inf
 }
 
 
+LEAST, MOST = 1e-8, 1e8  # where a concentration or a count is as good as 0, or as infinite
+BOUNDS = float(np.log(LEAST)), float(np.log(MOST))
+
+
+def positive(logs: Array) -> Array:
+    """Return the numbers whose logs are given; an end of the range is exactly that."""
+    return np.clip(np.exp(logs), LEAST, MOST)
+
+
 @dataclass(frozen=True, eq=False)
 class Hyperparameters:
     """The numbers of a family's prior that are chosen from data. Families that declare the same object share them.
@@ -65,9 +74,10 @@ class Family[S: Stats](ABC):
     content: ClassVar[str] = ""  # what a column holds, in words; by default what the support says
     picture: ClassVar[Literal["density", "mass", "levels"]] = "density"  # of a column, drawn from the predictive
     stats: ClassVar[type[Stats]]
-    conjugate: ClassVar[type[Belief]]  # the type of its priors
+    conjugate: ClassVar[type[Belief] | None]  # the type of the priors that users give; None if they give none
     hyperparameters: ClassVar[Hyperparameters | None] = None  # None for a prior that cannot be tuned
     has_levels: ClassVar[bool] = False  # cells are codes of levels, whose names are learnt from the table
+    has_grid: ClassVar[bool] = False  # cells are codes of leaves, on a grid that is learnt from the first table
     outcomes: ClassVar[tuple[str, ...]] = ()  # names of the cells 0, 1, ..., where there are no others
     has_width: ClassVar[bool] = False  # each column has a standard deviation by itself
     joins: ClassVar["type[Family] | None"] = None  # the family of columns that this one models jointly
@@ -82,6 +92,11 @@ class Family[S: Stats](ABC):
     threshold: float | None = None  # a one is above it
     fractional: bool = False  # numbers that are no counts are taken too
     shared: bool = False  # classes have parameters in common
+
+    @property
+    def option(self) -> str:
+        """Its name as a user gives it, with ":shared" behind it where classes have parameters in common."""
+        return self.word + (":shared" if self.shared else "")
 
     @property
     def columnwise(self) -> "Family":
@@ -147,8 +162,8 @@ class Family[S: Stats](ABC):
         """Numbers that `read` would read as these cells."""
         return drawn
 
-    def observe(self, x: Cells, weight: Weight, sizes: tuple[int, ...] = (), n_jobs: int | None = 1) -> Stats:
-        """The stats of one block of cells; `sizes` are the levels of each column, where columns have levels."""
+    def observe(self, x: Cells, weight: Weight, sizes: Any = (), n_jobs: int | None = 1) -> Stats:
+        """The stats of one block of cells; `sizes` are the levels of each column, or the grid, where there are such."""
         return self.stats.of(x, weight, n_jobs)
 
     @abstractmethod
@@ -211,7 +226,8 @@ def register(family: type[Family]) -> type[Family]:
 
 def conjugate_priors() -> dict[str, type[Belief]]:
     """The types of the priors that users give to the registered families, by name."""
-    return {family.conjugate.__name__: family.conjugate for family in FAMILIES.values()}
+    kinds = [family.conjugate for family in FAMILIES.values() if family.conjugate is not None]
+    return {kind.__name__: kind for kind in kinds}
 
 
 def joint_family(family: Family) -> type[Family] | None:

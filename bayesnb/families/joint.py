@@ -25,6 +25,7 @@ from bayesnb.families.dirichlet import (
     DirichletBelief,
     DirichletDensity,
     DirichletFamily,
+    EmpiricalDirichlet,
     LevelDensity,
     LevelStats,
     as_level,
@@ -37,7 +38,7 @@ from bayesnb.families.dirichlet import (
     tally,
 )
 from bayesnb.families.family import Family, Seen
-from bayesnb.families.record import VariableNames, silent
+from bayesnb.families.record import VariableNames, of_powers, raised, silent
 from bayesnb.families.removal import SLACK, Leaving, RemainingLevels, reader_of
 from bayesnb.families.support import AnyLevel, Support
 from bayesnb.families.weight import Weight, one_hot
@@ -154,12 +155,12 @@ class JointDensity(Combined, LevelDensity):
         wide, stats = self.aligned(stats)
         return LevelDensity.log_likelihood(wide, stats, xp)
 
-    def defined_score(self, x: Array, power: float = 1.0) -> Array:
+    def defined_score(self, x: Array, power: Any = 1.0) -> Array:
         logs = self.gathered(self.log_probability[:, 0], as_level(x), np.logaddexp).T
         return power * silent(says_nothing(x), logs)
 
-    def contributed(self, x: Array, power: float, words: Array | None = None) -> Array:
-        return power * self.log_density(x[:, None, None])
+    def contributed(self, x: Array, power: Any, words: Array | None = None) -> Array:
+        return raised(power, self.log_density(x[:, None, None]))
 
     def sample(self, rng: Rng) -> Array:
         """A row of the block for each theta, `(...) -> (..., f)`; of combinations that are alike any."""
@@ -266,7 +267,7 @@ class JointDirichlet(Combined, DirichletBelief):
         concentration, missing = self.concentrations(x)
         return log_level_moment(concentration, self.level_sums(self.concentration), missing, s)
 
-    def cumulants(self, x: Array, order: int, tilt: float = 0.0) -> Array:
+    def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
         concentration, missing = self.concentrations(x)
         total = self.level_sums(self.concentration)
         return silent(missing, log_share_cumulants(concentration + tilt, total + tilt, order))
@@ -275,13 +276,13 @@ class JointDirichlet(Combined, DirichletBelief):
         concentration = self.gathered(self.concentration[:, 0], as_level(x)).T
         return log_level_moment(concentration, self.level_sums(self.concentration)[:, 0], says_nothing(x), power)
 
-    def score_cumulants(self, x: Cells, tilt: float = 0.0) -> Array:
-        logs = self._distinct(x, lambda each: log_gamma_cumulants(each + tilt, ORDER))
-        total = log_gamma_cumulants(self.level_sums(self.concentration)[:, 0] + tilt, ORDER)
-        return silent(says_nothing(x), logs - total[:, None])
+    def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Any = 1.0) -> Array:
+        logs = self._distinct(x, lambda each: log_gamma_cumulants(each + tilt * power, ORDER))
+        total = log_gamma_cumulants(self.level_sums(self.concentration)[:, 0] + tilt * power, ORDER)
+        return silent(says_nothing(x), of_powers(logs - total[:, None], power))
 
-    def score_transform(self, x: Cells, s: Array) -> Array:
-        s = np.asarray(s, complex)
+    def score_transform(self, x: Cells, s: Array, power: Any = 1.0) -> Array:
+        s = np.asarray(s, complex) * power
         ratios = self._distinct(x, lambda each: log_gamma_ratio(each, s[:, None]))
         total = log_gamma_ratio(self.level_sums(self.concentration)[:, 0], s[:, None])
         return np.moveaxis(silent(says_nothing(x), less(ratios, total[:, None])), 0, -1)
@@ -393,6 +394,8 @@ class JointTable(DirichletFamily):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if isinstance(self.prior, EmpiricalDirichlet):
+            raise TypeError(f"JointTable: the prior must be a Dirichlet of numbers, or a number, got {self.prior!r}.")
         if self.concentration.ndim > 1:
             raise ValueError(
                 f"JointTable: a concentration is a number, or one for each class, got an array of shape "

@@ -22,13 +22,14 @@ from bayesnb.families.dirichlet import (
     Dirichlet,
     DirichletBelief,
     DirichletFamily,
+    EmpiricalDirichlet,
     LearnedLevels,
     LevelDensity,
     LevelStats,
     simplex,
 )
 from bayesnb.families.family import Seen, shaped
-from bayesnb.families.record import Record, VariableNames
+from bayesnb.families.record import Record, VariableNames, of_powers
 from bayesnb.families.removal import PREDICTIVE, Leaving, extra_of
 from bayesnb.families.sums import (
     DistinctCells,
@@ -172,13 +173,13 @@ class MultinomialDensity(LevelWeights, OrderedCounts, LevelDensity):
     def sample(self, rng: Rng, total: int = 1) -> Array:
         return np.random.default_rng(rng).multinomial(total, self.probability).astype(float)
 
-    def score(self, x: Cells, power: float = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
+    def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
         def add(rows: slice, tables: tuple[Array], first: int, part: Array) -> None:
             numerics.count_kernels.score_known(entries(x, rows), *tables, power, first, part)
 
         return self.in_order(x, power, by_tables(add, self._tables, x, len(self), out, n_jobs), n_jobs)
 
-    def defined_score(self, x: Cells, power: float = 1.0) -> Array:
+    def defined_score(self, x: Cells, power: Any = 1.0) -> Array:
         counts = as_csr(x)
         return power * (dot_logs(counts, self.log_probability[:, 0]) + self.orders(counts)[:, None])
 
@@ -186,7 +187,7 @@ class MultinomialDensity(LevelWeights, OrderedCounts, LevelDensity):
     def _tables(self) -> KernelTables:
         return KernelTables(lambda part: (lanes(self.log_probability[part, 0]),), self.probability.shape)
 
-    def contributed(self, x: Cells, power: float, words: Array | None = None) -> Array:
+    def contributed(self, x: Cells, power: Any, words: Array | None = None) -> Array:
         counts = words_read(x, words)
         return power * (times(counts, self.log_probability[:, 0, words]) + self.orders_by_word(counts))
 
@@ -209,7 +210,7 @@ class DirichletMultinomial(LevelUncertainty, OrderedCounts, DirichletBelief):
         total = log_gamma_ratio(self.concentration.sum(axis=-1), s * x.sum(axis=-1))
         return less(each, total) + s * self.orders(x)
 
-    def cumulants(self, x: Array, order: int, tilt: float = 0.0) -> Array:
+    def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
         x = np.asarray(x, float)
         a, size = self.concentration + tilt * x, x.sum(axis=-1)
         total = a.sum(axis=-1)
@@ -289,12 +290,13 @@ class DirichletMultinomial(LevelUncertainty, OrderedCounts, DirichletBelief):
         length = worth(concentration.sum(axis=1), power * counts.sum(axis=1)[:, None])
         return words - length if binomial else less(words, length) + power * self.orders(counts)[:, None]
 
-    def score_cumulants(self, x: Cells, tilt: float = 0.0) -> Array:
-        total = np.moveaxis(self._added(x, lambda a, count: _powers(a, count, tilt)), -1, 0)
+    def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Any = 1.0) -> Array:
+        total = np.moveaxis(self._added(x, lambda a, count: _powers(a, count, tilt * power)), -1, 0)
         total[0] += self.orders(as_csr(x))[:, None]
-        return total
+        return of_powers(total, power)
 
-    def score_transform(self, x: Cells, s: Array) -> Array:
+    def score_transform(self, x: Cells, s: Array, power: Any = 1.0) -> Array:
+        s = s * power
         total = self._added(x, lambda a, count: log_gamma_ratio(a, nodes(s) * count))
         return total + self.orders(as_csr(x))[:, None, None] * s
 
@@ -306,7 +308,7 @@ class DirichletMultinomial(LevelUncertainty, OrderedCounts, DirichletBelief):
         rows = Entries.of_table(place[:, None]).added(worth(concentration.sum(axis=1, keepdims=True), lengths))
         return less(words.entries.added(worth(concentration[:, words.feature], words.value)), rows)
 
-    def contributions(self, x: Cells, power: float, words: Array | None = None) -> Contributions:
+    def contributions(self, x: Cells, power: Any, words: Array | None = None) -> Contributions:
         """Word by word. What the whole row has, the log of its orders and the total concentration, comes from counts.
 
         That is what a word's counts add as they are read, averaged over all orders in which the row can be read. A
@@ -401,7 +403,7 @@ class Multinomial(DirichletFamily):
     ['spam', 'ham']
     """
 
-    prior: Dirichlet | float = 1.0
+    prior: Dirichlet | EmpiricalDirichlet | float = 1.0
     fractional: bool = False
     ordered: bool = False
     levels: Sequence[Any] | Vocabulary | None = None
@@ -437,6 +439,10 @@ class Multinomial(DirichletFamily):
         return seen.in_order() if self.ordered else seen
 
     def belief(self, stats: MultinomialStats) -> DirichletMultinomial:
+        if isinstance(self.prior, EmpiricalDirichlet):
+            counts = stats.counts[:, 0]
+            each = self.prior.concentrations(counts, np.zeros(counts.shape[1], np.intp))
+            return DirichletMultinomial(each[:, None], self.ordered)
         smoothing = self.concentration[:, None] if self.concentration.ndim == 2 else self.concentration
         return shaped("Multinomial", DirichletMultinomial(smoothing, self.ordered), stats.counts.shape)
 

@@ -20,7 +20,20 @@ from bayesnb import numerics
 from bayesnb.families import student
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Stats
 from bayesnb.families.capabilities import LinearDensity, NumberUnit
-from bayesnb.families.record import FARTHEST, Expected, Linear, VariableNames, checked, lead, silent
+from bayesnb.families.record import (
+    FARTHEST,
+    Expected,
+    Linear,
+    Power,
+    VariableNames,
+    by_feature,
+    checked,
+    is_by_row,
+    is_one,
+    lead,
+    of_powers,
+    silent,
+)
 from bayesnb.families.removal import SLACK, Leaving, left_of, slack
 from bayesnb.families.sums import by_rows
 from bayesnb.families.weight import Weight, by_class
@@ -89,7 +102,7 @@ class GaussianStats(Stats):
         ssd = self.ssd + other.ssd + self.count * share * gap**2
         return type(self)(count, self.mean + share * gap, ssd)
 
-    def __mul__(self, times: float) -> Self:
+    def __mul__(self, times: Any) -> Self:
         return type(self)(times * self.count, self.mean, times * self.ssd)
 
     __rmul__ = __mul__
@@ -177,7 +190,7 @@ def _moments(x: Array, weight: Array) -> tuple[Array, Array, Array]:
     return count, (start + shift) + slip, np.maximum(ssd, 0.0)
 
 
-def kernel_scores(kernel: Callable[..., bool], terms: tuple[Any, ...], scored: Any, x: Array, power: float) -> Array:
+def kernel_scores(kernel: Callable[..., bool], terms: tuple[Any, ...], scored: Any, x: Array, power: Power) -> Array:
     """Scores by a kernel with its terms; by definition, where a square left the range of floats."""
     total = np.zeros((len(x), len(scored)))
     if not kernel(x, *terms, total):
@@ -197,7 +210,7 @@ class GaussianDensity(LinearDensity, Density):
             z = (x - self.mean) / np.sqrt(self.variance)
             return silent(np.isnan(x), -(LOG_2PI + np.log(self.variance) + z**2) / 2)
 
-    def score(self, x: Cells, power: float = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
+    def score(self, x: Cells, power: Power = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
         with np.errstate(divide="ignore"):
             height = -power * (LOG_2PI + np.log(self.variance)) / 2
             terms = (np.array(self.mean), power / self.variance, height)
@@ -347,9 +360,9 @@ class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
         return silent(np.isnan(x), value)
 
     def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        if isinstance(power, np.ndarray) or power <= 0:
+        if is_by_row(power) or np.any(np.less_equal(power, 0) if np.ndim(power) == 0 else np.less(power, 0)):
             return super().score(x, power, out, n_jobs)
-        terms = self._terms if power == 1 else self._student(power)
+        terms = self._terms if is_one(power) else self._student(power)
         score = partial(kernel_scores, numerics.gaussian_kernels.student, terms, self)
         return by_rows(lambda rows: score(numbers(x, rows), power), x.shape, len(self), out, n_jobs)
 
@@ -357,7 +370,7 @@ class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
     def _terms(self) -> tuple[Any, ...]:
         return self._student(1.0)
 
-    def _student(self, s: float) -> tuple[Any, ...]:
+    def _student(self, s: Power) -> tuple[Any, ...]:
         """K(s) as height - exponent * log1p(width * (x - location)**2), and whether a class's exponents are alike."""
         exponent = self.shape + s / 2
         width = s / ((1 + s / self.count) * 2 * self.scale)
@@ -369,7 +382,7 @@ class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
         prior = self.map(np.zeros_like) if leaving.kind == "mle" else self
         return student.left_out(prior.update(stats), leaving)
 
-    def cumulants(self, x: Array, order: int, tilt: float = 0.0) -> Array:
+    def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
         shape = self.shape + tilt / 2
         rho = 1 / self.count + (x - self.location) ** 2 / (2 * self.scale)
         log_part, rho = -np.log1p(tilt * rho) / 2, rho / (1 + tilt * rho)
@@ -379,7 +392,7 @@ class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
         both = zip(self._still_cumulants(order, tilt), terms, strict=True)
         return silent(np.isnan(x), np.stack([still + moving for still, moving in both]))
 
-    def _still_cumulants(self, order: int, tilt: float) -> Array:
+    def _still_cumulants(self, order: int, tilt: Any) -> Array:
         """The part of the cumulants that is the same for all cells."""
         shape, r = self.shape + tilt / 2, 1 / self.count
         log_part, r = np.log1p(tilt * r) - LOG_2PI - np.log(self.scale), r / (1 + tilt * r)
@@ -389,35 +402,39 @@ class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
             terms.append(polygamma(n - 1, shape) / 2**n + (-1) ** n * spread)
         return np.stack(np.broadcast_arrays(*terms))
 
-    def score_cumulants(self, x: Cells, tilt: float = 0.0) -> Array:
-        cells, parameters = numbers(x, EVERY), (self.location, self._width, 1 / self.count, self.shape + tilt / 2)
-        total, still = np.empty((ORDER, len(cells), len(self))), self._still_cumulants(ORDER, tilt).sum(axis=-1)
-        if numerics.transform_kernels.student_cumulants(
-            cells, *map(np.ascontiguousarray, parameters), tilt, still, total
-        ):
-            total -= np.isnan(cells).astype(float) @ self.cumulants(self.location, ORDER, tilt).swapaxes(1, 2)
+    def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Power = 1.0) -> Array:
+        cells, w = numbers(x, EVERY), by_feature(power, self.shape.shape[1])
+        parameters = self.location, w * self._width, w / self.count, self.shape + tilt * w / 2, w
+        still = of_powers(self._still_cumulants(ORDER, tilt * w), power).sum(axis=-1)
+        total, kernel = np.empty((ORDER, len(cells), len(self))), numerics.transform_kernels.student_cumulants
+        if kernel(cells, *map(np.ascontiguousarray, parameters), tilt, still, total):
+            at_location = of_powers(self.cumulants(self.location, ORDER, tilt * w), power)
+            total -= np.isnan(cells).astype(float) @ at_location.swapaxes(1, 2)
         return total
 
-    def score_transform(self, x: Cells, s: Array) -> Array:
-        cells, s = numbers(x, EVERY), np.asarray(s, complex)
-        shared, place = self._shared_moments(s)
-        scale = s / 2 * (LOG_2PI + np.log(self.scale))[..., None]
+    def score_transform(self, x: Cells, s: Array, power: Power = 1.0) -> Array:
+        cells, s, w = numbers(x, EVERY), np.asarray(s, complex), by_feature(power, self.shape.shape[1])
+        shared, place = self._shared_moments(s, w)
+        scale = s / 2 * (w * (LOG_2PI + np.log(self.scale)))[..., None]
         often = np.stack([np.bincount(places, minlength=len(shared)) for places in place])
         each = shared[place] - scale if np.isnan(cells).any() else np.empty((*place.shape, 0), complex)
         out = np.repeat(_apart(often @ shared - scale.sum(axis=1))[None], len(cells), axis=0)
-        parameters = map(np.ascontiguousarray, (self.location, self._width, 1 / self.count, self.shape, s.real, s.imag))
-        numerics.transform_kernels.student_transform(cells, *parameters, _apart(each), out)
-        exists = (s.imag != 0) | ((s.real / self.count[..., None] > -1) & (s.real > -2 * self.shape[..., None])).all(1)
+        parameters = self.location, w * self._width, w / self.count, self.shape, w, s.real, s.imag
+        numerics.transform_kernels.student_transform(cells, *map(np.ascontiguousarray, parameters), _apart(each), out)
+        real = w[:, None] * s.real
+        exists = (s.imag != 0) | ((real / self.count[..., None] > -1) & (real > -2 * self.shape[..., None])).all(1)
         return np.where(exists, out[..., 0, :] + 1j * out[..., 1, :], np.inf)
 
     @property
     def _width(self) -> Array:
         return 1 / (2 * self.scale)
 
-    def _shared_moments(self, s: Array) -> tuple[Array, Array]:
-        """The part of K(s) free of cells and scales, `(k, n)` for distinct shapes and counts; and their places."""
-        alike, place = np.unique(np.stack([self.shape, self.count]).reshape(2, -1), axis=1, return_inverse=True)
-        shape, count = alike[..., None]
+    def _shared_moments(self, s: Array, power: Array) -> tuple[Array, Array]:
+        """The part of K(w s) free of cells and scales, `(k, n)` for distinct shapes, counts and w; and their places."""
+        parameters = np.stack(np.broadcast_arrays(self.shape, self.count, power))
+        alike, place = np.unique(parameters.reshape(3, -1), axis=1, return_inverse=True)
+        shape, count, w = alike[..., None]
+        s = w * s
         with np.errstate(all="ignore"):
             shared = log_gamma_ratio(shape, s / 2) + (shape + s / 2 - 0.5) * accurate_log1p(s / count)
         return np.where(np.isfinite(shared), shared, 0.0), place.reshape(self.shape.shape)

@@ -18,7 +18,7 @@ from bayesnb.families.base import ORDER, Array, Belief, Cells, Parts, Rng
 from bayesnb.families.capabilities import Narrowed, NumberUnit
 from bayesnb.families.elliptic import LOG_PI, MeanCovariance, multi_gamma_ratio
 from bayesnb.families.normal_inverse_gamma import Moments, NormalInverseGamma, Slip
-from bayesnb.families.record import FARTHEST, Expected, VariableNames, checked, lead
+from bayesnb.families.record import FARTHEST, Expected, VariableNames, checked, lead, of_powers
 from bayesnb.families.removal import Leaving
 from bayesnb.families.sums import by_rows
 from bayesnb.families.vectors import (
@@ -295,18 +295,18 @@ class NormalInverseWishart(Whitened, Belief[VectorStats, VectorDensity]):
         prior = self.map(np.zeros_like) if leaving.kind == "mle" else self
         return elliptic.left_out(prior.update(stats), leaving, self.beyond)
 
-    def cumulants(self, x: Array, order: int, tilt: float = 0.0) -> Array:
+    def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
         return self.at_distances(x, lambda belief, u, _: elliptic.cumulants(belief, u, order, tilt))
 
-    def score_cumulants(self, x: Cells, tilt: float = 0.0) -> Array:
+    def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Any = 1.0) -> Array:
         total = np.zeros((ORDER, x.shape[0], len(self)))
         for rows, narrowed, cells in self.patterns(numbers(x, EVERY)):
             distance = narrowed.distances(cells)[..., None]
-            total[:, rows] = elliptic.cumulants(narrowed, distance, ORDER, tilt)[..., 0]
-        return total
+            total[:, rows] = elliptic.cumulants(narrowed, distance, ORDER, tilt * power)[..., 0]
+        return of_powers(total, power)
 
-    def score_transform(self, x: Cells, s: Array) -> Array:
-        s = np.asarray(s, complex)
+    def score_transform(self, x: Cells, s: Array, power: Any = 1.0) -> Array:
+        s = np.asarray(s, complex) * power
         total = np.zeros((x.shape[0], len(self), len(s)), complex)
         for rows, narrowed, cells in self.patterns(numbers(x, EVERY)):
             total[rows] = narrowed.moment_at(narrowed.distances(cells)[..., None], s)

@@ -20,7 +20,18 @@ from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, R
 from bayesnb.families.capabilities import LinearDensity, PseudoCounts, independent_variances
 from bayesnb.families.family import Family, Hyperparameters, Seen, checked_prior, shaped
 from bayesnb.families.number_format import alike
-from bayesnb.families.record import Linear, Parameter, VariableNames, checked, silent
+from bayesnb.families.record import (
+    Linear,
+    Parameter,
+    Power,
+    VariableNames,
+    by_feature,
+    checked,
+    is_by_row,
+    is_one,
+    of_powers,
+    silent,
+)
 from bayesnb.families.removal import PREDICTIVE, SLACK, Leaving, extra_of, slack
 from bayesnb.families.sums import DistinctCells, KernelTables, by_tables, nodes
 from bayesnb.families.support import Counts
@@ -105,9 +116,12 @@ class PoissonDensity(LinearDensity, Density):
         events = stats.events * xp.log(xp.where(stats.events > 0, self.rate, 1.0))
         return events - stats.count * self.rate - stats.log_factorial
 
-    def score(self, x: Cells, power: float = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
+    def score(self, x: Cells, power: Power = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
+        several = isinstance(power, np.ndarray)
+        each, once = by_feature(power if several else 1.0, x.shape[1]), 1.0 if several else float(power)
+
         def add(rows: slice, tables: tuple[Array, Array], first: int, part: Array) -> None:
-            numerics.rate_kernels.score_known(numbers(x, rows), *tables, power, first, part)
+            numerics.rate_kernels.score_known(numbers(x, rows), *tables, each, once, first, part)
 
         return by_tables(add, self._tables, x, len(self), out, n_jobs)
 
@@ -169,10 +183,10 @@ class Gamma(PseudoCounts, Belief[PoissonStats, PoissonDensity]):
         return silent(np.isnan(x), log_rising_binomial(self.shape, x) - rows)
 
     def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        if isinstance(power, np.ndarray) or power < 0 or self._largest >= numerics.count_kernels.LARGEST:
+        if is_by_row(power) or np.any(np.less(power, 0)) or self._largest >= numerics.count_kernels.LARGEST:
             return super().score(x, power, out, n_jobs)
-        if power != 1:
-            return self._powered(x, float(power), out, n_jobs)
+        if not is_one(power):
+            return self._powered(x, by_feature(power, x.shape[1]), out, n_jobs)
 
         def add(rows: slice, tables: tuple[Array, ...], first: int, part: Array) -> None:
             numerics.rate_kernels.score_gamma(numbers(x, rows), *tables, first, part)
@@ -184,10 +198,11 @@ class Gamma(PseudoCounts, Belief[PoissonStats, PoissonDensity]):
         rate = np.zeros_like(self.rate) if leaving.kind == "mle" else self.rate
         terms = np.stack([each[0] for each in (extra, rate, stats.events, stats.count)])
         x, out = numbers(leaving.x, EVERY), np.empty(len(leaving.codes))
-        numerics.rate_kernels.left_out(x, leaving.weight, terms, leaving.kind != PREDICTIVE, leaving.power, out)
+        powers = by_feature(leaving.power, x.shape[1])
+        numerics.rate_kernels.left_out(x, leaving.weight, terms, leaving.kind != PREDICTIVE, powers, out)
         return out
 
-    def _powered(self, x: Cells, power: float, out: Array | None, n_jobs: int | None) -> Array:
+    def _powered(self, x: Cells, power: Array, out: Array | None, n_jobs: int | None) -> Array:
         def of(classes: slice) -> tuple[Array, ...]:
             shape, rate = lanes(self.shape[classes]), lanes(self.rate[classes])
             rate[:, len(self.rate[classes]) :] = 1.0  # lanes of no class
@@ -221,7 +236,7 @@ class Gamma(PseudoCounts, Belief[PoissonStats, PoissonDensity]):
             value = np.where((np.imag(s) != 0) | (self.rate + np.real(s) > 0), value, np.inf)
         return silent(np.isnan(x), value)
 
-    def cumulants(self, x: Array, order: int, tilt: float = 0.0) -> Array:
+    def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
         x = np.asarray(x, float)
         a, b = self.shape + tilt * x, self.rate + tilt
         terms = [x * (psi(a) - np.log(b)) - a / b - gammaln(x + 1)]
@@ -230,13 +245,16 @@ class Gamma(PseudoCounts, Belief[PoissonStats, PoissonDensity]):
             terms.append(x**n * polygamma(n - 1, a) + rows)
         return silent(np.isnan(x), np.stack(np.broadcast_arrays(*terms)))
 
-    def score_cumulants(self, x: Cells, tilt: float = 0.0) -> Array:
+    def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Power = 1.0) -> Array:
         cells = DistinctCells.of_table(x[:])
-        return np.moveaxis(cells.entries.added(self[:, cells.feature].cumulants(cells.value, ORDER, tilt)), -1, 0)
+        each = by_feature(power, x.shape[1])[cells.feature]
+        worth = self[:, cells.feature].cumulants(cells.value, ORDER, tilt * each)
+        return np.moveaxis(cells.entries.added(of_powers(worth, each)), -1, 0)
 
-    def score_transform(self, x: Cells, s: Array) -> Array:
+    def score_transform(self, x: Cells, s: Array, power: Power = 1.0) -> Array:
         cells = DistinctCells.of_table(x[:])
-        return cells.entries.added(self[:, cells.feature].log_moment(cells.value, nodes(s)))
+        each = by_feature(power, x.shape[1])[cells.feature]
+        return cells.entries.added(self[:, cells.feature].log_moment(cells.value, nodes(s) * each))
 
     def linear_variance(self, against: int | None = None) -> Linear:
         return independent_variances(special.trigamma(self.shape), (self.shape / self.rate**2).sum(axis=-1), against)

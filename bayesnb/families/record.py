@@ -10,7 +10,7 @@ Array = np.ndarray
 Parameter = Any  # an array; a belief's constructor makes one of a number or a list
 LARGEST = 1e303  # of the numbers that are known of a block, added up: n log n of it is a float
 FARTHEST = 1e150  # that a location may be from 0: squares of deviations are floats
-Power = float | np.ndarray  # a number, or `(r, 1)` of them
+Power = float | np.ndarray  # a number, `(f,)` of them, one for each feature, or `(r, 1)`, one for each row
 Exponent = complex | np.ndarray  # of a density
 Parts = dict[tuple[str, int | None], np.ndarray]  # see Record.parts
 Cells = Any  # an `(r, f)` array or view, or SciPy's CSR where the family can read it
@@ -170,6 +170,36 @@ class Record:
 def fields_alone(value: Any) -> dict[str, Any]:
     """The state to copy and pickle of an immutable value: fields, not caches, which another thread may be writing."""
     return {name: getattr(value, name) for name in value.__match_args__}
+
+
+def is_one(power: Any) -> bool:
+    """Whether a power is the number 1."""
+    return np.ndim(power) == 0 and bool(power == 1)
+
+
+def is_by_row(power: Any) -> bool:
+    """Whether powers are `(r, 1)`, one for each row."""
+    return np.ndim(power) == 2
+
+
+def by_feature(power: Any, features: int) -> Array:
+    """A power, or one for each feature, as kernels read them, `(f,)`."""
+    return np.array(np.broadcast_to(power, features), float)
+
+
+def raised(power: Any, logs: Array) -> Array:
+    """The log of a power: `power * logs`, and 0 where the power is 0, whatever the log."""
+    if np.all(power):
+        return power * logs
+    return np.where(np.equal(power, 0), 0.0, power * np.where(np.equal(power, 0), 0.0, logs))
+
+
+def of_powers(cumulants: Array, power: Any) -> Array:
+    """The cumulants of numbers times a power, stacked on a leading axis: the nth times power**n."""
+    if is_one(power):
+        return cumulants
+    orders = np.arange(1.0, len(cumulants) + 1).reshape(-1, *(1,) * (cumulants.ndim - 1))
+    return raised(power**orders, cumulants)
 
 
 def lead(size: Any) -> tuple[int, ...]:

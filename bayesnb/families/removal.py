@@ -17,7 +17,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from scipy import sparse
 
-from bayesnb.families.record import Array, Record
+from bayesnb.families.record import Array, Record, is_one, raised
 from bayesnb.families.weight import one_hot
 from bayesnb.numerics.special import less, log, log_gamma_ratio
 from bayesnb.numerics.threads import blocks, in_order
@@ -42,7 +42,7 @@ class Leaving:
     codes: Array
     weight: Array
     kind: str = PREDICTIVE
-    power: float = 1.0
+    power: Any = 1.0
     n_jobs: int | None = 1
 
     @property
@@ -106,19 +106,22 @@ class RemainingLevels(NamedTuple):
         total = level_sums(np.maximum(extra + counts, 0.0))
         return cls(extra, counts, level_sums(ones * extra), level_sums(ones * counts), total, level_sums(ones))
 
-    def worth(self, weight: Any, kind: str, power: float) -> Array:
-        """The score of a level once so much of it has left; NaN where no distribution is left."""
+    def worth(self, weight: Any, kind: str, power: Any) -> Array:
+        """The score of a level once so much of it has left; NaN where no distribution is left.
+
+        A power for each level, or cell, broadcasts as the rest does.
+        """
         left = np.maximum(self.extra + staying(self.counts - weight, self.column_counts), 0.0)
         rest = self.column_extra + staying(self.column_counts - weight, self.column_counts)
         if (self.extra < 0).any():
             rest = self.column_total - (np.maximum(self.extra + self.counts, 0.0) - left)
         with np.errstate(invalid="ignore", divide="ignore"):
-            if kind == PREDICTIVE and power != 1:
+            if kind == PREDICTIVE and not is_one(power):
                 value = less(log_gamma_ratio(left, power), log_gamma_ratio(rest, power))
-                value = np.where(left > 0, value, -np.inf)
+                value = np.where((left > 0) | np.equal(power, 0), value, -np.inf)
             else:
-                value = power * (log(left) - log(rest))
-            nothing = -power * np.log(self.levels) if kind == "map" else np.nan
+                value = raised(power, log(left) - log(rest))
+            nothing = -np.asarray(power) * np.log(self.levels) if kind == "map" else np.nan
             return np.where(rest > 0, value, nothing)
 
 
@@ -131,7 +134,7 @@ def left_out_by_definition(prior: Any, stats: Any, leaving: Leaving) -> Array:
     if leaving.kind == PREDICTIVE:
         value = reader.log_moment(x, leaving.power)
     else:
-        value = leaving.power * reader.log_density(x)
+        value = raised(leaving.power, reader.log_density(x))
     return np.where(reader.proper | missing(leaving.x, prior.multivariate), value, np.nan).sum(axis=-1)
 
 

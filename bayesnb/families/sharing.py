@@ -40,7 +40,7 @@ from bayesnb.families.normal_inverse_gamma import (
     NormalInverseGamma,
     of_variance,
 )
-from bayesnb.families.record import Linear, VariableNames, lead
+from bayesnb.families.record import Linear, VariableNames, by_feature, lead, of_powers
 from bayesnb.families.removal import Leaving
 from bayesnb.numerics import special
 from bayesnb.numerics.special import accurate_log1p, log_gamma_ratio, ratio
@@ -133,17 +133,19 @@ class Sharing(Belief):
         """
 
     @abstractmethod
-    def pair_moment(self, x: Any, s: Array, u: Array) -> Array:
-        """J(s, u), of the second class and the first, summed over features, `(r, f), (n,), (n,) -> (r, n)`.
+    def pair_moment(self, x: Any, s: Array, u: Array, power: Any = 1.0) -> Array:
+        """J(power * s, power * u), of the second class and the first, summed over features, `-> (r, n)`.
 
-        Both are real, or have real parts of 0 or more; infinite where the moment does not exist.
+        Of `(r, f)` cells at `(n,)` and `(n,)` places, which are both real, or have real parts of 0 or more; infinite
+        where the moment does not exist.
         """
 
     @abstractmethod
-    def pair_cumulants(self, x: Any, t: float, v: float) -> Array:
+    def pair_cumulants(self, x: Any, t: float, v: float, power: Any = 1.0) -> Array:
         """The first four derivatives of s -> J(t + s, v - s) at 0, summed over features, `(r, f) -> (4, r)`.
 
-        They are cumulants of log-odds: once the second class has seen the row t times, the first v times.
+        They are cumulants of log-odds: once the second class has seen the row t times, the first v times. All
+        arguments of J are times the power, a number or one for each feature.
         """
 
 
@@ -221,10 +223,12 @@ class SharedNormalInverseGamma(Sharing, NormalInverseGamma):
     def left_by(self, c: int, leaving: Leaving) -> Array:
         return student.left_by(self, c, leaving)
 
-    def pair_moment(self, x: Any, s: Array, u: Array) -> Array:
+    def pair_moment(self, x: Any, s: Array, u: Array, power: Any = 1.0) -> Array:
         """Integrate the means out as in `mean_series`, then the precision, which is Gamma(shape, scale)."""
-        cells, both = numbers(x, EVERY), (s + u) / 2
-        total = np.zeros((len(cells), len(s)), np.result_type(s, u, float))
+        w = by_feature(power, self.shape.shape[1])[:, None]
+        cells, s, u = numbers(x, EVERY), w * s, w * u
+        both = (s + u) / 2
+        total = np.zeros((len(cells), s.shape[1]), np.result_type(s, u, float))
         with np.errstate(all="ignore"):
             widen, other = 1 + s / self.count[1][:, None], 1 + u / self.count[0][:, None]
             still = log_gamma_ratio(self.shape[1][:, None], both) - both * (LOG_2PI + np.log(self.scale[1]))[:, None]
@@ -232,13 +236,14 @@ class SharedNormalInverseGamma(Sharing, NormalInverseGamma):
             still = np.where((widen.real > 0) & (other.real > 0), still, np.inf)
             for j in range(cells.shape[1]):
                 far, near = (self._reach(cells, c)[:, j, None] for c in (1, 0))
-                reach = far * (s / widen[j]) + near * (u / other[j])
-                tail = np.where(reach.real > -1, (self.shape[1, j] + both) * accurate_log1p(reach), -np.inf)
+                reach = far * (s[j] / widen[j]) + near * (u[j] / other[j])
+                tail = np.where(reach.real > -1, (self.shape[1, j] + both[j]) * accurate_log1p(reach), -np.inf)
                 total += np.where(np.isnan(far), 0.0, still[j] - tail)
         return total
 
-    def pair_cumulants(self, x: Any, t: float, v: float) -> Array:
-        cells, both = numbers(x, EVERY), (t + v) / 2
+    def pair_cumulants(self, x: Any, t: Any, v: Any, power: Any = 1.0) -> Array:
+        cells, t, v = numbers(x, EVERY), t * power, v * power
+        both = (t + v) / 2
         far, near = self._reach(cells, 1), self._reach(cells, 0)
         widen, other = 1 + t / self.count[1], 1 + v / self.count[0]
         r, q = 1 / (self.count[1] + t), 1 / (self.count[0] + v)
@@ -247,7 +252,7 @@ class SharedNormalInverseGamma(Sharing, NormalInverseGamma):
         ] * near
         moving = (self.shape[1] + both) * log_series(steps / (1 + far * (t / widen) + near * (v / other)))
         still = np.add(*(log_series(np.stack([rate, *np.zeros((3, *rate.shape))])) for rate in (r, -q))) / 2
-        return -np.where(np.isnan(cells), 0.0, moving + still[:, None]).sum(axis=-1)
+        return -of_powers(np.where(np.isnan(cells), 0.0, moving + still[:, None]), power).sum(axis=-1)
 
     def _reach(self, cells: Array, c: int) -> Array:
         """Squared distances from the location of a class, in units of the scale, `(r, f)`."""

@@ -75,7 +75,7 @@ def left_by(belief: Any, c: int, leaving: Leaving) -> Array:
     return total
 
 
-def height_at(shape: Array, count: Array, scale: Array, power: float) -> Array:
+def height_at(shape: Array, count: Array, scale: Array, power: Any) -> Array:
     """K(power) of a cell at the location."""
     height = log_gamma_ratio(shape, power / 2) - power / 2 * (LOG_2PI + np.log(scale))
     return height - accurate_log1p(power / count) / 2

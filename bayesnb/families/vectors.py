@@ -19,7 +19,7 @@ from bayesnb import numerics
 from bayesnb.families.base import Array, Cells, Density, Parts, Rng, Stats
 from bayesnb.families.capabilities import LinearDensity
 from bayesnb.families.normal_inverse_gamma import LOG_2PI, GaussianStats, Slip
-from bayesnb.families.record import Linear
+from bayesnb.families.record import Linear, raised
 from bayesnb.families.removal import SLACK
 from bayesnb.families.sums import by_rows
 from bayesnb.families.weight import Weight, by_class
@@ -357,7 +357,7 @@ class VectorDensity(Whitened, LinearDensity, Density):
         """The log-density at a squared distance from the mean, in units of the covariance."""
         return -(self.mean.shape[-1] * LOG_2PI + self.log_det + distance) / 2
 
-    def score(self, x: Cells, power: float = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
+    def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
         return by_rows(lambda rows: self._score(numbers(x, rows), power), x.shape, len(self), out, n_jobs)
 
     def _score(self, x: Array, power: float) -> Array:
@@ -368,11 +368,11 @@ class VectorDensity(Whitened, LinearDensity, Density):
             total[rows] = power * (narrowed._at(np.zeros(()))[:, 0] - apart / 2)
         return total
 
-    def defined_score(self, x: Array, power: float = 1.0) -> Array:
+    def defined_score(self, x: Array, power: Any = 1.0) -> Array:
         return power * self.log_density(np.asarray(x[:], float)[:, None, None])[..., 0]
 
-    def contributed(self, x: Array, power: float, words: Array | None = None) -> Array:
-        return power * self.log_density(x[:, None, None])
+    def contributed(self, x: Array, power: Any, words: Array | None = None) -> Array:
+        return raised(power, self.log_density(x[:, None, None]))
 
     def linear(self) -> Linear | None:
         """Linear where all classes have one covariance: squares and products then cancel between classes."""

@@ -21,7 +21,7 @@ from bayesnb.families import elliptic
 from bayesnb.families.base import ORDER, Array, Parts, Rng
 from bayesnb.families.elliptic import LOG_PI, multi_gamma_ratio
 from bayesnb.families.normal_inverse_wishart import FIELDS, NormalInverseWishart
-from bayesnb.families.record import Linear, VariableNames, lead
+from bayesnb.families.record import Linear, VariableNames, lead, of_powers
 from bayesnb.families.removal import Leaving
 from bayesnb.families.sharing import Sharing, log_series, mean_series
 from bayesnb.families.vectors import VectorDensity, VectorStats, distances, patterns_of, turned
@@ -116,19 +116,19 @@ class SharedNormalInverseWishart(Sharing, NormalInverseWishart):
             distance, lost = np.stack([(each * each).sum(axis=1) for each in white], axis=-1), g * along[:, [c]]
             return elliptic.stayed(self, distance + g * along**2 / (1 - lost), np.log1p(-lost), dof, leaving)
 
-    def pair_moment(self, x: Any, s: Array, u: Array) -> Array:
+    def pair_moment(self, x: Any, s: Array, u: Array, power: Any = 1.0) -> Array:
         """The means go as in `mean_series`, and then the precision, which is Wishart: the determinant of its scale
         and two outer products is 1 + p |a|**2 + q |b|**2 + p q (|a|**2 |b|**2 - (a b)**2), in units of the scale."""
         total = np.zeros((x.shape[0], len(s)), np.result_type(s, u, float))
         for rows, narrowed, cells in self.patterns(numbers(x, EVERY)):
-            total[rows] = _pair_moment(narrowed, cells, s, u)
+            total[rows] = _pair_moment(narrowed, cells, s * power, u * power)
         return total
 
-    def pair_cumulants(self, x: Any, t: float, v: float) -> Array:
+    def pair_cumulants(self, x: Any, t: float, v: float, power: Any = 1.0) -> Array:
         total = np.zeros((ORDER, x.shape[0]))
         for rows, narrowed, cells in self.patterns(numbers(x, EVERY)):
-            total[:, rows] = _pair_cumulants(narrowed, cells, t, v)
-        return total
+            total[:, rows] = _pair_cumulants(narrowed, cells, t * power, v * power)
+        return of_powers(total, power)
 
     def sample(self, rng: Rng, size: Any = None) -> VectorDensity:
         """Means for every class, and one covariance for all."""

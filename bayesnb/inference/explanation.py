@@ -15,8 +15,9 @@ import numpy as np
 from scipy import sparse
 
 from bayesnb.families.base import Array, Belief, Cells, Contributions
-from bayesnb.families.capabilities import words_of
-from bayesnb.model.product import Product
+from bayesnb.families.capabilities import HasBaseDensity, words_of
+from bayesnb.families.record import Power
+from bayesnb.model.product import Exponents, Product, is_silent, of_blocks
 from bayesnb.numerics.threads import blocks
 
 AT_ONCE = 1 << 20  # numbers that are worked on together
@@ -50,12 +51,13 @@ class Explanation:
         return replace(self, evidence=evidence, sd=sd, predictive=predictive)
 
 
-def explain(belief: Product, cells: Sequence[Cells], power: float = 1.0) -> Explanation:
+def explain(belief: Product, cells: Sequence[Cells], power: Exponents = 1.0) -> Explanation:
     """Explain each row's scores term by term, `(r, f) per block -> (r, c, f)`, features of all blocks end to end."""
     live, words = belief.live, tuple(words_of(block, x) for block, x in zip(belief.blocks, cells, strict=True))
     _refuse_many(cells, words, len(live))
     possible = belief.blocks if belief.all_live else tuple(block[live] for block in belief.blocks)
-    parts = [_of_block(*block, power, int(live.sum())) for block in zip(possible, cells, words, strict=True)]
+    powers = of_blocks(power, len(possible))
+    parts = [_of_block(*block, int(live.sum())) for block in zip(possible, cells, words, powers, strict=True)]
     mean, variance, gain, total = (
         np.concatenate(each, axis=-1)
         for each in zip(*((*part[:3], part.total_variance[..., None]) for part in parts), strict=True)
@@ -74,12 +76,17 @@ def explain(belief: Product, cells: Sequence[Cells], power: float = 1.0) -> Expl
     )
 
 
-def _of_block(block: Belief, x: Cells, words: Array | None, power: float, classes: int) -> Contributions:
+def _of_block(block: Belief, x: Cells, words: Array | None, power: Power, classes: int) -> Contributions:
     """Contributions of one block's cells."""
     width = x.shape[1] if words is None else len(words)
     step = max(AT_ONCE // max(classes * width, 1), 1)
-    parts = (block.contributions(_as_read(x[rows], words), power, words) for rows in blocks(x.shape[0], step))
-    return Contributions(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+    once: Power = 1.0 if is_silent(power) else power
+    parts = (block.contributions(_as_read(x[rows], words), once, words) for rows in blocks(x.shape[0], step))
+    result = Contributions(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+    if isinstance(block, HasBaseDensity):
+        base = once * block.cell_log_base(x)[:, None]
+        result = result._replace(mean=result.mean + base, log_moment=result.log_moment + base)
+    return Contributions(*(np.zeros_like(array) if is_silent(power) else array for array in result))
 
 
 def _as_read(x: Cells, words: Array | None) -> Cells:

@@ -1,6 +1,6 @@
 """The scores of the classes as linear functions of what the columns hold, theta plugged in.
 
-    log p(x, c | theta) = w_c . x + b_c + what all classes share        w_c = t * weights_c        t the temper
+    log p(x, c | theta) = w_c . x + b_c + what all classes share        w_c = t * weights_c        t the exponent
                                                                         b_c = log pi_c + t * offset_c
 
 Independent blocks, so that weights stand side by side and offsets add up. The boundary between two classes is the
@@ -10,6 +10,7 @@ hyperplane (w_j - w_k) . x + (b_j - b_k) = 0, and p(y | x, theta) a softmax, as 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +19,7 @@ from scipy import sparse
 from bayesnb.families.base import Array, Cells
 from bayesnb.families.capabilities import HasLinearVariance
 from bayesnb.families.record import Linear
-from bayesnb.model.product import Product, ProductDensity
+from bayesnb.model.product import Exponents, Product, ProductDensity
 from bayesnb.numerics.views import EVERY, Dense
 
 
@@ -52,16 +53,21 @@ def differences(density: Any, against: int) -> list[Any]:
 
 
 def form_of(
-    parts: Sequence[Linear], density: ProductDensity, posterior: Any, power: float, against: int | None
+    parts: Sequence[Linear], density: ProductDensity, posterior: Any, power: Exponents, against: int | None
 ) -> Form:
-    """Weights and offsets of all classes; `against` is the place of a class from which they are differences."""
+    """Weights and offsets of all classes; `against` is the place of a class from which they are differences.
+
+    Blocks whose features have exponents of their own are those of `by_feature`.
+    """
     live, classes = density.live, posterior.classes
     place = None if against is None else _among(live, against)
     variance = [block[live].linear_variance(place) for block in posterior.blocks]
-    w, b = power * _beside(parts), density.log_class[live] + power * _summed(parts)
+    once, each = (1.0, power) if isinstance(power, tuple) else (power, (1.0,) * len(parts))
+    w, b = once * _beside(parts, each), density.log_class[live] + once * _summed(parts, each)
     b = b if place is None else b - density.log_class[against]
-    b_variance = classes.log_variance(against)[live] + power**2 * _summed(variance)
-    form = Form(w, b, power * np.sqrt(_beside(variance)), np.sqrt(b_variance))
+    squares = tuple(t**2 for t in each)
+    b_variance = classes.log_variance(against)[live] + once**2 * _summed(variance, squares)
+    form = Form(w, b, once * np.sqrt(_beside(variance, squares)), np.sqrt(b_variance))
     return form if live.all() else _spread(form, live)
 
 
@@ -88,12 +94,26 @@ def _among(live: Array, place: int) -> int:
     return int(live[:place].sum())
 
 
-def _beside(parts: Sequence[Linear]) -> Array:
-    return np.concatenate([part.weights for part in parts], axis=1)
+def _beside(parts: Sequence[Linear], times: Sequence[Any]) -> Array:
+    return np.concatenate([t * part.weights for part, t in zip(parts, times, strict=True)], axis=1)
 
 
-def _summed(parts: Sequence[Linear]) -> Array:
-    return np.sum([part.offset for part in parts], axis=0)
+def _summed(parts: Sequence[Linear], times: Sequence[Any]) -> Array:
+    return np.sum([t * part.offset for part, t in zip(parts, times, strict=True)], axis=0)
+
+
+def by_feature(product: Any, power: Exponents) -> Any:
+    """The product of every feature by itself, where features have exponents of their own; its classes are the same."""
+    if not isinstance(power, tuple):
+        return product
+    pairs = zip(product.blocks, power, strict=True)
+    parts = ([block] if np.ndim(w) == 0 else [block.only(j) for j in range(np.size(w))] for block, w in pairs)
+    return type(product)(product.classes, tuple(chain.from_iterable(parts)))
+
+
+def exponents_by_feature(power: Exponents) -> Exponents:
+    """The exponents of the blocks of `by_feature`."""
+    return tuple(float(w) for each in power for w in np.atleast_1d(each)) if isinstance(power, tuple) else power
 
 
 def _spread(form: Form, live: Array) -> Form:

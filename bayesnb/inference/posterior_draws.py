@@ -21,7 +21,17 @@ from bayesnb.families.base import Array, Belief, Cells, Density, Drawn, Rng
 from bayesnb.families.capabilities import narrowed, opened
 from bayesnb.families.dirichlet import DirichletDensity, DirichletStats
 from bayesnb.inference.class_scores import Scores
-from bayesnb.model.product import Observer, Product, ProductDensity, Rows, normalise, normalised, observe
+from bayesnb.model.product import (
+    Exponents,
+    Observer,
+    Product,
+    ProductDensity,
+    ProductStats,
+    Rows,
+    normalise,
+    normalised,
+    observe,
+)
 from bayesnb.numerics.threads import blocks
 
 NUMBERS = 1 << 20  # parameters that are drawn at once: 8 MiB
@@ -51,10 +61,10 @@ class Theta:
         """Numbers of draws and of classes."""
         return self.class_probs.probability.shape
 
-    def log_joint(self, cells: Sequence[Cells], power: float = 1.0, n_jobs: int | None = None) -> Array:
-        """log p(x, y | theta), `(r, f) per block -> (r, s, c)`, the features' part times the power; never NaN.
+    def log_joint(self, cells: Sequence[Cells], power: Exponents = 1.0, n_jobs: int | None = None) -> Array:
+        """log p(x, y | theta), `(r, f) per block -> (r, s, c)`, the features counting by their exponents.
 
-        A number that left the range of floats on the way makes a row impossible.
+        Never NaN: a number that left the range of floats on the way makes a row impossible.
         """
         with np.errstate(invalid="ignore", over="ignore"):
             joint = self._flat.log_joint(cells, power, n_jobs)
@@ -66,7 +76,7 @@ class Theta:
         return ProductDensity(DirichletDensity.of_logs(self.class_probs.log_probability.ravel()), self.blocks)
 
     def by_rows(
-        self, cells: Sequence[Cells], power: float = 1.0, n_jobs: int | None = None
+        self, cells: Sequence[Cells], power: Exponents = 1.0, n_jobs: int | None = None
     ) -> Iterator[tuple[slice, Array]]:
         """Yield rows, not too many at once, and their log p(x, y | theta), `(r, s, c)`."""
         draws, classes = self.shape
@@ -121,7 +131,7 @@ def _width(belief: Belief) -> int:
     return max(np.size(array) // len(belief) for array in belief.parts().values())
 
 
-def draw_proba(product: Product, cells: Sequence[Cells], draws: int, power: float, **how: Any) -> Array:
+def draw_proba(product: Product, cells: Sequence[Cells], draws: int, power: Exponents, **how: Any) -> Array:
     """p(y | x, theta), theta drawn from a belief, `(r, f) per block -> (s, r, c)`; `how` is `rng` and `n_jobs`.
 
     A class of probability 0 keeps it, whatever its features say.
@@ -212,14 +222,22 @@ def drawn_rows(
 def once_seen(scores: Scores, observers: Sequence[Observer], times: Array, rng: np.random.Generator) -> Array:
     """Draws of p(y | x, theta) for one row, `times[c]` of them given that class c has seen it, `(s, 1, c)`.
 
-    Blocks are narrowed to the levels that the row holds, as no others need draws; its features count by the temper.
+    Blocks are narrowed to the levels that the row holds, as no others need draws. Its features count by exponents.
     """
     parts, belief, power = [], scores.belief, scores.power
     each = zip(belief.blocks, scores.cells, observers, strict=True)
     beliefs, cells, narrow = zip(*(narrowed(block, x, observer) for block, x, observer in each), strict=True)
     for c in np.flatnonzero(times):
-        seen = observe(Rows(narrow, cells, np.array([c]), np.array([power])), scores.classes)
+        seen = observed_by(Rows(narrow, cells, np.array([c])), scores.classes, power)
         of_class = DirichletStats(np.eye(scores.classes)[c])
         posterior = Product(belief.classes, beliefs).update(replace(seen, classes=of_class))
         parts.append(draw_proba(posterior, cells, int(times[c]), power, rng=rng))
     return np.concatenate(parts)
+
+
+def observed_by(rows: Rows, classes: int, power: Exponents) -> ProductStats:
+    """Stats of rows whose features count by their exponents, as often as the scores are tempered by."""
+    if not isinstance(power, tuple):
+        return observe(replace(rows, weight=np.full(len(rows.codes), power)), classes)
+    seen = observe(rows, classes)
+    return replace(seen, blocks=tuple(stats * w for w, stats in zip(power, seen.blocks, strict=True)))

@@ -27,6 +27,7 @@ from bayesnb.estimators.model_holder import unchanged_on_error
 from bayesnb.estimators.prediction import PredictionMixin
 from bayesnb.estimators.training import known_classes
 from bayesnb.model.product import ProductStats
+from bayesnb.model.schema import Schema
 from bayesnb.model.shards import Shard, added
 from bayesnb.selection.leave_one_out import Pointwise, leave_one_out, stuck, warn_undefined, warn_unverified
 
@@ -66,7 +67,8 @@ def learn(
     else:
         model._check_columns(heading(rows[0]))
     known = None if grow else declared if before is None else before.classes
-    total = shard(model._fresh(classes=None) if grow else model, *rows, known)
+    schema = None if before is None else before.schema
+    total = counted(model._fresh(classes=None) if grow else model, rows, known, schema)
     if total is None:
         raise ValueError("there is no row to learn from: all partitions are empty, or all weights zero.")
     return model._adopt(total.among(known_classes(total.classes, before, declared, grow)), more=before is not None)
@@ -74,9 +76,24 @@ def learn(
 
 def shard(model: NaiveBayes, X: Any, y: Any, sample_weight: Any = None, declared: Any = None) -> Shard | None:
     """Return the stats of all partitions; None for no row. The model need not be fitted, and does not change."""
+    return counted(model, (X, y, sample_weight), declared, None)
+
+
+def counted(model: NaiveBayes, table: tuple[Any, Any, Any], declared: Any, schema: Schema | None) -> Shard | None:
+    """Return the stats of all partitions, on the grids of a schema or, where they need some, the first partition's."""
     model._check_arguments()
-    rows = together(X, y, sample_weight)
-    return tree(on_each(model._fresh(n_jobs=1), NaiveBayes._shard, rows, declared))[-1][0].compute()
+    rows, alone = together(*table), model._fresh(n_jobs=1)
+    if schema is None and model._learns_from_first_rows():
+        parts = (part.compute() for part in on_each((alone, None), shard_on_grid, rows, declared))
+        schema = next((part.schema for part in parts if part is not None), None)
+    return tree(on_each((alone, schema), shard_on_grid, rows, declared))[-1][0].compute()
+
+
+def shard_on_grid(
+    model: tuple[NaiveBayes, Schema | None], X: Any, y: Any, sample_weight: Any, declared: Any
+) -> Shard | None:
+    """Return the stats of one partition, on the grids of a schema, which travels with the model, once."""
+    return model[0]._shard(X, y, sample_weight, declared, model[1])
 
 
 # Predictions: an array of Dask, whose chunks are the answers to the partitions

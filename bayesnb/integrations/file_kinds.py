@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bayesnb.families import Codes
+from bayesnb.families import BestOf, Codes
 from bayesnb.integrations.many_files import TableFiles
 
 KINDS = ("number", "integer", "flag", "text")
@@ -54,6 +54,8 @@ def refuse_dates(tables: TableFiles, names: Collection[str]) -> None:
 
 def of_text(kind: str, family: Any) -> Reads | None:
     """Return how a family needs a column of text; None if that is left to the rows."""
+    if isinstance(family, BestOf):
+        return None
     if family.outcomes:
         return Reads("number" if kind in ("integer", "number", "empty") else "flag")
     if not family.has_levels:

@@ -70,11 +70,12 @@ class FileFit:
         """Number of rows of a batch."""
         return self.batch_rows or self.tables.rows_at_once(self.kinds)
 
-    def shard(self, batch: FileBatch) -> Shard | None:
-        """Return the shard of a batch of rows."""
+    def shard(self, batch: FileBatch, total: Shard | None) -> Shard | None:
+        """Return the shard of a batch of rows, on the grids of those before."""
         y, weight = self._labels(batch), None if self.sample_weight is None else batch.frame[self.sample_weight]
-        try:
-            return self.model._shard(batch.frame.reindex(columns=self.names), y, weight)  # dropped ones are not read
+        try:  # columns that are dropped are not read
+            frame, known = batch.frame.reindex(columns=self.names), None if total is None else total.schema
+            return self.model._shard(frame, y, weight, known=known)
         except ValueError as error:
             raise ValueError(f"{batch.where}: {error}") from error
 
@@ -196,7 +197,7 @@ def counted(fit: FileFit, kept: Checkpoint | None, shown: Bar) -> tuple[Shard | 
     with closing(read(fit.model, tables.batches(fit.kinds, fit.rows, after=(file, row)))) as batches:
         for batch in batches:
             with unseen.collected():
-                total = added((total, fit.shard(batch)))
+                total = added((total, fit.shard(batch, total)))
             if kept is not None:
                 kept.keep(total, (batch.file, batch.stop), unseen)
     return total, unseen

@@ -6,6 +6,7 @@ from typing import Any
 from bayesnb import persistence
 from bayesnb.data import is_lazy
 from bayesnb.estimators import check_estimator
+from bayesnb.families import BestOf
 from bayesnb.integrations import dask_tables
 from bayesnb.integrations.file_kinds import declared_families
 from bayesnb.model.shards import Shard, added, alike
@@ -65,6 +66,8 @@ def refuse_others(model: Any, shard: Shard) -> None:
     counted = shard.schema.families
     for name, family in declared_families(model._families(), shard.schema.columns).items():
         other = counted.get(name)
+        if isinstance(family, BestOf) and any(alike(candidate, other) for candidate in family.candidates):
+            continue
         if not alike(family.of_lists if other is not None and other.listed and family is not None else family, other):
             raise ValueError(
                 f"column {name!r} is {family} in the model, and {other or 'dropped'} in the shards: count them by "

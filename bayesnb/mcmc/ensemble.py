@@ -24,12 +24,11 @@ from bayesnb.families.base import Array, Belief, Cells
 from bayesnb.families.capabilities import Narrowed, narrowed
 from bayesnb.families.certain import KnownDie
 from bayesnb.families.dirichlet import Dirichlet, DirichletDensity, draw_level
-from bayesnb.families.weight import one_hot
 from bayesnb.inference.explanation import Explanation
 from bayesnb.inference.explanation import explain as explain_model
-from bayesnb.inference.posterior_draws import CELLS, Theta, at_once, repeated
+from bayesnb.inference.posterior_draws import CELLS, Theta, at_once, observed_by, repeated
 from bayesnb.inference.row_sampling import draw_cells, stacked
-from bayesnb.model.product import Model, Observer, Product, ProductStats
+from bayesnb.model.product import Exponents, Model, Observer, Product, ProductStats, Rows, is_silent, of_blocks
 from bayesnb.model.schema import Schema
 from bayesnb.numerics.special import log
 from bayesnb.numerics.threads import blocks
@@ -115,7 +114,7 @@ class EnsembleMoments:
         return np.sqrt(np.maximum(between, 0.0) + self.within / self.draws)
 
 
-def explain(ensemble: Ensemble, draws: Array, cells: Sequence[Cells], power: float) -> Explanation:
+def explain(ensemble: Ensemble, draws: Array, cells: Sequence[Cells], power: Exponents) -> Explanation:
     """Explain the scores of rows by the mean over the given draws of what each draw's conjugate model says."""
     part = explain_model(ensemble.model(int(draws[0])).posterior, cells, power)
     evidence, term, score = map(EnsembleMoments, (part.evidence, part.class_term, part.score))
@@ -170,8 +169,8 @@ class EnsembleScorer:
         """Return how many draws are worked on together; it depends on the model alone."""
         return at_once([prior(np.zeros(1, np.intp)) for prior in self.ensemble.priors])
 
-    def density(self, cells: Sequence[Cells], power: float) -> EnsembleDensity:
-        """Mean of p(x, y | draw, D) over all draws, the features' part of each to a power."""
+    def density(self, cells: Sequence[Cells], power: Exponents) -> EnsembleDensity:
+        """Mean of p(x, y | draw, D) over all draws, the features of each counting by their exponents."""
         rows, classes = cells[0].shape[0], self.ensemble.classes
         joint, (once, squared) = np.full((rows, classes), -np.inf), np.full((2, rows), -np.inf)
         for places, joints in self._by_draws(cells, power):
@@ -205,10 +204,11 @@ class EnsembleScorer:
             return DirichletDensity.of_logs(self.ensemble.log_class(draws))
         return self.ensemble.class_prior.update(self.ensemble.stats.classes).sample(rng, len(draws))
 
-    def _by_draws(self, cells: Sequence[Cells], power: float) -> Iterator[tuple[slice, Array]]:
+    def _by_draws(self, cells: Sequence[Cells], power: Exponents) -> Iterator[tuple[slice, Array]]:
         """Yield rows and their log p(x, y | draw), never NaN, for a few rows and draws at a time, `(r, s, c)`."""
         varying = [b for b, prior in enumerate(self.ensemble.priors) if not isinstance(prior, ConstantPrior)]
         fixed, varying_cells = self._fixed(cells, power), [cells[b] for b in varying]
+        power = tuple(power[b] for b in varying) if isinstance(power, tuple) else power
         for places in blocks(self.ensemble.size, self.step):
             draws = np.arange(places.start, places.stop)
             class_prob = DirichletDensity.of_logs(self.ensemble.log_class(draws))
@@ -223,13 +223,14 @@ class EnsembleScorer:
                 joint[np.isnan(joint)] = -np.inf
                 yield rows, joint
 
-    def _fixed(self, cells: Sequence[Cells], power: float) -> Array:
+    def _fixed(self, cells: Sequence[Cells], power: Exponents) -> Array:
         """Scores of the blocks whose prior no draw changes, `(r, c)`."""
         total = np.zeros((cells[0].shape[0], self.ensemble.classes))
-        for prior, stats, x in zip(self.ensemble.priors, self.ensemble.stats.blocks, cells, strict=True):
-            if isinstance(prior, ConstantPrior):
+        ensemble, powers = self.ensemble, of_blocks(power, len(cells))
+        for prior, stats, x, w in zip(ensemble.priors, ensemble.stats.blocks, cells, powers, strict=True):
+            if isinstance(prior, ConstantPrior) and not is_silent(w):
                 with np.errstate(invalid="ignore", over="ignore"):
-                    prior.prior.update(stats).score(x, power, total, self.n_jobs)
+                    prior.prior.update(stats).score(x, w, total, self.n_jobs)
         return total
 
 
@@ -255,11 +256,11 @@ def _at_draws(theta: Theta, kept: Array) -> Theta:
 
 @dataclass(frozen=True, eq=False)
 class RowConditioner:
-    """An ensemble whose theta is drawn once a row was seen, its features counting by a power."""
+    """An ensemble whose theta is drawn once a row was seen, its features counting by their exponents."""
 
     scorer: EnsembleScorer
     observers: Sequence[Observer]
-    power: float
+    power: Exponents
 
     def distribution(self, cells: Sequence[Cells]) -> tuple[Array, Array]:
         """Log weights of all draws, `(s,)`, and p(y | x, theta), `(s, c)`, of one row; of draws not made, weight 0."""
@@ -295,5 +296,7 @@ class RowConditioner:
     def _densities(self, parts: Sequence[Narrowed], codes: Array, rng: np.random.Generator) -> tuple:
         """Draw theta of every block and draw, given one row more of that draw's class."""
         unseen = np.where((np.arange(self.scorer.ensemble.classes) == codes[:, None]).ravel(), 0, 1)
-        weight = one_hot(np.zeros(1, np.intp), 2, np.array([self.power]))  # one class has the row, the other nothing
-        return tuple(belief.update(observe(x, weight, 1)[unseen]).sample(rng) for belief, x, observe in parts)
+        observers, cells = [part.observe for part in parts], [part.cells for part in parts]
+        seen = observed_by(Rows(observers, cells, np.zeros(1, np.intp)), 2, self.power)  # the other class has nothing
+        pairs = zip(parts, seen.blocks, strict=True)
+        return tuple(part.belief.update(stats[unseen]).sample(rng) for part, stats in pairs)

@@ -39,7 +39,7 @@ class StudentDensity(Density):
     def _height(self) -> Array:
         return log_gamma_ratio(self.freedom / 2, 0.5) - (LOG_PI + np.log(self.freedom) + np.log(self.variance)) / 2
 
-    def score(self, x: Cells, power: float = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
+    def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
         width, exponent = 1 / (self.freedom * self.variance), power * (self.freedom + 1) / 2
         terms = np.array(self.mean), width, exponent, power * self._height, bool((exponent == exponent[:, :1]).all())
         score = partial(kernel_scores, numerics.gaussian_kernels.student, terms, self)
@@ -102,7 +102,7 @@ class NormalMean(Belief[GaussianStats, GaussianDensity]):
             value = np.where(exists, -(height + narrow) / 2, np.inf)
         return silent(np.isnan(x), value)
 
-    def cumulants(self, x: Array, order: int, tilt: float = 0.0) -> Array:
+    def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
         k, square = self.count + tilt, (x - self.location) ** 2 / self.variance
         terms = []
         for n in range(1, order + 1):

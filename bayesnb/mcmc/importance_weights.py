@@ -18,7 +18,7 @@ import numpy as np
 from bayesnb import results
 from bayesnb.families.base import Array
 from bayesnb.mcmc.ensemble import Ensemble
-from bayesnb.model.product import Model, Rows
+from bayesnb.model.product import Exponents, Model, Rows
 from bayesnb.numerics.special import log, times
 from bayesnb.selection.leave_one_out import Pointwise, PredictiveRule, leave_one_out, warn_undefined
 
@@ -110,7 +110,7 @@ class EnsembleLOO:
     """Leave-one-out of an ensemble: the exponent on the features, and whether labels alone are scored."""
 
     ensemble: Ensemble
-    power: float
+    power: Exponents
     target: str
     n_jobs: int | None = None
 

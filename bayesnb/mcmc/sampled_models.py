@@ -14,6 +14,7 @@ from bayesnb.estimators import NaiveBayes
 from bayesnb.estimators.cross_validation import TARGETS
 from bayesnb.estimators.model_holder import unchanged_on_error
 from bayesnb.estimators.public_methods import PREDICTIONS, public_methods
+from bayesnb.estimators.tempering import as_attribute
 from bayesnb.families import Beta
 from bayesnb.families.base import Array, Cells, Rng
 from bayesnb.families.certain import Certain, KnownDie
@@ -100,7 +101,7 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
             raise ValueError("average_features: classes share parameters, which cannot be sampled. Leave it None.")
         self.estimator_, self.ensemble_, self.seed_ = estimator, ensemble, seed
         self.chains_, self.draws_ = chains, ensemble.size // chains
-        return self._adopt(estimator, "classes_", "temper_", "n_features_in_", "feature_names_in_")
+        return self._adopt(estimator, "classes_", "temper_", "temper_sd_", "n_features_in_", "feature_names_in_")
 
     def predict_joint_log_proba(self, X: Any) -> Array:
         """log p(x, y | D), one column a class: the log of the mean over the draws."""
@@ -142,9 +143,10 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
         self._check_fitted()
         table, cells = self.estimator_._read(X)
         self.estimator_.schema_.check_cells(cells)
-        explanation = explain(self.ensemble_, thinned(self.ensemble_.size, EXPLAINED), cells, self.estimator_.temper_)
+        draws, (exponents, sds) = thinned(self.ensemble_.size, EXPLAINED), self.estimator_._tempers
+        explanation = explain(self.ensemble_, draws, cells, exponents)
         return results.explanations.explained(
-            explanation, table.index, self.classes_, self.estimator_.schema_.blocks, cells
+            explanation, table.index, self.classes_, self.estimator_.schema_.blocks, cells, (exponents, sds)
         )
 
     def loo(self, X: Any, y: Any, target: str = "label", *, sample_weight: Any = None) -> Any:
@@ -201,7 +203,7 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
     def _loo_scores(self, rows: Rows, target: str) -> ImportanceScores:
         if target not in TARGETS:
             raise ValueError(f"target must be 'label' or 'joint', got {target!r}.")
-        power = self.estimator_.temper_ if target == "label" else 1.0
+        power = self.estimator_._exponents if target == "label" else 1.0
         most = draws_for(len(rows.codes))
         draws = thinned(self.ensemble_.size, most)
         scores = EnsembleLOO(self.ensemble_, power, target, self.n_jobs).scores(rows, draws)
@@ -214,7 +216,7 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
         plan = results.drawn_trees.DrawPlan(self.draws_, self.chains_, None)
         given = self.ensemble_.class_prob is None and isinstance(self.ensemble_.class_prior, KnownDie)
         thetas = results.sampled_trees.ThetaDraws(plan, layout, self._scorer.thetas, given)
-        return results.sampled_trees.tree(traces, thetas, self.estimator_.temper_, index, codes)
+        return results.sampled_trees.tree(traces, thetas, as_attribute(self.estimator_.temper_), index, codes)
 
     @property
     def _scorer(self) -> EnsembleScorer:
@@ -226,7 +228,7 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
 
     def _density(self, X: Any) -> tuple[EnsembleDensity, list[Cells]]:
         cells = self._read(X)
-        density = self._scorer.density(cells, self.estimator_.temper_)
+        density = self._scorer.density(cells, self.estimator_._exponents)
         return density, cells
 
     def _joint(self, X: Any) -> tuple[Array, Sequence[Cells]]:
@@ -251,12 +253,12 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
             shape = len(draws), rows.stop - rows.start
             log_weight, proba = np.zeros(shape), np.empty((*shape, classes))
             for places, theta in scorer.thetas(draws, part_cells):
-                for part, joint in theta.by_rows(part_cells, self.estimator_.temper_, self.n_jobs):
+                for part, joint in theta.by_rows(part_cells, self.estimator_._exponents, self.n_jobs):
                     if observed:
                         log_weight[places, part] = np.logaddexp.reduce(joint, axis=-1).T
                     proba[places, part] = theta.proba(joint, self.n_jobs).swapaxes(0, 1)
             if observed:
-                conditioner = RowConditioner(scorer, self.estimator_.schema_.observers, self.estimator_.temper_)
+                conditioner = RowConditioner(scorer, self.estimator_.schema_.observers, self.estimator_._exponents)
                 for row in np.flatnonzero(few(effective(log_weight), self.ensemble_.size)):
                     log_weight[:, row], proba[:, row] = conditioner.distribution([x[[row]] for x in part_cells])
             yield rows, log_weight, proba

@@ -41,7 +41,7 @@ from bayesnb.model.product import Rows, normalise
 from bayesnb.model.schema import Block
 from bayesnb.numerics.special import ratio
 from bayesnb.numerics.threads import blocks
-from bayesnb.numerics.views import EVERY
+from bayesnb.numerics.views import EVERY, as_numbers
 
 ULPS = 8  # values that differ by no more are alike
 MOST = 2000  # terms whose axes are turned
@@ -81,7 +81,7 @@ class BlockTerms:
 
     @classmethod
     def learn(cls, block: Block, x: Cells, weight: Array, squares: bool) -> Self:
-        numbers, is_number = _numbers(block, x[EVERY]), block.family.continuous
+        numbers, is_number = _numbers(block, as_numbers(x)[EVERY]), block.family.continuous
         plain = TermScale.of(numbers, weight, by_sd=not (block.family.has_levels or block.family.outcomes))
         if not (squares and is_number):
             return cls(block, plain)
@@ -160,7 +160,7 @@ class Design:
 
     def terms(self, cells: Sequence[Cells], rows: slice = EVERY) -> Array:
         """Terms of rows, `(r, k)`."""
-        parts = [part.terms(x[rows]) for part, x in zip(self.parts, cells, strict=True)]
+        parts = [part.terms(as_numbers(x)[rows]) for part, x in zip(self.parts, cells, strict=True)]
         return np.concatenate(parts, axis=1)[:, self._order]
 
     def unscaled(self, coefficient: Array) -> tuple[Array, Array]:

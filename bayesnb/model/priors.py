@@ -9,7 +9,7 @@ import numpy as np
 from bayesnb.families.averaged import Averaged, averaged, reasons
 from bayesnb.families.base import Array, Belief
 from bayesnb.families.certain import KnownDie
-from bayesnb.families.dirichlet import Dirichlet, DirichletStats
+from bayesnb.families.dirichlet import Dirichlet, DirichletStats, EmpiricalDirichlet
 
 ClassPriorRule = Callable[[DirichletStats], Dirichlet | KnownDie]
 
@@ -27,6 +27,8 @@ def class_prior_rule(declared: Any, classes: Array, order: Any = None) -> ClassP
         raise ValueError(f"class_prior must be 'uniform' or 'empirical' if it is a string, got {declared!r}.")
     if isinstance(declared, Mapping):
         return _known(_from_mapping(declared, classes))
+    if isinstance(declared, EmpiricalDirichlet):
+        raise TypeError(f"class_prior: {declared!r} leaves concentrations to the data. Give numbers, or 'empirical'.")
     if isinstance(declared, Dirichlet):
         concentration = declared.concentration if declared.concentration.ndim else np.full(size, declared.concentration)
         if concentration.shape != (size,):

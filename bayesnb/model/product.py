@@ -15,15 +15,16 @@ import numpy as np
 
 from bayesnb import numerics
 from bayesnb.families.base import Array, Belief, Cells, Density, Stats
-from bayesnb.families.capabilities import HasPairMoment
+from bayesnb.families.capabilities import HasBaseDensity, HasPairMoment
 from bayesnb.families.certain import KnownDie
 from bayesnb.families.dirichlet import Dirichlet, DirichletDensity, DirichletStats
-from bayesnb.families.record import fields_alone
+from bayesnb.families.record import Power, fields_alone
 from bayesnb.families.removal import SLACK
 from bayesnb.families.weight import Weight, one_hot
 from bayesnb.numerics.threads import MOST, in_order, pieces
 
 Observer = Callable[[Cells, Weight, int | None], Stats]
+Exponents = float | tuple[Power, ...]  # on the features' evidence: one, or of each block a number or `(f,)` numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,8 +118,8 @@ class Joint:
     def all_live(self) -> bool:
         return bool(self.live.all())
 
-    def log_joint(self, cells: Sequence[Cells], power: float = 1.0, n_jobs: int | None = None) -> Array:
-        """log p(x, y), `(r, f) per block -> (r, c)`, the features' part times the power.
+    def log_joint(self, cells: Sequence[Cells], power: Exponents = 1.0, n_jobs: int | None = None) -> Array:
+        """log p(x, y), `(r, f) per block -> (r, c)`, the features counting by their exponents.
 
         A class of probability 0 stays so whatever its features say.
         """
@@ -130,9 +131,18 @@ class Joint:
             total[:, self.live] = _log_joint(self.log_class[self.live], blocks, cells, power, n_jobs)
         return total
 
+    def with_base(self, joint: Array, cells: Sequence[Cells], power: Exponents = 1.0) -> Array:
+        """log p(x, y) of x itself, of one that may be relative to a density which all classes have in common."""
+        for block, x, exponent in zip(self.blocks, cells, of_blocks(power, len(self.blocks)), strict=True):
+            if isinstance(block, HasBaseDensity):
+                by_feature = np.ndim(exponent) > 0
+                base = (block.cell_log_base(x) * exponent).sum(axis=1) if by_feature else exponent * block.log_base(x)
+                joint = joint + base[:, None]
+        return joint
+
 
 def _log_joint(
-    log_class: Array, blocks: Sequence[Any], cells: Sequence[Cells], power: float, n_jobs: int | None
+    log_class: Array, blocks: Sequence[Any], cells: Sequence[Cells], power: Exponents, n_jobs: int | None
 ) -> Array:
     total = np.empty((cells[0].shape[0], len(log_class)))
     if total.size <= MOST:
@@ -140,9 +150,25 @@ def _log_joint(
     else:  # the memory is touched for the first time, which several threads do sooner
         parts = pieces(len(total), len(log_class))
         list(in_order(lambda rows: np.copyto(total[rows], log_class), parts, n_jobs))
-    for block, x in zip(blocks, cells, strict=True):
-        block.score(x, power, total, n_jobs)
+    for block, x, exponent in zip(blocks, cells, of_blocks(power, len(blocks)), strict=True):
+        if not is_silent(exponent):
+            block.score(x, exponent, total, n_jobs)
     return total
+
+
+def of_blocks(power: Exponents, blocks: int) -> tuple[Power, ...]:
+    """The exponent of each block: a number, or one for each of its features."""
+    return power if isinstance(power, tuple) else (power,) * blocks
+
+
+def of_feature(exponent: Power, feature: int) -> float:
+    """The exponent of one feature of a block."""
+    return float(exponent if np.ndim(exponent) == 0 else np.asarray(exponent)[feature])
+
+
+def is_silent(exponent: Power) -> bool:
+    """Whether a block says nothing, even of rows that it makes impossible."""
+    return np.ndim(exponent) == 0 and bool(exponent == 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,12 +200,13 @@ class Product(Joint):
     def closed(self) -> bool:
         """Whether the distribution of p(y | x, theta) has a closed form: for independent classes, or for any two.
 
-        Not for a mixture of hypotheses whose class probabilities are known: under one of them nothing may be unknown,
-        and the distribution has a point mass there.
+        Not for a mixture of hypotheses, or densities that may be known exactly, whose class probabilities are known:
+        nothing may be unknown then, and the distribution has a point mass there.
         """
-        smooth = isinstance(self.classes, Dirichlet) or not self.is_mixture
+        has_atoms = self.is_mixture or any(block.has_atoms for block in self.blocks)
+        smooth = isinstance(self.classes, Dirichlet) or not has_atoms
         pairs = all(block.independent_classes or isinstance(block, HasPairMoment) for block in self.blocks)
-        return self.independent_classes or bool(pairs and smooth and self.live.sum() <= 2)
+        return smooth and bool(self.independent_classes or (pairs and self.live.sum() <= 2))
 
     def update(self, stats: ProductStats) -> Self:
         pairs = zip(self.blocks, stats.blocks, strict=True)

@@ -1,6 +1,6 @@
 """What was learnt about a table's columns: their blocks and levels. Every later table is read into the same blocks."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import is_
@@ -11,6 +11,7 @@ import numpy as np
 from bayesnb.data import Blank, Table, blank_of
 from bayesnb.data.cells import (
     are_whole,
+    as_cells,
     check,
     coded,
     counted,
@@ -19,7 +20,7 @@ from bayesnb.data.cells import (
     read_numbers,
     refuse_extremes,
 )
-from bayesnb.data.declaration import families_of
+from bayesnb.data.declaration import FamilyColumns
 from bayesnb.data.levels import (
     NEVER_LEARNT,
     Levels,
@@ -33,14 +34,17 @@ from bayesnb.data.levels import (
     unseen_message,
     warn,
 )
-from bayesnb.families import Codes
+from bayesnb.families import Choice, Codes
 from bayesnb.families.base import Array, Belief, Cells, Stats
 from bayesnb.families.family import Family
+from bayesnb.families.grid import Grid
 from bayesnb.families.record import fields_alone
 from bayesnb.families.weight import Weight
 from bayesnb.model.priors import averaging, included_of
 from bayesnb.model.product import Observer, ProductStats
 from bayesnb.numerics.views import Coded, Lookup, WordCounts
+
+NAMED = 8  # columns of a family
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +56,7 @@ class Block:
     places: Sequence[int]
     levels: tuple[Levels, ...] = ()  # of each column, for a family with levels
     included: Array | None = None  # how probably each feature depends on the class; None: all do
+    grid: Grid | None = None  # of numbers that are read as codes of leaves; learnt once, from the first table
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", compact(self.names))
@@ -73,7 +78,9 @@ class Block:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Number of levels of each column, the reserved one included; 1 for a column without any."""
+        """Number of levels of each column, the reserved one included; 1 for a column without any. Or of leaves."""
+        if self.grid is not None:
+            return self.grid.sizes
         return tuple(max(len(levels) + (self.family.unseen == "reserve"), 1) for levels in self.levels)
 
     @property
@@ -82,6 +89,12 @@ class Block:
         if not self.family.listed:
             return self.names
         return (*self.levels[0], *["(unseen)"] * (self.sizes[0] - len(self.levels[0])))
+
+    @property
+    def cuts(self) -> Sequence[Array]:
+        """Cuts of each column's grid; none where the block has no grid."""
+        grid = self.grid
+        return [] if grid is None else [grid.cuts[grid.nodes(j)] for j in range(len(grid.sizes))]
 
     @property
     def word_places(self) -> Sequence[int]:
@@ -107,7 +120,7 @@ class Block:
         return fields_alone(self)
 
     def observe(self, x: Cells, weight: Weight, n_jobs: int | None) -> Stats:
-        return self.family.observe(x, weight, self.sizes, n_jobs)
+        return self.family.observe(x, weight, self.sizes if self.grid is None else self.grid, n_jobs)
 
     def belief(self, stats: Any) -> Belief:
         """Return the prior, which may take its scale from the stats."""
@@ -118,8 +131,10 @@ class Block:
         """Return whether everything that was counted is a whole number."""
         return not self.family.fractional or are_whole(x)
 
-    def learn(self, table: Table) -> Self:
-        """Return the block with the levels of this table after those it has."""
+    def learn(self, table: Table, weight: Array | None = None) -> Self:
+        """Return the block with the levels of this table after those it has; or with its grid, if it has none."""
+        if self.family.has_grid:
+            return self if self.grid is not None else replace(self, grid=self._learnt_grid(table, weight))
         if not self.family.has_levels and not self.family.listed:
             return self
         if self.declares_levels:
@@ -129,6 +144,20 @@ class Block:
         levels = (self._levels(table, j, known, seen) for j, (known, seen) in pairs)
         return self.with_levels(tuple(levels))
 
+    def grids(self) -> Iterator[tuple[int, Grid]]:
+        """Yield the place of each column that is on a grid, and its grid."""
+        if self.grid is not None:
+            yield from ((place, self.grid.only(j)) for j, place in enumerate(self.places))
+
+    def on_grids(self, grids: Mapping[int, Grid]) -> Self:
+        """Return the block on the grids of its columns, by their places; as it is, if not all are there."""
+        known = self.family.has_grid and all(place in grids for place in self.places)
+        return replace(self, grid=Grid.side_by_side([grids[place] for place in self.places])) if known else self
+
+    def _learnt_grid(self, table: Table, weight: Array | None) -> Grid:
+        x = as_cells(self.family, table.numbers(self.places))
+        return self.family.grid_of(x, weight, table.n_jobs)  # type: ignore[attr-defined]
+
     def _contents(self, table: Table) -> Sequence[Any]:
         """Return what each column holds: its distinct values or words, or where its integers begin and end."""
         if self.family.listed:
@@ -137,11 +166,22 @@ class Block:
         return [table.extent(place) for place in self.places] if codes else table.distinct_values(self.places)
 
     def united(self, other: Self) -> Self:
-        """Return the block with the levels of two blocks."""
+        """Return the block with the levels of two blocks; raise where their grids differ."""
+        if self.grid is not None and other.grid is not None and not self.grid.same(other.grid):
+            name, kind = self.names[0], type(self.family).__name__
+            raise ValueError(
+                f"column {name!r}: the cuts of its {kind} are not the same in both parts, as each took them from its "
+                "first table. Let one part go on from the other by partial_fit, or declare the cuts for both, as "
+                f"increasing numbers: families={{{name!r}: {kind}(cuts=[...])}}."
+            )
+        if self.grid is not None:
+            return self
         return self.with_levels(tuple(map(united_levels, self.names, self.levels, other.levels)))
 
     def beginning(self, known: Self) -> Self:
         """Return the block with the levels of another in their places, and after them the others that it has."""
+        if self.grid is not None:
+            return self
         pairs = zip(known.levels, self.levels, strict=True)
         return self.with_levels(tuple(extended(old, levels) for old, levels in pairs))
 
@@ -168,7 +208,16 @@ class Block:
             return coded(table, self.places, self.levels, self._unknown, self._whole)
         if self.family.listed:
             return counted(table.lists(self.places[0]), self.levels[0], int(self._unknown[0]), self.sizes[0])
-        return read_numbers(self.family, self.names, table.numbers(self.places), table.n_jobs)
+        return self.on_grid(read_numbers(self.family, self.names, table.numbers(self.places), table.n_jobs))
+
+    def read_numbers(self, x: Array, feature: int) -> Cells:
+        """Return numbers of one column, `(r, 1)`, as its cells."""
+        x = self.family.read(x)
+        return x if self.grid is None else self.grid.only(feature).read(x)
+
+    def on_grid(self, x: Cells) -> Cells:
+        """Return numbers as codes of leaves, where the block has a grid."""
+        return x if self.grid is None else self.grid.read(x)
 
     def unseen(self, x: Cells, n_jobs: int | None) -> Unseen:
         """Return the levels in cells that are not known, and how often each occurs, column by column."""
@@ -185,11 +234,11 @@ class Block:
             return listed(drawn, self.levels[0], rng)
         if self.family.has_levels:
             return np.where(drawn < [len(levels) for levels in self.levels], drawn, -1)
-        return self.family.written(drawn)
+        return self.family.written(drawn) if self.grid is None else self.grid.written(drawn, np.random.default_rng(rng))
 
     def check(self, x: Cells) -> None:
         """Raise if a cell is bad; asked when the numbers that came of the cells say so."""
-        if not self.family.has_levels:
+        if not self.family.has_levels and self.grid is None:  # on a grid they are checked before they are read
             check(self.family, self.names, x)
 
 
@@ -200,20 +249,36 @@ class Schema:
     columns: Sequence[Hashable]
     blocks: tuple[Block, ...]
     blank: Blank  # to be filled with new rows
+    choices: tuple[Choice, ...] = ()  # of families that were chosen among several
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", compact(self.columns))
 
     @classmethod
-    def learn(cls, table: Table, families: Any, average: Any = None) -> Self:
-        declared = families_of(families, table)
-        if not declared:
+    def learn(
+        cls,
+        table: Table,
+        families: FamilyColumns,
+        average: Any = None,
+        weight: Array | None = None,
+        grids: Mapping[int, Grid] | None = None,
+    ) -> Self:
+        """Learn the levels of a table's columns, and grids that are not known, for which rows count by their weight.
+
+        `average` is how probably features depend on the class; None: all do.
+        """
+        if not families:
             raise ValueError("every column is dropped: at least one needs a family.")
-        blocks = [Block.of(family, table, places) for family, places in declared]
+        blocks = [Block.of(family, table, places) for family, places in families]
         if average is not None:
             included = included_of(average, [block.keys for block in blocks])
             blocks = [replace(block, included=share) for block, share in zip(blocks, included, strict=True)]
-        return cls(table.columns, tuple(block.learn(table) for block in blocks), table.blank)
+        blocks = [block.on_grids(grids or {}) for block in blocks]
+        return cls(table.columns, tuple(block.learn(table, weight) for block in blocks), table.blank)
+
+    def of_part(self, table: Table) -> Self:
+        """Return the schema of another part of the same table: families and grids are these, levels that part's."""
+        return replace(self, blocks=tuple(replace(block, levels=()).learn(table) for block in self.blocks))
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is copied and pickled: the blank as plain values, if it has such a form."""
@@ -232,6 +297,11 @@ class Schema:
         if not any(block.levels for block in self.blocks):
             return self
         return self.with_blocks([block.learn(table) for block in self.blocks])
+
+    @property
+    def has_grid(self) -> bool:
+        """Whether a later table has to be read on what was learnt from this one."""
+        return any(block.grid is not None for block in self.blocks)
 
     def with_blocks(self, blocks: Sequence[Block]) -> Self:
         """Return the schema with these blocks; the same schema, where it has them."""
@@ -295,6 +365,16 @@ class Schema:
         """Family of each column, in the table's order."""
         family = {name: block.family for block in self.blocks for name in block.names}
         return {name: family[name] for name in self.columns if name in family}
+
+    @property
+    def reading(self) -> str:
+        """Which columns are of which family, in words: "gaussian: a, b; categorical: c"."""
+        names: dict[str, list[str]] = {}
+        for key, family in self.declared.items():
+            names.setdefault(family.option, []).append(str(key))
+        shown = {word: (each[:NAMED], len(each) - NAMED) for word, each in names.items()}
+        parts = ((word, ", ".join(few), f" and {more} more" if more > 0 else "") for word, (few, more) in shown.items())
+        return "; ".join(f"{word}: {few}{more}" for word, few, more in parts)
 
     @property
     def declared(self) -> dict[Hashable, Family]:

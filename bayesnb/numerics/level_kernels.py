@@ -46,6 +46,35 @@ def extent(x: Array, least: Array, most: Array) -> None:
 
 
 @compiled
+def collect_whole(x: Array, distinct: Array, count: Array, least: Array) -> bool:
+    """Collect the distinct whole numbers of each column, `(r, f) -> (f, most), (f,), (f,)`; NaN is passed over.
+
+    The count is most + 1 where there are more, and -1 once a number is not whole. Return whether a column is left.
+    """
+    most, left = distinct.shape[1], False
+    for j in range(x.shape[1]):
+        for i in range(x.shape[0] if count[j] >= 0 else 0):
+            value = x[i, j]
+            if np.isnan(value):
+                continue
+            if np.isinf(value) or np.floor(value) != value:
+                count[j] = -1
+                break
+            least[j] = min(least[j], value)
+            if count[j] > most:
+                continue
+            k = 0
+            while k < count[j] and distinct[j, k] != value:
+                k += 1
+            if k == count[j]:
+                count[j] += 1
+                if k < most:
+                    distinct[j, k] = value
+        left |= count[j] >= 0
+    return left
+
+
+@compiled
 def mark(x: Array, least: Array, starts: Array, seen: Array) -> None:
     """Mark the integers that occur in each column, `(r, f), 2 of (f,) -> (k,)`."""
     for i in range(x.shape[0]):

@@ -44,18 +44,18 @@ def score_gamma(x: Array, base: Array, slope: Array, shape: Array, logs: Array, 
 
 
 @compiled
-def score_known(x: Array, rate: Array, logs: Array, power: float, first: int, out: Array) -> None:
-    """Add power * [x log(rate) - rate - log x!]; rates and their logs are `(f, lanes)`."""
+def score_known(x: Array, rate: Array, logs: Array, each: Array, power: float, first: int, out: Array) -> None:
+    """Add power * each * [x log(rate) - rate - log x!]; rates and their logs are `(f, lanes)`, powers `each` `(f,)`."""
     total = np.zeros(rate.shape[1])
     for i in range(x.shape[0]):
         orders = 0.0
         for j in range(x.shape[1]):
             v = float(x[i, j])
             if v == v:
-                add_times(total, -1.0, rate[j])
-            if v > 0.0:
-                add_times(total, v, logs[j])
-                orders += log_factorial(v)
+                add_times(total, -each[j], rate[j])
+            if v > 0.0 and each[j] > 0.0:
+                add_times(total, each[j] * v, logs[j])
+                orders += each[j] * log_factorial(v)
         add_and_clear(total, power, -power * orders, out[i], first)
 
 
@@ -67,17 +67,17 @@ def gamma_moment(shape: float, rate: float, x: float, power: float) -> float:
 
 
 @compiled
-def fill_power_tables(shape: Array, rate: Array, power: float, tables: Array) -> None:
-    """Fill tables of the log moment of each count under each Gamma belief, 2 of `(f, lanes) -> (x, f, lanes)`."""
+def fill_power_tables(shape: Array, rate: Array, power: Array, tables: Array) -> None:
+    """Fill tables of the log moment of each count under each Gamma belief, 2 of `(f, lanes), (f,) -> (x, f, lanes)`."""
     for x in range(len(tables)):
         for k in range(shape.shape[0]):
             for c in range(shape.shape[1]):
-                tables[x, k, c] = gamma_moment(shape[k, c], rate[k, c], float(x), power)
+                tables[x, k, c] = gamma_moment(shape[k, c], rate[k, c], float(x), power[k])
 
 
 @compiled
-def score_power(x: Array, shape: Array, rate: Array, tables: Array, power: float, first: int, out: Array) -> None:
-    """Add log E[p(x | rate)**power] of counts under Gamma rates, `(r, f), (f, lanes), (f, lanes) -> (r, c)`."""
+def score_power(x: Array, shape: Array, rate: Array, tables: Array, power: Array, first: int, out: Array) -> None:
+    """Add log E[p(x | rate)**power] of counts under Gamma rates, `(r, f), 2 of (f, lanes), (f,) -> (r, c)`."""
     total = np.zeros(shape.shape[1])
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
@@ -88,13 +88,13 @@ def score_power(x: Array, shape: Array, rate: Array, tables: Array, power: float
                 add_times(total, 1.0, tables[int(v), j])
             else:
                 for c in range(len(total)):
-                    total[c] += gamma_moment(shape[j, c], rate[j, c], v, power)
+                    total[c] += gamma_moment(shape[j, c], rate[j, c], v, power[j])
         add_and_clear(total, 1.0, 0.0, out[i], first)
 
 
 @compiled
-def left_out(x: Array, weight: Array, terms: Array, known: bool, power: float, out: Array) -> None:
-    """Scores of a class's rows once each row's weight has left the class, `(r, f), (r,), (4, f) -> (r,)`.
+def left_out(x: Array, weight: Array, terms: Array, known: bool, powers: Array, out: Array) -> None:
+    """Scores of a class's rows once each row's weight has left the class, `(r, f), (r,), (4, f), (f,) -> (r,)`.
 
     The terms are (extra, rate, events, count): the shape that is left is `extra` plus the events that are left. NaN
     where no distribution is left.
@@ -106,10 +106,12 @@ def left_out(x: Array, weight: Array, terms: Array, known: bool, power: float, o
             v = float(x[i, j])
             if v != v:
                 continue
-            left = max(extra[j] + remaining(events[j], w * v), 0.0)
+            power, left = powers[j], max(extra[j] + remaining(events[j], w * v), 0.0)
             rows = rate[j] + remaining(count[j], w)
             if rows <= 0.0 or (left <= 0.0 and not known):
                 total = np.nan
+            elif power == 0.0:
+                continue
             elif known:
                 logs = v * np.log(left / rows) if v > 0.0 else 0.0
                 total += power * (logs - left / rows - log_factorial(v))

@@ -6,7 +6,8 @@ Of a Gaussian with a normal-inverse-gamma belief, K(s) = log E[p(x | theta)**s] 
 
 whose derivatives at 0 are -y, rho (y - 1), -rho**2 (2 y - 3/2) and rho**3 (6 y - 4), with y = shape rho. At a tilt t,
 1 + rho (t + s) = (1 + rho t)(1 + rho' s) with rho' = rho / (1 + rho t): the same terms with shape + t / 2 and rho', and
--log(1 + rho t) / 2 in the first.
+-log(1 + rho t) / 2 in the first. A power w of p(x | theta) has K(w s): the same with w rho and w s / 2 in place of rho
+and s / 2.
 """
 
 import numpy as np
@@ -21,11 +22,13 @@ LARGE = 1e100  # size of a product whose logarithm is taken: its square, and a f
 
 @compiled
 def student_cumulants(
-    x: Array, location: Array, width: Array, spread: Array, shape: Array, tilt: float, still: Array, out: Array
-) -> bool:
-    """Four cumulants at a tilt, `(r, f), 4 of (c, f) -> (4, r, c)`, where `still`, `(4, c)`, is what no cell changes.
+    x: Array, location: Array, width: Array, spread: Array, shape: Array, power: Array, tilt: float, still: Array,
+    out: Array,
+) -> bool:  # fmt: skip
+    """Four cumulants at a tilt, `(r, f), 4 of (c, f), (f,) -> (4, r, c)`; `still`, `(4, c)`, is what no cell changes.
 
-    The shapes are those after the tilt. A missing cell counts as one at the location; return whether there are any.
+    The shapes are those after the tilt, and the width and spread are multiplied by the power. A missing cell counts as
+    one at the location; return whether there are any.
     """
     features, incomplete = x.shape[1], False
     tile, sums = np.empty((features, LANES)), np.empty(5 * LANES)
@@ -36,13 +39,14 @@ def student_cumulants(
         for c in range(len(location)):
             sums[:] = 0.0
             for j in range(features):
+                w = power[j]
                 if tilt == 0.0:
-                    add_terms(tile[j], location[c, j], width[c, j], spread[c, j], shape[c, j], None, sums)
+                    add_terms(tile[j], location[c, j], width[c, j], spread[c, j], shape[c, j], w, None, sums)
                 else:
-                    add_terms(tile[j], location[c, j], width[c, j], spread[c, j], shape[c, j], tilt, sums)
-                    if j % 4 == 3 or j == features - 1:  # four factors up to 1e77 each fit a double
+                    add_terms(tile[j], location[c, j], width[c, j], spread[c, j], shape[c, j], w, tilt, sums)
+                    if j % 4 == 3 or j == features - 1 or power[j + 1] != w:  # four factors up to 1e77 fit a double
                         for i in range(LANES):
-                            sums[i] -= 0.5 * log1p(sums[4 * LANES + i])
+                            sums[i] -= 0.5 * w * log1p(sums[4 * LANES + i])
                             sums[4 * LANES + i] = 0.0
             for n in range(4):
                 for i in range(len(part)):
@@ -52,13 +56,14 @@ def student_cumulants(
 
 @compiled
 def add_terms(
-    x: Array, location: float, width: float, spread: float, shape: float, tilt: float | None, sums: Array
+    x: Array, location: float, width: float, spread: float, shape: float, w: float, tilt: float | None, sums: Array
 ) -> None:
     """Add one feature's four terms in each lane; one array for all, or LLVM would not see that they do not overlap.
 
     At a tilt, 1 + rho tilt is also multiplied into a fifth part of `sums`: half of that product's logarithm is still to
     be subtracted from the first cumulant.
     """
+    three, four = 1.5 * w, 4.0 * w
     for i in range(LANES):
         d = x[i] - location
         d = d if d == d else 0.0
@@ -69,21 +74,22 @@ def add_terms(
             rho /= 1.0 + u
         y, square = shape * rho, rho * rho
         sums[i] -= y
-        sums[LANES + i] += rho * (y - 1.0)
-        sums[2 * LANES + i] -= square * (2.0 * y - 1.5)
-        sums[3 * LANES + i] += square * rho * (6.0 * y - 4.0)
+        sums[LANES + i] += rho * (y - w)
+        sums[2 * LANES + i] -= square * (2.0 * y - three)
+        sums[3 * LANES + i] += square * rho * (6.0 * y - four)
 
 
 @compiled
 def student_transform(
-    x: Array, location: Array, width: Array, spread: Array, shape: Array, re: Array, im: Array, each: Array, out: Array
-) -> None:
-    """Add -(shape + s / 2) log(1 + rho s) summed over features, `(r, f), 4 of (c, f), 2 of (n,) -> (r, c, 2, n)`.
+    x: Array, location: Array, width: Array, spread: Array, shape: Array, power: Array, re: Array, im: Array,
+    each: Array, out: Array,
+) -> None:  # fmt: skip
+    """Add -(shape + w s / 2) log(1 + rho s) over features, `(r, f), 4 of (c, f), (f,), 2 of (n,) -> (r, c, 2, n)`.
 
-    The places s lie on or above the real axis. A missing cell subtracts its part of `each`, `(c, f, 2, n)`. Features
-    of one shape share a logarithm, that of a product. The logarithm of a product of complex numbers is the sum of
-    theirs only up to multiples of 2 pi i: factors have angles in [0, pi], so each crossing of the real axis is half a
-    turn, and these are counted.
+    The places s lie on or above the real axis; the width and spread in rho are multiplied by the power w. A missing
+    cell subtracts its part of `each`, `(c, f, 2, n)`. Features of one shape and power share a logarithm, that of a
+    product. The logarithm of a product of complex numbers is the sum of theirs only up to multiples of 2 pi i: factors
+    have angles in [0, pi], so each crossing of the real axis is half a turn, and these are counted.
     """
     features, n = x.shape[1], len(re)
     p, q, turns = np.zeros(n), np.zeros(n), np.zeros(n)  # the product is 1 + p + iq
@@ -104,8 +110,8 @@ def student_transform(
                     rho = spread[c, j] + width[c, j] * d * d
                     bound *= 1.0 + rho * longest
                     multiply(rho, re, im, p, q, turns)
-                if j == features - 1 or shape[c, j + 1] != shape[c, j] or bound > most:
-                    take_log(shape[c, j], re, im, p, q, turns, total)
+                if j == features - 1 or shape[c, j + 1] != shape[c, j] or power[j + 1] != power[j] or bound > most:
+                    take_log(shape[c, j], 0.5 * power[j], re, im, p, q, turns, total)
                     bound = 1.0
 
 
@@ -121,8 +127,8 @@ def multiply(rho: float, re: Array, im: Array, p: Array, q: Array, turns: Array)
 
 
 @compiled
-def take_log(shape: float, re: Array, im: Array, p: Array, q: Array, turns: Array, total: Array) -> None:
-    """Subtract (shape + s / 2) times the product's logarithm; the product is 1 again."""
+def take_log(shape: float, once: float, re: Array, im: Array, p: Array, q: Array, turns: Array, total: Array) -> None:
+    """Subtract (shape + s once) times the product's logarithm; the product is 1 again."""
     for k in range(len(re)):
         square = p[k] * (2.0 + p[k]) + q[k] * q[k]
         side = -1.0 if q[k] < 0.0 else 1.0
@@ -131,7 +137,7 @@ def take_log(shape: float, re: Array, im: Array, p: Array, q: Array, turns: Arra
         else:
             size = 0.5 * np.log1p(square)
             angle = np.pi * turns[k] + np.arctan2(side * q[k], side * (1.0 + p[k]))
-            half = shape + 0.5 * re[k]
-            total[0, k] -= half * size - 0.5 * im[k] * angle
-            total[1, k] -= half * angle + 0.5 * im[k] * size
+            half = shape + once * re[k]
+            total[0, k] -= half * size - once * im[k] * angle
+            total[1, k] -= half * angle + once * im[k] * size
         p[k], q[k], turns[k] = 0.0, 0.0, 0.0

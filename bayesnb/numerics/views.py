@@ -209,6 +209,30 @@ class Coded:
         return any(list(in_order(has_unknown, pieces_of(self), n_jobs)))
 
 
+@dataclass(frozen=True, eq=False)
+class Leafed:
+    """Numbers read as codes of the leaves of a grid in which they lie; missing ones are -1."""
+
+    numbers: Any  # an array or a view
+    cuts: Array  # those of all columns, with the start of each column's and their number, as the kernel `search` takes
+    starts: Array
+    size: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.numbers.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        return np.dtype(np.int32)
+
+    def __getitem__(self, index: Any) -> Array:
+        x = readable(self.numbers[index], FLOATS)
+        codes = np.empty(x.shape, np.int32)
+        numerics.grid_kernels.search(x, self.cuts, self.starts, self.size, codes)
+        return codes
+
+
 class WordCounts(sparse.csr_array):
     """Counts of words in rows, `(r, k)`, and the unknown words, which were left out or counted together."""
 
@@ -220,7 +244,7 @@ class WordCounts(sparse.csr_array):
 
 def read(x: Any) -> Any:
     """Return cells for many passes: codes of levels are looked up now, once."""
-    return x[EVERY] if isinstance(x, Coded) else x
+    return x[EVERY] if isinstance(x, Coded | Leafed) else x
 
 
 def numbers(x: Any, rows: slice) -> Array:
@@ -254,8 +278,14 @@ def entries(x: Any, rows: slice = EVERY) -> tuple[Array, Array, Array]:
     return readable(part.reshape(-1), COUNTS), np.tile(features, len(part)), ends
 
 
+def as_numbers(x: Any) -> Any:
+    """Return cells as a table has them, where they are read as leaves of a grid."""
+    return x.numbers if isinstance(x, Leafed) else x
+
+
 def column(x: Any, feature: int) -> Array:
     """Return one feature of a block, `(r, f) -> (r,)`, as an array of floats."""
+    x = as_numbers(x)
     parts = [x[rows][:, [feature]] for rows in pieces_of(x)]
     return np.concatenate([part.toarray() if sparse.issparse(part) else part for part in parts]).astype(float)[:, 0]
 

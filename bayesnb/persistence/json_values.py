@@ -19,9 +19,10 @@ from typing import Any, get_args, get_origin
 
 import numpy as np
 
-from bayesnb.families import FAMILIES, Codes, KnownDie, Vocabulary
+from bayesnb.families import FAMILIES, BestOf, Codes, EmpiricalDirichlet, KnownDie, Vocabulary
 from bayesnb.families.base import Belief
 from bayesnb.families.family import Family, conjugate_priors
+from bayesnb.families.grid import Grid
 from bayesnb.persistence.archive import ArrayReader, ArrayWriter
 from bayesnb.persistence.budget import PER_VALUE, Unreadable, check_hashes
 
@@ -32,8 +33,8 @@ POINTER = NUMBER = 8  # bytes
 
 
 def records() -> dict[str, type]:
-    """Return the classes that a file may name: registered families, their priors, and three more."""
-    families: list[type] = [*FAMILIES.values(), Codes, KnownDie, Vocabulary]
+    """Return the classes that a file may name: registered families, their priors, and six more."""
+    families: list[type] = [*FAMILIES.values(), BestOf, Codes, EmpiricalDirichlet, Grid, KnownDie, Vocabulary]
     return {kind.__name__: kind for kind in families} | conjugate_priors()
 
 
@@ -181,7 +182,8 @@ def _unpack_record(kind: type, packed: Any, reader: ArrayReader) -> Any:
         width = max((size for value in values.values() for size in np.shape(value)[-1:]), default=1)
         reader.budget.take(NUMBER * width**kind.degree)
     renamed = getattr(kind, "renamed", {})
-    return kind(**{renamed.get(name, name): value for name, value in values.items()})
+    make = getattr(kind, "of_fields", kind)
+    return make(**{renamed.get(name, name): value for name, value in values.items()})
 
 
 def _fits(value: Any, declared: Any) -> bool:

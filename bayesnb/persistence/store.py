@@ -17,6 +17,7 @@ from bayesnb.persistence.document import (
     Saved,
     check_class_prior,
     check_shard,
+    check_temper,
     describe_model,
     describe_shard,
     model_of,
@@ -44,7 +45,7 @@ class FileKind:
 
 
 AGAIN = "Get the file again from where it was saved; where that is not possible, fit the model again."
-MODEL = FileKind("model", (1, 2), AGAIN, "bayesnb.load")
+MODEL = FileKind("model", (1, 3), AGAIN, "bayesnb.load")
 SHARD = FileKind("shard", (1, 1), "Count its rows again.", "bayesnb.scale.loads")
 KINDS = (MODEL, SHARD)
 
@@ -57,7 +58,8 @@ def write(saved: Saved, path: Any) -> None:
     """Write an estimator to a file, in place of what is there."""
     with _writing_errors(MODEL):
         check_shard(saved.shard)
-        check_class_prior(saved.prior.classes, saved.temper, len(saved.shard.classes))
+        check_class_prior(saved.prior.classes, len(saved.shard.classes))
+        check_temper(saved.temper, saved.temper_sd, len(saved.shard.schema.keys))
     writer = ArrayWriter()
     members = _members(MODEL, describe_model(saved, writer), writer)
     with replacing(path) as file:

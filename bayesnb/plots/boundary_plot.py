@@ -19,7 +19,7 @@ from bayesnb.families.base import Array, Cells, Rng
 from bayesnb.inference.class_scores import Scores
 from bayesnb.inference.intervals import intervals
 from bayesnb.inference.posterior_draws import draw_theta
-from bayesnb.model.product import Joint, Product
+from bayesnb.model.product import Exponents, Joint, Product, of_feature
 from bayesnb.model.schema import Block
 from bayesnb.numerics.views import Flags, column
 from bayesnb.plots.column_view import label_codes, middle, shown_classes, unknown_column
@@ -51,7 +51,7 @@ class Plane:
     groups: Sequence[tuple[int, list[int]]]
     reader: Joint
     belief: Product
-    power: float
+    power: Exponents
     n_jobs: int | None
 
     @property
@@ -122,7 +122,7 @@ class Plane:
                 cells = np.full((len(numbers), len(block.names)), np.nan)
                 cells[:, places] = numbers
             else:
-                cells = block.family.read(numbers)
+                cells = block.read_numbers(numbers, places[0])
             result.append(cells)
         return result
 
@@ -130,9 +130,10 @@ class Plane:
         """Draw cells of new rows, class by class, of both columns."""
         rng, drawn = np.random.default_rng(0), []
         for (b, places), belief in zip(self.groups, self.belief.blocks, strict=True):
-            family, live = self.blocks[b].family, belief[self.belief.live]
+            family, grid, live = self.blocks[b].family, self.blocks[b].grid, belief[self.belief.live]
             cells = live.sample(rng, USUAL).sample(rng).reshape(USUAL * len(live), -1)
             cells = cells if family.threshold is None else family.threshold + 2 * cells - 1
+            cells = cells if grid is None else grid.only(places[0]).written(cells, rng)
             drawn += [cells[:, j if family.multivariate else 0] for j in places]
         return drawn
 
@@ -149,9 +150,10 @@ def plane_of(model: Any, features: Sequence[Hashable] | None) -> Plane:
 
     reader: Any = model._reader()
     product = Product(model.class_posterior_, kept(model.model_.posterior.blocks))
-    return Plane(
-        blocks, groups, type(reader)(reader.classes, kept(reader.blocks)), product, model.temper_, model.n_jobs
-    )
+    power = model._exponents
+    if isinstance(power, tuple):
+        power = tuple(of_feature(power[b], columns[0]) for b, columns in groups)
+    return Plane(blocks, groups, type(reader)(reader.classes, kept(reader.blocks)), product, power, model.n_jobs)
 
 
 def _in_order(blocks: Sequence[Block]) -> list[tuple[int, int]]:

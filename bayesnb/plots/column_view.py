@@ -171,8 +171,9 @@ def grid_of(x: Array, belief: Belief) -> Array:
     if not low < high:
         ends = np.stack(predictive.interval(0.9))
         ends = ends[np.isfinite(ends)] if np.isfinite(ends).any() else np.array([-1.0, 1.0])
-        low, high = float(ends.min()), float(max(ends.max(), np.nextafter(ends.min(), np.inf)))
-        return np.linspace(low, high, GRID)
+        low, high = float(ends.min()), float(ends.max())
+        room = 0.0 if low < high else max(abs(low), 1.0) / 2  # of one value
+        return np.linspace(low - room, high + room, GRID)
     room = 0.08 * (high - low)
     even = np.linspace(low - room, high + room, GRID)
     middles, spread = predictive.median(), np.subtract(*predictive.interval(WITHIN_ONE)[::-1]) / 2

@@ -19,6 +19,8 @@ from matplotlib.ticker import MaxNLocator
 from bayesnb.families.base import Array, Belief
 from bayesnb.families.capabilities import margins_of
 from bayesnb.families.family import Family
+from bayesnb.families.record import Power, is_one
+from bayesnb.model.product import of_blocks, of_feature
 from bayesnb.model.schema import Block
 from bayesnb.plots.column_view import combined, level_names
 from bayesnb.plots.log_odds_axis import add_probabilities, pair_of, signed
@@ -84,11 +86,12 @@ def scales_of(model: Any, classes: Sequence[Any] | None = None, most: int = 12) 
                 f"a nomogram has a scale for each feature, and {columns} are modelled jointly: what one of these "
                 "numbers is worth depends on the others. Draw rows: plot_waterfall(model.explain(X))."
             )
-    worth = [influence(block.family, belief, model.temper_) for block, belief in blocks]
+    powers = of_blocks(model._exponents, len(blocks))
+    worth = [influence(block.family, belief, w) for (block, belief), w in zip(blocks, powers, strict=True)]
     places = [(b, j) for b, belief in enumerate(worth) for j in range(len(belief))]
     best = np.argsort(-np.nan_to_num(np.concatenate(worth)), kind="stable")[:most]
-    chosen = [(*blocks[b], j) for b, j in (places[i] for i in best)]
-    scales = [PointScale(name_of(block, j), lines(belief, j, block, model.temper_)) for block, belief, j in chosen]
+    chosen = [(*blocks[b], j, of_feature(powers[b], j)) for b, j in (places[i] for i in best)]
+    scales = [PointScale(name_of(block, j), lines(belief, j, block, w)) for block, belief, j, w in chosen]
     start = float(np.subtract(*belief.log_class[pair]))
     named = str(labels[pair[0]]), str(labels[pair[1]])
     return Scales(named, (pair[0], pair[1]), start, scales, len(places))
@@ -99,15 +102,15 @@ def name_of(block: Block, j: int) -> str:
     return str(block.words[j]) if len(block.keys) > 1 or block.family.words else ", ".join(map(str, block.names))
 
 
-def worth_of(pair: Belief, x: Array, power: float) -> Array:
+def worth_of(pair: Belief, x: Array, power: Power) -> Array:
     """Log-odds of cells for the first class, `(n, f) -> (n, f)`."""
     cells = x[:, None]
     with np.errstate(invalid="ignore"):
-        moment = pair.log_predictive(cells) if power == 1 else pair.log_moment(cells, power)
+        moment = pair.log_predictive(cells) if is_one(power) else pair.log_moment(cells, power)
         return moment[:, 0] - moment[:, 1]
 
 
-def influence(family: Family, pair: Any, power: float) -> Array:
+def influence(family: Family, pair: Any, power: Power) -> Array:
     """Mean difference of the points of rows of the two classes, by feature, `(f,)`."""
     if family.words:
         return _level_influence(pair, power)[0]
@@ -119,13 +122,13 @@ def influence(family: Family, pair: Any, power: float) -> Array:
     return points[0] - points[1]
 
 
-def _level_influence(pair: Any, power: float) -> Array:
+def _level_influence(pair: Any, power: Power) -> Array:
     share = pair.mean()
     points = _level_points(pair, power)
     return np.where(share[0] == share[1], 0.0, (share[0] - share[1]) * points)
 
 
-def _level_points(pair: Any, power: float) -> Array:
+def _level_points(pair: Any, power: Power) -> Array:
     moment = pair.level_log_moment(power)
     with np.errstate(invalid="ignore"):
         return moment[0] - moment[1]

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from bayesnb.estimators.tempering import COLUMNS, LOO
 from bayesnb.families.family import joint_family
 from bayesnb.families.number_format import fixed
 from bayesnb.report.wording import brief, count, listed, name_of, percent
@@ -94,7 +95,7 @@ class InPython:
 def tempering(facts: "Facts") -> str:
     """What the exponent that predicts best gives on held-out rows; plain text."""
     tempered, held, how = facts.held_out.tempered, facts.held_out.held, facts.advice.temper
-    if facts.model.temper == "loo":
+    if is_tempered_by_rows(facts):
         return ""
     if tempered is None or held is None:
         return f"{how} raises what the columns say to the power under which held-out labels are the most probable."
@@ -107,8 +108,13 @@ def tempering(facts: "Facts") -> str:
     return (
         f"With {how}, which raises what the columns say to the power {tempered.power:.2g}, {losses}, and the share of "
         f"right labels from {right}; the most probable label changes for {count(tempered.changed, 'row')} of "
-        f"{held.rows:,}."
+        f"{held.rows:,}. {facts.advice.reworded("temper='columns'")} finds a power for each column."
     )
+
+
+def is_tempered_by_rows(facts: "Facts") -> bool:
+    """Whether the exponents were chosen by the rows."""
+    return facts.model._temper_rule in (COLUMNS, LOO)
 
 
 def mends(facts: "Facts") -> bool:

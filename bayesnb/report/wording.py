@@ -108,10 +108,10 @@ def typical(loss: float) -> str:
 
 
 def spelled(belief: Any) -> str:
-    """The belief's name and parameters, as one would type them."""
+    """The belief's name and parameters, as one would type them; a tree of one leaf has none."""
     name = belief.public_name
     names = [field.name for field in fields(belief) if field.name not in belief.layout]
     ends = [(belief.renamed.get(name, name), getattr(belief, name)) for name in names]
-    parts = [(name, f"{np.min(values):.4g}", f"{np.max(values):.4g}") for name, values in ends]
+    parts = [(name, f"{np.min(values):.4g}", f"{np.max(values):.4g}") for name, values in ends if np.size(values)]
     text = (f"{name}={low}" if low == high else f"{name}={low}…{high}" for name, low, high in parts)
     return f"{name}({', '.join(text)})"

@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 from arviz_base import rcParams
 
+from bayesnb.families import Choice
 from bayesnb.families.base import Array
 from bayesnb.inference.decision import Decision
 from bayesnb.results.parameter_names import coordinate, row_names
@@ -51,6 +52,17 @@ def _names(actions: Sequence[Any]) -> Array:
     """Return the actions as one axis of names, objects where their types differ or they are no scalars."""
     alike = len({*map(type, actions)}) == 1 and np.ndim(actions[0]) == 0
     return np.asarray(actions) if alike else np.fromiter(actions, object, len(actions))
+
+
+def choices(made: Sequence[Choice]) -> xr.Dataset:
+    """Label the label's score by each feature under each candidate for its family, and which was chosen."""
+    candidates = list(dict.fromkeys(name for choice in made for name in choice.candidates))
+    elpd = np.full((len(made), len(candidates)), np.nan)
+    for scores, choice in zip(elpd, made, strict=True):
+        scores[[candidates.index(name) for name in choice.candidates]] = choice.elpd
+    chosen = np.array([choice.candidates[choice.chosen] for choice in made], dtype=str)
+    coords = {"feature": coordinate([choice.key for choice in made]), "candidate": np.array(candidates, dtype=str)}
+    return xr.Dataset({"elpd": (("feature", "candidate"), elpd), "chosen": ("feature", chosen)}, coords)
 
 
 def frame(columns: dict[str, Sequence[Any] | Array]) -> Any:

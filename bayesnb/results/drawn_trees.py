@@ -18,7 +18,7 @@ from bayesnb.families.capabilities import log_density_of
 from bayesnb.families.certain import KnownDie
 from bayesnb.families.dirichlet import draw_level
 from bayesnb.inference.posterior_draws import Theta, another, draw_proba, draw_theta, refuse_large
-from bayesnb.model.product import Model
+from bayesnb.model.product import Exponents, Model
 from bayesnb.results.parameter_names import Layout, Variables, coordinate
 
 LIBRARY_ATTRS = {"inference_library": "bayesnb", "inference_library_version": __version__, "sampling": "exact iid"}
@@ -30,7 +30,8 @@ class Subject:
 
     model: Model
     layout: Layout
-    temper: float
+    exponents: Exponents
+    temper: Any  # the exponents as an attribute of results
     n_jobs: int | None
 
     @property
@@ -82,7 +83,7 @@ def probabilities(subject: Subject, sheet: RowsToDraw, plan: DrawPlan) -> xr.Dat
     """Return p(y | x, theta) of every draw and row."""
     refuse_probabilities(plan, sheet.rows, len(subject.layout.classes))
     how = {"rng": plan.rng, "n_jobs": subject.n_jobs}
-    drawn = draw_proba(subject.model.posterior, sheet.cells, plan.size, subject.temper, **how)
+    drawn = draw_proba(subject.model.posterior, sheet.cells, plan.size, subject.exponents, **how)
     return labelled_proba(drawn, plan, sheet.index, subject.layout.classes, {**LIBRARY_ATTRS, "temper": subject.temper})
 
 
@@ -238,7 +239,7 @@ class GroupWriter:
         sheet: Any = self.sheet
         draws, classes = theta.shape
         y, p = np.empty((draws, sheet.rows), np.int32), np.empty((draws, sheet.rows if with_p else 0, classes))
-        for rows, joint in theta.by_rows(sheet.cells, self.subject.temper, self.subject.n_jobs):
+        for rows, joint in theta.by_rows(sheet.cells, self.subject.exponents, self.subject.n_jobs):
             proba = theta.proba(joint, self.subject.n_jobs)
             y[:, rows] = draw_level(proba, rng).T
             if with_p:

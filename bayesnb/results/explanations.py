@@ -11,7 +11,8 @@ from bayesnb.data.levels import qualified_names
 from bayesnb.families.base import Array, Cells
 from bayesnb.inference.explanation import Explanation
 from bayesnb.inference.linear_form import Form
-from bayesnb.numerics.views import EVERY
+from bayesnb.model.product import Exponents, of_blocks
+from bayesnb.numerics.views import EVERY, as_numbers
 from bayesnb.results.parameter_names import ColumnBlock, coordinate, row_names
 
 LONG_NAMES = {
@@ -36,9 +37,14 @@ class Placed(ColumnBlock, Protocol):
 
 
 def explained(
-    explanation: Explanation, rows: Array, classes: Array, blocks: Sequence[Placed], cells: Sequence[Cells]
+    explanation: Explanation,
+    rows: Array,
+    classes: Array,
+    blocks: Sequence[Placed],
+    cells: Sequence[Cells],
+    tempers: tuple[Exponents, Exponents],
 ) -> xr.Dataset:
-    """Label an explanation, features in the order of the table."""
+    """Label an explanation, features in the order of the table, with their exponents and the sds of these."""
     each = list(zip(blocks, cells, explanation.words, strict=True))
     features = [(block, columns) for block, _, words in each for columns in _features(block, words)]
     order = np.argsort([block.word_places[columns[0]] for block, columns in features], kind="stable")
@@ -48,6 +54,10 @@ def explained(
     names = qualified_names([_name(*feature) for feature in features], columns)
     arrays = {name: getattr(explanation, name) for name in LONG_NAMES}
     table = explanation_dataset(rows, classes, np.array(names, str)[order], arrays, texts[:, order])
+    widths = [len(_features(block, words)) for block, _, words in each]
+    for name, power in zip(("temper", "temper_sd"), tempers, strict=True):
+        numbers = [np.broadcast_to(w, n) for w, n in zip(of_blocks(power, len(widths)), widths, strict=True)]
+        table[name] = "feature", np.concatenate(numbers).astype(float)[order]
     joint = [_name(*columns) for columns in features if len(columns[1]) > 1]
     if joint:
         table["cell"].attrs["blocks"] = joint  # the features whose cells name their columns
@@ -87,7 +97,7 @@ def cell_texts(block: ColumnBlock, x: Cells, words: Array | None) -> Array:
         return _lists(block, x)
     features = _features(block, words)
     shown = [j for columns in features for j in columns]
-    part = x[EVERY]
+    part = as_numbers(x)[EVERY]
     numbers = (part[:, shown].toarray() if sparse.issparse(part) else np.asarray(part)[:, shown]).astype(float)
     texts = np.empty(numbers.shape, object)
     for at, j in enumerate(shown):

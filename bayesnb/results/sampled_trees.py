@@ -54,7 +54,7 @@ class ThetaDraws:
         return [*next(self.in_parts(np.zeros(1, np.intp)))[1]]
 
 
-def tree(traces: Any, thetas: ThetaDraws, temper: float, index: Array | None = None, codes: Array | None = None) -> Any:
+def tree(traces: Any, thetas: ThetaDraws, temper: Any, index: Array | None = None, codes: Array | None = None) -> Any:
     """Return hyperparameters and statistics of the sampler as they came, theta, and the labels where given."""
     why = thetas.refused()
     drawn = xr.Dataset(coords=thetas.plan.coords) if why else thetas.dataset()

@@ -21,11 +21,11 @@ import numpy as np
 from bayesnb.families.averaged import Averaged, averaged, reasons
 from bayesnb.families.base import Array, Belief
 from bayesnb.families.bernoulli import BernoulliStats, Beta
+from bayesnb.families.dirichlet_evidence import best_concentration, evidence_terms, log_evidence
 from bayesnb.families.family import Family, HasCounts
 from bayesnb.families.multinomial import DirichletMultinomial, MultinomialStats
 from bayesnb.model.product import Model
 from bayesnb.model.schema import Schema
-from bayesnb.selection.dirichlet_evidence import best_concentration, evidence_terms, log_evidence
 
 STRONG, WEAK = 3.0, 1.0  # nats (Kass and Raftery 1995)
 NAMED = 5  # columns in a sentence

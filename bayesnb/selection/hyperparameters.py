@@ -15,20 +15,17 @@ import numpy as np
 
 from bayesnb.families.base import Array, Stats
 from bayesnb.families.dirichlet import CONCENTRATION
-from bayesnb.families.family import Family, Hyperparameters, ordered_hyperparameters
+from bayesnb.families.dirichlet_evidence import best_concentration, evidence_terms
+from bayesnb.families.family import LEAST, MOST, Family, Hyperparameters, ordered_hyperparameters, positive
 from bayesnb.families.gaussian import NORMAL
 from bayesnb.families.multivariate import BLOCK
 from bayesnb.families.normal_inverse_gamma import NormalInverseGamma
 from bayesnb.families.poisson import RATE
-from bayesnb.selection.dirichlet_evidence import best_concentration, evidence_terms
 from bayesnb.selection.prior_evidence import (
     EDGE,
-    LEAST,
-    MOST,
     GaussianEvidence,
     PoissonEvidence,
     maximise_numerically,
-    positive,
     standardised_gaussian,
     standardised_poisson,
     unbounded,

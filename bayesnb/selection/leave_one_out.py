@@ -13,22 +13,31 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from bayesnb.families.base import Array, Rng
 from bayesnb.families.removal import PREDICTIVE, SLACK, Leaving, missing, reader_of
 from bayesnb.families.weight import one_hot
-from bayesnb.model.product import Joint, Model, Product, ProductStats, Rows, normalised, observe
+from bayesnb.model.product import (
+    Exponents,
+    Joint,
+    Model,
+    Product,
+    ProductStats,
+    Rows,
+    is_silent,
+    normalised,
+    observe,
+    of_blocks,
+)
 
-TEMPERS = (1e-3, 8.0)  # exponents that are tried
 PACKAGE = str(Path(__file__).parent.parent)
 
 
 class PredictiveRule(NamedTuple):
-    """How a model predicts: the estimate that is plugged in, or "predictive"; the exponent on the features."""
+    """How a model predicts: the estimate that is plugged in, or "predictive"; the exponents on the features."""
 
     kind: str = PREDICTIVE
-    power: float = 1.0
+    power: Exponents = 1.0
 
 
 PREDICT = PredictiveRule()
@@ -122,8 +131,10 @@ def leave_one_out(
     there = are_there(model, rows)[rows.codes]
     gone, reader = rows.counts if gone is None else gone, model.read(way.kind)
     total = model.prior.classes.labels_left_out(model.stats.classes, rows.codes, gone, way.kind)
-    for b, x in enumerate(rows.cells):
-        leaving = Leaving(x, rows.codes, gone, *way, n_jobs)
+    for b, (x, power) in enumerate(zip(rows.cells, of_blocks(way.power, len(rows.cells)), strict=True)):
+        if is_silent(power):
+            continue
+        leaving = Leaving(x, rows.codes, gone, way.kind, power, n_jobs)
         score = model.prior.blocks[b].left_out(model.stats.blocks[b], reader.blocks[b], leaving)
         for i in np.flatnonzero(np.isnan(score[np.arange(len(score)), rows.codes]) & there):
             again = counted_again(model, rows, b, int(i), gone, way)
@@ -139,18 +150,23 @@ def counted_again(model: Model, rows: Rows, b: int, row: int, gone: Array, way: 
     For rows whose subtraction would leave too few digits. Classes whose scores do not change are NaN too.
     """
     prior, c = model.prior.blocks[b], rows.codes[row]
-    weight = np.where(np.arange(len(rows.codes)) == row, rows.counts - gone, rows.counts)
-    keep = np.flatnonzero((weight > 0) & (rows.codes == c if prior.independent_classes else True))
     classes, changed = len(model.stats.classes), slice(c, c + 1) if prior.independent_classes else slice(None)
-    rest = rows.observers[b](rows.cells[b][keep], one_hot(rows.codes[keep], classes, weight[keep]), 1)
-    if rows.elsewhere is not None:
-        rest = rest + rows.elsewhere.blocks[b]
+    rest = stats_without(model, rows, b, row, gone)
     x, score = rows.cells[b][[row]], np.full(classes, np.nan)
     reader = reader_of(prior[changed], rest[changed], way.kind)
     good = (reader.proper | missing(x, prior.multivariate)).all(axis=1)
     if good.any():
-        score[np.arange(classes)[changed][good]] = reader[good].score(x, way.power)[0]
+        score[np.arange(classes)[changed][good]] = reader[good].score(x, of_blocks(way.power, len(rows.cells))[b])[0]
     return score
+
+
+def stats_without(model: Model, rows: Rows, b: int, row: int, gone: Array) -> Any:
+    """Count a block's rows again but for one, of those classes that it was in."""
+    c, weight = rows.codes[row], np.where(np.arange(len(rows.codes)) == row, rows.counts - gone, rows.counts)
+    keep = np.flatnonzero((weight > 0) & (rows.codes == c if model.prior.blocks[b].independent_classes else True))
+    labels = one_hot(rows.codes[keep], len(model.stats.classes), weight[keep])
+    rest = rows.observers[b](rows.cells[b][keep], labels, 1)
+    return rest if rows.elsewhere is None else rest + rows.elsewhere.blocks[b]
 
 
 def are_there(model: Model, rows: Rows) -> Array:
@@ -206,8 +222,12 @@ def k_fold(model: Model, rows: Rows, folds: Array, way: PredictiveRule = PREDICT
 
 def learnt_from(model: Model, stats: ProductStats, kind: str) -> Joint:
     """Return the predictor of a model that has learnt these stats instead."""
-    prior = Product(model.prior.classes.recounted(stats.classes), model.prior.blocks)
-    return Model(prior, stats).read(kind)
+    return before_rows(model, stats).read(kind)
+
+
+def before_rows(model: Model, stats: ProductStats) -> Model:
+    """Return the model as it was when it had learnt no more than these stats."""
+    return Model(Product(model.prior.classes.recounted(stats.classes), model.prior.blocks), stats)
 
 
 def fold_of_rows(folds: Any, codes: Array, rng: Rng) -> Array:
@@ -238,33 +258,3 @@ def _given_folds(folds: Any, rows: int) -> Array:
     if len(place) < 2:
         raise ValueError(f"folds must be at least two, and all rows are in {names[0]!r}.")
     return np.array([place[name] for name in names])
-
-
-def temper_by_loo(model: Model, rows: Rows, n_jobs: int | None = None) -> float:
-    """Exponent on the features' evidence with the best leave-one-out log score of the labels.
-
-    A row of weight w counts as w rows: one of them is left out, and its score counts w times. Where these are only the
-    last of the rows that were learnt, a row without which its class has no distribution is passed over.
-    """
-    one, places = np.minimum(rows.counts, 1.0), np.arange(len(rows.codes))
-
-    def scores(log_power: float) -> Array:
-        way = PredictiveRule(power=float(np.exp(log_power)))
-        return loo_log_proba(model, rows, way, one, n_jobs)[places, rows.codes]
-
-    plain = scores(0.0)
-    passed = np.isnan(plain) & ~are_there(model, rows)[rows.codes]
-    impossible = ~np.isfinite(plain) & ~passed
-    if impossible.any():
-        raise ValueError(
-            f"temper='loo': without row {impossible.argmax()} its own cells have probability 0, whatever the exponent. "
-            "A smoothing of 0 does that; use a larger one, or give temper a number."
-        )
-    if passed.all():
-        return 1.0
-
-    def loss(log_power: float) -> float:
-        return float(-rows.counts @ np.where(passed, 0.0, scores(log_power)))
-
-    result = minimize_scalar(loss, bounds=np.log(TEMPERS), method="bounded", options={"xatol": 1e-4})
-    return float(np.exp(result.x))

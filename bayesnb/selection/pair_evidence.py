@@ -171,6 +171,10 @@ def _compare_within_levels(
     for d, size in enumerate(levels.sizes.tolist()):
         code = levels.codes[:, d]
         seen = np.flatnonzero(code < size)
+        if not len(seen):  # of a column without cells neither hypothesis has evidence
+            _put(factors, levels.places[d], part.places, np.zeros((labels.classes, len(part.places))))
+            work.done(len(part.places))
+            continue
         places, group = np.unique(labels.codes[seen] * size + code[seen], return_inverse=True)
         each = one_hot(group, len(places), labels.counts[seen]), places // size
         pooled = one_hot(labels.codes[seen], labels.classes, labels.counts[seen]), np.arange(labels.classes)

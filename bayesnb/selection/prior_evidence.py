@@ -32,21 +32,15 @@ import numpy as np
 from scipy.optimize import minimize
 
 from bayesnb.families.base import Array
+from bayesnb.families.family import BOUNDS, positive
 from bayesnb.families.gaussian import constant, weak_prior
 from bayesnb.families.normal_inverse_gamma import GaussianStats, NormalInverseGamma, of_variance
 from bayesnb.families.poisson import Gamma, PoissonStats, pooled_rate
 from bayesnb.families.vectors import VectorStats, factor
 from bayesnb.numerics.special import psi_rise
 
-LEAST, MOST = 1e-8, 1e8  # where a concentration or a count is as good as 0, or as infinite
-BOUNDS = float(np.log(LEAST)), float(np.log(MOST))
 EDGE = 1e-6  # how near to an end, in logs, is at the end
 FLAT = 1e-6  # of a log evidence: as good as none
-
-
-def positive(logs: Array) -> Array:
-    """Return the numbers whose logs are given; an end of the range is exactly that."""
-    return np.clip(np.exp(logs), LEAST, MOST)
 
 
 class PriorEvidence(Protocol):

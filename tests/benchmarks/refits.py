@@ -14,10 +14,10 @@ from sklearn.model_selection import cross_val_predict
 
 from bayesnb import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB, compare_smoothing
 
-from .contest import How, Make
 from .data import Table, bits, codes, head, reals, words
 from .measure import gain, interleaved
 from .records import Timing
+from .side_by_side import How, Make
 
 FEWEST, QUICK = 2_000, 0.05
 SETTINGS = np.geomspace(0.01, 100, 50)

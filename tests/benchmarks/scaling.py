@@ -16,8 +16,8 @@ import numpy as np
 
 import bayesnb
 
-from .contest import How
 from .records import Scaling
+from .side_by_side import How
 
 HOME = Path(bayesnb.__file__).parents[1]
 SIZES, QUICK = (100_000, 1_000_000, 10_000_000), (10_000, 100_000)

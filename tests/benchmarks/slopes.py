@@ -9,10 +9,10 @@ import numpy as np
 
 from bayesnb import CategoricalNB, GaussianNB, MultinomialNB
 
-from .contest import FEWEST, How
 from .data import Table, codes, reals, words
 from .measure import interleaved
 from .records import Slope
+from .side_by_side import FEWEST, How
 
 QUICK = 0.1
 STEPS = (1, 2, 4)

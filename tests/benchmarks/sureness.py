@@ -17,10 +17,10 @@ import numpy as np
 
 from bayesnb import CategoricalNB, GaussianNB
 
-from .contest import How, Make
 from .data import Array, Table, codes, digits, reals
 from .measure import interleaved
 from .records import Cost
+from .side_by_side import How, Make
 
 TRAINING = 2_000
 FEWEST = 20  # rows to predict, and of the first calls

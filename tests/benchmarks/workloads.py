@@ -18,10 +18,11 @@ from bayesnb import (
     MultinomialNB,
     NaiveBayes,
     NormalInverseGamma,
+    PolyaTree,
 )
 
-from .contest import MLE, Workload, one_row, stream
 from .data import Array, bits, categories, codes, iris, mixed, reals, texts, words
+from .side_by_side import MLE, Workload, one_row, stream
 
 GaussianTheirs = partial(sk.GaussianNB, var_smoothing=0)
 
@@ -91,6 +92,28 @@ WORKLOADS = [
         theirs=None,
         given=np.nan_to_num,
         goals={"fit": 1 / 2, "predict": 1 / 4},
+    ),
+    Workload(
+        name="T1",
+        about="Polya trees, 10 classes, against our Gaussians",
+        rows=1_000_000,
+        table=partial(reals, columns=50, classes=10),
+        theirs=None,
+        against=partial(NaiveBayes, Gaussian()),
+        ours=partial(NaiveBayes, PolyaTree()),
+        goals={"fit": 1 / 2, "predict": 1},
+        floor={"fit": 1 / 80, "predict": 1 / 12},  # eight comparisons a cell take longer than a Gaussian of ten classes
+    ),
+    Workload(
+        name="T1-small",
+        quick=1,
+        about="Polya trees, 400 rows, against our Gaussians",
+        rows=400,
+        table=partial(reals, columns=5, classes=2),
+        theirs=None,
+        against=partial(NaiveBayes, Gaussian()),
+        ours=partial(NaiveBayes, PolyaTree()),
+        goals={"fit": 1 / 6, "predict": None},
     ),
     multinomial(
         name="M1",

@@ -9,10 +9,12 @@ from scipy import sparse
 from scipy.special import xlogy
 
 from bayesnb import results
+from bayesnb.estimators.tempering import as_attribute
 from bayesnb.families.base import Array
 from bayesnb.model.product import Product
 from bayesnb.report.wording import INTERVAL
-from bayesnb.selection.leave_one_out import PredictiveRule, leave_one_out, loo_log_proba, temper_by_loo
+from bayesnb.selection.exponents import one_by_loo
+from bayesnb.selection.leave_one_out import PredictiveRule, leave_one_out, loo_log_proba
 from bayesnb.selection.probability_scores import (
     CurveOptions,
     Estimate,
@@ -173,13 +175,13 @@ class HeldOut:
         """What temper="loo" would give, where the model has none, all can be scored and it is cheap."""
         model, facts, rows = self.facts.model, self.facts, self.facts.rows
         finite = bool(np.isfinite(facts.label_log_proba).all())
-        if model.temper is not None or self.cost > COSTLY or not finite or len(facts.classes) < 2:
+        if model._temper_rule is not None or self.cost > COSTLY or not finite or len(facts.classes) < 2:
             return None
         if model.estimate != "predictive":  # for which the temper is chosen
             predictive = facts.of_labels(loo_log_proba(model.model_, rows, n_jobs=model.n_jobs))
             if not np.isfinite(predictive).all():
                 return None
-        power = temper_by_loo(model.model_, rows, model.n_jobs)
+        power = one_by_loo(model.model_, rows, model.n_jobs).value
         log_proba = loo_log_proba(model.model_, rows, PredictiveRule(model.estimate, power), n_jobs=model.n_jobs)
         label_log_proba = facts.of_labels(log_proba)
         return Tempered(
@@ -248,7 +250,7 @@ class HeldOut:
         attrs = {
             "leave_one_out": "exact",
             "estimate": model.estimate,
-            "temper": model.temper_,
+            "temper": as_attribute(model.temper_),
             "ci_prob": INTERVAL,
             "bins": BINS,
             "impossible": int(np.isneginf(self.facts.label_log_proba[where]).sum()),
@@ -267,7 +269,8 @@ class HeldOut:
         """log p(x | all other rows) of each row, whatever its class, `(r,)`; no temper enters. NaN where undefined."""
         model = self.facts.model
         with np.errstate(invalid="ignore"):
-            return np.logaddexp.reduce(leave_one_out(model.model_, self.facts.rows, n_jobs=model.n_jobs), axis=1)
+            joint = leave_one_out(model.model_, self.facts.rows, n_jobs=model.n_jobs)
+            return np.logaddexp.reduce(model.model_.posterior.with_base(joint, self.facts.cells), axis=1)
 
 
 def settled(belief: Product) -> bool:

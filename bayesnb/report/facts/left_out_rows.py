@@ -57,9 +57,11 @@ def left_out_row(row: int, facts: "Facts") -> RowLeftOut:
         unknown = np.full(len(labels), np.nan)
         return RowLeftOut(row, facts.left_out[row], unknown, unknown, None)
     cells = [x[[row]] for x in facts.cells]
-    lower, upper = interval_ends(Scores(belief, cells, facts.model.temper_), facts)
-    why = explain(belief, cells, facts.model.temper_)
-    named = results.explanations.explained(why, np.array([row]), labels, facts.model.schema_.blocks, cells)
+    lower, upper = interval_ends(Scores(belief, cells, facts.model._exponents), facts)
+    why = explain(belief, cells, facts.model._exponents)
+    named = results.explanations.explained(
+        why, np.array([row]), labels, facts.model.schema_.blocks, cells, facts.model._tempers
+    )
     return RowLeftOut(row, facts.left_out[row], lower, upper, named.isel(obs_id=0))
 
 
@@ -149,7 +151,7 @@ def entropies_of(belief: Product | None, rows: Array, facts: "Facts") -> list[En
     if belief is None or not settled(belief):
         nothing = np.full((len(rows), len(facts.classes)), np.nan), *np.full((3, len(rows)), np.nan)
         return [Entropies(*nothing)] * batches
-    scores = Scores(belief, [x[rows] for x in facts.cells], model.temper_)
+    scores = Scores(belief, [x[rows] for x in facts.cells], model._exponents)
     if belief.closed:
         return [entropies(scores, True, model.n_jobs)]
     return [drawn_entropies(scores, model.schema_.observers, DRAWS // BATCHES, seed)[0] for seed in range(BATCHES)]

@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 
 from bayesnb import plots
+from bayesnb.estimators.tempering import in_words
 from bayesnb.families.number_format import MINUS, fixed, number
 from bayesnb.report.facts import Facts
 from bayesnb.report.html_page import drawn
-from bayesnb.report.remedies import jointly, tempering
+from bayesnb.report.remedies import is_tempered_by_rows, jointly, tempering
 from bayesnb.report.wording import as_name, brief, nats, percent
 from bayesnb.results.display import Name
 from bayesnb.selection.prior_strength import Change
@@ -31,6 +32,9 @@ def dependence(facts: Facts) -> Values:
         "unpaired": len(facts.features.parts(facts.features.all)) - len(facts.comparisons.paired),
         "strong": sum(value > STRONG for *_, value in facts.comparisons.pairs),
         "tempering": tempering(facts),
+        "tempered": is_tempered_by_rows(facts),
+        "declared": facts.advice.reworded(f"temper={facts.model.temper!r}"),
+        "temper": in_words(facts.model.temper_),
         "jointly": jointly(facts, STRONG),
         "picture": drawn(plots.plot_dependence(result), about, "dependence"),
         "pairs": [

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayesnb.criticism.tune import Bound
+from bayesnb.estimators.tempering import in_words
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.features import ModelledColumn
 from bayesnb.report.facts.irregularities import ColumnCounts, repeated
-from bayesnb.report.remedies import jointly, mends, possible, tempering
+from bayesnb.report.remedies import is_tempered_by_rows, jointly, mends, possible, tempering
 from bayesnb.report.wording import brief, count, listed, percent, stated
 
 OK, LOOK, WARNING, SKIPPED = "ok", "look", "warning", "not done"
@@ -101,7 +102,7 @@ def overconfident(facts: Facts) -> tuple[str, ...]:
         than = than if gap > 0 else f", which is no less than their mean probability, {sure}"
         return OK, f"{right} of held-out answers are right{than}"
     advice, calibrate = tempering(facts), "Calibrate on held-out rows, for example with scikit-learn's"
-    if facts.model.temper == "loo":
+    if is_tempered_by_rows(facts):
         advice = f"{calibrate} CalibratedClassifierCV: tempering was not enough."
     elif tempered is not None and not mends(facts):
         advice += f" {calibrate} CalibratedClassifierCV."
@@ -227,11 +228,11 @@ def dependent(facts: Facts) -> tuple[str, ...]:
     if not strong:
         return OK, f"none of {count(len(pairs), 'pair')} has strong evidence for it"
     a, b, value = strong[0]
-    tempered = facts.model.temper is not None
+    tempered = facts.model._temper_rule is not None
     return (
-        OK if facts.model.temper == "loo" else LOOK,
+        OK if is_tempered_by_rows(facts) else LOOK,
         f"{len(strong):,} of {count(len(pairs), 'pair')}, most of all {brief(a.name, 40)} and {brief(b.name, 40)} "
-        f"({stated(value)})" + (f", which the temper of {facts.model.temper_:.3g} is for" if tempered else "."),
+        f"({stated(value)})" + (f", which the temper of {in_words(facts.model.temper_)} is for" if tempered else "."),
         f"The evidence that such columns share is counted twice. {tempering(facts)} {jointly(facts, STRONG)}".strip(),
     )
 

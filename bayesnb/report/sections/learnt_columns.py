@@ -10,6 +10,7 @@ from bayesnb import plots
 from bayesnb.families import NormalInverseGamma
 from bayesnb.families.capabilities import margins_of
 from bayesnb.families.number_format import NOTHING, SPACE, fixed, number
+from bayesnb.model.product import of_feature
 from bayesnb.plots.column_plot import bars_of, names_of, sketch
 from bayesnb.plots.column_view import Sight, shown_classes
 from bayesnb.plots.words_plot import ClassWords, class_words, draw_words
@@ -180,8 +181,17 @@ def portrait(feature: Feature, facts: Facts) -> Values:
         "factor": "" if feature.log_bayes_factor is None else nats(feature.log_bayes_factor),
         "picture": drawn(ax, about, f"column-{feature.b}-{feature.f}"),
         "remark": undrawn(sight, pictured),
+        "counts": counted(feature, facts),
         "tables": tables,
     }
+
+
+def counted(feature: Feature, facts: Facts) -> str:
+    """How often the evidence of a column counts in predictions; nothing, where all columns count alike."""
+    if isinstance(facts.model.temper_, float):
+        return ""
+    value, sd = (of_feature(each[feature.b], feature.f) for each in facts.model._tempers)  # type: ignore[index]
+    return f"This column's evidence counts {fixed(value, 2)} \u00b1 {fixed(sd, 2)} times."
 
 
 def drawable(sight: Sight) -> Sight:

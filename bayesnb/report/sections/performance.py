@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb import plots
+from bayesnb.estimators.tempering import in_words
 from bayesnb.families.base import Array
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.held_out import share_of
@@ -63,6 +64,7 @@ def scores(facts: Facts) -> Values:
         "harmful": is_harmful(facts),
         "extreme": mends(facts) or (facts.held_out.answered.any() and facts.held_out.too_sure),
         "tempering": tempering(facts),
+        "temper": in_words(facts.model.temper_),
         "even": f"{log(len(facts.classes)):.2f}",
         "typical": "" if held is None or not isfinite(held.log_loss.value) else percent(exp(-held.log_loss.value)),
         "undefined": int((~held_out.defined).sum()),
@@ -128,7 +130,7 @@ def reliability(facts: Facts) -> Values:
 
 def remedy(result: Any, facts: Facts) -> tuple[bool, str]:
     """Whether redundant columns may make probabilities too extreme, and what a temper would give; plain text."""
-    if facts.model.temper is not None or not (is_wrong(result) or unforeseen(facts)):
+    if facts.model._temper_rule is not None or not (is_wrong(result) or unforeseen(facts)):
         return False, ""
     redundant = bool(facts.features.blocks) or any(value > STRONG for *_, value in facts.comparisons.pairs)
     return redundant and gap_of(result) > 0, tempering(facts)

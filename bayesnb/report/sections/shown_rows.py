@@ -14,6 +14,7 @@ from bayesnb.families.capabilities import words_of
 from bayesnb.families.number_format import MINUS, NOTHING, fixed, number
 from bayesnb.inference.explanation import explain
 from bayesnb.model.schema import Block
+from bayesnb.numerics.views import as_numbers
 from bayesnb.plots.waterfall_plot import height, steps_of
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.held_out import settled
@@ -247,7 +248,7 @@ def usually(facts: Facts) -> dict[str, float]:
         return {}
     most = int(np.clip(USUAL[0] / (size * sum(x.shape[1] for x in facts.cells)), 1, USUAL[1]))
     rows = spaced(len(facts.codes), most)
-    predictive = explain(belief, [x[rows] for x in facts.cells], facts.model.temper_).predictive
+    predictive = explain(belief, [x[rows] for x in facts.cells], facts.model._exponents).predictive
     log_p: Array = predictive[np.arange(len(rows)), facts.codes[rows]]
     names = [  # of features, as an explanation has them
         ", ".join(map(str, key)) if isinstance(key, tuple) and block.family.multivariate else str(key)
@@ -262,7 +263,7 @@ def cells_of(rows: Array, facts: Facts) -> list[list[tuple[Name, str]]]:
     """Columns and cells of each row as the model saw it, the first `MOST_CELLS` columns in the table's order."""
     shown: list[list[tuple[int, Name, str]]] = [[] for _ in rows]
     for block, x in zip(facts.model.schema_.blocks, facts.cells, strict=True):
-        part = x[rows]
+        part = as_numbers(x)[rows]
         for row, cells in zip(shown, part.toarray() if sparse.issparse(part) else np.asarray(part), strict=True):
             columns = np.arange(min(len(cells), MOST_CELLS))
             if block.family.words and len(cells) > MOST_CELLS:  # the largest counts are worth a place

@@ -12,8 +12,8 @@ import numpy as np
 from scipy.special import polygamma
 
 from bayesnb.families.base import Array
+from bayesnb.families.family import BOUNDS, MOST, positive
 from bayesnb.numerics.special import log_gamma_ratio, psi_rise
-from bayesnb.selection.prior_evidence import BOUNDS, MOST, positive
 
 STEPS, CLOSE = 100, 1e-11
 ROUNDING = 2e-14  # of the psi of numbers below 16

@@ -1,0 +1,130 @@
+"""The family of each column, chosen among candidates by the label's exact leave-one-out score."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from bayesnb.data import SparseTable, Table
+from bayesnb.data.cells import are_within
+from bayesnb.data.declaration import DeclaredColumns, FamilyColumns, grouped
+from bayesnb.families import BestOf, Choice
+from bayesnb.families.base import Array
+from bayesnb.families.family import Family
+from bayesnb.families.grid import Grid
+from bayesnb.model.priors import ClassPriorRule
+from bayesnb.model.product import normalised
+from bayesnb.model.schema import Schema
+from bayesnb.model.shards import Shard, model_of
+from bayesnb.selection.column_scores import column_scores, stratified
+
+
+class LabelledTable(NamedTuple):
+    """A table, the places of its rows' classes, their weights, the classes, and the prior of those."""
+
+    table: Table
+    codes: Array
+    weight: Array | None
+    classes: Array
+    class_prior: ClassPriorRule
+
+
+@dataclass(frozen=True, eq=False)
+class Contest:
+    """Columns that are decided together, and the candidates for their family."""
+
+    best_of: BestOf
+    places: Sequence[int]
+
+    def key(self, table: Table) -> Hashable:
+        names = tuple(table.columns[place] for place in self.places)
+        return names if len(names) > 1 else names[0]
+
+
+class Chosen(NamedTuple):
+    """Blocks of columns with one family each, how these were chosen, and the grids that they have by place."""
+
+    families: FamilyColumns
+    choices: tuple[Choice, ...]
+    grids: dict[int, Grid]
+
+
+def chosen_families(declared: DeclaredColumns, rows: LabelledTable) -> Chosen:
+    """Let every `BestOf` give way to one family for each of its columns."""
+    contests = [contest for best_of, places in declared for contest in _contests(best_of, places)]
+    if not contests:
+        return Chosen(declared, (), {})
+    grids: list[dict[int, Grid]] = []
+    elpd = np.full((len(contests), max(len(contest.best_of.candidates) for contest in contests)), np.nan)
+    for k in range(elpd.shape[1]):
+        able = [i for i, contest in enumerate(contests) if _is_able(contest, k, rows.table)]
+        grids.append({})
+        if able:
+            elpd[able, k], grids[k] = _label_scores([contests[i] for i in able], k, rows)
+    choices = tuple(_choice(contest, scores, rows.table) for contest, scores in zip(contests, elpd, strict=True))
+    fixed: DeclaredColumns = [block for block in declared if not isinstance(block[0], BestOf)]
+    kept: dict[int, Grid] = {}
+    for contest, choice in zip(contests, choices, strict=True):
+        fixed.append((contest.best_of.candidates[choice.chosen], contest.places))
+        kept |= {place: grids[choice.chosen][place] for place in contest.places if place in grids[choice.chosen]}
+    return Chosen(grouped(fixed), choices, kept)
+
+
+def _contests(best_of: BestOf | Family, places: Sequence[int]) -> list[Contest]:
+    if not isinstance(best_of, BestOf):
+        return []
+    return [Contest(best_of, places)] if best_of.over_blocks else [Contest(best_of, [place]) for place in places]
+
+
+def _is_able(contest: Contest, k: int, table: Table) -> bool:
+    """Whether the k-th candidate, if there is one, can have all cells of the columns."""
+    if k >= len(contest.best_of.candidates):
+        return False
+    family = contest.best_of.candidates[k]
+    if family.has_levels:
+        return not isinstance(table, SparseTable)
+    if any(table.kind(place) not in ("number", "flag") for place in contest.places):
+        return False
+    return are_within(family, table.numbers(contest.places), table.n_jobs)
+
+
+def _label_scores(contests: Sequence[Contest], k: int, rows: LabelledTable) -> tuple[Array, dict[int, Grid]]:
+    """Return the label's leave-one-out score by the columns of each contest alone, under their k-th candidates.
+
+    The second value are grids that these have learnt, by the places of columns.
+    """
+    families = grouped([(contest.best_of.candidates[k], contest.places) for contest in contests])
+    schema = Schema.learn(rows.table, families, weight=rows.weight)
+    shard, seen = Shard.of(schema, rows.classes, rows.table, rows.codes, rows.weight)
+    part = stratified(seen, len(rows.classes), len(schema.keys))
+    share = part.counts.sum() / seen.counts.sum()
+    log_class, scores = column_scores(model_of(shard, rows.class_prior), part, rows.table.n_jobs)
+    scores = np.where(np.isnan(scores), 0.0, scores)  # of rows that cannot be left out a column says nothing
+    at, row, totals = _features_by_place(schema), np.arange(len(part.codes)), []
+    for contest in contests:
+        features = sorted({at[place] for place in contest.places})
+        score = normalised(log_class + scores[..., features].sum(axis=-1))[row, part.codes]
+        totals.append(float(part.counts @ score) / share)
+    return np.array(totals), {place: grid for block in schema.blocks for place, grid in block.grids()}
+
+
+def _features_by_place(schema: Schema) -> dict[int, int]:
+    """Return the number of each column's feature, those of all blocks end to end."""
+    at: dict[int, int] = {}
+    first = 0
+    for block in schema.blocks:
+        together = block.family.multivariate or block.family.words
+        at |= {place: first + (0 if together else j) for j, place in enumerate(block.places)}
+        first += 1 if together else len(block.places)
+    return at
+
+
+def _choice(contest: Contest, elpd: Array, table: Table) -> Choice:
+    """Take the first candidate that can have the cells, unless the best beats it by more than the margin."""
+    best_of, scores = contest.best_of, elpd[: len(contest.best_of.candidates)]
+    able = np.flatnonzero(~np.isnan(scores))
+    first = int(able[0]) if able.size else 0  # if none is able, the first one's error says what is wrong
+    best = int(np.nanargmax(scores)) if able.size else 0
+    chosen = best if scores[best] > scores[first] + best_of.margin else first
+    return Choice(contest.key(table), best_of.names, scores, chosen)

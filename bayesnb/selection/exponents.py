@@ -1,0 +1,273 @@
+"""Exponents on the features' evidence, chosen by the exact leave-one-out log score of the labels.
+
+Naive Bayes counts dependent features as if each were news. Exponents w on their densities are a cure: the scores of the
+classes are log p(c) + sum_j w_j log p_j(x_j | c). One exponent t for all features has the prior
+log t ~ Normal(0, 0.5**2), and is at most 1: above that it overfits few rows. One for each column has a ridge around t,
+
+    w_j ~ Normal(t, t**2), w_j >= 0
+
+and what they say together is concave: a log-sum-exp of linear forms, and the ridge. So the maximum is the only one. The
+inverse of the negative second derivatives there is the Laplace approximation of the covariance. It is an empirical
+choice, not a likelihood: the evidence, and whatever is drawn, stay those of the model with the exponents 1.
+
+Where rows come in batches, each batch is scored before it is learnt, and what earlier ones said of w is the ridge.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from scipy.optimize import minimize_scalar
+
+from bayesnb.families.base import Array
+from bayesnb.families.removal import PREDICTIVE
+from bayesnb.model.product import Model, Rows, normalised
+from bayesnb.selection.column_scores import column_scores, features_of, predictive_scores, stratified
+from bayesnb.selection.leave_one_out import PredictiveRule, are_there, loo_log_proba
+
+SPREAD = 0.5  # standard deviation of the log of the one exponent
+LEAST = 1e-3  # the smallest one that is tried
+WIDTHS = (1.0, 2.0, 4.0, 8.0, 0.5, 0.25)  # standard deviations of the ridge, in units of its mean
+UNLIKELY = 12.0  # nats by which one width is worse than another, so that those beyond it are not tried
+STEPS, SHORTEST, TOLERANCE = 200, 1e-12, 1e-11
+STEP = 1e-2  # of log t, for its second derivative
+
+
+class Exponent(NamedTuple):
+    """One exponent on all features, and its Laplace standard deviation."""
+
+    value: float
+    sd: float
+
+
+@dataclass(frozen=True, eq=False)
+class Ridge:
+    """What is believed of the exponents before rows are seen: independent normal distributions, `(f,)` each."""
+
+    mean: Array
+    sd: Array
+
+
+@dataclass(frozen=True, eq=False)
+class LabelScores:
+    """What columns say of the labels of rows: the scores of classes, `(r, c)` and `(r, c, f)`, labels and weights.
+
+    A class that a cell makes impossible stays so, whatever the exponent of its column.
+    """
+
+    log_class: Array
+    table: Array
+    codes: Array
+    counts: Array
+
+    @classmethod
+    def of(cls, scores: tuple[Array, Array], rows: Rows, there: Array) -> Self:
+        """Take rows with a score; raise for one that its label's cells make impossible.
+
+        A row whose class is impossible without it, as one of a class alone may be, says nothing of exponents.
+        """
+        (log_class, table), label = scores, (np.arange(len(rows.codes)), rows.codes)
+        plain = normalised(log_class + table.sum(axis=2))[label]
+        refuse_impossible(np.where(np.isneginf(log_class[label]), 0.0, plain), there, "temper='columns'")
+        good = np.isfinite(plain)
+        never = np.isneginf(table).any(axis=2) | np.isneginf(log_class)
+        log_class, table = np.where(never, -np.inf, log_class), np.where(never[:, :, None], 0.0, table)
+        return cls(log_class[good], table[good], rows.codes[good], rows.counts[good])
+
+    def log_proba(self, w: Array) -> Array:
+        """log p(y | x) under exponents, `(f,) -> (r, c)`."""
+        return normalised(self.log_class + self.table @ w)
+
+    def total(self, w: Array) -> float:
+        """The sum of the labels' log scores."""
+        return float(self.counts @ self.log_proba(w)[np.arange(len(self.codes)), self.codes])
+
+    def slope(self, w: Array) -> Array:
+        """The first derivatives of `total`, `(f,)`."""
+        proba = np.exp(self.log_proba(w))
+        gap = -proba
+        gap[np.arange(len(gap)), self.codes] += 1.0
+        return np.tensordot(self.counts[:, None] * gap, self.table, 2)
+
+    def factor(self, w: Array) -> Array:
+        """A matrix B of which B'B are the negative second derivatives of `total`, `(r * c, f)`.
+
+        They are the covariances of columns under p(y | x), added up.
+        """
+        proba = np.exp(self.log_proba(w))
+        gaps = self.table - np.einsum("rc,rcf->rf", proba, self.table)[:, None]
+        gaps *= np.sqrt(self.counts[:, None] * proba)[:, :, None]
+        return gaps.reshape(-1, len(w))
+
+
+class _Precision(NamedTuple):
+    """The matrix B'B + diag(weight): by itself, or where B has fewer rows than columns, by Woodbury's identity."""
+
+    factor: Array
+    weight: Array
+
+    def solve(self, slope: Array) -> Array:
+        if len(self.factor) >= len(slope):
+            return cho_solve(cho_factor(self.factor.T @ self.factor + np.diag(self.weight)), slope)
+        scaled = self.factor / self.weight
+        return slope / self.weight - scaled.T @ cho_solve(self._inner(scaled), scaled @ slope)
+
+    def variances(self) -> Array:
+        """The diagonal of the inverse."""
+        if len(self.factor) >= len(self.weight):
+            return np.diag(np.linalg.inv(self.factor.T @ self.factor + np.diag(self.weight)))
+        scaled = self.factor / self.weight
+        return 1 / self.weight - (scaled * cho_solve(self._inner(scaled), scaled)).sum(axis=0)
+
+    def log_volume(self) -> float:
+        """log of how much smaller the rows make the volume of a ridge, `det(1 + B diag(1 / weight) B')`."""
+        scaled = self.factor / np.sqrt(self.weight)
+        product = scaled.T @ scaled if len(self.factor) >= len(self.weight) else scaled @ scaled.T
+        return float(np.linalg.slogdet(np.eye(len(product)) + product)[1])
+
+    def _inner(self, scaled: Array) -> Any:
+        return cho_factor(np.eye(len(scaled)) + scaled @ self.factor.T)
+
+
+def one_by_loo(model: Model, rows: Rows, n_jobs: int | None = None) -> Exponent:
+    """One exponent on the features' evidence, by the leave-one-out log score of the labels and the prior.
+
+    A row of weight w counts as w rows: one of them is left out, and its score counts w times. Where these are only the
+    last of the rows that were learnt, a row without which its class has no distribution is passed over. The standard
+    deviation is that of the second derivative in log t, by differences.
+    """
+    one, places = np.minimum(rows.counts, 1.0), np.arange(len(rows.codes))
+
+    def scores(log_t: float) -> Array:
+        way = PredictiveRule(power=float(np.exp(log_t)))
+        return loo_log_proba(model, rows, way, one, n_jobs)[places, rows.codes]
+
+    log_class = model.prior.classes.labels_left_out(model.stats.classes, rows.codes, one, PREDICTIVE)
+    plain, there = scores(0.0), are_there(model, rows)[rows.codes]
+    refuse_impossible(np.where(np.isneginf(log_class[places, rows.codes]), 0.0, plain), there, "temper='loo'")
+    good = np.isfinite(plain)
+    return _one(lambda log_t: float(rows.counts @ np.where(good, scores(log_t), 0.0)))
+
+
+def by_column(model: Model, rows: Rows, n_jobs: int | None = None) -> Ridge:
+    """The exponents of all columns and their standard deviations, by exact leave-one-out of rows that were learnt.
+
+    Of many rows it takes a part, spread evenly over every class.
+    """
+    few = _part(model, rows)
+    scores = LabelScores.of(column_scores(model, few, n_jobs), few, are_there(model, few)[few.codes])
+    return over_widths(scores, common(scores).value)
+
+
+def by_batch(model: Model, rows: Rows, known: Ridge, n_jobs: int | None = None) -> Ridge:
+    """The exponents after rows that the model has not learnt yet, from what was known of them before."""
+    few = _part(model, rows)
+    scores = LabelScores.of(predictive_scores(model, few, n_jobs), few, np.zeros(len(few.codes), bool))
+    return largest(scores, known).exponents
+
+
+def _part(model: Model, rows: Rows) -> Rows:
+    return stratified(rows, len(model.stats.classes), sum(features_of(block) for block in model.prior.blocks))
+
+
+def common(scores: LabelScores) -> Exponent:
+    """One exponent for all columns."""
+    once = LabelScores(scores.log_class, scores.table.sum(axis=2)[:, :, None], scores.codes, scores.counts)
+    return _one(lambda log_t: once.total(np.exp([log_t])))
+
+
+def ridge_around(t: float, columns: int, width: float = 1.0) -> Ridge:
+    """Exponents of so many columns around one; their standard deviation is as wide as that, or so many times."""
+    return Ridge(np.full(columns, t), np.full(columns, width * t))
+
+
+def over_widths(scores: LabelScores, t: float) -> Ridge:
+    """The exponents averaged over the width of the ridge, log width ~ Normal(0, 1), by the evidence of each.
+
+    Columns differ in what they are worth, and by how much is told best by the rows: one width for all tables is too
+    narrow where some columns repeat others, and too wide where all are worth the same.
+    """
+    maxima: dict[float, Maximum] = {}
+    for width, next_to in zip(WIDTHS, (1.0, 1.0, 2.0, 4.0, 1.0, 0.5), strict=True):
+        best = max((each.log_evidence for each in maxima.values()), default=-np.inf)
+        if next_to in maxima and maxima[next_to].log_evidence < best - UNLIKELY:
+            continue
+        start = maxima[next_to].exponents.mean if next_to in maxima else None
+        made = largest(scores, ridge_around(t, scores.table.shape[2], width), start)
+        maxima[width] = made._replace(log_evidence=made.log_evidence - np.log(width) ** 2 / 2)
+    logs = np.array([each.log_evidence for each in maxima.values()])
+    share = np.exp(logs - np.logaddexp.reduce(logs))
+    mean = sum(p * each.exponents.mean for p, each in zip(share, maxima.values(), strict=True))
+    spread = ((each.exponents.sd**2 + (each.exponents.mean - mean) ** 2) for each in maxima.values())
+    return Ridge(mean, np.sqrt(sum(p * each for p, each in zip(share, spread, strict=True))))
+
+
+class Maximum(NamedTuple):
+    """The most probable exponents, their standard deviations, and the log evidence of their ridge (Laplace)."""
+
+    exponents: Ridge
+    log_evidence: float
+
+
+def largest(scores: LabelScores, ridge: Ridge, start: Array | None = None) -> Maximum:
+    """The most probable exponents, none below 0, and their Laplace standard deviations.
+
+    By Newton's method on those that are not held at 0, projected, with a line search: Bertsekas (1982), Projected
+    Newton methods for optimization problems with simple constraints. Of an exponent that is held at 0 the posterior
+    falls off like exp(-g w - h w**2 / 2), g being the slope and h the curvature; its standard deviation is taken to be
+    (g**2 + h)**-0.5, the others' are from the inverse of the second derivatives of those that are free.
+    """
+    w, weight = np.array(ridge.mean if start is None else start, float), ridge.sd**-2.0
+
+    def height(w: Array) -> float:
+        return scores.total(w) - float(weight @ (w - ridge.mean) ** 2) / 2
+
+    for _ in range(STEPS):
+        slope = scores.slope(w) - weight * (w - ridge.mean)
+        free = (w > 0) | (slope > 0)
+        factor, direction = scores.factor(w), np.zeros_like(w)
+        precision = _Precision(factor[:, free], weight[free])
+        direction[free] = precision.solve(slope[free])
+        after = _climb(height, w, slope, direction)
+        moved, w = np.abs(after - w).max(), after
+        if moved <= TOLERANCE:
+            break
+    sd = (slope**2 + (factor**2).sum(axis=0) + weight) ** -0.5
+    sd[free] = np.sqrt(precision.variances())
+    return Maximum(Ridge(w, sd), height(w) - precision.log_volume() / 2)
+
+
+def refuse_impossible(plain: Array, there: Array, parameter: str) -> None:
+    """Raise for a row whose label is impossible without it, or has no distribution though all rows are there."""
+    impossible = ~np.isfinite(plain) & ~(np.isnan(plain) & ~there)
+    if impossible.any():
+        raise ValueError(
+            f"{parameter}: without row {impossible.argmax()} its own cells have probability 0, whatever the exponent. "
+            "A smoothing of 0 does that; use a larger one, or give temper a number."
+        )
+
+
+def _one(total: Callable[[float], float]) -> Exponent:
+    """The exponent of the largest sum of log scores, given as a function of its log, under the prior."""
+
+    def loss(log_t: float) -> float:
+        return (log_t / SPREAD) ** 2 / 2 - total(log_t)
+
+    bounds = (np.log(LEAST), 0.0)
+    best = float(minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-6}).x)
+    best = 0.0 if loss(0.0) <= loss(best) else best
+    around = loss(best - STEP) - 2 * loss(best) + loss(best + STEP)
+    return Exponent(float(np.exp(best)), float(np.exp(best) * STEP / np.sqrt(around)) if around > 0 else float("inf"))
+
+
+def _climb(height: Callable[[Array], float], w: Array, slope: Array, direction: Array) -> Array:
+    """The point on the projected path that climbs enough, or where it stands if none does."""
+    now, size = height(w), 1.0
+    while size > SHORTEST:
+        after = np.maximum(w + size * direction, 0.0)
+        if height(after) >= now + 1e-4 * float(slope @ (after - w)):
+            return after
+        size /= 2
+    return w

@@ -1,0 +1,201 @@
+"""Who takes part in the contest: name -> a function that makes an unfitted classifier of frames.
+
+A frame's numbers are floats and its levels are strings; both may have holes. scikit-learn's methods get the usual
+preparation, fitted on the rows that are learnt. Every method runs in one process and on one core.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegressionCV
+from sklearn.metrics import log_loss
+from sklearn.model_selection import StratifiedKFold
+from sklearn.naive_bayes import CategoricalNB, GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    KBinsDiscretizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    StandardScaler,
+)
+
+from bayesnb import NaiveBayes
+
+from .data import SEED, Array
+
+Make = Callable[[Array], Any]  # of the labels that are learnt: the folds cannot be more than a class has rows
+
+NUMBERS = make_column_selector(dtype_include="number")
+LEVELS = make_column_selector(dtype_exclude="number")
+FOLDS = 5
+PENALTIES = np.logspace(-3, 3, 7)
+BINS = 8
+BAGS = 2  # of InterpretML, whose 14 would take longer than all others together
+
+
+def folds(y: Array) -> StratifiedKFold:
+    """Five folds, or as many as the smallest class has rows."""
+    return StratifiedKFold(int(np.clip(np.bincount(y)[np.unique(y)].min(), 2, FOLDS)), shuffle=True, random_state=SEED)
+
+
+def prepared(numbers: Any, levels: Any) -> ColumnTransformer:
+    """Numbers and levels, each prepared in one way."""
+    return ColumnTransformer([("levels", levels, LEVELS), ("numbers", numbers, NUMBERS)], sparse_threshold=0.0)
+
+
+def indicators() -> OneHotEncoder:
+    """A column of zeros and ones for every level; a hole is a level, and what is new has none."""
+    return OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+
+
+def gaussian(y: Array) -> Any:
+    return make_pipeline(prepared(SimpleImputer(), indicators()), GaussianNB())
+
+
+def calibrated(y: Array) -> Any:
+    return CalibratedClassifierCV(gaussian(y), method="sigmoid", cv=folds(y))
+
+
+def binned(y: Array) -> Any:
+    """What many write by hand: quantile bins, and what is missing or new counts as the middle or the first level."""
+    bins = KBinsDiscretizer(BINS, encode="ordinal", strategy="quantile", quantile_method="averaged_inverted_cdf")
+    levels = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-1)
+    numbers = make_pipeline(SimpleImputer(strategy="median"), bins)
+    known = FunctionTransformer(at_least_zero)
+    return make_pipeline(prepared(numbers, levels), known, CategoricalNB())
+
+
+def at_least_zero(codes: Array) -> Array:
+    return np.maximum(codes, 0)
+
+
+def logistic(y: Array) -> Any:
+    """Logistic regression; its penalty by cross-validated log loss."""
+    numbers = make_pipeline(StandardScaler(), SimpleImputer(add_indicator=True))
+    model = LogisticRegressionCV(
+        Cs=PENALTIES, cv=folds(y), scoring="neg_log_loss", max_iter=300, use_legacy_attributes=False
+    )
+    return make_pipeline(prepared(numbers, indicators()), model)
+
+
+def boosted(y: Array) -> Any:
+    return BoostedTrees()
+
+
+def boosted_by_folds(y: Array) -> Any:
+    return BoostedTrees(by_folds=True)
+
+
+def forest(y: Array) -> Any:
+    return make_pipeline(prepared("passthrough", indicators()), RandomForestClassifier(random_state=SEED, n_jobs=1))
+
+
+def khiops(y: Array) -> Any:
+    from khiops.sklearn import KhiopsClassifier
+
+    return KhiopsClassifier()
+
+
+def additive(y: Array) -> Any:
+    from interpret.glassbox import ExplainableBoostingClassifier
+
+    return ExplainableBoostingClassifier(outer_bags=BAGS, n_jobs=1, random_state=SEED)
+
+
+class BoostedTrees(ClassifierMixin, BaseEstimator):
+    """Gradient boosting; as many of its 100 iterations as cross-validation finds best, if that is asked for."""
+
+    def __init__(self, by_folds: bool = False) -> None:
+        self.by_folds = by_folds
+
+    def fit(self, x: pd.DataFrame, y: Array) -> Self:
+        """Code the levels, choose the number of iterations, and learn all rows."""
+        codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan)
+        self.codes_ = prepared("passthrough", codes).fit(x)
+        coded = self.codes_.transform(x)
+        model = HistGradientBoostingClassifier(categorical_features=list(range(len(LEVELS(x)))), random_state=SEED)
+        if self.by_folds:
+            model.set_params(max_iter=iterations(model, coded, y))
+        self.model_ = model.fit(coded, y)
+        self.classes_ = model.classes_
+        return self
+
+    def predict_proba(self, x: pd.DataFrame) -> Array:
+        return self.model_.predict_proba(self.codes_.transform(x))
+
+
+def iterations(model: HistGradientBoostingClassifier, x: Array, y: Array) -> int:
+    """Return the number of iterations whose log loss is least over the folds."""
+    losses = []
+    for known, asked in folds(y).split(x, y):
+        fitted, labels = clone(model).fit(x[known], y[known]), np.unique(y[known])
+        seen = asked[np.isin(y[asked], labels)]
+        losses.append([log_loss(y[seen], p, labels=labels) for p in fitted.staged_predict_proba(x[seen])])
+    return 1 + int(np.mean(losses, axis=0).argmin())
+
+
+MAIN = "bayesnb"  # as it comes
+OURS: Mapping[str, Make] = {
+    MAIN: lambda y: NaiveBayes(n_jobs=1),
+    "bayesnb-loo": lambda y: NaiveBayes(temper="loo", n_jobs=1),
+}
+BASE = "logistic"
+RIVALS: Mapping[str, Make] = {
+    BASE: logistic,
+    "gaussian": gaussian,
+    "calibrated": calibrated,
+    "bins": binned,
+    "forest": forest,
+    "boosting": boosted,
+    "boosting-cv": boosted_by_folds,
+    "khiops": khiops,
+    "ebm": additive,
+}
+METHODS: Mapping[str, Make] = OURS | RIVALS
+TITLES = {
+    MAIN: "bayesnb: NaiveBayes()",
+    "bayesnb-loo": 'bayesnb: NaiveBayes(temper="loo")',
+    BASE: "logistic regression, C by CV",
+    "gaussian": "GaussianNB",
+    "calibrated": "GaussianNB, calibrated",
+    "bins": "quantile bins, CategoricalNB",
+    "forest": "random forest",
+    "boosting": "gradient boosting",
+    "boosting-cv": "gradient boosting, iterations by CV",
+    "khiops": "Khiops",
+    "ebm": f"EBM of InterpretML, {BAGS} bags",
+}
+PACKAGES = {"khiops": "khiops", "ebm": "interpret"}
+
+
+def title(method: str) -> str:
+    """Return a method's name for readers; a variant that is being tried has none but its key."""
+    return TITLES.get(method, method)
+
+
+def missing() -> dict[str, str]:
+    """Return the methods whose package is not installed, and why they are left out."""
+    remedy = "uv sync --inexact --group contest, which has Khiops for Linux only"
+    return {
+        name: f"{title(name)} is left out: the package {package} is not installed ({remedy})"
+        for name, package in PACKAGES.items()
+        if find_spec(package) is None
+    }
+
+
+def prepare_process() -> None:
+    """Let Khiops find the program that it starts, which is installed beside Python."""
+    scripts = os.path.join(sys.prefix, "bin")
+    if scripts not in os.environ.get("PATH", "").split(os.pathsep):
+        os.environ["PATH"] = os.pathsep.join([scripts, os.environ.get("PATH", "")])

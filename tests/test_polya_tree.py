@@ -1,0 +1,466 @@
+"""Polya trees: against enumeration of all stopping patterns, refits, draws, and transforms of their columns."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import betaln
+from scipy.stats import kstest
+from sklearn.datasets import load_iris
+
+from bayesnb import (
+    Gaussian,
+    NaiveBayes,
+    OptionalPolyaTree,
+    PolyaTree,
+    compare_smoothing,
+    dependence,
+    load,
+    mcmc,
+    plot_boundary,
+    plot_column,
+    plot_nomogram,
+    relevance,
+    report,
+    scale,
+    tune,
+)
+from bayesnb.cli import main
+from bayesnb.families.grid import Grid
+from bayesnb.families.leaves import LeafStats
+
+Array = np.ndarray
+RNG = np.random.default_rng(20261123)
+ROWS = 60
+Y = np.arange(ROWS) % 3
+X = np.column_stack(
+    [RNG.normal(Y, 1.0), RNG.exponential(1.0 + Y), RNG.integers(0, 3, ROWS), np.full(ROWS, 7.0), RNG.normal(size=ROWS)]
+)
+X[[3, 11], 0] = X[7, 4] = np.nan
+MODEL = NaiveBayes(PolyaTree()).fit(X, Y)
+
+
+def patterns(grid: Grid, node: int) -> Iterator[tuple[int, ...]]:
+    """All sets of nodes below one that can split: each with its parents."""
+    yield ()
+    if node >= len(grid.depth):
+        return
+    for left in patterns(grid, grid.tree.left[node]):
+        for right in patterns(grid, grid.tree.right[node]):
+            yield (node, *left, *right)
+
+
+def log_likelihood(belief: OptionalPolyaTree, total: Array, pattern: tuple[int, ...]) -> float:
+    """log p(data, pattern) of class 0, of the definition: Betas of the nodes that split."""
+    tree, value = belief.grid.tree, 0.0
+    reached = set(belief.grid.tree.roots.tolist()) | {
+        child for node in pattern for child in (tree.left[node], tree.right[node])
+    }
+    for node in sorted(each for each in reached if each < len(belief.grid.depth)):
+        stop = 1 / (1 + np.exp(belief.log_odds[0, node]))
+        if node not in pattern:
+            value += np.log(stop)
+            continue
+        a, b, q = belief.a[0, node], belief.b[0, node], belief.grid.share[node]
+        left, right = total[tree.left[node]], total[tree.right[node]]
+        value += np.log(1 - stop) + betaln(a + left, b + right) - betaln(a, b) - left * np.log(q) - right * np.log1p(-q)
+    return value
+
+
+SMALL = np.sort(RNG.normal(size=(14, 1)), axis=0)
+TREE = Grid.learnt(SMALL, None, 3)
+COUNTS = RNG.integers(0, 4, (1, len(TREE.low))).astype(float)
+PRIOR = PolyaTree(concentration=1.7, stop=0.4).belief(LeafStats(COUNTS, TREE))
+
+
+def enumerated(counts: Array) -> float:
+    total = TREE.added_up(counts)[0]
+    return float(
+        np.logaddexp.reduce([log_likelihood(PRIOR, total, each) for each in patterns(TREE, TREE.tree.roots[0])])
+    )
+
+
+def test_evidence_is_the_sum_over_all_patterns_of_stopping() -> None:
+    assert len(list(patterns(TREE, TREE.tree.roots[0]))) >= 10
+    assert PRIOR.log_evidence(LeafStats(COUNTS, TREE))[0, 0] == pytest.approx(enumerated(COUNTS), rel=1e-12)
+    fractional = COUNTS * 0.37
+    assert PRIOR.log_evidence(LeafStats(fractional, TREE))[0, 0] == pytest.approx(enumerated(fractional), rel=1e-12)
+
+
+def test_the_posterior_probability_of_a_split_is_that_of_the_patterns_with_it() -> None:
+    posterior, total = PRIOR.update(LeafStats(COUNTS, TREE)), TREE.added_up(COUNTS)[0]
+    every = {each: log_likelihood(PRIOR, total, each) for each in patterns(TREE, TREE.tree.roots[0])}
+    weight = {each: np.exp(value - enumerated(COUNTS)) for each, value in every.items()}
+    for node in range(len(TREE.depth)):
+        expected = sum(share for pattern, share in weight.items() if node in pattern)
+        assert np.exp(posterior.reached()[0, node]) == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize("s", [1.0, 2.0, -0.5, 0.3 + 0.7j])
+def test_moments_are_sums_over_all_patterns(s: complex) -> None:
+    """A leaf seen s times more, s real or complex: the ratio of sums over patterns, its Betas by their definition."""
+    from bayesnb.numerics.special import log_gamma_ratio
+
+    posterior = PRIOR.update(LeafStats(COUNTS, TREE))
+    for leaf in range(len(TREE.low)):
+        path = [node for node in TREE.tree.path[leaf] if node < len(TREE.depth)]
+        value: complex = 0.0
+        alive = 1.0
+        for depth in range(len(path) + 1):
+            stop = 1 / (1 + np.exp(posterior.log_odds[0, path[depth]])) if depth < len(path) else 1.0
+            product: complex = 1.0
+            for node, right in zip(path[:depth], TREE.tree.side[leaf], strict=False):
+                a, b, q = posterior.a[0, node], posterior.b[0, node], TREE.share[node]
+                a, q = (b, 1 - q) if right else (a, q)
+                total = posterior.a[0, node] + posterior.b[0, node]
+                product *= np.exp(log_gamma_ratio(a, s) - log_gamma_ratio(total, s)) * q ** (-s)
+            value += alive * stop * product
+            alive *= 1 - stop
+        cell = np.array([[leaf]])
+        assert_allclose(np.exp(posterior.log_moment(cell, np.array(s)))[0, 0], value, rtol=1e-11)
+
+
+@pytest.mark.parametrize("s", [0.3, -0.3, 0.3 + 0.7j])
+def test_moments_are_those_of_draws(s: complex) -> None:
+    posterior = PRIOR.update(LeafStats(10 * COUNTS + 3, TREE))
+    values = np.exp(s * posterior.sample(5, 100_000).log_ratio)
+    error = values.std(axis=0) / np.sqrt(100_000)
+    truth = np.exp(posterior.level_log_moment(np.array(s)))
+    assert (np.abs(values.mean(axis=0) - truth) <= 5 * error + 1e-12).all()
+
+
+@pytest.mark.slow
+def test_ranks_of_what_was_drawn_are_uniform() -> None:
+    """Simulation-based calibration of each leaf's probability: prior draw, data, posterior draws."""
+    rng, ranks = np.random.default_rng(7), []
+    for _ in range(2_000):
+        truth = PRIOR.sample(rng)
+        counts = rng.multinomial(20, truth.probability[0] / truth.probability.sum())[None].astype(float)
+        drawn = PRIOR.update(LeafStats(counts, TREE)).sample(rng, 99)
+        below = (drawn.probability[:, 0] < truth.probability[0]).sum(axis=0)
+        equal = (drawn.probability[:, 0] == truth.probability[0]).sum(axis=0)  # where neither splits
+        ranks.append((below + rng.uniform(size=below.shape) * (equal + 1)) / 100)
+    for leaf in np.array(ranks).T:
+        assert kstest(leaf, "uniform").pvalue > 1e-4
+
+
+def test_leave_one_out_is_that_of_refits_on_the_same_grid() -> None:
+    left_out = MODEL.loo(X, Y).elpd_i.values
+    joint = MODEL.loo(X, Y, target="joint").elpd_i.values
+    for row in range(0, ROWS, 7):
+        again = NaiveBayes(PolyaTree()).fit(X, Y).forget(X[[row]], Y[[row]])
+        assert left_out[row] == pytest.approx(again.predict_log_proba(X[[row]])[0, Y[row]], rel=1e-9)
+        assert joint[row] == pytest.approx(again.predict_joint_log_proba(X[[row]])[0, Y[row]], rel=1e-9)
+
+
+@pytest.mark.parametrize("change", [np.exp, lambda x: 1e5 * x - 3e7, lambda x: np.sign(x) * np.abs(x) ** 3, np.arctan])
+def test_predictions_are_the_same_bits_whatever_increasing_function_a_column_goes_through(change: Any) -> None:
+    again = NaiveBayes(PolyaTree()).fit(change(X), Y)
+    assert_array_equal(again.predict_proba(change(X)), MODEL.predict_proba(X))
+    assert again.log_evidence_ == MODEL.log_evidence_
+    assert_array_equal(again.loo(change(X), Y).elpd_i.values, MODEL.loo(X, Y).elpd_i.values)
+
+
+def test_a_grid_halves_its_rows_between_distinct_values() -> None:
+    x = np.repeat(np.arange(6.0), [1, 1, 9, 1, 2, 4])[:, None]
+    grid = Grid.learnt(x, None, 8)
+    assert_array_equal(grid.weight, np.bincount(np.searchsorted(grid.cuts, x[:, 0])))
+    for node in range(len(grid.depth)):
+        total = grid.added_up(grid.weight)
+        assert total[node] >= 4
+        assert 0 < grid.share[node] < 1
+    assert grid.cuts[grid.depth == 0][0] == 2.5  # 11 of 18 rows below; 2 below the other candidate
+
+
+def test_leaves_are_not_deeper_than_asked_nor_split_below_four_rows() -> None:
+    for depth in (1, 3, 8):
+        grid = Grid.learnt(RNG.normal(size=(500, 2)), None, depth)
+        assert grid.depth.max() < depth
+        assert min(grid.added_up(grid.weight)[: len(grid.depth)]) >= 4
+    assert Grid.learnt(np.arange(3.0)[:, None], None, 8).sizes == (1,)
+
+
+def test_integer_weights_are_repeated_rows() -> None:
+    times = 1 + np.arange(ROWS) % 4
+    weighted = NaiveBayes(PolyaTree()).fit(X, Y, times)
+    repeated = NaiveBayes(PolyaTree()).fit(np.repeat(X, times, axis=0), np.repeat(Y, times))
+    assert_array_equal(weighted.predict_proba(X), repeated.predict_proba(X))
+    assert weighted.log_evidence_ == repeated.log_evidence_
+
+
+def test_batches_in_any_order_are_one_table_once_the_grid_is_there() -> None:
+    first = NaiveBayes(PolyaTree()).partial_fit(X[:30], Y[:30], classes=[0, 1, 2])
+    a = NaiveBayes(PolyaTree()).partial_fit(X[:30], Y[:30], classes=[0, 1, 2])
+    a.partial_fit(X[30:45], Y[30:45]).partial_fit(X[45:], Y[45:])
+    b = NaiveBayes(PolyaTree()).partial_fit(X[:30], Y[:30], classes=[0, 1, 2])
+    b.partial_fit(X[45:], Y[45:]).partial_fit(X[30:45], Y[30:45])
+    assert_array_equal(a.predict_proba(X), b.predict_proba(X))
+    assert_array_equal(b.forget(X[30:], Y[30:]).predict_proba(X), first.predict_proba(X))
+    faded = NaiveBayes(PolyaTree()).fit(X, Y).decay(0.5)
+    assert_array_equal(faded.stats_.blocks[0].counts, 0.5 * MODEL.stats_.blocks[0].counts)
+
+
+def test_models_of_different_grids_are_not_merged_and_of_declared_cuts_they_are() -> None:
+    one, two = (NaiveBayes(PolyaTree()).fit(X[rows], Y[rows]) for rows in (slice(0, 30), slice(30, None)))
+    with pytest.raises(ValueError, match=r"column 0: the cuts .* PolyaTree\(cuts="):
+        one.merge(two)
+    family = PolyaTree(cuts=[-1.0, 0.0, 0.5, 1.0, 3.0, 7.0])
+    one, two = (NaiveBayes(family).fit(X[rows], Y[rows]) for rows in (slice(0, 30), slice(30, None)))
+    assert_array_equal(one.merge(two).predict_proba(X), NaiveBayes(family).fit(X, Y).predict_proba(X))
+
+
+def test_cuts_may_be_declared_for_each_column() -> None:
+    family = PolyaTree(cuts=[[0.0, 1.0], [2.0]])
+    grid = NaiveBayes(family).fit(X[:, :2], Y).posterior_[0].grid
+    assert grid.sizes == (3,)
+    assert_array_equal(grid.cuts, [0.0, 1.0])
+    for cuts in ([], [1.0, 1.0], [2.0, 1.0], [np.nan], [np.inf], [[0.0], [2.0, 1.0]]):
+        with pytest.raises(ValueError, match="cuts"):
+            PolyaTree(cuts=cuts)
+    with pytest.raises(ValueError, match="cuts are those of 2 columns"):
+        NaiveBayes(family).fit(X, Y)
+
+
+@pytest.mark.parametrize("options", [{"depth": 0}, {"depth": 2.0}, {"depth": 99}, {"stop": 0}, {"stop": 1.0}])
+def test_options_that_make_no_tree_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=f"PolyaTree: {next(iter(options))}"):
+        PolyaTree(**options)
+    with pytest.raises(ValueError, match="concentration"):
+        PolyaTree(concentration=-1.0)
+
+
+COLUMNS = {
+    "huge": np.array([-1e308, -1e300, 0.0, 1e300, 1e308, 1.7e308]),
+    "denormal": np.array([0.0, 5e-324, 1e-323, 1.5e-323, 2e-323, 1e-310]),
+    "neighbours": np.nextafter(1.0, 2.0) ** np.arange(6),
+    "integers": np.arange(6),
+    "zeros": np.array([-0.0, 0.0, 0.0, 0.0, -0.0, 1.0]),
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_numbers_at_the_ends_of_floats_are_told_apart(name: str) -> None:
+    values = COLUMNS[name]
+    x, y = np.repeat(values, 5)[:, None], np.repeat(np.arange(len(values)) >= 3, 5)
+    if name == "zeros":
+        y = x[:, 0] > 0
+    model = NaiveBayes(PolyaTree()).fit(x, y)
+    assert_array_equal(model.predict(x), y)
+    assert np.isfinite(model.log_density(x)).all()
+    rows, _ = model.sample(50, rng=0)
+    assert np.isfinite(rows).all()
+    assert ((rows >= values.min()) & (rows <= values.max())).all()
+
+
+def test_single_precision_is_read_as_it_is() -> None:
+    small = X.astype(np.float32)
+    a, b = NaiveBayes(PolyaTree()).fit(small, Y), NaiveBayes(PolyaTree()).fit(small.astype(float), Y)
+    assert_array_equal(a.predict_proba(small), b.predict_proba(small.astype(float)))
+
+
+def test_a_constant_column_and_a_missing_cell_say_nothing() -> None:
+    rows = X[:5].copy()
+    rows[:, [3, 4]] = 1e9, np.nan
+    without = NaiveBayes(PolyaTree()).fit(X[:, :3], Y)
+    assert_allclose(MODEL.predict_proba(rows), without.predict_proba(rows[:, :3]), rtol=1e-12)
+    assert NaiveBayes(PolyaTree()).fit(np.full((5, 1), np.nan), [0, 0, 1, 1, 1]).predict_proba([[3.0]])[0, 1] == 4 / 7
+
+
+@pytest.mark.parametrize("cell", [np.inf, -np.inf])
+def test_an_infinite_cell_is_refused_at_fit_and_at_predict(cell: float) -> None:
+    table = X.copy()
+    table[5, 1] = cell
+    for ask in (
+        lambda: NaiveBayes(PolyaTree()).fit(table, Y),
+        lambda: MODEL.predict(table),
+        lambda: MODEL.loo(table, Y),
+    ):
+        with pytest.raises(ValueError, match="column 1: a number is infinite"):
+            ask()
+
+
+def test_an_outlier_costs_no_more_than_its_leaf() -> None:
+    far, edge = X[:1].copy(), X[:1].copy()
+    far[0, 1], edge[0, 1] = 1e300, X[:, 1].max()
+    assert_array_equal(MODEL.predict_proba(far), MODEL.predict_proba(edge))
+    assert MODEL.log_density(far)[0] == MODEL.log_density(edge)[0]
+
+
+def test_the_density_integrates_to_one_over_the_range_of_the_column() -> None:
+    model = NaiveBayes(PolyaTree()).fit(X[:, [0]], Y)
+    grid = model.posterior_[0].grid
+    lower, upper = grid.ends
+    middle = (lower + upper) / 2
+    density = np.exp(model.log_density(middle[:, None]))
+    assert (density * (upper - lower)).sum() == pytest.approx(1.0, rel=1e-12)
+    by_class = np.exp(model.predict_joint_log_proba(middle[:, None]))
+    assert_allclose((by_class * (upper - lower)[:, None]).sum(axis=0), model.class_posterior_.mean(), rtol=1e-12)
+    law = model.posterior_[0].predictive()
+    assert_allclose(law.pdf(middle[:, None, None])[:, :, 0], by_class / model.class_posterior_.mean(), rtol=1e-11)
+    assert_allclose(law.cdf(law.ppf(0.3)), 0.3, rtol=1e-12)
+
+
+def test_explanations_add_up_to_the_density_of_rows() -> None:
+    for average in (None, 0.5):
+        model = NaiveBayes(PolyaTree(), average_features=average).fit(X, Y)
+        found = model.explain(X[:6])
+        total = found["predictive"].values.sum(axis=-1) + found["predictive_class_term"].values
+        assert_allclose(total, model.predict_joint_log_proba(X[:6]), rtol=1e-11)
+
+
+def test_rows_that_are_drawn_have_whole_numbers_where_all_were_and_values_that_were_there() -> None:
+    rows, labels = MODEL.sample(400, rng=0)
+    assert set(rows[:, 2].tolist()) <= {0.0, 1.0, 2.0}
+    assert set(rows[:, 3].tolist()) == {7.0}
+    assert ((rows[:, :2] >= np.nanmin(X[:, :2], axis=0)) & (rows[:, :2] <= np.nanmax(X[:, :2], axis=0))).all()
+    assert set(labels.tolist()) == {0, 1, 2}
+
+
+@pytest.mark.parametrize("estimate", ["predictive", "mean", "map", "mle"])
+def test_every_estimate_predicts_and_is_left_out(estimate: str) -> None:
+    model = NaiveBayes(PolyaTree(depth=2), estimate=estimate).fit(X, Y)
+    row = 4
+    without = NaiveBayes(PolyaTree(depth=2), estimate=estimate).fit(X, Y).forget(X[[row]], Y[[row]])
+    left_out = model.loo(X, Y).elpd_i.values[row]
+    assert left_out == pytest.approx(without.predict_log_proba(X[[row]])[0, Y[row]], rel=1e-10)
+    assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+
+
+def test_the_mean_plugged_in_predicts_as_the_predictive_does() -> None:
+    mean = NaiveBayes(PolyaTree(), estimate="mean").fit(X, Y)
+    assert_allclose(mean.predict_proba(X), MODEL.predict_proba(X), rtol=1e-10)
+
+
+def test_exponents_may_differ_between_features() -> None:
+    belief, cells = MODEL.model_.posterior.blocks[0], MODEL.schema_.blocks[0].read(open_table(X))
+    powers = np.array([0.3, 1.0, 0.0, 2.0, 0.7])
+    expected = sum(belief.only(j).score(cells[:][:, [j]], float(power)) for j, power in enumerate(powers))
+    assert_allclose(belief.score(cells, powers), expected, rtol=1e-12, atol=1e-12)
+    density = belief.estimate("mean")
+    assert_allclose(
+        density.score(cells, powers),
+        sum(density.only(j).score(cells[:][:, [j]], float(power)) for j, power in enumerate(powers)),
+        rtol=1e-12, atol=1e-12,
+    )  # fmt: skip
+
+
+def open_table(table: Array) -> Any:
+    from bayesnb.data import open_table as opened
+
+    return opened(table)
+
+
+@pytest.mark.filterwarnings("ignore::bayesnb.BoundaryWarning")
+def test_its_concentration_is_tuned_to_the_largest_evidence() -> None:
+    tuned = tune(NaiveBayes(PolyaTree()), X, Y, force=True)
+    (family, *_) = tuned.families.values() if isinstance(tuned.families, dict) else [tuned.families]
+    best = NaiveBayes(family).fit(X, Y).log_evidence_
+    for factor in (0.9, 1.1):
+        other = PolyaTree(concentration=factor * np.asarray(family.concentration))
+        assert NaiveBayes(other).fit(X, Y).log_evidence_ <= best + 1e-6
+
+
+def test_smoothings_scale_its_concentration() -> None:
+    table = compare_smoothing(NaiveBayes(PolyaTree()), X, Y, (0, 0.5, 1), estimates=("predictive",)).table
+    for row in table.itertuples():
+        expected = NaiveBayes(PolyaTree(concentration=2.0 * row.smoothing)).fit(X, Y).loo(X, Y).elpd
+        assert row.elpd_loo == pytest.approx(expected, rel=1e-10)
+
+
+def test_relevance_is_the_evidence_of_a_tree_for_each_class_against_one() -> None:
+    factors = np.asarray(relevance(MODEL)["log_bayes_factor"])
+    each = MODEL.model_.prior.blocks[0].log_evidence(MODEL.stats_.blocks[0]).sum(axis=0)
+    one = NaiveBayes(PolyaTree()).fit(X, np.zeros(ROWS))
+    common = one.model_.prior.blocks[0].log_evidence(one.stats_.blocks[0])[0]
+    assert_allclose(np.sort(factors), np.sort(each - common), rtol=1e-10, atol=1e-10)
+    assert dependence(MODEL, X, Y)["feature"].size == 5
+
+
+def test_a_saved_model_comes_back_the_same(tmp_path: Path) -> None:
+    for average in (None, 0.5):
+        model = NaiveBayes(PolyaTree(), average_features=average).fit(X, Y)
+        model.save(tmp_path / "model.bnb")
+        again = load(tmp_path / "model.bnb")
+        assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+        assert_array_equal(again.partial_fit(X, Y).predict_proba(X), model.partial_fit(X, Y).predict_proba(X))
+
+
+def test_a_grid_that_no_rows_make_is_refused() -> None:
+    good = {"low": [0, 1, 2], "high": [0, 1, 2], "weight": [1, 1, 1], "depth": [0, 1], "whole": [1]}
+    Grid((3,), **{name: np.array(each, float) for name, each in good.items()}).check()
+    for name, bad in (
+        ("low", [0, 1, 3]), ("high", [2, 1, 2]), ("weight", [1, 0, 1]), ("weight", [1, 1]), ("depth", [1, 0.5]),
+        ("depth", [0, 0]), ("depth", [0, 2]), ("depth", [-1, 0]), ("high", [0, 1, np.inf]), ("depth", [0, 99]),
+    ):  # fmt: skip
+        fields = {key: np.array(each, float) for key, each in (good | {name: bad}).items()}
+        with pytest.raises(ValueError, match="grid"):
+            Grid((3,), **fields).check()
+
+
+FRAME = pd.DataFrame(X, columns=list("abcde")).assign(label=np.array(["x", "y", "z"])[Y])
+
+
+def test_files_are_read_on_the_grid_of_their_first_batch(tmp_path: Path) -> None:
+    FRAME.to_csv(tmp_path / "table.csv", index=False)
+    model = scale.fit_files(NaiveBayes(PolyaTree()), tmp_path / "table.csv", "label", batch_rows=20, progress=False)
+    parts = NaiveBayes(PolyaTree()).partial_fit(FRAME[list("abcde")][:20], FRAME["label"][:20], classes=list("xyz"))
+    parts.partial_fit(FRAME[list("abcde")][20:], FRAME["label"][20:])
+    assert_array_equal(model.predict_proba(FRAME[list("abcde")]), parts.predict_proba(FRAME[list("abcde")]))
+
+
+def test_partitions_are_read_on_the_grid_of_the_first() -> None:
+    dask = pytest.importorskip("dask.array")
+    lazy = NaiveBayes(PolyaTree()).fit(dask.from_array(X, chunks=(20, 5)), dask.from_array(Y, chunks=20))
+    parts = NaiveBayes(PolyaTree()).partial_fit(X[:20], Y[:20], classes=[0, 1, 2]).partial_fit(X[20:], Y[20:])
+    assert_array_equal(lazy.predict_proba(X), parts.predict_proba(X))
+    parts.partial_fit(dask.from_array(X, chunks=(20, 5)), dask.from_array(Y, chunks=20))
+    assert parts.stats_.classes.counts.sum() == 2 * ROWS
+
+
+def test_columns_have_pictures_in_their_numbers() -> None:
+    model = NaiveBayes(PolyaTree()).fit(FRAME[list("abcde")], FRAME["label"])
+    for table in ((), (FRAME[list("abcde")], FRAME["label"])):
+        ax = plot_column(model, "a", *table)
+        low, high = ax.get_xlim()
+        assert low >= X[~np.isnan(X[:, 0]), 0].min() - 1
+        assert high <= np.nanmax(X[:, 0]) + 1
+        assert len([line for line in ax.lines if len(line.get_xdata()) > 50]) == 3
+    assert plot_nomogram(model, classes=["x", "z"]) is not None
+    assert plot_boundary(model, FRAME[list("abcde")], FRAME["label"], features=["a", "b"]) is not None
+
+
+def test_it_has_a_page_and_a_tree_of_draws_and_no_pymc_model(tmp_path: Path) -> None:
+    model = NaiveBayes({"a": PolyaTree(), ("b", "c", "d", "e"): Gaussian()}).fit(FRAME[list("abcde")], FRAME["label"])
+    page = Path(report(model, FRAME[list("abcde")], FRAME["label"]).save(tmp_path / "page.html")).read_text()
+    assert "PolyaTree" in page
+    tree = model.to_datatree(FRAME[list("abcde")], FRAME["label"], draws=20, chains=2)
+    assert tree["posterior"]["left_a"].dims == ("chain", "draw", "class", "a_cut")
+    assert np.isfinite(tree["log_prior"]["left_a"].values).all()
+    with pytest.raises(TypeError, match="OptionalPolyaTree has no PyMC model"):
+        mcmc.build(model, FRAME[list("abcde")], FRAME["label"])
+
+
+def test_the_command_line_knows_it(tmp_path: Path) -> None:
+    FRAME.to_csv(tmp_path / "table.csv", index=False)
+    table, path = str(tmp_path / "table.csv"), str(tmp_path / "model.bnb")
+    asked = [arg for name in "abcde" for arg in ("--family", f"{name}=polyatree")]
+    assert main(["fit", table, "--target", "label", *asked, "-o", path]) == 0
+    expected = NaiveBayes(PolyaTree()).fit(FRAME[list("abcde")], FRAME["label"])
+    assert_array_equal(load(path).predict_proba(FRAME[list("abcde")]), expected.predict_proba(FRAME[list("abcde")]))
+
+
+def test_it_finds_shapes_that_no_bell_has() -> None:
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, 600)
+    x = np.where(y == 0, rng.normal(0, 1, 600), rng.choice([-4.0, 4.0], 600) + rng.normal(0, 1, 600))[:, None]
+    tree, bell = (NaiveBayes(family).fit(x[:300], y[:300]) for family in (PolyaTree(), Gaussian()))
+    assert tree.score(x[300:], y[300:]) > 0.95
+    assert np.mean(tree.predict_log_proba(x[300:])[np.arange(300), y[300:]]) > np.mean(
+        bell.predict_log_proba(x[300:])[np.arange(300), y[300:]]
+    )
+    flowers, species = load_iris(return_X_y=True)
+    assert NaiveBayes(PolyaTree()).fit(flowers, species).loo(flowers, species).elpd > -30
