@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.integrate import trapezoid
 from sklearn.base import clone
 
 from bayesnb import (
@@ -37,7 +38,7 @@ from bayesnb.plots.nomogram_plot import scales_of
 from bayesnb.report.facts import gather
 from bayesnb.report.sections.learnt_columns import counted
 from bayesnb.selection.column_scores import column_scores
-from bayesnb.selection.exponents import LabelScores, common, largest, ridge_around
+from bayesnb.selection.exponents import LabelScores, centre, largest, ridge_around
 from bayesnb.selection.leave_one_out import PredictiveRule, leave_one_out
 from tests.conftest import CASES, Case
 
@@ -336,13 +337,29 @@ def test_one_exponent_has_its_prior_and_is_at_most_1() -> None:
     assert several.temper_sd_ == pytest.approx(t / np.sqrt(curvature), rel=0.02)
 
 
+@pytest.mark.parametrize("rows", [12, 200, 2000])
+def test_the_ridge_is_around_the_posterior_mean_of_one_exponent(rows: int) -> None:
+    rng, label = np.random.default_rng(9), np.arange(rows) % 2
+    x = rng.normal(label, 1.0)[:, None] + rng.normal(0, 1.0, (rows, 6))
+    scores = scores_of(NaiveBayes(Gaussian()).fit(x, label), x, label)
+
+    def height(log_t: float) -> float:
+        return scores.total(np.full(6, np.exp(log_t))) - (log_t + np.log(6) / 2) ** 2 / (2 * 0.25)
+
+    points = np.linspace(np.log(1e-3), 0, 20_001)
+    weight = np.exp([height(point) for point in points] - np.max([height(point) for point in points]))
+    mean = trapezoid(weight * np.exp(points), points) / trapezoid(weight, points)
+    assert centre(scores) == pytest.approx(mean, rel=2e-4)
+    assert centre(scores) < 1
+
+
 @pytest.mark.slow
 def test_the_laplace_approximation_is_that_of_a_long_chain() -> None:
     rng, label = np.random.default_rng(8), np.arange(400) % 2
     x = np.column_stack([rng.normal(label, 1.0), rng.normal(label, 2.0), rng.normal(size=400)])
     model = NaiveBayes(Gaussian()).fit(x, label)
     scores = scores_of(model, x, label)
-    t = common(scores).value
+    t = centre(scores)
     ridge = largest(scores, ridge_around(t, 3)).exponents
 
     def height(w: np.ndarray) -> float:

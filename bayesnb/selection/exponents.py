@@ -2,9 +2,13 @@
 
 Naive Bayes counts dependent features as if each were news. Exponents w on their densities are a cure: the scores of the
 classes are log p(c) + sum_j w_j log p_j(x_j | c). One exponent t for all features has the prior
-log t ~ Normal(0, 0.5**2), and is at most 1: above that it overfits few rows. One for each column has a ridge around t,
+log t ~ Normal(0, 0.5**2), and is at most 1: above that it overfits few rows. One for each of f columns has a ridge,
 
-    w_j ~ Normal(t, t**2), w_j >= 0
+    w_j ~ Normal(t, t**2), w_j >= 0,     log t ~ Normal(-log(f) / 2, 0.5**2), t <= 1
+
+around the mean of t: halfway, on a log scale, between columns that all say the same, each worth 1 / f, and independent
+ones, worth 1. A few rows of many columns are often told apart without error whatever the exponents, and then the prior
+is what keeps the probabilities modest.
 
 and what they say together is concave: a log-sum-exp of linear forms, and the ridge. So the maximum is the only one. The
 inverse of the negative second derivatives there is the Laplace approximation of the covariance. It is an empirical
@@ -32,6 +36,7 @@ LEAST = 1e-3  # the smallest one that is tried
 WIDTHS = (1.0, 2.0, 4.0, 8.0, 0.5, 0.25)  # standard deviations of the ridge, in units of its mean
 UNLIKELY = 12.0  # nats by which one width is worse than another, so that those beyond it are not tried
 STEPS, SHORTEST, TOLERANCE = 200, 1e-12, 1e-11
+POINTS = 40  # of log t, over which it is averaged, twice
 STEP = 1e-2  # of log t, for its second derivative
 
 
@@ -75,6 +80,11 @@ class LabelScores:
         never = np.isneginf(table).any(axis=2) | np.isneginf(log_class)
         log_class, table = np.where(never, -np.inf, log_class), np.where(never[:, :, None], 0.0, table)
         return cls(log_class[good], table[good], rows.codes[good], rows.counts[good])
+
+    @property
+    def at_once(self) -> Self:
+        """The same of all columns as if they were one."""
+        return type(self)(self.log_class, self.table.sum(axis=2)[:, :, None], self.codes, self.counts)
 
     def log_proba(self, w: Array) -> Array:
         """log p(y | x) under exponents, `(f,) -> (r, c)`."""
@@ -158,7 +168,7 @@ def by_column(model: Model, rows: Rows, n_jobs: int | None = None) -> Ridge:
     """
     few = _part(model, rows)
     scores = LabelScores.of(column_scores(model, few, n_jobs), few, are_there(model, few)[few.codes])
-    return over_widths(scores, common(scores).value)
+    return over_widths(scores, centre(scores))
 
 
 def by_batch(model: Model, rows: Rows, known: Ridge, n_jobs: int | None = None) -> Ridge:
@@ -172,10 +182,21 @@ def _part(model: Model, rows: Rows) -> Rows:
     return stratified(rows, len(model.stats.classes), sum(features_of(block) for block in model.prior.blocks))
 
 
-def common(scores: LabelScores) -> Exponent:
-    """One exponent for all columns."""
-    once = LabelScores(scores.log_class, scores.table.sum(axis=2)[:, :, None], scores.codes, scores.counts)
-    return _one(lambda log_t: once.total(np.exp([log_t])))
+def centre(scores: LabelScores) -> float:
+    """The mean of the one exponent around which those of columns lie."""
+    once, prior = scores.at_once, -np.log(scores.table.shape[2]) / 2
+
+    def height(log_t: float) -> float:
+        return once.total(np.exp([log_t])) - ((log_t - prior) / SPREAD) ** 2 / 2
+
+    points = np.linspace(np.log(LEAST), 0.0, POINTS)
+    heights = np.array([height(point) for point in points])
+    near = np.flatnonzero(heights > heights.max() - UNLIKELY)
+    points = np.linspace(points[max(near[0] - 1, 0)], points[min(near[-1] + 1, POINTS - 1)], POINTS)
+    heights = np.array([height(point) for point in points])
+    weight = np.exp(heights - heights.max())
+    weight[[0, -1]] /= 2  # the trapezoidal rule
+    return float(weight @ np.exp(points) / weight.sum())
 
 
 def ridge_around(t: float, columns: int, width: float = 1.0) -> Ridge:
