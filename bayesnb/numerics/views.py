@@ -210,8 +210,8 @@ class Coded:
 
 
 @dataclass(frozen=True, eq=False)
-class Leafed:
-    """Numbers read as codes of the leaves of a grid in which they lie; missing ones are -1."""
+class Graded:
+    """Numbers read as codes of the levels of a grid on which they lie; missing ones are -1."""
 
     numbers: Any  # an array or a view
     cuts: Array  # those of all columns, with the start of each column's and their number, as the kernel `search` takes
@@ -244,7 +244,7 @@ class WordCounts(sparse.csr_array):
 
 def read(x: Any) -> Any:
     """Return cells for many passes: codes of levels are looked up now, once."""
-    return x[EVERY] if isinstance(x, Coded | Leafed) else x
+    return x[EVERY] if isinstance(x, Coded | Graded) else x
 
 
 def numbers(x: Any, rows: slice) -> Array:
@@ -279,8 +279,8 @@ def entries(x: Any, rows: slice = EVERY) -> tuple[Array, Array, Array]:
 
 
 def as_numbers(x: Any) -> Any:
-    """Return cells as a table has them, where they are read as leaves of a grid."""
-    return x.numbers if isinstance(x, Leafed) else x
+    """Return cells as a table has them, where they are read as levels of a grid."""
+    return x.numbers if isinstance(x, Graded) else x
 
 
 def column(x: Any, feature: int) -> Array:
