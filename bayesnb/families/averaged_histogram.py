@@ -6,7 +6,7 @@
 Q is the share of a bin among all rows, of all classes together. All here is relative to their distribution: a level's
 ratio p(x | class) / p(x) is theta / Q of the bin that it lies in, theta the class's share of the bin. With N rows, n of
 them in a bin, the posterior given the bins is theta ~ Beta(a, A - a), a = concentration Q + n, A = concentration + N;
-and how probable each binning is, and so each bin, follows from two passes over the bins: numerics/histogram_kernels.py.
+and how probable each binning is, and so each bin, follows from two passes over the bins: numerics/binning_kernels.py.
 So K(s) = log E[ratio**s] of a level is a sum over the bins that hold it,
 
     exp K(s) = sum P(bin) Q**-s Gamma(a + s) / Gamma(a) Gamma(A) / Gamma(A + s)
@@ -28,14 +28,16 @@ from bayesnb.families.dirichlet import pick
 from bayesnb.families.grid import Grid
 from bayesnb.families.grid_levels import GridDensity, GridStats, RelativeScores
 from bayesnb.families.grid_numbers import GridHistogram, NumberMargins
-from bayesnb.families.record import Parameter, Power, checked, raised, silent
+from bayesnb.families.record import Parameter, Power, checked, is_by_row, raised, silent
 from bayesnb.families.removal import PREDICTIVE, Leaving, RemainingLevels
-from bayesnb.families.sums import Entries
+from bayesnb.families.sums import Entries, KernelTables
 from bayesnb.families.sums import nodes as transform_nodes
 from bayesnb.numerics import special
 from bayesnb.numerics.special import draw_log_gamma
+from bayesnb.numerics.threads import blocks, in_order
 
 COARSE = 8  # levels of a column that is compared with others
+COLUMNS = 4  # that a thread works on at once
 HALVINGS = 60  # of the range in which a quantile lies
 
 
@@ -87,7 +89,7 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
     def _log_evidence(self) -> Array:
         """Log evidence of all rows that were counted, `(c, f)`."""
         out = np.empty(self._by_column)
-        numerics.histogram_kernels.evidence(self.grid.share, self.bounds, *self._flat(), out.reshape(-1, out.shape[-1]))
+        numerics.binning_kernels.evidence(self.grid.share, self.bounds, *self._flat(), out.reshape(-1, out.shape[-1]))
         return out
 
     @property
@@ -108,6 +110,19 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
                 span = self.span(j)
                 yield c, j, (self.grid.share[span], counts[c, span], *(each[c, j] for each in columns))
 
+    def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
+        if is_by_row(power):
+            return super().score(x, power, out, n_jobs)
+        return self.added(x, self._tables_at(power, n_jobs), len(self), out, n_jobs)
+
+    def _tables_at(self, power: Any, n_jobs: int | None) -> KernelTables:
+        """Tables of moments; those of the last power are kept, as a row costs little once they are there."""
+        s = np.array(np.broadcast_to(power, len(self.sizes)), float)
+        known = self.__dict__.get("_last")
+        if known is None or not np.array_equal(known[0], s):
+            known = self.__dict__["_last"] = s, tables_of(self._real_moment(s, n_jobs))
+        return known[1]
+
     def level_log_moment(self, s: Any) -> Array:
         """K(s) of each level; s is a number, one for each feature, `(f,)`, or `(n, 1, 1)` places of a transform."""
         every = np.arange(self.bounds[-1])
@@ -119,11 +134,23 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
             return self._transform(s[None], every).reshape(self.counts.shape)
         return self._real_moment(s)
 
-    def _real_moment(self, s: Array) -> Array:
+    def _real_moment(self, s: Array, n_jobs: int | None = 1) -> Array:
+        """K(s) of each level, s real, `(f,) -> (c, k)`."""
         out = np.empty(self.counts.shape)
-        arrays = (self.grid.share, self.bounds, *self._flat(), np.array(s, float), out.reshape(-1, out.shape[-1]))
-        numerics.histogram_kernels.log_moments(*arrays)
+        self._by_columns(numerics.histogram_kernels.log_moments, (np.array(s, float),), out, n_jobs)
         return out
+
+    def _by_columns(self, kernel: Any, of_columns: tuple[Array, ...], out: Array, n_jobs: int | None = 1) -> None:
+        """Let a kernel write its results of all classes, some columns at a time."""
+        counts, *parameters = self._flat()
+        flat = out.reshape(*out.shape[: out.ndim - self.counts.ndim], *counts.shape[:-1], out.shape[-1])
+
+        def work(columns: slice) -> None:
+            bounds = self.bounds[columns.start : columns.stop + 1]
+            parts = (np.ascontiguousarray(each[..., columns]) for each in (*parameters, *of_columns))
+            kernel(self.grid.share, bounds, counts, *parts, flat)
+
+        list(in_order(work, blocks(len(self.sizes), COLUMNS), n_jobs))
 
     def _transform(self, s: Array, levels: Array) -> Array:
         """K(s) of some levels, in their order, at complex places, `(n, f) -> (n, c, m)`."""
@@ -142,10 +169,9 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
 
     def level_cumulants(self, order: int, tilt: Any = 0.0) -> Array:
         """Cumulants of the log of each level's ratio, at a tilt that is a number, or one for each feature."""
-        counts, *columns = self._flat()
-        out, tilt = np.empty((4, *counts.shape)), np.array(np.broadcast_to(tilt, len(self.sizes)), float)
-        numerics.histogram_kernels.cumulants(self.grid.share, self.bounds, counts, *columns, tilt, out)
-        return out.reshape(4, *self.counts.shape)[:order]
+        out, tilt = np.empty((4, *self.counts.shape)), np.array(np.broadcast_to(tilt, len(self.sizes)), float)
+        self._by_columns(numerics.histogram_kernels.cumulants, (tilt,), out)
+        return out[:order]
 
     def score_transform(self, x: Cells, s: Array, power: Power = 1.0) -> Array:
         """As of tables of all levels, but of those alone that the rows are on: each takes long."""
@@ -200,8 +226,7 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
 
     def _log_mode(self) -> Array:
         out = np.empty(self.counts.shape)
-        arrays = (self.grid.share, self.bounds, *self._flat(), out.reshape(-1, out.shape[-1]))
-        numerics.histogram_kernels.log_modes(*arrays)
+        self._by_columns(numerics.histogram_kernels.log_modes, (), out)
         return out
 
     def interval(self, prob: float) -> tuple[Array, Array]:
@@ -251,7 +276,7 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
         s = power if leaving.kind == PREDICTIVE else np.ones(len(power))
         if leaving.alike and leaving.kind != "map":
             worth, arrays = np.empty(self.bounds[-1]), (each[0] for each in whole._flat())
-            numerics.histogram_kernels.left_out(self.grid.share, self.bounds, *arrays, leaving.each, s, worth)
+            numerics.histogram_removal.left_out(self.grid.share, self.bounds, *arrays, leaving.each, s, worth)
             worth = worth if leaving.kind == PREDICTIVE else raised(self.of_levels(power), worth)
             return self.added(leaving.x, tables_of(worth[None]), 1, None, 1)[:, 0]
         codes, total = self.at(leaving.x[:]), np.zeros(len(leaving.codes))
@@ -261,9 +286,9 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
             (level, weight), which = np.unique(pairs, axis=1, return_inverse=True)
             each, of_rows = np.empty(len(level)), (level.astype(np.int64), weight.copy())
             if leaving.kind == "map":
-                numerics.histogram_kernels.left_out_modes(*column, *of_rows, each)
+                numerics.histogram_removal.left_out_modes(*column, *of_rows, each)
             else:
-                numerics.histogram_kernels.left_out_one_by_one(*column, *of_rows, s[j], each)
+                numerics.histogram_removal.left_out_one_by_one(*column, *of_rows, s[j], each)
             each = each if leaving.kind == PREDICTIVE else raised(power[j], each)
             total[known] += each[which.ravel()]
         return total
@@ -292,12 +317,12 @@ def _interval(column: tuple[Any, ...], prob: float) -> Array:
     """Equal-tailed intervals of the ratios of the levels of a class and column, `(2, k)`."""
     share, _, concentration, _ = column
     k = len(share)
-    a, q, logs = np.full((3, k, k), -np.inf)
-    total = concentration + numerics.histogram_kernels.tilted(*column, 0.0, a, q, logs)
-    first, last = np.nonzero((logs > -np.inf) & (q < 1.0))
-    a, q, chance, level = a[first, last], q[first, last], np.exp(logs[first, last]), np.arange(k)
+    q, a, chance = np.zeros((3, k, k))
+    total = concentration + numerics.binning_kernels.posterior(*column, q, a, chance)
+    alike = chance[-1, 0]
+    last, first = np.nonzero((chance > 0) & (q < 1.0))
+    a, q, chance, level = a[last, first], q[last, first], chance[last, first], np.arange(k)
     holds = ((first <= level[:, None]) & (level[:, None] <= last)).astype(float)
-    alike = np.exp(logs[0, -1])
 
     def below(x: Array) -> Array:
         pairs = zip(holds, x, strict=True)

@@ -15,14 +15,15 @@ from typing import Any, Self
 
 import numpy as np
 
-from bayesnb import numerics
 from bayesnb.families.record import Array, Cells, fields_alone
+from bayesnb.numerics import grid_kernels
 from bayesnb.numerics.threads import FEWEST, in_order
 from bayesnb.numerics.views import Graded
 
 LEAST = 4.0  # rows that are halved
 MOST_ROWS = 1 << 15  # that a grid is learnt from: of 256 levels each has 128, and more predict no better
 DEEPEST = 8  # as there are k (k + 1) / 2 bins of k levels
+SEARCHED = (grid_kernels.SLOTS >> 2) + (2 << DEEPEST)  # numbers at most of a column's part of `search_table`
 SMALLEST = 1e-12  # share of a level: it has a logarithm
 
 
@@ -146,23 +147,26 @@ class Grid:
         width = np.where(np.isinf(width), np.finfo(float).max, width)
         return self.log_share - np.log(np.where(width > 0, width, 1.0))
 
-    @property
-    def search_size(self) -> int:
-        """Numbers that `search_table` has for each column: a power of two."""
-        return 1 << (max(self.sizes) - 1).bit_length()
-
     @cached_property
-    def search_table(self) -> tuple[Array, Array, int]:
-        """Arguments of the kernel `search`: each column's cuts, filled up with infinite ones, and their starts."""
-        size = self.search_size
-        cuts = np.full((len(self.sizes), size), np.inf)
-        for j in range(len(self.sizes)):
-            cuts[j, : self.sizes[j] - 1] = self.cuts_of(j)
-        return cuts.ravel(), np.arange(len(self.sizes), dtype=np.int64) * size, size
+    def search_table(self) -> tuple[Array, Array, Array, Array, Array, Array]:
+        """Arguments of the kernel `search`: each column's cuts with infinite ones behind, and the guide to them."""
+        columns, slots, each = len(self.sizes), grid_kernels.SLOTS, [self.cuts_of(j) for j in range(len(self.sizes))]
+        low = np.array([cuts[0] if len(cuts) else 0.0 for cuts in each])
+        with np.errstate(over="ignore", divide="ignore"):
+            scale = slots / np.array([cuts[-1] - cuts[0] if len(cuts) > 1 else np.inf for cuts in each])
+        scale = np.where(np.isfinite(scale), scale, 0.0)
+        guide, windows = np.zeros((columns, slots), np.int16), np.zeros(columns, np.int64)
+        for j, cuts in enumerate(each):
+            slot = np.minimum((cuts - low[j]) * scale[j], slots - 1).astype(np.int64)
+            seen = np.bincount(slot, minlength=slots)
+            guide[j], windows[j] = np.cumsum(seen) - seen, (1 << int(seen.max()).bit_length()) - 1
+        padded = [np.append(cuts, np.full(window + 1, np.inf)) for cuts, window in zip(each, windows, strict=True)]
+        sizes = np.array([len(cuts) for cuts in padded], np.int64)
+        return np.concatenate(padded), np.cumsum(sizes) - sizes, windows, low, scale, guide
 
     def read(self, x: Cells) -> Graded:
         """Numbers as codes of their levels."""
-        return Graded(x, *self.search_table)
+        return Graded(x, self.search_table)
 
     def written(self, codes: Array, rng: np.random.Generator) -> Array:
         """Numbers on levels, `(r, f)`: uniform between the least and the largest learnt there, whole in whole columns.
@@ -191,7 +195,7 @@ def _learnt_column(x: Array, weight: Array | None, depth: int) -> tuple[Array, .
     if not len(values):
         return np.zeros(1), np.zeros(1), np.ones(1), np.zeros(1)
     places = np.empty(min((1 << depth) - 1, len(values)), np.int64)
-    cuts = numerics.grid_kernels.halve(values, below, depth, LEAST, places)
+    cuts = grid_kernels.halve(values, below, depth, LEAST, places)
     edges = np.concatenate([[0], np.sort(places[:cuts]), [len(values)]])
     whole = np.array([(values == np.floor(values)).all()])
     ends = values[edges[:-1]], values[edges[1:] - 1], np.diff(below[edges])

@@ -7,19 +7,24 @@ which depends on the level alone: the class's share of it over that of all rows.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import add, iadd
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from bayesnb import numerics
 from bayesnb.families.base import Array, Cells, Density, Parts, Rng
 from bayesnb.families.categorical import CategoricalStats, CodedStats, LevelTables, Row, tables_of
 from bayesnb.families.dirichlet import draw_level, pick
 from bayesnb.families.grid import Grid
 from bayesnb.families.record import Power, raised
-from bayesnb.families.weight import Weight
+from bayesnb.families.sums import KernelTables, by_tables
+from bayesnb.families.weight import Weight, hard
 from bayesnb.numerics import special
 from bayesnb.numerics.special import log
+from bayesnb.numerics.threads import in_order, pieces
+from bayesnb.numerics.views import Graded
 
 
 class OnGrid(Row):
@@ -51,6 +56,16 @@ class OnGrid(Row):
 class RelativeScores(OnGrid, LevelTables):
     """Densities and beliefs, whose scores are relative to the density of all rows."""
 
+    def added(self, x: Cells, tables: KernelTables, lanes: int, out: Array | None, n_jobs: int | None) -> Array:
+        """As of any levels; of numbers without writing their codes to memory."""
+        if not isinstance(x, Graded):
+            return super().added(x, tables, lanes, out, n_jobs)
+
+        def add(rows: slice, lanes_of_classes: tuple[Array], first: int, part: Array) -> None:
+            numerics.grid_kernels.score(*x.arguments(rows), self.bounds, *lanes_of_classes, first, part)
+
+        return by_tables(add, tables, x, lanes, out, n_jobs)
+
     def log_base(self, x: Cells) -> Array:
         """log of the density of all rows: their histogram on the grid, `(r, f) -> (r,)`; nothing of missing cells."""
         return self.added(x, tables_of(self.grid.log_base[None]), 1, None, 1)[:, 0]
@@ -69,11 +84,21 @@ class GridStats(OnGrid, CodedStats):
     @classmethod
     def of(cls, x: Cells, weight: Any, grid: Grid, n_jobs: int | None = 1) -> Self:  # type: ignore[override]
         """One pass over codes of levels, `(r, f)`."""
-        return cls(CategoricalStats.of(x, weight, grid.sizes, n_jobs).counts, grid)
+        return reduce(add, (cls.counted(x, labels, n_jobs, grid) for labels in hard(weight)))
 
     @classmethod
     def counted(cls, x: Cells, weight: Weight, n_jobs: int | None, grid: Any = None) -> Self:
-        return cls.of(x, weight, grid, n_jobs)
+        if not isinstance(x, Graded):
+            return cls(CategoricalStats.counted(x, weight, n_jobs, grid.sizes).counts, grid)
+
+        def count_rows(rows: slice) -> Array:
+            counts, labels = np.zeros((len(grid.low), weight.classes)), (weight.codes[rows], weight.counts[rows])
+            numerics.grid_kernels.tally(*x.arguments(rows), grid.bounds, *labels, counts)
+            return counts
+
+        rows = pieces(x.shape[0], x.shape[1], 4 * len(grid.low) * weight.classes // x.shape[1])
+        total = reduce(iadd, in_order(count_rows, rows, n_jobs))
+        return cls(np.ascontiguousarray(total.T), grid)
 
     @classmethod
     def defined(cls, x: Array, weight: Weight, grid: Any = None) -> Self:

@@ -1,31 +1,91 @@
 """Columns of numbers on a grid: where the cuts lie, and on which level between them a cell is.
 
-A search has no branches: every cell of a row takes the same steps, so that several columns are compared at once.
+The range of a column's cuts is divided into SLOTS alike. A guide says how many cuts lie in the slots before each, so
+that a cell is compared with those of one slot alone; as slots grow with numbers, rounding and all, none is missed.
+
+A search has no branches: all cells of a column take the same steps, so that several rows are compared at once. Cells go
+through a column's cuts, counts and table while these are near.
 """
 
 import numpy as np
 
 from bayesnb.numerics.compilation import Array, compiled
+from bayesnb.numerics.row_kernels import add_and_clear, add_times
+
+TILE = 64  # rows that are searched at once
+SLOTS = 1024
 
 
 @compiled
-def search(x: Array, cuts: Array, starts: Array, size: int, codes: Array) -> None:
-    """Level of each cell, the number of its column's cuts below it; -1 if missing, `(r, f), (k,), (f,) -> (r, f)`.
+def search(
+    x: Array, cuts: Array, starts: Array, windows: Array, low: Array, scale: Array, guide: Array, codes: Array
+) -> None:
+    """Level of each cell, the number of its column's cuts below it; -1 if missing, `(r, f), ... -> (r, f)`.
 
-    Each column has size - 1 cuts, a power of two less one, of which the last may be infinite.
+    Behind each column's cuts are infinite ones, as many as its window: as lie in one slot at most, or more, a power of
+    two less 1.
     """
-    place = np.empty(x.shape[1], np.int64)
-    for i in range(x.shape[0]):
-        row = x[i]
-        for j in range(len(row)):
-            place[j] = starts[j]
-        step = size >> 1
-        while step:
-            for j in range(len(row)):
-                place[j] += step * np.int64(row[j] > cuts[place[j] + step - 1])
-            step >>= 1
-        for j in range(len(row)):
-            codes[i, j] = place[j] - starts[j] if row[j] == row[j] else -1
+    place = np.empty(TILE, np.int64)
+    for first in range(0, len(x), TILE):
+        part = x[first : first + TILE]
+        for j in range(x.shape[1]):
+            find(part, j, cuts, starts[j], windows[j], low[j], scale[j], guide[j], place)
+            for i in range(len(part)):
+                codes[first + i, j] = place[i] if part[i, j] == part[i, j] else -1
+
+
+@compiled
+def find(
+    x: Array, j: int, cuts: Array, start: int, window: int, low: float, scale: float, guide: Array, place: Array
+) -> None:
+    """Level of each cell of one column, as if none were missing, `(r, f) -> (r,)`."""
+    rows, last = len(x), len(guide) - 1.0
+    for i in range(rows):
+        slot = (x[i, j] - low) * scale
+        slot = slot if slot > 0.0 else 0.0
+        slot = slot if slot < last else last
+        place[i] = start + guide[np.int64(slot)]
+    step = (window + 1) >> 1
+    while step:
+        for i in range(rows):
+            place[i] += step * np.int64(x[i, j] > cuts[place[i] + step - 1])
+        step >>= 1
+    for i in range(rows):
+        place[i] -= start
+
+
+@compiled
+def tally(
+    x: Array, cuts: Array, starts: Array, windows: Array, low: Array, scale: Array, guide: Array, bounds: Array,
+    labels: Array, weight: Array, counts: Array,
+) -> None:  # fmt: skip
+    """Add each row's weight to its class's count of each of its levels, `(r, f), ... (r,), (r,) -> (k, c)`."""
+    place = np.empty(TILE, np.int64)
+    for first in range(0, len(x), TILE):
+        part = x[first : first + TILE]
+        for j in range(x.shape[1]):
+            find(part, j, cuts, starts[j], windows[j], low[j], scale[j], guide[j], place)
+            for i in range(len(part)):
+                if part[i, j] == part[i, j]:
+                    counts[bounds[j] + place[i], labels[first + i]] += weight[first + i]
+
+
+@compiled
+def score(
+    x: Array, cuts: Array, starts: Array, windows: Array, low: Array, scale: Array, guide: Array, bounds: Array,
+    table: Array, first_class: int, out: Array,
+) -> None:  # fmt: skip
+    """Add each row's table entries, `(r, f), ... (k, lanes) -> (r, c)`, with the same sums as `level_kernels.score`."""
+    place, total = np.empty(TILE, np.int64), np.zeros((TILE, table.shape[1]))
+    for first in range(0, len(x), TILE):
+        part = x[first : first + TILE]
+        for j in range(x.shape[1]):
+            find(part, j, cuts, starts[j], windows[j], low[j], scale[j], guide[j], place)
+            for i in range(len(part)):
+                if part[i, j] == part[i, j]:
+                    add_times(total[i], 1.0, table[bounds[j] + place[i]])
+        for i in range(len(part)):
+            add_and_clear(total[i], 1.0, 0.0, out[first + i], first_class)
 
 
 @compiled

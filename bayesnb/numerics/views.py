@@ -214,9 +214,7 @@ class Graded:
     """Numbers read as codes of the levels of a grid on which they lie; missing ones are -1."""
 
     numbers: Any  # an array or a view
-    cuts: Array  # those of all columns, with the start of each column's and their number, as the kernel `search` takes
-    starts: Array
-    size: int
+    table: tuple[Array, ...]  # the arguments of the kernel `search` after the numbers
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -226,10 +224,14 @@ class Graded:
     def dtype(self) -> np.dtype:
         return np.dtype(np.int32)
 
+    def arguments(self, index: Any) -> tuple[Array, ...]:
+        """Return the first arguments of kernels that search: rows as they are, and what they are searched in."""
+        return readable(self.numbers[index], FLOATS), *self.table
+
     def __getitem__(self, index: Any) -> Array:
-        x = readable(self.numbers[index], FLOATS)
-        codes = np.empty(x.shape, np.int32)
-        numerics.grid_kernels.search(x, self.cuts, self.starts, self.size, codes)
+        arguments = self.arguments(index)
+        codes = np.empty(arguments[0].shape, np.int32)
+        numerics.grid_kernels.search(*arguments, codes)
         return codes
 
 
