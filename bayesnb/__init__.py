@@ -76,7 +76,7 @@ _NAMES = {
     "estimators": "NaiveBayes BernoulliNB CategoricalNB GaussianNB MultinomialNB PoissonNB",
     "families": (
         "Bernoulli BestOf Categorical Gaussian JointTable Multinomial MultivariateGaussian Poisson PolyaTree Beta "
-        "Dirichlet Gamma NormalInverseGamma NormalInverseWishart OptionalPolyaTree"
+        "Dirichlet Gamma NormalInverseGamma NormalInverseWishart AveragedHistogram"
     ),
     "selection.feature_evidence": "InclusionWarning",
     "data.levels": "UnseenLevelWarning",
@@ -121,6 +121,7 @@ if TYPE_CHECKING:
     from bayesnb.estimators import NaiveBayes as NaiveBayes
     from bayesnb.estimators import PoissonNB as PoissonNB
     from bayesnb.estimators.loading import load as load
+    from bayesnb.families import AveragedHistogram as AveragedHistogram
     from bayesnb.families import Bernoulli as Bernoulli
     from bayesnb.families import BestOf as BestOf
     from bayesnb.families import Beta as Beta
@@ -133,7 +134,6 @@ if TYPE_CHECKING:
     from bayesnb.families import MultivariateGaussian as MultivariateGaussian
     from bayesnb.families import NormalInverseGamma as NormalInverseGamma
     from bayesnb.families import NormalInverseWishart as NormalInverseWishart
-    from bayesnb.families import OptionalPolyaTree as OptionalPolyaTree
     from bayesnb.families import Poisson as Poisson
     from bayesnb.families import PolyaTree as PolyaTree
     from bayesnb.inference.posterior_draws import DrawnWarning as DrawnWarning

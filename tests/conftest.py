@@ -9,25 +9,27 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
+from itertools import pairwise, product
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 import pytest
 from scipy import sparse, stats
+from scipy.special import gammaln
 from waiting import WaitingBelief, WaitingStats
 
 from bayesnb import Beta, Gamma, Multinomial, NormalInverseGamma, NormalInverseWishart
+from bayesnb.families.averaged_histogram import AveragedHistogram
 from bayesnb.families.base import Belief, Stats
 from bayesnb.families.bernoulli import BernoulliStats
 from bayesnb.families.categorical import CategoricalStats, ColumnDirichlets
 from bayesnb.families.gaussian import GaussianStats
 from bayesnb.families.grid import Grid
+from bayesnb.families.grid_levels import GridStats
 from bayesnb.families.joint import JointDirichlet, JointStats
-from bayesnb.families.leaves import LeafStats
 from bayesnb.families.multinomial import DirichletMultinomial, MultinomialStats
 from bayesnb.families.poisson import PoissonStats
-from bayesnb.families.polya_tree import OptionalPolyaTree
 from bayesnb.families.sharing import SharedGaussianStats, SharedNormalInverseGamma
 from bayesnb.families.vectors import SharedVectorStats, VectorStats
 from bayesnb.families.weight import one_hot
@@ -107,7 +109,7 @@ VECTORS[:, 1] += 3e3 * VECTORS[:, 0]
 VECTORS[3] = np.nan  # of a row that lacks a cell of two, the other is predicted, but nothing is learnt
 SIZES = (3, 7)
 GRID = Grid.learnt(REAL, None, 3)
-LEAF = GRID.read(REAL)[:]
+GRADED = GRID.read(REAL)[:]
 TABLE_SIZES = (2, 3, 3)
 TABLE = np.minimum(RNG.geometric(0.6, (ROWS, 3)), TABLE_SIZES) - 1
 TABLE[
@@ -135,26 +137,40 @@ def table_twin(belief: JointDirichlet, c: int, f: int) -> Callable[[Any], Any]:
     return log_predictive
 
 
-def by_node() -> tuple[Array, ...]:
-    """Parameters of the Betas, and log-odds of splits, that differ between classes and nodes."""
-    share, (one, two) = GRID.share, (np.array([[2.0], [3.0], [1.4]]), np.linspace(0.5, 1.5, len(GRID.share)))
-    return one * share * two, one * (1 - share) * two, 3.0 - one + two
+def binnings(levels: int) -> Iterator[list[tuple[int, int]]]:
+    """All ways to join so many neighbouring levels into bins: the first and the last level of each."""
+    for cuts in product((False, True), repeat=levels - 1):
+        edges = [0, *(k + 1 for k, cut in enumerate(cuts) if cut), levels]
+        yield [(low, high - 1) for low, high in pairwise(edges)]
 
 
-def path_by_path(belief: OptionalPolyaTree, c: int, f: int, leaf: Array) -> Array:
-    """The log of each leaf's expected ratio: the sum over where its way stops, node by node from the root."""
-    tree, share, start = belief.grid.tree, belief.grid.share, int(belief.grid.bounds[f])
-    ratios = []
-    for each in leaf.tolist():
-        total, alive = 0.0, 1.0
-        for node, right in zip(tree.path[start + each], tree.side[start + each], strict=True):
-            if node < len(share):
-                a, b, q = belief.a[c, node], belief.b[c, node], share[node]
-                stop = 1 / (1 + np.exp(belief.log_odds[c, node]))
-                total += alive * stop
-                alive *= (1 - stop) * (b / (a + b) / (1 - q) if right else a / (a + b) / q)
-        ratios.append(np.log(total + alive))
-    return np.array(ratios)
+def binning_by_binning(belief: AveragedHistogram, c: int, f: int) -> list[tuple[float, list[tuple[int, int]]]]:
+    """Log evidence and prior of each binning, and its bins, of the definition."""
+    span, total = belief.span(f), belief.concentration[c, f]
+    counts, share = belief.counts[c, span], belief.grid.share[span]
+    cut = 1 / (1 + np.exp(-belief.log_odds[c, f]))
+    weighed = []
+    for bins in binnings(len(share)):
+        log = (len(bins) - 1) * np.log(cut) + (len(share) - len(bins)) * np.log1p(-cut)
+        log += gammaln(total) - gammaln(total + counts.sum())
+        for low, high in bins:
+            n, q = counts[low : high + 1].sum(), share[low : high + 1].sum() if len(bins) > 1 else 1.0
+            log += gammaln(total * q + n) - gammaln(total * q) - n * np.log(q)
+        weighed.append((log, bins))
+    return weighed
+
+
+def averaged_ratio(belief: AveragedHistogram, c: int, f: int, level: Array) -> Array:
+    """The log of each level's expected ratio: the sum over all binnings."""
+    weighed, span = binning_by_binning(belief, c, f), belief.span(f)
+    counts, share, total = belief.counts[c, span], belief.grid.share[span], belief.concentration[c, f]
+    chance = np.exp([log for log, _ in weighed] - np.logaddexp.reduce([log for log, _ in weighed]))
+    ratios = np.zeros(len(share))
+    for p, (_, bins) in zip(chance, weighed, strict=True):
+        for low, high in bins:
+            n, q = counts[low : high + 1].sum(), share[low : high + 1].sum()
+            ratios[low : high + 1] += p * (total * q + n) / (total + counts.sum()) / q
+    return np.log(ratios)[level]
 
 
 def by_feature(*values: Any) -> Array:
@@ -214,10 +230,10 @@ CASES = [
     ),
     Case(
         "polya tree",
-        OptionalPolyaTree(*by_node(), GRID),
-        LEAF,
-        lambda x, weight: LeafStats.of(x, weight, GRID),
-        lambda b, c, f: lambda x: path_by_path(b, c, f, np.asarray(x, int)),
+        AveragedHistogram(by_class(2.0, 5.0), by_class(-1.5, 0.4), np.zeros((CLASSES, sum(GRID.sizes))), GRID),
+        GRADED,
+        lambda x, weight: GridStats.of(x, weight, GRID),
+        lambda b, c, f: lambda x: averaged_ratio(b, c, f, np.asarray(x, int)),
     ),
     Case(
         "multinomial",

@@ -195,8 +195,7 @@ def test_the_predictive_sums_or_integrates_to_one(case: Case) -> None:
             [np.exp(belief.column(f).log_predictive(np.arange(k)[:, None])).sum(0) for f, k in enumerate(SIZES)]
         )
     elif case.name == "polya tree":  # its predictive is relative to the shares of all rows
-        leaves = np.exp(belief.level_log_moment(1.0) + belief.grid.log_share)
-        total = belief.level_sums(leaves)
+        total = belief.level_sums(belief.mean() * belief.grid.share)
     elif case.name == "waiting":
         total = np.array(
             [
@@ -354,9 +353,9 @@ def test_intervals_hold_their_share_of_draws(case: Case) -> None:
     ends = (lower, upper) if isinstance(lower, np.ndarray) else (lower[0], upper[0])
     inside = ((getattr(drawn, first) > ends[0]) & (getattr(drawn, first) < ends[1])).mean(axis=0)
     inside = inside[..., :-1] if "combinations" in names(drawn) else inside  # a draw has combinations that are alike
-    if "grid" in names(drawn):  # a share has an atom, where a node does not split: an end there is no end of 0.8
-        at_atom = (ends[0] == drawn.grid.share) | (ends[1] == drawn.grid.share)
-        closed = ((drawn.left >= ends[0]) & (drawn.left <= ends[1])).mean(axis=0)
+    if "grid" in names(drawn):  # a ratio has an atom, where no cut is a boundary: an end there is no end of 0.8
+        at_atom = (ends[0] == 1) | (ends[1] == 1)
+        closed = ((drawn.ratio >= ends[0]) & (drawn.ratio <= ends[1])).mean(axis=0)
         assert (closed > 0.8 - 5 * np.sqrt(0.16 / 20_000)).all()
         assert not at_atom.all()
         inside = inside[~at_atom]

@@ -1,21 +1,22 @@
-"""Polya trees: against enumeration of all stopping patterns, refits, draws, and transforms of their columns."""
+"""Polya trees: against enumeration of all binnings, refits, draws, and transforms of their columns."""
 
-from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import binning_by_binning
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import betaln
-from scipy.stats import kstest
+from scipy.special import loggamma
+from scipy.stats import dirichlet, kstest
 from sklearn.datasets import load_iris
 
 from bayesnb import (
+    AveragedHistogram,
     Gaussian,
     NaiveBayes,
-    OptionalPolyaTree,
     PolyaTree,
     compare_smoothing,
     dependence,
@@ -31,7 +32,7 @@ from bayesnb import (
 )
 from bayesnb.cli import main
 from bayesnb.families.grid import Grid
-from bayesnb.families.leaves import LeafStats
+from bayesnb.families.grid_levels import GridStats
 
 Array = np.ndarray
 RNG = np.random.default_rng(20261123)
@@ -44,108 +45,120 @@ X[[3, 11], 0] = X[7, 4] = np.nan
 MODEL = NaiveBayes(PolyaTree()).fit(X, Y)
 
 
-def patterns(grid: Grid, node: int) -> Iterator[tuple[int, ...]]:
-    """All sets of nodes below one that can split: each with its parents."""
-    yield ()
-    if node >= len(grid.depth):
-        return
-    for left in patterns(grid, grid.tree.left[node]):
-        for right in patterns(grid, grid.tree.right[node]):
-            yield (node, *left, *right)
+SMALL = np.sort(RNG.normal(size=(14, 1)), axis=0)
+SIX = Grid.learnt(SMALL, None, 3)
+COUNTS = RNG.integers(0, 4, (1, len(SIX.low))).astype(float)
+PRIOR = PolyaTree(concentration=1.7, stop=0.4).belief(GridStats(COUNTS, SIX))
+POSTERIOR = PRIOR.update(GridStats(COUNTS, SIX))
 
 
-def log_likelihood(belief: OptionalPolyaTree, total: Array, pattern: tuple[int, ...]) -> float:
-    """log p(data, pattern) of class 0, of the definition: Betas of the nodes that split."""
-    tree, value = belief.grid.tree, 0.0
-    reached = set(belief.grid.tree.roots.tolist()) | {
-        child for node in pattern for child in (tree.left[node], tree.right[node])
-    }
-    for node in sorted(each for each in reached if each < len(belief.grid.depth)):
-        stop = 1 / (1 + np.exp(belief.log_odds[0, node]))
-        if node not in pattern:
-            value += np.log(stop)
-            continue
-        a, b, q = belief.a[0, node], belief.b[0, node], belief.grid.share[node]
-        left, right = total[tree.left[node]], total[tree.right[node]]
-        value += np.log(1 - stop) + betaln(a + left, b + right) - betaln(a, b) - left * np.log(q) - right * np.log1p(-q)
+def probabilities(belief: AveragedHistogram) -> list[tuple[float, list[tuple[int, int]]]]:
+    """Each binning of the one column and class, and how probable it is, of the definition."""
+    weighed = binning_by_binning(belief, 0, 0)
+    every = np.logaddexp.reduce([log for log, _ in weighed])
+    return [(np.exp(log - every), bins) for log, bins in weighed]
+
+
+def moments(belief: AveragedHistogram, s: complex) -> Array:
+    """E[ratio**s] of each level: the sum over all binnings, of Betas by their definition."""
+    total, value = belief.concentration[0, 0] + belief.counts.sum(), np.zeros(len(belief.grid.low), complex)
+    for chance, bins in probabilities(belief):
+        for low, high in bins:
+            a, q = belief.a[0, low : high + 1].sum(), belief.grid.share[low : high + 1].sum()
+            log = loggamma(a + s) - loggamma(a) - loggamma(total + s) + loggamma(total) - s * np.log(q)
+            value[low : high + 1] += chance * (np.exp(log) if len(bins) > 1 else 1.0)
     return value
 
 
-SMALL = np.sort(RNG.normal(size=(14, 1)), axis=0)
-TREE = Grid.learnt(SMALL, None, 3)
-COUNTS = RNG.integers(0, 4, (1, len(TREE.low))).astype(float)
-PRIOR = PolyaTree(concentration=1.7, stop=0.4).belief(LeafStats(COUNTS, TREE))
+def test_before_the_data_no_cut_is_a_boundary_with_the_probability_to_stop() -> None:
+    for stop in (0.01, 0.5, 0.9):
+        prior = PolyaTree(stop=stop).belief(GridStats(COUNTS, SIX))
+        (chance,) = [chance for chance, bins in probabilities(prior) if len(bins) == 1]
+        assert chance == pytest.approx(stop, rel=1e-12)
 
 
-def enumerated(counts: Array) -> float:
-    total = TREE.added_up(counts)[0]
-    return float(
-        np.logaddexp.reduce([log_likelihood(PRIOR, total, each) for each in patterns(TREE, TREE.tree.roots[0])])
-    )
+@pytest.mark.parametrize("times", [1.0, 0.37, 1e3])
+def test_evidence_is_the_sum_over_all_binnings(times: float) -> None:
+    assert len(SIX.low) in (5, 6, 7, 8)
+    seen = GridStats(times * COUNTS, SIX)
+    expected = np.logaddexp.reduce([log for log, _ in binning_by_binning(PRIOR.update(seen), 0, 0)])
+    assert PRIOR.log_evidence(seen)[0, 0] == pytest.approx(expected, rel=1e-11)
 
 
-def test_evidence_is_the_sum_over_all_patterns_of_stopping() -> None:
-    assert len(list(patterns(TREE, TREE.tree.roots[0]))) >= 10
-    assert PRIOR.log_evidence(LeafStats(COUNTS, TREE))[0, 0] == pytest.approx(enumerated(COUNTS), rel=1e-12)
-    fractional = COUNTS * 0.37
-    assert PRIOR.log_evidence(LeafStats(fractional, TREE))[0, 0] == pytest.approx(enumerated(fractional), rel=1e-12)
-
-
-def test_the_posterior_probability_of_a_split_is_that_of_the_patterns_with_it() -> None:
-    posterior, total = PRIOR.update(LeafStats(COUNTS, TREE)), TREE.added_up(COUNTS)[0]
-    every = {each: log_likelihood(PRIOR, total, each) for each in patterns(TREE, TREE.tree.roots[0])}
-    weight = {each: np.exp(value - enumerated(COUNTS)) for each, value in every.items()}
-    for node in range(len(TREE.depth)):
-        expected = sum(share for pattern, share in weight.items() if node in pattern)
-        assert np.exp(posterior.reached()[0, node]) == pytest.approx(expected, rel=1e-10)
-
-
-@pytest.mark.parametrize("s", [1.0, 2.0, -0.5, 0.3 + 0.7j])
-def test_moments_are_sums_over_all_patterns(s: complex) -> None:
-    """A leaf seen s times more, s real or complex: the ratio of sums over patterns, its Betas by their definition."""
-    from bayesnb.numerics.special import log_gamma_ratio
-
-    posterior = PRIOR.update(LeafStats(COUNTS, TREE))
-    for leaf in range(len(TREE.low)):
-        path = [node for node in TREE.tree.path[leaf] if node < len(TREE.depth)]
-        value: complex = 0.0
-        alive = 1.0
-        for depth in range(len(path) + 1):
-            stop = 1 / (1 + np.exp(posterior.log_odds[0, path[depth]])) if depth < len(path) else 1.0
-            product: complex = 1.0
-            for node, right in zip(path[:depth], TREE.tree.side[leaf], strict=False):
-                a, b, q = posterior.a[0, node], posterior.b[0, node], TREE.share[node]
-                a, q = (b, 1 - q) if right else (a, q)
-                total = posterior.a[0, node] + posterior.b[0, node]
-                product *= np.exp(log_gamma_ratio(a, s) - log_gamma_ratio(total, s)) * q ** (-s)
-            value += alive * stop * product
-            alive *= 1 - stop
-        cell = np.array([[leaf]])
-        assert_allclose(np.exp(posterior.log_moment(cell, np.array(s)))[0, 0], value, rtol=1e-11)
+@pytest.mark.parametrize("s", [1.0, 2.0, -0.5, 0.3 + 0.7j, 30j])
+def test_moments_are_sums_over_all_binnings(s: complex) -> None:
+    posterior = PRIOR.update(GridStats(COUNTS + 1, SIX))
+    assert_allclose(np.exp(posterior.level_log_moment(s))[0], moments(posterior, s), rtol=1e-11, atol=1e-14)
 
 
 @pytest.mark.parametrize("s", [0.3, -0.3, 0.3 + 0.7j])
 def test_moments_are_those_of_draws(s: complex) -> None:
-    posterior = PRIOR.update(LeafStats(10 * COUNTS + 3, TREE))
+    posterior = PRIOR.update(GridStats(10 * COUNTS + 3, SIX))
     values = np.exp(s * posterior.sample(5, 100_000).log_ratio)
     error = values.std(axis=0) / np.sqrt(100_000)
-    truth = np.exp(posterior.level_log_moment(np.array(s)))
+    truth = np.exp(posterior.level_log_moment(s))
     assert (np.abs(values.mean(axis=0) - truth) <= 5 * error + 1e-12).all()
+
+
+def test_drawn_bins_are_as_probable_as_the_binnings_that_have_them() -> None:
+    drawn = POSTERIOR.sample(3, 100_000).log_ratio[:, 0]
+    boundary = (np.diff(drawn, axis=1) != 0).mean(axis=0)
+    for cut in range(len(SIX.low) - 1):
+        expected = sum(chance for chance, bins in probabilities(POSTERIOR) if any(high == cut for _, high in bins))
+        assert abs(boundary[cut] - expected) < 5 * np.sqrt(expected * (1 - expected) / 100_000)
+
+
+def test_the_density_of_draws_is_that_of_their_bins_and_shares() -> None:
+    drawn = POSTERIOR.sample(4, 50)
+    found = POSTERIOR.log_density(drawn)["ratio{}", 0][:, 0]
+    chances = {tuple(bins): chance for chance, bins in probabilities(POSTERIOR)}
+    for logs, log in zip(drawn.log_ratio[:, 0], found, strict=True):
+        edges = [0, *(np.flatnonzero(np.diff(logs)) + 1), len(logs)]
+        bins = tuple((int(low), int(high) - 1) for low, high in pairwise(edges))
+        a = np.array([POSTERIOR.a[0, low : high + 1].sum() for low, high in bins])
+        shares = np.array([np.exp(logs[low]) * SIX.share[low : high + 1].sum() for low, high in bins])
+        density = dirichlet(a).logpdf(shares / shares.sum()) if len(a) > 1 else 0.0
+        assert log == pytest.approx(np.log(chances[bins]) + density, rel=1e-9, abs=1e-9)
+
+
+def test_the_mode_is_that_of_the_most_probable_bins() -> None:
+    for belief in (PRIOR, POSTERIOR, PRIOR.update(GridStats(20 * COUNTS, SIX))):
+        _, bins = max(probabilities(belief), key=lambda pair: pair[0])
+        above = [max(belief.a[0, low : high + 1].sum() - 1, 0.0) for low, high in bins]
+        for (low, high), each in zip(bins, above, strict=True):
+            expected = each / sum(above) / SIX.share[low : high + 1].sum() if sum(above) else 1.0
+            assert_allclose(belief.mode()[0, low : high + 1], expected, rtol=1e-12)
+
+
+def test_many_levels_and_a_billion_rows_keep_their_digits() -> None:
+    grid = Grid.learnt(np.arange(5_000.0)[:, None], None, 8)
+    assert grid.sizes == (256,)
+    prior = PolyaTree().belief(GridStats(np.zeros((1, 256)), grid))
+    counts = np.zeros((1, 256))
+    assert_array_equal(prior.level_log_moment(1.0), 0.0)
+    assert_array_equal(prior.log_evidence(GridStats(counts, grid)), 0.0)
+    counts[:, :128], counts[:, 128:] = 3e9 / 256, 1e9 / 256
+    posterior = prior.update(GridStats(counts * grid.share / grid.share.mean(), grid))
+    left = grid.share[:128].sum()
+    expected = np.array([3.0, 1.0]) / (3 * left + 1 - left)
+    assert_allclose(posterior.mean()[0, [5, 250]], expected, rtol=1e-6)
+    assert_array_equal(posterior.level_log_moment(0.0), 0.0)
+    assert_allclose(posterior.level_sums(posterior.mean() * grid.share), 1.0, rtol=1e-12)
 
 
 @pytest.mark.slow
 def test_ranks_of_what_was_drawn_are_uniform() -> None:
-    """Simulation-based calibration of each leaf's probability: prior draw, data, posterior draws."""
+    """Simulation-based calibration of each level's ratio: prior draw, data, posterior draws."""
     rng, ranks = np.random.default_rng(7), []
     for _ in range(2_000):
         truth = PRIOR.sample(rng)
         counts = rng.multinomial(20, truth.probability[0] / truth.probability.sum())[None].astype(float)
-        drawn = PRIOR.update(LeafStats(counts, TREE)).sample(rng, 99)
-        below = (drawn.probability[:, 0] < truth.probability[0]).sum(axis=0)
-        equal = (drawn.probability[:, 0] == truth.probability[0]).sum(axis=0)  # where neither splits
+        drawn = PRIOR.update(GridStats(counts, SIX)).sample(rng, 99)
+        below = (drawn.ratio[:, 0] < truth.ratio[0]).sum(axis=0)
+        equal = (drawn.ratio[:, 0] == truth.ratio[0]).sum(axis=0)  # where no cut is a boundary
         ranks.append((below + rng.uniform(size=below.shape) * (equal + 1)) / 100)
-    for leaf in np.array(ranks).T:
-        assert kstest(leaf, "uniform").pvalue > 1e-4
+    for level in np.array(ranks).T:
+        assert kstest(level, "uniform").pvalue > 1e-4
 
 
 def test_leave_one_out_is_that_of_refits_on_the_same_grid() -> None:
@@ -167,20 +180,17 @@ def test_predictions_are_the_same_bits_whatever_increasing_function_a_column_goe
 
 def test_a_grid_halves_its_rows_between_distinct_values() -> None:
     x = np.repeat(np.arange(6.0), [1, 1, 9, 1, 2, 4])[:, None]
+    assert_array_equal(Grid.learnt(x, None, 1).cuts, [2.5])  # 11 of 18 rows below; 2 below the other candidate
     grid = Grid.learnt(x, None, 8)
     assert_array_equal(grid.weight, np.bincount(np.searchsorted(grid.cuts, x[:, 0])))
-    for node in range(len(grid.depth)):
-        total = grid.added_up(grid.weight)
-        assert total[node] >= 4
-        assert 0 < grid.share[node] < 1
-    assert grid.cuts[grid.depth == 0][0] == 2.5  # 11 of 18 rows below; 2 below the other candidate
+    assert_allclose(grid.share, grid.weight / 18, rtol=1e-15)
 
 
-def test_leaves_are_not_deeper_than_asked_nor_split_below_four_rows() -> None:
+def test_rows_are_not_halved_more_often_than_asked_nor_below_four() -> None:
     for depth in (1, 3, 8):
         grid = Grid.learnt(RNG.normal(size=(500, 2)), None, depth)
-        assert grid.depth.max() < depth
-        assert min(grid.added_up(grid.weight)[: len(grid.depth)]) >= 4
+        assert max(grid.sizes) <= 2**depth
+        assert min(grid.weight) >= 2
     assert Grid.learnt(np.arange(3.0)[:, None], None, 8).sizes == (1,)
 
 
@@ -371,7 +381,7 @@ def test_smoothings_scale_its_concentration() -> None:
         assert row.elpd_loo == pytest.approx(expected, rel=1e-10)
 
 
-def test_relevance_is_the_evidence_of_a_tree_for_each_class_against_one() -> None:
+def test_relevance_is_the_evidence_of_a_density_for_each_class_against_one() -> None:
     factors = np.asarray(relevance(MODEL)["log_bayes_factor"])
     each = MODEL.model_.prior.blocks[0].log_evidence(MODEL.stats_.blocks[0]).sum(axis=0)
     one = NaiveBayes(PolyaTree()).fit(X, np.zeros(ROWS))
@@ -390,15 +400,18 @@ def test_a_saved_model_comes_back_the_same(tmp_path: Path) -> None:
 
 
 def test_a_grid_that_no_rows_make_is_refused() -> None:
-    good = {"low": [0, 1, 2], "high": [0, 1, 2], "weight": [1, 1, 1], "depth": [0, 1], "whole": [1]}
-    Grid((3,), **{name: np.array(each, float) for name, each in good.items()}).check()
+    good = {"low": [0, 1, 2], "high": [0, 1, 2], "weight": [1, 1, 1], "whole": [1]}
+    Grid((3,), **{name: np.array(each, float) for name, each in good.items()})
     for name, bad in (
-        ("low", [0, 1, 3]), ("high", [2, 1, 2]), ("weight", [1, 0, 1]), ("weight", [1, 1]), ("depth", [1, 0.5]),
-        ("depth", [0, 0]), ("depth", [0, 2]), ("depth", [-1, 0]), ("high", [0, 1, np.inf]), ("depth", [0, 99]),
+        ("low", [0, 1, 3]), ("high", [2, 1, 2]), ("weight", [1, 0, 1]), ("weight", [1, 1]), ("high", [0, 1, np.inf]),
+        ("whole", [1, 1]),
     ):  # fmt: skip
         fields = {key: np.array(each, float) for key, each in (good | {name: bad}).items()}
         with pytest.raises(ValueError, match="grid"):
-            Grid((3,), **fields).check()
+            Grid((3,), **fields)
+    for sizes in ((), (3.0,), (0, 3), (257,)):
+        with pytest.raises(ValueError, match="from 1 to 256"):
+            Grid(sizes, *np.zeros((3, 257)), np.zeros(1))
 
 
 FRAME = pd.DataFrame(X, columns=list("abcde")).assign(label=np.array(["x", "y", "z"])[Y])
@@ -438,9 +451,9 @@ def test_it_has_a_page_and_a_tree_of_draws_and_no_pymc_model(tmp_path: Path) -> 
     page = Path(report(model, FRAME[list("abcde")], FRAME["label"]).save(tmp_path / "page.html")).read_text()
     assert "PolyaTree" in page
     tree = model.to_datatree(FRAME[list("abcde")], FRAME["label"], draws=20, chains=2)
-    assert tree["posterior"]["left_a"].dims == ("chain", "draw", "class", "a_cut")
-    assert np.isfinite(tree["log_prior"]["left_a"].values).all()
-    with pytest.raises(TypeError, match="OptionalPolyaTree has no PyMC model"):
+    assert tree["posterior"]["ratio_a"].dims == ("chain", "draw", "class", "a_level")
+    assert np.isfinite(tree["log_prior"]["ratio_a"].values).all()
+    with pytest.raises(TypeError, match="AveragedHistogram has no PyMC model"):
         mcmc.build(model, FRAME[list("abcde")], FRAME["label"])
 
 

@@ -4,6 +4,7 @@ A new family is a file with its stats, density, belief and declaration, and a li
 files, the command line, the report, `tune` and the tests of every family know it.
 """
 
+from bayesnb.families.averaged_histogram import AveragedHistogram
 from bayesnb.families.bernoulli import Bernoulli, Beta
 from bayesnb.families.best_of import BestOf, Choice
 from bayesnb.families.categorical import Categorical, Codes
@@ -17,7 +18,7 @@ from bayesnb.families.multivariate import MultivariateGaussian
 from bayesnb.families.normal_inverse_gamma import NormalInverseGamma
 from bayesnb.families.normal_inverse_wishart import NormalInverseWishart
 from bayesnb.families.poisson import Gamma, Poisson
-from bayesnb.families.polya_tree import OptionalPolyaTree, PolyaTree
+from bayesnb.families.polya_tree import PolyaTree
 from bayesnb.families.support import AnyLevel, Counts, RealNumbers, Support, ZeroOrOne
 
 register(Categorical)
@@ -32,6 +33,7 @@ register(PolyaTree)
 __all__ = [
     "FAMILIES",
     "AnyLevel",
+    "AveragedHistogram",
     "Bernoulli",
     "BestOf",
     "Beta",
@@ -50,7 +52,6 @@ __all__ = [
     "MultivariateGaussian",
     "NormalInverseGamma",
     "NormalInverseWishart",
-    "OptionalPolyaTree",
     "Poisson",
     "PolyaTree",
     "RealNumbers",

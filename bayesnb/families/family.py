@@ -77,7 +77,7 @@ class Family[S: Stats](ABC):
     conjugate: ClassVar[type[Belief] | None]  # the type of the priors that users give; None if they give none
     hyperparameters: ClassVar[Hyperparameters | None] = None  # None for a prior that cannot be tuned
     has_levels: ClassVar[bool] = False  # cells are codes of levels, whose names are learnt from the table
-    has_grid: ClassVar[bool] = False  # cells are codes of leaves, on a grid that is learnt from the first table
+    has_grid: ClassVar[bool] = False  # cells are codes of levels, on a grid that is learnt from the first table
     outcomes: ClassVar[tuple[str, ...]] = ()  # names of the cells 0, 1, ..., where there are no others
     has_width: ClassVar[bool] = False  # each column has a standard deviation by itself
     joins: ClassVar["type[Family] | None"] = None  # the family of columns that this one models jointly

@@ -56,7 +56,7 @@ class Block:
     places: Sequence[int]
     levels: tuple[Levels, ...] = ()  # of each column, for a family with levels
     included: Array | None = None  # how probably each feature depends on the class; None: all do
-    grid: Grid | None = None  # of numbers that are read as codes of leaves; learnt once, from the first table
+    grid: Grid | None = None  # of numbers that are read as codes of levels; learnt once, from the first table
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", compact(self.names))
@@ -78,7 +78,7 @@ class Block:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Number of levels of each column, the reserved one included; 1 for a column without any. Or of leaves."""
+        """Number of levels of each column, the reserved one included; 1 for a column without any."""
         if self.grid is not None:
             return self.grid.sizes
         return tuple(max(len(levels) + (self.family.unseen == "reserve"), 1) for levels in self.levels)
@@ -91,10 +91,10 @@ class Block:
         return (*self.levels[0], *["(unseen)"] * (self.sizes[0] - len(self.levels[0])))
 
     @property
-    def cuts(self) -> Sequence[Array]:
-        """Cuts of each column's grid; none where the block has no grid."""
+    def starts(self) -> Sequence[Array]:
+        """Where the levels of each column's grid begin; none where the block has no grid."""
         grid = self.grid
-        return [] if grid is None else [grid.cuts[grid.nodes(j)] for j in range(len(grid.sizes))]
+        return [] if grid is None else np.split(grid.ends[0], grid.bounds[1:-1])
 
     @property
     def word_places(self) -> Sequence[int]:
@@ -216,7 +216,7 @@ class Block:
         return x if self.grid is None else self.grid.only(feature).read(x)
 
     def on_grid(self, x: Cells) -> Cells:
-        """Return numbers as codes of leaves, where the block has a grid."""
+        """Return numbers as codes of levels, where the block has a grid."""
         return x if self.grid is None else self.grid.read(x)
 
     def unseen(self, x: Cells, n_jobs: int | None) -> Unseen:

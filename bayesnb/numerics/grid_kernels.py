@@ -1,101 +1,116 @@
-"""Columns of numbers on a grid: where the cuts lie, and in which leaf between them a cell is.
+"""Columns of numbers on a grid: where the cuts lie, and on which level between them a cell is.
 
-A search has no branches: every cell of a row takes the same steps, so that several columns are compared at once.
+The range of a column's cuts is divided into SLOTS alike. A guide says how many cuts lie in the slots before each, so
+that a cell is compared with those of one slot alone; as slots grow with numbers, rounding and all, none is missed.
+
+A search has no branches: all cells of a column take the same steps, so that several rows are compared at once. Cells go
+through a column's cuts, counts and table while these are near.
 """
 
 import numpy as np
 
 from bayesnb.numerics.compilation import Array, compiled
+from bayesnb.numerics.row_kernels import add_and_clear, add_times
+
+TILE = 64  # rows that are searched at once
+SLOTS = 1024
 
 
 @compiled
-def search(x: Array, cuts: Array, starts: Array, size: int, codes: Array) -> None:
-    """Leaf of each cell, the number of its column's cuts below it; -1 if missing, `(r, f), (k,), (f,) -> (r, f)`.
+def search(
+    x: Array, cuts: Array, starts: Array, windows: Array, low: Array, scale: Array, guide: Array, codes: Array
+) -> None:
+    """Level of each cell, the number of its column's cuts below it; -1 if missing, `(r, f), ... -> (r, f)`.
 
-    Each column has size - 1 cuts, a power of two less one, of which the last may be infinite.
+    Behind each column's cuts are infinite ones, as many as its window: as lie in one slot at most, or more, a power of
+    two less 1.
     """
-    place = np.empty(x.shape[1], np.int64)
-    for i in range(x.shape[0]):
-        row = x[i]
-        for j in range(len(row)):
-            place[j] = starts[j]
-        step = size >> 1
-        while step:
-            for j in range(len(row)):
-                place[j] += step * np.int64(row[j] > cuts[place[j] + step - 1])
-            step >>= 1
-        for j in range(len(row)):
-            codes[i, j] = place[j] - starts[j] if row[j] == row[j] else -1
+    place = np.empty(TILE, np.int64)
+    for first in range(0, len(x), TILE):
+        part = x[first : first + TILE]
+        for j in range(x.shape[1]):
+            find(part, j, cuts, starts[j], windows[j], low[j], scale[j], guide[j], place)
+            for i in range(len(part)):
+                codes[first + i, j] = place[i] if part[i, j] == part[i, j] else -1
 
 
 @compiled
-def grow(x: Array, below: Array, depth: int, least: float, places: Array, depths: Array) -> int:
-    """Split sorted cells at medians, `(m,), (m + 1,) -> 2 of (n,)`; return the number of splits, in no order.
+def find(
+    x: Array, j: int, cuts: Array, start: int, window: int, low: float, scale: float, guide: Array, place: Array
+) -> None:
+    """Level of each cell of one column, as if none were missing, `(r, f) -> (r,)`."""
+    rows, last = len(x), len(guide) - 1.0
+    for i in range(rows):
+        slot = (x[i, j] - low) * scale
+        slot = slot if slot > 0.0 else 0.0
+        slot = slot if slot < last else last
+        place[i] = start + guide[np.int64(slot)]
+    step = (window + 1) >> 1
+    while step:
+        for i in range(rows):
+            place[i] += step * np.int64(x[i, j] > cuts[place[i] + step - 1])
+        step >>= 1
+    for i in range(rows):
+        place[i] -= start
 
-    `below` is the weight of the cells before each place. A node of cells from `low` to `high` splits where its weight
-    is halved most evenly between two distinct values, unless it weighs less than `least`.
+
+@compiled
+def tally(
+    x: Array, cuts: Array, starts: Array, windows: Array, low: Array, scale: Array, guide: Array, bounds: Array,
+    labels: Array, weight: Array, counts: Array,
+) -> None:  # fmt: skip
+    """Add each row's weight to its class's count of each of its levels, `(r, f), ... (r,), (r,) -> (k, c)`."""
+    place = np.empty(TILE, np.int64)
+    for first in range(0, len(x), TILE):
+        part = x[first : first + TILE]
+        for j in range(x.shape[1]):
+            find(part, j, cuts, starts[j], windows[j], low[j], scale[j], guide[j], place)
+            for i in range(len(part)):
+                if part[i, j] == part[i, j]:
+                    counts[bounds[j] + place[i], labels[first + i]] += weight[first + i]
+
+
+@compiled
+def score(
+    x: Array, cuts: Array, starts: Array, windows: Array, low: Array, scale: Array, guide: Array, bounds: Array,
+    table: Array, first_class: int, out: Array,
+) -> None:  # fmt: skip
+    """Add each row's table entries, `(r, f), ... (k, lanes) -> (r, c)`, with the same sums as `level_kernels.score`."""
+    place, total = np.empty(TILE, np.int64), np.zeros((TILE, table.shape[1]))
+    for first in range(0, len(x), TILE):
+        part = x[first : first + TILE]
+        for j in range(x.shape[1]):
+            find(part, j, cuts, starts[j], windows[j], low[j], scale[j], guide[j], place)
+            for i in range(len(part)):
+                if part[i, j] == part[i, j]:
+                    add_times(total[i], 1.0, table[bounds[j] + place[i]])
+        for i in range(len(part)):
+            add_and_clear(total[i], 1.0, 0.0, out[first + i], first_class)
+
+
+@compiled
+def halve(x: Array, below: Array, depth: int, least: float, places: Array) -> int:
+    """Halve sorted cells, and the halves again, `depth` times, `(m,), (m + 1,) -> (n,)`; return the number of cuts.
+
+    `below` is the weight of the cells before each place. Cells from `low` to `high` are cut, in no order, where their
+    weight is halved most evenly between two distinct values, unless they weigh less than `least`.
     """
     room = 2 * depth + 2
     lows, highs, levels = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
     lows[0], highs[0], levels[0] = 0, len(x), 0
-    waiting, splits = 1, 0
+    waiting, cuts = 1, 0
     while waiting:
         waiting -= 1
         low, high, level = lows[waiting], highs[waiting], levels[waiting]
         if level == depth or high - low < 2 or below[high] - below[low] < least or x[low] == x[high - 1]:
             continue
-        middle = below[low] + 0.5 * (below[high] - below[low])
-        place = nearest(x, below, low, high, middle)
-        places[splits], depths[splits] = place, level
-        splits += 1
+        place = nearest(x, below, low, high, below[low] + 0.5 * (below[high] - below[low]))
+        places[cuts] = place
+        cuts += 1
         for first, last in ((place, high), (low, place)):
             lows[waiting], highs[waiting], levels[waiting] = first, last, level + 1
             waiting += 1
-    return splits
-
-
-@compiled
-def link(depth: Array, bounds: Array, left: Array, right: Array, roots: Array, begin: Array, end: Array) -> bool:
-    """Make trees of the depths of nodes in their order, `(n,), (f + 1,) -> 2 of (n,), (f,), 2 of (n,)`.
-
-    Nodes are numbered before leaves. The children of a node are the shallowest on each side; `begin` and `end` are the
-    leaves below it. Return whether each column has one root, of depth 0, and children are one level below their node.
-    """
-    nodes, good = len(depth), True
-    waiting = np.empty(nodes + 1, np.int64)
-    for j in range(len(roots)):
-        first, count = bounds[j] - j, 0
-        for node in range(first, bounds[j + 1] - j - 1):
-            leaf = node + j  # to the left of the node
-            left[node], right[node], begin[node] = nodes + leaf, nodes + leaf + 1, leaf
-            while count and depth[waiting[count - 1]] > depth[node]:
-                count -= 1
-                left[node], begin[node] = waiting[count], begin[waiting[count]]
-                end[waiting[count]] = leaf + 1
-            if count:
-                right[waiting[count - 1]] = node
-            waiting[count] = node
-            count += 1
-        roots[j] = waiting[0] if count else nodes + bounds[j]
-        good &= not count or depth[waiting[0]] == 0
-        for at in range(count):
-            end[waiting[at]] = bounds[j + 1]
-    for node in range(nodes):
-        for child in (left[node], right[node]):
-            good &= child >= nodes or depth[child] == depth[node] + 1
-    return good
-
-
-@compiled
-def ways(depth: Array, begin: Array, end: Array, path: Array, side: Array) -> None:
-    """Write the nodes on the way to each leaf, and whether it is to the right of each, `3 of (n,) -> 2 of (k, d)`."""
-    column = 0
-    for node in range(len(depth)):
-        while begin[node] > node + column or end[node] <= node + column:
-            column += 1
-        for leaf in range(begin[node], end[node]):
-            path[leaf, depth[node]] = node
-            side[leaf, depth[node]] = leaf > node + column
+    return cuts
 
 
 @compiled

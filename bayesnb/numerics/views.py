@@ -210,13 +210,11 @@ class Coded:
 
 
 @dataclass(frozen=True, eq=False)
-class Leafed:
-    """Numbers read as codes of the leaves of a grid in which they lie; missing ones are -1."""
+class Graded:
+    """Numbers read as codes of the levels of a grid on which they lie; missing ones are -1."""
 
     numbers: Any  # an array or a view
-    cuts: Array  # those of all columns, with the start of each column's and their number, as the kernel `search` takes
-    starts: Array
-    size: int
+    table: tuple[Array, ...]  # the arguments of the kernel `search` after the numbers
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -226,10 +224,14 @@ class Leafed:
     def dtype(self) -> np.dtype:
         return np.dtype(np.int32)
 
+    def arguments(self, index: Any) -> tuple[Array, ...]:
+        """Return the first arguments of kernels that search: rows as they are, and what they are searched in."""
+        return readable(self.numbers[index], FLOATS), *self.table
+
     def __getitem__(self, index: Any) -> Array:
-        x = readable(self.numbers[index], FLOATS)
-        codes = np.empty(x.shape, np.int32)
-        numerics.grid_kernels.search(x, self.cuts, self.starts, self.size, codes)
+        arguments = self.arguments(index)
+        codes = np.empty(arguments[0].shape, np.int32)
+        numerics.grid_kernels.search(*arguments, codes)
         return codes
 
 
@@ -244,7 +246,7 @@ class WordCounts(sparse.csr_array):
 
 def read(x: Any) -> Any:
     """Return cells for many passes: codes of levels are looked up now, once."""
-    return x[EVERY] if isinstance(x, Coded | Leafed) else x
+    return x[EVERY] if isinstance(x, Coded | Graded) else x
 
 
 def numbers(x: Any, rows: slice) -> Array:
@@ -279,8 +281,8 @@ def entries(x: Any, rows: slice = EVERY) -> tuple[Array, Array, Array]:
 
 
 def as_numbers(x: Any) -> Any:
-    """Return cells as a table has them, where they are read as leaves of a grid."""
-    return x.numbers if isinstance(x, Leafed) else x
+    """Return cells as a table has them, where they are read as levels of a grid."""
+    return x.numbers if isinstance(x, Graded) else x
 
 
 def column(x: Any, feature: int) -> Array:

@@ -13,6 +13,7 @@ from bayesnb.families.averaged import Averaged
 from bayesnb.families.base import Array, Belief, Stats
 from bayesnb.families.certain import KnownDie
 from bayesnb.families.dirichlet import Dirichlet, DirichletStats
+from bayesnb.families.grid import SEARCHED
 from bayesnb.families.record import Record
 from bayesnb.families.weight import one_hot
 from bayesnb.model.priors import averaging
@@ -190,7 +191,7 @@ def _block_of(packed: Any, columns: Sequence[Hashable], reader: ArrayReader) -> 
     names = columns[places.start : places.stop] if together else [columns[place] for place in places]
     grid = getattr(stats, "grid", None)
     if grid is not None:
-        reader.budget.take(NUMBER * len(grid.sizes) * grid.search_size)
+        reader.budget.take(NUMBER * len(grid.sizes) * SEARCHED)
     return Block(family, names, places, levels, unpack(packed["included"], reader), grid), stats
 
 

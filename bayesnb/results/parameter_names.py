@@ -43,7 +43,7 @@ class ColumnBlock(Protocol):
     @property
     def included(self) -> Array | None: ...
     @property
-    def cuts(self) -> Sequence[Array]: ...
+    def starts(self) -> Sequence[Array]: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,8 +107,7 @@ class Layout:
                     names[symbol, None] = name, ("class", self._axis(_family(block)))
                 else:
                     shown = self._shown[column]
-                    axis = f"{shown}_cut" if block.cuts else f"{shown}_level"
-                    names[symbol, feature] = symbol.format(f"_{shown}"), ("class", axis)
+                    names[symbol, feature] = symbol.format(f"_{shown}"), ("class", f"{shown}_level")
             named.append(names)
         return named
 
@@ -150,7 +149,7 @@ class Layout:
             if block.family.combined:
                 coords[f"{self._shown[block.keys[0]]}_combination"] = coordinate(combinations(block, table))
                 continue
-            coords |= {f"{self._shown[n]}_cut": each for n, each in zip(block.names, block.cuts, strict=False)}
+            coords |= {f"{self._shown[n]}_level": each for n, each in zip(block.names, block.starts, strict=False)}
             for name, levels, size in zip(block.names, block.levels, block.sizes if block.levels else (), strict=False):
                 coords[f"{self._shown[name]}_level"] = coordinate([*levels, *["(unseen)"] * (size - len(levels))])
         return coords
@@ -163,7 +162,7 @@ class Layout:
         """The wanted columns of each family whose columns share one axis."""
         columns: dict[str, list[Hashable]] = {}
         for block in self.blocks:
-            if not block.levels and not block.cuts:
+            if not block.levels and not block.starts:
                 columns.setdefault(_family(block), []).extend(filter(self.wants, block.names))
         return columns
 
@@ -171,7 +170,7 @@ class Layout:
     def _shown(self) -> dict[Hashable, str]:
         """Names of columns of levels: text without '/', such that no two variables or axes have the same name."""
         taken, shown = {*RESERVED, *(self._axis(family) for family in self._columns)}, {}
-        for name in (name for block in self.blocks if block.levels or block.cuts for name in block.keys):
+        for name in (name for block in self.blocks if block.levels or block.starts for name in block.keys):
             text = ",".join(map(str, name)) if isinstance(name, tuple) else str(name)
             text = text.replace("/", "_")
             while taken & _names(text):
@@ -183,7 +182,7 @@ class Layout:
 
 def _names(text: str) -> set[str]:
     """Return the names that a column of levels, or a table of several, reserves."""
-    return {f"theta_{text}", f"left_{text}", f"{text}_level", f"{text}_cut", f"{text}_combination"}
+    return {f"theta_{text}", f"ratio_{text}", f"{text}_level", f"{text}_combination"}
 
 
 def combinations(block: ColumnBlock, table: Array | None) -> list[str]:

@@ -1,8 +1,8 @@
-"""Columns on a grid as distributions of numbers: histograms over the leaves, in the units of the column.
+"""Columns on a grid as distributions of numbers: histograms over the levels, in the units of the column.
 
-    leaf ~ the leaves' probabilities      number | leaf ~ Uniform(from one cut to the next)
+    level ~ the levels' probabilities      number | level ~ Uniform(from one cut to the next)
 
-The outer leaves end at the least and the largest number learnt; a density beyond them is that of the outer leaf.
+The outer levels end at the least and the largest number learnt; a density beyond them is that of the outer level.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from bayesnb.numerics.special import log
 
 @dataclass(frozen=True, eq=False)
 class NumberMargins:
-    """A belief about leaves as one about numbers: pairs of a class and a column, in arrays of one shape, `(c, f)`."""
+    """A belief about levels as one about numbers: pairs of a class and a column, in arrays of one shape, `(c, f)`."""
 
     belief: Any
     classes: Array
@@ -43,7 +43,7 @@ class NumberMargins:
         return self._at(x, self.belief.level_log_moment(s))
 
     def log_predictive(self, x: Array) -> Array:
-        """log p(x): beyond the ends that of the outer leaf."""
+        """log p(x): beyond the ends that of the outer level."""
         return self._at(x, self.belief.level_log_moment(1.0) + self.belief.grid.log_base)
 
     def _at(self, x: Array, table: Array) -> Array:
@@ -52,13 +52,13 @@ class NumberMargins:
         places = np.zeros(x.shape, np.intp)
         for j in np.unique(self.features):
             here = f == j
-            places[here] = grid.bounds[j] + np.searchsorted(grid.cuts[grid.nodes(j)], x[here])
+            places[here] = grid.bounds[j] + np.searchsorted(grid.cuts_of(j), x[here])
         return np.where(np.isnan(x), 0.0, table[c, np.minimum(places, grid.bounds[f + 1] - 1)])
 
-    def predictive(self) -> "LeafHistogram":
+    def predictive(self) -> "GridHistogram":
         """The distributions of a new number."""
         mass = np.exp(self.belief.level_log_moment(1.0) + self.belief.grid.log_share)
-        return LeafHistogram(mass, self.belief.grid, self.classes, self.features)
+        return GridHistogram(mass, self.belief.grid, self.classes, self.features)
 
     def level_columns(self, x: Cells, columns: Any) -> Any:
         """Columns as levels, to be compared with others."""
@@ -66,10 +66,10 @@ class NumberMargins:
 
 
 @dataclass(frozen=True, eq=False)
-class LeafHistogram:
-    """Histograms over the leaves of columns, with the methods of SciPy's frozen distributions."""
+class GridHistogram:
+    """Histograms over the levels of columns, with the methods of SciPy's frozen distributions."""
 
-    mass: Array  # `(c, k)`, the probability of each leaf
+    mass: Array  # `(c, k)`, the probability of each level
     grid: Grid
     classes: Array  # which of them: classes and columns, of one shape
     features: Array
@@ -77,7 +77,7 @@ class LeafHistogram:
     def _each(self, at: Any, answer: Callable[[Array, Array, Array], Array]) -> Array:
         """Answers of one distribution after the other for numbers that broadcast against them.
 
-        `answer` is given numbers, the edges of the leaves, and the probability up to each of them.
+        `answer` is given numbers, the edges of the levels, and the probability up to each of them.
         """
         lower, upper = self.grid.ends
         at = np.broadcast_arrays(np.asarray(at, float), self.classes)[0]
@@ -100,9 +100,9 @@ class LeafHistogram:
         """The density; infinite at the one value of a column that has no other, and 0 beyond the ends."""
 
         def density(x: Array, edges: Array, below: Array) -> Array:
-            leaf = np.clip(np.searchsorted(edges, x, "left") - 1, 0, len(edges) - 2)
+            level = np.clip(np.searchsorted(edges, x, "left") - 1, 0, len(edges) - 2)
             with np.errstate(divide="ignore", over="ignore"):
-                height = np.diff(below)[leaf] / np.diff(edges)[leaf]
+                height = np.diff(below)[level] / np.diff(edges)[level]
             return np.where((x >= edges[0]) & (x <= edges[-1]), height, 0.0)
 
         return self._each(x, density)

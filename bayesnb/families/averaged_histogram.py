@@ -1,0 +1,339 @@
+"""A belief about a density on a grid: a histogram, averaged over all ways to join neighbouring levels into bins.
+
+    cut ~ Bernoulli(expit(log_odds)), each cut of the grid: whether it is a boundary of bins
+    shares of the bins ~ Dirichlet(concentration Q)      level | bin ~ as all rows are
+
+Q is the share of a bin among all rows, of all classes together. All here is relative to their distribution: a level's
+ratio p(x | class) / p(x) is theta / Q of the bin that it lies in, theta the class's share of the bin. With N rows, n of
+them in a bin, the posterior given the bins is theta ~ Beta(a, A - a), a = concentration Q + n, A = concentration + N;
+and how probable each binning is, and so each bin, follows from two passes over the bins: numerics/binning_kernels.py.
+So K(s) = log E[ratio**s] of a level is a sum over the bins that hold it,
+
+    exp K(s) = sum P(bin) Q**-s Gamma(a + s) / Gamma(a) Gamma(A) / Gamma(A + s)
+
+Binnings are averaged as by Endres and Foeldiak (2005), Bayesian bin distribution inference and mutual information.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy.special import betainc
+
+from bayesnb import numerics
+from bayesnb.families.base import Array, Belief, Cells, Parts, Rng
+from bayesnb.families.categorical import ColumnDirichlets, tables_of
+from bayesnb.families.dirichlet import pick
+from bayesnb.families.grid import Grid
+from bayesnb.families.grid_levels import GridDensity, GridStats, RelativeScores
+from bayesnb.families.grid_numbers import GridHistogram, NumberMargins
+from bayesnb.families.record import Parameter, Power, checked, is_by_row, raised, silent
+from bayesnb.families.removal import PREDICTIVE, Leaving, RemainingLevels
+from bayesnb.families.sums import Entries, KernelTables
+from bayesnb.families.sums import nodes as transform_nodes
+from bayesnb.numerics import special
+from bayesnb.numerics.special import draw_log_gamma
+from bayesnb.numerics.threads import blocks, in_order
+
+COARSE = 8  # levels of a column that is compared with others
+COLUMNS = 4  # that a thread works on at once
+HALVINGS = 60  # of the range in which a quantile lies
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
+    """The prior's concentration and log-odds of a boundary at each cut, `(c, f)`; and the rows on levels, `(c, k)`."""
+
+    spelled_out: ClassVar[bool] = True
+    has_atoms: ClassVar[bool] = True  # where no cut is a boundary
+    concentration: Parameter
+    log_odds: Parameter
+    counts: Parameter
+    grid: Grid
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checked("AveragedHistogram: concentration", self.concentration)
+        checked("AveragedHistogram: log_odds", self.log_odds, -np.inf)
+        checked("AveragedHistogram: counts", self.counts)
+        if not isinstance(self.grid, Grid) or np.shape(self.counts)[-1:] != (len(self.grid.low),):
+            raise ValueError("AveragedHistogram: there is a count for each level of a grid. PolyaTree() makes one.")
+
+    def of_column(self, array: Array, feature: int) -> Array:
+        return super().of_column(array, feature) if array is self.counts else array[..., [feature]]
+
+    @property
+    def a(self) -> Array:
+        """Concentration of each level, `(c, k)`: the prior's and the rows; that of a bin is their sum."""
+        return self.expand(self.concentration) * self.grid.share + self.counts
+
+    def parts(self) -> Parts:
+        return {("ratio{}_concentration", j): self.a[..., self.span(j)] for j in range(len(self.sizes))}
+
+    @property
+    def proper(self) -> Array:
+        return self.concentration > 0
+
+    def strengthened(self, times: Any) -> Self:
+        return replace(self, concentration=times * self.concentration, counts=self.of_levels(times) * self.counts)
+
+    def update(self, stats: GridStats) -> Self:
+        return replace(self, counts=np.maximum(self.counts + stats.counts, 0.0))
+
+    def log_evidence(self, stats: GridStats, xp: Any = special) -> Array:
+        """Log evidence of the levels on which rows lie, relative to that of their shares among all rows."""
+        after, before = self.update(stats)._log_evidence(), self._log_evidence() if self.counts.any() else 0.0
+        return after - before
+
+    def _log_evidence(self) -> Array:
+        """Log evidence of all rows that were counted, `(c, f)`."""
+        out = np.empty(self._by_column)
+        numerics.binning_kernels.evidence(self.grid.share, self.bounds, *self._flat(), out.reshape(-1, out.shape[-1]))
+        return out
+
+    @property
+    def _by_column(self) -> tuple[int, ...]:
+        return (*self.counts.shape[:-1], len(self.sizes))
+
+    def _flat(self) -> tuple[Array, Array, Array]:
+        """Counts, concentrations and log-odds as kernels read them, all leading axes as one."""
+        columns = (np.broadcast_to(each, self._by_column) for each in (self.concentration, self.log_odds))
+        flat = [np.ascontiguousarray(each).reshape(-1, each.shape[-1]) for each in (self.counts, *columns)]
+        return flat[0], flat[1], flat[2]
+
+    def _pairs(self) -> Iterator[tuple[int, int, tuple[Any, ...]]]:
+        """Each class and column, and what kernels take of them: shares, counts, concentration, log-odds."""
+        counts, *columns = self._flat()
+        for c in range(len(counts)):
+            for j in range(len(self.sizes)):
+                span = self.span(j)
+                yield c, j, (self.grid.share[span], counts[c, span], *(each[c, j] for each in columns))
+
+    def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
+        if is_by_row(power):
+            return super().score(x, power, out, n_jobs)
+        return self.added(x, self._tables_at(power, n_jobs), len(self), out, n_jobs)
+
+    def _tables_at(self, power: Any, n_jobs: int | None) -> KernelTables:
+        """Tables of moments; those of the last power are kept, as a row costs little once they are there."""
+        s = np.array(np.broadcast_to(power, len(self.sizes)), float)
+        known = self.__dict__.get("_last")
+        if known is None or not np.array_equal(known[0], s):
+            known = self.__dict__["_last"] = s, tables_of(self._real_moment(s, n_jobs))
+        return known[1]
+
+    def level_log_moment(self, s: Any) -> Array:
+        """K(s) of each level; s is a number, one for each feature, `(f,)`, or `(n, 1, 1)` places of a transform."""
+        every = np.arange(self.bounds[-1])
+        if np.ndim(s) == 3:
+            value = self._transform(np.broadcast_to(s[:, 0], (len(s), len(self.sizes))), every)
+            return value.reshape(len(s), *self.counts.shape)
+        s = np.broadcast_to(s, len(self.sizes))
+        if np.iscomplexobj(s):
+            return self._transform(s[None], every).reshape(self.counts.shape)
+        return self._real_moment(s)
+
+    def _real_moment(self, s: Array, n_jobs: int | None = 1) -> Array:
+        """K(s) of each level, s real, `(f,) -> (c, k)`."""
+        out = np.empty(self.counts.shape)
+        self._by_columns(numerics.histogram_kernels.log_moments, (np.array(s, float),), out, n_jobs)
+        return out
+
+    def _by_columns(self, kernel: Any, of_columns: tuple[Array, ...], out: Array, n_jobs: int | None = 1) -> None:
+        """Let a kernel write its results of all classes, some columns at a time."""
+        counts, *parameters = self._flat()
+        flat = out.reshape(*out.shape[: out.ndim - self.counts.ndim], *counts.shape[:-1], out.shape[-1])
+
+        def work(columns: slice) -> None:
+            bounds = self.bounds[columns.start : columns.stop + 1]
+            parts = (np.ascontiguousarray(each[..., columns]) for each in (*parameters, *of_columns))
+            kernel(self.grid.share, bounds, counts, *parts, flat)
+
+        list(in_order(work, blocks(len(self.sizes), COLUMNS), n_jobs))
+
+    def _transform(self, s: Array, levels: Array) -> Array:
+        """K(s) of some levels, in their order, at complex places, `(n, f) -> (n, c, m)`."""
+        counts, *_ = self._flat()
+        out = np.zeros((len(s), len(counts), len(levels)), complex)
+        for real in np.unique(s.real, axis=0):
+            at = (s.real == real).all(axis=1)
+            moments = self._real_moment(real).reshape(counts.shape)[:, levels]
+            for c, j, arrays in self._pairs():
+                here = np.flatnonzero(self.columns[levels] == j)
+                if here.size:
+                    out[np.ix_(at, [c], here)] = _column_transform(
+                        arrays, s[at, j], levels[here] - self.bounds[j], moments[c, here]
+                    )[:, None]
+        return out.reshape(len(s), *self.counts.shape[:-1], len(levels))
+
+    def level_cumulants(self, order: int, tilt: Any = 0.0) -> Array:
+        """Cumulants of the log of each level's ratio, at a tilt that is a number, or one for each feature."""
+        out, tilt = np.empty((4, *self.counts.shape)), np.array(np.broadcast_to(tilt, len(self.sizes)), float)
+        self._by_columns(numerics.histogram_kernels.cumulants, (tilt,), out)
+        return out[:order]
+
+    def score_transform(self, x: Cells, s: Array, power: Power = 1.0) -> Array:
+        """As of tables of all levels, but of those alone that the rows are on: each takes long."""
+        places = self.at(x[:])
+        levels, which = np.unique(places, return_inverse=True)
+        missing = int(len(levels) > 0 and levels[0] < 0)
+        s = np.broadcast_to((transform_nodes(s) * power)[:, 0], (len(s), len(self.sizes)))
+        table = self._transform(s, levels[missing:])
+        return Entries.of_table(which.reshape(places.shape) - missing).added(table)
+
+    def log_moment(self, x: Array, s: Any) -> Array:
+        level = self.at(x)
+        if np.ndim(s) == 0:
+            return pick(self.level_log_moment(s), level)
+        shape = np.broadcast_shapes(np.shape(s), level.shape, self._by_column)
+        distinct, which = np.unique(s, return_inverse=True)
+        which = np.broadcast_to(which.reshape(np.shape(s)), shape)
+        value = np.zeros(shape, distinct.dtype if np.iscomplexobj(distinct) else float)
+        for n, each in enumerate(distinct):
+            np.copyto(value, pick(self.level_log_moment(each), level), where=which == n)
+        return silent(level < 0, value)
+
+    def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
+        level = self.at(x)
+        return np.stack([pick(table, level) for table in self.level_cumulants(order, tilt)])
+
+    def sample(self, rng: Rng, size: Any = None) -> GridDensity:
+        rng = np.random.default_rng(rng)
+        logs = draw_log_gamma(self.a, rng, size)
+        uniform = rng.uniform(size=logs.shape)
+        drawn, chances = (each.reshape(-1, len(self._flat()[0]), self.bounds[-1]) for each in (logs, uniform))
+        for c, j, arrays in self._pairs():
+            ratios = np.ascontiguousarray(drawn[:, c, self.span(j)])
+            numerics.histogram_kernels.draw(*arrays, np.ascontiguousarray(chances[:, c, self.span(j)]), ratios)
+            drawn[:, c, self.span(j)] = ratios
+        return GridDensity.of_logs(logs, self.grid)
+
+    def estimate(self, kind: str) -> GridDensity:
+        """The predictive, `"mean"`; or, `"map"`, the mode of the shares of the most probable bins."""
+        return GridDensity.of_logs(self.level_log_moment(1.0) if kind == "mean" else self._log_mode(), self.grid)
+
+    def mean(self) -> Array:
+        """The expected ratio of each level."""
+        return np.exp(self.level_log_moment(1.0))
+
+    def mode(self) -> Array:
+        """The ratio of each level if the bins are the most probable ones, and their shares the mode of their Dirichlet.
+
+        Where that has no peak, as each bin has a concentration of 1 or less, the shares are those of all rows.
+        """
+        return np.exp(self._log_mode())
+
+    def _log_mode(self) -> Array:
+        out = np.empty(self.counts.shape)
+        self._by_columns(numerics.histogram_kernels.log_modes, (), out)
+        return out
+
+    def interval(self, prob: float) -> tuple[Array, Array]:
+        """Of each level's ratio, which is 1 with the probability that no cut is a boundary."""
+        ends = np.ones((2, len(self._flat()[0]), self.bounds[-1]))
+        for c, j, arrays in self._pairs():
+            ends[:, c, self.span(j)] = _interval(arrays, prob)
+        return tuple(ends.reshape(2, *self.counts.shape))
+
+    def log_density(self, theta: GridDensity) -> Parts:
+        """log p(theta): the probability of the bins, which are runs of equal ratios, times the density of shares."""
+        logs = theta.log_ratio
+        drawn = logs.reshape(-1, len(self._flat()[0]), self.bounds[-1])
+        out = np.empty((*drawn.shape[:2], len(self.sizes)))
+        for c, j, arrays in self._pairs():
+            each = np.empty(len(drawn))
+            numerics.histogram_kernels.log_density(*arrays, np.ascontiguousarray(drawn[:, c, self.span(j)]), each)
+            out[:, c, j] = each
+        out = out.reshape(*logs.shape[:-1], len(self.sizes))
+        return {("ratio{}", j): out[..., j] for j in range(len(self.sizes))}
+
+    def predictive(self) -> GridHistogram:
+        """The distribution of a new cell: the levels' expected shares, spread evenly over each."""
+        return self.margins().predictive()
+
+    def margins(self) -> NumberMargins:
+        """Each class and column as a distribution of numbers, not of levels."""
+        return NumberMargins(self, *np.indices((len(self), len(self.sizes))))
+
+    def level_columns(self, x: Cells, columns: Any) -> tuple[Array, ColumnDirichlets]:
+        """Columns as a few levels that hold about as many rows each, to be compared with others."""
+        codes, first, concentration = self.at(x[:]), [], []
+        for j in columns:
+            share = self.grid.share[self.span(j)]
+            middle = np.cumsum(share) - share / 2
+            _, coarse = np.unique(np.floor(COARSE * middle), return_inverse=True)
+            concentration.append(self.concentration[:, [j]] * np.bincount(coarse, share))
+            place = np.maximum(codes[:, j] - self.bounds[j], 0)
+            first.append(np.where(codes[:, j] < 0, concentration[-1].shape[1], coarse[place]))
+        sizes = tuple(each.shape[1] for each in concentration)
+        return np.stack(first, axis=1), ColumnDirichlets(np.concatenate(concentration, axis=1), sizes)
+
+    def score_left_out(self, stats: GridStats, leaving: Leaving) -> Array:
+        if leaving.kind == "mle":
+            return self._left_out_of_counts(stats, leaving)
+        whole, power = self.update(stats), np.array(np.broadcast_to(leaving.power, len(self.sizes)), float)
+        s = power if leaving.kind == PREDICTIVE else np.ones(len(power))
+        if leaving.alike and leaving.kind != "map":
+            worth, arrays = np.empty(self.bounds[-1]), (each[0] for each in whole._flat())
+            numerics.histogram_removal.left_out(self.grid.share, self.bounds, *arrays, leaving.each, s, worth)
+            worth = worth if leaving.kind == PREDICTIVE else raised(self.of_levels(power), worth)
+            return self.added(leaving.x, tables_of(worth[None]), 1, None, 1)[:, 0]
+        codes, total = self.at(leaving.x[:]), np.zeros(len(leaving.codes))
+        for _, j, column in whole._pairs():
+            known = codes[:, j] >= 0
+            pairs = np.stack([codes[known, j] - self.bounds[j], leaving.weight[known]])
+            (level, weight), which = np.unique(pairs, axis=1, return_inverse=True)
+            each, of_rows = np.empty(len(level)), (level.astype(np.int64), weight.copy())
+            if leaving.kind == "map":
+                numerics.histogram_removal.left_out_modes(*column, *of_rows, each)
+            else:
+                numerics.histogram_removal.left_out_one_by_one(*column, *of_rows, s[j], each)
+            each = each if leaving.kind == PREDICTIVE else raised(power[j], each)
+            total[known] += each[which.ravel()]
+        return total
+
+    def _left_out_of_counts(self, stats: GridStats, leaving: Leaving) -> Array:
+        """Logs of shares of the rows that stay, over those of all rows."""
+        remaining = RemainingLevels.of(np.zeros_like(stats.counts), stats.counts, leaving.kind, self.total_of_levels)
+        index = self.at(leaving.x[:])
+        cells = RemainingLevels(*(pick(table[0], np.maximum(index, 0)) for table in remaining))
+        worth = cells.worth(leaving.each, leaving.kind, 1.0) - pick(self.grid.log_share, index)
+        return silent(index < 0, raised(leaving.power, worth)).sum(axis=1)
+
+
+def _column_transform(column: tuple[Any, ...], s: Array, levels: Array, moments: Array) -> Array:
+    """K(s) of some levels of a class and column, at places of one real part, `(n,) -> (n, m)`."""
+    wanted, out = np.full(len(column[0]), np.inf), np.empty((len(column[0]), len(s)), complex)
+    wanted[levels] = moments
+    numerics.histogram_kernels.transform(*column, np.ascontiguousarray(s, complex), wanted, out)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        value = np.log(out[levels]).T + moments
+    value = np.where(np.isposinf(moments), np.inf, value)
+    return np.where(s[:, None] == 0, 0.0, value)
+
+
+def _interval(column: tuple[Any, ...], prob: float) -> Array:
+    """Equal-tailed intervals of the ratios of the levels of a class and column, `(2, k)`."""
+    share, _, concentration, _ = column
+    k = len(share)
+    q, a, chance = np.zeros((3, k, k))
+    total = concentration + numerics.binning_kernels.posterior(*column, q, a, chance)
+    alike = chance[-1, 0]
+    last, first = np.nonzero((chance > 0) & (q < 1.0))
+    a, q, chance, level = a[last, first], q[last, first], chance[last, first], np.arange(k)
+    holds = ((first <= level[:, None]) & (level[:, None] <= last)).astype(float)
+
+    def below(x: Array) -> Array:
+        pairs = zip(holds, x, strict=True)
+        return np.array([here @ (chance * betainc(a, total - a, np.minimum(each * q, 1.0))) for here, each in pairs])
+
+    at_one, ends = below(np.ones(k)), np.empty((2, k))
+    for side, p in enumerate(((1 - prob) / 2, (1 + prob) / 2)):
+        low, high = np.zeros(k), 1 / share
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            less = below(middle) + alike * (middle >= 1) < p
+            low, high = np.where(less, middle, low), np.where(less, high, middle)
+        ends[side] = np.where((at_one < p) & (p <= at_one + alike), 1.0, (low + high) / 2)
+    return ends

@@ -1,0 +1,330 @@
+"""What is believed of the levels of a histogram that is averaged over all binnings: moments, cumulants, modes, draws.
+
+Given the bins, a class's share of one is theta ~ Beta(z, total - z), z = a + n. What is asked of a level is a sum over
+the bins that hold it, weighted by their probabilities. See binning_kernels.py, also for the names of arguments.
+"""
+
+from math import lgamma
+
+import numpy as np
+
+from bayesnb.numerics.binning_kernels import (
+    FAR,
+    before,
+    bins_of,
+    chances,
+    log_gamma_gap,
+    log_sum,
+    log_sum_of_bins,
+    most_levels,
+    prepare,
+    room,
+    sum_of_bins,
+    weigh,
+)
+from bayesnb.numerics.compilation import Array, compiled
+from bayesnb.numerics.count_kernels import STIRLING_FROM, stirling_tail
+
+SMALLEST = np.log(1e-14)  # part of a level's moment, in logs, below which a bin is left out of its transform
+BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)  # B_2, B_4, ...
+
+
+@compiled
+def log_moments(
+    share: Array, bounds: Array, counts: Array, concentration: Array, log_odds: Array, s: Array, out: Array
+) -> None:
+    """log E[(theta / q)**s] of the bin of each level, `(k,), (f + 1,), (c, k), 2 of (c, f), (f,) -> (c, k)`."""
+    q, log_q, log_gamma, z, joint, sums = room(most_levels(bounds))
+    for j in range(len(s)):
+        low, high = bounds[j], bounds[j + 1]
+        k = high - low
+        for c in range(len(counts)):
+            a, w = concentration[c, j], joint[:k, :k]
+            if c == 0 or a != concentration[c - 1, j]:
+                prepare(share[low:high], a, q, log_q, log_gamma)
+            n = weigh(counts[c, low:high], a, log_odds[c, j], q, log_q, log_gamma, z, joint)
+            if s[j] == 0.0 or (s[j] == 1.0 and n == 0.0):  # exactly
+                out[c, low:high] = 0.0
+                continue
+            chances(w, sums[: k + 1])
+            if s[j] == 1.0:
+                for m in range(k):
+                    for i in range(m + 1):
+                        w[m, i] *= z[m, i] / ((a + n) * q[m, i])
+                sum_of_bins(w, out[c, low:high])
+                for m in range(low, high):
+                    out[c, m] = np.log(out[c, m])
+            else:
+                tilt_bins(s[j], a + n, q, log_q, z, w)
+                log_sum_of_bins(w, out[c, low:high])
+
+
+@compiled
+def tilt_bins(s: float, total: float, q: Array, log_q: Array, z: Array, joint: Array) -> None:
+    """Write log(P(bin) E[(theta / q)**s]) in place of the probability of each bin, `4 of (k, k)`."""
+    if s == 0.0:
+        for k in range(len(joint)):
+            for i in range(k + 1):
+                joint[k, i] = np.log(joint[k, i])
+        return
+    normaliser = log_gamma_gap(total, total + s, s)
+    for k in range(len(joint)):
+        for i in range(k + 1):
+            if q[k, i] == 1.0:
+                joint[k, i] = np.log(joint[k, i])
+            elif z[k, i] + s <= 0.0:
+                joint[k, i] = np.inf
+            elif joint[k, i] > 0.0:
+                gain = log_gamma_gap(z[k, i], z[k, i] + s, s) - normaliser - s * log_q[k, i]
+                joint[k, i] = np.log(joint[k, i]) + gain
+            else:
+                joint[k, i] = -np.inf
+
+
+@compiled
+def log_ratio_moment(z: float, total: float, q: float, s: float) -> float:
+    """log E[(theta / q)**s], theta ~ Beta(z, total - z); of a bin that is everything, 0."""
+    if q == 1.0:
+        return 0.0
+    if s == 1.0:
+        return np.log(z / total / q)
+    if z + s <= 0.0:
+        return np.inf
+    return log_gamma_gap(z, z + s, s) - log_gamma_gap(total, total + s, s) - s * np.log(q)
+
+
+@compiled
+def cumulants(
+    share: Array, bounds: Array, counts: Array, concentration: Array, log_odds: Array, tilt: Array, out: Array
+) -> None:
+    """Four cumulants of log(theta / q) of the bin of each level, at a tilt; arguments as of `log_moments`, `(4, c, k)`.
+
+    Mixtures of mixtures, bin by bin, in the order of `sum_of_bins`.
+    """
+    q, log_q, log_gamma, z, joint, sums = room(most_levels(bounds))
+    of_total, of_bin = np.empty(4), np.empty(4)
+    for j in range(len(tilt)):
+        low, high = bounds[j], bounds[j + 1]
+        k = high - low
+        of_bins, tops = np.zeros((k, 4)), np.empty(k)
+        for c in range(len(counts)):
+            a, w, level = concentration[c, j], joint[:k, :k], np.zeros(4)
+            prepare(share[low:high], a, q, log_q, log_gamma)
+            n = weigh(counts[c, low:high], a, log_odds[c, j], q, log_q, log_gamma, z, joint)
+            chances(w, sums[: k + 1])
+            tilt_bins(tilt[j], a + n, q, log_q, z, w)
+            log_gamma_cumulants(a + n + tilt[j], of_total)
+            tops[:], of_bins[:] = -np.inf, 0.0
+            for m in range(k - 1, -1, -1):
+                top = -np.inf
+                level[:] = 0.0
+                for i in range(m + 1):
+                    if w[m, i] > tops[i] - FAR:
+                        of_bin[:] = 0.0
+                        if q[m, i] < 1.0:
+                            log_gamma_cumulants(z[m, i] + tilt[j], of_bin)
+                            of_bin -= of_total
+                            of_bin[0] -= log_q[m, i]
+                        tops[i] = mix(tops[i], of_bins[i], w[m, i], of_bin)
+                    top = mix(top, level, tops[i], of_bins[i])
+                for order in range(4):
+                    out[order, c, low + m] = level[order]
+
+
+@compiled
+def mix(top: float, first: Array, log: float, second: Array) -> float:
+    """Make four cumulants those of a mixture, weights exp(top) and exp(log), with others; return its log weight.
+
+    The law of total cumulance, as in `averaged.mixed_cumulants`.
+    """
+    if log <= top - FAR:
+        return top
+    if top <= log - FAR:
+        first[:] = second
+        return log
+    ratio = np.exp(-abs(top - log))
+    both = ratio / (1.0 + ratio) ** 2
+    v = (1.0 if log > top else ratio) / (1.0 + ratio)
+    w = 1.0 - v
+    d, skew = first[0] - second[0], v - w
+    gap, bend = first[1] - second[1], first[2] - second[2]
+    spread = 4 * d * bend + 3 * gap * gap + 6 * skew * d * d * gap
+    first[3] = w * first[3] + v * second[3] + both * (spread + (1 - 6 * both) * d**4)
+    first[2] = w * first[2] + v * second[2] + 3 * both * d * gap + both * skew * d**3
+    first[1] = w * first[1] + v * second[1] + both * d * d
+    first[0] = w * first[0] + v * second[0]
+    return max(top, log) + np.log1p(ratio)
+
+
+@compiled
+def log_gamma_cumulants(z: float, out: Array) -> None:
+    """Four cumulants of the log of a Gamma(z) variate, psi(z) and derivatives, `(4,)`; infinite where there is none.
+
+    Recurrence up to where the series of psi in 1 / z is exact.
+    """
+    out[:] = 0.0
+    if z <= 0.0:
+        out[0], out[1], out[2], out[3] = -np.inf, np.inf, -np.inf, np.inf
+        return
+    while z < STIRLING_FROM:
+        y = 1.0 / z
+        out[0] -= y
+        out[1] += y * y
+        out[2] -= 2.0 * y * y * y
+        out[3] += 6.0 * y**4
+        z += 1.0
+    y = 1.0 / z
+    v = y * y
+    out[0] += np.log(z) - y / 2
+    out[1] += y + v / 2
+    out[2] -= v + y * v
+    out[3] += 2 * y * v + 3 * v * v
+    power = v
+    for n in range(len(BERNOULLI)):
+        order, term = 2.0 * (n + 1), BERNOULLI[n] * power
+        out[0] -= term / order
+        out[1] += term * y
+        out[2] -= term * v * (order + 1)
+        out[3] += term * y * v * (order + 1) * (order + 2)
+        power *= v
+
+
+@compiled
+def transform(
+    share: Array, counts: Array, concentration: float, log_odds: float, s: Array, moment: Array, out: Array
+) -> None:
+    """E[(theta / q)**s] of the bin of each level over that at the real part of s, which is the same for all s.
+
+    `2 of (k,), (n,), (k,) -> (k, n)`; `moment` is log E[(theta / q)**Re s] of the levels that are wanted, of others
+    infinite. Bins that add less than a level's part of SMALLEST to it are left out.
+    """
+    k = len(share)
+    q, log_q, log_gamma, z, joint, sums = room(k)
+    total = concentration + bins_of(share, counts, concentration, log_odds, q, log_q, log_gamma, z, joint)
+    chances(joint, sums)
+    tilt_bins(s[0].real, total, q, log_q, z, joint)
+    normaliser, bins, least = np.empty(len(s), np.complex128), np.empty(len(s), np.complex128), np.empty(k)
+    for e in range(len(s)):
+        normaliser[e] = log_gamma_gap_complex(total, s[e]) if total + s[e].real > 0.0 else 0.0
+    out[:] = 0.0
+    for i in range(k):
+        bins[:], top, low = 0.0, -np.inf, np.inf
+        for m in range(i, k):
+            low = min(low, moment[m])
+            least[m] = low + SMALLEST
+        for m in range(k - 1, i - 1, -1):
+            if np.inf > joint[m, i] > least[m]:
+                if joint[m, i] > top:
+                    bins *= np.exp(top - joint[m, i])
+                    top = joint[m, i]
+                size, real = np.exp(joint[m, i] - top), log_ratio_moment(z[m, i], total, q[m, i], s[0].real)
+                for e in range(len(s)):
+                    if q[m, i] == 1.0:
+                        bins[e] += size
+                    else:
+                        logs = log_gamma_gap_complex(z[m, i], s[e]) - normaliser[e] - s[e] * log_q[m, i]
+                        bins[e] += size * np.exp(logs - real)
+            if moment[m] < np.inf and top > -np.inf:
+                size = np.exp(top - moment[m])
+                for e in range(len(s)):
+                    out[m, e] += size * bins[e]
+
+
+@compiled
+def log_gamma_gap_complex(z: float, s: complex) -> complex:
+    """ln Gamma(z + s) - ln Gamma(z), up to whole turns, z and the real part of z + s being above 0."""
+    factor = 1.0 + 0.0j
+    while z < STIRLING_FROM or z + s.real < STIRLING_FROM:
+        factor *= z / (z + s)
+        z += 1.0
+    x, y = s.real / z, s.imag / z
+    log1p = complex(0.5 * np.log1p(x * (2.0 + x) + y * y), np.arctan2(y, 1.0 + x))
+    further = 1.0 / (z + s)
+    v = further * further
+    tail = further * (1 / 12 - v * (1 / 360 - v * (1 / 1260 - v * (1 / 1680 - v * (1 / 1188 - v * (691 / 360360))))))
+    gap = (z - 0.5 + s) * log1p + s * (np.log(z) - 1.0) + tail - stirling_tail(z)
+    return gap + np.log(factor) if factor != 1.0 else gap
+
+
+@compiled
+def log_modes(share: Array, bounds: Array, counts: Array, concentration: Array, log_odds: Array, out: Array) -> None:
+    """log(theta / q) of each level at the mode of the most probable binning; arguments as of `log_moments`."""
+    q, log_q, log_gamma, z, joint, tops = room(most_levels(bounds))
+    excess, starts = np.empty(len(tops)), np.empty(len(tops), np.int64)
+    for j in range(len(bounds) - 1):
+        low, high = bounds[j], bounds[j + 1]
+        k = high - low
+        for c in range(len(counts)):
+            bins_of(
+                share[low:high], counts[c, low:high], concentration[c, j], log_odds[c, j], q, log_q, log_gamma, z, joint
+            )
+            best(joint[:k, :k], z, tops, excess, starts)
+            last = k
+            while last > 0:
+                i = starts[last]
+                out[c, low + i : low + last] = log_mode(z[last - 1, i], q[last - 1, i], excess[k])
+                last = i
+
+
+@compiled
+def best(joint: Array, z: Array, tops: Array, excess: Array, starts: Array) -> None:
+    """Log weight of the best binning before each level, the sum of max(z - 1, 0) of its bins, and its last bin's start.
+
+    `2 of (k, k) -> 3 of (k + 1,)`. Of binnings with the same weight the one with longer bins is taken.
+    """
+    tops[0], excess[0], starts[0] = 0.0, 0.0, 0
+    for k in range(len(joint)):
+        top, start = -np.inf, 0
+        for i in range(k + 1):
+            if tops[i] + joint[k, i] > top:
+                top, start = tops[i] + joint[k, i], i
+        tops[k + 1], starts[k + 1] = top, start
+        excess[k + 1] = excess[start] + max(z[k, start] - 1.0, 0.0)
+
+
+@compiled
+def log_mode(z: float, q: float, excess: float) -> float:
+    """log(theta / q) at the mode of a Dirichlet; without a peak the share of all rows, as all of it is mode."""
+    if q == 1.0 or excess == 0.0:
+        return 0.0
+    return np.log(max(z - 1.0, 0.0) / excess / q)
+
+
+@compiled
+def draw(share: Array, counts: Array, concentration: float, log_odds: float, uniform: Array, logs: Array) -> None:
+    """Draw bins, and write log(theta / q) of each level over logs of Gamma variates, `2 of (k,), 2 of (s, k)`.
+
+    A bin's variate is the sum of those of its levels.
+    """
+    k = len(share)
+    q, log_q, log_gamma, z, joint, sums = room(k)
+    bins_of(share, counts, concentration, log_odds, q, log_q, log_gamma, z, joint)
+    before(joint, sums)
+    for s in range(len(logs)):
+        every, end = log_sum(logs[s]), k
+        while end > 0:
+            first, left = 0, uniform[s, end - 1] - joint[end - 1, 0]
+            while left > 0.0 and first < end - 1:
+                first += 1
+                left -= joint[end - 1, first]
+            is_all = q[end - 1, first] == 1.0
+            logs[s, first:end] = 0.0 if is_all else log_sum(logs[s, first:end]) - every - log_q[end - 1, first]
+            end = first
+
+
+@compiled
+def log_density(share: Array, counts: Array, concentration: float, log_odds: float, logs: Array, out: Array) -> None:
+    """Log-density of drawn bins and their shares, `2 of (k,), (s, k) -> (s,)`, from log(theta / q) of each level."""
+    k = len(share)
+    q, log_q, log_gamma, z, joint, sums = room(k)
+    n = bins_of(share, counts, concentration, log_odds, q, log_q, log_gamma, z, joint)
+    before(joint, sums)
+    for s in range(len(logs)):
+        i, total = 0, lgamma(concentration + n)
+        for m in range(k):
+            if m == k - 1 or logs[s, m + 1] != logs[s, i]:
+                total += np.log(joint[m, i]) - lgamma(z[m, i])
+                if q[m, i] < 1.0:
+                    total += (z[m, i] - 1.0) * (logs[s, i] + log_q[m, i])
+                i = m + 1
+        out[s] = total
