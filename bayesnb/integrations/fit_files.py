@@ -74,8 +74,10 @@ class FileFit:
         """Return the shard of a batch of rows, on the grids of those before."""
         y, weight = self._labels(batch), None if self.sample_weight is None else batch.frame[self.sample_weight]
         try:  # columns that are dropped are not read
-            frame, known = batch.frame.reindex(columns=self.names), None if total is None else total.schema
-            return self.model._shard(frame, y, weight, known=known)
+            rows = batch.frame.reindex(columns=self.names), y, weight
+            if total is None:
+                return self.model._shard(rows, first=0)
+            return self.model._shard(rows, known=total.schema, first=total.kept and total.kept.rows)
         except ValueError as error:
             raise ValueError(f"{batch.where}: {error}") from error
 
@@ -172,7 +174,6 @@ def fit_files(
     ['Adelie', 'Chinstrap', 'Gentoo']
     """
     check_estimator(model, "model: ")
-    model._refuse_loo()
     refuse_rows(batch_rows)
     with bar("fitting", progress) as shown:
         tables = opened(model, paths, reading, shown)

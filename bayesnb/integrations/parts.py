@@ -23,10 +23,12 @@ def shard(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Shard | None
     Returns
     -------
     Shard or None
-        What the rows say: it has their labels and levels, and no row. Shards add up, `a + b`. None for no row.
+        What the rows say: it has their labels and levels. Shards add up, `a + b`. None for no row. It holds no row,
+        unless the model finds exponents by rows, as NaiveBayes() and temper="columns" or "loo" do: then at most 10,000
+        stay in it, however many shards are added up.
     """
     check_estimator(model, "model: ")
-    return dask_tables.shard(model, X, y, sample_weight) if is_lazy(X) else model._shard(X, y, sample_weight)
+    return dask_tables.shard(model, X, y, sample_weight) if is_lazy(X) else model._shard((X, y, sample_weight))
 
 
 def fit_shards(model: Any, shards: Iterable[Shard | None]) -> Any:

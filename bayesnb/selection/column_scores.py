@@ -14,14 +14,12 @@ from scipy import sparse
 
 from bayesnb.families.base import Array, Belief, Cells
 from bayesnb.families.removal import PREDICTIVE, Leaving, missing
+from bayesnb.model.kept_rows import MOST_ROWS, PART, evenly, most_scored
 from bayesnb.model.product import Joint, Model, Rows
 from bayesnb.numerics.views import EVERY
 from bayesnb.selection.leave_one_out import are_there, stats_without
 
 MANY = 100_000  # rows
-MOST_ROWS, PART = 10_000, 4_000  # that are all scored, and how many are of more
-FEWEST_ROWS = 200
-NUMBERS, WORK = 1 << 24, 2e9  # of a table, and multiplications of a step, above which rows are fewer
 
 
 class _Feature(NamedTuple):
@@ -109,12 +107,7 @@ def _count_again(model: Model, rows: Rows, at: Any, features: list[tuple[int, _F
 def stratified(rows: Rows, classes: int, columns: int) -> Rows:
     """Rows as they are if they are at most MOST_ROWS; else PART of them, evenly spaced in every class, always the same.
 
-    They are fewer where their table would hold more than NUMBERS, or the exponents of its columns take longer to find.
+    They are fewer where the table of their scores would be too large, or exponents take too long to find.
     """
-    by_work = WORK / columns**2 if columns**3 <= WORK else (WORK / columns) ** 0.5  # see `_Precision`
-    most = max(int(min(NUMBERS / columns, by_work) / classes), FEWEST_ROWS)
-    if len(rows.codes) <= min(MOST_ROWS, most):
-        return rows
-    order, keep = np.argsort(rows.codes, kind="stable"), np.zeros(len(rows.codes), bool)
-    keep[order[np.linspace(0, len(order) - 1, min(PART, most)).round().astype(np.intp)]] = True
-    return rows.where(keep)
+    most = most_scored(classes, columns)
+    return rows if len(rows.codes) <= min(MOST_ROWS, most) else rows.where(evenly(rows.codes, min(PART, most)))
