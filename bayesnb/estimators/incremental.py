@@ -68,11 +68,13 @@ class IncrementalMixin(ModelHolder):
 
         Notes
         -----
-        It is what `partial_fit` on the other's rows would make of a copy of this one, to round-off. So everything that
-        is not counted is this one's: `class_prior`, `estimate`, `temper_` also where it was found by "loo", and a
-        prior that took its scale from the data, such as `Gaussian()`, whose default keeps that of the first batch. For
-        a prior from all rows, see `bayesnb.scale.shard`. With priors that are given, a.merge(b) equals b.merge(a), and
-        any number can be merged in any order.
+        It is what `partial_fit` on the other's rows would make of a copy of this one, to round-off, but for exponents.
+        So everything that is not counted is this one's: `class_prior`, `estimate`, a prior that took its scale from the
+        data, such as `Gaussian()`, whose default keeps that of the first batch, and `temper_`, also where rows chose
+        it: no row is there to choose it anew, and what both models know of it cannot be multiplied, as the prior that
+        they have in common, an average over its widths, would count twice and cannot be divided out. For a prior and
+        exponents from all rows, see `bayesnb.scale.shard`. With priors and exponents that are given, a.merge(b) equals
+        b.merge(a), and any number can be merged in any order.
 
         Classes that only the other knows are added; it is an error where a prior is not the same for all classes, as
         it says nothing about new ones.
@@ -266,14 +268,14 @@ class IncrementalMixin(ModelHolder):
             if self.temper in (COLUMNS, LOO) and shard.kept is None:
                 raise ValueError(
                     f"temper={self.temper!r} finds exponents by rows, and these shards have kept none. Count them by "
-                    "`shard` of a model with this temper, or give temper a number."
+                    "shard(model, X, y, keep_rows=True) of a model with this temper, or give temper a number."
                 )
             before = self._seen if more else None
             if before is None:
                 name_features(self, shard.schema.columns)
             total = shard if before is None else before.followed_by(shard)
             kept = shard.kept_among(total.classes, total.schema)
-            return self._hold(total, before, kept and kept.labelled(total.schema))
+            return self._hold(total, before, None if kept is None else kept.labelled(total.schema))
 
     def _counting(self, table: Table, y: Any, sample_weight: Any) -> tuple[Table, Labels, Array | None]:
         """Return rows, labels and weights without the rows of weight zero."""
