@@ -18,7 +18,10 @@ the way changes no digit. X, y and sample_weight have the same partitions; where
 y and sample_weight are cut as X is, and may be in memory. Labels and levels may differ from partition to partition:
 they are united by name, and sorted. Families that are not declared, and the cuts of a PolyaTree, are those that the
 first partition, or the first rows of the first file, gave; shards that are counted apart need them declared. Exponents
-by column and `temper="loo"` need rows in memory; under `partial_fit` they stay those which were found.
+that are found by rows, as those of NaiveBayes() and temper="columns" or "loo", are found by rows that are kept on the
+way, at most 10,000: all, or a part that is spread over the whole table, exactly left out of all that was learnt. Under
+`partial_fit` the new rows that are kept go on from what was known of the exponents. Shards hold no row unless they are
+counted with `keep_rows=True`.
 
 Warnings are given where a partition is read, so that another process has them in its log. Where a level that training
 never saw must not pass unnoticed, say `Categorical(unseen="error")`: that is an error here as there.

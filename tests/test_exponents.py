@@ -28,6 +28,7 @@ from bayesnb.criticism.learnt_rows import learnt_rows
 from bayesnb.data import open_table
 from bayesnb.estimators.tempering import exponents_of
 from bayesnb.families.averaged import averaged
+from bayesnb.families.capabilities import HasCellsLeftOut
 from bayesnb.families.removal import Leaving
 from bayesnb.families.weight import one_hot
 from bayesnb.inference.class_scores import Scores
@@ -200,6 +201,32 @@ def test_rows_left_out_under_powers_have_the_sum_of_the_columns_scores(
     np.testing.assert_allclose(found, sum(each), rtol=1e-10, atol=1e-10)
 
 
+AT_ONCE = [case for case in COLUMNWISE if isinstance(case.prior, HasCellsLeftOut) and case.prior.independent_classes]
+
+
+def test_numbers_levels_flags_and_counts_leave_at_once() -> None:
+    assert {"gaussian", "categorical", "bernoulli", "poisson"} <= {case.name for case in AT_ONCE}
+
+
+@pytest.mark.parametrize("kind", ["predictive", "mean", "map", "mle"])
+@pytest.mark.parametrize("alike", [True, False], ids=["alike", "weighted"])
+@pytest.mark.parametrize("case", AT_ONCE, ids=lambda case: case.name)
+def test_the_cells_of_rows_that_leave_at_once_have_the_scores_of_their_columns(
+    case: Case, kind: str, alike: bool
+) -> None:
+    weight = np.ones(len(case.x)) if alike else case.weight
+    stats = case.of(case.x, one_hot(case.codes, 3, weight))
+    for c in range(2):
+        rows, prior, seen = np.flatnonzero(case.codes == c), case.prior[c : c + 1], stats[c : c + 1]
+        leaving = Leaving(case.x[rows], case.codes[rows], weight[rows], kind, POWERS)
+        cells = prior.cells_left_out(seen, leaving)
+        assert cells.shape == case.x[rows].shape
+        for j, w in enumerate(POWERS):
+            alone = replace(leaving, x=case.x[rows][:, [j]], power=float(w))
+            expected = prior.only(j).score_left_out(seen.only(j), alone)
+            np.testing.assert_allclose(cells[:, j], expected, rtol=1e-11, atol=1e-11)
+
+
 # ---- a model of several blocks, all of whose features have exponents of their own
 
 EXPONENTS = pd.Series([0.9, 0.2, 0.7, 0.0, 0.4, 0.5, 1.3])
@@ -256,6 +283,31 @@ def test_a_feature_with_the_exponent_0_says_nothing_even_where_it_is_impossible(
 def scores_of(model: NaiveBayes, table: Any, label: np.ndarray) -> LabelScores:
     rows = rows_of(model, table, label)
     return LabelScores.of(column_scores(model.model_, rows), rows, np.ones(len(label), bool))
+
+
+def test_the_factor_of_the_curvature_is_that_of_the_slope(fitted: NaiveBayes) -> None:
+    scores, w = scores_of(fitted, TABLE, LABEL), np.linspace(0.2, 1.4, len(FAMILIES))
+    steps = 1e-5 * np.eye(len(w))
+    expected = [(scores.slope(w - step) - scores.slope(w + step)) / 2e-5 for step in steps]
+    factor = scores.factor(w)
+    assert factor.shape == (2 * ROWS, len(w))
+    np.testing.assert_allclose(factor.T @ factor, expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("rows", [ROWS, 2], ids=["more rows than columns", "fewer"])
+def test_the_laplace_evidence_and_deviations_are_those_of_the_second_derivatives(fitted: NaiveBayes, rows: int) -> None:
+    every = scores_of(fitted, TABLE, LABEL)
+    few = LabelScores(every.log_class[:rows], every.table[:rows], every.codes[:rows], every.counts[:rows])
+    ridge = ridge_around(0.8, len(FAMILIES), 0.2)
+    best = largest(few, ridge)
+    w, weight = best.exponents.mean, ridge.sd**-2.0
+    assert (w > 0).all()
+    factor = few.factor(w)
+    inverse = np.linalg.inv(factor.T @ factor + np.diag(weight))
+    np.testing.assert_allclose(best.exponents.sd, np.sqrt(np.diag(inverse)), rtol=1e-6)
+    volume = -np.linalg.slogdet(inverse)[1] - np.log(weight).sum()
+    expected = few.total(w) - weight @ (w - ridge.mean) ** 2 / 2 - volume / 2
+    np.testing.assert_allclose(best.log_evidence, expected, rtol=1e-7)
 
 
 def test_two_starts_climb_to_the_same_exponents(fitted: NaiveBayes) -> None:

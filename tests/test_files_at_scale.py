@@ -382,8 +382,6 @@ def test_what_is_not_there_is_said() -> None:
         fit_files(NaiveBayes, "t.parquet", "label")
     with pytest.raises(TypeError, match="batch_rows must be a whole number"):
         fit_files(NaiveBayes(), "t.parquet", "label", batch_rows=1.5)
-    with pytest.raises(ValueError, match="temper='loo'"):
-        fit_files(NaiveBayes(temper="loo"), "missing.parquet", "label")
 
 
 def test_types_that_differ_are_an_error_that_names_the_file() -> None:

@@ -223,6 +223,9 @@ def test_files_that_say_anything_are_refused_or_make_shards_that_add_up_in_littl
 ) -> None:
     for number, fitted in enumerate(MODELS):
         (tmp_path / f"{number}.shard").write_bytes(dumps(counted(fitted)))
+        model = clone(fitted.model).set_params(temper="columns")
+        with_rows = shard(model, fitted.X, fitted.labels, fitted.weight, keep_rows=True)
+        (tmp_path / f"{number}-rows.shard").write_bytes(dumps(with_rows))  # type: ignore[arg-type]
     judged = changed_files(tmp_path, times)
     assert judged["faults"] == []
     assert judged["loaded"] > times / 50  # else nothing is asked

@@ -22,6 +22,7 @@ from bayesnb.estimators.training import declared_classes, known_classes, name_fe
 from bayesnb.families.base import Array
 from bayesnb.families.capabilities import HasRoundingError, HasSlip
 from bayesnb.families.family import Family
+from bayesnb.model.kept_rows import KeptRows
 from bayesnb.model.product import Exponents, Model, Rows
 from bayesnb.model.schema import Schema
 from bayesnb.model.shards import Shard, model_of, without
@@ -67,11 +68,13 @@ class IncrementalMixin(ModelHolder):
 
         Notes
         -----
-        It is what `partial_fit` on the other's rows would make of a copy of this one, to round-off. So everything that
-        is not counted is this one's: `class_prior`, `estimate`, `temper_` also where it was found by "loo", and a
-        prior that took its scale from the data, such as `Gaussian()`, whose default keeps that of the first batch. For
-        a prior from all rows, see `bayesnb.scale.shard`. With priors that are given, a.merge(b) equals b.merge(a), and
-        any number can be merged in any order.
+        It is what `partial_fit` on the other's rows would make of a copy of this one, to round-off, but for exponents.
+        So everything that is not counted is this one's: `class_prior`, `estimate`, a prior that took its scale from the
+        data, such as `Gaussian()`, whose default keeps that of the first batch, and `temper_`, also where rows chose
+        it: no row is there to choose it anew, and what both models know of it cannot be multiplied, as the prior that
+        they have in common, an average over its widths, would count twice and cannot be divided out. For a prior and
+        exponents from all rows, see `bayesnb.scale.shard`. With priors and exponents that are given, a.merge(b) equals
+        b.merge(a), and any number can be merged in any order.
 
         Classes that only the other knows are added; it is an error where a prior is not the same for all classes, as
         it says nothing about new ones.
@@ -224,15 +227,21 @@ class IncrementalMixin(ModelHolder):
         return Shard(self.classes_, self.schema_, self.model_.stats, self.model_.integer_weights)
 
     def _shard(
-        self, X: Any, y: Any, sample_weight: Any = None, declared: Any = None, known: Schema | None = None
+        self,
+        rows: tuple[Any, Any, Any],
+        declared: Any = None,
+        known: Schema | None = None,
+        first: int | None = None,
     ) -> Shard | None:
-        """Return the stats of rows to be learnt later, with those of other shards; None for no row.
+        """Return the stats of X, y and sample_weight, to be learnt with those of other shards; None for no row.
 
-        Families and grids are those of a schema that is `known`, if one is, so that the stats can be added up.
+        Families and grids are those of a schema that is `known`, if one is, so that the stats can be added up. `first`
+        is the number of rows before these, where that is known.
         """
         self._check_arguments()
-        rows = X.shape[0] if hasattr(X, "shape") else len(X) if hasattr(X, "__len__") else None
-        if rows == 0 or (sample_weight is not None and not np.any(sample_weight)):
+        X, y, sample_weight = rows
+        size = X.shape[0] if hasattr(X, "shape") else len(X) if hasattr(X, "__len__") else None
+        if size == 0 or (sample_weight is not None and not np.any(sample_weight)):
             return None
         table, labels, weight = self._counting(self._table(X, reset=True), y, sample_weight)
         classes = known_classes(labels, None, self.classes if declared is None else declared, grow=False)
@@ -243,7 +252,9 @@ class IncrementalMixin(ModelHolder):
             schema = known.of_part(table)
         shard, read = Shard.of(schema, classes, table, codes, weight)
         shard.schema.warn_unseen(read.cells, self.n_jobs, learnt=True)
-        return shard
+        if self._temper_rule not in (COLUMNS, LOO):
+            return shard
+        return replace(shard, kept=KeptRows.of(schema, len(classes), read, first))
 
     def _learns_from_first_rows(self) -> bool:
         """Return whether the first rows decide on families or grids, so that all others have to be read like them."""
@@ -254,19 +265,17 @@ class IncrementalMixin(ModelHolder):
         """Learn the rows of a shard: in place of what was learnt before, or besides it."""
         with unchanged_on_error(self):
             self._check_arguments()
+            if self.temper in (COLUMNS, LOO) and shard.kept is None:
+                raise ValueError(
+                    f"temper={self.temper!r} finds exponents by rows, and these shards have kept none. Count them by "
+                    "shard(model, X, y, keep_rows=True) of a model with this temper, or give temper a number."
+                )
             before = self._seen if more else None
             if before is None:
-                self._refuse_loo()
                 name_features(self, shard.schema.columns)
-            return self._hold(shard if before is None else before.followed_by(shard), before, None)
-
-    def _refuse_loo(self) -> None:
-        """Raise where the exponent is to be found by rows that are not there at once."""
-        if self.temper in (COLUMNS, LOO):
-            raise ValueError(
-                f"temper={self.temper!r} scores every row with all others known, so it needs the rows at once. "
-                "Find one by temper='loo' on some of them, fit(some rows).temper_, and give that number as temper."
-            )
+            total = shard if before is None else before.followed_by(shard)
+            kept = shard.kept_among(total.classes, total.schema)
+            return self._hold(total, before, None if kept is None else kept.labelled(total.schema))
 
     def _counting(self, table: Table, y: Any, sample_weight: Any) -> tuple[Table, Labels, Array | None]:
         """Return rows, labels and weights without the rows of weight zero."""

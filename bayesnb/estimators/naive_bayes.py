@@ -100,9 +100,10 @@ class NaiveBayes(
     those of the inverse second derivatives, and of the average. An exponent of 0 leaves its column out. Of more than
     10,000 rows a part, spread evenly over every class, finds them. Under "columns", `partial_fit` scores each batch
     before it is learnt: what is known by then, the exponents and their standard deviations as independent normal
-    distributions, is the prior for the next. `merge`, `forget` and `decay` keep the exponents. Rows that are counted in
-    parts, from files, of Dask or as shards, are not there at once: "columns" and "loo" refuse them, and under "auto"
-    such a fit has the exponent 1.
+    distributions, is the prior for the next. `merge`, `forget` and `decay` keep the exponents. Of rows that are counted
+    in parts, from files or of Dask, at most 10,000 are kept on the way: all, or a part spread over the table, and each
+    of them leaves all that was learnt. Shards keep rows where that is asked for; of shards without rows "columns" and
+    "loo" are an error, and "auto" has the exponent 1.
 
     Dask's arrays and dataframes are learnt from in one pass over their partitions, and predicted lazily: see
     `bayesnb.scale`.

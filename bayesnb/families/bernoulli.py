@@ -220,6 +220,12 @@ class BernoulliScores:
         return total
 
 
+def sides_of(x: Cells, one: Array, zero: Array) -> Array:
+    """The scores of a one or a zero for each cell, 0 for a missing one, `(r, f)`."""
+    cells = np.asarray(Dense(x)[EVERY] if sparse.issparse(x) else x[EVERY], float)
+    return silent(np.isnan(cells), np.where(cells == 1, one, zero))
+
+
 class ScoredSides:
     """Densities and beliefs, which score a cell by its outcome, 0 or 1."""
 
@@ -354,15 +360,22 @@ class Beta(ScoredSides, PseudoCounts, Belief[BernoulliStats, BernoulliDensity]):
         return silent(np.isnan(x), log_share_cumulants(side + tilt, self.a + self.b + tilt, order))
 
     def score_left_out(self, stats: BernoulliStats, leaving: Leaving) -> Array:
+        one, zero = self._sides_left_out(stats, leaving)
+        if leaving.alike and not np.isnan(one).any():
+            return BernoulliScores(one, zero).score(leaving.x, None, 1)[:, 0]
+        return sides_of(leaving.x, one, zero).sum(axis=1)
+
+    def cells_left_out(self, stats: BernoulliStats, leaving: Leaving) -> Array:
+        return sides_of(leaving.x, *self._sides_left_out(stats, leaving))
+
+    def _sides_left_out(self, stats: BernoulliStats, leaving: Leaving) -> tuple[Array, Array]:
+        """Scores of a one and of a zero that leaves, `(1, f)` or `(r, f)`."""
         prior, counts = np.stack([self.a, self.b], axis=-1), np.stack([stats.ones, stats.zeros], axis=-1)
         remaining = RemainingLevels.of(prior, counts, leaving.kind, lambda sides: sides.sum(axis=-1, keepdims=True))
         weight = leaving.each if leaving.alike else leaving.weight[:, None, None]
         power = leaving.power if is_one(leaving.power) else np.expand_dims(leaving.power, -1)
         one, zero = np.moveaxis(remaining.worth(weight, leaving.kind, power), -1, 0)
-        if leaving.alike and not np.isnan(one).any():
-            return BernoulliScores(one, zero).score(leaving.x, None, 1)[:, 0]
-        x = np.asarray(Dense(leaving.x)[EVERY] if sparse.issparse(leaving.x) else leaving.x[EVERY], float)
-        return silent(np.isnan(x), np.where(x == 1, one, zero)).sum(axis=1)
+        return one, zero
 
     @property
     def every_value(self) -> Array:

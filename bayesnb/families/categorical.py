@@ -286,13 +286,19 @@ class ColumnDirichlets(LevelUncertainty, LevelTables, DirichletBelief):
         return np.stack([pick(table, index) for table in self.level_cumulants(order, tilt)])
 
     def score_left_out(self, stats: CategoricalStats, leaving: Leaving) -> Array:
+        if not leaving.alike:
+            return self.cells_left_out(stats, leaving).sum(axis=1)
         remaining = RemainingLevels.of(self.concentration, stats.counts, leaving.kind, self.total_of_levels)
+        worth = remaining.worth(leaving.each, leaving.kind, self.of_levels(leaving.power))
+        return self.added(leaving.x, tables_of(worth), 1, None, 1)[:, 0]
+
+    def cells_left_out(self, stats: CategoricalStats, leaving: Leaving) -> Array:
+        remaining = RemainingLevels.of(self.concentration, stats.counts, leaving.kind, self.total_of_levels)
+        index = self.at(leaving.x[:])
         if leaving.alike:
-            worth = remaining.worth(leaving.each, leaving.kind, self.of_levels(leaving.power))
-            return self.added(leaving.x, tables_of(worth), 1, None, 1)[:, 0]
-        index = self.at(leaving.x)
+            return pick(remaining.worth(leaving.each, leaving.kind, self.of_levels(leaving.power))[0], index)
         cells = RemainingLevels(*(pick(table[0], np.maximum(index, 0)) for table in remaining))
-        return silent(index < 0, cells.worth(leaving.each, leaving.kind, leaving.power)).sum(axis=1)
+        return silent(index < 0, cells.worth(leaving.each, leaving.kind, leaving.power))
 
     def units(self, x: Cells) -> list[LevelUnit]:
         """Columns whose levels are alike before the data."""

@@ -382,6 +382,10 @@ class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
         prior = self.map(np.zeros_like) if leaving.kind == "mle" else self
         return student.left_out(prior.update(stats), leaving)
 
+    def cells_left_out(self, stats: GaussianStats, leaving: Leaving) -> Array:
+        prior = self.map(np.zeros_like) if leaving.kind == "mle" else self
+        return student.cells_left_out(prior.update(stats), leaving)
+
     def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
         shape = self.shape + tilt / 2
         rho = 1 / self.count + (x - self.location) ** 2 / (2 * self.scale)

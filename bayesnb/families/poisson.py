@@ -194,13 +194,22 @@ class Gamma(PseudoCounts, Belief[PoissonStats, PoissonDensity]):
         return by_tables(add, self._tables, x, len(self), out, n_jobs)
 
     def score_left_out(self, stats: PoissonStats, leaving: Leaving) -> Array:
+        return self._left_out_of(stats, leaving, [slice(None)])[:, 0]
+
+    def cells_left_out(self, stats: PoissonStats, leaving: Leaving) -> Array:
+        return self._left_out_of(stats, leaving, [slice(j, j + 1) for j in range(leaving.x.shape[1])])
+
+    def _left_out_of(self, stats: PoissonStats, leaving: Leaving, groups: list[slice]) -> Array:
+        """Scores of rows that leave, by groups of columns."""
         extra = extra_of(self.shape, leaving.kind)
         rate = np.zeros_like(self.rate) if leaving.kind == "mle" else self.rate
         terms = np.stack([each[0] for each in (extra, rate, stats.events, stats.count)])
-        x, out = numbers(leaving.x, EVERY), np.empty(len(leaving.codes))
-        powers = by_feature(leaving.power, x.shape[1])
-        numerics.rate_kernels.left_out(x, leaving.weight, terms, leaving.kind != PREDICTIVE, powers, out)
-        return out
+        x, out = numbers(leaving.x, EVERY), np.empty((len(groups), len(leaving.codes)))
+        powers, known = by_feature(leaving.power, x.shape[1]), leaving.kind != PREDICTIVE
+        for group, sums in zip(groups, out, strict=True):
+            cells, part = (np.ascontiguousarray(each[:, group]) for each in (x, terms))
+            numerics.rate_kernels.left_out(cells, leaving.weight, part, known, powers[group], sums)
+        return out.T
 
     def _powered(self, x: Cells, power: Array, out: Array | None, n_jobs: int | None) -> Array:
         def of(classes: slice) -> tuple[Array, ...]:

@@ -29,14 +29,20 @@ def left_out(belief: Any, leaving: Leaving, beyond: float = 1.5) -> Array:
 
     A mode of the variance is the scale divided by the shape and so much `beyond`.
     """
+    if not leaving.alike:
+        return cells_left_out(belief, leaving, beyond).sum(axis=1)
     x, terms = numbers(leaving.x, EVERY), left_out_terms(belief, leaving, beyond)
-    if leaving.alike:
-        out, table = np.empty(len(x)), np.stack(np.broadcast_arrays(*terms))[:, 0]
-        numerics.gaussian_kernels.left_out(x, np.ascontiguousarray(table), FRAGILE, out)
-        return out
+    out, table = np.empty(len(x)), np.stack(np.broadcast_arrays(*terms))[:, 0]
+    numerics.gaussian_kernels.left_out(x, np.ascontiguousarray(table), FRAGILE, out)
+    return out
+
+
+def cells_left_out(belief: Any, leaving: Leaving, beyond: float = 1.5) -> Array:
+    """The scores of their cells, `(r, f) -> (r, f)`."""
+    x, terms = numbers(leaving.x, EVERY), left_out_terms(belief, leaving, beyond)
     with np.errstate(all="ignore"):
         value = scored((x - terms[0]) ** 2, terms[1:])
-    return np.where(np.isnan(x), 0.0, value).sum(axis=1)
+    return np.where(np.isnan(x), 0.0, value)
 
 
 def scored(u: Array, terms: tuple[Array, ...]) -> Array:

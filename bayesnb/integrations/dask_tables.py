@@ -4,7 +4,8 @@
     partition ──▶ shard ┼──▶ FAN_IN of them, one after the other ──▶ ... ──▶ the shard of all rows
     partition ──▶ shard ┘
 
-Only stats, answers or scores travel. A function here has the name and the parameters of the method that it is in place
+Only stats, answers or scores travel, and rows where exponents are found by them: of each partition as many as may be
+kept of all. A function here has the name and the parameters of the method that it is in place
 of. The order of the sums is that of the partitions alone, so that neither the scheduler nor a worker that is lost on
 the way changes a digit. The workers are the cores: each of them counts on one thread.
 """
@@ -62,9 +63,7 @@ def learn(
 ) -> NaiveBayes:
     """Learn from X, y and sample_weight, after what was learnt before."""
     model._check_arguments()
-    if before is None:
-        model._refuse_loo()
-    else:
+    if before is not None:
         model._check_columns(heading(rows[0]))
     known = None if grow else declared if before is None else before.classes
     schema = None if before is None else before.schema
@@ -93,7 +92,7 @@ def shard_on_grid(
     model: tuple[NaiveBayes, Schema | None], X: Any, y: Any, sample_weight: Any, declared: Any
 ) -> Shard | None:
     """Return the stats of one partition, on the grids of a schema, which travels with the model, once."""
-    return model[0]._shard(X, y, sample_weight, declared, model[1])
+    return model[0]._shard((X, y, sample_weight), declared, model[1])
 
 
 # Predictions: an array of Dask, whose chunks are the answers to the partitions

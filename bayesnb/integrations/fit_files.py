@@ -74,8 +74,10 @@ class FileFit:
         """Return the shard of a batch of rows, on the grids of those before."""
         y, weight = self._labels(batch), None if self.sample_weight is None else batch.frame[self.sample_weight]
         try:  # columns that are dropped are not read
-            frame, known = batch.frame.reindex(columns=self.names), None if total is None else total.schema
-            return self.model._shard(frame, y, weight, known=known)
+            rows = batch.frame.reindex(columns=self.names), y, weight
+            if total is None:
+                return self.model._shard(rows, first=0)
+            return self.model._shard(rows, known=total.schema, first=None if total.kept is None else total.kept.rows)
         except ValueError as error:
             raise ValueError(f"{batch.where}: {error}") from error
 
@@ -160,9 +162,15 @@ def fit_files(
     levels. A later cell that does not look so is an error that says what to do, as nothing is read twice. Columns that
     the model declares as levels are text. Only "", "NA", "NaN" and "?" are missing.
 
-    Memory is that of a few batches. A Parquet file's groups of rows may be of any size, but each of its columns takes
-    some megabytes, two or three as a rule; of an Arrow file, its batches are held one at a time. A cell of text has at
-    most 131,072 characters.
+    Families that are not declared, and the cuts of a PolyaTree, are those that the first batch of rows gives.
+
+    Exponents, which NaiveBayes() and temper="columns" or "loo" find by rows, are found at the end, by rows that were
+    kept on the way: all up to 10,000, else a part spread over all files, which depends on nothing but the order of the
+    rows. At most 10,000 are kept, fewer where they would hold more than 2**24 numbers, or columns and classes are many.
+
+    Memory is that of a few batches, and of the rows that are kept. A Parquet file's groups of rows may be of any size,
+    but each of its columns takes some megabytes, two or three as a rule; of an Arrow file, its batches are held one at
+    a time. A cell of text has at most 131,072 characters.
 
     Examples
     --------
@@ -172,7 +180,6 @@ def fit_files(
     ['Adelie', 'Chinstrap', 'Gentoo']
     """
     check_estimator(model, "model: ")
-    model._refuse_loo()
     refuse_rows(batch_rows)
     with bar("fitting", progress) as shown:
         tables = opened(model, paths, reading, shown)

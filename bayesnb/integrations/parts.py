@@ -12,21 +12,31 @@ from bayesnb.integrations.file_kinds import declared_families
 from bayesnb.model.shards import Shard, added, alike
 
 
-def shard(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Shard | None:
+def shard(model: Any, X: Any, y: Any, sample_weight: Any = None, *, keep_rows: bool = False) -> Shard | None:
     """Count some rows, which `model` is to learn together with others; it need not be fitted, and does not change.
 
     Parameters
     ----------
     model : an estimator, which says the families
     X, y, sample_weight : rows of a table, with their labels and weights, in memory or of Dask
+    keep_rows : whether a bounded part of the rows stays in the shard, where the model finds exponents by rows
 
     Returns
     -------
     Shard or None
-        What the rows say: it has their labels and levels, and no row. Shards add up, `a + b`. None for no row.
+        What the rows say: it has their labels and levels, and no row that was not to be kept. Shards add up, `a + b`.
+        None for no row.
+
+    Notes
+    -----
+    NaiveBayes(), temper="columns" and temper="loo" find exponents by rows. With `keep_rows` in all shards, `fit_shards`
+    finds them as `scale.fit_files` does, by at most 10,000 rows, however many shards there are. Without rows the
+    exponent of NaiveBayes() is 1, and the other two are an error.
     """
     check_estimator(model, "model: ")
-    return dask_tables.shard(model, X, y, sample_weight) if is_lazy(X) else model._shard(X, y, sample_weight)
+    counting = model if keep_rows else model._fresh(temper=None)
+    rows = (X, y, sample_weight)
+    return dask_tables.shard(counting, *rows) if is_lazy(X) else counting._shard(rows)
 
 
 def fit_shards(model: Any, shards: Iterable[Shard | None]) -> Any:

@@ -18,6 +18,7 @@ from bayesnb.data import Table
 from bayesnb.data.labels import united_labels
 from bayesnb.families.base import Array, Belief, Stats
 from bayesnb.families.removal import rounding_of, slack
+from bayesnb.model.kept_rows import KeptRows
 from bayesnb.model.priors import ClassPriorRule
 from bayesnb.model.product import Model, Product, ProductStats, Rows, observe
 from bayesnb.model.schema import Block, Schema
@@ -32,13 +33,15 @@ ADVICE = (
 class Shard:
     """The stats of some rows, with the labels, columns and levels that they are about.
 
-    `whole` is whether every weight, and all that was counted, were whole numbers.
+    `integer_weights` is whether every weight, and all that was counted, were whole numbers. `kept` are rows that stay
+    where exponents are to be found by them; None where none stay.
     """
 
     classes: Array
     schema: Schema
     stats: ProductStats
     integer_weights: bool = True
+    kept: KeptRows | None = None
 
     @classmethod
     def of(cls, schema: Schema, classes: Array, table: Table, codes: Array, weight: Array | None) -> tuple[Self, Rows]:
@@ -51,17 +54,21 @@ class Shard:
     def __add__(self, other: Self) -> Self:
         classes, schema = united_labels(self.classes, other.classes), united(self.schema, other.schema)
         stats = self.laid_out(classes, schema) + other.laid_out(classes, schema)
-        return type(self)(classes, schema, stats, self.integer_weights and other.integer_weights)
+        one, two = self.kept_among(classes, schema), other.kept_among(classes, schema)
+        kept = None if one is None or two is None else one.joined(two, schema, len(classes))
+        return type(self)(classes, schema, stats, self.integer_weights and other.integer_weights, kept)
 
     def among(self, classes: Array) -> Self:
         """Shard of the same rows among more classes."""
-        return replace(self, classes=classes, stats=self.laid_out(classes, self.schema))
+        stats, kept = self.laid_out(classes, self.schema), self.kept_among(classes, self.schema)
+        return replace(self, classes=classes, stats=stats, kept=kept)
 
     def followed_by(self, later: Self) -> Self:
         """Sum in which levels of this shard keep their places, and those that `later` adds come after them."""
         blocks = zip(self.schema.blocks, united(self.schema, later.schema).blocks, strict=True)
         grown = later.schema.with_blocks([both.beginning(first) for first, both in blocks])
-        return self + replace(later, schema=grown, stats=later.laid_out(later.classes, grown))
+        wider = replace(later, schema=grown, stats=later.laid_out(later.classes, grown), kept=None)
+        return self + wider
 
     def laid_out(self, classes: Array, schema: Schema) -> ProductStats:
         """Stats among more classes and levels."""
@@ -73,6 +80,12 @@ class Shard:
         places = np.searchsorted(classes, self.classes)
         wider: list[Any] = [stats.among(places, len(classes)) for stats in (self.stats.classes, *seen)]
         return ProductStats(wider[0], tuple(wider[1:]))
+
+    def kept_among(self, classes: Array, schema: Schema) -> KeptRows | None:
+        """Rows that stay, among more classes and levels."""
+        if self.kept is None or (classes is self.classes and schema is self.schema):
+            return self.kept
+        return self.kept.laid_out(self.schema, schema, np.searchsorted(classes, self.classes))
 
     def _relevelled(self, b: int, block: Block) -> Stats:
         """Stats of a block among the levels of a wider one."""

@@ -23,6 +23,7 @@ from bayesnb.model.shards import Shard, alike
 from bayesnb.persistence.archive import ArrayReader, ArrayWriter
 from bayesnb.persistence.budget import Unreadable, are_positions, check_hashes
 from bayesnb.persistence.json_values import pack, unpack, unpack_list
+from bayesnb.persistence.kept_document import describe_kept, kept_of
 
 NUMBER = 8  # bytes
 MOST_POSITIONS = 1 << 20  # names that are their positions, and so need not be listed
@@ -88,7 +89,9 @@ def describe_shard(shard: Shard, writer: ArrayWriter) -> Json:
         "class_stats": _describe_record(stats.classes, writer, "the labels"),
         "whole": shard.integer_weights,
         "blocks": [_describe_block(*pair, writer) for pair in zip(schema.blocks, stats.blocks, strict=True)],
-    } | ({"choices": [_describe_choice(choice, writer) for choice in schema.choices]} if schema.choices else {})
+        **({"choices": [_describe_choice(choice, writer) for choice in schema.choices]} if schema.choices else {}),
+        **({} if shard.kept is None else {"kept": describe_kept(shard.kept, writer)}),
+    }
 
 
 def shard_of(document: Mapping[str, Any], reader: ArrayReader) -> Shard:
@@ -106,7 +109,8 @@ def shard_of(document: Mapping[str, Any], reader: ArrayReader) -> Shard:
     seen = DirichletStats(*_values(DirichletStats, document["class_stats"], reader))
     whole = _expect(document["whole"], bool)
     choices = tuple(_choice_of(entry, reader) for entry in _expect(document.get("choices", []), list))
-    shard = Shard(classes, Schema(columns, blocks, blank, choices), ProductStats(seen, stats), whole)
+    kept = None if "kept" not in document else kept_of(document["kept"], blocks, len(classes), reader)
+    shard = Shard(classes, Schema(columns, blocks, blank, choices), ProductStats(seen, stats), whole, kept)
     check_shard(shard)
     return shard
 

@@ -46,7 +46,7 @@ class FileKind:
 
 AGAIN = "Get the file again from where it was saved; where that is not possible, fit the model again."
 MODEL = FileKind("model", (1, 3), AGAIN, "bayesnb.load")
-SHARD = FileKind("shard", (1, 1), "Count its rows again.", "bayesnb.scale.loads")
+SHARD = FileKind("shard", (1, 2), "Count its rows again.", "bayesnb.scale.loads")
 KINDS = (MODEL, SHARD)
 
 

@@ -6,22 +6,22 @@ A column is a feature of a block: one that is modelled jointly with others, or a
 of a row's scores and `log_class_left_out` is `leave_one_out`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from bayesnb.families.base import Array, Belief, Cells
+from bayesnb.families.capabilities import HasCellsLeftOut
 from bayesnb.families.removal import PREDICTIVE, Leaving, missing
+from bayesnb.model.kept_rows import MOST_ROWS, PART, evenly, most_scored
 from bayesnb.model.product import Joint, Model, Rows
 from bayesnb.numerics.views import EVERY
 from bayesnb.selection.leave_one_out import are_there, stats_without
 
 MANY = 100_000  # rows
-MOST_ROWS, PART = 10_000, 4_000  # that are all scored, and how many are of more
-FEWEST_ROWS = 200
-NUMBERS, WORK = 1 << 24, 2e9  # of a table, and multiplications of a step, above which rows are fewer
 
 
 class _Feature(NamedTuple):
@@ -45,19 +45,45 @@ def column_scores(model: Model, rows: Rows, n_jobs: int | None = None) -> tuple[
     log_class = model.prior.classes.labels_left_out(model.stats.classes, rows.codes, one, PREDICTIVE)
     log_class[:, ~reader.live] = -np.inf
     table = np.empty((*log_class.shape, sum(features_of(block) for block in reader.blocks)))
-    again: dict[tuple[int, int], list[int]] = {}
-    features = list(_features(model, reader, rows))
     threads = n_jobs if len(rows.codes) > MANY else 1  # a column of fewer rows takes less than to start a thread
-    for k, (b, j, prior, part, x) in enumerate(features):
-        stats = model.stats.blocks[b] if prior.multivariate else model.stats.blocks[b].only(j)
-        table[:, :, k] = prior.left_out(stats, part, Leaving(x, rows.codes, one, n_jobs=threads))
+    features = list(_features(model, reader, rows))
+    for b, (prior, stats, x) in enumerate(zip(model.prior.blocks, model.stats.blocks, rows.cells, strict=True)):
+        places = [k for k, feature in enumerate(features) if feature.block == b]
+        part, leaving = table[:, :, places[0] : places[-1] + 1], Leaving(x, rows.codes, one, n_jobs=threads)
+        columns = [features[k] for k in places]
+        if isinstance(prior, HasCellsLeftOut) and prior.independent_classes:
+            _score_at_once((prior, stats), columns, leaving, part)
+        else:
+            _score_one_by_one(stats, columns, leaving, part)
+    _count_missed(model, rows, features, table)
+    return log_class, table
+
+
+def _score_at_once(block: tuple[Any, Any], columns: Sequence[_Feature], leaving: Leaving, out: Array) -> None:
+    """Write the scores of a block's columns, of which rows leave class by class and not column by column."""
+    prior, stats = block
+    for k, column in enumerate(columns):
+        out[:, :, k] = column.reader.score(column.cells, 1.0, None, leaving.n_jobs)
+    for c, rows in leaving.groups():
+        out[rows, c] = prior[c : c + 1].cells_left_out(stats[c : c + 1], leaving[rows])
+
+
+def _score_one_by_one(stats: Any, columns: Sequence[_Feature], leaving: Leaving, out: Array) -> None:
+    """Write the scores of a block's columns, of which rows leave by themselves."""
+    for k, column in enumerate(columns):
+        seen = stats if column.prior.multivariate else stats.only(column.place)
+        out[:, :, k] = column.prior.left_out(seen, column.reader, replace(leaving, x=column.cells))
+
+
+def _count_missed(model: Model, rows: Rows, features: Sequence[_Feature], table: Array) -> None:
+    """Write the scores of rows of which too few digits would stay: all other rows are counted again."""
+    one, there = np.minimum(rows.counts, 1.0), are_there(model, rows)[rows.codes]
+    again: dict[tuple[int, int], list[int]] = {}
     for i, k in np.argwhere(np.isnan(table[np.arange(len(rows.codes)), rows.codes])).tolist():
         again.setdefault((i, features[k].block), []).append(k)
-    there = are_there(model, rows)[rows.codes]
     for (i, b), places in again.items():
         if there[i]:
             _count_again(model, rows, (i, b, one), [(k, features[k]) for k in places], table)
-    return log_class, table
 
 
 def predictive_scores(model: Model, rows: Rows, n_jobs: int | None = None) -> tuple[Array, Array]:
@@ -109,12 +135,7 @@ def _count_again(model: Model, rows: Rows, at: Any, features: list[tuple[int, _F
 def stratified(rows: Rows, classes: int, columns: int) -> Rows:
     """Rows as they are if they are at most MOST_ROWS; else PART of them, evenly spaced in every class, always the same.
 
-    They are fewer where their table would hold more than NUMBERS, or the exponents of its columns take longer to find.
+    They are fewer where the table of their scores would be too large, or exponents take too long to find.
     """
-    by_work = WORK / columns**2 if columns**3 <= WORK else (WORK / columns) ** 0.5  # see `_Precision`
-    most = max(int(min(NUMBERS / columns, by_work) / classes), FEWEST_ROWS)
-    if len(rows.codes) <= min(MOST_ROWS, most):
-        return rows
-    order, keep = np.argsort(rows.codes, kind="stable"), np.zeros(len(rows.codes), bool)
-    keep[order[np.linspace(0, len(order) - 1, min(PART, most)).round().astype(np.intp)]] = True
-    return rows.where(keep)
+    most = most_scored(classes, columns)
+    return rows if len(rows.codes) <= min(MOST_ROWS, most) else rows.where(evenly(rows.codes, min(PART, most)))

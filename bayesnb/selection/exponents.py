@@ -19,10 +19,10 @@ Where rows come in batches, each batch is scored before it is learnt, and what e
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.optimize import minimize_scalar
 
 from bayesnb.families.base import Array
@@ -35,7 +35,7 @@ SPREAD = 0.5  # standard deviation of the log of the one exponent
 LEAST = 1e-3  # the smallest one that is tried
 WIDTHS = (1.0, 2.0, 4.0, 8.0, 0.5, 0.25)  # standard deviations of the ridge, in units of its mean
 UNLIKELY = 12.0  # nats by which one width is worse than another, so that those beyond it are not tried
-STEPS, SHORTEST, TOLERANCE = 200, 1e-12, 1e-11
+STEPS, SHORTEST, TOLERANCE = 200, 1e-12, 1e-9
 POINTS = 40  # of log t, over which it is averaged, twice
 STEP = 1e-2  # of log t, for its second derivative
 
@@ -102,43 +102,50 @@ class LabelScores:
         return np.tensordot(self.counts[:, None] * gap, self.table, 2)
 
     def factor(self, w: Array) -> Array:
-        """A matrix B of which B'B are the negative second derivatives of `total`, `(r * c, f)`.
+        """A matrix B of which B'B are the negative second derivatives of `total`, `(r * (c - 1), f)`.
 
-        They are the covariances of columns under p(y | x), added up.
+        They are the covariances of columns under p(y | x), added up: class by class, the variance between it and the
+        mean of those after it, whose share of the row's probability is `rest`.
         """
-        proba = np.exp(self.log_proba(w))
-        gaps = self.table - np.einsum("rc,rcf->rf", proba, self.table)[:, None]
-        gaps *= np.sqrt(self.counts[:, None] * proba)[:, :, None]
+        proba, table = np.exp(self.log_proba(w)), self.table
+        gaps = np.empty((len(table), table.shape[1] - 1, len(w)))
+        mean, rest = table[:, -1], proba[:, -1:]
+        for c in range(table.shape[1] - 2, -1, -1):
+            one = proba[:, c, None]
+            both = one + rest
+            part = np.divide(one, both, out=np.zeros_like(one), where=both > 0)
+            gap = table[:, c] - mean
+            gaps[:, c] = np.sqrt(self.counts[:, None] * part * rest) * gap
+            mean, rest = mean + part * gap, both
         return gaps.reshape(-1, len(w))
 
 
-class _Precision(NamedTuple):
+class _Precision:
     """The matrix B'B + diag(weight): by itself, or where B has fewer rows than columns, by Woodbury's identity."""
 
-    factor: Array
-    weight: Array
+    def __init__(self, factor: Array, weight: Array) -> None:
+        self.factor, self.weight, self.is_wide = factor, weight, factor.shape[0] < factor.shape[1]
+        self.scaled = factor / weight if self.is_wide else factor
+        inner = np.eye(len(factor)) + self.scaled @ factor.T if self.is_wide else factor.T @ factor + np.diag(weight)
+        self.cholesky = cho_factor(inner, lower=True, overwrite_a=True)
 
     def solve(self, slope: Array) -> Array:
-        if len(self.factor) >= len(slope):
-            return cho_solve(cho_factor(self.factor.T @ self.factor + np.diag(self.weight)), slope)
-        scaled = self.factor / self.weight
-        return slope / self.weight - scaled.T @ cho_solve(self._inner(scaled), scaled @ slope)
+        if not self.is_wide:
+            return cho_solve(self.cholesky, slope)
+        return slope / self.weight - self.scaled.T @ cho_solve(self.cholesky, self.scaled @ slope)
 
     def variances(self) -> Array:
         """The diagonal of the inverse."""
-        if len(self.factor) >= len(self.weight):
-            return np.diag(np.linalg.inv(self.factor.T @ self.factor + np.diag(self.weight)))
-        scaled = self.factor / self.weight
-        return 1 / self.weight - (scaled * cho_solve(self._inner(scaled), scaled)).sum(axis=0)
+        if not self.is_wide:
+            root = solve_triangular(self.cholesky[0], np.eye(len(self.weight)), lower=True, overwrite_b=True)
+            return np.square(root).sum(axis=0)
+        root = solve_triangular(self.cholesky[0], self.scaled, lower=True)
+        return 1 / self.weight - np.square(root).sum(axis=0)
 
     def log_volume(self) -> float:
         """log of how much smaller the rows make the volume of a ridge, `det(1 + B diag(1 / weight) B')`."""
-        scaled = self.factor / np.sqrt(self.weight)
-        product = scaled.T @ scaled if len(self.factor) >= len(self.weight) else scaled @ scaled.T
-        return float(np.linalg.slogdet(np.eye(len(product)) + product)[1])
-
-    def _inner(self, scaled: Array) -> Any:
-        return cho_factor(np.eye(len(scaled)) + scaled @ self.factor.T)
+        log_det = 2 * float(np.log(np.diag(self.cholesky[0])).sum())
+        return log_det if self.is_wide else log_det - float(np.log(self.weight).sum())
 
 
 def one_by_loo(model: Model, rows: Rows, n_jobs: int | None = None) -> Exponent:

@@ -1,0 +1,144 @@
+"""Rows that stay of a table that streams past, to find exponents by: a bounded part, spread over all of it.
+
+    key of a row = a hash of its place in the table      rows that stay = those with the smallest keys
+
+So the same rows stay however the table is cut into parts, and what stays of two parts together is what stays of the
+rows that stay of each: bottom-k sampling (Cohen and Kaplan 2007, Summarizing data using bottom-k sketches). What stays
+holds at most MOST_ROWS rows, and NUMBERS numbers or FEWEST_ROWS rows; of cells that are sparse, or words, MOST_ROWS
+rows, however long. Of at most so many rows all stay.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+from zlib import crc32
+
+import numpy as np
+from scipy import sparse
+
+from bayesnb.families.base import Array, Cells
+from bayesnb.model.product import Rows
+from bayesnb.model.schema import Block, Schema
+
+MOST_ROWS, PART = 10_000, 4_000  # that are all scored, and how many are of more
+FEWEST_ROWS = 200
+NUMBERS, WORK = 1 << 24, 2e9  # of a table, and multiplications of a step, above which rows are fewer
+FIRST = 8  # rows of a part by which it is distinguished from others
+
+
+def most_scored(classes: int, columns: int) -> int:
+    """Number of rows whose scores by class and column can be held, and the exponents of the columns found by them."""
+    by_work = WORK / columns**2 if columns**3 <= WORK else (WORK / columns) ** 0.5  # of `selection.exponents`
+    return max(int(min(NUMBERS / columns, by_work) / classes), FEWEST_ROWS)
+
+
+def evenly(codes: Array, size: int) -> Array:
+    """Choose so many rows, evenly spaced in every class, always the same, `(r,)`."""
+    order, keep = np.argsort(codes, kind="stable"), np.zeros(len(codes), bool)
+    keep[order[np.linspace(0, len(order) - 1, min(size, len(order))).round().astype(np.intp)]] = True
+    return keep
+
+
+@dataclass(frozen=True, eq=False)
+class KeptRows:
+    """What stays of so many `rows`: their cells as a schema reads them, codes of classes, weights and keys.
+
+    They are in the order of their keys.
+    """
+
+    cells: tuple[Cells, ...]  # arrays, or CSR
+    codes: Array
+    weight: Array
+    keys: Array
+    rows: int
+
+    @classmethod
+    def of(cls, schema: Schema, classes: int, rows: Rows, first: int | None) -> Self:
+        """Keep rows of a part of a table; `first` is the place of its first row, where that is known.
+
+        Where it is not, the part's first cells stand for it, so that parts are sampled independently.
+        """
+        keys = _hashed(_place_of(rows) if first is None else first, len(rows.codes))
+        order = _smallest(keys, MOST_ROWS)
+        cells = tuple(_plain(x[order]) for x in rows.cells)
+        kept = cls(cells, rows.codes[order], rows.counts[order], keys[order], len(rows.codes))
+        return kept._bounded(schema, classes)
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def joined(self, other: Self, schema: Schema, classes: int) -> Self:
+        """Keep what stays of two parts, both read by the same schema; which one comes first makes no difference."""
+        arrays = ("codes", "weight", "keys")
+        codes, weight, keys = (np.concatenate([getattr(self, name), getattr(other, name)]) for name in arrays)
+        order = _smallest(keys, MOST_ROWS)
+        cells = tuple(_stacked(pair)[order] for pair in zip(self.cells, other.cells, strict=True))
+        rows = self.rows + other.rows
+        return type(self)(cells, codes[order], weight[order], keys[order], rows)._bounded(schema, classes)
+
+    def laid_out(self, narrow: Schema, schema: Schema, places: Array) -> Self:
+        """Rows that `narrow` read, as a schema with more levels reads them; `places` are those of their classes."""
+        blocks = zip(self.cells, narrow.blocks, schema.blocks, strict=True)
+        return replace(self, cells=tuple(_relevelled(*each) for each in blocks), codes=places[self.codes])
+
+    def labelled(self, schema: Schema) -> Rows:
+        """Rows to score: all, if none is missing, else PART of them."""
+        rows = Rows(schema.observers, self.cells, self.codes, self.weight)
+        return rows if self.rows == len(self) else rows.where(evenly(self.codes, PART))
+
+    def _bounded(self, schema: Schema, classes: int) -> Self:
+        """Keep as many rows as there may be, which depends on how many classes and columns there are, not on rows."""
+        joint = [block.family.multivariate or block.family.words for block in schema.blocks]
+        columns = sum(1 if one else len(block.places) for one, block in zip(joint, schema.blocks, strict=True))
+        width = sum(1 if sparse.issparse(x) else x.shape[1] for x in self.cells)
+        size = min(MOST_ROWS, most_scored(classes, columns), max(NUMBERS // width, FEWEST_ROWS))
+        if size >= len(self):
+            return self
+        cells = tuple(x[:size] for x in self.cells)
+        return type(self)(cells, self.codes[:size], self.weight[:size], self.keys[:size], self.rows)
+
+
+def _smallest(keys: Array, size: int) -> Array:
+    """Places of the smallest keys in their order; of equal ones the first."""
+    return np.argsort(keys, kind="stable")[:size]
+
+
+def _hashed(first: int, rows: int) -> Array:
+    """Hash consecutive numbers: the steps of SplitMix64 (Steele, Lea and Flood 2014), which are a bijection."""
+    x = (np.arange(rows, dtype=np.uint64) + np.uint64(first)) * np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        x = (x ^ (x >> np.uint64(shift))) * np.uint64(factor)
+    return x ^ (x >> np.uint64(31))
+
+
+def _place_of(rows: Rows) -> int:
+    """Place that stands for an unknown one, far from 0 and from that of parts that begin with other cells."""
+    place = crc32(np.ascontiguousarray(rows.codes[:FIRST]))
+    for x in rows.cells:
+        part = _plain(x[:FIRST])
+        arrays = (part.data, part.indices) if sparse.issparse(part) else (part,)
+        for array in arrays:
+            place = crc32(np.ascontiguousarray(array), place)
+    return (place + 1) << 31
+
+
+def _plain(x: Cells) -> Cells:
+    return sparse.csr_array(x) if sparse.issparse(x) else np.asarray(x)
+
+
+def _stacked(parts: Sequence[Cells]) -> Cells:
+    """Rows one under the other."""
+    return sparse.csr_array(sparse.vstack(parts)) if sparse.issparse(parts[0]) else np.concatenate(parts)
+
+
+def _relevelled(x: Cells, narrow: Block, block: Block) -> Cells:
+    """Cells of a block among the levels of a wider one; those without a level stay what they are."""
+    if narrow.levels == block.levels:
+        return x
+    places = narrow.places_in(block)
+    if block.family.listed:
+        wider: Any = sparse.csr_array((x.data, places[x.indices], x.indptr), shape=(x.shape[0], sum(block.sizes)))
+        wider.sort_indices()
+        return wider
+    starts, ends = (np.cumsum([0, *sizes])[:-1] for sizes in (narrow.sizes, block.sizes))
+    return np.where(x < 0, x, places[starts + np.maximum(x, 0)] - ends).astype(x.dtype)
