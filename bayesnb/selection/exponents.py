@@ -9,12 +9,10 @@ log t ~ Normal(0, 0.5**2), and is at most 1: above that it overfits few rows. On
 and what they say together is concave: a log-sum-exp of linear forms, and the ridge. So the maximum is the only one. The
 inverse of the negative second derivatives there is the Laplace approximation of the covariance. It is an empirical
 choice, not a likelihood: the evidence, and whatever is drawn, stay those of the model with the exponents 1.
-
-Where rows come in batches, each batch is scored before it is learnt, and what earlier ones said of w is the ridge.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -24,7 +22,6 @@ from scipy.optimize import minimize_scalar
 from bayesnb.families.base import Array
 from bayesnb.families.removal import PREDICTIVE
 from bayesnb.model.product import Model, Rows, normalised
-from bayesnb.selection.column_scores import column_scores, features_of, predictive_scores, stratified
 from bayesnb.selection.leave_one_out import PredictiveRule, are_there, loo_log_proba
 
 SPREAD = 0.5  # standard deviation of the log of the one exponent
@@ -40,6 +37,13 @@ class Exponent(NamedTuple):
 
     value: float
     sd: float
+
+
+class OnePeak(NamedTuple):
+    """The most probable one exponent, and the sum of log scores and log prior there."""
+
+    exponent: Exponent
+    height: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +65,7 @@ class LabelScores:
     table: Array
     codes: Array
     counts: Array
+    places: Array  # of these rows among those that were given
 
     @classmethod
     def of(cls, scores: tuple[Array, Array], rows: Rows, there: Array) -> Self:
@@ -74,7 +79,15 @@ class LabelScores:
         good = np.isfinite(plain)
         never = np.isneginf(table).any(axis=2) | np.isneginf(log_class)
         log_class, table = np.where(never, -np.inf, log_class), np.where(never[:, :, None], 0.0, table)
-        return cls(log_class[good], table[good], rows.codes[good], rows.counts[good])
+        return cls(log_class[good], table[good], rows.codes[good], rows.counts[good], np.flatnonzero(good))
+
+    def scaled(self, share: Array) -> Self:
+        """The scores of which each column of a row counts by a share, `(r, f)`."""
+        return replace(self, table=self.table * share[:, None])
+
+    def alone(self, column: int, w: Array) -> Self:
+        """The scores of one column, what the others say under exponents being the class's part, `(f,)`."""
+        return replace(self, log_class=self.log_class + self.table @ w, table=self.table[:, :, [column]])
 
     def log_proba(self, w: Array) -> Array:
         """log p(y | x) under exponents, `(f,) -> (r, c)`."""
@@ -148,34 +161,13 @@ def one_by_loo(model: Model, rows: Rows, n_jobs: int | None = None) -> Exponent:
     plain, there = scores(0.0), are_there(model, rows)[rows.codes]
     refuse_impossible(np.where(np.isneginf(log_class[places, rows.codes]), 0.0, plain), there, "temper='loo'")
     good = np.isfinite(plain)
-    return _one(lambda log_t: float(rows.counts @ np.where(good, scores(log_t), 0.0)))
-
-
-def by_column(model: Model, rows: Rows, n_jobs: int | None = None) -> Ridge:
-    """The exponents of all columns and their standard deviations, by exact leave-one-out of rows that were learnt.
-
-    Of many rows it takes a part, spread evenly over every class.
-    """
-    few = _part(model, rows)
-    scores = LabelScores.of(column_scores(model, few, n_jobs), few, are_there(model, few)[few.codes])
-    return over_widths(scores, common(scores).value)
-
-
-def by_batch(model: Model, rows: Rows, known: Ridge, n_jobs: int | None = None) -> Ridge:
-    """The exponents after rows that the model has not learnt yet, from what was known of them before."""
-    few = _part(model, rows)
-    scores = LabelScores.of(predictive_scores(model, few, n_jobs), few, np.zeros(len(few.codes), bool))
-    return largest(scores, known).exponents
-
-
-def _part(model: Model, rows: Rows) -> Rows:
-    return stratified(rows, len(model.stats.classes), sum(features_of(block) for block in model.prior.blocks))
+    return most_probable(lambda log_t: float(rows.counts @ np.where(good, scores(log_t), 0.0))).exponent
 
 
 def common(scores: LabelScores) -> Exponent:
     """One exponent for all columns."""
-    once = LabelScores(scores.log_class, scores.table.sum(axis=2)[:, :, None], scores.codes, scores.counts)
-    return _one(lambda log_t: once.total(np.exp([log_t])))
+    once = replace(scores, table=scores.table.sum(axis=2)[:, :, None])
+    return most_probable(lambda log_t: once.total(np.exp([log_t]))).exponent
 
 
 def ridge_around(t: float, columns: int, width: float = 1.0) -> Ridge:
@@ -249,7 +241,7 @@ def refuse_impossible(plain: Array, there: Array, parameter: str) -> None:
         )
 
 
-def _one(total: Callable[[float], float]) -> Exponent:
+def most_probable(total: Callable[[float], float]) -> OnePeak:
     """The exponent of the largest sum of log scores, given as a function of its log, under the prior."""
 
     def loss(log_t: float) -> float:
@@ -259,7 +251,8 @@ def _one(total: Callable[[float], float]) -> Exponent:
     best = float(minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-6}).x)
     best = 0.0 if loss(0.0) <= loss(best) else best
     around = loss(best - STEP) - 2 * loss(best) + loss(best + STEP)
-    return Exponent(float(np.exp(best)), float(np.exp(best) * STEP / np.sqrt(around)) if around > 0 else float("inf"))
+    sd = float(np.exp(best) * STEP / np.sqrt(around)) if around > 0 else float("inf")
+    return OnePeak(Exponent(float(np.exp(best)), sd), -loss(best))
 
 
 def _climb(height: Callable[[Array], float], w: Array, slope: Array, direction: Array) -> Array:
