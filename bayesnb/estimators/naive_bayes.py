@@ -102,7 +102,7 @@ class NaiveBayes(
     averaged over the width f, log f ~ Normal(0, 1), by the evidence of each (Laplace). The standard deviations are
     those of the inverse second derivatives, and of the average. An exponent of 0 leaves its column out. That of words
     is w / (1 + n / n0) for a text of n words, as words of one text repeat one another; n0 is a power of 2, by the same
-    score, if this beats one exponent for all texts by 2 nats. Of more than
+    score, if this beats one exponent for all texts by a nat. Of more than
     10,000 rows a part, spread evenly over every class, finds them. Under "columns", `partial_fit` scores each batch
     before it is learnt: what is known by then, the exponents and their standard deviations as independent normal
     distributions, is the prior for the next; n0 is that of the first batch. `merge`, `forget` and `decay` keep them.

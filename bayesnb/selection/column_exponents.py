@@ -6,10 +6,10 @@ leave-one-out scores L is enough for all n0. With the class's part and the other
 
     maximise over n0 and t    sum_i log softmax_c(rest_ic + t L_ic / (1 + n_i / n0))_{y_i}  -  (log t)**2 / (2 0.5**2)
 
-n0 is a power of 2 up to the longest row, or infinite, where nothing falls. The prior is weak: before the rows are seen,
-an infinite n0 is e**2 times as probable as each of the others, so that these must be better by 2 nats. Short texts, and
-such whose words are independent, keep their one exponent to the last digit. Then all exponents are found as always,
-by scores that are divided by 1 + n / n0.
+n0 is a power of 2 up to the longest row, or infinite, where nothing falls: a factor of 2 changes the score of held-out
+rows by some percent at most. The prior is weak: before the rows are seen, an infinite n0 is e times as probable as each
+of the others, so that these must be better by a nat. Short texts, and such whose words are independent, keep their one
+exponent to the last digit. Then all exponents are found as always, by scores that are divided by 1 + n / n0.
 
 Where rows come in batches, n0 is that of the first; each batch is scored before it is learnt, and what earlier ones
 said of the exponents is the ridge.
@@ -19,15 +19,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bayesnb.families.base import Array
-from bayesnb.families.capabilities import HasWords
+from bayesnb.families.base import Array, Belief, Cells
+from bayesnb.families.capabilities import words_of
 from bayesnb.model.powers import lengths_of, shares_at
 from bayesnb.model.product import Model, Rows
 from bayesnb.selection.column_scores import column_scores, features_of, predictive_scores, stratified
 from bayesnb.selection.exponents import LabelScores, Ridge, common, largest, most_probable, over_widths
 from bayesnb.selection.leave_one_out import are_there
 
-MARGIN = 2.0  # nats by which a finite length must be better
+MARGIN = 1.0  # nats by which a finite length must be better
+COARSE = 1e-3  # of log t: the height is flat there
 
 
 class ColumnExponents(NamedTuple):
@@ -44,20 +45,24 @@ def by_column(model: Model, rows: Rows, n_jobs: int | None = None) -> ColumnExpo
     """
     few = _part(model, rows)
     scores = LabelScores.of(column_scores(model, few, n_jobs), few, are_there(model, few)[few.codes])
-    ridge, words = over_widths(scores, common(scores).value), words_of_rows(model, few)[scores.places]
-    length = lengths_by_loo(scores, words, ridge.mean)
-    if np.isfinite(length).any():
-        scores = shortened(scores, words, length)
-        ridge = over_widths(scores, common(scores).value)
-    return ColumnExponents(ridge, length)
+    words, columns = words_of_rows(model, few)[scores.places], scores.table.shape[2]
+    known = _averaged(scores) if columns > 1 or not words.any() else None  # else no other column is there
+    length = lengths_by_loo(scores, words, np.zeros(columns) if known is None else known.mean)
+    if known is None or np.isfinite(length).any():
+        known = _averaged(shortened(scores, words, length))
+    return ColumnExponents(known, length)
+
+
+def _averaged(scores: LabelScores) -> Ridge:
+    """The exponents of columns whose prior is around one for all of them."""
+    return over_widths(scores, common(scores).value)
 
 
 def by_batch(model: Model, rows: Rows, known: ColumnExponents, n_jobs: int | None = None) -> ColumnExponents:
     """The exponents after rows that the model has not learnt yet, from what was known of them before."""
     few = _part(model, rows)
     scores = LabelScores.of(predictive_scores(model, few, n_jobs), few, np.zeros(len(few.codes), bool))
-    if np.isfinite(known.length).any():
-        scores = shortened(scores, words_of_rows(model, few)[scores.places], known.length)
+    scores = shortened(scores, words_of_rows(model, few)[scores.places], known.length)
     return known._replace(ridge=largest(scores, known.ridge).exponents)
 
 
@@ -69,13 +74,19 @@ def words_of_rows(model: Model, rows: Rows) -> Array:
     """The number of words of rows in each column, 0 in one that is no block of words, `(r, f)`."""
     blocks = zip(model.prior.blocks, rows.cells, strict=True)
     none = np.zeros((len(rows.codes), 1))
-    each = (lengths_of(x)[:, None] if isinstance(b, HasWords) else none.repeat(features_of(b), 1) for b, x in blocks)
-    return np.concatenate(list(each), axis=1)
+    return np.concatenate(
+        [lengths_of(x)[:, None] if has_words(b, x) else none.repeat(features_of(b), 1) for b, x in blocks], axis=1
+    )
+
+
+def has_words(block: Belief, x: Cells) -> bool:
+    """Whether a block is one of words, each row of which has a length."""
+    return words_of(block, x[:0]) is not None
 
 
 def shortened(scores: LabelScores, words: Array, length: Array) -> LabelScores:
     """The scores of columns, those of words divided by 1 + n / n0, `(r, f), (f,)`."""
-    return scores.scaled(shares_at(words, length))
+    return scores.scaled(shares_at(words, length)) if np.isfinite(length).any() else scores
 
 
 def lengths_by_loo(scores: LabelScores, words: Array, w: Array) -> Array:
@@ -92,4 +103,4 @@ def lengths_by_loo(scores: LabelScores, words: Array, w: Array) -> Array:
 
 def _height(block: LabelScores) -> float:
     """How probable the labels are under the best exponent of one column."""
-    return most_probable(lambda log_t: block.total(np.exp([log_t]))).height
+    return most_probable(lambda log_t: block.total(np.exp([log_t])), COARSE).height

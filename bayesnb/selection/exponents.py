@@ -29,6 +29,7 @@ LEAST = 1e-3  # the smallest one that is tried
 WIDTHS = (1.0, 2.0, 4.0, 8.0, 0.5, 0.25)  # standard deviations of the ridge, in units of its mean
 UNLIKELY = 12.0  # nats by which one width is worse than another, so that those beyond it are not tried
 STEPS, SHORTEST, TOLERANCE = 200, 1e-12, 1e-11
+CLOSE = 1e-6  # of log t
 STEP = 1e-2  # of log t, for its second derivative
 
 
@@ -241,14 +242,14 @@ def refuse_impossible(plain: Array, there: Array, parameter: str) -> None:
         )
 
 
-def most_probable(total: Callable[[float], float]) -> OnePeak:
+def most_probable(total: Callable[[float], float], close: float = CLOSE) -> OnePeak:
     """The exponent of the largest sum of log scores, given as a function of its log, under the prior."""
 
     def loss(log_t: float) -> float:
         return (log_t / SPREAD) ** 2 / 2 - total(log_t)
 
     bounds = (np.log(LEAST), 0.0)
-    best = float(minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-6}).x)
+    best = float(minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": close}).x)
     best = 0.0 if loss(0.0) <= loss(best) else best
     around = loss(best - STEP) - 2 * loss(best) + loss(best + STEP)
     sd = float(np.exp(best) * STEP / np.sqrt(around)) if around > 0 else float("inf")
