@@ -4,12 +4,13 @@ The words of a text repeat one another, so that one exponent is too few for shor
 everywhere here, a score under an exponent is taken to be the exponent times the score; so one table of exact
 leave-one-out scores L is enough for all n0. With the class's part and the other columns fixed, for a block of words
 
-    maximise over n0 and t    sum_i log softmax_c(rest_ic + t L_ic / (1 + n_i / n0))_{y_i}  -  (log t)**2 / (2 0.5**2)
+    maximise over n0 and t <= 1    sum_i log softmax_c(rest_ic + t L_ic / (1 + n_i / n0))_{y_i}
 
-n0 is a power of 2 up to the longest row, or infinite, where nothing falls: a factor of 2 changes the score of held-out
-rows by some percent at most. The prior is weak: before the rows are seen, an infinite n0 is e times as probable as each
-of the others, so that these must be better by a nat. Short texts, and such whose words are independent, keep their one
-exponent to the last digit. Then all exponents are found as always, by scores that are divided by 1 + n / n0.
+where t has no prior: the one near 1 is for rows of any length, and a small n0 would evade it. n0 is a power of 2 up to
+the longest row, or infinite, where nothing falls: a factor of 2 changes the score of held-out rows by some percent at
+most. The prior is weak: before the rows are seen, an infinite n0 is e times as probable as each of the others, so that
+these must be better by a nat. Short texts, and such whose words are independent, keep their one exponent to the last
+digit. Then all exponents are found as always, by scores that are divided by 1 + n / n0.
 
 Where rows come in batches, n0 is that of the first; each batch is scored before it is learnt, and what earlier ones
 said of the exponents is the ridge.
@@ -24,7 +25,7 @@ from bayesnb.families.capabilities import words_of
 from bayesnb.model.powers import lengths_of, shares_at
 from bayesnb.model.product import Model, Rows
 from bayesnb.selection.column_scores import column_scores, features_of, predictive_scores, stratified
-from bayesnb.selection.exponents import LabelScores, Ridge, common, largest, most_probable, over_widths
+from bayesnb.selection.exponents import LabelScores, Ridge, common, highest, largest, over_widths
 from bayesnb.selection.leave_one_out import are_there
 
 MARGIN = 1.0  # nats by which a finite length must be better
@@ -102,5 +103,9 @@ def lengths_by_loo(scores: LabelScores, words: Array, w: Array) -> Array:
 
 
 def _height(block: LabelScores) -> float:
-    """How probable the labels are under the best exponent of one column."""
-    return most_probable(lambda log_t: block.total(np.exp([log_t])), COARSE).height
+    """How well the best exponent of one column predicts the labels."""
+
+    def total(log_t: float) -> float:
+        return block.total(np.exp([log_t]))
+
+    return total(highest(total, COARSE))

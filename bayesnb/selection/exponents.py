@@ -40,13 +40,6 @@ class Exponent(NamedTuple):
     sd: float
 
 
-class OnePeak(NamedTuple):
-    """The most probable one exponent, and the sum of log scores and log prior there."""
-
-    exponent: Exponent
-    height: float
-
-
 @dataclass(frozen=True, eq=False)
 class Ridge:
     """What is believed of the exponents before rows are seen: independent normal distributions, `(f,)` each."""
@@ -162,13 +155,13 @@ def one_by_loo(model: Model, rows: Rows, n_jobs: int | None = None) -> Exponent:
     plain, there = scores(0.0), are_there(model, rows)[rows.codes]
     refuse_impossible(np.where(np.isneginf(log_class[places, rows.codes]), 0.0, plain), there, "temper='loo'")
     good = np.isfinite(plain)
-    return most_probable(lambda log_t: float(rows.counts @ np.where(good, scores(log_t), 0.0))).exponent
+    return _one(lambda log_t: float(rows.counts @ np.where(good, scores(log_t), 0.0)))
 
 
 def common(scores: LabelScores) -> Exponent:
     """One exponent for all columns."""
     once = replace(scores, table=scores.table.sum(axis=2)[:, :, None])
-    return most_probable(lambda log_t: once.total(np.exp([log_t]))).exponent
+    return _one(lambda log_t: once.total(np.exp([log_t])))
 
 
 def ridge_around(t: float, columns: int, width: float = 1.0) -> Ridge:
@@ -242,18 +235,22 @@ def refuse_impossible(plain: Array, there: Array, parameter: str) -> None:
         )
 
 
-def most_probable(total: Callable[[float], float], close: float = CLOSE) -> OnePeak:
+def _one(total: Callable[[float], float]) -> Exponent:
     """The exponent of the largest sum of log scores, given as a function of its log, under the prior."""
 
     def loss(log_t: float) -> float:
         return (log_t / SPREAD) ** 2 / 2 - total(log_t)
 
-    bounds = (np.log(LEAST), 0.0)
-    best = float(minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": close}).x)
-    best = 0.0 if loss(0.0) <= loss(best) else best
+    best = highest(lambda log_t: -loss(log_t))
     around = loss(best - STEP) - 2 * loss(best) + loss(best + STEP)
-    sd = float(np.exp(best) * STEP / np.sqrt(around)) if around > 0 else float("inf")
-    return OnePeak(Exponent(float(np.exp(best)), sd), -loss(best))
+    return Exponent(float(np.exp(best)), float(np.exp(best) * STEP / np.sqrt(around)) if around > 0 else float("inf"))
+
+
+def highest(height: Callable[[float], float], close: float = CLOSE) -> float:
+    """The log of the exponent, at most 1, at which a function of it is highest."""
+    bounds, options = (np.log(LEAST), 0.0), {"xatol": close}
+    best = float(minimize_scalar(lambda log_t: -height(log_t), bounds=bounds, method="bounded", options=options).x)
+    return 0.0 if height(0.0) >= height(best) else best
 
 
 def _climb(height: Callable[[Array], float], w: Array, slope: Array, direction: Array) -> Array:
