@@ -7,7 +7,7 @@ import numpy as np
 
 from bayesnb import results
 from bayesnb.criticism.learnt_rows import LearntRows, learnt_rows
-from bayesnb.estimators.tempering import as_attribute
+from bayesnb.estimators.tempering import as_attributes
 from bayesnb.families.base import Array, Rng
 from bayesnb.model.product import normalised
 from bayesnb.selection.probability_scores import CurveOptions, calibrated
@@ -90,7 +90,7 @@ def calibration(
     attrs = {
         "leave_one_out": "exact",
         "estimate": learnt.estimator.estimate,
-        "temper": as_attribute(learnt.estimator.temper_),
+        **as_attributes(learnt.estimator._known_temper),
         "ci_prob": prob,
         "bins": int(bins),
         "impossible": int(np.isneginf(log_proba[np.arange(len(codes)), codes]).sum()),

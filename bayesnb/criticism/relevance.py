@@ -11,7 +11,7 @@ from bayesnb import results
 from bayesnb.data.levels import qualified_names
 from bayesnb.estimators import NaiveBayes, check_estimator
 from bayesnb.families.base import Array
-from bayesnb.model.product import of_blocks
+from bayesnb.model.powers import of_blocks
 from bayesnb.selection.feature_evidence import cautious, check_comparable, class_belief, word_bayes_factors
 
 
@@ -97,7 +97,8 @@ def _factors(fitted: NaiveBayes) -> tuple[list[Hashable], Array, dict[str, float
     parts: list[Array] = []
     blocks: dict[str, float] = {}
     model, schema = fitted.model_, fitted.schema_
-    tempers = [of_blocks(each, len(schema.blocks)) for each in fitted._tempers]
+    exponents = fitted._tempers
+    tempers = [of_blocks(each, len(schema.blocks)) for each in (exponents["temper"], exponents["temper_sd"])]
     triples = zip(schema.blocks, model.prior.blocks, model.stats.blocks, *tempers, strict=True)
     for block, prior, stats, temper, temper_sd in triples:
         belief = class_belief(prior)

@@ -17,13 +17,22 @@ from bayesnb.data.declaration import families_of
 from bayesnb.data.labels import DECLARE, Labels, encode
 from bayesnb.data.levels import NEVER_LEARNT
 from bayesnb.estimators.model_holder import ModelHolder, check_estimator, refuse_weightless, unchanged_on_error
-from bayesnb.estimators.tempering import COLUMNS, LOO, TemperEstimate, exponents_of, tempered_again, tempered_by
+from bayesnb.estimators.tempering import (
+    COLUMNS,
+    LOO,
+    TemperEstimate,
+    exponents_of,
+    in_words,
+    tempered_again,
+    tempered_by,
+)
 from bayesnb.estimators.training import declared_classes, known_classes, name_features
 from bayesnb.families.base import Array
 from bayesnb.families.capabilities import HasRoundingError, HasSlip
 from bayesnb.families.family import Family
 from bayesnb.model.kept_rows import KeptRows
-from bayesnb.model.product import Exponents, Model, Rows
+from bayesnb.model.powers import Exponents
+from bayesnb.model.product import Model, Rows
 from bayesnb.model.schema import Schema
 from bayesnb.model.shards import Shard, model_of, without
 from bayesnb.selection.best_families import LabelledTable, chosen_families
@@ -294,18 +303,21 @@ class IncrementalMixin(ModelHolder):
         if any(block.included is not None for block in shard.schema.blocks):
             warn_of_inclusion(shard.schema, model)
         self.__dict__.update(classes_=shard.classes, schema_=shard.schema, model_=model)
+        if temper.length is not None and rows is not None:
+            LOG.info("What the columns say is raised to the power %s.", in_words(temper))
         return self._temper_as(temper)
 
     def _temper_as(self, temper: TemperEstimate) -> Self:
         """Hold the exponents in use."""
-        plain = TemperEstimate(*(each if isinstance(each, float) else np.asarray(each) for each in temper))
-        self.__dict__.update(_temper=plain, _exponents=exponents_of(plain.value, self.schema_))
+        arrays = (each if each is None or isinstance(each, float) else np.asarray(each) for each in temper)
+        plain = TemperEstimate(*arrays)
+        self.__dict__.update(_temper=plain, _exponents=exponents_of(plain.value, self.schema_, plain.length))
         return self
 
     def _exponents_by(self, model: Model, rows: Rows) -> Exponents:
         """Return the exponents that this estimator would have, had it learnt the rows as another model of them."""
         temper = tempered_by(self._temper_rule, model, self.schema_, rows, self.n_jobs)
-        return exponents_of(temper.value, self.schema_)
+        return exponents_of(temper.value, self.schema_, temper.length)
 
     def _tempered(self, model: Model, shard: Shard, before: Shard | None, rows: Rows | None) -> TemperEstimate:
         """Return the exponents in use; those chosen by rows stay where there are no rows to choose others by."""

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesnb import results
 from bayesnb.estimators.model_holder import ModelHolder, short
-from bayesnb.estimators.tempering import as_attribute, in_words
+from bayesnb.estimators.tempering import as_attributes, in_words
 from bayesnb.families.base import Array, Belief
 from bayesnb.families.family import Family
 from bayesnb.families.record import Linear
@@ -20,6 +20,7 @@ from bayesnb.inference.linear_form import (
     differences,
     exponents_by_feature,
     form_of,
+    linear_cells,
     linear_of,
     numbers_of,
 )
@@ -117,7 +118,8 @@ class InspectionMixin(ModelHolder):
             feature adds; `predictive`, the log predictive of the cell, log E[p(x | theta)**t]. By class:
             `class_term`, `class_term_sd`, `predictive_class_term`, the same of the class's own part. By (obs_id,
             class): `score`, the sum of `class_term` and `evidence`, and `score_sd`. By (obs_id, feature): `cell`,
-            what the cell held, as text. By feature: `temper` and `temper_sd`, the exponent t and its sd.
+            what the cell held, as text. By feature: `temper` and `temper_sd`, the exponent t and its sd; and, where
+            exponents fall with the length of a text, `temper_length`, as in `temper_length_`, infinite for others.
 
         Notes
         -----
@@ -179,7 +181,8 @@ class InspectionMixin(ModelHolder):
         The weights of `Bernoulli` columns are logit theta, of words and levels log theta, of `Poisson` columns log
         rate; b has the log of the class's probability, and what a row of zeros adds: log(1 - theta), or minus the
         rate. Where all classes share their variances, w is the mean divided by the variance, and b has
-        -mean**2 / (2 variance). `temper_` multiplies all of this but the class's own part.
+        -mean**2 / (2 variance). `temper_` multiplies all of this but the class's own part. Where it
+        falls with the length of a text, n words, the weights multiply the counts divided by 1 + n / `temper_length_`.
 
         The sds are exact, in closed form. A weight is a function of the parameters, and its sd is the one it has under
         the posterior, whichever estimate is plugged in; its mean there is in general not `w`, as E log theta is
@@ -218,7 +221,7 @@ class InspectionMixin(ModelHolder):
             parts = differences(density, place)
         form = form_of(parts, density, posterior, exponents_by_feature(self._exponents), place)
         differs = {} if against is None else {"against": str(against)}
-        attrs = {"estimate": kind, "temper": as_attribute(self.temper_)} | differs
+        attrs = {"estimate": kind} | as_attributes(self._known_temper) | differs
         return results.explanations.linear_form(form, self.classes_, terms, attrs)
 
     def linear_features(self, X: Any) -> Any:
@@ -232,7 +235,8 @@ class InspectionMixin(ModelHolder):
         -------
         array, or scipy.sparse.csr_array for a sparse table, (row, feature)
             Numbers and counts are themselves; of yes and no, or of what is above a `Bernoulli`'s threshold, a one is a
-            yes; of levels, a one is the level that the cell holds. `x @ form.w.values.T + form.b.values` are the
+            yes; of levels, a one is the level that the cell holds; of words, the counts are divided by 1 + n /
+            `temper_length_` where that is known. `x @ form.w.values.T + form.b.values` are the
             scores of the classes, `(row, class)`.
 
         Notes
@@ -258,7 +262,7 @@ class InspectionMixin(ModelHolder):
         if not sparse.issparse(X):
             size = f"{table.rows} rows of {len(order)} features"
             refuse_large(size, 8.0 * table.rows * len(order), "Give fewer rows at once, or a sparse table.")
-        pairs = zip(blocks, cells, strict=True)
+        pairs = zip(blocks, linear_cells(self._exponents, cells), strict=True)
         parts = [numbers_of(x, block.sizes if block.family.has_levels else None) for block, x in pairs]
         for block, part in zip(blocks, parts, strict=True):
             refuse_missing_numbers(block, part)
@@ -303,7 +307,7 @@ class InspectionMixin(ModelHolder):
             return shown
         from bayesnb.results.display import state_html
 
-        caption = f"Predicts by {self.estimate}; temper {in_words(self.temper_)}."
+        caption = f"Predicts by {self.estimate}; temper {in_words(self._known_temper)}."
         return shown + state_html(self.classes_, self.stats_.classes.counts, self.families_, caption)
 
 

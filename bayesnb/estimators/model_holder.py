@@ -16,8 +16,9 @@ from bayesnb.estimators.tempering import AUTO, COLUMNS, TemperEstimate, check_te
 from bayesnb.estimators.training import checked_labels
 from bayesnb.families import Multinomial
 from bayesnb.families.base import Array, Cells
+from bayesnb.model.powers import Exponents, Numbers, of_empty_rows
 from bayesnb.model.priors import ClassPriorRule, check_averaging
-from bayesnb.model.product import Exponents, Joint, Model
+from bayesnb.model.product import Joint, Model
 from bayesnb.model.schema import Schema
 
 ESTIMATES = ("predictive", "mean", "map", "mle")
@@ -79,13 +80,26 @@ class ModelHolder(ABC):
         return self._known_temper.sd
 
     @property
-    def _known_temper(self) -> TemperEstimate:
-        return restored(*self._temper, self.schema_)
+    def temper_length_(self) -> Any:
+        """The number of words n0 at which the exponent t / (1 + n / n0) of a text of n words is half of `temper_`.
+
+        A Series by block of words, infinite where the exponent is the same for all texts; None where no exponent falls.
+        """
+        length = self._known_temper.length
+        if length is None:
+            return None
+        words = [key for key, b, _ in self.schema_.keys if self.schema_.blocks[b].family.words]
+        return length[[key in words for key in length.index]]
 
     @property
-    def _tempers(self) -> tuple[Exponents, Exponents]:
-        """The exponents and their standard deviations, as the model's blocks take them."""
-        return self._exponents, exponents_of(self._temper.sd, self.schema_)
+    def _known_temper(self) -> TemperEstimate:
+        return restored(self._temper, self.schema_)
+
+    @property
+    def _tempers(self) -> dict[str, Numbers]:
+        """The exponents, their standard deviations and lengths, if there are any, as the model's blocks have them."""
+        names = zip(("temper", "temper_sd", "temper_length"), self._temper, strict=True)
+        return {name: of_empty_rows(exponents_of(each, self.schema_)) for name, each in names if each is not None}
 
     def _fresh(self, **changes: Any) -> Self:
         """Return an unfitted copy with some parameters changed."""

@@ -54,8 +54,9 @@ class NaiveBayes(
         Columns that depend on each other make naive Bayes overconfident, as what they say alike is counted twice. With
         exponents w the score of a class is log p(c) + sum_j w_j log p(x_j | c). "columns" finds one for each column, or
         block of columns that are modelled jointly, at least 0; "loo" finds one for all of them, at most 1; both by the
-        exact leave-one-out log score of the posterior predictive, whatever `estimate` says. "auto" is "columns" where
-        `families` is "auto" and `estimate` is "predictive", and else None.
+        exact leave-one-out log score of the posterior predictive, whatever `estimate` says. Under "columns" the
+        exponent of a block of words may fall with the length of a text, see `temper_length_`. "auto" is "columns"
+        where `families` is "auto" and `estimate` is "predictive", and else None.
     n_jobs : number of threads, default the cores that this process may use, within OMP_NUM_THREADS and the like
     estimate : {"predictive", "mean", "map", "mle"}
         What predicts: the posterior predictive, or every parameter, the classes' included, plugged in at its
@@ -81,6 +82,8 @@ class NaiveBayes(
         it compares with that of other Polya trees alone: models of other families by leave-one-out
     temper_ : the exponent in use; for "columns" a pandas Series by column, a block being the tuple of its columns
     temper_sd_ : the Laplace standard deviation of `temper_`, in the same form; 0 for a number that was given
+    temper_length_ : for "columns" a Series by block of words of n0: a text of n words counts `temper_` / (1 + n / n0)
+        times; infinite for a block whose texts all count `temper_` times, and None where no block's exponent falls
 
     Notes
     -----
@@ -95,15 +98,19 @@ class NaiveBayes(
     An exponent is an empirical choice, not a part of the likelihood: it enters predictions, intervals, entropies,
     explanations, leave-one-out scores of labels, and decisions. `log_evidence_`, `log_density`, `sample`, `to_datatree`
     and what is sampled by MCMC are those of the model with exponent 1. One for all features has the prior
-    log t ~ Normal(0, 0.5**2); those by column have the prior Normal(t, (f t)**2), where t is the one for all, and are
-    averaged over the width f, log f ~ Normal(0, 1), by the evidence of each (Laplace). The standard deviations are
-    those of the inverse second derivatives, and of the average. An exponent of 0 leaves its column out. Of more than
-    10,000 rows a part, spread evenly over every class, finds them. Under "columns", `partial_fit` scores each batch
-    before it is learnt: what is known by then, the exponents and their standard deviations as independent normal
-    distributions, is the prior for the next. `merge`, `forget` and `decay` keep the exponents. Of rows that are counted
-    in parts, from files or of Dask, at most 10,000 are kept on the way: all, or a part spread over the table, and each
-    of them leaves all that was learnt. Shards keep rows where that is asked for; of shards without rows "columns" and
-    "loo" are an error, and "auto" has the exponent 1.
+    log t ~ Normal(0, 0.5**2). Those of f columns have the prior Normal(t, (v t)**2): t is the posterior mean of one
+    for all under log t ~ Normal(-log(f) / 2, 0.5**2), and they are averaged over the width v, log v ~ Normal(0, 1), by
+    the evidence of each (Laplace). The standard deviations are those of the inverse second derivatives, and of the
+    average. An exponent of 0 leaves its column out. That of words is w / (1 + n / n0) for a text of n words, as words
+    of one text repeat one another; n0 is a power of 2, by the same score, if this beats one exponent for all texts by
+    a nat.
+
+    Of more than 10,000 rows a part, spread evenly over every class, finds the exponents. Under "columns",
+    `partial_fit` scores each batch before it is learnt: what is known by then, the exponents and their standard
+    deviations as independent normal distributions, is the prior for the next; n0 is that of the first batch. `merge`,
+    `forget` and `decay` keep them. Of rows that are counted in parts, from files or of Dask, at most 10,000 are kept
+    on the way: all, or a part spread over the table, and each of them leaves all that was learnt. Shards keep rows
+    where that is asked for; of shards without rows "columns" and "loo" are an error, and "auto" has the exponent 1.
 
     Dask's arrays and dataframes are learnt from in one pass over their partitions, and predicted lazily: see
     `bayesnb.scale`.
@@ -191,7 +198,8 @@ class NaiveBayes(
         if hasattr(params["classes"], "__array__"):  # a series or an index of a frame's library too
             params["classes"] = np.asarray(params["classes"])
         named = "feature_names_in_" in self.__dict__
-        return Saved(kind.__name__, params, self._seen, self.model_.prior, *self._temper, named)
+        value, sd, length = self._temper
+        return Saved(kind.__name__, params, self._seen, self.model_.prior, value, sd, named, temper_length=length)
 
     @classmethod
     def _restored(cls, saved: Saved) -> Self:
@@ -208,7 +216,7 @@ class NaiveBayes(
             estimator.__dict__.pop("feature_names_in_", None)
         estimator.classes_, estimator.schema_ = seen.classes, seen.schema
         estimator.model_ = Model(saved.prior, seen.stats, seen.integer_weights)
-        return estimator._temper_as(TemperEstimate(saved.temper, saved.temper_sd))
+        return estimator._temper_as(TemperEstimate(saved.temper, saved.temper_sd, saved.temper_length))
 
     def _check_declared(self) -> None:
         """Raise for parameters that no table could be learnt with."""

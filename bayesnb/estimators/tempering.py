@@ -1,6 +1,7 @@
 """The exponents on the evidence of columns as an estimator has them: `temper`, `temper_`, `temper_sd_`.
 
-`temper_` is a number, or a pandas Series by column. The model's blocks take the same numbers as `Exponents`.
+`temper_` is a number, or a pandas Series by column. The model's blocks take the same numbers as `Exponents`. Those of
+words fall with the length of a row: half of them is left at `temper_length_` words.
 """
 
 from numbers import Real
@@ -10,18 +11,24 @@ import numpy as np
 
 from bayesnb.data.containers import series_by_key
 from bayesnb.families.base import Array
-from bayesnb.model.product import Exponents, Model, Rows
+from bayesnb.model.powers import Exponents, LengthPower
+from bayesnb.model.product import Model, Rows
 from bayesnb.model.schema import Schema
-from bayesnb.selection.exponents import Ridge, by_batch, by_column, one_by_loo
+from bayesnb.selection.column_exponents import ColumnExponents, by_batch, by_column
+from bayesnb.selection.exponents import Ridge, one_by_loo
 
 COLUMNS, LOO, AUTO = "columns", "loo", "auto"
 
 
 class TemperEstimate(NamedTuple):
-    """The exponents in use and their standard deviations, Series by column or numbers; 0 for one that was given."""
+    """The exponents in use and their standard deviations, Series by column or numbers; 0 for one that was given.
+
+    And the lengths at which those of words are half, a Series by column, infinite where nothing falls; None if none do.
+    """
 
     value: Any
     sd: Any
+    length: Any = None
 
 
 def check_temper(temper: Any) -> None:
@@ -36,7 +43,7 @@ def tempered_by(temper: Any, model: Model, schema: Schema, rows: Rows | None, n_
     if temper == LOO and rows is not None:
         return TemperEstimate(*one_by_loo(model, rows, n_jobs))
     if temper == COLUMNS and rows is not None:
-        return _of_ridge(by_column(model, rows, n_jobs), schema)
+        return _of_columns(by_column(model, rows, n_jobs), schema)
     return TemperEstimate(1.0 if temper is None else float(temper), 0.0)
 
 
@@ -44,20 +51,28 @@ def tempered_again(
     known: TemperEstimate, model: Model, schema: Schema, rows: Rows, n_jobs: int | None
 ) -> TemperEstimate:
     """The exponents by column after a batch, scored by the model as it was before, and those known by then."""
-    before = Ridge(by_block(known.value, schema), by_block(known.sd, schema))
-    return _of_ridge(by_batch(model, rows, before, n_jobs), schema)
+    ridge = Ridge(by_block(known.value, schema), by_block(known.sd, schema))
+    length = np.full(len(ridge.mean), np.inf) if known.length is None else by_block(known.length, schema)
+    return _of_columns(by_batch(model, rows, ColumnExponents(ridge, length), n_jobs), schema)
 
 
-def exponents_of(value: Any, schema: Schema) -> Exponents:
+def exponents_of(value: Any, schema: Schema, length: Any = None) -> Exponents:
     """The exponents as the blocks of a model take them."""
     if isinstance(value, float):
         return value
     each, parts, start = by_block(value, schema), [], 0
+    lengths = np.full(len(each), np.inf) if length is None else by_block(length, schema)
     for block in schema.blocks:
         stop = start + len(block.keys)
-        parts.append(float(each[start]) if block.family.multivariate else each[start:stop])
+        parts.append(_of_block(each[start:stop], lengths[start]) if block.family.multivariate else each[start:stop])
         start = stop
     return tuple(parts)
+
+
+def _of_block(value: Array, length: float) -> float | LengthPower:
+    """The exponent of a block that is one feature."""
+    falls = value[0] > 0 and length < np.inf
+    return LengthPower(float(value[0]), float(length)) if falls else float(value[0])
 
 
 def by_block(values: Any, schema: Schema) -> Array:
@@ -72,28 +87,43 @@ def by_name(values: Array, schema: Schema, name: str) -> Any:
     return series_by_key(values, [key for key, _, _ in schema.keys], name)
 
 
-def restored(value: Any, sd: Any, schema: Schema) -> TemperEstimate:
-    """The exponents that a file holds."""
-    if isinstance(value, float):
-        return TemperEstimate(value, sd)
-    return TemperEstimate(by_name(value, schema, "temper"), by_name(sd, schema, "temper_sd"))
+def restored(plain: TemperEstimate, schema: Schema) -> TemperEstimate:
+    """The exponents by name, from numbers in the table's order."""
+    if isinstance(plain.value, float):
+        return plain
+    names = zip(plain, ("temper", "temper_sd", "temper_length"), strict=True)
+    return TemperEstimate(*(None if each is None else by_name(each, schema, name) for each, name in names))
 
 
-def in_words(value: Any, digits: int = 3) -> str:
-    """An exponent in words, or the range of several."""
+def in_words(temper: TemperEstimate, digits: int = 3) -> str:
+    """An exponent in words, or the range of several; and how those of words fall."""
+    value, length = temper.value, temper.length
     if isinstance(value, float):
         return f"{value:.{digits}g}"
-    return f"{min(value):.{digits}g} to {max(value):.{digits}g}, by column"
+    ends = f"{min(value):.{digits}g} to {max(value):.{digits}g}, by column"
+    if length is None:
+        return ends
+    texts = [falling(t, n0, digits) for t, n0 in zip(value, length, strict=True) if n0 < np.inf]
+    return "; ".join(texts if len(value) == 1 else [ends, *texts])
 
 
-def as_attribute(value: Any) -> float | list[float]:
-    """The exponents as an attribute of a Dataset: a number, or a list in the order of the features."""
-    return value if isinstance(value, float) else [float(each) for each in value]
+def falling(value: float, length: float, digits: int = 3) -> str:
+    """An exponent that falls with the length of a text, in words."""
+    return f"{value:.{digits}g} / (1 + n / {length:.{digits}g}) for a text of n words"
 
 
-def _of_ridge(ridge: Ridge, schema: Schema) -> TemperEstimate:
+def as_attributes(temper: TemperEstimate) -> dict[str, Any]:
+    """The exponents as attributes of a Dataset: a number, or a list in the order of the features; and the lengths."""
+    if isinstance(temper.value, float):
+        return {"temper": temper.value}
+    lengths = {} if temper.length is None else {"temper_length": [float(each) for each in temper.length]}
+    return {"temper": [float(each) for each in temper.value]} | lengths
+
+
+def _of_columns(made: ColumnExponents, schema: Schema) -> TemperEstimate:
     places = _places(schema)
-    return TemperEstimate(by_name(ridge.mean[places], schema, "temper"), by_name(ridge.sd[places], schema, "temper_sd"))
+    length = made.length[places] if np.isfinite(made.length).any() else None
+    return restored(TemperEstimate(made.ridge.mean[places], made.ridge.sd[places], length), schema)
 
 
 def _places(schema: Schema) -> Array:

@@ -12,7 +12,7 @@ from bayesnb import results
 from bayesnb.data import Table
 from bayesnb.data.labels import encode
 from bayesnb.estimators.model_holder import ModelHolder
-from bayesnb.estimators.tempering import as_attribute
+from bayesnb.estimators.tempering import as_attributes
 from bayesnb.estimators.training import checked_labels
 from bayesnb.families.base import Array, Cells, Rng
 from bayesnb.inference.class_scores import Scores
@@ -369,7 +369,7 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         """Return the model to draw from, and what its parameters, or those of some columns, are called."""
         layout = results.parameter_names.layout_of(self, features)
         return results.drawn_trees.Subject(
-            self.model_, layout, self._exponents, as_attribute(self.temper_), self.n_jobs
+            self.model_, layout, self._exponents, as_attributes(self._known_temper), self.n_jobs
         )
 
     def _sheet(self, X: Any, y: Any = None) -> Any:

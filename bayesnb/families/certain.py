@@ -86,7 +86,7 @@ class Certain(CertainBelief):
         return self.theta.parts()
 
     def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        if is_by_row(power):
+        if is_by_row(power) and words_of(self.theta, x) is None:
             return super().score(x, power, out, n_jobs)
         return self.theta.score(x, power, out, n_jobs)
 

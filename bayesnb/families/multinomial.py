@@ -4,6 +4,8 @@
 
 The block is one feature with k levels. Its predictive is the Dirichlet-multinomial, which knows that a word
 seen once is likely to be seen again: Madsen, Kauchak and Elkan (2005), Modeling word burstiness.
+
+Up to the coefficient, p(x | theta)**r is the probability of the counts r x: a power for each row is a scaling of rows.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,7 +31,7 @@ from bayesnb.families.dirichlet import (
     simplex,
 )
 from bayesnb.families.family import Seen, shaped
-from bayesnb.families.record import Record, VariableNames, of_powers
+from bayesnb.families.record import Power, Record, VariableNames, by_row, is_by_row, is_one, of_powers
 from bayesnb.families.removal import PREDICTIVE, Leaving, extra_of
 from bayesnb.families.sums import (
     DistinctCells,
@@ -113,6 +115,11 @@ def words_read(x: Cells, words: Array | None) -> Array:
     return np.asarray(as_csr(x)[:, words].toarray())[:, None]
 
 
+def scaled(counts: sparse.csr_array, power: Any) -> sparse.csr_array:
+    """Rows of counts, each times its power, `(r, k), (r, 1) -> (r, k)`."""
+    return sparse.csr_array((counts.data * power[row_of_entry(counts), 0], counts.indices, counts.indptr), counts.shape)
+
+
 class OrderedCounts(Record):
     """Densities and beliefs of rows of counts; `ordered` says that it is known in which order a row's words came."""
 
@@ -138,8 +145,8 @@ class OrderedCounts(Record):
         size = counts.sum(axis=-1, keepdims=True)
         return ratio(counts, size) * gammaln(size + 1) - gammaln(counts + 1)
 
-    def in_order(self, x: Cells, power: float, scores: Array, n_jobs: int | None) -> Array:
-        """Scores that kernels gave to counts, in place: where the order is known, those of it, `(r, c)`.
+    def in_order(self, x: Cells, power: Array, scores: Array, n_jobs: int | None) -> Array:
+        """Scores that kernels gave to counts at a power for each row, in place: of their order, if that is known.
 
         The log-probabilities of counts, and of one of their orders, are both negative: no digit is lost.
         """
@@ -147,7 +154,7 @@ class OrderedCounts(Record):
 
             def part(rows: slice) -> None:
                 data, _, ends = entries(x, rows)
-                numerics.count_kernels.take_orders(data, ends, power, scores[rows])
+                numerics.count_kernels.take_orders(data, ends, power[rows], scores[rows])
 
             list(in_order(part, pieces_of(x), n_jobs))
         return scores
@@ -174,10 +181,12 @@ class MultinomialDensity(LevelWeights, OrderedCounts, LevelDensity):
         return np.random.default_rng(rng).multinomial(total, self.probability).astype(float)
 
     def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        def add(rows: slice, tables: tuple[Array], first: int, part: Array) -> None:
-            numerics.count_kernels.score_known(entries(x, rows), *tables, power, first, part)
+        powers = by_row(power, x.shape[0])
 
-        return self.in_order(x, power, by_tables(add, self._tables, x, len(self), out, n_jobs), n_jobs)
+        def add(rows: slice, tables: tuple[Array], first: int, part: Array) -> None:
+            numerics.count_kernels.score_known(entries(x, rows), *tables, powers[rows], first, part)
+
+        return self.in_order(x, powers, by_tables(add, self._tables, x, len(self), out, n_jobs), n_jobs)
 
     def defined_score(self, x: Cells, power: Any = 1.0) -> Array:
         counts = as_csr(x)
@@ -188,7 +197,7 @@ class MultinomialDensity(LevelWeights, OrderedCounts, LevelDensity):
         return KernelTables(lambda part: (lanes(self.log_probability[part, 0]),), self.probability.shape)
 
     def contributed(self, x: Cells, power: Any, words: Array | None = None) -> Array:
-        counts = words_read(x, words)
+        counts, power = words_read(x, words), np.asarray(power)[..., None]
         return power * (times(counts, self.log_probability[:, 0, words]) + self.orders_by_word(counts))
 
 
@@ -212,7 +221,7 @@ class DirichletMultinomial(LevelUncertainty, OrderedCounts, DirichletBelief):
 
     def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
         x = np.asarray(x, float)
-        a, size = self.concentration + tilt * x, x.sum(axis=-1)
+        a, size = self.concentration + np.asarray(tilt)[..., None] * x, x.sum(axis=-1)
         total = a.sum(axis=-1)
         terms = [(x * psi(a)).sum(axis=-1) - size * psi(total) + self.orders(x)]
         for n in range(2, order + 1):
@@ -228,16 +237,17 @@ class DirichletMultinomial(LevelUncertainty, OrderedCounts, DirichletBelief):
         return each - log_rising_binomial(self.concentration.sum(axis=-1), x.sum(axis=-1))
 
     def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        if isinstance(power, np.ndarray) or power < 0 or self._largest >= numerics.count_kernels.LARGEST:
+        if np.ndim(power) == 1 or np.any(np.less(power, 0)) or self._largest >= numerics.count_kernels.LARGEST:
             return super().score(x, power, out, n_jobs)
-        if power != 1:
-            return self._powered(x, float(power), out, n_jobs)
+        if not is_one(power):
+            return self._powered(x, power, out, n_jobs)
         totals = self._totals
 
         def add(rows: slice, tables: tuple[Array, Array], first: int, part: Array) -> None:
             numerics.count_kernels.score_dirichlet(entries(x, rows), *tables, totals, first, part)
 
-        return self.in_order(x, 1.0, by_tables(add, self._tables, x, len(self), out, n_jobs), n_jobs)
+        scores = by_tables(add, self._tables, x, len(self), out, n_jobs)
+        return self.in_order(x, by_row(1.0, x.shape[0]), scores, n_jobs)
 
     def score_left_out(self, stats: MultinomialStats, leaving: Leaving) -> Array:
         extra, counts = extra_of(self.concentration[0, 0], leaving.kind), stats.counts[0, 0]
@@ -245,25 +255,27 @@ class DirichletMultinomial(LevelUncertainty, OrderedCounts, DirichletBelief):
         totals[1] = -1.0 if (extra < 0).any() else totals[1]
         even, known = -np.log(len(extra)) if leaving.kind == "map" else np.nan, leaving.kind != PREDICTIVE
         tables = np.ascontiguousarray(extra), np.ascontiguousarray(counts), totals
-        out = np.empty(len(leaving.codes))
-        numerics.count_kernels.left_out(entries(leaving.x), leaving.weight, *tables, known, leaving.power, even, out)
-        return self.in_order(leaving.x, leaving.power, out[:, None], 1)[:, 0]
+        out, power = np.empty(len(leaving.codes)), by_row(leaving.power, len(leaving.codes))
+        numerics.count_kernels.left_out(entries(leaving.x), leaving.weight, *tables, known, power, even, out)
+        return self.in_order(leaving.x, power, out[:, None], 1)[:, 0]
 
-    def _powered(self, x: Cells, power: float, out: Array | None, n_jobs: int | None) -> Array:
-        cells = x.nnz if sparse.issparse(x) else x.shape[0] * x.shape[1]
+    def _powered(self, x: Cells, power: Power, out: Array | None, n_jobs: int | None) -> Array:
+        cells, powers = x.nnz if sparse.issparse(x) else x.shape[0] * x.shape[1], by_row(power, x.shape[0])
         few = min(numerics.count_kernels.SMALL, cells // x.shape[1])  # a table costs as much as a cell of each word
+        few = -1 if is_by_row(power) else few  # and is of one power
 
         def of(piece: slice) -> tuple[Array, Array]:
             concentration = lanes(self.concentration[piece, 0])
             tables = np.empty((few + 1, *concentration.shape))
-            numerics.count_kernels.fill_power_tables(concentration, power, tables)
+            if len(tables):
+                numerics.count_kernels.fill_power_tables(concentration, float(power), tables)
             return concentration, tables
 
         def add(rows: slice, tables: tuple[Array, Array], first: int, part: Array) -> None:
-            numerics.count_kernels.score_power(entries(x, rows), *tables, self._totals, power, first, part)
+            numerics.count_kernels.score_power(entries(x, rows), *tables, self._totals, powers[rows], first, part)
 
         tables = KernelTables(of, self.concentration.shape)
-        return self.in_order(x, power, by_tables(add, tables, x, len(self), out, n_jobs), n_jobs)
+        return self.in_order(x, powers, by_tables(add, tables, x, len(self), out, n_jobs), n_jobs)
 
     @cached_property
     def _totals(self) -> Array:
@@ -291,18 +303,26 @@ class DirichletMultinomial(LevelUncertainty, OrderedCounts, DirichletBelief):
         return words - length if binomial else less(words, length) + power * self.orders(counts)[:, None]
 
     def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Any = 1.0) -> Array:
-        total = np.moveaxis(self._added(x, lambda a, count: _powers(a, count, tilt * power)), -1, 0)
-        total[0] += self.orders(as_csr(x))[:, None]
+        counts, orders, power = self._at_power(x, power)
+        total = np.moveaxis(self._added(counts, lambda a, count: _powers(a, count, tilt * power)), -1, 0)
+        total[0] += orders
         return of_powers(total, power)
 
     def score_transform(self, x: Cells, s: Array, power: Any = 1.0) -> Array:
+        counts, orders, power = self._at_power(x, power)
         s = s * power
-        total = self._added(x, lambda a, count: log_gamma_ratio(a, nodes(s) * count))
-        return total + self.orders(as_csr(x))[:, None, None] * s
+        total = self._added(counts, lambda a, count: log_gamma_ratio(a, nodes(s) * count))
+        return total + orders[:, :, None] * s
 
-    def _added(self, x: Cells, worth: Callable[[Array, Array], Array]) -> Array:
+    def _at_power(self, x: Cells, power: Power) -> tuple[sparse.csr_array, Array, Power]:
+        """Counts, the logs of their orders, `(r, 1)`, and one power: rows with a power each are scaled by it."""
+        counts = as_csr(x)
+        orders = self.orders(counts)[:, None]
+        return (scaled(counts, power), power * orders, 1.0) if is_by_row(power) else (counts, orders, power)
+
+    def _added(self, counts: sparse.csr_array, worth: Callable[[Array, Array], Array]) -> Array:
         """The worth of each word and its count, less that of all words and the row's length, `-> (r, c, n)`."""
-        counts, concentration = as_csr(x), self.concentration[:, 0]
+        concentration = self.concentration[:, 0]
         words = DistinctCells.of_csr(counts)
         lengths, place = np.unique(counts.sum(axis=1), return_inverse=True)
         rows = Entries.of_table(place[:, None]).added(worth(concentration.sum(axis=1, keepdims=True), lengths))
@@ -314,7 +334,7 @@ class DirichletMultinomial(LevelUncertainty, OrderedCounts, DirichletBelief):
         That is what a word's counts add as they are read, averaged over all orders in which the row can be read. A
         word's variance is that of its own probability; the words share one Dirichlet, so the sum's is less than theirs.
         """
-        counts = words_read(x, words)
+        counts, power = words_read(x, words), np.asarray(power)[..., None]
         a, total = self.concentration[:, 0, words], self.concentration.sum(axis=-1)
         size = counts.sum(axis=-1, keepdims=True)
         share, seen = ratio(counts, size), counts > 0

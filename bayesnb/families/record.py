@@ -182,6 +182,11 @@ def is_by_row(power: Any) -> bool:
     return np.ndim(power) == 2
 
 
+def by_row(power: Any, rows: int) -> Array:
+    """A power, or one for each row, as kernels read them, `(r,)`."""
+    return np.full(rows, power, float) if np.ndim(power) == 0 else np.ascontiguousarray(power[:, 0], float)
+
+
 def by_feature(power: Any, features: int) -> Array:
     """A power, or one for each feature, as kernels read them, `(f,)`."""
     return np.array(np.broadcast_to(power, features), float)

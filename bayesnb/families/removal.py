@@ -17,7 +17,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from scipy import sparse
 
-from bayesnb.families.record import Array, Record, is_one, raised
+from bayesnb.families.record import Array, Record, is_by_row, is_one, raised
 from bayesnb.families.weight import one_hot
 from bayesnb.numerics.special import less, log, log_gamma_ratio
 from bayesnb.numerics.threads import blocks, in_order
@@ -42,7 +42,7 @@ class Leaving:
     codes: Array
     weight: Array
     kind: str = PREDICTIVE
-    power: Any = 1.0
+    power: Any = 1.0  # a number, `(f,)` or `(r, 1)` numbers
     n_jobs: int | None = 1
 
     @property
@@ -56,7 +56,9 @@ class Leaving:
         return float(self.weight[0]) if self.alike else self.weight[:, None]
 
     def __getitem__(self, rows: Any) -> Self:
-        return replace(self, x=self.x[rows], codes=self.codes[rows], weight=self.weight[rows], n_jobs=1)
+        power = self.power[rows] if is_by_row(self.power) else self.power
+        taken = {"x": self.x[rows], "codes": self.codes[rows], "weight": self.weight[rows]}
+        return replace(self, **taken, power=power, n_jobs=1)
 
     def scored(self, score: Callable[[int, "Leaving"], Array], out: Array) -> Array:
         """Write `score(class, rows of it)` into the rows' entries of their class, `(r, c)`."""

@@ -19,7 +19,8 @@ import numpy as np
 
 from bayesnb.families.base import Array, Cells
 from bayesnb.families.record import Power, of_powers
-from bayesnb.model.product import Exponents, Product, is_silent, of_blocks
+from bayesnb.model.powers import Exponents, is_silent, of_rows
+from bayesnb.model.product import Product
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +60,7 @@ class Scores:
         All of them; or those whose classes are independent of one another; or those whose classes are not.
         """
         blocks = self.belief.blocks
-        parts = zip(blocks, self.cells, of_blocks(self.power, len(blocks)), strict=True)
+        parts = zip(blocks, self.cells, of_rows(self.power, self.cells), strict=True)
         wanted = (True, False) if independent_classes is None else (independent_classes,)
         return [part for part in parts if part[0].independent_classes in wanted and not is_silent(part[2])]
 

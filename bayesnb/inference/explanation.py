@@ -16,8 +16,9 @@ from scipy import sparse
 
 from bayesnb.families.base import Array, Belief, Cells, Contributions
 from bayesnb.families.capabilities import HasBaseDensity, words_of
-from bayesnb.families.record import Power
-from bayesnb.model.product import Exponents, Product, is_silent, of_blocks
+from bayesnb.families.record import Power, is_by_row
+from bayesnb.model.powers import Exponents, is_silent, of_rows
+from bayesnb.model.product import Product
 from bayesnb.numerics.threads import blocks
 
 AT_ONCE = 1 << 20  # numbers that are worked on together
@@ -56,7 +57,7 @@ def explain(belief: Product, cells: Sequence[Cells], power: Exponents = 1.0) -> 
     live, words = belief.live, tuple(words_of(block, x) for block, x in zip(belief.blocks, cells, strict=True))
     _refuse_many(cells, words, len(live))
     possible = belief.blocks if belief.all_live else tuple(block[live] for block in belief.blocks)
-    powers = of_blocks(power, len(possible))
+    powers = of_rows(power, cells)
     parts = [_of_block(*block, int(live.sum())) for block in zip(possible, cells, words, powers, strict=True)]
     mean, variance, gain, total = (
         np.concatenate(each, axis=-1)
@@ -81,10 +82,14 @@ def _of_block(block: Belief, x: Cells, words: Array | None, power: Power, classe
     width = x.shape[1] if words is None else len(words)
     step = max(AT_ONCE // max(classes * width, 1), 1)
     once: Power = 1.0 if is_silent(power) else power
-    parts = (block.contributions(_as_read(x[rows], words), once, words) for rows in blocks(x.shape[0], step))
+    parts = (
+        block.contributions(_as_read(x[rows], words), once[rows] if is_by_row(once) else once, words)  # type: ignore[index]
+        for rows in blocks(x.shape[0], step)
+    )
     result = Contributions(*(np.concatenate(each) for each in zip(*parts, strict=True)))
     if isinstance(block, HasBaseDensity):
-        base = once * block.cell_log_base(x)[:, None]
+        each = once[:, None] if is_by_row(once) else once  # type: ignore[index]
+        base = each * block.cell_log_base(x)[:, None]
         result = result._replace(mean=result.mean + base, log_moment=result.log_moment + base)
     return Contributions(*(np.zeros_like(array) if is_silent(power) else array for array in result))
 

@@ -18,8 +18,10 @@ from scipy import sparse
 
 from bayesnb.families.base import Array, Cells
 from bayesnb.families.capabilities import HasLinearVariance
+from bayesnb.families.multinomial import scaled
 from bayesnb.families.record import Linear
-from bayesnb.model.product import Exponents, Product, ProductDensity
+from bayesnb.model.powers import Exponents, LengthPower, Numbers, of_blocks, of_empty_rows
+from bayesnb.model.product import Product, ProductDensity
 from bayesnb.numerics.views import EVERY, Dense
 
 
@@ -53,7 +55,7 @@ def differences(density: Any, against: int) -> list[Any]:
 
 
 def form_of(
-    parts: Sequence[Linear], density: ProductDensity, posterior: Any, power: Exponents, against: int | None
+    parts: Sequence[Linear], density: ProductDensity, posterior: Any, power: Numbers, against: int | None
 ) -> Form:
     """Weights and offsets of all classes; `against` is the place of a class from which they are differences.
 
@@ -104,16 +106,26 @@ def _summed(parts: Sequence[Linear], times: Sequence[Any]) -> Array:
 
 def by_feature(product: Any, power: Exponents) -> Any:
     """The product of every feature by itself, where features have exponents of their own; its classes are the same."""
-    if not isinstance(power, tuple):
+    if not isinstance(numbers := of_empty_rows(power), tuple):
         return product
-    pairs = zip(product.blocks, power, strict=True)
+    pairs = zip(product.blocks, numbers, strict=True)
     parts = ([block] if np.ndim(w) == 0 else [block.only(j) for j in range(np.size(w))] for block, w in pairs)
     return type(product)(product.classes, tuple(chain.from_iterable(parts)))
 
 
-def exponents_by_feature(power: Exponents) -> Exponents:
-    """The exponents of the blocks of `by_feature`."""
-    return tuple(float(w) for each in power for w in np.atleast_1d(each)) if isinstance(power, tuple) else power
+def exponents_by_feature(power: Exponents) -> Numbers:
+    """The exponents of the blocks of `by_feature`; of words that of a row without any, see `linear_cells`."""
+    numbers = of_empty_rows(power)
+    return tuple(float(w) for each in numbers for w in np.atleast_1d(each)) if isinstance(numbers, tuple) else numbers
+
+
+def linear_cells(power: Exponents, cells: Sequence[Cells]) -> list[Cells]:
+    """The cells that weights multiply: of words whose exponent falls with a row's length n, counts / (1 + n / n0)."""
+    pairs = zip(of_blocks(power, len(cells)), cells, strict=True)
+    return [
+        scaled(sparse.csr_array(x[EVERY]), each.of(x) / each.value) if isinstance(each, LengthPower) else x
+        for each, x in pairs
+    ]
 
 
 def _spread(form: Form, live: Array) -> Form:

@@ -17,12 +17,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from bayesnb.families.base import Array, Belief, Cells, Density, Drawn, Rng
+from bayesnb.families.base import Array, Belief, Cells, Density, Drawn, Rng, Stats
 from bayesnb.families.capabilities import narrowed, opened
 from bayesnb.families.dirichlet import DirichletDensity, DirichletStats
+from bayesnb.families.record import Power, is_by_row
+from bayesnb.families.weight import one_hot
 from bayesnb.inference.class_scores import Scores
+from bayesnb.model.powers import Exponents, of_rows
 from bayesnb.model.product import (
-    Exponents,
     Observer,
     Product,
     ProductDensity,
@@ -240,4 +242,9 @@ def observed_by(rows: Rows, classes: int, power: Exponents) -> ProductStats:
     if not isinstance(power, tuple):
         return observe(replace(rows, weight=np.full(len(rows.codes), power)), classes)
     seen = observe(rows, classes)
-    return replace(seen, blocks=tuple(stats * w for w, stats in zip(power, seen.blocks, strict=True)))
+    each = zip(rows.observers, rows.cells, of_rows(power, rows.cells), seen.blocks, strict=True)
+    return replace(seen, blocks=tuple(_times(*block, rows.codes, classes) for block in each))
+
+
+def _times(observer: Observer, x: Cells, power: Power, stats: Stats, codes: Array, classes: int) -> Stats:
+    return observer(x, one_hot(codes, classes, power[:, 0]), 1) if is_by_row(power) else stats * power  # type: ignore[index]

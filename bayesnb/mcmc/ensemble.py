@@ -28,7 +28,8 @@ from bayesnb.inference.explanation import Explanation
 from bayesnb.inference.explanation import explain as explain_model
 from bayesnb.inference.posterior_draws import CELLS, Theta, at_once, observed_by, repeated
 from bayesnb.inference.row_sampling import draw_cells, stacked
-from bayesnb.model.product import Exponents, Model, Observer, Product, ProductStats, Rows, is_silent, of_blocks
+from bayesnb.model.powers import Exponents, is_silent, of_rows
+from bayesnb.model.product import Model, Observer, Product, ProductStats, Rows
 from bayesnb.model.schema import Schema
 from bayesnb.numerics.special import log
 from bayesnb.numerics.threads import blocks
@@ -226,7 +227,7 @@ class EnsembleScorer:
     def _fixed(self, cells: Sequence[Cells], power: Exponents) -> Array:
         """Scores of the blocks whose prior no draw changes, `(r, c)`."""
         total = np.zeros((cells[0].shape[0], self.ensemble.classes))
-        ensemble, powers = self.ensemble, of_blocks(power, len(cells))
+        ensemble, powers = self.ensemble, of_rows(power, cells)
         for prior, stats, x, w in zip(ensemble.priors, ensemble.stats.blocks, cells, powers, strict=True):
             if isinstance(prior, ConstantPrior) and not is_silent(w):
                 with np.errstate(invalid="ignore", over="ignore"):

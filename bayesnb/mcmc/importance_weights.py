@@ -18,7 +18,8 @@ import numpy as np
 from bayesnb import results
 from bayesnb.families.base import Array
 from bayesnb.mcmc.ensemble import Ensemble
-from bayesnb.model.product import Exponents, Model, Rows
+from bayesnb.model.powers import Exponents
+from bayesnb.model.product import Model, Rows
 from bayesnb.numerics.special import log, times
 from bayesnb.selection.leave_one_out import Pointwise, PredictiveRule, leave_one_out, warn_undefined
 

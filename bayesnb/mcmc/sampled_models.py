@@ -14,7 +14,7 @@ from bayesnb.estimators import NaiveBayes
 from bayesnb.estimators.cross_validation import TARGETS
 from bayesnb.estimators.model_holder import unchanged_on_error
 from bayesnb.estimators.public_methods import PREDICTIONS, public_methods
-from bayesnb.estimators.tempering import as_attribute
+from bayesnb.estimators.tempering import as_attributes
 from bayesnb.families import Beta
 from bayesnb.families.base import Array, Cells, Rng
 from bayesnb.families.certain import Certain, KnownDie
@@ -101,7 +101,9 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
             raise ValueError("average_features: classes share parameters, which cannot be sampled. Leave it None.")
         self.estimator_, self.ensemble_, self.seed_ = estimator, ensemble, seed
         self.chains_, self.draws_ = chains, ensemble.size // chains
-        return self._adopt(estimator, "classes_", "temper_", "temper_sd_", "n_features_in_", "feature_names_in_")
+        return self._adopt(
+            estimator, "classes_", "temper_", "temper_sd_", "temper_length_", "n_features_in_", "feature_names_in_"
+        )
 
     def predict_joint_log_proba(self, X: Any) -> Array:
         """log p(x, y | D), one column a class: the log of the mean over the draws."""
@@ -143,10 +145,10 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
         self._check_fitted()
         table, cells = self.estimator_._read(X)
         self.estimator_.schema_.check_cells(cells)
-        draws, (exponents, sds) = thinned(self.ensemble_.size, EXPLAINED), self.estimator_._tempers
-        explanation = explain(self.ensemble_, draws, cells, exponents)
+        draws = thinned(self.ensemble_.size, EXPLAINED)
+        explanation = explain(self.ensemble_, draws, cells, self.estimator_._exponents)
         return results.explanations.explained(
-            explanation, table.index, self.classes_, self.estimator_.schema_.blocks, cells, (exponents, sds)
+            explanation, table.index, self.classes_, self.estimator_.schema_.blocks, cells, self.estimator_._tempers
         )
 
     def loo(self, X: Any, y: Any, target: str = "label", *, sample_weight: Any = None) -> Any:
@@ -216,7 +218,7 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
         plan = results.drawn_trees.DrawPlan(self.draws_, self.chains_, None)
         given = self.ensemble_.class_prob is None and isinstance(self.ensemble_.class_prior, KnownDie)
         thetas = results.sampled_trees.ThetaDraws(plan, layout, self._scorer.thetas, given)
-        return results.sampled_trees.tree(traces, thetas, as_attribute(self.estimator_.temper_), index, codes)
+        return results.sampled_trees.tree(traces, thetas, as_attributes(self.estimator_._known_temper), index, codes)
 
     @property
     def _scorer(self) -> EnsembleScorer:

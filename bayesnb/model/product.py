@@ -18,13 +18,13 @@ from bayesnb.families.base import Array, Belief, Cells, Density, Stats
 from bayesnb.families.capabilities import HasBaseDensity, HasPairMoment
 from bayesnb.families.certain import KnownDie
 from bayesnb.families.dirichlet import Dirichlet, DirichletDensity, DirichletStats
-from bayesnb.families.record import Power, fields_alone
+from bayesnb.families.record import fields_alone
 from bayesnb.families.removal import SLACK
 from bayesnb.families.weight import Weight, one_hot
+from bayesnb.model.powers import Exponents, is_silent, of_rows
 from bayesnb.numerics.threads import MOST, in_order, pieces
 
 Observer = Callable[[Cells, Weight, int | None], Stats]
-Exponents = float | tuple[Power, ...]  # on the features' evidence: one, or of each block a number or `(f,)` numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +133,7 @@ class Joint:
 
     def with_base(self, joint: Array, cells: Sequence[Cells], power: Exponents = 1.0) -> Array:
         """log p(x, y) of x itself, of one that may be relative to a density which all classes have in common."""
-        for block, x, exponent in zip(self.blocks, cells, of_blocks(power, len(self.blocks)), strict=True):
+        for block, x, exponent in zip(self.blocks, cells, of_rows(power, cells), strict=True):
             if isinstance(block, HasBaseDensity):
                 by_feature = np.ndim(exponent) > 0
                 base = (block.cell_log_base(x) * exponent).sum(axis=1) if by_feature else exponent * block.log_base(x)
@@ -150,25 +150,10 @@ def _log_joint(
     else:  # the memory is touched for the first time, which several threads do sooner
         parts = pieces(len(total), len(log_class))
         list(in_order(lambda rows: np.copyto(total[rows], log_class), parts, n_jobs))
-    for block, x, exponent in zip(blocks, cells, of_blocks(power, len(blocks)), strict=True):
+    for block, x, exponent in zip(blocks, cells, of_rows(power, cells), strict=True):
         if not is_silent(exponent):
             block.score(x, exponent, total, n_jobs)
     return total
-
-
-def of_blocks(power: Exponents, blocks: int) -> tuple[Power, ...]:
-    """The exponent of each block: a number, or one for each of its features."""
-    return power if isinstance(power, tuple) else (power,) * blocks
-
-
-def of_feature(exponent: Power, feature: int) -> float:
-    """The exponent of one feature of a block."""
-    return float(exponent if np.ndim(exponent) == 0 else np.asarray(exponent)[feature])
-
-
-def is_silent(exponent: Power) -> bool:
-    """Whether a block says nothing, even of rows that it makes impossible."""
-    return np.ndim(exponent) == 0 and bool(exponent == 0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -82,10 +82,10 @@ def log_orders(data: Array) -> float:
 
 
 @compiled
-def take_orders(data: Array, indptr: Array, power: float, out: Array) -> None:
-    """Subtract each row's log multinomial coefficient, times the power, from its scores `(r, c)`."""
+def take_orders(data: Array, indptr: Array, power: Array, out: Array) -> None:
+    """Subtract each row's log multinomial coefficient, times the row's power, from its scores `(r, c)`."""
     for i in range(len(indptr) - 1):
-        orders = power * log_orders(data[indptr[i] : indptr[i + 1]])
+        orders = power[i] * log_orders(data[indptr[i] : indptr[i + 1]])
         for c in range(out.shape[1]):
             out[i, c] -= orders
 
@@ -119,8 +119,8 @@ def tally(
 
 
 @compiled
-def score_known(rows: Csr, logs: Array, power: float, first: int, out: Array) -> None:
-    """Add the log-density of counts under known log probabilities, `(k, lanes) -> (r, c)`, times the power."""
+def score_known(rows: Csr, logs: Array, power: Array, first: int, out: Array) -> None:
+    """Add the log-density of counts under known log probabilities, `(k, lanes) -> (r, c)`, times each row's power."""
     (data, indices, indptr), total = rows, np.zeros(logs.shape[1])
     for i in range(len(indptr) - 1):
         length, factorials = 0.0, 0.0
@@ -132,7 +132,7 @@ def score_known(rows: Csr, logs: Array, power: float, first: int, out: Array) ->
             elif x != 0.0:
                 add_times(total, x, logs[indices[p]])
                 factorials += log_factorial(x)
-        add_and_clear(total, power, power * (log_factorial(length) - factorials), out[i], first)
+        add_and_clear(total, power[i], power[i] * (log_factorial(length) - factorials), out[i], first)
 
 
 @compiled
@@ -226,17 +226,16 @@ def fill_power_tables(concentration: Array, power: float, tables: Array) -> None
 
 @compiled
 def score_power(
-    rows: Csr, concentration: Array, tables: Array, totals: Array, power: float, first: int, out: Array
+    rows: Csr, concentration: Array, tables: Array, totals: Array, power: Array, first: int, out: Array
 ) -> None:
-    """Add log E[p(x | theta)**power] of Dirichlet-multinomials, `(k, lanes)`, `(c,) -> (r, c)`.
+    """Add log E[p(x | theta)**power] of Dirichlet-multinomials, `(k, lanes)`, `(c,) -> (r, c)`; a power for each row.
 
-    Terms of small counts are looked up in tables; those of larger ones are computed.
+    Terms of small counts are looked up in tables, if rows of one power have any; others are computed.
     """
     (data, indices, indptr), lanes = rows, concentration.shape[1]
     total, lengths, of_length = np.zeros(lanes), np.full(REMEMBERED, -1.0), np.zeros((REMEMBERED, lanes))
     for i in range(len(indptr) - 1):
-        a, b = indptr[i], indptr[i + 1]
-        length = 0.0
+        a, b, length, t = indptr[i], indptr[i + 1], 0.0, power[i]
         for p in range(a, b):
             x, word = float(data[p]), indices[p]
             length += x
@@ -244,32 +243,32 @@ def score_power(
                 add_times(total, 1.0, tables[int(x), word])
             else:
                 for c in range(lanes):
-                    total[c] += gamma_ratio(concentration[word, c], power * x)
-        place = int(length) % REMEMBERED
-        if lengths[place] != length:
-            lengths[place] = length
+                    total[c] += gamma_ratio(concentration[word, c], t * x)
+        place, scaled = int(length) % REMEMBERED, t * length
+        if lengths[place] != scaled:
+            lengths[place] = scaled
             for c in range(min(lanes, out.shape[1] - first)):
-                of_length[place, c] = gamma_ratio(totals[first + c], power * length)
+                of_length[place, c] = gamma_ratio(totals[first + c], scaled)
         add_times(total, -1.0, of_length[place])
-        add_and_clear(total, 1.0, power * log_orders(data[a:b]), out[i], first)
+        add_and_clear(total, 1.0, t * log_orders(data[a:b]), out[i], first)
 
 
 @compiled
 def left_out(
-    rows: Csr, weight: Array, extra: Array, counts: Array, sums: Array, known: bool, power: float, even: float,
+    rows: Csr, weight: Array, extra: Array, counts: Array, sums: Array, known: bool, power: Array, even: float,
     out: Array,
 ) -> None:  # fmt: skip
     """Scores of rows of one class once each row's weight has left the class's counts, `-> (r,)`.
 
     A level's concentration is max(extra + count, 0), `(k,)` each: `extra` is the prior, or the prior less one for a
-    mode. `sums` are the sums over levels of that maximum, of `extra`, and of `counts`. Where nothing is left of the
-    total, the score is that of even shares, their logs `even`; NaN if that is no distribution.
+    mode, and each row has a power. `sums` are the sums over levels of that maximum, of `extra`, and of `counts`. Where
+    nothing is left of the total, the score is that of even shares, their logs `even`; NaN if that is no distribution.
     """
     data, indices, indptr = rows
     never_clipped = sums[1] >= 0.0  # then the total is a difference of two sums, which rounds less
     for i in range(len(indptr) - 1):
         a, b = indptr[i], indptr[i + 1]
-        w, length, removed, total = weight[i], 0.0, 0.0, 0.0
+        w, t, length, removed, total = weight[i], power[i], 0.0, 0.0, 0.0
         for p in range(a, b):
             x, k = float(data[p]), indices[p]
             if x == 0.0:
@@ -277,12 +276,12 @@ def left_out(
             left = max(extra[k] + remaining(counts[k], w * x), 0.0)
             length += x
             removed += max(extra[k] + counts[k], 0.0) - left
-            total += x * np.log(left) - log_factorial(x) if known else log_rising_moment(left, x, power)
+            total += x * np.log(left) - log_factorial(x) if known else log_rising_moment(left, x, t)
         rest = sums[1] + remaining(sums[2], w * length) if never_clipped else sums[0] - removed
         if rest <= 0.0:
             no_words = length == 0.0 and even == even
-            out[i] = 0.0 if no_words else power * (length * even + log_orders(data[a:b]))
+            out[i] = 0.0 if no_words else t * (length * even + log_orders(data[a:b]))
         elif known:
-            out[i] = power * (total - length * np.log(rest) + log_factorial(length))
+            out[i] = t * (total - length * np.log(rest) + log_factorial(length))
         else:
-            out[i] = total - log_rising_moment(rest, length, power)
+            out[i] = total - log_rising_moment(rest, length, t)

@@ -44,6 +44,7 @@ class Saved:
     temper_sd: Any
     named: bool  # whether the columns' names are those of a frame
     note: Any = None
+    temper_length: Any = None  # of each feature, `(f,)`, at which its exponent is half, or infinite; None: none falls
 
 
 def describe_model(saved: Saved, writer: ArrayWriter) -> Json:
@@ -51,16 +52,23 @@ def describe_model(saved: Saved, writer: ArrayWriter) -> Json:
     params = {name: pack(value, writer, f"parameter {name}") for name, value in saved.params.items()}
     seen = describe_shard(saved.shard, writer)
     blocks = zip(seen["blocks"], saved.shard.schema.blocks, saved.prior.blocks, strict=True)
-    return seen | {
-        "estimator": saved.estimator,
-        "params": params,
-        "named": saved.named,
-        "class_prior": pack(saved.prior.classes, writer, "class_prior"),
-        "temper": pack(saved.temper, writer, "temper_"),
-        "temper_sd": pack(saved.temper_sd, writer, "temper_sd_"),
-        "note": pack(saved.note, writer, "the note"),
-        "blocks": [entry | {"prior": _describe_prior(block, prior, writer)} for entry, block, prior in blocks],
-    }
+    length = (
+        {} if saved.temper_length is None else {"temper_length": pack(saved.temper_length, writer, "temper_length_")}
+    )
+    return (
+        seen
+        | length
+        | {
+            "estimator": saved.estimator,
+            "params": params,
+            "named": saved.named,
+            "class_prior": pack(saved.prior.classes, writer, "class_prior"),
+            "temper": pack(saved.temper, writer, "temper_"),
+            "temper_sd": pack(saved.temper_sd, writer, "temper_sd_"),
+            "note": pack(saved.note, writer, "the note"),
+            "blocks": [entry | {"prior": _describe_prior(block, prior, writer)} for entry, block, prior in blocks],
+        }
+    )
 
 
 def model_of(document: Mapping[str, Any], reader: ArrayReader) -> Saved:
@@ -74,8 +82,11 @@ def model_of(document: Mapping[str, Any], reader: ArrayReader) -> Saved:
     named = _expect(document["named"], bool)
     temper_sd = unpack(document.get("temper_sd", 0.0), reader)  # files before version 1.3 have none
     check_class_prior(class_prior, len(shard.classes))
+    length = unpack(document.get("temper_length"), reader)  # a model whose exponents do not fall has none
     check_temper(temper, temper_sd, len(shard.schema.keys))
-    return Saved(document["estimator"], params, shard, Product(class_prior, priors), temper, temper_sd, named, note)
+    check_temper_length(length, temper, shard.schema)
+    prior = Product(class_prior, priors)
+    return Saved(document["estimator"], params, shard, prior, temper, temper_sd, named, note, length)
 
 
 def describe_shard(shard: Shard, writer: ArrayWriter) -> Json:
@@ -260,6 +271,19 @@ def check_temper(temper: Any, sd: Any, features: int) -> None:
             raise ValueError(f"the {name} is not one number for each of {features} features")
         if not (np.isfinite(numbers).all() and (numbers >= least).all()):
             raise ValueError(f"the {name} of a feature is not finite, or too small")
+
+
+def check_temper_length(length: Any, temper: Any, schema: Schema) -> None:
+    """Raise unless lengths are above 0, those of features that are no blocks of words infinite; or there are none."""
+    if length is None:
+        return
+    words = np.array([schema.blocks[b].family.words for _, b, _ in schema.keys])
+    if not (
+        isinstance(length, np.ndarray) and length.dtype == float and length.shape == np.shape(temper) == words.shape
+    ):
+        raise ValueError(f"the length of the temper is not one number for each of {len(words)} features")
+    if not (length > 0).all() or np.isfinite(length[~words]).any():
+        raise ValueError("the length of the temper is not above 0, or of a feature that has no words")
 
 
 def check_class_prior(prior: Any, classes: int) -> None:

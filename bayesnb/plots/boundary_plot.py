@@ -19,7 +19,8 @@ from bayesnb.families.base import Array, Cells, Rng
 from bayesnb.inference.class_scores import Scores
 from bayesnb.inference.intervals import intervals
 from bayesnb.inference.posterior_draws import draw_theta
-from bayesnb.model.product import Exponents, Joint, Product, of_feature
+from bayesnb.model.powers import Exponents, of_feature
+from bayesnb.model.product import Joint, Product
 from bayesnb.model.schema import Block
 from bayesnb.numerics.views import Flags, column
 from bayesnb.plots.column_view import label_codes, middle, shown_classes, unknown_column

@@ -20,7 +20,7 @@ from bayesnb.families.base import Array, Belief
 from bayesnb.families.capabilities import margins_of
 from bayesnb.families.family import Family
 from bayesnb.families.record import Power, is_one
-from bayesnb.model.product import of_blocks, of_feature
+from bayesnb.model.powers import LengthPower, of_blocks, of_empty_rows, of_feature
 from bayesnb.model.schema import Block
 from bayesnb.plots.column_view import combined, level_names
 from bayesnb.plots.log_odds_axis import add_probabilities, pair_of, signed
@@ -86,7 +86,12 @@ def scales_of(model: Any, classes: Sequence[Any] | None = None, most: int = 12) 
                 f"a nomogram has a scale for each feature, and {columns} are modelled jointly: what one of these "
                 "numbers is worth depends on the others. Draw rows: plot_waterfall(model.explain(X))."
             )
-    powers = of_blocks(model._exponents, len(blocks))
+    if any(isinstance(each, LengthPower) for each in of_blocks(model._exponents, len(blocks))):
+        raise ValueError(
+            "a nomogram has a point for each word, and here what a word is worth falls with the length of its text, "
+            "see temper_length_. Draw rows: plot_waterfall(model.explain(X)); or fit with temper='loo'."
+        )
+    powers = of_blocks(of_empty_rows(model._exponents), len(blocks))
     worth = [influence(block.family, belief, w) for (block, belief), w in zip(blocks, powers, strict=True)]
     places = [(b, j) for b, belief in enumerate(worth) for j in range(len(belief))]
     best = np.argsort(-np.nan_to_num(np.concatenate(worth)), kind="stable")[:most]

@@ -3,7 +3,7 @@
 The draws are exact and independent; chains are only what ArviZ expects. Every group has the same theta behind it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from numbers import Integral
@@ -18,7 +18,8 @@ from bayesnb.families.capabilities import log_density_of
 from bayesnb.families.certain import KnownDie
 from bayesnb.families.dirichlet import draw_level
 from bayesnb.inference.posterior_draws import Theta, another, draw_proba, draw_theta, refuse_large
-from bayesnb.model.product import Exponents, Model
+from bayesnb.model.powers import Exponents
+from bayesnb.model.product import Model
 from bayesnb.results.parameter_names import Layout, Variables, coordinate
 
 LIBRARY_ATTRS = {"inference_library": "bayesnb", "inference_library_version": __version__, "sampling": "exact iid"}
@@ -31,7 +32,7 @@ class Subject:
     model: Model
     layout: Layout
     exponents: Exponents
-    temper: Any  # the exponents as an attribute of results
+    temper: Mapping[str, Any]  # the exponents as attributes of results
     n_jobs: int | None
 
     @property
@@ -84,7 +85,7 @@ def probabilities(subject: Subject, sheet: RowsToDraw, plan: DrawPlan) -> xr.Dat
     refuse_probabilities(plan, sheet.rows, len(subject.layout.classes))
     how = {"rng": plan.rng, "n_jobs": subject.n_jobs}
     drawn = draw_proba(subject.model.posterior, sheet.cells, plan.size, subject.exponents, **how)
-    return labelled_proba(drawn, plan, sheet.index, subject.layout.classes, {**LIBRARY_ATTRS, "temper": subject.temper})
+    return labelled_proba(drawn, plan, sheet.index, subject.layout.classes, {**LIBRARY_ATTRS, **subject.temper})
 
 
 def refuse_probabilities(plan: DrawPlan, rows: int, classes: int) -> None:
@@ -154,7 +155,7 @@ def tree(
         datasets["constant_data"] = writer.label({"class_prob": (("class",), subject.model.posterior.classes.mean())})
     if "conjugate" in chosen:
         datasets["conjugate"] = writer.label(_closed_form(subject, improper is None))
-    attrs = {**LIBRARY_ATTRS, "created_at": datetime.now(UTC).isoformat(), "temper": subject.temper}
+    attrs = {**LIBRARY_ATTRS, "created_at": datetime.now(UTC).isoformat(), **subject.temper}
     if groups is None and without:
         attrs["omitted"] = "; ".join(f"{', '.join(names)}: {why}" for names, why in without.items())
     return xr.DataTree.from_dict({"/": xr.Dataset(attrs=attrs), **datasets})

@@ -1,6 +1,6 @@
 """Explanations and linear forms as labelled Datasets: names of classes and features, and the contents of cells."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -11,7 +11,7 @@ from bayesnb.data.levels import qualified_names
 from bayesnb.families.base import Array, Cells
 from bayesnb.inference.explanation import Explanation
 from bayesnb.inference.linear_form import Form
-from bayesnb.model.product import Exponents, of_blocks
+from bayesnb.model.powers import Numbers, of_blocks
 from bayesnb.numerics.views import EVERY, as_numbers
 from bayesnb.results.parameter_names import ColumnBlock, coordinate, row_names
 
@@ -42,9 +42,9 @@ def explained(
     classes: Array,
     blocks: Sequence[Placed],
     cells: Sequence[Cells],
-    tempers: tuple[Exponents, Exponents],
+    tempers: Mapping[str, Numbers],
 ) -> xr.Dataset:
-    """Label an explanation, features in the order of the table, with their exponents and the sds of these."""
+    """Label an explanation, features in the order of the table, with their exponents and what is known of these."""
     each = list(zip(blocks, cells, explanation.words, strict=True))
     features = [(block, columns) for block, _, words in each for columns in _features(block, words)]
     order = np.argsort([block.word_places[columns[0]] for block, columns in features], kind="stable")
@@ -55,7 +55,7 @@ def explained(
     arrays = {name: getattr(explanation, name) for name in LONG_NAMES}
     table = explanation_dataset(rows, classes, np.array(names, str)[order], arrays, texts[:, order])
     widths = [len(_features(block, words)) for block, _, words in each]
-    for name, power in zip(("temper", "temper_sd"), tempers, strict=True):
+    for name, power in tempers.items():
         numbers = [np.broadcast_to(w, n) for w, n in zip(of_blocks(power, len(widths)), widths, strict=True)]
         table[name] = "feature", np.concatenate(numbers).astype(float)[order]
     joint = [_name(*columns) for columns in features if len(columns[1]) > 1]

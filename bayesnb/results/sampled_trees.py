@@ -1,6 +1,6 @@
 """Draws of chains with labels: trees in ArviZ's groups, convergence diagnostics, and explanations of a regression."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -54,11 +54,13 @@ class ThetaDraws:
         return [*next(self.in_parts(np.zeros(1, np.intp)))[1]]
 
 
-def tree(traces: Any, thetas: ThetaDraws, temper: Any, index: Array | None = None, codes: Array | None = None) -> Any:
+def tree(
+    traces: Any, thetas: ThetaDraws, temper: Mapping[str, Any], index: Array | None = None, codes: Array | None = None
+) -> Any:
     """Return hyperparameters and statistics of the sampler as they came, theta, and the labels where given."""
     why = thetas.refused()
     drawn = xr.Dataset(coords=thetas.plan.coords) if why else thetas.dataset()
-    attrs = {**LIBRARY_ATTRS, "sampling": "MCMC", "created_at": datetime.now(UTC).isoformat(), "temper": temper}
+    attrs = {**LIBRARY_ATTRS, "sampling": "MCMC", "created_at": datetime.now(UTC).isoformat(), **temper}
     if "inference_library" in traces["posterior"].attrs:
         attrs["sampler"] = traces["posterior"].attrs["inference_library"]
     if why:

@@ -13,12 +13,10 @@ is what keeps the probabilities modest.
 and what they say together is concave: a log-sum-exp of linear forms, and the ridge. So the maximum is the only one. The
 inverse of the negative second derivatives there is the Laplace approximation of the covariance. It is an empirical
 choice, not a likelihood: the evidence, and whatever is drawn, stay those of the model with the exponents 1.
-
-Where rows come in batches, each batch is scored before it is learnt, and what earlier ones said of w is the ridge.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -28,7 +26,6 @@ from scipy.optimize import minimize_scalar
 from bayesnb.families.base import Array
 from bayesnb.families.removal import PREDICTIVE
 from bayesnb.model.product import Model, Rows, normalised
-from bayesnb.selection.column_scores import column_scores, features_of, predictive_scores, stratified
 from bayesnb.selection.leave_one_out import PredictiveRule, are_there, loo_log_proba
 
 SPREAD = 0.5  # standard deviation of the log of the one exponent
@@ -37,6 +34,7 @@ WIDTHS = (1.0, 2.0, 4.0, 8.0, 0.5, 0.25)  # standard deviations of the ridge, in
 UNLIKELY = 12.0  # nats by which one width is worse than another, so that those beyond it are not tried
 STEPS, SHORTEST, TOLERANCE = 200, 1e-12, 1e-9
 POINTS = 40  # of log t, over which it is averaged, twice
+CLOSE = 1e-6  # of log t
 STEP = 1e-2  # of log t, for its second derivative
 
 
@@ -66,6 +64,7 @@ class LabelScores:
     table: Array
     codes: Array
     counts: Array
+    places: Array  # of these rows among those that were given
 
     @classmethod
     def of(cls, scores: tuple[Array, Array], rows: Rows, there: Array) -> Self:
@@ -79,12 +78,20 @@ class LabelScores:
         good = np.isfinite(plain)
         never = np.isneginf(table).any(axis=2) | np.isneginf(log_class)
         log_class, table = np.where(never, -np.inf, log_class), np.where(never[:, :, None], 0.0, table)
-        return cls(log_class[good], table[good], rows.codes[good], rows.counts[good])
+        return cls(log_class[good], table[good], rows.codes[good], rows.counts[good], np.flatnonzero(good))
+
+    def scaled(self, share: Array) -> Self:
+        """The scores of which each column of a row counts by a share, `(r, f)`."""
+        return replace(self, table=self.table * share[:, None])
+
+    def alone(self, column: int, w: Array) -> Self:
+        """The scores of one column, what the others say under exponents being the class's part, `(f,)`."""
+        return replace(self, log_class=self.log_class + self.table @ w, table=self.table[:, :, [column]])
 
     @property
     def at_once(self) -> Self:
         """The same of all columns as if they were one."""
-        return type(self)(self.log_class, self.table.sum(axis=2)[:, :, None], self.codes, self.counts)
+        return replace(self, table=self.table.sum(axis=2)[:, :, None])
 
     def log_proba(self, w: Array) -> Array:
         """log p(y | x) under exponents, `(f,) -> (r, c)`."""
@@ -166,27 +173,6 @@ def one_by_loo(model: Model, rows: Rows, n_jobs: int | None = None) -> Exponent:
     refuse_impossible(np.where(np.isneginf(log_class[places, rows.codes]), 0.0, plain), there, "temper='loo'")
     good = np.isfinite(plain)
     return _one(lambda log_t: float(rows.counts @ np.where(good, scores(log_t), 0.0)))
-
-
-def by_column(model: Model, rows: Rows, n_jobs: int | None = None) -> Ridge:
-    """The exponents of all columns and their standard deviations, by exact leave-one-out of rows that were learnt.
-
-    Of many rows it takes a part, spread evenly over every class.
-    """
-    few = _part(model, rows)
-    scores = LabelScores.of(column_scores(model, few, n_jobs), few, are_there(model, few)[few.codes])
-    return over_widths(scores, centre(scores))
-
-
-def by_batch(model: Model, rows: Rows, known: Ridge, n_jobs: int | None = None) -> Ridge:
-    """The exponents after rows that the model has not learnt yet, from what was known of them before."""
-    few = _part(model, rows)
-    scores = LabelScores.of(predictive_scores(model, few, n_jobs), few, np.zeros(len(few.codes), bool))
-    return largest(scores, known).exponents
-
-
-def _part(model: Model, rows: Rows) -> Rows:
-    return stratified(rows, len(model.stats.classes), sum(features_of(block) for block in model.prior.blocks))
 
 
 def centre(scores: LabelScores) -> float:
@@ -283,11 +269,16 @@ def _one(total: Callable[[float], float]) -> Exponent:
     def loss(log_t: float) -> float:
         return (log_t / SPREAD) ** 2 / 2 - total(log_t)
 
-    bounds = (np.log(LEAST), 0.0)
-    best = float(minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-6}).x)
-    best = 0.0 if loss(0.0) <= loss(best) else best
+    best = highest(lambda log_t: -loss(log_t))
     around = loss(best - STEP) - 2 * loss(best) + loss(best + STEP)
     return Exponent(float(np.exp(best)), float(np.exp(best) * STEP / np.sqrt(around)) if around > 0 else float("inf"))
+
+
+def highest(height: Callable[[float], float], close: float = CLOSE) -> float:
+    """The log of the exponent, at most 1, at which a function of it is highest."""
+    bounds, options = (np.log(LEAST), 0.0), {"xatol": close}
+    best = float(minimize_scalar(lambda log_t: -height(log_t), bounds=bounds, method="bounded", options=options).x)
+    return 0.0 if height(0.0) >= height(best) else best
 
 
 def _climb(height: Callable[[Array], float], w: Array, slope: Array, direction: Array) -> Array:

@@ -17,17 +17,15 @@ import numpy as np
 from bayesnb.families.base import Array, Rng
 from bayesnb.families.removal import PREDICTIVE, SLACK, Leaving, missing, reader_of
 from bayesnb.families.weight import one_hot
+from bayesnb.model.powers import Exponents, is_silent, of_rows
 from bayesnb.model.product import (
-    Exponents,
     Joint,
     Model,
     Product,
     ProductStats,
     Rows,
-    is_silent,
     normalised,
     observe,
-    of_blocks,
 )
 
 PACKAGE = str(Path(__file__).parent.parent)
@@ -131,7 +129,7 @@ def leave_one_out(
     there = are_there(model, rows)[rows.codes]
     gone, reader = rows.counts if gone is None else gone, model.read(way.kind)
     total = model.prior.classes.labels_left_out(model.stats.classes, rows.codes, gone, way.kind)
-    for b, (x, power) in enumerate(zip(rows.cells, of_blocks(way.power, len(rows.cells)), strict=True)):
+    for b, (x, power) in enumerate(zip(rows.cells, of_rows(way.power, rows.cells), strict=True)):
         if is_silent(power):
             continue
         leaving = Leaving(x, rows.codes, gone, way.kind, power, n_jobs)
@@ -152,11 +150,11 @@ def counted_again(model: Model, rows: Rows, b: int, row: int, gone: Array, way: 
     prior, c = model.prior.blocks[b], rows.codes[row]
     classes, changed = len(model.stats.classes), slice(c, c + 1) if prior.independent_classes else slice(None)
     rest = stats_without(model, rows, b, row, gone)
-    x, score = rows.cells[b][[row]], np.full(classes, np.nan)
+    x, score = [cells[[row]] for cells in rows.cells], np.full(classes, np.nan)
     reader = reader_of(prior[changed], rest[changed], way.kind)
-    good = (reader.proper | missing(x, prior.multivariate)).all(axis=1)
+    good = (reader.proper | missing(x[b], prior.multivariate)).all(axis=1)
     if good.any():
-        score[np.arange(classes)[changed][good]] = reader[good].score(x, of_blocks(way.power, len(rows.cells))[b])[0]
+        score[np.arange(classes)[changed][good]] = reader[good].score(x[b], of_rows(way.power, x)[b])[0]
     return score
 
 

@@ -16,7 +16,8 @@ from scipy import sparse
 
 from bayesnb.families.base import Array, Belief, Stats
 from bayesnb.families.capabilities import strengthened
-from bayesnb.model.product import Model, Product, ProductStats, Rows, normalised, of_blocks, of_feature
+from bayesnb.model.powers import LengthPower, of_blocks, of_feature
+from bayesnb.model.product import Model, Product, ProductStats, Rows, normalised
 from bayesnb.numerics.views import EVERY
 from bayesnb.selection.leave_one_out import PREDICT, PredictiveRule, leave_one_out
 
@@ -71,7 +72,9 @@ class Strengths:
         prior, stats = self.model.prior, self.model.stats.blocks[b].only(f)
         belief, rows = prior.blocks[b].only(f), self._rows_of(b, f, stats)
         seen = ProductStats(self.model.stats.classes, (stats,))
-        way = self.way._replace(power=of_feature(of_blocks(self.way.power, len(prior.blocks))[b], f))
+        exponent = of_blocks(self.way.power, len(prior.blocks))[b]
+        by_length = isinstance(exponent, LengthPower)
+        way = self.way._replace(power=(exponent,) if by_length else of_feature(exponent, f))
 
         def score(belief: Belief) -> Array:
             alone = Model(Product(prior.classes, (belief,)), seen)

@@ -16,7 +16,8 @@ from scipy.optimize import minimize, minimize_scalar
 from bayesnb.families.base import Array
 from bayesnb.families.family import BOUNDS, Family, HasCounts, Hyperparameters, ordered_hyperparameters, positive
 from bayesnb.families.weight import one_hot
-from bayesnb.model.product import Exponents, Model, Rows
+from bayesnb.model.powers import Exponents
+from bayesnb.model.product import Model, Rows
 from bayesnb.selection.hyperparameters import End
 from bayesnb.selection.leave_one_out import Pointwise, PredictiveRule, loo_log_proba
 from bayesnb.selection.prior_evidence import EDGE

@@ -9,7 +9,7 @@ from scipy import sparse
 from scipy.special import xlogy
 
 from bayesnb import results
-from bayesnb.estimators.tempering import as_attribute
+from bayesnb.estimators.tempering import as_attributes
 from bayesnb.families.base import Array
 from bayesnb.model.product import Product
 from bayesnb.report.wording import INTERVAL
@@ -250,7 +250,7 @@ class HeldOut:
         attrs = {
             "leave_one_out": "exact",
             "estimate": model.estimate,
-            "temper": as_attribute(model.temper_),
+            **as_attributes(model._known_temper),
             "ci_prob": INTERVAL,
             "bins": BINS,
             "impossible": int(np.isneginf(self.facts.label_log_proba[where]).sum()),

@@ -34,7 +34,7 @@ def dependence(facts: Facts) -> Values:
         "tempering": tempering(facts),
         "tempered": is_tempered_by_rows(facts),
         "declared": facts.advice.reworded(f"temper={facts.model.temper!r}"),
-        "temper": in_words(facts.model.temper_),
+        "temper": in_words(facts.model._known_temper),
         "jointly": jointly(facts, STRONG),
         "picture": drawn(plots.plot_dependence(result), about, "dependence"),
         "pairs": [

@@ -232,7 +232,8 @@ def dependent(facts: Facts) -> tuple[str, ...]:
     return (
         OK if is_tempered_by_rows(facts) else LOOK,
         f"{len(strong):,} of {count(len(pairs), 'pair')}, most of all {brief(a.name, 40)} and {brief(b.name, 40)} "
-        f"({stated(value)})" + (f", which the temper of {in_words(facts.model.temper_)} is for" if tempered else "."),
+        f"({stated(value)})"
+        + (f", which the temper of {in_words(facts.model._known_temper)} is for" if tempered else "."),
         f"The evidence that such columns share is counted twice. {tempering(facts)} {jointly(facts, STRONG)}".strip(),
     )
 

@@ -10,7 +10,7 @@ from bayesnb import plots
 from bayesnb.families import NormalInverseGamma
 from bayesnb.families.capabilities import margins_of
 from bayesnb.families.number_format import NOTHING, SPACE, fixed, number
-from bayesnb.model.product import of_feature
+from bayesnb.model.powers import of_feature
 from bayesnb.plots.column_plot import bars_of, names_of, sketch
 from bayesnb.plots.column_view import Sight, shown_classes
 from bayesnb.plots.words_plot import ClassWords, class_words, draw_words
@@ -190,7 +190,11 @@ def counted(feature: Feature, facts: Facts) -> str:
     """How often the evidence of a column counts in predictions; nothing, where all columns count alike."""
     if isinstance(facts.model.temper_, float):
         return ""
-    value, sd = (of_feature(each[feature.b], feature.f) for each in facts.model._tempers)  # type: ignore[index]
+    tempers = facts.model._tempers
+    value, sd, *length = (of_feature(each[feature.b], feature.f) for each in tempers.values())  # type: ignore[index]
+    if length and np.isfinite(length[0]):
+        once = f"{fixed(value, 2)} \u00b1 {fixed(sd, 2)}"
+        return f"A text of n words counts t / (1 + n / {length[0]:.3g}) times, where t is {once}."
     return f"This column's evidence counts {fixed(value, 2)} \u00b1 {fixed(sd, 2)} times."
 
 

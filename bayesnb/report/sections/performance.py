@@ -64,7 +64,7 @@ def scores(facts: Facts) -> Values:
         "harmful": is_harmful(facts),
         "extreme": mends(facts) or (facts.held_out.answered.any() and facts.held_out.too_sure),
         "tempering": tempering(facts),
-        "temper": in_words(facts.model.temper_),
+        "temper": in_words(facts.model._known_temper),
         "even": f"{log(len(facts.classes)):.2f}",
         "typical": "" if held is None or not isfinite(held.log_loss.value) else percent(exp(-held.log_loss.value)),
         "undefined": int((~held_out.defined).sum()),

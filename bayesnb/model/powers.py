@@ -1,0 +1,74 @@
+"""Exponents on the evidence of blocks, and those of words, which fall with the length of a row.
+
+    r(x) = value / (1 + n / length)      n the number of words in the row
+
+The words of a text come in bursts and repeat one another, so that a long text is less evidence than its words are. With
+the exponent r a row of n words counts as value * n / (1 + n / length) of them: as `value * n` where it is short, and
+never as more than `value * length`. Every family of words takes a power for each row, which is all that is needed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bayesnb.families.base import Array, Cells
+from bayesnb.families.record import Power
+from bayesnb.numerics.views import pieces_of
+
+
+@dataclass(frozen=True)
+class LengthPower:
+    """The exponent of a block of words: `value` of a row without any, half of it at `length` words."""
+
+    value: float
+    length: float
+
+    def of(self, x: Cells) -> Array:
+        """The exponent of each row, `(r, k) -> (r, 1)`."""
+        return self.value * shares_at(lengths_of(x), self.length)[:, None]
+
+
+Numbers = float | tuple[Power, ...]  # exponents on the evidence of features: one, or of each block a number or `(f,)`
+Exponents = Numbers | tuple[Power | LengthPower, ...]  # or, of a block of words, one that falls with a row's length
+
+
+def lengths_of(x: Cells) -> Array:
+    """The number of words in each row, `(r, k) -> (r,)`."""
+    sums = [np.asarray(x[rows].sum(axis=1), float) for rows in pieces_of(x)]
+    return np.concatenate(sums)
+
+
+def shares_at(words: Array, length: float | Array) -> Array:
+    """What is left of the exponent of rows of so many words."""
+    return 1 / (1 + words / length)
+
+
+def of_blocks[P](power: float | tuple[P, ...], blocks: int) -> tuple[float | P, ...]:
+    """The exponent of each block: a number, one for each of its features, or one that falls with a row's length."""
+    return power if isinstance(power, tuple) else (power,) * blocks
+
+
+def of_rows(power: Exponents, cells: Sequence[Cells]) -> tuple[Power, ...]:
+    """The exponent of each block for these rows: a number, `(f,)`, or `(r, 1)` numbers."""
+    powers = zip(of_blocks(power, len(cells)), cells, strict=True)
+    return tuple(each.of(x) if isinstance(each, LengthPower) else each for each, x in powers)
+
+
+def of_empty_rows(power: Exponents) -> Numbers:
+    """The exponents as numbers: those of rows without words."""
+    if not isinstance(power, tuple):
+        return power
+    return tuple(each.value if isinstance(each, LengthPower) else each for each in power)
+
+
+def of_feature(exponent: Power | LengthPower, feature: int) -> float:
+    """The exponent of one feature of a block, in a row without words."""
+    if isinstance(exponent, LengthPower):
+        return exponent.value
+    return float(exponent if np.ndim(exponent) == 0 else np.asarray(exponent)[feature])
+
+
+def is_silent(exponent: Power) -> bool:
+    """Whether a block says nothing, even of rows that it makes impossible."""
+    return np.ndim(exponent) == 0 and bool(exponent == 0)
