@@ -465,3 +465,10 @@ def test_dates_and_times_say_what_can_be_made_of_them(kind: str, model: Any) -> 
 def test_dates_that_are_declared_as_levels_are_levels() -> None:
     model = NaiveBayes({"when": Categorical()}).fit(pd.DataFrame({"when": DAYS.date}), [0, 1, 0])
     assert model.predict(pd.DataFrame({"when": DAYS.date[1:2]})).tolist() == [1]
+
+
+def test_a_level_beyond_every_float_is_a_level_beside_one_that_is_no_integer() -> None:
+    x, y = np.array([[1], [1], [2]]), ["u", "u", "v"]
+    far = NaiveBayes(Categorical(levels=[0.5, 1, 2, 10**400])).fit(x, y)
+    near = NaiveBayes(Categorical(levels=[0.5, 1, 2, 3])).fit(x, y)
+    assert (far.predict_proba(x) == near.predict_proba(x)).all()

@@ -129,17 +129,19 @@ def of_integers(levels: Sequence[Levels], unknown: Array) -> Lookup | None:
     spans = [_span(known) for known in levels]
     if max(spans, default=0) > MOST_LEVELS or sum(spans) > MOST_SPANNED + PER_LEVEL * sum(map(len, levels)):
         return None
-    if any(max(map(abs, known), default=0) > MOST_INTEGER for known in levels):
-        return None
     least = np.array([int(min(known, default=0)) for known in levels], np.int64)
     return Lookup(least, [_places(known) for known in levels], unknown, None)
 
 
 def _span(levels: Levels) -> float:
-    """Return how many integers lie between the least and the largest level; infinitely many if they are no numbers."""
+    """Return how many integers lie between the least and the largest level.
+
+    Infinitely many, if levels are no numbers, or are too large: those of a file may be beyond every float.
+    """
     if not all(isinstance(level, Real) for level in levels):
         return np.inf
-    return max(levels, default=0) - min(levels, default=0) + 1
+    least, most = min(levels, default=0), max(levels, default=0)
+    return np.inf if max(abs(least), abs(most)) > MOST_INTEGER else most - least + 1
 
 
 def _places(levels: Levels) -> Array:

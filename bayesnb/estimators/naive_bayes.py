@@ -37,26 +37,35 @@ class NaiveBayes(
 ):
     """Naive Bayes over columns of any kind, with the whole posterior kept.
 
+    Declare nothing, and everything is chosen for the best held-out probabilities: `NaiveBayes()`. Declare families, and
+    the model is what you declared: `NaiveBayes("gaussian")` is plain Gaussian naive Bayes.
+
     Parameters
     ----------
-    families : "auto", a family, or a mapping from columns (or tuples of columns) to families
+    families : "auto", a family, or a mapping from columns (or tuples of columns) to families, default="auto"
         A family may be named in lower case: "gaussian", "categorical", "multivariate", "gaussian:shared", ...
-        "auto" reads booleans, and numbers that are only 0 and 1, as Bernoulli, levels (text, categories) as
-        Categorical, lists of words and sparse counts as Multinomial. For other numbers the label chooses, as under
-        `BestOf(PolyaTree(), Gaussian())`: a density of any shape, unless a bell curve foretells the label better;
-        Categorical is a candidate too where there are at most 20 distinct whole numbers, and Poisson where all are
-        counts. Columns that a mapping leaves out are inferred so; None or "drop" drops one.
+        "auto" reads the cells of each column. Booleans, and numbers that are only 0 and 1, are Bernoulli; lists of
+        words, and sparse counts, are Multinomial; levels (text, categories) are Categorical. Other numbers have a
+        density of any shape, `PolyaTree`, unless another candidate predicts the label clearly better from this column
+        alone, by more than 2 nats of exact leave-one-out log score: `Gaussian`; `Categorical`, where there are at most
+        20 distinct whole numbers; `Poisson`, where all are counts. In the same way the prior of levels is flat, or
+        follows the shares of all rows: see `BestOf` and `choices_`.
+        Columns that a mapping leaves out are read as under "auto"; None or "drop" drops one.
     class_prior : concentration, Dirichlet, "uniform", "empirical" or {label: probability}, default=1.0
         A Dirichlet's array is in the order of `classes`, or of `classes_` where that is None.
     classes : labels that exist, default those of `y`
         A declared class without rows keeps its prior mass.
-    temper : None, "columns", "loo", "auto", or a positive exponent on the features' evidence
-        Columns that depend on each other make naive Bayes overconfident, as what they say alike is counted twice. With
-        exponents w the score of a class is log p(c) + sum_j w_j log p(x_j | c). "columns" finds one for each column, or
-        block of columns that are modelled jointly, at least 0; "loo" finds one for all of them, at most 1; both by the
-        exact leave-one-out log score of the posterior predictive, whatever `estimate` says. Under "columns" the
-        exponent of a block of words may fall with the length of a text, see `temper_length_`. "auto" is "columns"
-        where `families` is "auto" and `estimate` is "predictive", and else None.
+    temper : "auto", "columns", "loo", None, or a positive number, default="auto"
+        The exponents on the columns' evidence. Columns that depend on each other make naive Bayes overconfident, as
+        what they say alike is counted twice. With exponents w the score of a class is
+        log p(c) + sum_j w_j log p(x_j | c).
+
+        - None: all are 1, which is plain naive Bayes. A number: all are that number.
+        - "loo": one for all columns, from 0 to 1. "columns": one for each column, or block of columns that are modelled
+          jointly, from 0 up. Both are found at `fit`, by the exact leave-one-out log score of the labels under the
+          posterior predictive, whatever `estimate` says. Under "columns" the exponent of a block of words may fall with
+          the length of a text, see `temper_length_`.
+        - "auto": "columns" where `families` is "auto" and `estimate` is "predictive"; None where you declare either.
     n_jobs : number of threads, default the cores that this process may use, within OMP_NUM_THREADS and the like
     estimate : {"predictive", "mean", "map", "mle"}
         What predicts: the posterior predictive, or every parameter, the classes' included, plugged in at its
@@ -74,7 +83,7 @@ class NaiveBayes(
     ----------
     classes_ : the labels, sorted
     families_ : families by column, as declared, inferred or chosen
-    choices_ : how families were chosen among several, a Dataset
+    choices_ : how families were chosen among several, a Dataset (feature, candidate) of the label's score by each
     prior_, posterior_ : beliefs by column, the class on the first axis; a block of counts is one entry
     class_prior_, class_posterior_ : beliefs about the class probabilities
     stats_ : the statistics of the rows learnt
@@ -87,9 +96,6 @@ class NaiveBayes(
 
     Notes
     -----
-    Declare nothing, and everything is chosen for the best held-out probabilities; declare families, and the model is
-    what you declared, with the exponent 1.
-
     Missing cells are left out, in `fit` and in `predict`. A frame's columns are matched by name, and reordered ones
     are scikit-learn's error. `partial_fit` in any batches equals `fit`, new levels included, where families are
     declared; what is chosen or learnt from data, families, cuts of Polya trees and priors such as that of
