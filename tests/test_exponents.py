@@ -297,7 +297,8 @@ def test_the_factor_of_the_curvature_is_that_of_the_slope(fitted: NaiveBayes) ->
 @pytest.mark.parametrize("rows", [ROWS, 2], ids=["more rows than columns", "fewer"])
 def test_the_laplace_evidence_and_deviations_are_those_of_the_second_derivatives(fitted: NaiveBayes, rows: int) -> None:
     every = scores_of(fitted, TABLE, LABEL)
-    few = LabelScores(every.log_class[:rows], every.table[:rows], every.codes[:rows], every.counts[:rows])
+    arrays = ("log_class", "table", "codes", "counts")
+    few = replace(every, **{name: getattr(every, name)[:rows] for name in arrays})
     ridge = ridge_around(0.8, len(FAMILIES), 0.2)
     best = largest(few, ridge)
     w, weight = best.exponents.mean, ridge.sd**-2.0

@@ -18,11 +18,11 @@ from bayesnb import Gaussian, GaussianNB, MultinomialNB, NaiveBayes, PolyaTree
 from bayesnb.cli import main
 from bayesnb.criticism.learnt_rows import learnt_rows
 from bayesnb.estimators.loading import load
+from bayesnb.estimators.tempering import tempered_by
 from bayesnb.model import kept_rows
 from bayesnb.model.kept_rows import KeptRows
 from bayesnb.scale import Shard, dumps, fit_files, fit_shards, loads, shard
 from bayesnb.selection.column_scores import column_scores
-from bayesnb.selection.exponents import by_column
 from tests.conftest import same_bits
 from tests.hostile import changed, members_of, packed
 from tests.test_files_at_scale import interrupted
@@ -212,12 +212,12 @@ def test_exponents_are_found_by_rows_that_are_spread_over_the_files(
     families = {"size": "gaussian", "again": "gaussian", "town": "categorical"}
     plain = NaiveBayes(families, temper=None).fit(X, y)
     every = learnt_rows(plain, X, y).rows
-    expected = by_column(plain.model_, every.where(np.isin(np.arange(len(y)), kept_places(len(y), few))))
+    part = every.where(np.isin(np.arange(len(y)), kept_places(len(y), few)))
+    expected = tempered_by("columns", plain.model_, plain.schema_, part, None)
     names = written(X.assign(label=y), *cuts)
     model = fit_files(NaiveBayes(families, temper="columns"), names, "label", batch_rows=batch_rows)
-    in_blocks = [key for key, _, _ in sorted(model.schema_.keys, key=lambda at: at[1:])]
-    np.testing.assert_allclose(model.temper_[in_blocks], expected.mean, atol=ROUNDING)
-    np.testing.assert_allclose(model.temper_sd_[in_blocks], expected.sd, atol=ROUNDING)
+    np.testing.assert_allclose(model.temper_, expected.value, atol=ROUNDING)
+    np.testing.assert_allclose(model.temper_sd_, expected.sd, atol=ROUNDING)
 
 
 def test_rows_that_are_kept_are_left_out_exactly(few: int) -> None:
