@@ -193,6 +193,7 @@ def test_the_exponent_is_half_at_the_length(bursty: Any) -> None:
     words = np.asarray(x.sum(axis=1)).ravel()
     np.testing.assert_array_equal(lengths_of(x), words)
     np.testing.assert_array_equal(lengths_of(x.toarray()), words)
+    np.testing.assert_array_equal(lengths_of(sparse.csr_matrix(x)), words)
     np.testing.assert_allclose(LengthPower(0.8, 16.0).of(np.array([[16.0], [0.0], [48.0]]))[:, 0], [0.4, 0.8, 0.2])
 
 

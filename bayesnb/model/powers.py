@@ -35,7 +35,7 @@ Exponents = Numbers | tuple[Power | LengthPower, ...]  # or, of a block of words
 
 def lengths_of(x: Cells) -> Array:
     """The number of words in each row, `(r, k) -> (r,)`."""
-    sums = [np.asarray(x[rows].sum(axis=1), float) for rows in pieces_of(x)]
+    sums = [np.asarray(x[rows].sum(axis=1), float).ravel() for rows in pieces_of(x)]  # a matrix has sums of two axes
     return np.concatenate(sums)
 
 
