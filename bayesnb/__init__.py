@@ -49,9 +49,9 @@ exp K(it) is its characteristic function. It is `Belief.log_moment`, closed form
 
 Words: a *block* is columns of one family that are modelled together; *cells* are the numbers of a block; a *schema*
 says which column is in which block and what its levels are; a *shard* is the stats of some rows with their schema; the
-*temper* is an exponent on the features' evidence; a *score* is log p(x, y) of a row and class; *held out* is what
-leave-one-out or k-fold predicts; a *kernel* is a compiled loop; the *class prior* is the belief about the classes'
-probabilities.
+*temper* is an exponent on the features' evidence, its *length* the number of words at which that of a text is half; a
+*score* is log p(x, y) of a row and class; *held out* is what leave-one-out or k-fold predicts; a *kernel* is a compiled
+loop; the *class prior* is the belief about the classes' probabilities.
 
 How to add a family: write one file with its `Stats`, `Density`, `Belief` and `Family` (see families/poisson.py), which
 declares `support` (what cells must be, checked at fit and at predict), `picture`, `hyperparameters` and `describe`, and

@@ -117,8 +117,8 @@ def add_model(command: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         metavar="auto|columns|loo|T",
         type=values.temper,
         default="auto",
-        help="power of the columns' evidence; loo estimates it, columns one for each; auto (default) is columns where "
-        "no family is declared, else 1",
+        help="power of the columns' evidence; loo estimates it, columns one for each, which may fall with the length "
+        "of a text; auto (default) is columns where no family is declared, else 1",
     )
     return group
 

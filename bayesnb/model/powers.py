@@ -35,7 +35,7 @@ Exponents = Numbers | tuple[Power | LengthPower, ...]  # or, of a block of words
 
 def lengths_of(x: Cells) -> Array:
     """The number of words in each row, `(r, k) -> (r,)`."""
-    sums = [np.asarray(x[rows].sum(axis=1), float) for rows in pieces_of(x)]
+    sums = [np.asarray(x[rows].sum(axis=1), float).ravel() for rows in pieces_of(x)]  # a matrix has sums of two axes
     return np.concatenate(sums)
 
 
@@ -51,8 +51,9 @@ def of_blocks[P](power: float | tuple[P, ...], blocks: int) -> tuple[float | P, 
 
 def of_rows(power: Exponents, cells: Sequence[Cells]) -> tuple[Power, ...]:
     """The exponent of each block for these rows: a number, `(f,)`, or `(r, 1)` numbers."""
-    powers = zip(of_blocks(power, len(cells)), cells, strict=True)
-    return tuple(each.of(x) if isinstance(each, LengthPower) else each for each, x in powers)
+    if not isinstance(power, tuple):
+        return (power,) * len(cells)
+    return tuple(each.of(x) if isinstance(each, LengthPower) else each for each, x in zip(power, cells, strict=True))
 
 
 def of_empty_rows(power: Exponents) -> Numbers:

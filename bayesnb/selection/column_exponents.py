@@ -25,11 +25,11 @@ from bayesnb.families.capabilities import words_of
 from bayesnb.model.powers import lengths_of, shares_at
 from bayesnb.model.product import Model, Rows
 from bayesnb.selection.column_scores import column_scores, features_of, predictive_scores, stratified
-from bayesnb.selection.exponents import LabelScores, Ridge, centre, highest, largest, over_widths
+from bayesnb.selection.exponents import UNLIKELY, LabelScores, Ridge, centre, highest, largest, over_widths
 from bayesnb.selection.leave_one_out import are_there
 
 MARGIN = 1.0  # nats by which a finite length must be better
-COARSE = 1e-3  # of log t: the height is flat there
+COARSE = 1e-2  # of log t: the height is flat there
 
 
 class ColumnExponents(NamedTuple):
@@ -94,16 +94,18 @@ def lengths_by_loo(scores: LabelScores, words: Array, w: Array) -> Array:
     """The most probable n0 of each column of words, the other columns at the exponents w, `(r, f), (f,) -> (f,)`."""
     length = np.full(len(w), np.inf)
     for j in np.flatnonzero(words.any(axis=0)).tolist():
-        others = np.where(np.arange(len(w)) == j, 0.0, w)
-        block = scores.alone(j, others)
-        tried = np.r_[2.0 ** np.arange(np.ceil(np.log2(words[:, j].max())) + 1), np.inf]
-        height = [_height(block.scaled(shares_at(words[:, [j]], n0))) - MARGIN * (n0 < np.inf) for n0 in tried]
-        length[j] = tried[::-1][np.argmax(height[::-1])]  # the longest of equally good ones
+        block = scores.alone(j, np.where(np.arange(len(w)) == j, 0.0, w))
+        best = height(block) + MARGIN
+        for n0 in 2.0 ** np.arange(np.ceil(np.log2(words[:, j].max())), -1.0, -1.0):
+            value = height(block.scaled(shares_at(words[:, [j]], n0)))
+            if value < best - UNLIKELY:
+                break
+            length[j], best = (n0, value) if value > best else (length[j], best)
     return length
 
 
-def _height(block: LabelScores) -> float:
-    """How well the best exponent of one column predicts the labels."""
+def height(block: LabelScores) -> float:
+    """How well the best exponent of one column predicts the labels, at most 1."""
 
     def total(log_t: float) -> float:
         return block.total(np.exp([log_t]))

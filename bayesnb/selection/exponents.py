@@ -31,7 +31,7 @@ from bayesnb.selection.leave_one_out import PredictiveRule, are_there, loo_log_p
 SPREAD = 0.5  # standard deviation of the log of the one exponent
 LEAST = 1e-3  # the smallest one that is tried
 WIDTHS = (1.0, 2.0, 4.0, 8.0, 0.5, 0.25)  # standard deviations of the ridge, in units of its mean
-UNLIKELY = 12.0  # nats by which one width is worse than another, so that those beyond it are not tried
+UNLIKELY = 12.0  # nats by which one width, or length, is worse than another, so that those beyond it are not tried
 STEPS, SHORTEST, TOLERANCE = 200, 1e-12, 1e-9
 POINTS = 40  # of log t, over which it is averaged, twice
 CLOSE = 1e-6  # of log t
