@@ -304,7 +304,7 @@ TURNED = pd.DataFrame({"far": LABEL == "yes", "near": LABEL == "no"}).astype(flo
 @pytest.mark.parametrize("container", NAMED)
 def test_names_are_read_wherever_there_are_any(container: str) -> None:
     make, turned = NAMED[container], TURNED[["near", "far"]]
-    expected, model = NaiveBayes().fit(TURNED, LABEL), NaiveBayes().fit(make(TURNED), LABEL)
+    expected, model = (NaiveBayes("gaussian").fit(x, LABEL) for x in (TURNED, make(TURNED)))
     assert model.feature_names_in_.tolist() == ["far", "near"]
     assert list(model.posterior_) == ["far", "near"]
     np.testing.assert_allclose(model.predict_proba(make(TURNED)), expected.predict_proba(TURNED), rtol=1e-12)

@@ -41,7 +41,7 @@ def find(
     """Level of each cell of one column, as if none were missing, `(r, f) -> (r,)`."""
     rows, last = len(x), len(guide) - 1.0
     for i in range(rows):
-        slot = (x[i, j] - low) * scale
+        slot = (x[i, j] - low) * scale  # NaN if the difference is infinite, and the scale 0
         slot = slot if slot > 0.0 else 0.0
         slot = slot if slot < last else last
         place[i] = start + guide[np.int64(slot)]

@@ -26,6 +26,7 @@ from bayesnb.numerics.compilation import Array, compiled
 from bayesnb.numerics.count_kernels import STIRLING_FROM, stirling_tail
 
 SMALLEST = np.log(1e-14)  # part of a level's moment, in logs, below which a bin is left out of its transform
+LARGE = 1e100  # product of factors, of which a quotient is taken before more are multiplied
 BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)  # B_2, B_4, ...
 
 
@@ -222,8 +223,7 @@ def transform(
                     if q[m, i] == 1.0:
                         bins[e] += size
                     else:
-                        logs = log_gamma_gap_complex(z[m, i], s[e]) - normaliser[e] - s[e] * log_q[m, i]
-                        bins[e] += size * np.exp(logs - real)
+                        bins[e] += size * gamma_ratio(z[m, i], s[e], normaliser[e] + s[e] * log_q[m, i] + real)
             if moment[m] < np.inf and top > -np.inf:
                 size = np.exp(top - moment[m])
                 for e in range(len(s)):
@@ -233,17 +233,37 @@ def transform(
 @compiled
 def log_gamma_gap_complex(z: float, s: complex) -> complex:
     """ln Gamma(z + s) - ln Gamma(z), up to whole turns, z and the real part of z + s being above 0."""
-    factor = 1.0 + 0.0j
+    factors = 0.0j
     while z < STIRLING_FROM or z + s.real < STIRLING_FROM:
-        factor *= z / (z + s)
+        factors += np.log(z / (z + s))
         z += 1.0
+    return large_log_gamma_gap(z, s) + factors
+
+
+@compiled
+def large_log_gamma_gap(z: float, s: complex) -> complex:
+    """ln Gamma(z + s) - ln Gamma(z) for z and the real part of z + s above STIRLING_FROM."""
     x, y = s.real / z, s.imag / z
     log1p = complex(0.5 * np.log1p(x * (2.0 + x) + y * y), np.arctan2(y, 1.0 + x))
     further = 1.0 / (z + s)
     v = further * further
     tail = further * (1 / 12 - v * (1 / 360 - v * (1 / 1260 - v * (1 / 1680 - v * (1 / 1188 - v * (691 / 360360))))))
-    gap = (z - 0.5 + s) * log1p + s * (np.log(z) - 1.0) + tail - stirling_tail(z)
-    return gap + np.log(factor) if factor != 1.0 else gap
+    return (z - 0.5 + s) * log1p + s * (np.log(z) - 1.0) + tail - stirling_tail(z)
+
+
+@compiled
+def gamma_ratio(z: float, s: complex, minus: complex) -> complex:
+    """Gamma(z + s) / Gamma(z) exp(-minus), z and the real part of z + s being above 0."""
+    above, below = 1.0, complex(1.0)
+    while z < STIRLING_FROM or z + s.real < STIRLING_FROM:
+        above *= z
+        below *= z + s
+        z += 1.0
+        if above > LARGE:
+            minus -= np.log(above / below)
+            above, below = 1.0, complex(1.0)
+    value = np.exp(large_log_gamma_gap(z, s) - minus)
+    return value * (above / below) if above != 1.0 else value
 
 
 @compiled

@@ -108,7 +108,7 @@ def typical(loss: float) -> str:
 
 
 def spelled(belief: Any) -> str:
-    """The belief's name and parameters, as one would type them; a tree of one leaf has none."""
+    """The belief's name and parameters, as one would type them."""
     name = belief.public_name
     names = [field.name for field in fields(belief) if field.name not in belief.layout]
     ends = [(belief.renamed.get(name, name), getattr(belief, name)) for name in names]
