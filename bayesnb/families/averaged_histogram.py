@@ -270,17 +270,19 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
         return np.stack(first, axis=1), ColumnDirichlets(np.concatenate(concentration, axis=1), sizes)
 
     def score_left_out(self, stats: GridStats, leaving: Leaving) -> Array:
+        if not leaving.alike or leaving.kind in ("map", "mle"):
+            return self.cells_left_out(stats, leaving).sum(axis=1)
+        return self.added(leaving.x, tables_of(self._levels_left_out(stats, leaving)[None]), 1, None, 1)[:, 0]
+
+    def cells_left_out(self, stats: GridStats, leaving: Leaving) -> Array:
         if leaving.kind == "mle":
             return self._left_out_of_counts(stats, leaving)
-        whole, power = self.update(stats), np.array(np.broadcast_to(leaving.power, len(self.sizes)), float)
-        s = power if leaving.kind == PREDICTIVE else np.ones(len(power))
+        codes = self.at(leaving.x[:])
         if leaving.alike and leaving.kind != "map":
-            worth, arrays = np.empty(self.bounds[-1]), (each[0] for each in whole._flat())
-            numerics.histogram_removal.left_out(self.grid.share, self.bounds, *arrays, leaving.each, s, worth)
-            worth = worth if leaving.kind == PREDICTIVE else raised(self.of_levels(power), worth)
-            return self.added(leaving.x, tables_of(worth[None]), 1, None, 1)[:, 0]
-        codes, total = self.at(leaving.x[:]), np.zeros(len(leaving.codes))
-        for _, j, column in whole._pairs():
+            return pick(self._levels_left_out(stats, leaving), codes)
+        power, s = self._powers_left_out(leaving)
+        cells = np.zeros(codes.shape)
+        for _, j, column in self.update(stats)._pairs():
             known = codes[:, j] >= 0
             pairs = np.stack([codes[known, j] - self.bounds[j], leaving.weight[known]])
             (level, weight), which = np.unique(pairs, axis=1, return_inverse=True)
@@ -290,8 +292,20 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
             else:
                 numerics.histogram_removal.left_out_one_by_one(*column, *of_rows, s[j], each)
             each = each if leaving.kind == PREDICTIVE else raised(power[j], each)
-            total[known] += each[which.ravel()]
-        return total
+            cells[known, j] = each[which.ravel()]
+        return cells
+
+    def _levels_left_out(self, stats: GridStats, leaving: Leaving) -> Array:
+        """The score of each level once the same weight of it has left, `(k,)`."""
+        power, s = self._powers_left_out(leaving)
+        worth, arrays = np.empty(self.bounds[-1]), (each[0] for each in self.update(stats)._flat())
+        numerics.histogram_removal.left_out(self.grid.share, self.bounds, *arrays, leaving.each, s, worth)
+        return worth if leaving.kind == PREDICTIVE else raised(self.of_levels(power), worth)
+
+    def _powers_left_out(self, leaving: Leaving) -> tuple[Array, Array]:
+        """The power of each column, and that of the moment of which the score is made, `(f,)`."""
+        power = np.array(np.broadcast_to(leaving.power, len(self.sizes)), float)
+        return power, power if leaving.kind == PREDICTIVE else np.ones(len(power))
 
     def _left_out_of_counts(self, stats: GridStats, leaving: Leaving) -> Array:
         """Logs of shares of the rows that stay, over those of all rows."""
@@ -299,7 +313,7 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
         index = self.at(leaving.x[:])
         cells = RemainingLevels(*(pick(table[0], np.maximum(index, 0)) for table in remaining))
         worth = cells.worth(leaving.each, leaving.kind, 1.0) - pick(self.grid.log_share, index)
-        return silent(index < 0, raised(leaving.power, worth)).sum(axis=1)
+        return silent(index < 0, raised(leaving.power, worth))
 
 
 def _column_transform(column: tuple[Any, ...], s: Array, levels: Array, moments: Array) -> Array:
