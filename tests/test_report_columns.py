@@ -289,7 +289,7 @@ def test_the_code_of_a_preset_says_its_arguments() -> None:
 def test_a_page_of_many_columns_lists_them_all_and_stays_small() -> None:
     rng, y = np.random.default_rng(0), np.arange(60) % 20
     X = pd.DataFrame(rng.normal(size=(60, 500)) + y[:, None] / 9, columns=[f"a column, number {j}" for j in range(500)])
-    html = report(nb.NaiveBayes(), X, y)
+    html = report(nb.NaiveBayes("gaussian"), X, y)
     assert len(html.encode()) < 3_000_000
     seen = Page(html)
     assert len(seen.tables["Columns, the most relevant first"]) == 501
