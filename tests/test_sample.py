@@ -29,6 +29,7 @@ from bayesnb import (
     NaiveBayes,
     Poisson,
     PoissonNB,
+    PolyaTree,
 )
 from bayesnb.datasets import dogs, penguins
 from tests.conftest import plainly
@@ -156,7 +157,7 @@ def test_a_model_of_20000_rows_that_it_wrote_agrees_with_itself() -> None:
     table = penguins()
     X, y = table.drop(columns="species"), table["species"]
     model = NaiveBayes().fit(X, y)
-    again = NaiveBayes().fit(*model.sample(DRAWS, rng=13))
+    again = NaiveBayes(model.families_).fit(*model.sample(DRAWS, rng=13))
     rows = DRAWS * model.class_posterior_.mean()
     np.testing.assert_allclose(again.class_posterior_.mean(), model.class_posterior_.mean(), atol=5 / np.sqrt(DRAWS))
     for name, family in model.families_.items():
@@ -164,6 +165,12 @@ def test_a_model_of_20000_rows_that_it_wrote_agrees_with_itself() -> None:
         if isinstance(family, Gaussian):
             law = old.predictive()
             assert (np.abs(new.location - law.mean()) < 5 * law.std() / np.sqrt(rows)).all()
+        elif isinstance(family, PolyaTree):
+            ones, both = old.predictive(), new.predictive()
+            for x in np.quantile(X[name].dropna(), [0.1, 0.3, 0.5, 0.7, 0.9]):
+                p = ones.cdf(x)
+                error = 5 * np.sqrt(p * (1 - p) / rows[:, None]) + 0.02  # a level is not divided as all rows are
+                assert (np.abs(both.cdf(x) - p) <= error).all(), (name, x)
         else:
             p = old.mean()
             assert (np.abs(new.mean() - p) <= 5 * np.sqrt(p * (1 - p) / rows[:, None]) + 2 / rows[:, None]).all()

@@ -413,7 +413,9 @@ class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
         total, kernel = np.empty((ORDER, len(cells), len(self))), numerics.transform_kernels.student_cumulants
         if kernel(cells, *map(np.ascontiguousarray, parameters), tilt, still, total):
             at_location = of_powers(self.cumulants(self.location, ORDER, tilt * w), power)
-            total -= np.isnan(cells).astype(float) @ at_location.swapaxes(1, 2)
+            gone = np.isnan(cells)
+            total -= gone.astype(float) @ at_location.swapaxes(1, 2)
+            total[:, gone.all(axis=1)] = 0.0  # a row without cells is certain, to the last digit
         return total
 
     def score_transform(self, x: Cells, s: Array, power: Power = 1.0) -> Array:
