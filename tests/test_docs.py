@@ -12,7 +12,10 @@ import pytest
 
 from bayesnb.cli import main
 from bayesnb.cli.command_line import parse
-from tests.benchmarks.page import contests, scalings, settings, sureness, trust, why
+from tests.benchmarks.contest import ContestResults
+from tests.benchmarks.contest_page import markdown as contest_markdown
+from tests.benchmarks.contest_page import summary
+from tests.benchmarks.page import contests, scalings, settings, sureness, trust
 from tests.benchmarks.records import Results
 
 ROOT = Path(__file__).parent.parent
@@ -76,9 +79,10 @@ def test_the_benchmarks_page_has_the_table_that_was_measured(name: str, table: C
     assert table(measured(name)) in (BENCHMARKS / "README.md").read_text()
 
 
-@pytest.mark.parametrize("size", ["few", "many"])
-def test_the_readme_has_the_log_losses_that_were_measured(size: str) -> None:
-    assert why(measured("calibrated"), size) in README
+def test_the_pages_have_the_contest_that_was_measured() -> None:
+    results = ContestResults.from_json((BENCHMARKS / "contest.json").read_text())
+    assert summary(results) in README
+    assert contest_markdown(results) in (BENCHMARKS / "README.md").read_text()
 
 
 def test_the_readme_quotes_the_times_that_were_measured() -> None:

@@ -126,25 +126,6 @@ def scalings(results: Results) -> str:
     return "\n".join(lines)
 
 
-WHY = {
-    "few": {"scikit-learn": "scikit-learn's `GaussianNB`", "integrated": "ours"},
-    "many": {"scikit-learn": "scikit-learn's `GaussianNB`", "integrated": "ours", "tempered": '`temper="loo"`'},
-}
-
-
-def why(results: Results, size: str) -> str:
-    """Log loss learnt from so many rows, "few" or "many": point estimates against the posterior; the least in bold."""
-    head = ("test log loss", "rows learnt", *WHY[size].values())
-    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
-    of_size = [own for own in results.qualities if own.size == size]
-    for (about, rows), of in groupby(of_size, lambda own: (own.about, own.rows)):
-        each = {own.method: own for own in of}
-        shown = [each[method] for method in WHY[size]]
-        least = min(own.log_loss for own in shown)
-        lines.append(f"| {about} | {rows:,} | {' | '.join(loss(own, least) for own in shown)} |")
-    return "\n".join(lines)
-
-
 def loss(own: Quality, least: float) -> str:
     """Log loss to three digits, the least in bold, and how many rows had a label of probability 0."""
     shown = number(float(f"{own.log_loss:.3g}"))
