@@ -227,7 +227,8 @@ class IncrementalMixin(ModelHolder):
         rows = LabelledTable(table, codes, weight, classes, self._class_prior_rule(classes))
         families, choices, grids = chosen_families(families_of(self._families(), table), rows)
         schema = replace(Schema.learn(table, families, self.average_features, weight, grids), choices=choices)
-        LOG.info("Columns read as %s. To have one read otherwise: families={column: name}.", schema.reading)
+        if LOG.isEnabledFor(logging.INFO):  # the names of a million words take more memory than their counts
+            LOG.info("Columns read as %s. To have one read otherwise: families={column: name}.", schema.reading)
         return schema
 
     @property

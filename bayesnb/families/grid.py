@@ -15,15 +15,15 @@ from typing import Any, Self
 
 import numpy as np
 
+from bayesnb import numerics
 from bayesnb.families.record import Array, Cells, fields_alone
-from bayesnb.numerics import grid_kernels
 from bayesnb.numerics.threads import FEWEST, in_order
-from bayesnb.numerics.views import Graded
+from bayesnb.numerics.views import SLOTS, Graded
 
 LEAST = 4.0  # rows that are halved
 MOST_ROWS = 1 << 15  # that a grid is learnt from: of 256 levels each has 128, and more predict no better
 DEEPEST = 8  # as there are k (k + 1) / 2 bins of k levels
-SEARCHED = (grid_kernels.SLOTS >> 2) + (2 << DEEPEST)  # numbers at most of a column's part of `search_table`
+SEARCHED = (SLOTS >> 2) + (2 << DEEPEST)  # numbers at most of a column's part of `search_table`
 SMALLEST = 1e-12  # share of a level: it has a logarithm
 
 
@@ -150,7 +150,7 @@ class Grid:
     @cached_property
     def search_table(self) -> tuple[Array, Array, Array, Array, Array, Array]:
         """Arguments of the kernel `search`: each column's cuts with infinite ones behind, and the guide to them."""
-        columns, slots, each = len(self.sizes), grid_kernels.SLOTS, [self.cuts_of(j) for j in range(len(self.sizes))]
+        columns, slots, each = len(self.sizes), SLOTS, [self.cuts_of(j) for j in range(len(self.sizes))]
         low = np.array([cuts[0] if len(cuts) else 0.0 for cuts in each])
         with np.errstate(over="ignore", divide="ignore"):
             scale = slots / np.array([cuts[-1] - cuts[0] if len(cuts) > 1 else np.inf for cuts in each])
@@ -197,7 +197,7 @@ def _learnt_column(x: Array, weight: Array | None, depth: int) -> tuple[Array, .
     if not len(values):
         return np.zeros(1), np.zeros(1), np.ones(1), np.zeros(1)
     places = np.empty(min((1 << depth) - 1, len(values)), np.int64)
-    cuts = grid_kernels.halve(values, below, depth, LEAST, places)
+    cuts = numerics.grid_kernels.halve(values, below, depth, LEAST, places)
     edges = np.concatenate([[0], np.sort(places[:cuts]), [len(values)]])
     whole = np.array([(values == np.floor(values)).all()])
     ends = values[edges[:-1]], values[edges[1:] - 1], np.diff(below[edges])

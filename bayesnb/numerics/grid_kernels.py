@@ -13,7 +13,6 @@ from bayesnb.numerics.compilation import Array, compiled
 from bayesnb.numerics.row_kernels import add_and_clear, add_times
 
 TILE = 64  # rows that are searched at once
-SLOTS = 1024
 
 
 @compiled

@@ -22,6 +22,7 @@ INTEGERS = (np.dtype(np.int64), np.dtype(np.int32))
 LABELS = INTEGERS[:1]
 COUNTS = (np.dtype(np.float64), np.dtype(np.int64))
 EVERY = slice(None)
+SLOTS = 1024  # into which the range of a column's cuts is divided: see `grid_kernels`
 LANES = 8  # numbers in a line of a cache
 MOST_LANES = 64
 SWEEP = 1 << 24  # cells
