@@ -47,7 +47,7 @@ class Service:
     @classmethod
     def started(cls, stream: Path, path: Path, ready: Any = None, **how: Any) -> "Service":
         """A service that goes on where the file says, or begins."""
-        fresh = NaiveBayes({"rate": None}, class_prior=0.5)
+        fresh = NaiveBayes({"rate": None, "size": "gaussian"}, class_prior=0.5)
         live = Live.open(path, ready=ready) if path.exists() else Live(fresh, at=0, ready=ready)
         return cls(live, stream, path, **how)
 
