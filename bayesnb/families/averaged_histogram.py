@@ -184,7 +184,7 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
 
     def log_moment(self, x: Array, s: Any) -> Array:
         level = self.at(x)
-        if np.ndim(s) == 0:
+        if np.ndim(s) == 0 or np.shape(s) == (len(self.sizes),):
             return pick(self.level_log_moment(s), level)
         shape = np.broadcast_shapes(np.shape(s), level.shape, self._by_column)
         distinct, which = np.unique(s, return_inverse=True)
