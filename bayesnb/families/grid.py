@@ -150,17 +150,17 @@ class Grid:
     @cached_property
     def search_table(self) -> tuple[Array, Array, Array, Array, Array, Array]:
         """Arguments of the kernel `search`: each column's cuts with infinite ones behind, and the guide to them."""
-        columns, slots, each = len(self.sizes), SLOTS, [self.cuts_of(j) for j in range(len(self.sizes))]
+        columns, each = len(self.sizes), [self.cuts_of(j) for j in range(len(self.sizes))]
         low = np.array([cuts[0] if len(cuts) else 0.0 for cuts in each])
         with np.errstate(over="ignore", divide="ignore"):
-            scale = slots / np.array([cuts[-1] - cuts[0] if len(cuts) > 1 else np.inf for cuts in each])
+            scale = SLOTS / np.array([cuts[-1] - cuts[0] if len(cuts) > 1 else np.inf for cuts in each])
         scale = np.where(np.isfinite(scale), scale, 0.0)  # all cuts are in one slot, if differences are no floats
-        guide, windows = np.zeros((columns, slots), np.int16), np.zeros(columns, np.int64)
+        guide, windows = np.zeros((columns, SLOTS), np.int16), np.zeros(columns, np.int64)
         for j, cuts in enumerate(each):
             slot = np.zeros(len(cuts), np.int64)
             if scale[j] > 0:
-                slot = np.minimum((cuts - low[j]) * scale[j], slots - 1).astype(np.int64)
-            seen = np.bincount(slot, minlength=slots)
+                slot = np.minimum((cuts - low[j]) * scale[j], SLOTS - 1).astype(np.int64)
+            seen = np.bincount(slot, minlength=SLOTS)
             guide[j], windows[j] = np.cumsum(seen) - seen, (1 << int(seen.max()).bit_length()) - 1
         padded = [np.append(cuts, np.full(window + 1, np.inf)) for cuts, window in zip(each, windows, strict=True)]
         sizes = np.array([len(cuts) for cuts in padded], np.int64)

@@ -10,9 +10,10 @@ around the mean of t: halfway, on a log scale, between columns that all say the 
 ones, worth 1. A few rows of many columns are often told apart without error whatever the exponents, and then the prior
 is what keeps the probabilities modest.
 
-and what they say together is concave: a log-sum-exp of linear forms, and the ridge. So the maximum is the only one. The
-inverse of the negative second derivatives there is the Laplace approximation of the covariance. It is an empirical
-choice, not a likelihood: the evidence, and whatever is drawn, stay those of the model with the exponents 1.
+The score of the labels and the ridge are together concave in w, a log-sum-exp of linear forms and a quadratic, so the
+maximum is the only one; the inverse of the negative second derivatives there is the Laplace approximation of the
+covariance. It is an empirical choice, not a likelihood: the evidence, and whatever is drawn, stay those of the model
+with the exponents 1.
 """
 
 from collections.abc import Callable

@@ -51,7 +51,7 @@ class Workload:
     goals: Mapping[str, float | None]
     given: Callable[[Any], Any] = field(default=lambda x: x)
     against: Make | None = None  # of ours, where `theirs` is None and it is not the same estimator
-    as_theirs: Mapping[str, Any] = field(default_factory=MEAN.copy)  # what gives us scikit-learn's numbers
+    as_theirs: Mapping[str, Any] | None = field(default_factory=MEAN.copy)  # what gives us scikit-learn's numbers
     tolerance: float = 1e-9
     quick: float = 0.1  # of the rows: enough that what a call costs whatever the table does not decide
     floor: Mapping[str, float] = field(default_factory=dict)  # what has failed, where half a goal is out of reach
@@ -104,7 +104,7 @@ def whole_table(work: Workload, how: How) -> Iterator[Found]:
         yield Memory(work.name, "fit", size(x), their_peak, our_peak, size(x) // 20 + held(our_model) + GRAIN)
         (_, their_peak), (answer, our_peak) = peak(their_model.predict_proba, clean), peak(our_model.predict_proba, x)
         yield Memory(work.name, "predict", size(x), their_peak, our_peak, answer.nbytes + SPARE)
-    if work.theirs:
+    if work.theirs and work.as_theirs is not None:
         yield agreement(work, their_model, ours(**work.as_theirs).fit(x, y), x)
 
     yield work.timing("fit", x, interleaved([partial(theirs().fit, clean, y), partial(ours().fit, x, y)], how.seconds))

@@ -12,6 +12,7 @@ from sklearn.preprocessing import OrdinalEncoder
 
 from bayesnb import (
     BernoulliNB,
+    Categorical,
     CategoricalNB,
     Gaussian,
     GaussianNB,
@@ -49,16 +50,17 @@ class TwoModels:
 
 def mixed_naive_bayes(estimate: str = "predictive", **arguments: Any) -> NaiveBayes:
     """Ours for the mixed frame; the mean under an empty prior is the maximum likelihood that scikit-learn takes."""
-    if estimate == "predictive":
-        return NaiveBayes(**arguments)
-    empty = Gaussian(NormalInverseGamma(mean=0.0, count=0.0, shape=1.0, scale=0.0))
-    return NaiveBayes({f"r{j}": empty for j in range(20)}, estimate=estimate, **arguments)
+    empty = NormalInverseGamma(mean=0.0, count=0.0, shape=1.0, scale=0.0)
+    numbers = Gaussian() if estimate == "predictive" else Gaussian(empty)
+    families = {f"r{j}": numbers for j in range(20)} | {f"c{j}": Categorical() for j in range(20)}
+    return NaiveBayes(families, estimate=estimate, **arguments)
 
 
 gaussian = partial(Workload, theirs=GaussianTheirs, ours=GaussianNB, as_theirs=MLE)
 multinomial = partial(Workload, theirs=sk.MultinomialNB, ours=MultinomialNB)
 bernoulli = partial(Workload, theirs=sk.BernoulliNB, ours=BernoulliNB)
-frame = partial(Workload, theirs=encoded, ours=NaiveBayes)
+frame = partial(Workload, theirs=encoded, ours=partial(NaiveBayes, Categorical()))
+chosen = partial(Workload, ours=NaiveBayes, goals={"fit": None, "predict": None}, as_theirs=None)
 
 WORKLOADS = [
     gaussian(
@@ -102,7 +104,7 @@ WORKLOADS = [
         against=partial(NaiveBayes, Gaussian()),
         ours=partial(NaiveBayes, PolyaTree()),
         goals={"fit": 1 / 2, "predict": 1},
-        floor={"fit": 1 / 40, "predict": 1 / 6},  # a search and a table of 256 levels take longer than a Gaussian
+        floor={"fit": 1 / 40, "predict": 1 / 6},  # a search of each number, and tables of all binnings, take longer than a Gaussian
     ),
     Workload(
         name="T1-small",
@@ -190,6 +192,22 @@ WORKLOADS = [
         theirs=TwoModels,
         ours=mixed_naive_bayes,
         goals={"fit": 50, "predict": 25},
+    ),
+    chosen(
+        name="C2-auto",
+        quick=0.3,
+        about="pandas categoricals; priors and exponents chosen",
+        rows=500_000,
+        table=partial(categories, columns=30, classes=5),
+        theirs=encoded,
+    ),
+    chosen(
+        name="X1-auto",
+        quick=0.3,
+        about="floats and categoricals; families and exponents chosen",
+        rows=500_000,
+        table=partial(mixed, columns=20, classes=5),
+        theirs=TwoModels,
     ),
     gaussian(
         name="P1",
