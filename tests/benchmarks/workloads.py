@@ -104,7 +104,7 @@ WORKLOADS = [
         against=partial(NaiveBayes, Gaussian()),
         ours=partial(NaiveBayes, PolyaTree()),
         goals={"fit": 1 / 2, "predict": 1},
-        floor={"fit": 1 / 40, "predict": 1 / 6},  # a search of each number, and tables of all binnings, take longer than a Gaussian
+        floor={"fit": 1 / 40, "predict": 1 / 6},  # searching each number takes longer
     ),
     Workload(
         name="T1-small",
