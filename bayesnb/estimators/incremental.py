@@ -38,6 +38,7 @@ from bayesnb.model.shards import Shard, model_of, without
 from bayesnb.selection.best_families import LabelledTable, chosen_families
 from bayesnb.selection.feature_evidence import warn_of_inclusion
 from bayesnb.selection.leave_one_out import before_rows
+from bayesnb.selection.links import LabelledRows, with_links
 
 LOG = logging.getLogger("bayesnb")
 GROW = "Fit with all of them declared as `classes`, or let partial_fit add them: grow_classes=True."
@@ -227,6 +228,9 @@ class IncrementalMixin(ModelHolder):
         rows = LabelledTable(table, codes, weight, classes, self._class_prior_rule(classes))
         families, choices, grids = chosen_families(families_of(self._families(), table), rows)
         schema = replace(Schema.learn(table, families, self.average_features, weight, grids), choices=choices)
+        if (kind := self._dependence_rule) is not None:
+            labelled = LabelledRows(codes, np.ones(len(codes)) if weight is None else weight, len(classes))
+            schema = with_links(schema, table, labelled, kind, self.n_jobs)
         if LOG.isEnabledFor(logging.INFO):  # the names of a million words take more memory than their counts
             LOG.info("Columns read as %s. To have one read otherwise: families={column: name}.", schema.reading)
         return schema

@@ -20,6 +20,7 @@ from bayesnb.model.powers import Exponents, Numbers, of_empty_rows
 from bayesnb.model.priors import ClassPriorRule, check_averaging
 from bayesnb.model.product import Joint, Model
 from bayesnb.model.schema import Schema
+from bayesnb.selection.links import FOREST, PAIRS
 
 ESTIMATES = ("predictive", "mean", "map", "mle")
 ADVICE = {
@@ -66,8 +67,20 @@ class ModelHolder(ABC):
         """`temper`, where "auto" stands for "columns" if nothing is declared, and for None if anything is."""
         if self.temper != AUTO:
             return self.temper
-        declared = self.estimate != "predictive" or not isinstance(families := self._families(), str)
-        return None if declared or families != AUTO else COLUMNS
+        return COLUMNS if self._declares_nothing else None
+
+    @property
+    def _dependence_rule(self) -> str | None:
+        """`dependence`, where "auto" stands for "pairs" if nothing is declared, and for None if anything is."""
+        rule = getattr(self, "dependence", None)
+        if rule != AUTO:
+            return rule
+        return PAIRS if self._declares_nothing and self.average_features is None else None
+
+    @property
+    def _declares_nothing(self) -> bool:
+        families = self._families()
+        return self.estimate == "predictive" and isinstance(families, str) and families == AUTO
 
     @property
     def temper_(self) -> Any:
@@ -183,10 +196,24 @@ class ModelHolder(ABC):
         if self.estimate not in ESTIMATES:
             raise ValueError(f"estimate must be one of {', '.join(ESTIMATES)}, got {self.estimate!r}.")
         check_temper(self.temper)
+        self._check_dependence()
         if self.average_features is not None:
             check_averaging(self.average_features, self.estimate)
         if not (self.n_jobs is None or (isinstance(self.n_jobs, Integral) and self.n_jobs != 0)):
             raise ValueError(f"n_jobs must be None or a number of threads, got {self.n_jobs!r}.")
+
+    def _check_dependence(self) -> None:
+        kind = getattr(self, "dependence", None)
+        if not (kind is None or (isinstance(kind, str) and kind in (AUTO, FOREST, PAIRS))):
+            raise ValueError(f"dependence must be None, 'auto', 'forest' or 'pairs', got {kind!r}.")
+        if kind in (FOREST, PAIRS) and self.estimate != "predictive":
+            raise ValueError(
+                f"dependence={kind!r} needs estimate='predictive': the tables of links have no other estimate."
+            )
+        if kind in (FOREST, PAIRS) and self.average_features is not None:
+            raise ValueError(
+                f"dependence={kind!r} and average_features both say how columns enter the model. Use one of them."
+            )
 
 
 def short(key: Hashable) -> str:

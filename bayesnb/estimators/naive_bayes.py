@@ -66,6 +66,18 @@ class NaiveBayes(
           posterior predictive, whatever `estimate` says. Under "columns" the exponent of a block of words may fall with
           the length of a text, see `temper_length_`.
         - "auto": "columns" where `families` is "auto" and `estimate` is "predictive"; None where you declare either.
+    dependence : "auto", None, "forest" or "pairs", default="auto"
+        What columns say together, given the class. A link between two columns multiplies their distributions by how
+        much more probable the cell of the one is once that of the other is known: it is kept where its log Bayes factor
+        against independence is above 2 log(number of columns) nats.
+
+        - None: columns are independent given the class, which is naive Bayes.
+        - "forest": the links of the maximum spanning forest, a joint distribution of the columns.
+        - "pairs": further links besides, the strongest first, up to 60. All links together are no joint distribution:
+          `sample`, `log_density` and `log_evidence_` are those of the forest.
+        - "auto": "pairs" where `families` is "auto" and `estimate` is "predictive"; None where you declare either.
+
+        See `links_`. Under `temper="columns"` each link has an exponent. It needs estimate="predictive".
     n_jobs : number of threads, default the cores that this process may use, within OMP_NUM_THREADS and the like
     estimate : {"predictive", "mean", "map", "mle"}
         What predicts: the posterior predictive, or every parameter, the classes' included, plugged in at its
@@ -136,6 +148,7 @@ class NaiveBayes(
         class_prior: Any = 1.0,
         classes: Any = None,
         temper: Any = "auto",
+        dependence: Any = "auto",
         n_jobs: int | None = None,
         estimate: str = "predictive",
         average_features: Any = None,
@@ -145,6 +158,7 @@ class NaiveBayes(
         self.class_prior = class_prior
         self.classes = classes
         self.temper = temper
+        self.dependence = dependence
         self.n_jobs = n_jobs
         self.estimate = estimate
 

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import is_
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -57,6 +57,7 @@ class Block:
     levels: tuple[Levels, ...] = ()  # of each column, for a family with levels
     included: Array | None = None  # how probably each feature depends on the class; None: all do
     grid: Grid | None = None  # of numbers that are read as codes of levels; learnt once, from the first table
+    is_linked: ClassVar[bool] = False  # it is about pairs of other blocks' columns
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", compact(self.names))
@@ -95,6 +96,11 @@ class Block:
         """Where the levels of each column's grid begin; none where the block has no grid."""
         grid = self.grid
         return [] if grid is None else np.split(grid.ends[0], grid.bounds[1:-1])
+
+    @property
+    def feature_places(self) -> Sequence[int]:
+        """Places in the table by which features are ordered."""
+        return self.places
 
     @property
     def word_places(self) -> Sequence[int]:
@@ -301,11 +307,17 @@ class Schema:
     @property
     def has_grid(self) -> bool:
         """Whether a later table has to be read on what was learnt from this one."""
-        return any(block.grid is not None for block in self.blocks)
+        return any(block.grid is not None or block.is_linked for block in self.blocks)
 
     def with_blocks(self, blocks: Sequence[Block]) -> Self:
         """Return the schema with these blocks; the same schema, where it has them."""
-        return self if all(map(is_, blocks, self.blocks)) else replace(self, blocks=tuple(blocks))
+        same = len(blocks) == len(self.blocks) and all(map(is_, blocks, self.blocks))
+        return self if same else replace(self, blocks=tuple(blocks))
+
+    @property
+    def columns_alone(self) -> Self:
+        """The schema without links between columns."""
+        return self.with_blocks([block for block in self.blocks if not block.is_linked])
 
     def read(self, table: Table) -> list[Cells]:
         """Return the cells of every block."""
@@ -358,7 +370,7 @@ class Schema:
     def keys(self) -> list[tuple[Hashable, int, int]]:
         """Name of every feature, its block and its place there, in the table's order."""
         features = [(key, b, f) for b, block in enumerate(self.blocks) for f, key in enumerate(block.keys)]
-        return sorted(features, key=lambda at: self.blocks[at[1]].places[at[2]])
+        return sorted(features, key=lambda at: self.blocks[at[1]].feature_places[at[2]])
 
     @property
     def families(self) -> dict[Hashable, Family]:

@@ -22,6 +22,7 @@ import numpy as np
 
 from bayesnb.families.base import Array, Belief, Cells
 from bayesnb.families.capabilities import words_of
+from bayesnb.families.links import Links
 from bayesnb.model.powers import lengths_of, shares_at
 from bayesnb.model.product import Model, Rows
 from bayesnb.selection.column_scores import column_scores, features_of, predictive_scores, stratified
@@ -30,6 +31,7 @@ from bayesnb.selection.leave_one_out import are_there
 
 MARGIN = 1.0  # nats by which a finite length must be better
 COARSE = 1e-2  # of log t: the height is flat there
+OF_LINKS = 0.5  # the prior mean of a link's exponent, relative to that of columns
 
 
 class ColumnExponents(NamedTuple):
@@ -47,16 +49,24 @@ def by_column(model: Model, rows: Rows, n_jobs: int | None = None) -> ColumnExpo
     few = _part(model, rows)
     scores = LabelScores.of(column_scores(model, few, n_jobs), few, are_there(model, few)[few.codes])
     words, columns = words_of_rows(model, few)[scores.places], scores.table.shape[2]
-    known = _averaged(scores) if columns > 1 or not words.any() else None  # else no other column is there
+    linked = are_links(model)
+    known = _averaged(scores, linked) if columns > 1 or not words.any() else None  # else no other column is there
     length = lengths_by_loo(scores, words, np.zeros(columns) if known is None else known.mean)
     if known is None or np.isfinite(length).any():
-        known = _averaged(shortened(scores, words, length))
+        known = _averaged(shortened(scores, words, length), linked)
     return ColumnExponents(known, length)
 
 
-def _averaged(scores: LabelScores) -> Ridge:
-    """The exponents of columns whose prior is around one for all of them."""
-    return over_widths(scores, centre(scores))
+def _averaged(scores: LabelScores, linked: Array) -> Ridge:
+    """The exponents of columns whose prior is around one for all of them, and of links, around a part of it."""
+    t = centre(scores.of_columns(~linked))
+    return over_widths(scores, np.where(linked, OF_LINKS * t, t))
+
+
+def are_links(model: Model) -> Array:
+    """Which features are links between columns, `(f,)`."""
+    blocks = model.prior.blocks
+    return np.concatenate([np.full(features_of(block), isinstance(block, Links)) for block in blocks])
 
 
 def by_batch(model: Model, rows: Rows, known: ColumnExponents, n_jobs: int | None = None) -> ColumnExponents:

@@ -85,6 +85,10 @@ class LabelScores:
         """The scores of which each column of a row counts by a share, `(r, f)`."""
         return replace(self, table=self.table * share[:, None])
 
+    def of_columns(self, which: Array) -> Self:
+        """The scores of some columns."""
+        return self if which.all() else replace(self, table=self.table[:, :, which])
+
     def alone(self, column: int, w: Array) -> Self:
         """The scores of one column, what the others say under exponents being the class's part, `(f,)`."""
         return replace(self, log_class=self.log_class + self.table @ w, table=self.table[:, :, [column]])
@@ -193,13 +197,8 @@ def centre(scores: LabelScores) -> float:
     return float(weight @ np.exp(points) / weight.sum())
 
 
-def ridge_around(t: float, columns: int, width: float = 1.0) -> Ridge:
-    """Exponents of so many columns around one; their standard deviation is as wide as that, or so many times."""
-    return Ridge(np.full(columns, t), np.full(columns, width * t))
-
-
-def over_widths(scores: LabelScores, t: float) -> Ridge:
-    """The exponents averaged over the width of the ridge, log width ~ Normal(0, 1), by the evidence of each.
+def over_widths(scores: LabelScores, means: Array) -> Ridge:
+    """The exponents whose prior means are these, `(f,)`, averaged over the width of the ridge, log width ~ Normal(0, 1), by the evidence of each.
 
     Columns differ in what they are worth, and by how much is told best by the rows: one width for all tables is too
     narrow where some columns repeat others, and too wide where all are worth the same.
@@ -210,7 +209,7 @@ def over_widths(scores: LabelScores, t: float) -> Ridge:
         if next_to in maxima and maxima[next_to].log_evidence < best - UNLIKELY:
             continue
         start = maxima[next_to].exponents.mean if next_to in maxima else None
-        made = largest(scores, ridge_around(t, scores.table.shape[2], width), start)
+        made = largest(scores, Ridge(means, width * means), start)
         maxima[width] = made._replace(log_evidence=made.log_evidence - np.log(width) ** 2 / 2)
     logs = np.array([each.log_evidence for each in maxima.values()])
     share = np.exp(logs - np.logaddexp.reduce(logs))

@@ -1,0 +1,269 @@
+"""Which columns of a table depend on each other given the class, found by evidence: see families/links.py.
+
+A link is a candidate where its log Bayes factor against independence is above FACTOR log d nats, of d columns. The
+maximum spanning forest of the candidates is a joint distribution once each tree has a root, from which its links point
+away: the root whose links have the most evidence. Further links, the strongest first, are experts that exponents weigh.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bayesnb import numerics
+from bayesnb.data import Table
+from bayesnb.families import Bernoulli, Categorical, Gaussian, Poisson, PolyaTree
+from bayesnb.families.base import Array
+from bayesnb.families.weight import one_hot
+from bayesnb.model.linked import LinkBlock, codes_of
+from bayesnb.model.schema import Block, Schema
+from bayesnb.numerics.threads import in_order
+
+FOREST, PAIRS = "forest", "pairs"
+DEPTH = 3  # of the grid on which numbers are linked: 8 levels
+STRENGTHS = 2.0 ** np.arange(12)  # of a link's prior that are tried
+FACTOR = 2.0
+MOST_LINKS = 60
+MOST_CELLS = 1 << 16  # of a table of pairs of levels, all classes together
+MOST_PAIRS = 5_000  # that are compared at full length: of more, the best are screened
+PARTNERS = 10  # of each column that a screening keeps
+ROWS_SCREENED = 4_000
+
+
+class Candidate(NamedTuple):
+    """A link, its log Bayes factor in nats and the strength of its prior."""
+
+    parent: int
+    child: int
+    evidence: float
+    strength: float
+
+
+@dataclass(frozen=True, eq=False)
+class LinkColumns:
+    """Columns that may be linked: their readers, codes of levels, `(f, r)`, and what priors add to their counts."""
+
+    readers: tuple[Block, ...]
+    codes: Array
+    margins: tuple[Array, ...]
+
+    @property
+    def sizes(self) -> Array:
+        return np.array([len(margin) for margin in self.margins], np.int64)
+
+
+class LabelledRows(NamedTuple):
+    """Places of rows' classes, their weights, and the number of classes."""
+
+    codes: Array
+    weight: Array
+    classes: int
+
+
+def with_links(schema: Schema, table: Table, rows: LabelledRows, kind: str, n_jobs: int | None = None) -> Schema:
+    """Add the links of a table's columns to its schema; the same schema, where there are none."""
+    columns = link_columns(schema, table, rows)
+    if columns is None:
+        return schema
+    chosen, in_forest = chosen_links(candidates(columns, rows, n_jobs), len(columns.sizes), kind)
+    if not chosen:
+        return schema
+    used = sorted({end for link in chosen for end in (link.parent, link.child)})
+    readers = _only(columns.readers, used)
+    places = {column: k for k, column in enumerate(used)}
+    block = LinkBlock.of_links(
+        readers,
+        ends=tuple((places[link.parent], places[link.child]) for link in chosen),
+        strength=np.array([link.strength for link in chosen]),
+        margin=np.concatenate([np.tile(columns.margins[k.child], columns.sizes[k.parent]) for k in chosen]),
+        evidence=np.array([link.evidence for link in chosen]),
+        in_forest=np.array(in_forest, float),
+    )
+    return schema.with_blocks([*schema.blocks, block])
+
+
+def link_columns(schema: Schema, table: Table, rows: LabelledRows) -> LinkColumns | None:
+    """Return the columns that may be linked; None if they are fewer than two."""
+    readers, margins = [], []
+    weight = rows.weight
+    for block in schema.blocks:
+        if isinstance(block.family, Categorical):
+            readers.append(Block(Categorical(), block.names, block.places, block.levels))
+            margins += _level_margins(block, table, rows)
+        elif isinstance(block.family, Bernoulli | Gaussian | Poisson | PolyaTree) and not block.family.words:
+            reader = Block(PolyaTree(depth=DEPTH), block.names, block.places).learn(table, weight)
+            readers.append(reader)
+            margins += _number_margins(block, reader, rows)
+    if sum(len(reader.names) for reader in readers) < 2:
+        return None
+    return LinkColumns(tuple(readers), codes_of(readers, table), tuple(margins))
+
+
+def _level_margins(block: Block, table: Table, rows: LabelledRows) -> list[Array]:
+    """What the prior of columns of levels adds to each count, the mean over classes; never nothing."""
+    stats = block.observe(block.read(table), one_hot(rows.codes, rows.classes, rows.weight), 1)
+    prior: Any = block.family.belief(stats)
+    sizes, each = prior.sizes, np.maximum(prior.concentration.mean(axis=0), 1e-3)
+    known = [len(levels) or 1 for levels in block.levels]
+    return [part[:size] for part, size in zip(np.split(each, np.cumsum(sizes)[:-1]), known, strict=True)]
+
+
+def _number_margins(block: Block, reader: Block, rows: LabelledRows) -> list[Array]:
+    """The shares of all rows on the levels of each column, as if one row were seen; of zeros and ones, the prior's."""
+    grid: Any = reader.grid
+    shares = np.split(grid.share, grid.bounds[1:-1])
+    if isinstance(block.family, Bernoulli):
+        return [np.ones(2) if len(share) == 2 else share for share in shares]
+    return shares
+
+
+def _only(readers: Sequence[Block], used: Sequence[int]) -> list[Block]:
+    """The readers of some columns, places among all of theirs, end to end."""
+    made, first = [], 0
+    for reader in readers:
+        kept = [column - first for column in used if first <= column < first + len(reader.names)]
+        first += len(reader.names)
+        if kept:
+            names, places = ([values[k] for k in kept] for values in (reader.names, reader.places))
+            levels = tuple(reader.levels[k] for k in kept) if reader.levels else ()
+            grid = None if reader.grid is None else type(reader.grid).side_by_side([reader.grid.only(k) for k in kept])
+            made.append(Block(reader.family, tuple(names), tuple(places), levels, grid=grid))
+    return made
+
+
+def candidates(columns: LinkColumns, rows: LabelledRows, n_jobs: int | None = None) -> list[Candidate]:
+    """Return the links with evidence above the threshold, in both directions, the strongest first."""
+    sizes, width = columns.sizes, len(columns.sizes)
+    threshold = FACTOR * np.log(width)
+    starts = np.cumsum(sizes) - sizes
+    margins, weight = np.concatenate(columns.margins), np.asarray(rows.weight, float)
+    able = [
+        np.array([v for v in range(u + 1, width) if sizes[u] > 1 and sizes[v] > 1
+                  and sizes[u] * sizes[v] * rows.classes <= MOST_CELLS], np.int64)
+        for u in range(width)
+    ]  # fmt: skip
+    if sum(map(len, able)) > MOST_PAIRS:
+        able = _screened(columns, rows, able, n_jobs)
+
+    def compare(u: int) -> list[Candidate]:
+        out = np.empty((len(able[u]), 2, 2))
+        numerics.link_kernels.compare(
+            columns.codes, sizes, able[u], u, rows.codes, weight, rows.classes, margins, starts, STRENGTHS, out
+        )
+        links = zip(able[u].tolist(), out.tolist(), strict=True)
+        return [Candidate(*ends, *of) for v, each in links for ends, of in zip(((u, v), (v, u)), each, strict=True)]
+
+    found = [link for links in in_order(compare, range(width), n_jobs) for link in links if link.evidence > threshold]
+    return sorted(found, key=lambda link: -link.evidence)
+
+
+def _screened(columns: LinkColumns, rows: LabelledRows, able: Sequence[Array], n_jobs: int | None) -> list[Array]:
+    """Keep the best partners of each column, by a statistic that is cheap, in a part of the rows."""
+    width = len(columns.sizes)
+    few = np.unique(np.linspace(0, len(rows.codes) - 1, min(ROWS_SCREENED, len(rows.codes))).astype(np.intp))
+    codes, labels = np.ascontiguousarray(columns.codes[:, few]), rows.codes[few]
+    weight, gains = np.asarray(rows.weight, float)[few], np.full((width, width), -np.inf)
+
+    def screen(u: int) -> None:
+        out = np.empty(width - u - 1)
+        numerics.link_kernels.screen(codes, columns.sizes, u, labels, weight, rows.classes, out)
+        gains[u, able[u]] = gains[able[u], u] = out[able[u] - u - 1]
+
+    list(in_order(screen, range(width), n_jobs))
+    best = np.argsort(-gains, axis=1)[:, :PARTNERS]
+    keep = np.zeros((width, width), bool)
+    np.put_along_axis(keep, best, True, axis=1)
+    keep &= gains > 0
+    return [np.flatnonzero((keep | keep.T)[u, u + 1 :]) + u + 1 for u in range(width)]
+
+
+def chosen_links(found: Sequence[Candidate], width: int, kind: str) -> tuple[list[Candidate], list[bool]]:
+    """Return the links of the forest, then further ones where `kind` is "pairs"; and which are of the forest.
+
+    Of the two directions of a pair that is not in the forest the one with more evidence is taken.
+    """
+    directed = {(link.parent, link.child): link for link in found}
+    forest = [directed[ends] for ends in rooted(spanning(found, width), directed, width)]
+    if kind == FOREST:
+        return forest[:MOST_LINKS] if len(forest) <= MOST_LINKS else forest, [True] * len(forest)
+    tied = {frozenset((link.parent, link.child)) for link in forest}
+    more = []
+    for link in found:
+        pair = frozenset((link.parent, link.child))
+        if pair not in tied and len(forest) + len(more) < MOST_LINKS:
+            tied.add(pair)
+            more.append(link)
+    return [*forest, *more], [True] * len(forest) + [False] * len(more)
+
+
+def spanning(found: Sequence[Candidate], width: int) -> list[tuple[int, int]]:
+    """The maximum spanning forest of undirected pairs, by Kruskal's algorithm; links come strongest first."""
+    tree = list(range(width))
+
+    def root(column: int) -> int:
+        while tree[column] != column:
+            tree[column] = tree[tree[column]]
+            column = tree[column]
+        return column
+
+    pairs = []
+    for link in found:
+        one, two = root(link.parent), root(link.child)
+        if one != two:
+            tree[one] = two
+            pairs.append((link.parent, link.child))
+    return pairs
+
+
+def rooted(
+    pairs: Sequence[tuple[int, int]], directed: dict[tuple[int, int], Candidate], width: int
+) -> list[tuple[int, int]]:
+    """Let the links of each tree point away from the root for which their evidence is largest, parents before children.
+
+    A direction without evidence above the threshold counts as the other one less nothing: see `_turned`.
+    """
+    beside: dict[int, list[int]] = {}
+    for u, v in pairs:
+        beside.setdefault(u, []).append(v)
+        beside.setdefault(v, []).append(u)
+        _turned(directed, u, v)
+    ends, been = [], set()
+    for start in beside:
+        if start in been:
+            continue
+        tree = [start, *(child for _, child in _away(start, beside))]
+        been.update(tree)
+        worth = _worth_of_roots(start, beside, directed)
+        ends += list(_away(max(tree, key=lambda column: worth[column]), beside))
+    return ends
+
+
+def _turned(directed: dict[tuple[int, int], Candidate], u: int, v: int) -> None:
+    """Where only one direction is above the threshold, the other one takes its strength and evidence."""
+    for one, two in ((u, v), (v, u)):
+        if (one, two) not in directed:
+            directed[one, two] = directed[two, one]._replace(parent=one, child=two)
+
+
+def _away(start: int, beside: dict[int, list[int]]) -> Iterator[tuple[int, int]]:
+    """Yield the links of a tree as they point away from a column, parents before children."""
+    stack, been = [start], {start}
+    while stack:
+        parent = stack.pop()
+        for child in beside[parent]:
+            if child not in been:
+                been.add(child)
+                stack.append(child)
+                yield parent, child
+
+
+def _worth_of_roots(
+    start: int, beside: dict[int, list[int]], directed: dict[tuple[int, int], Candidate]
+) -> dict[int, float]:
+    """The evidence of a tree's links if they point away from each of its columns: next to a root one link turns."""
+    links = list(_away(start, beside))
+    worth = {start: sum(directed[link].evidence for link in links)}
+    for parent, child in links:
+        worth[child] = worth[parent] - directed[parent, child].evidence + directed[child, parent].evidence
+    return worth
