@@ -102,7 +102,7 @@ class CrossValidation(ModelHolder):
         """Return the estimate and the exponent under which rows are scored."""
         if target not in TARGETS:
             raise ValueError(f"target must be 'label' or 'joint', got {target!r}.")
-        return PredictiveRule(self.estimate, self._exponents if target == "label" else 1.0)
+        return PredictiveRule(self.estimate, self._exponents if target == "label" else self._once)
 
     def _left_out(self, rows: Rows, target: str) -> Pointwise:
         """Return the scores of `loo`."""

@@ -42,7 +42,7 @@ class InspectionMixin(ModelHolder):
 
     @property
     def posterior_(self) -> dict[Hashable, Belief]:
-        """Posterior beliefs by column; the class is the first axis."""
+        """Posterior beliefs by column; the class is the first axis. Those of links are by pairs of columns."""
         return {key: self.model_.posterior.blocks[b].column(f) for key, b, f in self.schema_.keys}
 
     @property
@@ -98,7 +98,27 @@ class InspectionMixin(ModelHolder):
             if not proper.all():
                 name = short(block.keys[int(proper.argmin())])
                 raise ValueError(f"column {name}: its prior is improper, so the evidence is undefined. Give another.")
-        return self.model_.prior.log_evidence(self.model_.stats)
+        labels, blocks = self.model_.prior.log_evidence(self.model_.stats)
+        if (links := self.schema_.links) is None:
+            return labels, blocks
+        return labels, (*blocks[:-1], blocks[-1] * links.in_forest)
+
+    @property
+    def links_(self) -> Any:
+        """The links between columns, the strongest of the forest first: a Dataset, by `link`.
+
+        `first` and `second`, the parent and the child; `log_bayes_factor`, in nats, against independence of the two
+        given the class, by the rows in which the links were found; `temper` and `temper_sd`, the exponent on the
+        link's evidence and its sd; `in_forest`, whether it is one of the spanning forest, which is a joint
+        distribution of the columns, and not a further expert.
+        """
+        check_is_fitted(self)
+        if self._dependence_rule is None:
+            raise AttributeError(
+                "there are no links: this model has dependence=None. Fit one with dependence='forest'."
+            )
+        value, sd, _ = self._known_temper
+        return results.datasets.links(self.schema_.links, value, sd)
 
     def explain(self, X: Any) -> Any:
         """Return what every feature of every row adds to the score of each class.
@@ -312,6 +332,11 @@ class InspectionMixin(ModelHolder):
 
 
 def refuse_nonlinear(blocks: Sequence[Block]) -> NoReturn:
+    if any(block.is_linked for block in blocks):
+        raise ValueError(
+            "linear_form: links between columns multiply what pairs of cells say, which no sum over columns does. Fit "
+            "with dependence=None."
+        )
     names = [repr(name) for block in blocks for name in block.names]
     families = sorted({type(block.family).__name__ for block in blocks})
     shown = ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED} more" if names[MOST_NAMED:] else "")

@@ -84,13 +84,18 @@ class ModelHolder(ABC):
 
     @property
     def temper_(self) -> Any:
-        """The exponents in use: a number, or a Series by column."""
-        return self._known_temper.value
+        """The exponents in use: a number, or a Series by column. Those of links are in `links_`."""
+        return self._of_columns(self._known_temper.value)
 
     @property
     def temper_sd_(self) -> Any:
         """The Laplace standard deviations of `temper_`, in the same form."""
-        return self._known_temper.sd
+        return self._of_columns(self._known_temper.sd)
+
+    def _of_columns(self, values: Any) -> Any:
+        """Return numbers by feature without those of links, which come last."""
+        links = self.schema_.links
+        return values if links is None or isinstance(values, float) else values.iloc[: -len(links.ends)]
 
     @property
     def temper_length_(self) -> Any:
@@ -103,6 +108,14 @@ class ModelHolder(ABC):
             return None
         words = [key for key, b, _ in self.schema_.keys if self.schema_.blocks[b].family.words]
         return length[[key in words for key in length.index]]
+
+    @property
+    def _once(self) -> Exponents:
+        """The exponents of a joint distribution of class and columns: 1, and 0 of links beyond a forest."""
+        links = self.schema_.links
+        if links is None or links.in_forest.all():
+            return 1.0
+        return tuple(links.in_forest if block.is_linked else 1.0 for block in self.schema_.blocks)
 
     @property
     def _known_temper(self) -> TemperEstimate:

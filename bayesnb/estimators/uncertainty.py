@@ -317,7 +317,7 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
 
     def _log_density(self, cells: Sequence[Cells]) -> Array:
         reader = self._reader("predictive")
-        return np.logaddexp.reduce(reader.with_base(reader.log_joint(cells, 1.0, self.n_jobs), cells), axis=1)
+        return np.logaddexp.reduce(reader.with_base(reader.log_joint(cells, self._once, self.n_jobs), cells), axis=1)
 
     def _intervals(
         self, X: Any, prob: float, observed: bool, method: str, sampling: tuple[int | None, Rng]

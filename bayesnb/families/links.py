@@ -21,14 +21,17 @@ the table is empty, and the expectation of a root would be ruled by that. So its
 by which its expectation is E[r]**w.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import add
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy.special import gammaln
 
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng
+from bayesnb.families.capabilities import Narrowed
 from bayesnb.families.categorical import CategoricalStats, CodedStats, LevelTables, Row, ScoredLevels, tables_of
 from bayesnb.families.dirichlet import draw_level, log_share_cumulants, pick
 from bayesnb.families.record import (
@@ -57,6 +60,10 @@ class Pairs:
     """
 
     shapes: tuple[tuple[int, int], ...]
+
+    def __post_init__(self) -> None:
+        if not (self.shapes and all(type(size) is int and size > 0 for shape in self.shapes for size in shape)):
+            raise ValueError("each link has two columns of at least one level.")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.asarray(self.shapes).astype(dtype or float)
@@ -154,29 +161,52 @@ class LinkStats(OnPairs, CodedStats):
     def mle(self) -> "LinkDensity":
         of_parents, of_children = self.pairs.of_parents(self.counts), self.pairs.of_children(self.counts)
         independent = ratio(of_parents * of_children, self.total_of_levels(self.counts))
-        return LinkDensity(np.where(independent > 0, ratio(self.counts, independent), 1.0), self.pairs)
+        return LinkDensity.of_logs(log(np.where(independent > 0, ratio(self.counts, independent), 1.0)), self.pairs)
+
+
+def constants(concentration: Array, total: Array, power: Any) -> Any:
+    """The log of the factor by which the expectation of ratio**power is that of the ratio, to the power, `(c, k)`.
+
+    A concentration of 0 stands for a ratio that is known.
+    """
+    if is_one(power):
+        return 0.0
+    known = (concentration == 0) | np.equal(power, 0)
+    c, t = np.where(known, 1.0, concentration), np.where(known, 1.0, total)
+    moment = log_gamma_ratio(c, power) - log_gamma_ratio(t, power)
+    return np.where(known, 0.0, power * (np.log(c) - np.log(t)) - moment)
 
 
 @dataclass(frozen=True, eq=False)
 class LinkDensity(OnPairs, ScoredLevels, Density):
-    """Known ratios of pairs of levels, p(b | a) / m(b), `(c, k)`."""
+    """Ratios of pairs of levels, p(b | a) / m(b), `(c, k)`, and the Dirichlets that they were drawn from.
+
+    These, concentrations and totals, are 0 where the ratios are not drawn; they are there for powers of ratios.
+    """
 
     symbols: ClassVar[dict[str, str]] = {"ratio": "ratio{}"}
     theta: ClassVar[str] = "ratio"
     kept: ClassVar[str] = "log_ratio"
     ratio: Array
+    concentration: Array
+    total: Array
     pairs: Pairs
 
     @classmethod
-    def of_logs(cls, logs: Array, pairs: Pairs) -> Self:
+    def of_logs(cls, logs: Array, pairs: Pairs, concentration: Any = 0.0, total: Any = 0.0) -> Self:
         """Ratios whose logs are kept: small ones underflow."""
-        density = cls(np.exp(logs), pairs)
+        drawn_from, of_all = (np.broadcast_to(each, logs.shape) for each in (concentration, total))
+        density = cls(np.exp(logs), drawn_from, of_all, pairs)
         density.__dict__["log_ratio"] = logs
         return density
 
     @classmethod
     def of_parts(cls, parts: Parts, like: Any) -> Self:
-        return cls(np.concatenate([parts["ratio{}", j] for j in range(len(like.sizes))], axis=-1), like.pairs)
+        ratios = np.concatenate([parts["ratio{}", j] for j in range(len(like.sizes))], axis=-1)
+        return cls.of_logs(log(ratios), like.pairs, like.concentration, like.total)
+
+    def parts(self) -> Parts:
+        return {("ratio{}", j): self.of_link(self.ratio, j) for j in range(len(self.sizes))}
 
     @cached_property
     def log_ratio(self) -> Array:
@@ -187,10 +217,17 @@ class LinkDensity(OnPairs, ScoredLevels, Density):
         return np.isfinite(self.level_sums(self.ratio))
 
     def level_log_moment(self, s: Any) -> Array:
-        return raised(self.of_levels(s), self.log_ratio)
+        power = self.of_levels(s)
+        return raised(power, self.log_ratio) + constants(self.concentration, self.total, power)
 
     def log_density(self, x: Array) -> Array:
         return pick(self.log_ratio, self.at(x))
+
+    def defined_score(self, x: Cells, power: Power = 1.0) -> Array:
+        return pick(self.level_log_moment(power), self.at(x[:])[:, None]).sum(axis=-1)
+
+    def contributed(self, x: Cells, power: Power, words: Array | None = None) -> Array:
+        return pick(self.level_log_moment(power), self.at(x[:])[:, None])
 
     def log_likelihood(self, stats: LinkStats, xp: Any = np) -> Any:
         return self.level_sums(special.times(stats.counts, self.log_ratio))
@@ -203,9 +240,9 @@ class LinkDensity(OnPairs, ScoredLevels, Density):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Links(OnPairs, LevelTables, Belief[LinkStats, LinkDensity]):
-    """Tables of pairs of levels: what the margins' prior adds, `(c, k)`, the strength `(c, f)`, and the rows, `(c, k)`.
+    """Tables of pairs of levels: the rows on each, `(c, k)`, the margins of the children, `(c, k)`, and the strength.
 
-    `margin` is what the prior of the child adds to the counts of its levels, repeated for each level of the parent.
+    `margin` are the rows on the child's level, and what its prior adds to them, repeated for each level of the parent.
     """
 
     spelled_out: ClassVar[bool] = True
@@ -228,8 +265,7 @@ class Links(OnPairs, LevelTables, Belief[LinkStats, LinkDensity]):
     @cached_property
     def log_margin(self) -> Array:
         """log m of each pair's level of the child, `(c, k)`."""
-        total = self.total_of_levels(self.counts) + self.pairs.of_parents(self.margin)
-        return log(ratio(self.pairs.of_children(self.counts) + self.margin, total))
+        return log(ratio(self.margin, self.pairs.of_parents(self.margin)))
 
     @cached_property
     def concentration(self) -> Array:
@@ -249,7 +285,12 @@ class Links(OnPairs, LevelTables, Belief[LinkStats, LinkDensity]):
         return {("ratio{}_concentration", j): self.of_link(self.concentration, j) for j in range(len(self.sizes))}
 
     def update(self, stats: LinkStats) -> Self:
-        return type(self)(np.maximum(self.counts + stats.counts, 0.0), self.margin, self.strength, self.pairs)
+        counts, margin = self.counts + stats.counts, self.margin + self.pairs.of_children(stats.counts)
+        return type(self)(np.maximum(counts, 0.0), np.maximum(margin, 0.0), self.strength, self.pairs)
+
+    def narrowed(self, x: Cells, observe: Callable[..., Any]) -> Narrowed:
+        """The links as one row updates them, by which their margins stay."""
+        return Narrowed(KnownMargins(self.counts, self.margin, self.strength, self.pairs), x, observe)
 
     def log_evidence(self, stats: LinkStats, xp: Any = special) -> Array:
         """The log Bayes factor of a distribution for each level of the parent against one for all, `(c, f)`."""
@@ -273,12 +314,8 @@ class Links(OnPairs, LevelTables, Belief[LinkStats, LinkDensity]):
         """log E[ratio] of each pair of levels, `(c, k)`."""
         return log(ratio(self.concentration, self.total)) - self.log_margin
 
-    def _shift(self, power: Any) -> Any:
-        """The log of the constant by which the expectation of ratio**power is E[ratio]**power."""
-        if is_one(power):
-            return 0.0
-        each = self.of_levels(power)
-        return raised(each, self.log_mean) - np.where(np.equal(each, 0), 0.0, self.level_log_moment(power))
+    def _constants(self, power: Any) -> Any:
+        return constants(self.concentration, self.total, self.of_levels(power))
 
     def level_cumulants(self, order: int, tilt: Any = 0.0) -> Array:
         tilt = self.of_levels(tilt)
@@ -294,19 +331,19 @@ class Links(OnPairs, LevelTables, Belief[LinkStats, LinkDensity]):
 
     def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Power = 1.0) -> Array:
         worth = of_powers(self.level_cumulants(ORDER, tilt * power), self.of_levels(power))
-        worth[0] += self._shift(power)
+        worth[0] += self._constants(power)
         worth = worth.reshape(ORDER * len(self), -1)
         return self.added(x, tables_of(worth), len(worth), None, 1).reshape(-1, ORDER, len(self)).swapaxes(0, 1)
 
     def score_transform(self, x: Cells, s: Array, power: Power = 1.0) -> Array:
         places = nodes(s)
-        worth = self.level_log_moment(places * power) + places * self._shift(power)
+        worth = self.level_log_moment(places * power) + places * self._constants(power)
         return Entries.of_table(self.at(x[:])).added(worth)
 
     def contributions(self, x: Cells, power: Power, words: Array | None = None) -> Contributions:
         at = self.at(x[:])[:, None]
         mean, variance = (pick(table, at) for table in self.level_cumulants(2))
-        shift = np.broadcast_to(self._shift(power), self.counts.shape)
+        shift = np.broadcast_to(self._constants(power), self.counts.shape)
         each = raised(np.square(power), variance)
         gain = pick(raised(self.of_levels(power), self.log_mean), at)
         return Contributions(raised(power, mean) + pick(shift, at), each, gain, each.sum(axis=-1))
@@ -330,7 +367,7 @@ class Links(OnPairs, LevelTables, Belief[LinkStats, LinkDensity]):
 
     def sample(self, rng: Rng, size: Any = None) -> LinkDensity:
         logs = draw_log_gamma(self.concentration, np.random.default_rng(rng), size)
-        return LinkDensity.of_logs(self._log_ratios(logs), self.pairs)
+        return LinkDensity.of_logs(self._log_ratios(logs), self.pairs, self.concentration, self.total)
 
     def estimate(self, kind: str) -> LinkDensity:
         """The expected ratio, `"mean"`; or, `"map"`, that of the modes; of one without a peak the expected one."""
@@ -345,6 +382,15 @@ class Links(OnPairs, LevelTables, Belief[LinkStats, LinkDensity]):
         above = np.maximum(self.concentration - 1, 0.0)
         total = self.pairs.of_parents(above)
         return np.where(total > 0, ratio(above, total) / np.exp(self.log_margin), self.mean())
+
+    def log_density(self, theta: LinkDensity) -> Parts:
+        """log p(theta): the sum of the log-densities of the Dirichlets, one for each level of the parent."""
+        logs = special.times(self.concentration - 1, theta.log_ratio + self.log_margin) - gammaln(self.concentration)
+        rows = gammaln(self.total[..., self.pairs.rows])
+        each = self.level_sums(logs)
+        links = np.repeat(np.arange(len(self.sizes)), [parents for parents, _ in self.pairs.shapes])
+        totals = np.stack([np.bincount(links, row) for row in rows.reshape(-1, rows.shape[-1])]).reshape(len(rows), -1)
+        return {("ratio{}", j): (each + totals)[..., j] for j in range(len(self.sizes))}
 
     def interval(self, prob: float) -> tuple[Array, Array]:
         from scipy.stats import beta
@@ -376,8 +422,9 @@ class Links(OnPairs, LevelTables, Belief[LinkStats, LinkDensity]):
             return staying(sums[at] - weight, sums[at])
 
         pairs, strength = self.pairs, self.expand(self.strength)[0][at]
-        every, smoothing = self.total_of_levels(counts), pairs.of_parents(self.margin[0])[at]
-        margin = ratio(left(pairs.of_children(counts)) + self.margin[0][at], left(every) + smoothing)
+        prior, of_children = self.margin[0], pairs.of_children(stats.counts[0])
+        every = prior[at] + left(of_children), pairs.of_parents(prior)[at] + left(pairs.of_parents(of_children))
+        margin = ratio(*every)
         expected = ratio(strength * margin + left(counts), strength + left(pairs.of_parents(counts)))
         with np.errstate(divide="ignore", invalid="ignore"):
             value = np.where(margin > 0, raised(leaving.power, np.log(expected) - np.log(margin)), -np.inf)
@@ -393,3 +440,10 @@ class Links(OnPairs, LevelTables, Belief[LinkStats, LinkDensity]):
             reader: Any = rest.mle() if leaving.kind == "mle" else self.update(rest).estimate(leaving.kind)
             cells[i] = raised(leaving.power, reader.log_density(one.x[:])[0])
         return cells
+
+
+class KnownMargins(Links):
+    """Links whose margins are known: rows that update them are evidence about the tables alone."""
+
+    def update(self, stats: LinkStats) -> Self:
+        return type(self)(np.maximum(self.counts + stats.counts, 0.0), self.margin, self.strength, self.pairs)

@@ -18,6 +18,8 @@ from bayesnb.data.labels import encode
 from bayesnb.families import Poisson
 from bayesnb.families.base import Array, Belief, Cells
 from bayesnb.families.poisson import PoissonStats
+from bayesnb.inference.linked_sampling import relink
+from bayesnb.model.linked import LinkBlock
 from bayesnb.model.product import Model
 from bayesnb.model.schema import Block, Schema
 from bayesnb.numerics.threads import blocks
@@ -54,8 +56,11 @@ def draw_table(schema: Schema, model: Model, codes: Array, length: Any, rng: Gen
 
 def draw_cells(schema: Schema, model: Model, codes: Array, length: Any, rng: Generator) -> list[Cells]:
     """Draw the cells of each block, packed as the learnt table's kind needs them."""
-    cells = []
+    cells: list[Any] = []
     for block, belief, seen in zip(schema.blocks, model.posterior.blocks, model.stats.blocks, strict=True):
+        if isinstance(block, LinkBlock):
+            relink(schema, model, codes, cells, rng)
+            continue
         lengths = None
         if _has_lengths(block):
             lengths = _lengths(length, seen.counts.sum(axis=-1), model.stats.classes.counts, codes, rng)  # type: ignore[attr-defined]
@@ -65,7 +70,7 @@ def draw_cells(schema: Schema, model: Model, codes: Array, length: Any, rng: Gen
 
 def filled(schema: Schema, cells: Sequence[Cells]) -> Any:
     """Fill a table of the kind that was learnt from."""
-    pairs = zip(schema.blocks, cells, strict=True)
+    pairs = zip(schema.columns_alone.blocks, cells, strict=True)
     return schema.blank.filled(
         [DrawnColumns(block.places, x, () if block.family.listed else block.levels) for block, x in pairs]
     )

@@ -5,7 +5,7 @@ once, and levels as they were when the links were found; a cell of another level
 """
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -25,6 +25,10 @@ from bayesnb.numerics.views import EVERY
 BEHIND = 1 << 40  # the first place of links in the order of a table: behind every column
 
 
+def _nothing() -> Array:
+    return np.empty(0)
+
+
 @dataclass(frozen=True)
 class Linked(Family[LinkStats]):
     """Pairs of columns. Nobody declares it: `NaiveBayes(dependence=...)` makes it."""
@@ -38,17 +42,17 @@ class Linked(Family[LinkStats]):
         raise TypeError("links have the prior that their block says.")
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False)
 class LinkBlock(Block):
     """Links between columns, each from a parent to a child: places among the columns of `readers`, end to end."""
 
     is_linked: ClassVar[bool] = True
-    readers: tuple[Block, ...]
-    ends: tuple[tuple[int, int], ...]
-    strength: Array  # of each link
-    margin: Array  # what the prior of the child adds to the counts of its levels, by pair of levels
-    evidence: Array  # in nats, of each link, by the rows that found it
-    in_forest: Array  # whether a link is one of the forest, which is a joint distribution
+    readers: tuple[Block, ...] = ()
+    ends: tuple[tuple[int, int], ...] = ()
+    strength: Array = field(default_factory=_nothing)  # of each link
+    margin: Array = field(default_factory=_nothing)  # what the child's prior adds to its counts, by pair of levels
+    evidence: Array = field(default_factory=_nothing)  # in nats, of each link, by the rows that found it
+    in_forest: Array = field(default_factory=_nothing)  # whether a link is one of the forest
 
     @classmethod
     def of_links(cls, readers: Sequence[Block], **links: Any) -> Self:
@@ -61,7 +65,7 @@ class LinkBlock(Block):
         return tuple(name for reader in self.readers for name in reader.names)
 
     @property
-    def keys(self) -> tuple[Hashable, ...]:
+    def keys(self) -> tuple[Any, ...]:
         return tuple((self.columns[u], self.columns[v]) for u, v in self.ends)
 
     @property
@@ -120,16 +124,34 @@ class LinkBlock(Block):
         """Bad cells are the columns' own errors."""
 
     def united(self, other: Block) -> Self:
-        same = isinstance(other, LinkBlock) and self.ends == other.ends and self.keys == other.keys
-        if not (same and np.array_equal(self.strength, other.strength) and np.array_equal(self.margin, other.margin)):
+        if not (isinstance(other, LinkBlock) and self.same(other)):
             raise ValueError(
                 "the links between columns are not the same in both parts, as each found them in its first table. Let "
                 "one part go on from the other by partial_fit, or fit both with dependence=None."
             )
         return self
 
+    def same(self, other: "LinkBlock") -> bool:
+        """Whether another block has the same links, read in the same way."""
+        readers = zip(self.readers, other.readers, strict=False)
+        alike = self.keys == other.keys and self.ends == other.ends and all(_read_alike(*pair) for pair in readers)
+        return alike and np.array_equal(self.strength, other.strength) and np.array_equal(self.margin, other.margin)
+
     def beginning(self, known: Block) -> Self:
         return self
+
+    def pairs_of(self, link: int) -> slice:
+        """Where the pairs of levels of a link are."""
+        bounds = np.concatenate([[0], np.cumsum(self.sizes)])
+        return slice(int(bounds[link]), int(bounds[link + 1]))
+
+    def reader_of(self, column: int) -> tuple[Block, int]:
+        """The reader of a column, and the column's place there."""
+        for reader in self.readers:
+            if column < len(reader.names):
+                return reader, column
+            column -= len(reader.names)
+        raise IndexError("no such column")
 
     def texts(self, link: int, codes: Array) -> Array:
         """Both cells of pairs of levels, in words."""
@@ -140,14 +162,19 @@ class LinkBlock(Block):
         return np.where(codes < 0, "missing", np.array(shown, object))
 
     def _text(self, column: int, level: int) -> str:
-        for reader in self.readers:
-            if column < len(reader.names):
-                if reader.levels:
-                    return str(reader.levels[column][level])
-                low, high = (each[column][level] for each in _ends(reader))
-                return f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
-            column -= len(reader.names)
-        raise IndexError("no such column")
+        reader, at = self.reader_of(column)
+        if reader.grid is None:
+            return str(reader.levels[at][level])
+        grid = reader.grid.only(at)
+        low, high = grid.low[level], grid.high[level]
+        return f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
+
+
+def _read_alike(one: Block, two: Block) -> bool:
+    grids = (one.grid is None, two.grid is None)
+    if any(grids):
+        return all(grids) and one.levels == two.levels
+    return one.grid is not None and one.grid.same(two.grid)
 
 
 def codes_of(readers: Sequence[Block], table: Table) -> Array:
@@ -156,10 +183,11 @@ def codes_of(readers: Sequence[Block], table: Table) -> Array:
     return np.concatenate(codes)
 
 
-def _ends(reader: Block) -> tuple[list[Array], list[Array]]:
-    """The least and the largest number learnt on each level of each column."""
-    grid = reader.grid
-    if grid is None:
-        raise TypeError("numbers are read on a grid.")
-    low, high = (np.split(each, grid.bounds[1:-1]) for each in (grid.low, grid.high))
-    return low, high
+def levels_of_written(reader: Block, at: int, block: Block, j: int, cells: Array) -> Array:
+    """Levels, as a reader knows them, of cells of a column that a block has written, `(r,)`."""
+    if reader.grid is None:
+        places = {level: place for place, level in enumerate(reader.levels[at])}
+        of_codes = np.array([*(places.get(level, -1) for level in block.levels[j]), -1])
+        codes = as_level(cells)
+        return of_codes[np.where((codes < 0) | (codes >= len(of_codes)), -1, codes)]
+    return as_level(reader.grid.only(at).read(np.asarray(cells, float)[:, None])[EVERY])[:, 0]

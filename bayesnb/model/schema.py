@@ -315,6 +315,11 @@ class Schema:
         return self if same else replace(self, blocks=tuple(blocks))
 
     @property
+    def links(self) -> Any:
+        """The block of links between columns; None where there is none."""
+        return next((block for block in self.blocks if block.is_linked), None)
+
+    @property
     def columns_alone(self) -> Self:
         """The schema without links between columns."""
         return self.with_blocks([block for block in self.blocks if not block.is_linked])

@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 
 from bayesnb.data import blank_of
-from bayesnb.families import FAMILIES, Choice
+from bayesnb.families import FAMILIES, Categorical, Choice, PolyaTree
 from bayesnb.families.averaged import Averaged
 from bayesnb.families.base import Array, Belief, Stats
 from bayesnb.families.certain import KnownDie
 from bayesnb.families.dirichlet import Dirichlet, DirichletStats
-from bayesnb.families.grid import SEARCHED
+from bayesnb.families.grid import SEARCHED, Grid
+from bayesnb.families.links import LinkStats
 from bayesnb.families.record import Record
 from bayesnb.families.weight import one_hot
+from bayesnb.model.linked import LinkBlock
 from bayesnb.model.priors import averaging
 from bayesnb.model.product import Product, ProductStats
 from bayesnb.model.schema import Block, Schema
@@ -29,6 +31,7 @@ NUMBER = 8  # bytes
 MOST_POSITIONS = 1 << 20  # names that are their positions, and so need not be listed
 PER_NAME = 32  # units of a column in a block
 SUM = 1e-8  # how far probabilities may be from adding up to 1
+LINK_ARRAYS = ("strength", "margin", "evidence", "in_forest")
 Json = dict[str, Any]
 
 
@@ -116,6 +119,8 @@ def shard_of(document: Mapping[str, Any], reader: ArrayReader) -> Shard:
     places = [place for block in blocks for place in block.places]
     if len(set(places)) < len(places):
         raise Unreadable("a column is in two blocks")
+    if any(block.is_linked for block in blocks[:-1]):
+        raise Unreadable("links come behind the columns")
     blank = blank_of(_expect(unpack(document["table"], reader), dict), len(columns))
     seen = DirichletStats(*_values(DirichletStats, document["class_stats"], reader))
     whole = _expect(document["whole"], bool)
@@ -155,7 +160,69 @@ def _describe_columns(columns: Sequence[Hashable], writer: ArrayWriter) -> Any:
     return [pack(name, writer, f"the name of column {place}") for place, name in enumerate(columns)]
 
 
+def _describe_links(block: LinkBlock, stats: Stats, writer: ArrayWriter) -> Json:
+    readers = [
+        {
+            "levels": [_describe_levels(entry, writer, "levels of links") for entry in reader.levels],
+            "places": list(reader.places),
+            "grid": None if reader.grid is None else pack(reader.grid, writer, "the grid of links"),
+        }
+        for reader in block.readers
+    ]
+    arrays = {name: pack(getattr(block, name), writer, "links") for name in LINK_ARRAYS}
+    return (
+        {"links": [list(pair) for pair in block.ends], "readers": readers}
+        | arrays
+        | {"stats": _describe_record(stats, writer, "links")}
+    )
+
+
+def _links_of(packed: Json, columns: Sequence[Hashable], reader: ArrayReader) -> tuple[Block, Stats]:
+    """Return the links that `_describe_links` described; raise for any that no columns have."""
+    readers = tuple(_reader_of(entry, columns, reader) for entry in _expect(packed["readers"], list))
+    width = sum(len(each.names) for each in readers)
+    ends = tuple(_end_of(entry, width) for entry in _expect(packed["links"], list))
+    arrays = {name: _expect(unpack(packed[name], reader), np.ndarray) for name in LINK_ARRAYS}
+    block = LinkBlock.of_links(readers, ends=ends, **arrays)
+    if len(set(ends)) < len(ends) or not ends:
+        raise Unreadable("a link stands twice, or there is none")
+    reader.budget.take(NUMBER * sum(block.sizes))
+    shapes = {name: (len(ends),) for name in LINK_ARRAYS} | {"margin": (sum(block.sizes),)}
+    if any(arrays[name].shape != shape or arrays[name].dtype != float for name, shape in shapes.items()):
+        raise Unreadable("there are not numbers for each link")
+    if not all(np.isfinite(each).all() and (each >= 0).all() for each in arrays.values()) or not block.strength.all():
+        raise Unreadable("a number of a link is below 0, or not finite")
+    return block, LinkStats(*_values(LinkStats, packed["stats"], reader))
+
+
+def _reader_of(packed: Any, columns: Sequence[Hashable], reader: ArrayReader) -> Block:
+    packed = _expect(packed, dict)
+    places = _places_of({"each": packed["places"]}, len(columns))
+    names, grid = tuple(columns[place] for place in places), unpack(packed["grid"], reader)
+    levels = tuple(
+        tuple(unpack_list(entry, reader)) if isinstance(entry, list) else reader.budget.positions(entry)
+        for entry in _expect(packed["levels"], list)
+    )
+    if grid is None:
+        block = Block(Categorical(), names, places, levels)
+        _check_block(block)
+        return block
+    if not isinstance(grid, Grid) or len(grid.sizes) != len(names) or levels:
+        raise Unreadable("the numbers of a link are on no grid")
+    reader.budget.take(NUMBER * len(grid.sizes) * SEARCHED)
+    return Block(PolyaTree(), names, places, grid=grid)
+
+
+def _end_of(packed: Any, width: int) -> tuple[int, int]:
+    match packed:
+        case [int(u), int(v)] if u != v and 0 <= u < width and 0 <= v < width:
+            return u, v
+    raise Unreadable("a link is between two columns")
+
+
 def _describe_block(block: Block, stats: Stats, writer: ArrayWriter) -> Json:
+    if isinstance(block, LinkBlock):
+        return _describe_links(block, stats, writer)
     where = f"column {block.names[0]!r:.50}"
     together = isinstance(block.places, range)
     levels = zip(block.names, block.levels, strict=bool(block.levels))
@@ -180,7 +247,7 @@ def _describe_prior(block: Block, prior: Belief, writer: ArrayWriter) -> Json:
     """Return the prior that the family makes, without the averaging over features, which `_prior_of` adds again."""
     plain = prior.separate if isinstance(prior, Averaged) else prior
     written = plain.map(np.ascontiguousarray) if plain.spelled_out else plain
-    return _describe_record(written, writer, f"column {block.names[0]!r:.50}")
+    return _describe_record(written, writer, _names_of(block))
 
 
 def _describe_record(record: Record, writer: ArrayWriter, where: str) -> Json:
@@ -194,6 +261,8 @@ def _describe_record(record: Record, writer: ArrayWriter, where: str) -> Json:
 
 def _block_of(packed: Any, columns: Sequence[Hashable], reader: ArrayReader) -> tuple[Block, Stats]:
     """Return a block and its stats; among its levels a number stands for 0, 1, ..."""
+    if isinstance(packed, dict) and "links" in packed:
+        return _links_of(packed, columns, reader)
     family = _expect(unpack(packed["family"], reader), tuple(FAMILIES.values()))
     places = _places_of(packed["places"], len(columns))
     reader.budget.take(PER_NAME * len(places))
@@ -213,7 +282,7 @@ def _block_of(packed: Any, columns: Sequence[Hashable], reader: ArrayReader) -> 
 def _prior_of(packed: Any, block: Block, stats: Stats, reader: ArrayReader) -> Belief:
     """Return the prior of a block: a belief such as its family makes."""
     with np.errstate(all="ignore"):
-        like = block.family.belief(stats)
+        like = block.belief(stats) if block.is_linked else block.family.belief(stats)
     prior = type(like)(*_values(type(like), packed, reader, like))
     return prior if block.included is None else averaging(prior, block.included, block.keys)
 
@@ -322,6 +391,8 @@ def check_shard(shard: Shard) -> None:
 
 def _check_block(block: Block) -> None:
     """Raise for levels that are not different ones of as many columns, or not a probability for each feature."""
+    if block.is_linked:
+        return
     if len(block.levels) != (len(block.names) if block.family.has_levels or block.family.listed else 0):
         raise ValueError(f"{_names_of(block)}: levels of {len(block.levels)} columns")
     for name, levels in zip(block.names, block.levels, strict=bool(block.levels)):
@@ -338,6 +409,12 @@ def _check_block(block: Block) -> None:
 
 def _check_stats(block: Block, stats: Stats, classes: int) -> None:
     """Raise for stats that no rows of this block's columns make: other shapes, or impossible numbers."""
+    if isinstance(block, LinkBlock):
+        right = type(stats) is LinkStats and alike(stats.pairs, block.pairs)
+        if not right or stats.counts.shape != (classes, sum(block.sizes)):  # type: ignore[attr-defined]
+            raise ValueError("the stats of links are not those of their pairs of levels")
+        _check_numbers(stats, "links")
+        return
     whose, arrays = _names_of(block), _arrays_of(stats)
     if type(stats) is not block.family.stats:
         raise ValueError(f"{whose}: stats of another family")
@@ -361,4 +438,6 @@ def _check_numbers(stats: Stats, whose: str) -> None:
 
 
 def _names_of(block: Block) -> str:
+    if block.is_linked:
+        return "links between columns"
     return f"column {block.names[0]!r:.50}" + (f" and {len(block.names) - 1} more" if len(block.names) > 1 else "")

@@ -23,6 +23,7 @@ from bayesnb.families import FAMILIES, BestOf, Codes, EmpiricalDirichlet, KnownD
 from bayesnb.families.base import Belief
 from bayesnb.families.family import Family, conjugate_priors
 from bayesnb.families.grid import Grid
+from bayesnb.families.links import Pairs
 from bayesnb.persistence.archive import ArrayReader, ArrayWriter
 from bayesnb.persistence.budget import PER_VALUE, Unreadable, check_hashes
 
@@ -34,7 +35,7 @@ POINTER = NUMBER = 8  # bytes
 
 def records() -> dict[str, type]:
     """Return the classes that a file may name: registered families, their priors, and six more."""
-    families: list[type] = [*FAMILIES.values(), BestOf, Codes, EmpiricalDirichlet, Grid, KnownDie, Vocabulary]
+    families: list[type] = [*FAMILIES.values(), BestOf, Codes, EmpiricalDirichlet, Grid, KnownDie, Pairs, Vocabulary]
     return {kind.__name__: kind for kind in families} | conjugate_priors()
 
 

@@ -52,7 +52,7 @@ def _cells_of(x: Any, block: Block, rows: int) -> Cells:
     width = len(block.words)
     if isinstance(x, dict):
         return _csr_of(x, block, (rows, width))
-    codes, kinds = _upper(block), "i" if block.family.has_levels or block.family.has_grid else "iufb"
+    codes, kinds = _upper(block), "i" if block.family.has_levels or block.family.has_grid or block.is_linked else "iufb"
     if not (isinstance(x, np.ndarray) and x.shape == (rows, width) and x.dtype.kind in kinds) or block.family.listed:
         raise Unreadable("cells of rows that stay are not those of their columns")
     if codes is None:
@@ -78,5 +78,5 @@ def _csr_of(x: dict[str, Any], block: Block, shape: tuple[int, int]) -> Cells:
 
 def _upper(block: Block) -> Array | None:
     """Return the number of levels, or leaves, of each column; None for numbers."""
-    coded = block.family.has_levels or block.family.has_grid
+    coded = block.family.has_levels or block.family.has_grid or block.is_linked
     return np.array(block.sizes, np.int64) if coded else None

@@ -116,3 +116,29 @@ def _best_of(i: int, worth: Array) -> list[tuple[int, int, float]]:
     """Return the pairs of a column with later ones that have the most evidence for dependence."""
     order = np.argsort(-np.nan_to_num(worth, nan=-np.inf), kind="stable")[:MOST_PAIRS]
     return [(i, i + 1 + int(at), float(worth[at])) for at in order if worth[at] > 0]
+
+
+def links(block: Any, temper: Any, temper_sd: Any) -> xr.Dataset:
+    """Label links between columns; `block` is None where none were found."""
+    ends = [] if block is None else block.keys
+    count = len(ends)
+
+    def of_links(values: Any) -> Any:
+        return np.full(count, values) if isinstance(values, float) else np.asarray(values)[len(values) - count :]
+
+    names = [[name for name, _ in ends], [name for _, name in ends]]
+    arrays = {
+        "first": coordinate(names[0]),
+        "second": coordinate(names[1]),
+        "log_bayes_factor": np.empty(0) if block is None else block.evidence,
+        "temper": of_links(temper),
+        "temper_sd": of_links(temper_sd),
+        "in_forest": np.empty(0, bool) if block is None else block.in_forest.astype(bool),
+    }
+    table = xr.Dataset({name: ("link", array) for name, array in arrays.items()}, {"link": np.arange(count)})
+    table["log_bayes_factor"].attrs = {
+        "long_name": "log Bayes factor against independence given the class",
+        "units": "nats",
+    }
+    table["temper"].attrs = {"long_name": "exponent on the evidence of the link"}
+    return table

@@ -11,6 +11,7 @@ from bayesnb.data.levels import qualified_names
 from bayesnb.families.base import Array, Cells
 from bayesnb.inference.explanation import Explanation
 from bayesnb.inference.linear_form import Form
+from bayesnb.model.linked import LinkBlock
 from bayesnb.model.powers import Numbers, of_blocks
 from bayesnb.numerics.views import EVERY, as_numbers
 from bayesnb.results.parameter_names import ColumnBlock, coordinate, row_names
@@ -81,7 +82,7 @@ def _features(block: ColumnBlock, words: Array | None) -> list[tuple[int, ...]]:
     """Return the columns of every feature: one, or all columns of a block with a joint density."""
     if words is None and block.family.multivariate:
         return [tuple(range(len(block.names)))]
-    return [(j,) for j in (range(len(block.names)) if words is None else words.tolist())]
+    return [(j,) for j in (range(len(block.words)) if words is None else words.tolist())]
 
 
 def _name(block: ColumnBlock, columns: tuple[int, ...]) -> str:
@@ -95,6 +96,8 @@ def cell_texts(block: ColumnBlock, x: Cells, words: Array | None) -> Array:
     """
     if words is None and block.family.listed:
         return _lists(block, x)
+    if isinstance(block, LinkBlock):
+        return np.stack([block.texts(j, x[:, j]) for j in range(len(block.ends))], axis=1)
     features = _features(block, words)
     shown = [j for columns in features for j in columns]
     part = as_numbers(x)[EVERY]

@@ -198,7 +198,9 @@ def centre(scores: LabelScores) -> float:
 
 
 def over_widths(scores: LabelScores, means: Array) -> Ridge:
-    """The exponents whose prior means are these, `(f,)`, averaged over the width of the ridge, log width ~ Normal(0, 1), by the evidence of each.
+    """The exponents with these prior means, `(f,)`, averaged over the width of the ridge by the evidence of each.
+
+    log width ~ Normal(0, 1), in units of the means.
 
     Columns differ in what they are worth, and by how much is told best by the rows: one width for all tables is too
     narrow where some columns repeat others, and too wide where all are worth the same.

@@ -125,10 +125,10 @@ def _only(readers: Sequence[Block], used: Sequence[int]) -> list[Block]:
         kept = [column - first for column in used if first <= column < first + len(reader.names)]
         first += len(reader.names)
         if kept:
-            names, places = ([values[k] for k in kept] for values in (reader.names, reader.places))
+            names, places = [reader.names[k] for k in kept], [reader.places[k] for k in kept]
             levels = tuple(reader.levels[k] for k in kept) if reader.levels else ()
             grid = None if reader.grid is None else type(reader.grid).side_by_side([reader.grid.only(k) for k in kept])
-            made.append(Block(reader.family, tuple(names), tuple(places), levels, grid=grid))
+            made.append(Block(reader.family, names, tuple(places), levels, grid=grid))
     return made
 
 
@@ -188,7 +188,7 @@ def chosen_links(found: Sequence[Candidate], width: int, kind: str) -> tuple[lis
     if kind == FOREST:
         return forest[:MOST_LINKS] if len(forest) <= MOST_LINKS else forest, [True] * len(forest)
     tied = {frozenset((link.parent, link.child)) for link in forest}
-    more = []
+    more: list[Candidate] = []
     for link in found:
         pair = frozenset((link.parent, link.child))
         if pair not in tied and len(forest) + len(more) < MOST_LINKS:
