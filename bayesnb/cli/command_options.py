@@ -120,6 +120,13 @@ def add_model(command: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         help="power of the columns' evidence; loo estimates it, columns one for each, which may fall with the length "
         "of a text; auto (default) is columns where no family is declared, else 1",
     )
+    group.add_argument(
+        "--dependence",
+        choices=values.DEPENDENCE,
+        default="auto",
+        help="links between columns that depend on each other given the class: those of a spanning forest, or further "
+        "pairs besides; auto (default) is pairs where no family is declared, else none",
+    )
     return group
 
 

@@ -76,4 +76,7 @@ def description(target: str, model: Any, labels: list) -> list[str]:
     for (option, _), names in groups.items():
         lines.append(f"  {option:<{width}}  {listed(names, LISTED).replace(repr(names[0])[0], '')}")
     lines.append("  To have a column read otherwise: --family COLUMN=NAME")
+    if (links := model.schema_.links) is not None:
+        lines.append(f"  linked by evidence: {listed(list(links.words), LISTED).replace(repr(links.words[0])[0], '')}")
+        lines.append("  To have columns independent given the class: --dependence none")
     return lines

@@ -109,6 +109,8 @@ REWORDED: tuple[tuple[str, Callable[[re.Match], str]], ...] = (
     (r"families names columns", lambda m: "--family names columns"),
     (r"\bestimate='(\w+)'", lambda m: f"--estimate {m[1]}"),
     (r"\btemper='(loo|columns)'", lambda m: f"--temper {m[1]}"),
+    (r"\bdependence=None", lambda m: "--dependence none"),
+    (r"\bdependence='(\w+)'", lambda m: f"--dependence {m[1]}"),
     (r"Give Bernoulli a threshold, or declare", lambda m: "Declare"),
     (r" For weights such as tf-idf: fractional=True\.", lambda m: ""),
     (r"^class_prior\b", lambda m: "--class-prior"),

@@ -124,6 +124,9 @@ def class_prior(text: str) -> Any:
     return {label.strip(): number(probability) for label, _, probability in pairs}
 
 
+DEPENDENCE = ("auto", "none", "forest", "pairs")
+
+
 def temper(text: str) -> Any:
     """Parse `auto`, `columns`, `loo`, or an exponent above 0."""
     if text in ("auto", "columns", "loo"):

@@ -170,7 +170,9 @@ def declared_estimator(args: Any, X: Any, y: Any, families: Mapping[str, tuple[s
         }
     chosen = {name: family for name, family in families.items() if name in X.columns}
     declared = declared_families(X, chosen, args.prior)
-    return NaiveBayes(declared, class_prior=class_prior, temper=args.temper, estimate=args.estimate)
+    dependence = None if args.dependence == "none" else args.dependence
+    rules = {"temper": args.temper, "dependence": dependence, "estimate": args.estimate}
+    return NaiveBayes(declared, class_prior=class_prior, **rules)
 
 
 def describe_held_out(log_proba: Any, codes: Any) -> str:

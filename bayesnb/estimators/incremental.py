@@ -231,6 +231,8 @@ class IncrementalMixin(ModelHolder):
         if (kind := self._dependence_rule) is not None:
             labelled = LabelledRows(codes, np.ones(len(codes)) if weight is None else weight, len(classes))
             schema = with_links(schema, table, labelled, kind, self.n_jobs)
+            if schema.links is not None:
+                LOG.info("Columns linked by evidence: %s.", ", ".join(schema.links.words))
         if LOG.isEnabledFor(logging.INFO):  # the names of a million words take more memory than their counts
             LOG.info("Columns read as %s. To have one read otherwise: families={column: name}.", schema.reading)
         return schema

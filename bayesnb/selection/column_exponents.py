@@ -31,7 +31,7 @@ from bayesnb.selection.leave_one_out import are_there
 
 MARGIN = 1.0  # nats by which a finite length must be better
 COARSE = 1e-2  # of log t: the height is flat there
-OF_LINKS = 0.5  # the prior mean of a link's exponent, relative to that of columns
+OF_LINKS = 0.25  # the prior mean of a link's exponent, relative to that of columns
 
 
 class ColumnExponents(NamedTuple):

@@ -23,7 +23,7 @@ from bayesnb.numerics.threads import in_order
 FOREST, PAIRS = "forest", "pairs"
 DEPTH = 3  # of the grid on which numbers are linked: 8 levels
 STRENGTHS = 2.0 ** np.arange(12)  # of a link's prior that are tried
-FACTOR = 2.0
+FACTOR = 3.0
 MOST_LINKS = 60
 MOST_CELLS = 1 << 16  # of a table of pairs of levels, all classes together
 MOST_PAIRS = 5_000  # that are compared at full length: of more, the best are screened
@@ -186,7 +186,7 @@ def chosen_links(found: Sequence[Candidate], width: int, kind: str) -> tuple[lis
     directed = {(link.parent, link.child): link for link in found}
     forest = [directed[ends] for ends in rooted(spanning(found, width), directed, width)]
     if kind == FOREST:
-        return forest[:MOST_LINKS] if len(forest) <= MOST_LINKS else forest, [True] * len(forest)
+        return forest, [True] * len(forest)
     tied = {frozenset((link.parent, link.child)) for link in forest}
     more: list[Candidate] = []
     for link in found:
