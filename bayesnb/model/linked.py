@@ -19,7 +19,7 @@ from bayesnb.families.family import Family
 from bayesnb.families.links import Links, LinkStats, Pairs
 from bayesnb.families.support import AnyLevel, Support
 from bayesnb.families.weight import Weight
-from bayesnb.model.schema import Block
+from bayesnb.model.schema import OTHER_LINKS, Block
 from bayesnb.numerics.views import EVERY
 
 BEHIND = 1 << 40  # the first place of links in the order of a table: behind every column
@@ -125,10 +125,7 @@ class LinkBlock(Block):
 
     def united(self, other: Block) -> Self:
         if not (isinstance(other, LinkBlock) and self.same(other)):
-            raise ValueError(
-                "the links between columns are not the same in both parts, as each found them in its first table. Let "
-                "one part go on from the other by partial_fit, or fit both with dependence=None."
-            )
+            raise ValueError(OTHER_LINKS)
         return self
 
     def same(self, other: "LinkBlock") -> bool:
