@@ -46,8 +46,8 @@ from bayesnb.numerics.views import Coded, Lookup, WordCounts
 
 NAMED = 8  # columns of a family
 OTHER_LINKS = (
-    "the links between columns are not the same in both parts, as each found them in its first table. Let one part go on "
-    "from the other by partial_fit, or fit both with dependence=None."
+    "the links between columns are not the same in both parts, as each found them in its first table. Let one part go "
+    "on from the other by partial_fit, or fit both with dependence=None."
 )
 
 
