@@ -39,7 +39,7 @@ from bayesnb.plots.nomogram_plot import scales_of
 from bayesnb.report.facts import gather
 from bayesnb.report.sections.learnt_columns import counted
 from bayesnb.selection.column_scores import column_scores
-from bayesnb.selection.exponents import LabelScores, centre, largest, ridge_around
+from bayesnb.selection.exponents import LabelScores, Ridge, centre, largest
 from bayesnb.selection.leave_one_out import PredictiveRule, leave_one_out
 from tests.conftest import CASES, Case
 
@@ -72,6 +72,11 @@ FAMILIES = {
 
 
 @pytest.fixture(scope="module")
+def ridge_around(t: float, columns: int, width: float = 1.0) -> Ridge:
+    """Exponents of so many columns around one."""
+    return Ridge(np.full(columns, t), np.full(columns, width * t))
+
+
 def fitted() -> NaiveBayes:
     return NaiveBayes(FAMILIES).fit(TABLE, LABEL)
 

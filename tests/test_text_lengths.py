@@ -174,7 +174,7 @@ def test_where_no_length_is_found_the_one_exponent_stays_to_the_last_digit() -> 
     assert model.temper_length_ is None
     rows = rows_of(model, x, label)
     scores = LabelScores.of(column_scores(model.model_, rows), rows, np.ones(len(label), bool))
-    assert model.temper_.iloc[0] == over_widths(scores, centre(scores)).mean[0]
+    assert model.temper_.iloc[0] == over_widths(scores, np.full(1, centre(scores))).mean[0]
     plain = model.model_.posterior.log_joint(rows.cells, (float(model.temper_.iloc[0]),))
     np.testing.assert_array_equal(model.predict_joint_log_proba(x), plain)
 

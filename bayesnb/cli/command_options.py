@@ -122,10 +122,11 @@ def add_model(command: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     )
     group.add_argument(
         "--dependence",
+        metavar="KIND",
         choices=values.DEPENDENCE,
         default="auto",
-        help="links between columns that depend on each other given the class: those of a spanning forest, or further "
-        "pairs besides; auto (default) is pairs where no family is declared, else none",
+        help="links between columns that depend on each other given the class: none, those of a spanning forest "
+        "(forest), or further pairs besides (pairs); auto (default) is pairs where no family is declared, else none",
     )
     return group
 

@@ -148,7 +148,8 @@ def iterations(model: HistGradientBoostingClassifier, x: Array, y: Array) -> int
 MAIN = "bayesnb"  # as it comes
 OURS: Mapping[str, Make] = {
     MAIN: lambda y: NaiveBayes(n_jobs=1),
-    "bayesnb-loo": lambda y: NaiveBayes(temper="loo", n_jobs=1),
+    "bayesnb-plain": lambda y: NaiveBayes(dependence=None, n_jobs=1),
+    "bayesnb-loo": lambda y: NaiveBayes(temper="loo", dependence=None, n_jobs=1),
 }
 BASE = "logistic"
 RIVALS: Mapping[str, Make] = {
@@ -165,7 +166,8 @@ RIVALS: Mapping[str, Make] = {
 METHODS: Mapping[str, Make] = OURS | RIVALS
 TITLES = {
     MAIN: "bayesnb: NaiveBayes()",
-    "bayesnb-loo": 'bayesnb: NaiveBayes(temper="loo")',
+    "bayesnb-plain": "bayesnb: NaiveBayes(dependence=None)",
+    "bayesnb-loo": 'bayesnb: NaiveBayes(temper="loo", dependence=None)',
     BASE: "logistic regression, C by CV",
     "gaussian": "GaussianNB",
     "calibrated": "GaussianNB, calibrated",
