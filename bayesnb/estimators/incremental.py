@@ -297,7 +297,7 @@ class IncrementalMixin(ModelHolder):
         return replace(shard, kept=KeptRows.of(schema, len(classes), read, first))
 
     def _learns_from_first_rows(self) -> bool:
-        """Return whether the first rows decide on families, grids or links, so that all others have to be read like them."""
+        """Return whether the first rows decide on families, grids or links, so that all others are read like them."""
         families = self._families()
         return not isinstance(families, Family) or families.has_grid or self._dependence_rule is not None
 

@@ -234,8 +234,8 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
 
         Notes
         -----
-        The features' part is scaled by `temper_`, and links between columns are drawn too; `estimate` plays no part. A class of probability 0 keeps it. What
-        would take more than 2 GiB is refused beforehand.
+        The features' part is scaled by `temper_`, and links between columns are drawn too; `estimate` plays no part. A
+        class of probability 0 keeps it. What would take more than 2 GiB is refused beforehand.
 
         Examples
         --------
