@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb import results
-from bayesnb.criticism.learnt_rows import LearntRows, learnt_rows
+from bayesnb.criticism.learnt_rows import LearntRows, learnt_columns
 from bayesnb.estimators import NaiveBayes
 from bayesnb.estimators.tempering import in_words
 from bayesnb.families.base import Array
@@ -167,7 +167,7 @@ def compare_smoothing(
     settings = _settings(smoothing, estimates, scales)
     prob = results.datasets.ci_prob(ci_prob)
     _refuse_averages(model, settings)
-    learnt = learnt_rows(model, X, y, sample_weight, "compare_smoothing")
+    learnt = learnt_columns(model, X, y, sample_weight, "compare_smoothing")
     variants = learnt.variants
     outcomes = [variants.outcome(setting, prob) for setting in settings]
     differences, at = differences_from_best(outcomes, variants.rows.counts)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb import results
-from bayesnb.criticism.learnt_rows import LearntRows, check_columns, learnt_rows
+from bayesnb.criticism.learnt_rows import LearntRows, check_columns, learnt_columns
 from bayesnb.estimators import NaiveBayes
 from bayesnb.families.capabilities import margins_of
 from bayesnb.model.schema import Schema
@@ -84,7 +84,7 @@ def dependence(
     >>> bayesnb.dependence(model, X, y).strongest
     'height and weight: +0.7 nats'
     """
-    learnt = learnt_rows(model, X, y, sample_weight).of_whole_weights()
+    learnt = learnt_columns(model, X, y, sample_weight).of_whole_weights()
     chosen = _chosen(learnt.estimator.schema_, columns)
     classes = learnt.estimator.classes_
     if len(classes) * len(chosen) ** 2 > MOST:

@@ -72,6 +72,20 @@ def learnt_rows(
     return LearntRows(fitted, index, rows)
 
 
+def learnt_columns(
+    estimator: NaiveBayes, X: Any, y: Any, sample_weight: Any = None, needed_by: str | None = None
+) -> LearntRows:
+    """Return the estimator with its rows as `learnt_rows` does, without links between columns.
+
+    Where all rows are needed, they find the exponents of the columns anew; else these stay as they are beside links.
+    """
+    check_estimator(estimator)
+    start = estimator if hasattr(estimator, "model_") else estimator._fresh_of_columns()
+    learnt = learnt_rows(start, X, y, sample_weight, needed_by)
+    rows = learnt.rows.of_first_blocks(len(learnt.estimator.schema_.columns_alone.blocks))
+    return LearntRows(learnt.estimator._columns_alone(None if needed_by is None else rows), learnt.index, rows)
+
+
 def check_columns(columns: Any, known: Sequence[Hashable], schema: Schema, excluded: str) -> list[Hashable]:
     """Return the names of chosen columns, or raise unless all are known; `excluded` says why others cannot be."""
     if isinstance(columns, str) or not np.iterable(columns):

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from bayesnb import results
-from bayesnb.criticism.joint_blocks import JoinableColumns, JointBlocks, Names, joinable_columns, shown
-from bayesnb.criticism.learnt_rows import learnt_rows
+from bayesnb.criticism.joint_blocks import JointBlocks, joinable_columns
+from bayesnb.criticism.learnt_rows import learnt_columns
 from bayesnb.estimators import NaiveBayes
 from bayesnb.model.product import observe
+from bayesnb.selection.joint_columns import JoinableColumns, Names, shown
 from bayesnb.selection.joint_evidence import after, gain_of, interleaved, joining, steps, union
 
 MOST_NAMED, MOST_PAIRS = 6, 3  # blocks in a sentence, and pairs that stay apart
@@ -162,7 +163,7 @@ def partition(
     -58.72
     """
     _check(model, most, concentration)
-    learnt = learnt_rows(model, X, y, sample_weight).of_whole_weights()
+    learnt = learnt_columns(model, X, y, sample_weight).of_whole_weights()
     kinds = joinable_columns(learnt, columns, concentration)
     stats = observe(learnt.rows, len(learnt.estimator.classes_), learnt.estimator.n_jobs)
     path = list(interleaved([steps(kind.evidence, kind.start, most or np.inf) for kind in kinds]))

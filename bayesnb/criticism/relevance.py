@@ -96,6 +96,7 @@ def _factors(fitted: NaiveBayes) -> tuple[list[Hashable], Array, dict[str, float
     places: list[int] = []
     parts: list[Array] = []
     blocks: dict[str, float] = {}
+    fitted = fitted._columns_alone()
     model, schema = fitted.model_, fitted.schema_
     exponents = fitted._tempers
     tempers = [of_blocks(each, len(schema.blocks)) for each in (exponents["temper"], exponents["temper_sd"])]

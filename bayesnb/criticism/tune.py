@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayesnb import results
-from bayesnb.criticism.learnt_rows import LearntRows, learnt_rows
+from bayesnb.criticism.learnt_rows import LearntRows, learnt_columns
 from bayesnb.estimators import NaiveBayes
 from bayesnb.families.family import LEAST, MOST, Family
 from bayesnb.model.schema import Schema
@@ -124,7 +124,7 @@ def tune(
     True
     """
     _check(model, criterion, per)
-    learnt = learnt_rows(model, X, y, sample_weight, "tune")
+    learnt = learnt_columns(model, X, y, sample_weight, "tune")
     variants = learnt.variants
     if not any(family.hyperparameters for family in variants.families):
         shown = ", ".join(map(repr, variants.families))

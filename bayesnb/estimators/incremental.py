@@ -16,7 +16,13 @@ from bayesnb.data import Table
 from bayesnb.data.declaration import families_of
 from bayesnb.data.labels import DECLARE, Labels, encode
 from bayesnb.data.levels import NEVER_LEARNT
-from bayesnb.estimators.model_holder import ModelHolder, check_estimator, refuse_weightless, unchanged_on_error
+from bayesnb.estimators.model_holder import (
+    BLOCKS,
+    ModelHolder,
+    check_estimator,
+    refuse_weightless,
+    unchanged_on_error,
+)
 from bayesnb.estimators.tempering import (
     COLUMNS,
     LOO,
@@ -37,8 +43,9 @@ from bayesnb.model.schema import Schema
 from bayesnb.model.shards import Shard, model_of, without
 from bayesnb.selection.best_families import LabelledTable, chosen_families
 from bayesnb.selection.feature_evidence import warn_of_inclusion
+from bayesnb.selection.joint_families import joint_families
 from bayesnb.selection.leave_one_out import before_rows
-from bayesnb.selection.links import LabelledRows, with_links
+from bayesnb.selection.link_search import FOREST, PAIRS, LabelledRows, with_links
 
 LOG = logging.getLogger("bayesnb")
 GROW = "Fit with all of them declared as `classes`, or let partial_fit add them: grow_classes=True."
@@ -228,7 +235,11 @@ class IncrementalMixin(ModelHolder):
         rows = LabelledTable(table, codes, weight, classes, self._class_prior_rule(classes))
         families, choices, grids = chosen_families(families_of(self._families(), table), rows)
         schema = replace(Schema.learn(table, families, self.average_features, weight, grids), choices=choices)
-        if (kind := self._dependence_rule) is not None:
+        kind = self._dependence_rule
+        if kind == BLOCKS and (joined := joint_families(schema, rows)) is not None:
+            known = dict(pair for block in schema.blocks for pair in block.grids())
+            schema = replace(Schema.learn(table, joined, None, weight, known), choices=choices)
+        elif kind in (FOREST, PAIRS):
             labelled = LabelledRows(codes, np.ones(len(codes)) if weight is None else weight, len(classes))
             schema = with_links(schema, table, labelled, kind, self.n_jobs)
             if schema.links is not None:
@@ -236,6 +247,21 @@ class IncrementalMixin(ModelHolder):
         if LOG.isEnabledFor(logging.INFO):  # the names of a million words take more memory than their counts
             LOG.info("Columns read as %s. To have one read otherwise: families={column: name}.", schema.reading)
         return schema
+
+    def _columns_alone(self, rows: Rows | None = None) -> Self:
+        """Return the fitted estimator without links between columns.
+
+        Rows that were learnt, without the cells of links, find its exponents anew; else they stay as they are.
+        """
+        if self.schema_.links is None:
+            return self
+        alone = self._fresh_of_columns()
+        alone.__dict__.update({name: value for name, value in vars(self).items() if name.endswith("_")})
+        schema, model = self.schema_.columns_alone, self.model_.of_first_blocks(len(self.schema_.blocks) - 1)
+        alone.__dict__.update(schema_=schema, model_=model)
+        if rows is None:
+            return alone._temper_as(TemperEstimate(*(self._of_columns(each) for each in self._known_temper)))
+        return alone._temper_as(tempered_by(self._temper_rule, model, schema, rows, self.n_jobs))
 
     @property
     def _seen(self) -> Shard:

@@ -20,7 +20,9 @@ from bayesnb.model.powers import Exponents, Numbers, of_empty_rows
 from bayesnb.model.priors import ClassPriorRule, check_averaging
 from bayesnb.model.product import Joint, Model
 from bayesnb.model.schema import Schema
-from bayesnb.selection.links import FOREST, PAIRS
+from bayesnb.selection.link_search import FOREST, PAIRS
+
+BLOCKS = "blocks"  # a rule of `dependence`: columns that belong together are modelled jointly
 
 ESTIMATES = ("predictive", "mean", "map", "mle")
 ADVICE = {
@@ -95,7 +97,9 @@ class ModelHolder(ABC):
     def _of_columns(self, values: Any) -> Any:
         """Return numbers by feature without those of links, which come last."""
         links = self.schema_.links
-        return values if links is None or isinstance(values, float) else values.iloc[: -len(links.ends)]
+        return (
+            values if links is None or values is None or isinstance(values, float) else values.iloc[: -len(links.ends)]
+        )
 
     @property
     def temper_length_(self) -> Any:
@@ -130,6 +134,10 @@ class ModelHolder(ABC):
     def _fresh(self, **changes: Any) -> Self:
         """Return an unfitted copy with some parameters changed."""
         return clone(self).set_params(**changes)
+
+    def _fresh_of_columns(self) -> Self:
+        """Return an unfitted copy that looks for no links between columns."""
+        return self._fresh(dependence=None) if self._dependence_rule in (FOREST, PAIRS) else self._fresh()
 
     def _table(self, X: Any, *, reset: bool = False) -> Table:
         """Open a table of any container; lists of texts are documents if the model is one of documents."""
@@ -217,13 +225,13 @@ class ModelHolder(ABC):
 
     def _check_dependence(self) -> None:
         kind = getattr(self, "dependence", None)
-        if not (kind is None or (isinstance(kind, str) and kind in (AUTO, FOREST, PAIRS))):
-            raise ValueError(f"dependence must be None, 'auto', 'forest' or 'pairs', got {kind!r}.")
+        if not (kind is None or (isinstance(kind, str) and kind in (AUTO, FOREST, PAIRS, BLOCKS))):
+            raise ValueError(f"dependence must be None, 'auto', 'forest', 'pairs' or 'blocks', got {kind!r}.")
         if kind in (FOREST, PAIRS) and self.estimate != "predictive":
             raise ValueError(
                 f"dependence={kind!r} needs estimate='predictive': the tables of links have no other estimate."
             )
-        if kind in (FOREST, PAIRS) and self.average_features is not None:
+        if kind in (FOREST, PAIRS, BLOCKS) and self.average_features is not None:
             raise ValueError(
                 f"dependence={kind!r} and average_features both say how columns enter the model. Use one of them."
             )

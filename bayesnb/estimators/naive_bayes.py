@@ -66,7 +66,7 @@ class NaiveBayes(
           posterior predictive, whatever `estimate` says. Under "columns" the exponent of a block of words may fall with
           the length of a text, see `temper_length_`.
         - "auto": "columns" where `families` is "auto" and `estimate` is "predictive"; None where you declare either.
-    dependence : "auto", None, "forest" or "pairs", default="auto"
+    dependence : "auto", None, "forest", "pairs" or "blocks", default="auto"
         What columns say together, given the class. A link between two columns multiplies their distributions by how
         much more probable the cell of the one is once that of the other is known: it is kept where its log Bayes factor
         against independence is above 3 log(number of columns) nats.
@@ -75,9 +75,15 @@ class NaiveBayes(
         - "forest": the links of the maximum spanning forest, a joint distribution of the columns.
         - "pairs": further links besides, the strongest first, up to 60. All links together are no joint distribution:
           `sample`, `log_density` and `log_evidence_` are those of the forest.
+        - "blocks": no links, but columns that belong together are modelled jointly, as if you had declared the blocks
+          that `bayesnb.partition` finds: a `JointTable` of levels and flags, a `MultivariateGaussian` of Gaussian
+          columns; see `families_`. Columns are joined one by one, as long as that gains 2 log(number of columns) nats.
+          Left alone are `PolyaTree` and `Poisson` columns, words, blocks that you declare, flags that are numbers made
+          by a threshold, and levels whose prior is uneven: links are for those. Of each kind at most 100 columns can
+          be joined, for which the search takes up to half a minute; of more than 10,000 rows a part is compared.
         - "auto": "pairs" where `families` is "auto" and `estimate` is "predictive"; None where you declare either.
 
-        See `links_`. Under `temper="columns"` each link has an exponent. It needs estimate="predictive".
+        See `links_`. Under `temper="columns"` each link, or block, has an exponent. Links need estimate="predictive".
     n_jobs : number of threads, default the cores that this process may use, within OMP_NUM_THREADS and the like
     estimate : {"predictive", "mean", "map", "mle"}
         What predicts: the posterior predictive, or every parameter, the classes' included, plugged in at its
@@ -111,7 +117,7 @@ class NaiveBayes(
     Missing cells are left out, in `fit` and in `predict`. A frame's columns are matched by name, and reordered ones
     are scikit-learn's error. `partial_fit` in any batches equals `fit`, new levels included, where families are
     declared; what is chosen or learnt from data, families, cuts of Polya trees and priors such as that of
-    `Gaussian()`, is that of the first batch, and "loo" looks at the last.
+    `Gaussian()`, is that of the first batch, and "loo" looks at the last; so are links and blocks.
 
     An exponent is an empirical choice, not a part of the likelihood: it enters predictions, intervals, entropies,
     explanations, leave-one-out scores of labels, and decisions. `log_evidence_`, `log_density`, `sample`, `to_datatree`
@@ -168,7 +174,10 @@ class NaiveBayes(
     def _params_declaring(self, families: dict[tuple[Hashable, ...], Any]) -> dict[str, Any]:
         if isinstance(self._families(), Family):
             return {"families": next(iter(families.values()))}
-        return {"families": families}
+        if not self._declares_nothing:
+            return {"families": families}
+        # what "auto" stands for where nothing is declared stays, now that families are
+        return {"families": families, "temper": self._temper_rule, "dependence": self._dependence_rule}
 
     def _class_prior_rule(self, classes: Array) -> ClassPriorRule:
         if isinstance(self.class_prior, (list, tuple, np.ndarray)):

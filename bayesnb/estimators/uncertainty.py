@@ -234,8 +234,8 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
 
         Notes
         -----
-        The features' part is scaled by `temper_`; `estimate` plays no part. A class of probability 0 keeps it. What
-        would take more than 2 GiB is refused beforehand.
+        The features' part is scaled by `temper_`, and links between columns are drawn too; `estimate` plays no part. A
+        class of probability 0 keeps it. What would take more than 2 GiB is refused beforehand.
 
         Examples
         --------
@@ -294,6 +294,8 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         have a `theta`, it becomes `bernoulli_theta` and `multinomial_theta`. An improper prior cannot be drawn:
         `prior` and `log_prior` are left out, which the tree's attributes say, and are an error in `groups`; so is
         `log_prior` under `average_features`, where classes may share a parameter.
+        Links between columns, see `links_`, are drawn as well, and are in the predictions and, those of the forest, in
+        `log_likelihood` and `log_evidence`; the parameters that are shown, and `log_prior`, are of the columns alone.
         Labels other than numbers, booleans, dates and text become text. What would take more than 2 GiB is refused.
 
         Examples
@@ -369,7 +371,7 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         """Return the model to draw from, and what its parameters, or those of some columns, are called."""
         layout = results.parameter_names.layout_of(self, features)
         return results.drawn_trees.Subject(
-            self.model_, layout, self._exponents, as_attributes(self._known_temper), self.n_jobs
+            self.model_, layout, self._exponents, self._once, as_attributes(self._known_temper), self.n_jobs
         )
 
     def _sheet(self, X: Any, y: Any = None) -> Any:

@@ -175,7 +175,7 @@ class ModelData:
     ) -> "ModelData":
         """Fit a copy of an estimator to these rows."""
         check_estimator(estimator)
-        learner = estimator._fresh().fit(X, y, sample_weight)
+        learner = estimator._fresh_of_columns().fit(X, y, sample_weight)
         index, rows = learner._counting_rows(X, y, sample_weight)
         cells = None
         if unlabelled is not None:

@@ -188,7 +188,7 @@ class Logistic(ChainParameters, DrawsClassifier):
 
     def _learn(self, X: Any, y: Any, sample_weight: Any) -> tuple[NaiveBayes, RegressionData]:
         """Return the estimator that reads the columns, and the rows; a row of weight zero is no row."""
-        estimator = NaiveBayes(self.families, n_jobs=self.n_jobs).fit(X, y, sample_weight)
+        estimator = NaiveBayes(self.families, dependence=None, n_jobs=self.n_jobs).fit(X, y, sample_weight)
         classes = estimator.classes_
         if len(classes) < 2:
             raise ValueError(f"y has one class, {classes.tolist()[0]!r}: there is nothing to tell apart.")

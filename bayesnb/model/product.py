@@ -45,6 +45,14 @@ class Rows:
         places = np.flatnonzero(keep)
         return replace(self, cells=[x[places] for x in self.cells], codes=self.codes[keep], weight=weight)
 
+    def of_first_blocks(self, number: int) -> Self:
+        """Rows with the cells of the first blocks alone."""
+        if number == len(self.cells):
+            return self
+        elsewhere = None if self.elsewhere is None else self.elsewhere.of_first_blocks(number)
+        observers, cells = self.observers[:number], self.cells[:number]
+        return replace(self, observers=observers, cells=cells, elsewhere=elsewhere)
+
     @property
     def counts(self) -> Array:
         return np.ones(len(self.codes)) if self.weight is None else self.weight
@@ -60,6 +68,10 @@ class ProductStats:
     def __add__(self, other: Self) -> Self:
         pairs = zip(self.blocks, other.blocks, strict=True)
         return type(self)(self.classes + other.classes, tuple(a + b for a, b in pairs))
+
+    def of_first_blocks(self, number: int) -> Self:
+        """Stats of the labels and of the first blocks alone."""
+        return replace(self, blocks=self.blocks[:number])
 
     def __mul__(self, times: float) -> Self:
         return type(self)(times * self.classes, tuple(times * block for block in self.blocks))
@@ -236,6 +248,11 @@ class Model:
     @cached_property
     def posterior(self) -> Product:
         return self.prior.update(self.stats)
+
+    def of_first_blocks(self, number: int) -> Self:
+        """Return the model of the first blocks alone."""
+        prior = replace(self.prior, blocks=self.prior.blocks[:number])
+        return replace(self, prior=prior, stats=self.stats.of_first_blocks(number))
 
     def __getstate__(self) -> dict[str, Any]:
         return fields_alone(self)

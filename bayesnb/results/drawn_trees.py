@@ -18,7 +18,7 @@ from bayesnb.families.capabilities import log_density_of
 from bayesnb.families.certain import KnownDie
 from bayesnb.families.dirichlet import draw_level
 from bayesnb.inference.posterior_draws import Theta, another, draw_proba, draw_theta, refuse_large
-from bayesnb.model.powers import Exponents
+from bayesnb.model.powers import Exponents, of_blocks
 from bayesnb.model.product import Model
 from bayesnb.results.parameter_names import Layout, Variables, coordinate
 
@@ -27,11 +27,15 @@ LIBRARY_ATTRS = {"inference_library": "bayesnb", "inference_library_version": __
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """A model to draw from, the names of its parameters, and its settings of prediction."""
+    """A model to draw from, the names of its parameters, and its settings of prediction.
+
+    `once` are the exponents of the joint distribution of class and columns: 0 of links that are no part of it.
+    """
 
     model: Model
     layout: Layout
     exponents: Exponents
+    once: Exponents
     temper: Mapping[str, Any]  # the exponents as attributes of results
     n_jobs: int | None
 
@@ -104,7 +108,7 @@ def labelled_proba(drawn: Array, plan: DrawPlan, index: Array, classes: Array, a
 
 def parameters(theta: Theta, layout: Layout, certain: bool) -> Variables:
     """Return theta by the names of its variables, `(s, c, ...)`, without the class prior where that is fixed."""
-    arranged = layout.arrange([density.parts() for density in theta.blocks])
+    arranged = layout.arrange([density.parts() for density in layout.of_columns(theta.blocks)])
     class_prob: Variables = {} if certain else {"class_prob": (("class",), theta.class_probs.probability)}
     flags = [flag if flag is None else flag.astype(np.int64) for flag in theta.included]  # ArviZ subtracts them
     return class_prob | unfolded(theta, arranged) | layout.included(flags)
@@ -220,9 +224,11 @@ class GroupWriter:
     def _log_prior(self, theta: Theta) -> Variables:
         """Return log p(theta) by the names of its variables, one number for each categorical distribution."""
         prior, (draws, _) = self.subject.model.prior, theta.shape
-        beliefs = (belief.repeated(draws) for belief in prior.blocks)
-        parts = [log_density_of(belief, density) for belief, density in zip(beliefs, theta.blocks, strict=True)]
-        variables = unfolded(theta, self.subject.layout.arrange(parts))
+        layout = self.subject.layout
+        beliefs = (belief.repeated(draws) for belief in layout.of_columns(prior.blocks))
+        densities = layout.of_columns(theta.blocks)
+        parts = [log_density_of(belief, density) for belief, density in zip(beliefs, densities, strict=True)]
+        variables = unfolded(theta, layout.arrange(parts))
         if not self.subject.certain:
             variables["class_prob"] = (), next(iter(log_density_of(prior.classes, theta.class_probs).values()))
         return variables
@@ -231,7 +237,7 @@ class GroupWriter:
         """Return log p(x, y | theta) of every row with its label, `(s, r)`."""
         sheet: Any = self.sheet
         values = np.empty((theta.shape[0], sheet.rows))
-        for rows, joint in theta.by_rows(sheet.cells, 1.0, self.subject.n_jobs):
+        for rows, joint in theta.by_rows(sheet.cells, self.subject.once, self.subject.n_jobs):
             values[:, rows] = joint[np.arange(len(joint)), :, sheet.codes[rows]].T
         return values
 
@@ -264,14 +270,16 @@ class GroupWriter:
 def _closed_form(subject: Subject, proper: bool) -> Variables:
     """Return the parameters of the posterior, and the log evidence where the prior is proper."""
     posterior = subject.model.posterior
-    variables = subject.layout.arrange([belief.parts() for belief in posterior.blocks])
+    variables = subject.layout.arrange([belief.parts() for belief in subject.layout.of_columns(posterior.blocks)])
     if not subject.certain:
         variables["class_prob_concentration"] = ("class",), next(iter(posterior.classes.parts().values()))
     shares = [getattr(belief, "included", None) for belief in posterior.blocks]
     variables |= subject.layout.included([None if share is None else share[0] for share in shares])
     if proper:
         labels, columns = subject.model.prior.log_evidence(subject.model.stats)
-        variables["log_evidence"] = (), np.array(labels + sum(column.sum() for column in columns))
+        once = of_blocks(subject.once, len(columns))
+        total = sum((column * power).sum() for column, power in zip(columns, once, strict=True))
+        variables["log_evidence"] = (), np.array(labels + total)
     return variables
 
 
@@ -284,7 +292,7 @@ def _improper(subject: Subject) -> str | None:
 
 
 def _first_improper(subject: Subject, proper: Sequence[Array], message: str) -> str | None:
-    for block, ok in zip(subject.layout.blocks, proper, strict=True):
+    for block, ok in zip(subject.layout.blocks, subject.layout.of_columns(proper), strict=True):
         if not ok.all():
             c, f = np.argwhere(~ok)[0]
             return f"column {block.names[f]!r}, class {subject.layout.classes.tolist()[c]!r}: {message}"

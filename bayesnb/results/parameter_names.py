@@ -61,6 +61,10 @@ class Layout:
         if unknown:
             raise ValueError(f"features: the model has no column {unknown[0]!r}. Name some of {_listing(known)}.")
 
+    def of_columns(self, parts: Sequence[Any]) -> Sequence[Any]:
+        """Return the parts of the blocks that have columns: those of links between columns come last."""
+        return parts[: len(self.blocks)]
+
     def wants(self, name: Hashable) -> bool:
         return self.wanted is None or name in self.wanted
 
@@ -196,8 +200,10 @@ def combinations(block: ColumnBlock, table: Array | None) -> list[str]:
 
 def layout_of(estimator: Any, features: Sequence[Hashable] | None = None) -> Layout:
     """Return the layout of a fitted estimator; the entries of a table are those of its posterior."""
-    tables = [getattr(class_belief(belief), "combinations", None) for belief in estimator.model_.posterior.blocks]
-    return Layout(estimator.classes_, estimator.schema_.blocks, features, tables)
+    blocks = estimator.schema_.columns_alone.blocks
+    beliefs = estimator.model_.posterior.blocks[: len(blocks)]
+    tables = [getattr(class_belief(belief), "combinations", None) for belief in beliefs]
+    return Layout(estimator.classes_, blocks, features, tables)
 
 
 def _diagonal(arrays: Sequence[Array]) -> Array:

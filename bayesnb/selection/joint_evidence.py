@@ -340,15 +340,19 @@ def _step(
     return Step(gone, made, gain, worth if worth > ROUNDING * abs(columns.log_evidence(made[0], among)) else 0.0)
 
 
-def steps(columns: BlockEvidence, start: Sequence[Block], most: float) -> Iterator[Step]:
-    """Yield the steps of the search from `start`; no block comes to have more than `most` columns."""
+def steps(columns: BlockEvidence, start: Sequence[Block], most: float, least: float = 0.0) -> Iterator[Step]:
+    """Yield the steps of the search from `start`, each worth more than `least` nats.
+
+    No block comes to have more than `most` columns.
+    """
     blocks, pairs, been = set(start), dict[tuple[Block, Block], Step](), {frozenset(start)}
     while True:
         for one, two in combinations(sorted(blocks), 2):
             if (one, two) not in pairs and len(one) + len(two) <= most:
                 pairs[one, two] = joining(columns, one, two)
         joined = (step for pair, step in pairs.items() if blocks.issuperset(pair))
-        step = _best(joined, blocks, been) or _best(_moves(columns, sorted(blocks), most), blocks, been)
+        moves = _moves(columns, sorted(blocks), most)
+        step = _best(joined, blocks, been, least) or _best(moves, blocks, been, least)
         if step is None:
             return
         yield step
@@ -377,12 +381,12 @@ def _moves(columns: BlockEvidence, blocks: Sequence[Block], most: float) -> Iter
                     yield _step(columns, (block, target), (left, union(target, (place,))), (target, (place,)))
 
 
-def _best(candidates: Iterator[Step], blocks: set[Block], been: set[frozenset[Block]]) -> Step | None:
-    """Return the step that is worth most, if any is worth something and it leads to blocks not `been` at yet.
+def _best(candidates: Iterator[Step], blocks: set[Block], been: set[frozenset[Block]], least: float) -> Step | None:
+    """Return the step that is worth most, if any is worth more than `least` and it leads to blocks not `been` at yet.
 
     Where cells are missing, steps compare different rows, and the search might go in circles.
     """
-    fresh = (step for step in candidates if step.worth > 0 and frozenset(after(blocks, step)) not in been)
+    fresh = (step for step in candidates if step.worth > least and frozenset(after(blocks, step)) not in been)
     return max(fresh, key=lambda step: step.worth, default=None)
 
 
