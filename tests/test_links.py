@@ -2,9 +2,7 @@
 
 import copy
 import itertools
-import pickle
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,13 +11,9 @@ import pytest
 from scipy.special import gammaln, logsumexp
 from scipy.stats import chi2
 
-import bayesnb
-from bayesnb import Bernoulli, Categorical, Gaussian, NaiveBayes, PolyaTree, scale
-from bayesnb.families.base import Belief
+from bayesnb import Bernoulli, Categorical, Gaussian, NaiveBayes, PolyaTree
 from bayesnb.families.links import Links, LinkStats, Pairs
-from bayesnb.families.weight import one_hot
 from bayesnb.numerics import link_kernels
-from bayesnb.selection import links as selection
 from bayesnb.selection.links import Candidate, rooted, spanning
 
 Array = np.ndarray
@@ -55,6 +49,10 @@ def quiet(model: Any, *args: Any, **kwargs: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return model.fit(*args, **kwargs)
+
+
+def slowly(*values: Any) -> Any:
+    return pytest.param(*values, marks=pytest.mark.slow)
 
 
 class Counted:
@@ -106,6 +104,31 @@ class Counted:
                 n = weight[at & (seen[:, v] == x[v])].sum()
                 total += w * np.log((strength * m + n) / (strength + weight[at].sum()) / m)
             made[c] = total
+        return made
+
+    def drawn_scores(self, x: Array, draws: int, rng: np.random.Generator) -> Array:
+        """Scores of the classes for a row, `(s, c)`, each parameter drawn from its posterior."""
+        made = np.empty((draws, len(self.classes)))
+        for c in range(len(self.classes)):
+            seen, weight = self.x[self.y == c], self.weight[self.y == c]
+            total = np.log(rng.gamma(weight.sum() + 1, size=draws))
+            for j, size in enumerate(map(len, self.levels)):
+                if x[j] >= 0:
+                    n = weight[seen[:, j] == x[j]].sum()
+                    total += self.power[j] * np.log(
+                        rng.beta(n + 1, weight[seen[:, j] >= 0].sum() - n + size - 1, draws)
+                    )
+            for (u, v), strength, w in zip(self.ends, self.strength, self.link_power, strict=True):
+                if x[u] < 0 or x[v] < 0:
+                    continue
+                both = (seen[:, u] >= 0) & (seen[:, v] >= 0)
+                m = (weight[both & (seen[:, v] == x[v])].sum() + 1) / (weight[both].sum() + len(self.levels[v]))
+                at = both & (seen[:, u] == x[u])
+                a = strength * m + weight[at & (seen[:, v] == x[v])].sum()
+                whole = strength + weight[at].sum()
+                moment = gammaln(a + w) - gammaln(a) - gammaln(whole + w) + gammaln(whole)  # log E[p_a(b)**w]
+                total += w * np.log(rng.beta(a, whole - a, draws)) + w * np.log(a / whole / m) - moment
+            made[:, c] = total
         return made
 
     def left_out(self, target: str, folds: Array | None = None) -> Array:
@@ -312,6 +335,54 @@ def test_the_order_of_columns_changes_no_link_and_no_prediction() -> None:
     np.testing.assert_allclose(one.predict_proba(table), two.predict_proba(turned), rtol=1e-5, atol=1e-9)
 
 
+def planted(rng: np.random.Generator, rows: int) -> tuple[Any, Array]:
+    """Columns along the tree 0 - 1, 1 - 2, 1 - 3, and 4 and 5 alone; numbers and levels in turn."""
+    y = rng.integers(0, 2, rows)
+    hidden = rng.normal(size=(rows, 6))
+    for child, parent in ((1, 0), (2, 1), (3, 1)):
+        hidden[:, child] = 0.8 * (2 * y - 1) * hidden[:, parent] + 0.6 * hidden[:, child]
+    table = pd.DataFrame(hidden, columns=list("abcdef"))
+    for name in "bdf":
+        table[name] = np.searchsorted([-0.7, 0.0, 0.7], table[name]).astype(str)
+    return table, y
+
+
+def test_a_planted_forest_is_recovered_as_rows_grow() -> None:
+    right = {frozenset(pair) for pair in ("ab", "bc", "bd")}
+    recovered = []
+    for rows in (30, 120, 1500):
+        keys = NaiveBayes(dependence="forest").fit(*planted(np.random.default_rng(rows), rows)).links_
+        made = {frozenset(pair) for pair in zip(keys["first"].values, keys["second"].values, strict=True)}
+        assert not made & {frozenset(pair) for pair in itertools.product("abcd", "ef")}
+        recovered.append(len(made & right))
+    assert recovered[0] <= recovered[1] <= recovered[2] == 3
+    assert made == right
+
+
+def independent(rng: np.random.Generator, rows: int, sizes: tuple[int, ...], classes: int) -> tuple[Any, Array]:
+    """Columns that depend on the class, and not on each other given the class; 0 levels stand for numbers."""
+    y = rng.integers(0, classes, rows)
+    columns = {}
+    for j, size in enumerate(sizes):
+        if size:
+            ends = rng.dirichlet(np.full(size, 0.5), classes).cumsum(axis=1)
+            columns[f"x{j}"] = (rng.random((rows, 1)) > ends[y][:, :-1]).sum(axis=1).astype(str)
+        else:
+            columns[f"x{j}"] = rng.normal(rng.normal(size=classes)[y], 1.0)
+    return pd.DataFrame(columns), y
+
+
+@pytest.mark.parametrize("sizes", [(2, 2), (2, 2, 8, 8, 40, 40), (0,) * 6, (0, 0, 2, 8)], ids=str)
+@pytest.mark.parametrize(("rows", "times"), [(60, 40), slowly(60, 200), slowly(300, 200), slowly(2000, 200)])
+def test_independent_columns_have_no_link(sizes: tuple[int, ...], rows: int, times: int) -> None:
+    linked = 0
+    for seed in range(times):
+        table, y = independent(np.random.default_rng([seed, rows, len(sizes)]), rows, sizes, 2 + seed % 2)
+        families = {name: Categorical() if size else PolyaTree() for name, size in zip(table, sizes, strict=True)}
+        linked += NaiveBayes(families, dependence="forest").fit(table, y).schema_.links is not None
+    assert linked <= 0.05 * times
+
+
 # Evidence
 
 
@@ -366,3 +437,128 @@ def test_the_evidence_is_that_of_the_columns_and_of_the_forests_links(dependence
 
 def plain_features(model: Any) -> float:
     return sum(model.log_evidence_by_feature().values())
+
+
+# Uncertainty
+
+
+@pytest.mark.parametrize("rows", ["fixed", "observed"])
+@pytest.mark.parametrize(
+    ("temper", "classes"),
+    [(0.6, 2), ("columns", 3), slowly(None, 2), slowly(None, 3), slowly(0.6, 3), slowly("columns", 2)],
+)
+def test_intervals_and_entropies_of_linked_columns_agree_with_draws(rows: str, temper: Any, classes: int) -> None:
+    rng = np.random.default_rng(10)
+    table, y = levels(rng, 60, classes)
+    model = quiet(NaiveBayes(Categorical(1.0), dependence="forest", temper=temper), table, y)
+    counted, draws, asked = Counted(model, table, y), 100_000, table.iloc[[0, 1, 2]].copy()
+    asked.loc[asked.index[2], "b"] = None
+    assert temper is None or not np.isclose(counted.link_power, 1).any()
+    assert len(counted.ends) == 3
+    interval = model.predict_interval(asked, 0.8, rows=rows, method="exact")
+    drawn = model.predict_interval(asked, 0.8, rows=rows, method="draws", draws=4_000, rng=1)
+    for name in ("lower", "median", "upper"):
+        np.testing.assert_allclose(drawn[name], interval[name], atol=0.05)
+    parts = model.uncertainty(asked, rows=rows)
+    for i, x in enumerate(counted.codes(asked)):
+        scores = counted.drawn_scores(x, draws, rng)
+        top = logsumexp(scores, axis=1)
+        share = np.exp(scores - top[:, None])
+        mass = np.exp(top - top.max()) if rows == "observed" else np.ones(draws)
+        mass /= mass.sum()
+        error = np.sqrt((mass**2).sum())
+        for name, level in (("lower", 0.1), ("median", 0.5), ("upper", 0.9)):
+            below = mass @ (share <= interval[name].values[i])
+            np.testing.assert_allclose(below, level, atol=5 * error * np.sqrt(level * (1 - level)) + 2e-3)
+        mean = mass @ share
+        spread = 5 * error * share.std(axis=0)
+        np.testing.assert_array_less(np.abs(mean - parts.probability.values[i]), spread + 1e-4)
+        entropy = -(share * np.log(np.maximum(share, 1e-300))).sum(axis=1)
+        assert abs(mass @ entropy - parts.aleatoric.values[i]) < 5 * error * entropy.std() + 1e-4
+
+
+def test_the_power_of_a_drawn_ratio_has_the_expected_ratios_power_as_its_expectation() -> None:
+    rng = np.random.default_rng(11)
+    pairs = Pairs(((2, 3), (3, 2)))
+    counts = rng.integers(0, 6, (2, 12)).astype(float)
+    belief = Links(np.zeros((2, 12)), np.full((2, 12), 1.0), np.array([[2.0, 9.0]] * 2), pairs)
+    belief = belief.update(LinkStats(counts, pairs))
+    drawn, w = belief.sample(rng, (40_000, 2, 1)), np.array([0.3, 1.7])
+    for x in ([[0, 5]], [[4, 2]], [[-1, 3]]):
+        cells = np.array(x)
+        scores = drawn.defined_score(cells, w)
+        mean = np.exp(scores).mean(axis=0)
+        expected = np.exp(belief.defined_score(cells, w))
+        error = np.exp(scores).std(axis=0) / np.sqrt(len(scores))
+        np.testing.assert_array_less(np.abs(mean - expected), 5 * error)
+
+
+# Rows drawn
+
+
+def pair_counts(table: Any, y: Array, one: str, two: str, classes: Array) -> Array:
+    """Rows by class and pair of levels; numbers on four ranges."""
+
+    def codes(column: Any) -> Array:
+        if pd.api.types.is_float_dtype(column):
+            return np.searchsorted([-1.0, 0.0, 1.0], column.to_numpy())
+        return np.searchsorted(LEVELS, column.astype(str).to_numpy())
+
+    made = np.zeros((len(classes), 8, 8))
+    np.add.at(made, (np.searchsorted(classes, y), codes(table[one]), codes(table[two])), 1.0)
+    return made
+
+
+LEVELS = np.array(["0", "1", "2", "3", "False", "True"])
+
+
+@pytest.mark.parametrize("later", [False, True], ids=["", "a level later"])
+def test_rows_drawn_have_the_pairs_of_levels_that_the_model_expects(later: bool) -> None:
+    rng = np.random.default_rng(12)
+    table, y = levels(rng, 400)
+    model = NaiveBayes(Categorical(1.0), dependence="forest", temper=None).fit(table, y)
+    keys = model.schema_.links.keys
+    if later:
+        more, labels = levels(rng, 200)
+        more.loc[more.index[:40], keys[0][0]] = "new"
+        more.loc[more.index[20:60], keys[0][1]] = "new"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.partial_fit(more.mask(rng.random(more.shape) < 0.05), labels)
+    every = [model.schema_.blocks[0].levels[model.schema_.blocks[0].names.index(name)] for name in "abcd"]
+    cells = pd.DataFrame(list(itertools.product(*every)), columns=list("abcd"))
+    expected = np.exp(model.predict_joint_log_proba(cells))
+    rows, drawn = model.sample(20_000, rng=1)
+    for one, two in keys:
+        keyed = cells.groupby([one, two]).ngroup().to_numpy()
+        place = dict(zip(map(tuple, cells[[one, two]].to_numpy()), keyed, strict=True))
+        for c, label in enumerate(model.classes_):
+            of_class = rows[drawn == label]
+            seen = np.bincount(
+                [place[pair] for pair in map(tuple, of_class[[one, two]].to_numpy())], minlength=len(place)
+            )
+            share = np.bincount(keyed, expected[:, c])
+            if later:  # what a new level does is approximate
+                assert np.abs(seen / seen.sum() - share / share.sum()).max() < 0.03
+                continue
+            mean = share / share.sum() * seen.sum()
+            statistic = ((seen - mean) ** 2 / mean).sum()
+            assert statistic < chi2.ppf(1 - 1e-4, len(mean) - 1)
+
+
+@pytest.mark.parametrize("holes", [0.0, 0.1])
+def test_rows_drawn_of_linked_numbers_lie_on_pairs_of_ranges_as_the_counts_say(holes: float) -> None:
+    table, y = mixed(np.random.default_rng(13), 600, holes=holes)
+    model = NaiveBayes(dependence="forest").fit(table, y)
+    block, belief = model.schema_.links, model.model_.posterior.blocks[-1]
+    size = 12_000
+    rows, drawn = model.sample(size, rng=2)
+    codes = block.read(model._table(rows))
+    for k, (parents, children) in enumerate(block.pairs.shapes):
+        table_of = (belief.concentration / belief.total)[:, block.pairs_of(k)].reshape(-1, parents, children)
+        for c, label in enumerate(model.classes_):
+            seen = np.bincount(codes[drawn == label, k], minlength=parents * children).reshape(parents, children)
+            mean = table_of[c] * seen.sum(axis=1, keepdims=True)
+            enough = mean > 1
+            statistic = ((seen - mean)[enough] ** 2 / mean[enough]).sum()
+            assert statistic < chi2.ppf(1 - 1e-5, enough.sum()), (block.keys[k], label)

@@ -273,7 +273,7 @@ class IncrementalMixin(ModelHolder):
     def _learns_from_first_rows(self) -> bool:
         """Return whether the first rows decide on families or grids, so that all others have to be read like them."""
         families = self._families()
-        return not isinstance(families, Family) or families.has_grid
+        return not isinstance(families, Family) or families.has_grid or self._dependence_rule is not None
 
     def _adopt(self, shard: Shard, *, more: bool = False) -> Self:
         """Learn the rows of a shard: in place of what was learnt before, or besides it."""
@@ -329,7 +329,8 @@ class IncrementalMixin(ModelHolder):
         rule, n_jobs = self._temper_rule, self.n_jobs
         if rule in (COLUMNS, LOO) and rows is None:
             return tempered_by(None, model, shard.schema, None, n_jobs) if before is None else self._known_temper
-        if rule == COLUMNS and before is not None and rows is not None and isinstance(self._exponents, tuple):
+        by_column = rule == COLUMNS and before is not None and rows is not None
+        if by_column and not isinstance(self._temper.value, float):
             held_out = before_rows(model, before.laid_out(shard.classes, shard.schema))
             return tempered_again(self._known_temper, held_out, shard.schema, rows, n_jobs)
         return tempered_by(rule, model, shard.schema, rows, n_jobs)

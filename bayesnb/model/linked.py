@@ -22,6 +22,10 @@ from bayesnb.families.weight import Weight
 from bayesnb.model.schema import Block
 from bayesnb.numerics.views import EVERY
 
+OTHER_LINKS = (
+    "the links between columns are not the same in both parts, as each found them in its first table. Let one part go "
+    "on from the other by partial_fit, or fit both with dependence=None."
+)
 BEHIND = 1 << 40  # the first place of links in the order of a table: behind every column
 
 
@@ -125,10 +129,7 @@ class LinkBlock(Block):
 
     def united(self, other: Block) -> Self:
         if not (isinstance(other, LinkBlock) and self.same(other)):
-            raise ValueError(
-                "the links between columns are not the same in both parts, as each found them in its first table. Let "
-                "one part go on from the other by partial_fit, or fit both with dependence=None."
-            )
+            raise ValueError(OTHER_LINKS)
         return self
 
     def same(self, other: "LinkBlock") -> bool:
