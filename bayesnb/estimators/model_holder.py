@@ -129,7 +129,11 @@ class ModelHolder(ABC):
     def _tempers(self) -> dict[str, Numbers]:
         """The exponents, their standard deviations and lengths, if there are any, as the model's blocks have them."""
         names = zip(("temper", "temper_sd", "temper_length"), self._temper, strict=True)
-        return {name: of_empty_rows(exponents_of(each, self.schema_)) for name, each in names if each is not None}
+        known = {name: each for name, each in names if each is not None}
+        return {
+            name: each if isinstance(each, float) else of_empty_rows(exponents_of(each, self.schema_))
+            for name, each in known.items()
+        }
 
     def _fresh(self, **changes: Any) -> Self:
         """Return an unfitted copy with some parameters changed."""

@@ -159,7 +159,12 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         return self._reader().with_base(joint, cells, self._exponents)
 
     def log_density(self, X: Any) -> Array:
-        """Return log p(x | D), `(r,)`: how usual each row is, whatever its class. No temper enters."""
+        """Return log p(x | D), `(r,)`: how usual each row is, whatever its class. No temper enters.
+
+        With links between columns it is that of the forest. Over rows of levels and flags without a missing cell it
+        sums to 1 as long as those learnt had none either; else, and over numbers, to within some percent, as a link
+        knows a column by counts on a few levels, and not by the column's density.
+        """
         _, cells = self._read(X)
         self.schema_.check_cells(cells)
         return self._log_density(cells)

@@ -306,8 +306,17 @@ class Links(OnPairs, LevelTables, Belief[LinkStats, LinkDensity]):
         return self.level_sums(gain - special.times(self.counts, self.log_margin)) - losses
 
     def level_log_moment(self, s: Any) -> Array:
-        s = self.of_levels(s)
-        return less(log_gamma_ratio(self.concentration, s), log_gamma_ratio(self.total, s)) - s * self.log_margin
+        return self._log_moment_at(np.arange(self.counts.shape[-1]), self.of_levels(s))
+
+    def _log_moment_at(self, places: Array, s: Any) -> Array:
+        """log E[ratio**s] of pairs of levels, `(..., k)`; s is a number, or such that it meets the pairs.
+
+        A level of the parent has one total: its gamma functions are found once for all pairs that it is in.
+        """
+        _, first, which = np.unique(self.pairs.row[places], return_index=True, return_inverse=True)
+        by_pair = np.shape(s)[-1:] == places.shape
+        totals = log_gamma_ratio(self.total[..., places[first]], s[..., first] if by_pair else s)[..., which]
+        return less(log_gamma_ratio(self.concentration[..., places], s), totals) - s * self.log_margin[..., places]
 
     @cached_property
     def log_mean(self) -> Array:
@@ -336,9 +345,12 @@ class Links(OnPairs, LevelTables, Belief[LinkStats, LinkDensity]):
         return self.added(x, tables_of(worth), len(worth), None, 1).reshape(-1, ORDER, len(self)).swapaxes(0, 1)
 
     def score_transform(self, x: Cells, s: Array, power: Power = 1.0) -> Array:
-        places = nodes(s)
-        worth = self.level_log_moment(places * power) + places * self._constants(power)
-        return Entries.of_table(self.at(x[:])).added(worth)
+        pairs, where = np.unique(self.at(x[:]), return_inverse=True)  # of a row few of all pairs are asked
+        missing = int((pairs < 0).any())
+        pairs, at = pairs[missing:], np.broadcast_to(self.of_levels(power), self.counts.shape[-1:])
+        shift = np.broadcast_to(self._constants(power), self.counts.shape)[..., pairs]
+        worth = self._log_moment_at(pairs, nodes(s) * at[pairs]) + nodes(s) * shift
+        return Entries.of_table(where.reshape(x.shape) - missing).added(worth)
 
     def contributions(self, x: Cells, power: Power, words: Array | None = None) -> Contributions:
         at = self.at(x[:])[:, None]

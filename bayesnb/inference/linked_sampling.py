@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from bayesnb.families.base import Array, Belief
 from bayesnb.families.dirichlet import draw_level
@@ -29,6 +30,9 @@ def relink(schema: Schema, model: Model, codes: Array, cells: list[Any], rng: Ge
     belief: Any = model.posterior.blocks[-1]
     share = belief.concentration / belief.total
     at = {name: (b, j) for b, block in enumerate(schema.blocks) for j, name in enumerate(block.names)}
+    packed = {b for b in {at[name][0] for key in links.keys for name in key} if sparse.issparse(cells[b])}
+    for b in packed:
+        cells[b] = cells[b].toarray()
     for k in np.flatnonzero(links.in_forest).tolist():
         (parent, child), shape = links.keys[k], links.pairs.shapes[k]
         readers = [links.reader_of(end) for end in links.ends[k]]
@@ -43,6 +47,8 @@ def relink(schema: Schema, model: Model, codes: Array, cells: list[Any], rng: Ge
             cells[b][rows, j] = _on_levels(
                 schema.blocks[b], model.posterior.blocks[b][c], j, readers[1], wanted[of_class], rng
             )
+    for b in packed:
+        cells[b] = schema.blank.pack(cells[b])
 
 
 def _levels(at: tuple[int, int], reader: tuple[Block, int], schema: Schema, cells: Sequence[Any]) -> Array:

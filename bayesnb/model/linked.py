@@ -22,6 +22,10 @@ from bayesnb.families.weight import Weight
 from bayesnb.model.schema import OTHER_LINKS, Block
 from bayesnb.numerics.views import EVERY
 
+OTHER_LINKS = (
+    "the links between columns are not the same in both parts, as each found them in its first table. Let one part go "
+    "on from the other by partial_fit, or fit both with dependence=None."
+)
 BEHIND = 1 << 40  # the first place of links in the order of a table: behind every column
 
 

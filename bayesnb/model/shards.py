@@ -19,6 +19,7 @@ from bayesnb.data.labels import united_labels
 from bayesnb.families.base import Array, Belief, Stats
 from bayesnb.families.removal import rounding_of, slack
 from bayesnb.model.kept_rows import KeptRows
+from bayesnb.model.linked import OTHER_LINKS
 from bayesnb.model.priors import ClassPriorRule
 from bayesnb.model.product import Model, Product, ProductStats, Rows, observe
 from bayesnb.model.schema import OTHER_LINKS, Block, Schema
@@ -138,6 +139,8 @@ def _refuse_families(a: Schema, b: Schema) -> NoReturn:
                 f"column {name!r} is {mine.get(name, 'dropped')} in one part and {others.get(name, 'dropped')} in "
                 "another: say its family, families={column: family}, with the same prior in both."
             )
+    if (a.links is None) != (b.links is None):
+        raise ValueError(OTHER_LINKS)
     raise ValueError("the blocks of columns of one part are not those of another: say `families` for both alike.")
 
 

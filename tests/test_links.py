@@ -1,0 +1,564 @@
+"""Links between columns: joint distributions by forests, exact in all that follows from counts of pairs of levels."""
+
+import copy
+import itertools
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import gammaln, logsumexp
+from scipy.stats import chi2
+
+from bayesnb import Bernoulli, Categorical, Gaussian, NaiveBayes, PolyaTree
+from bayesnb.families.links import Links, LinkStats, Pairs
+from bayesnb.numerics import link_kernels
+from bayesnb.selection.links import Candidate, rooted, spanning
+
+Array = np.ndarray
+CLASSES = np.array(["no", "yes", "maybe"])
+
+
+def levels(rng: np.random.Generator, rows: int = 300, classes: int = 2, chained: float = 0.7) -> tuple[Any, Array]:
+    """A table of four columns of levels, each of which is likely to follow the one before, and labels."""
+    y = rng.integers(0, classes, rows)
+    sizes, columns = (2, 3, 4, 3), []
+    for size in sizes:
+        column = rng.integers(0, size, rows)
+        if columns:
+            column = np.where(rng.random(rows) < chained, (columns[-1] + y) % size, column)
+        columns.append(column)
+    table = pd.DataFrame({name: column.astype(str) for name, column in zip("abcd", columns, strict=True)})
+    return table, CLASSES[y]
+
+
+def mixed(rng: np.random.Generator, rows: int = 300, classes: int = 2, holes: float = 0.0) -> tuple[Any, Array]:
+    """A table of two columns of levels, two of numbers and a flag, that depend on each other given the class."""
+    y = rng.integers(0, classes, rows)
+    a = rng.integers(0, 3, rows)
+    b = np.where(rng.random(rows) < 0.8, (a + y) % 3, rng.integers(0, 3, rows))
+    u = rng.normal(size=rows) + a
+    v = u * (2 * (y > 0) - 1) + 0.5 * rng.normal(size=rows)
+    flag = np.where(rng.random(rows) < 0.8, b == 1, rng.random(rows) < 0.5)
+    table = pd.DataFrame({"a": a.astype(str), "b": b.astype(str), "u": u, "v": v, "flag": flag.astype(object)})
+    return table.mask(rng.random(table.shape) < holes), CLASSES[y]
+
+
+def quiet(model: Any, *args: Any, **kwargs: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(*args, **kwargs)
+
+
+def slowly(*values: Any) -> Any:
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
+class Counted:
+    """What a model of columns of levels, all under Dirichlet(1), and links comes to, counted row by row anew.
+
+    Only the links themselves, their strengths and their exponents are taken from the model.
+    """
+
+    def __init__(self, model: Any, table: Any, y: Array, weight: Array | None = None) -> None:
+        block = model.schema_.links
+        self.levels = [sorted(table[name].dropna().unique()) for name in table]
+        self.names, self.classes = list(table), model.classes_
+        self.ends = [tuple(self.names.index(name) for name in key) for key in block.keys]
+        self.strength, self.in_forest = block.strength, block.in_forest
+        columns = model.temper_
+        columns = np.full(len(self.names), columns) if isinstance(columns, float) else columns[self.names].to_numpy()
+        self.power, self.link_power = columns, model.links_.temper.values
+        self.x, self.y = self.codes(table), np.searchsorted(self.classes, y)
+        self.weight = np.ones(len(y)) if weight is None else np.asarray(weight, float)
+
+    def codes(self, table: Any) -> Array:
+        return np.column_stack(
+            [
+                [-1 if pd.isna(cell) else levels.index(cell) for cell in table[name]]
+                for name, levels in zip(self.names, self.levels, strict=True)
+            ]
+        )
+
+    def log_joint(self, x: Array, keep: Array, power: Array | None = None, link_power: Array | None = None) -> Array:
+        """log p(x, class) of a row, `(c,)`, learnt from the rows in `keep`."""
+        power = self.power if power is None else power
+        link_power = self.link_power if link_power is None else link_power
+        made = np.empty(len(self.classes))
+        for c in range(len(self.classes)):
+            rows = keep & (self.y == c)
+            seen, weight = self.x[rows], self.weight[rows]
+            total = np.log((weight.sum() + 1) / (self.weight[keep].sum() + len(self.classes)))
+            for j, size in enumerate(map(len, self.levels)):
+                if x[j] >= 0:
+                    n = weight[seen[:, j] == x[j]].sum()
+                    whole = weight[seen[:, j] >= 0].sum() + size
+                    total += gammaln(n + 1 + power[j]) - gammaln(n + 1) - gammaln(whole + power[j]) + gammaln(whole)
+            for (u, v), strength, w in zip(self.ends, self.strength, link_power, strict=True):
+                if x[u] < 0 or x[v] < 0 or w == 0:
+                    continue
+                both = (seen[:, u] >= 0) & (seen[:, v] >= 0)
+                m = (weight[both & (seen[:, v] == x[v])].sum() + 1) / (weight[both].sum() + len(self.levels[v]))
+                at = both & (seen[:, u] == x[u])
+                n = weight[at & (seen[:, v] == x[v])].sum()
+                total += w * np.log((strength * m + n) / (strength + weight[at].sum()) / m)
+            made[c] = total
+        return made
+
+    def drawn_scores(self, x: Array, draws: int, rng: np.random.Generator) -> Array:
+        """Scores of the classes for a row, `(s, c)`, each parameter drawn from its posterior."""
+        made = np.empty((draws, len(self.classes)))
+        for c in range(len(self.classes)):
+            seen, weight = self.x[self.y == c], self.weight[self.y == c]
+            total = np.log(rng.gamma(weight.sum() + 1, size=draws))
+            for j, size in enumerate(map(len, self.levels)):
+                if x[j] >= 0:
+                    n = weight[seen[:, j] == x[j]].sum()
+                    total += self.power[j] * np.log(
+                        rng.beta(n + 1, weight[seen[:, j] >= 0].sum() - n + size - 1, draws)
+                    )
+            for (u, v), strength, w in zip(self.ends, self.strength, self.link_power, strict=True):
+                if x[u] < 0 or x[v] < 0:
+                    continue
+                both = (seen[:, u] >= 0) & (seen[:, v] >= 0)
+                m = (weight[both & (seen[:, v] == x[v])].sum() + 1) / (weight[both].sum() + len(self.levels[v]))
+                at = both & (seen[:, u] == x[u])
+                a = strength * m + weight[at & (seen[:, v] == x[v])].sum()
+                whole = strength + weight[at].sum()
+                moment = gammaln(a + w) - gammaln(a) - gammaln(whole + w) + gammaln(whole)  # log E[p_a(b)**w]
+                total += w * np.log(rng.beta(a, whole - a, draws)) + w * np.log(a / whole / m) - moment
+            made[:, c] = total
+        return made
+
+    def left_out(self, target: str, folds: Array | None = None) -> Array:
+        folds = np.arange(len(self.y)) if folds is None else folds
+        joint = target == "joint"
+        powers = (np.ones(len(self.names)), self.in_forest) if joint else (None, None)
+        made = np.empty(len(self.y))
+        for i in range(len(self.y)):
+            scores = self.log_joint(self.x[i], folds != folds[i], *powers)
+            made[i] = scores[self.y[i]] - (0 if joint else logsumexp(scores))
+        return made
+
+
+# Distributions
+
+
+def test_the_probabilities_of_all_rows_of_levels_sum_to_one_in_each_class_and_in_all() -> None:
+    table, y = levels(np.random.default_rng(1), classes=3)
+    model = NaiveBayes(Categorical(1.0), dependence="forest", temper=None).fit(table, y)
+    assert len(model.links_.link) == 3
+    every = pd.DataFrame(
+        list(itertools.product(*(sorted(table[name].unique()) for name in table))), columns=list(table)
+    )
+    joint = model.predict_joint_log_proba(every)
+    share = np.exp(model.class_posterior_.predictive().logpmf(np.eye(3, dtype=int)))
+    np.testing.assert_allclose(np.exp(joint).sum(axis=0), share, rtol=1e-9)
+    assert np.exp(model.log_density(every)).sum() == pytest.approx(1, abs=1e-9)
+
+
+def test_the_probabilities_of_all_rows_of_flags_and_levels_sum_to_one() -> None:
+    rng = np.random.default_rng(2)
+    table, y = levels(rng)
+    table = table.drop(columns="d").assign(flag=(table.b == "1") ^ (rng.random(len(table)) < 0.1))
+    families = {"a": Categorical(1.0), "b": Categorical(1.0), "c": Categorical(1.0), "flag": Bernoulli()}
+    model = NaiveBayes(families, dependence="forest", temper=None).fit(table, y)
+    assert "flag" in model.links_["first"].values.tolist() + model.links_["second"].values.tolist()
+    cells = [*(sorted(table[name].unique()) for name in "abc"), [False, True]]
+    every = pd.DataFrame(list(itertools.product(*cells)), columns=[*"abc", "flag"])
+    assert np.exp(model.log_density(every)).sum() == pytest.approx(1, abs=1e-9)
+
+
+@pytest.mark.parametrize("prior", [(0.5, 0.5), (2.0, 7.0)])
+def test_a_flags_link_knows_the_prior_of_the_flag(prior: tuple[float, float]) -> None:
+    rng = np.random.default_rng(2)
+    y, one = rng.integers(0, 2, 60), rng.random(60) < 0.5
+    table = pd.DataFrame({"one": one, "two": one ^ (rng.random(60) < 0.1)})
+    model = NaiveBayes(Bernoulli(prior), dependence="forest", temper=None).fit(table, y)
+    assert len(model.links_.link) == 1
+    every = pd.DataFrame(list(itertools.product([False, True], repeat=2)), columns=["one", "two"])
+    assert np.exp(model.log_density(every)).sum() == pytest.approx(1, abs=1e-9)
+
+
+@pytest.mark.parametrize("family", [Gaussian(), PolyaTree()], ids=["gaussian", "tree"])
+def test_the_density_of_linked_numbers_integrates_to_nearly_one(family: Any) -> None:
+    rng = np.random.default_rng(3)
+    y, u = rng.integers(0, 2, 400), rng.normal(size=400)
+    table = np.column_stack([u, u * (2 * y - 1) + 0.5 * rng.normal(size=400)])
+    model = NaiveBayes(family, dependence="forest", temper=None).fit(table, y)
+    assert len(model.links_.link) == 1
+    low, high = table.min(axis=0) - 8, table.max(axis=0) + 8
+    if isinstance(family, PolyaTree):
+        low, high = table.min(axis=0) - 1e-9, table.max(axis=0) + 1e-9
+    sides = [np.linspace(a, b, 600) for a, b in zip(low, high, strict=True)]
+    density = np.exp(model.log_density(np.stack(np.meshgrid(*sides, indexing="ij"), -1).reshape(-1, 2)))
+    assert density.sum() * np.prod([side[1] - side[0] for side in sides]) == pytest.approx(1, abs=0.05)
+
+
+def test_a_flag_is_linked_by_the_sides_of_its_threshold() -> None:
+    rng = np.random.default_rng(2)
+    y, table = rng.integers(0, 2, 200), rng.normal(size=(200, 2)) + 3
+    table[:, 1] = np.where(rng.random(200) < 0.9, table[:, 0], table[:, 1])
+    table[:9, 0] = 2.5
+    flags = NaiveBayes(Bernoulli(), dependence="forest").fit((table > 2.5).astype(float), y)
+    model = NaiveBayes(Bernoulli(threshold=2.5), dependence="forest").fit(table, y)
+    assert len(model.links_.link) == 1
+    np.testing.assert_array_equal(model.predict_proba(table), flags.predict_proba((table > 2.5).astype(float)))
+    rows, _ = model.sample(400, rng=1)
+    assert ((rows[:, 0] > 2.5) == (rows[:, 1] > 2.5)).mean() > 0.8
+
+
+# Leave-one-out
+
+
+@pytest.mark.parametrize("target", ["label", "joint"])
+@pytest.mark.parametrize("dependence", ["forest", "pairs"])
+@pytest.mark.parametrize("weighted", [False, True], ids=["unit", "weighted"])
+@pytest.mark.parametrize("holes", [0.0, 0.15])
+def test_loo_is_counted_again_without_each_row(target: str, dependence: str, weighted: bool, holes: float) -> None:
+    rng = np.random.default_rng(4)
+    table, y = levels(rng, 120, 3)
+    table = table.mask(rng.random(table.shape) < holes)
+    weight = rng.uniform(0.2, 3.0, len(y)) if weighted else None
+    model = quiet(NaiveBayes(Categorical(1.0), dependence=dependence, temper="columns"), table, y, weight)
+    counted = Counted(model, table, y, weight)
+    assert dependence == "forest" or not counted.in_forest.all()
+    score = model.loo(table, y, target, sample_weight=weight)
+    np.testing.assert_allclose(score.elpd_i, counted.left_out(target), rtol=1e-9, atol=1e-9)
+    folds = rng.integers(0, 5, len(y))
+    score = model.kfold(table, y, folds, target, sample_weight=weight)
+    np.testing.assert_allclose(score.elpd_i, counted.left_out(target, folds), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(("target", "dependence"), [("label", "forest"), ("label", "pairs"), ("joint", "forest")])
+@pytest.mark.parametrize("weighted", [False, True], ids=["unit", "weighted"])
+def test_loo_of_any_columns_is_forgetting_each_row(target: str, dependence: str, weighted: bool) -> None:
+    rng = np.random.default_rng(5)
+    table, y = mixed(rng, 90, holes=0.1)
+    weight = rng.choice([0.5, 1.0, 3.0], len(y)) if weighted else np.ones(len(y))
+    temper = None if target == "joint" else "auto"
+    model = quiet(NaiveBayes(dependence=dependence, temper=temper), table, y, weight)
+    assert len(model.links_.link) >= 3
+    score = model.loo(table, y, target, sample_weight=weight)
+    for i in range(0, len(y), 6):
+        rest = copy.deepcopy(model).forget(table.iloc[[i]], y[[i]], weight[[i]])
+        joint = rest.predict_joint_log_proba(table.iloc[[i]])[0]
+        expected = joint[np.searchsorted(model.classes_, y[i])] - (0 if target == "joint" else logsumexp(joint))
+        assert score.elpd_i.values[i] == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+# Which links
+
+
+def links_among(width: int, rng: np.random.Generator, ties: bool = False) -> list[Candidate]:
+    """Links between all columns, in both directions, the strongest first; strongly one way, and nearly so the other."""
+    made = []
+    for u, v in itertools.combinations(range(width), 2):
+        base = float(rng.integers(1, 4)) if ties else rng.uniform(1, 100)
+        made += [Candidate(u, v, base + (0 if ties else rng.uniform(0, 5)), 1.0), Candidate(v, u, base, 2.0)]
+    return sorted(made, key=lambda link: -link.evidence)
+
+
+def all_forests(width: int) -> list[tuple[tuple[int, int], ...]]:
+    """All sets of pairs of columns without a cycle."""
+    pairs = list(itertools.combinations(range(width), 2))
+    forests = []
+    for size in range(width):
+        for chosen in itertools.combinations(pairs, size):
+            part = list(range(width))
+            for u, v in chosen:
+                if part[u] == part[v]:
+                    break
+                part = [part[u] if each == part[v] else each for each in part]
+            else:
+                forests.append(chosen)
+    return forests
+
+
+def rootings(forest: tuple[tuple[int, int], ...], width: int) -> list[list[tuple[int, int]]]:
+    """All ways to direct the pairs of a forest so that each column has at most one parent."""
+    ways = itertools.product(*([(u, v), (v, u)] for u, v in forest))
+    return [list(way) for way in ways if len({child for _, child in way}) == len(way)]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_forest_has_the_most_evidence_of_all_forests_of_four_columns_but_for_its_directions(seed: int) -> None:
+    found = links_among(4, np.random.default_rng(seed))
+    found = [link for link in found if link.evidence > 30]
+    strongest: dict[frozenset[int], float] = {}
+    for link in found:
+        pair = frozenset(link[:2])
+        strongest[pair] = max(strongest.get(pair, 0.0), link.evidence)
+    forests = [f for f in all_forests(4) if all(frozenset(pair) in strongest for pair in f)]
+    best = max(forests, key=lambda forest: sum(strongest[frozenset(pair)] for pair in forest))
+    pairs = spanning(found, 4)
+    assert {frozenset(pair) for pair in pairs} == {frozenset(pair) for pair in best}
+
+    directed = {link[:2]: link for link in found}
+    made = rooted(pairs, directed, 4)
+    every = [
+        sum(directed.get((u, v), directed[v, u]).evidence for u, v in way)
+        for way in rootings(tuple(pairs), 4)
+        if all((u, v) in directed or (v, u) in directed for u, v in way)
+    ]
+    assert sum(directed[ends].evidence for ends in made) == pytest.approx(max(every), rel=1e-12)
+    assert len({child for _, child in made}) == len(made)
+    for k, (parent, _) in enumerate(made):
+        assert parent not in {child for _, child in made[k + 1 :]}, "parents come before children"
+
+
+def test_ties_are_resolved_alike_each_time() -> None:
+    found = links_among(6, np.random.default_rng(1), ties=True)
+    first = rooted(spanning(found, 6), {link[:2]: link for link in found}, 6)
+    for _ in range(3):
+        assert rooted(spanning(found, 6), {link[:2]: link for link in found}, 6) == first
+
+
+def test_the_order_of_rows_changes_no_link() -> None:
+    rng = np.random.default_rng(6)
+    table, y = mixed(rng, 300, holes=0.05)
+    order = rng.permutation(len(y))
+    one = NaiveBayes().fit(table, y)
+    two = NaiveBayes().fit(table.iloc[order], y[order])
+    assert one.schema_.links.keys == two.schema_.links.keys
+    np.testing.assert_allclose(one.schema_.links.evidence, two.schema_.links.evidence, rtol=1e-9)
+    np.testing.assert_allclose(one.predict_proba(table), two.predict_proba(table), rtol=1e-5, atol=1e-9)
+
+
+def test_the_order_of_columns_changes_no_link_and_no_prediction() -> None:
+    table, y = mixed(np.random.default_rng(7), 300, holes=0.05)
+    one = NaiveBayes().fit(table, y)
+    turned = table[list(table)[::-1]]
+    two = NaiveBayes().fit(turned, y)
+    assert set(one.schema_.links.keys) == set(two.schema_.links.keys)
+    np.testing.assert_allclose(one.predict_proba(table), two.predict_proba(turned), rtol=1e-5, atol=1e-9)
+
+
+def planted(rng: np.random.Generator, rows: int) -> tuple[Any, Array]:
+    """Columns along the tree 0 - 1, 1 - 2, 1 - 3, and 4 and 5 alone; numbers and levels in turn."""
+    y = rng.integers(0, 2, rows)
+    hidden = rng.normal(size=(rows, 6))
+    for child, parent in ((1, 0), (2, 1), (3, 1)):
+        hidden[:, child] = 0.8 * (2 * y - 1) * hidden[:, parent] + 0.6 * hidden[:, child]
+    table = pd.DataFrame(hidden, columns=list("abcdef"))
+    for name in "bdf":
+        table[name] = np.searchsorted([-0.7, 0.0, 0.7], table[name]).astype(str)
+    return table, y
+
+
+def test_a_planted_forest_is_recovered_as_rows_grow() -> None:
+    right = {frozenset(pair) for pair in ("ab", "bc", "bd")}
+    recovered = []
+    for rows in (30, 120, 1500):
+        keys = NaiveBayes(dependence="forest").fit(*planted(np.random.default_rng(rows), rows)).links_
+        made = {frozenset(pair) for pair in zip(keys["first"].values, keys["second"].values, strict=True)}
+        assert not made & {frozenset(pair) for pair in itertools.product("abcd", "ef")}
+        recovered.append(len(made & right))
+    assert recovered[0] <= recovered[1] <= recovered[2] == 3
+    assert made == right
+
+
+def independent(rng: np.random.Generator, rows: int, sizes: tuple[int, ...], classes: int) -> tuple[Any, Array]:
+    """Columns that depend on the class, and not on each other given the class; 0 levels stand for numbers."""
+    y = rng.integers(0, classes, rows)
+    columns = {}
+    for j, size in enumerate(sizes):
+        if size:
+            ends = rng.dirichlet(np.full(size, 0.5), classes).cumsum(axis=1)
+            columns[f"x{j}"] = (rng.random((rows, 1)) > ends[y][:, :-1]).sum(axis=1).astype(str)
+        else:
+            columns[f"x{j}"] = rng.normal(rng.normal(size=classes)[y], 1.0)
+    return pd.DataFrame(columns), y
+
+
+@pytest.mark.parametrize("sizes", [(2, 2), (2, 2, 8, 8, 40, 40), (0,) * 6, (0, 0, 2, 8)], ids=str)
+@pytest.mark.parametrize(("rows", "times"), [(60, 40), slowly(60, 200), slowly(300, 200), slowly(2000, 200)])
+def test_independent_columns_have_no_link(sizes: tuple[int, ...], rows: int, times: int) -> None:
+    linked = 0
+    for seed in range(times):
+        table, y = independent(np.random.default_rng([seed, rows, len(sizes)]), rows, sizes, 2 + seed % 2)
+        families = {name: Categorical() if size else PolyaTree() for name, size in zip(table, sizes, strict=True)}
+        linked += NaiveBayes(families, dependence="forest").fit(table, y).schema_.links is not None
+    assert linked <= 0.05 * times
+
+
+# Evidence
+
+
+def spelled_out(table: Array, margin: Array, strength: float) -> float:
+    """The log Bayes factor of a table of pairs by class, `(c, a, b)`, a distribution at a time."""
+    total = 0.0
+    for rows in table:
+        m = (rows.sum(axis=0) + margin) / (rows.sum() + margin.sum())
+        for of_parent in rows:
+            total += gammaln(strength) - gammaln(strength + of_parent.sum())
+            total += (gammaln(strength * m + of_parent) - gammaln(strength * m)).sum()
+        total -= (rows.sum(axis=0) * np.log(m)).sum()
+    return total
+
+
+@pytest.mark.parametrize("shape", [(1, 2, 2), (3, 2, 5), (2, 7, 3)])
+def test_the_evidence_of_a_table_is_the_definition(shape: tuple[int, int, int]) -> None:
+    rng = np.random.default_rng(8)
+    for table in (rng.integers(0, 30, shape).astype(float), rng.gamma(0.3, 5.0, shape), np.zeros(shape)):
+        margin, strengths = rng.uniform(0.2, 2.0, shape[2]), 2.0 ** np.arange(12)
+        every = [spelled_out(table, margin, strength) for strength in strengths]
+        best, strength = link_kernels.strongest(table, margin, strengths)
+        assert best == pytest.approx(max(every), rel=1e-9, abs=1e-8)
+        assert best == pytest.approx(every[int(np.log2(strength))], rel=1e-9, abs=1e-8)
+        belief = Links(
+            np.zeros((shape[0], shape[1] * shape[2])),
+            np.tile(margin, (shape[0], shape[1])),
+            np.full((shape[0], 1), strength),
+            Pairs((shape[1:],)),
+        )
+        stats = LinkStats(table.reshape(shape[0], -1), belief.pairs)
+        assert belief.log_evidence(stats).sum() == pytest.approx(best, rel=1e-9, abs=1e-8)
+
+
+@pytest.mark.parametrize("dependence", ["forest", "pairs"])
+def test_the_evidence_is_that_of_the_columns_and_of_the_forests_links(dependence: str) -> None:
+    table, y = levels(np.random.default_rng(9))
+    model = NaiveBayes(Categorical(1.0), dependence=dependence).fit(table, y)
+    plain = NaiveBayes(Categorical(1.0)).fit(table, y)
+    counted = Counted(model, table, y)
+    total = 0.0
+    for (u, v), strength, w in zip(counted.ends, counted.strength, counted.in_forest, strict=True):
+        shape = (2, len(counted.levels[u]), len(counted.levels[v]))
+        cells = np.zeros(shape)
+        np.add.at(cells, (counted.y, counted.x[:, u], counted.x[:, v]), 1.0)
+        total += w * spelled_out(cells, np.ones(shape[2]), strength)
+    assert model.log_evidence_ == pytest.approx(plain.log_evidence_ + total, rel=1e-10)
+    by_forest = model.links_.log_bayes_factor.values[model.links_.in_forest.values.astype(bool)]
+    assert by_forest.sum() == pytest.approx(total, rel=1e-9)
+    assert sum(model.log_evidence_by_feature().values()) == pytest.approx(plain_features(plain) + total, rel=1e-10)
+
+
+def plain_features(model: Any) -> float:
+    return sum(model.log_evidence_by_feature().values())
+
+
+# Uncertainty
+
+
+@pytest.mark.parametrize("rows", ["fixed", "observed"])
+@pytest.mark.parametrize(
+    ("temper", "classes"),
+    [(0.6, 2), ("columns", 3), slowly(None, 2), slowly(None, 3), slowly(0.6, 3), slowly("columns", 2)],
+)
+def test_intervals_and_entropies_of_linked_columns_agree_with_draws(rows: str, temper: Any, classes: int) -> None:
+    rng = np.random.default_rng(10)
+    table, y = levels(rng, 60, classes)
+    model = quiet(NaiveBayes(Categorical(1.0), dependence="forest", temper=temper), table, y)
+    counted, draws, asked = Counted(model, table, y), 100_000, table.iloc[[0, 1, 2]].copy()
+    asked.loc[asked.index[2], "b"] = None
+    assert temper is None or not np.isclose(counted.link_power, 1).any()
+    assert len(counted.ends) == 3
+    interval = model.predict_interval(asked, 0.8, rows=rows, method="exact")
+    drawn = model.predict_interval(asked, 0.8, rows=rows, method="draws", draws=4_000, rng=1)
+    for name in ("lower", "median", "upper"):
+        np.testing.assert_allclose(drawn[name], interval[name], atol=0.05)
+    parts = model.uncertainty(asked, rows=rows)
+    for i, x in enumerate(counted.codes(asked)):
+        scores = counted.drawn_scores(x, draws, rng)
+        top = logsumexp(scores, axis=1)
+        share = np.exp(scores - top[:, None])
+        mass = np.exp(top - top.max()) if rows == "observed" else np.ones(draws)
+        mass /= mass.sum()
+        error = np.sqrt((mass**2).sum())
+        for name, level in (("lower", 0.1), ("median", 0.5), ("upper", 0.9)):
+            below = mass @ (share <= interval[name].values[i])
+            np.testing.assert_allclose(below, level, atol=5 * error * np.sqrt(level * (1 - level)) + 2e-3)
+        mean = mass @ share
+        spread = 5 * error * share.std(axis=0)
+        np.testing.assert_array_less(np.abs(mean - parts.probability.values[i]), spread + 1e-4)
+        entropy = -(share * np.log(np.maximum(share, 1e-300))).sum(axis=1)
+        assert abs(mass @ entropy - parts.aleatoric.values[i]) < 5 * error * entropy.std() + 1e-4
+
+
+def test_the_power_of_a_drawn_ratio_has_the_expected_ratios_power_as_its_expectation() -> None:
+    rng = np.random.default_rng(11)
+    pairs = Pairs(((2, 3), (3, 2)))
+    counts = rng.integers(0, 6, (2, 12)).astype(float)
+    belief = Links(np.zeros((2, 12)), np.full((2, 12), 1.0), np.array([[2.0, 9.0]] * 2), pairs)
+    belief = belief.update(LinkStats(counts, pairs))
+    drawn, w = belief.sample(rng, (40_000, 2, 1)), np.array([0.3, 1.7])
+    for x in ([[0, 5]], [[4, 2]], [[-1, 3]]):
+        cells = np.array(x)
+        scores = drawn.defined_score(cells, w)
+        mean = np.exp(scores).mean(axis=0)
+        expected = np.exp(belief.defined_score(cells, w))
+        error = np.exp(scores).std(axis=0) / np.sqrt(len(scores))
+        np.testing.assert_array_less(np.abs(mean - expected), 5 * error)
+
+
+# Rows drawn
+
+
+def pair_counts(table: Any, y: Array, one: str, two: str, classes: Array) -> Array:
+    """Rows by class and pair of levels; numbers on four ranges."""
+
+    def codes(column: Any) -> Array:
+        if pd.api.types.is_float_dtype(column):
+            return np.searchsorted([-1.0, 0.0, 1.0], column.to_numpy())
+        return np.searchsorted(LEVELS, column.astype(str).to_numpy())
+
+    made = np.zeros((len(classes), 8, 8))
+    np.add.at(made, (np.searchsorted(classes, y), codes(table[one]), codes(table[two])), 1.0)
+    return made
+
+
+LEVELS = np.array(["0", "1", "2", "3", "False", "True"])
+
+
+@pytest.mark.parametrize("later", [False, True], ids=["", "a level later"])
+def test_rows_drawn_have_the_pairs_of_levels_that_the_model_expects(later: bool) -> None:
+    rng = np.random.default_rng(12)
+    table, y = levels(rng, 400)
+    model = NaiveBayes(Categorical(1.0), dependence="forest", temper=None).fit(table, y)
+    keys = model.schema_.links.keys
+    if later:
+        more, labels = levels(rng, 200)
+        more.loc[more.index[:40], keys[0][0]] = "new"
+        more.loc[more.index[20:60], keys[0][1]] = "new"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.partial_fit(more.mask(rng.random(more.shape) < 0.05), labels)
+    every = [model.schema_.blocks[0].levels[model.schema_.blocks[0].names.index(name)] for name in "abcd"]
+    cells = pd.DataFrame(list(itertools.product(*every)), columns=list("abcd"))
+    expected = np.exp(model.predict_joint_log_proba(cells))
+    rows, drawn = model.sample(20_000, rng=1)
+    for one, two in keys:
+        keyed = cells.groupby([one, two]).ngroup().to_numpy()
+        place = dict(zip(map(tuple, cells[[one, two]].to_numpy()), keyed, strict=True))
+        for c, label in enumerate(model.classes_):
+            of_class = rows[drawn == label]
+            seen = np.bincount(
+                [place[pair] for pair in map(tuple, of_class[[one, two]].to_numpy())], minlength=len(place)
+            )
+            share = np.bincount(keyed, expected[:, c])
+            if later:  # what a new level does is approximate
+                assert np.abs(seen / seen.sum() - share / share.sum()).max() < 0.03
+                continue
+            mean = share / share.sum() * seen.sum()
+            statistic = ((seen - mean) ** 2 / mean).sum()
+            assert statistic < chi2.ppf(1 - 1e-4, len(mean) - 1)
+
+
+@pytest.mark.parametrize("holes", [0.0, 0.1])
+def test_rows_drawn_of_linked_numbers_lie_on_pairs_of_ranges_as_the_counts_say(holes: float) -> None:
+    table, y = mixed(np.random.default_rng(13), 600, holes=holes)
+    model = NaiveBayes(dependence="forest").fit(table, y)
+    block, belief = model.schema_.links, model.model_.posterior.blocks[-1]
+    size = 12_000
+    rows, drawn = model.sample(size, rng=2)
+    codes = block.read(model._table(rows))
+    for k, (parents, children) in enumerate(block.pairs.shapes):
+        table_of = (belief.concentration / belief.total)[:, block.pairs_of(k)].reshape(-1, parents, children)
+        for c, label in enumerate(model.classes_):
+            seen = np.bincount(codes[drawn == label, k], minlength=parents * children).reshape(parents, children)
+            mean = table_of[c] * seen.sum(axis=1, keepdims=True)
+            enough = mean > 1
+            statistic = ((seen - mean)[enough] ** 2 / mean[enough]).sum()
+            assert statistic < chi2.ppf(1 - 1e-5, enough.sum()), (block.keys[k], label)
