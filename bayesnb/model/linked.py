@@ -22,6 +22,7 @@ from bayesnb.families.weight import Weight
 from bayesnb.model.schema import Block
 from bayesnb.numerics.views import EVERY
 
+ARROW = " → "  # between the columns of a link, in words
 BEHIND = 1 << 40  # the first place of links in the order of a table: behind every column
 
 
@@ -70,7 +71,7 @@ class LinkBlock(Block):
 
     @property
     def words(self) -> Sequence[Hashable]:
-        return [f"{self.columns[u]} → {self.columns[v]}" for u, v in self.ends]
+        return [f"{self.columns[u]}{ARROW}{self.columns[v]}" for u, v in self.ends]
 
     @property
     def feature_places(self) -> Sequence[int]:
