@@ -42,6 +42,10 @@ class Linked(Family[LinkStats]):
     def belief(self, stats: LinkStats) -> Belief:
         raise TypeError("links have the prior that their block says.")
 
+    def smoothed(self, stats: Any, size: float, estimate: str, scale: float = 1.0) -> Self:
+        """Return the same: a smoothing is about the columns' priors, and the strength of links stays."""
+        return self
+
 
 @dataclass(frozen=True, eq=False)
 class LinkBlock(Block):
