@@ -341,9 +341,14 @@ class Links(OnPairs, LevelTables, Belief[LinkStats, LinkDensity]):
         return self.added(x, tables_of(worth), len(worth), None, 1).reshape(-1, ORDER, len(self)).swapaxes(0, 1)
 
     def score_transform(self, x: Cells, s: Array, power: Power = 1.0) -> Array:
-        places = nodes(s)
-        worth = self.level_log_moment(places * power) + places * self._constants(power)
-        return Entries.of_table(self.at(x[:])).added(worth)
+        places, at = nodes(s), self.at(x[:])
+        used, where = np.unique(at, return_inverse=True)  # few of all pairs of levels, where the rows are few
+        used, missing = used[used >= 0], int((used < 0).any())
+        exponent = np.broadcast_to(self.of_levels(power), self.total.shape[-1:])[used]
+        concentration, total = self.concentration[..., used], self.total[..., used]
+        moment = less(log_gamma_ratio(concentration, places * exponent), log_gamma_ratio(total, places * exponent))
+        worth = moment + places * (constants(concentration, total, exponent) - exponent * self.log_margin[..., used])
+        return Entries.of_table(where.reshape(at.shape) - missing).added(worth)
 
     def contributions(self, x: Cells, power: Power, words: Array | None = None) -> Contributions:
         at = self.at(x[:])[:, None]

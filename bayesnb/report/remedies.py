@@ -128,7 +128,9 @@ def jointly(facts: "Facts", least: float) -> str:
 
     It is one that no link connects.
     """
-    pair = next((pair for pair in facts.comparisons.unconnected if pair[2] > least and alike(pair[0], pair[1], facts)), None)
+    pair = next(
+        (pair for pair in facts.comparisons.unconnected if pair[2] > least and alike(pair[0], pair[1], facts)), None
+    )
     if pair is None:
         return ""
     keys, joint = [pair[0].key, pair[1].key], joint_family(pair[0].family)

@@ -79,7 +79,11 @@ class PriorVariants:
         log_proba = self.left_out(model, kind)
         scores = label_scores(log_proba, self.rows, prob)
         return Outcome(
-            setting, log_evidence(model, kind, self.once), self.of_labels(log_proba), scores, first_improper(model, kind)
+            setting,
+            log_evidence(model, kind, self.once),
+            self.of_labels(log_proba),
+            scores,
+            first_improper(model, kind),
         )
 
     def left_out(self, model: Model, estimate: str) -> Array:

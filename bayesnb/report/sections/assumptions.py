@@ -7,11 +7,12 @@ import numpy as np
 from bayesnb import plots
 from bayesnb.estimators.tempering import in_words
 from bayesnb.families.number_format import MINUS, SPACE, fixed, number
+from bayesnb.model.linked import ARROW
 from bayesnb.report.facts import Facts
 from bayesnb.report.html_page import drawn
 from bayesnb.report.remedies import is_tempered_by_rows, jointly, tempering
 from bayesnb.report.wording import as_name, brief, name_of, nats, percent
-from bayesnb.results.display import Name
+from bayesnb.results.display import Name, phrase
 from bayesnb.selection.prior_strength import Change
 
 MOST = 12  # pairs
@@ -32,6 +33,7 @@ def dependence(facts: Facts) -> Values:
         "unpaired": len(facts.features.parts(facts.features.all)) - len(facts.comparisons.paired),
         "strong": sum(value > STRONG for *_, value in facts.comparisons.pairs),
         "unconnected": sum(value > STRONG for *_, value in facts.comparisons.unconnected),
+        "unlinked": sum(value > STRONG for *_, value in facts.comparisons.unlinked),
         "tempering": tempering(facts),
         "tempered": is_tempered_by_rows(facts),
         "declared": facts.advice.reworded(f"temper={facts.model.temper!r}"),
@@ -51,12 +53,13 @@ def linked(facts: Facts) -> Values:
     links = facts.comparisons.links
     if not links:
         return {"links": []}
-    about = "The links between columns as a forest, each column below the one that it hangs on. The strongest are listed."
+    about = (
+        "The links between columns as a forest, each column below the one that it hangs on. The strongest are listed."
+    )
     return {
         "links": [
             (
-                as_name(name_of(link.first), 40),
-                as_name(name_of(link.second), 40),
+                phrase("{}" + ARROW + "{}", as_name(name_of(link.first), 40), as_name(name_of(link.second), 40)),
                 nats(link.log_bayes_factor),
                 f"{fixed(link.temper, 2)}{SPACE}±{SPACE}{fixed(link.temper_sd, 2)}",
             )
