@@ -102,6 +102,8 @@ def _factors(fitted: NaiveBayes) -> tuple[list[Hashable], Array, dict[str, float
     tempers = [of_blocks(each, len(schema.blocks)) for each in (exponents["temper"], exponents["temper_sd"])]
     triples = zip(schema.blocks, model.prior.blocks, model.stats.blocks, *tempers, strict=True)
     for block, prior, stats, temper, temper_sd in triples:
+        if block.is_linked:  # no feature: `links_` has the evidence for links
+            continue
         belief = class_belief(prior)
         check_comparable(belief, block.keys)
         factors = cautious(block.family, belief, stats)

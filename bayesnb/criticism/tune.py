@@ -210,7 +210,7 @@ def _check(model: Any, criterion: str, per: str) -> None:
 def _by_columns(schema: Schema, families: Sequence[Family]) -> dict[tuple[Hashable, ...], Family | None]:
     """Map all columns to their families, dropped ones to None."""
     by_names: dict[tuple[Hashable, ...], Family | None] = {
-        tuple(block.names): family for block, family in zip(schema.blocks, families, strict=True)
+        tuple(block.names): family for block, family in zip(schema.blocks, families, strict=True) if not block.is_linked
     }
     known = {name for block in schema.blocks for name in block.names}
     dropped = tuple(name for name in schema.columns if name not in known)

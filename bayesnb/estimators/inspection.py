@@ -327,7 +327,7 @@ class InspectionMixin(ModelHolder):
             return shown
         from bayesnb.results.display import state_html
 
-        caption = f"Predicts by {self.estimate}; temper {in_words(self._known_temper)}."
+        caption = f"Predicts by {self.estimate}; temper {in_words(self._temper_of_columns)}."
         return shown + state_html(self.classes_, self.stats_.classes.counts, self.families_, caption)
 
 

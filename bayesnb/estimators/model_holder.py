@@ -126,6 +126,11 @@ class ModelHolder(ABC):
         return restored(self._temper, self.schema_)
 
     @property
+    def _temper_of_columns(self) -> TemperEstimate:
+        """The exponents of columns, without those of links."""
+        return TemperEstimate(*(None if each is None else self._of_columns(each) for each in self._known_temper))
+
+    @property
     def _tempers(self) -> dict[str, Numbers]:
         """The exponents, their standard deviations and lengths, if there are any, as the model's blocks have them."""
         names = zip(("temper", "temper_sd", "temper_length"), self._temper, strict=True)

@@ -281,6 +281,11 @@ class Links(OnPairs, LevelTables, Belief[LinkStats, LinkDensity]):
     def proper(self) -> Array:
         return self.strength > 0
 
+    def strengthened(self, times: Any) -> Self:
+        """The prior that is worth `times` as many rows; a number, or one for each link."""
+        each = self.expand(times) if np.ndim(times) else times
+        return type(self)(self.counts, each * self.margin, times * self.strength, self.pairs)
+
     def parts(self) -> Parts:
         return {("ratio{}_concentration", j): self.of_link(self.concentration, j) for j in range(len(self.sizes))}
 

@@ -22,10 +22,7 @@ from bayesnb.families.weight import Weight
 from bayesnb.model.schema import OTHER_LINKS, Block
 from bayesnb.numerics.views import EVERY
 
-OTHER_LINKS = (
-    "the links between columns are not the same in both parts, as each found them in its first table. Let one part go "
-    "on from the other by partial_fit, or fit both with dependence=None."
-)
+ARROW = " → "  # between the columns of a link, in words
 BEHIND = 1 << 40  # the first place of links in the order of a table: behind every column
 
 
@@ -44,6 +41,10 @@ class Linked(Family[LinkStats]):
 
     def belief(self, stats: LinkStats) -> Belief:
         raise TypeError("links have the prior that their block says.")
+
+    def smoothed(self, stats: Any, size: float, estimate: str, scale: float = 1.0) -> Self:
+        """Return the same: a smoothing is about the columns' priors, and the strength of links stays."""
+        return self
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +75,7 @@ class LinkBlock(Block):
 
     @property
     def words(self) -> Sequence[Hashable]:
-        return [f"{self.columns[u]} → {self.columns[v]}" for u, v in self.ends]
+        return [f"{self.columns[u]}{ARROW}{self.columns[v]}" for u, v in self.ends]
 
     @property
     def feature_places(self) -> Sequence[int]:

@@ -1,7 +1,8 @@
 """Decision regions of a model over two of its columns, and a band for the uncertainty of their boundary.
 
 The grid is of rows that someone chose. A column that is left out is integrated out, exactly: it is a factor of the
-product, or a missing cell of its block.
+product, or a missing cell of its block. A link between both columns counts; one to a column that is left out says
+nothing, as in a row that lacks its cell.
 """
 
 from collections.abc import Hashable, Sequence
@@ -19,6 +20,7 @@ from bayesnb.families.base import Array, Cells, Rng
 from bayesnb.inference.class_scores import Scores
 from bayesnb.inference.intervals import intervals
 from bayesnb.inference.posterior_draws import draw_theta
+from bayesnb.model.linked import LinkBlock, levels_of_written
 from bayesnb.model.powers import Exponents, of_feature
 from bayesnb.model.product import Joint, Product
 from bayesnb.model.schema import Block
@@ -46,6 +48,7 @@ class Plane:
     """Two columns of a model, their predictor, and the beliefs about them alone.
 
     `groups` are the places of blocks, and of the columns there: two of a block that is modelled jointly, or one each.
+    The link between both columns, if there is one, is the last block of the predictor and of the beliefs.
     """
 
     blocks: Sequence[Block]
@@ -54,6 +57,7 @@ class Plane:
     belief: Product
     power: Exponents
     n_jobs: int | None
+    link: tuple[LinkBlock, int] | None = None  # and its place among all links
 
     @property
     def places(self) -> list[tuple[int, int]]:
@@ -125,12 +129,23 @@ class Plane:
             else:
                 cells = block.read_numbers(numbers, places[0])
             result.append(cells)
-        return result
+        return result if self.link is None else [*result, self._pairs(axes)]
+
+    def _pairs(self, axes: list[Array]) -> Array:
+        """Codes of pairs of levels of the link between both columns, `(r, 1)`."""
+        assert self.link is not None
+        links, at = self.link
+        levels = {}
+        for x, (b, j) in zip(axes, self.places, strict=True):
+            end = next(end for end in links.ends[at] if links.columns[end] == self.blocks[b].names[j])
+            levels[end] = levels_of_written(*links.reader_of(end), self.blocks[b], j, x)
+        parent, child = (levels[end].astype(np.int64) for end in links.ends[at])
+        return (parent * links.levels_of_columns[links.ends[at][1]] + child)[:, None].astype(np.int32)
 
     def usual(self) -> list[Array]:
         """Draw cells of new rows, class by class, of both columns."""
         rng, drawn = np.random.default_rng(0), []
-        for (b, places), belief in zip(self.groups, self.belief.blocks, strict=True):
+        for (b, places), belief in zip(self.groups, self.belief.blocks, strict=False):  # a link is behind them
             family, grid, live = self.blocks[b].family, self.blocks[b].grid, belief[self.belief.live]
             cells = live.sample(rng, USUAL).sample(rng).reshape(USUAL * len(live), -1)
             cells = cells if family.threshold is None else family.threshold + 2 * cells - 1
@@ -145,16 +160,26 @@ def plane_of(model: Any, features: Sequence[Hashable] | None) -> Plane:
     blocks = model.schema_.blocks
     (a, i), (b, j) = _first_two(blocks) if features is None else _named(blocks, features)
     groups = [(a, [i, j])] if a == b and blocks[a].family.multivariate else [(a, [i]), (b, [j])]
+    link = _link_between(model.schema_.links, {blocks[a].names[i], blocks[b].names[j]})
+    linked = [] if link is None else [(len(blocks) - 1, [link[1]])]
 
     def kept(parts: Sequence[Any]) -> tuple[Any, ...]:
-        return tuple(parts[b] if blocks[b].family.multivariate else parts[b].only(columns[0]) for b, columns in groups)
+        return tuple(
+            parts[b] if blocks[b].family.multivariate else parts[b].only(columns[0]) for b, columns in groups + linked
+        )
 
     reader: Any = model._reader()
     product = Product(model.class_posterior_, kept(model.model_.posterior.blocks))
     power = model._exponents
     if isinstance(power, tuple):
-        power = tuple(of_feature(power[b], columns[0]) for b, columns in groups)
-    return Plane(blocks, groups, type(reader)(reader.classes, kept(reader.blocks)), product, power, model.n_jobs)
+        power = tuple(of_feature(power[b], columns[0]) for b, columns in groups + linked)
+    return Plane(blocks, groups, type(reader)(reader.classes, kept(reader.blocks)), product, power, model.n_jobs, link)
+
+
+def _link_between(links: LinkBlock | None, columns: set[Hashable]) -> tuple[LinkBlock, int] | None:
+    """Return the block of links, and the place there of the one between two columns; None where there is none."""
+    places = [] if links is None else [at for at, pair in enumerate(links.keys) if set(pair) == columns]
+    return (links, places[0]) if links is not None and places else None
 
 
 def _in_order(blocks: Sequence[Block]) -> list[tuple[int, int]]:
@@ -220,8 +245,8 @@ def plot_boundary(
     X, y : rows, and their labels, to be drawn on top
         Those that lack one of the two cells are left out, and of many thousands every n-th is drawn.
     features : two columns of numbers, by default the first two
-        All others are unknown to the model then, and integrated out. A `Bernoulli` column with a threshold can be
-        named too.
+        All others are unknown to the model then, and integrated out; of its links the one between both columns
+        counts. A `Bernoulli` column with a threshold can be named too.
     ci_prob : probability of the band, default ArviZ's `rcParams["stats.ci_prob"]`
     rng : a seed or numpy.random.Generator, for the draws where there are any
     ax : matplotlib.axes.Axes, default new ones in a new figure

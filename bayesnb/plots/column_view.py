@@ -121,7 +121,7 @@ def cells_of(x: Cells, places: Sequence[int]) -> Array:
 
 def _places(model: Any, name: Hashable) -> tuple[int, list[int]]:
     """Return the block of a column, or of several that are modelled jointly, and their places there."""
-    blocks = model.schema_.blocks
+    blocks = model.schema_.columns_alone.blocks
     columns_first = sorted(enumerate(blocks), key=lambda pair: pair[1].family.listed)
     for b, block in columns_first:  # a word of a list may have the same name
         if name in block.words:

@@ -1,4 +1,4 @@
-"""Log Bayes factors: bars for features, a map for pairs of columns, and steps as columns are joined."""
+"""Log Bayes factors: bars for features, a map or a forest for pairs of columns, and steps as columns are joined."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,14 +9,28 @@ from matplotlib.colors import LinearSegmentedColormap, SymLogNorm
 from matplotlib.ticker import FixedLocator, MaxNLocator
 
 from bayesnb.families.base import Array
+from bayesnb.plots.forest_plot import draw_forest, forest_of
 from bayesnb.plots.log_odds_axis import nats
-from bayesnb.plots.style import COLOURS, DASHES, INK, check_dataset, check_most, list_names, new_axes, short, styled
+from bayesnb.plots.style import (
+    COLOURS,
+    DASHES,
+    INK,
+    check_dataset,
+    check_fitted,
+    check_most,
+    list_names,
+    new_axes,
+    short,
+    styled,
+)
 
 NAMES, ROW, WIDE = 26, 0.24, 6.4  # letters, and inches
 CELL = (0.42, 0.17)  # inches of a map's column: where there are few, and where there are many
 LEAST, LONG = 1.6, 2.1  # inches of a map's side: at least, and where its scale has room for a line of words
 LETTER = 0.0085  # inches that a letter takes, of a font of 1 point
 MOST_NAMES = 60  # that a map has room for
+MOST_NUMBERS = 12  # columns of a map with numbers in its cells
+DARK = 0.42  # luminance below which a number is white
 AGAINST, FOR = COLOURS[0], COLOURS[1]
 SHADES = LinearSegmentedColormap.from_list("against and for", [AGAINST, "#F4F4F4", FOR], 101).with_extremes(
     bad="#BBBBBB"
@@ -67,29 +81,55 @@ def plot_relevance(dataset: Any, most: int = 30, ax: Axes | None = None) -> Axes
 
 
 @styled
-def plot_dependence(dataset: Any, ax: Axes | None = None) -> Axes:
-    """Draw how strongly the data speak for, or against, a dependence of each pair of columns within the classes.
+def plot_dependence(dependences: Any, ax: Axes | None = None) -> Axes:
+    """Draw which columns depend on each other within the classes: a map of all pairs, or the links of a model.
 
-    Orange is for, blue against a dependence. Pairs that cannot be compared are grey.
+    Of a Dataset a map: orange is for, blue against a dependence, and pairs that cannot be compared are grey. Of a
+    fitted model its links: solid lines are the forest, dashed ones further links, and the wider a line is,
+    the stronger is the evidence for the link.
 
     Parameters
     ----------
-    dataset : xarray.Dataset
-        What `bayesnb.dependence(model, X, y)` returned.
+    dependences : xarray.Dataset, or a fitted estimator
+        What `bayesnb.dependence(model, X, y)` returned; or a model with `links_`.
     ax : matplotlib.axes.Axes, default new ones in a new figure
 
     Returns
     -------
     matplotlib.axes.Axes
 
+    Notes
+    -----
+    Both show log Bayes factors against independence, but not the same ones: `bayesnb.dependence` compares pairs under
+    the families of their columns, the links of a model are between cells on a coarse grid, see `links_`.
+
     Examples
     --------
     >>> from bayesnb import NaiveBayes, dependence, plot_dependence
-    >>> from bayesnb.datasets import dogs
-    >>> table = dogs()
-    >>> result = dependence(NaiveBayes(), table.drop(columns="breed"), table["breed"])
+    >>> from bayesnb.datasets import penguins
+    >>> table = penguins()
+    >>> X, y = table.drop(columns="species"), table["species"]
+    >>> result = dependence(NaiveBayes(), X, y)
     >>> plot_dependence(result).get_figure().savefig("dependence.png")  # doctest: +SKIP
+    >>> plot_dependence(NaiveBayes().fit(X, y)).get_figure().savefig("links.png")  # doctest: +SKIP
     """
+    if hasattr(dependences, "predict_proba"):
+        return _plot_links(dependences, ax)
+    return _plot_map(dependences, ax)
+
+
+def _plot_links(model: Any, ax: Axes | None) -> Axes:
+    check_fitted(model)
+    if model._dependence_rule is None:
+        raise ValueError(
+            "this model takes its columns to be independent, dependence=None, and has no links to draw. Fit with "
+            "dependence='forest' or 'pairs'; or draw the evidence of all pairs: plot_dependence(dependence(model, X, "
+            "y))."
+        )
+    return draw_forest(forest_of(model.links_, list(model.schema_.families)), ax)
+
+
+def _plot_map(dataset: Any, ax: Axes | None) -> Axes:
     factors, names = _factors(dataset, "log_bayes_factor_by_class", "dependence(model, X, y)")
     n = len(names)
     named = n <= MOST_NAMES
@@ -101,6 +141,8 @@ def plot_dependence(dataset: Any, ax: Axes | None = None) -> Axes:
     look: Any = {"cmap": SHADES, "norm": SymLogNorm(1.0, vmin=-largest, vmax=largest)}
     if named:
         image: Any = _squares(ax, factors, names, size, look)
+        if n <= MOST_NUMBERS:
+            _numbers(ax, factors, image)
     else:
         image = ax.imshow(factors, interpolation="nearest", **look)
         ax.set(xlabel=f"place among {n:,} columns", ylabel=f"place among {n:,} columns")
@@ -114,6 +156,24 @@ def plot_dependence(dataset: Any, ax: Axes | None = None) -> Axes:
     bar.ax.minorticks_off()
     bar.set_label("log Bayes factor in nats" if side > LONG else "log Bayes factor\nin nats")
     return ax
+
+
+def _numbers(ax: Axes, factors: Array, image: Any) -> None:
+    """Write the numbers of a map into its cells, white on dark shades: a page's theme does not change the shades."""
+    for (i, j), value in np.ndenumerate(factors):
+        if np.isfinite(value):
+            red, green, blue, _ = image.cmap(image.norm(value))
+            is_dark = 0.2126 * red + 0.7152 * green + 0.0722 * blue < DARK
+            colour = "#FFFFFF" if is_dark else "#222222"
+            ax.text(j, i, _compact(value), ha="center", va="center", fontsize=7.5, color=colour)
+
+
+def _compact(value: float) -> str:
+    """Format a number of nats in at most five letters."""
+    if abs(value) < 9999.5:
+        return nats(value).replace(",", "")
+    power = 3 if abs(value) < 999_500 else 6
+    return nats(value / 10**power).replace(",", "") + ("k" if power == 3 else "M")
 
 
 def _factors(dataset: Any, variable: str, maker: str) -> tuple[Array, list[str]]:

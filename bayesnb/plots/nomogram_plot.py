@@ -75,6 +75,11 @@ def scales_of(model: Any, classes: Sequence[Any] | None = None, most: int = 12) 
             "a nomogram has a scale for what each class says of a feature, and under average_features that may be "
             "nothing. Fit with average_features=None, or draw rows: plot_waterfall(model.explain(X))."
         )
+    if model.schema_.links is not None:
+        raise ValueError(
+            "a nomogram has a scale for each column, and this model has links: what a cell is worth depends on another "
+            "column's cell. Fit with dependence=None, or draw rows: plot_waterfall(model.explain(X))."
+        )
     pair = list(pair_of(labels, belief.log_class, classes))
     if not np.isfinite(belief.log_class[pair]).all():
         raise ValueError(f"one of the classes {[labels[c] for c in pair]} is impossible: draw two others.")
@@ -219,7 +224,7 @@ def plot_nomogram(
 
     Parameters
     ----------
-    model : fitted estimator
+    model : fitted estimator, without links between columns: `NaiveBayes` has those unless dependence=None
     classes : two labels, default the two most probable classes
     most : how many features are drawn, those by which rows of the two classes differ most on average
     ax : two Axes, default new ones in a new figure
@@ -234,7 +239,7 @@ def plot_nomogram(
     >>> from bayesnb import NaiveBayes, plot_nomogram
     >>> from bayesnb.datasets import penguins
     >>> table = penguins().drop(columns="year")
-    >>> model = NaiveBayes().fit(table.drop(columns="species"), table["species"])
+    >>> model = NaiveBayes(dependence=None).fit(table.drop(columns="species"), table["species"])
     >>> upper, lower = plot_nomogram(model, ("Adelie", "Chinstrap"))
     >>> upper.get_figure().savefig("model.png")  # doctest: +SKIP
     """

@@ -9,11 +9,13 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from bayesnb.families.base import Array
+from bayesnb.model.linked import ARROW
 from bayesnb.plots.log_odds_axis import add_probabilities, pair_of, percent, signed
 from bayesnb.plots.style import COLOURS, INK, MOST_CLASSES, ROUND, list_names, new_axes, short, styled
 
 WIDE, ROW = 7.2, 0.27  # inches
 NAME, CELL, BLOCK, CLASS, MOST_TITLE = 20, 12, 28, 16, 46  # letters
+LINKED = 17  # letters of either column of a link
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,15 +158,18 @@ def _called(one: Any) -> str:
 
 
 def _names(one: Any) -> list[str]:
-    """Label features with their cells; the cells of a block name their columns."""
+    """Label features with their cells, which of a block name its columns; links with their columns alone."""
     names = one["feature"].values.tolist()
     if "cell" not in one:
         return [short(str(name), NAME) for name in names]
-    blocks = np.atleast_1d(one["cell"].attrs.get("blocks", []))
-    return [
-        short(cell, BLOCK) if name in blocks else f"{short(str(name), NAME)} = {short(cell, CELL)}"
-        for name, cell in zip(names, one["cell"].values.tolist(), strict=True)
-    ]
+    blocks, links = (np.atleast_1d(one["cell"].attrs.get(kind, [])) for kind in ("blocks", "links"))
+
+    def label(name: str, cell: str) -> str:
+        if name in links:
+            return ARROW.join(short(end, LINKED) for end in name.split(ARROW))
+        return short(cell, BLOCK) if name in blocks else f"{short(str(name), NAME)} = {short(cell, CELL)}"
+
+    return [label(str(name), cell) for name, cell in zip(names, one["cell"].values.tolist(), strict=True)]
 
 
 def _refuse_infinite(one: Any, start: float, sizes: Array, pair: list[Any]) -> None:

@@ -124,8 +124,13 @@ def mends(facts: "Facts") -> bool:
 
 
 def jointly(facts: "Facts", least: float) -> str:
-    """How the pair of one kind with the most evidence is modelled as one block; nothing, where there is none."""
-    pair = next((pair for pair in facts.comparisons.pairs if pair[2] > least and alike(pair[0], pair[1], facts)), None)
+    """How the pair of one kind with the most evidence is modelled as one block; nothing, where there is none.
+
+    It is one that no link connects.
+    """
+    pair = next(
+        (pair for pair in facts.comparisons.unconnected if pair[2] > least and alike(pair[0], pair[1], facts)), None
+    )
     if pair is None:
         return ""
     keys, joint = [pair[0].key, pair[1].key], joint_family(pair[0].family)

@@ -62,6 +62,9 @@ def explained(
     joint = [_name(*columns) for columns in features if len(columns[1]) > 1]
     if joint:
         table["cell"].attrs["blocks"] = joint  # the features whose cells name their columns
+    links = [name for name, (block, _) in zip(names, features, strict=True) if isinstance(block, LinkBlock)]
+    if links:
+        table["cell"].attrs["links"] = links  # the features whose cells are two
     return table
 
 

@@ -1,10 +1,10 @@
 """Other priors, and dependent columns, against what a model assumes: computed when a section asks, in bounded time."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -39,6 +39,17 @@ class Sensitivity:
     alone: list[tuple[Feature, list[Change]]]  # the largest change first
 
 
+class LearntLink(NamedTuple):
+    """A link from a parent to a child, its log Bayes factor, and how much it counts."""
+
+    first: Hashable
+    second: Hashable
+    log_bayes_factor: float
+    temper: float
+    temper_sd: float
+    in_forest: bool
+
+
 @dataclass(frozen=True, eq=False)
 class Comparisons:
     """Comparisons that are made for the page. In place of a result that is not defined stands the reason, a text."""
@@ -57,6 +68,8 @@ class Comparisons:
         estimates: Sequence[str] = ESTIMATES
         if getattr(model, "average_features", None) is not None:
             sizes, estimates = SMOOTHING[1:], ("predictive",)
+        if model.schema_.links is not None:  # which have no other estimate
+            estimates = ("predictive",)
         if self.expensive:
             sizes, estimates = (0.01, 0.1, 1, 10), (model.estimate if model.estimate != "mle" else "predictive",)
         try:
@@ -97,6 +110,41 @@ class Comparisons:
             for one, two, factor in pairs
             if np.isfinite(factor) and not (one.b == two.b and one.family.multivariate)
         ]
+
+    @cached_property
+    def links(self) -> list[LearntLink]:
+        """Links between columns, the strongest first; none in a model that has none."""
+        links = self.facts.model.schema_.links
+        if links is None:
+            return []
+        table = self.facts.model.links_.sortby("log_bayes_factor", ascending=False)
+        names = ("log_bayes_factor", "temper", "temper_sd", "in_forest")
+        columns = (table[name].values.tolist() for name in ("first", "second", *names))
+        return [LearntLink(*each) for each in zip(*columns, strict=True)]
+
+    @cached_property
+    def trees(self) -> dict[Hashable, int]:
+        """Column -> number of its tree; columns without a link are in none."""
+        tree: dict[Hashable, int] = {}
+        for at, link in enumerate(self.links):
+            joined = {tree.get(end, at) for end in (link.first, link.second)}
+            tree |= {column: min(joined) for column, number in tree.items() if number in joined}
+            tree |= dict.fromkeys((link.first, link.second), min(joined))
+        return tree
+
+    @property
+    def unlinked(self) -> list[tuple[ModelledColumn, ModelledColumn, float]]:
+        """Those of `pairs` that have no link."""
+        linked = {frozenset((link.first, link.second)) for link in self.links}
+        return [pair for pair in self.pairs if frozenset((pair[0].key, pair[1].key)) not in linked]
+
+    @property
+    def unconnected(self) -> list[tuple[ModelledColumn, ModelledColumn, float]]:
+        """Those of `pairs` that no link connects, be it through other columns."""
+        return [pair for pair in self.pairs if not self._is_connected(*pair[:2])]
+
+    def _is_connected(self, one: ModelledColumn, two: ModelledColumn) -> bool:
+        return one.key in self.trees and self.trees[one.key] == self.trees.get(two.key)
 
     @property
     def nothing_independent(self) -> bool:

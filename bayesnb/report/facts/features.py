@@ -74,7 +74,7 @@ class Features:
     @cached_property
     def all(self) -> list[Feature]:
         """Features in the table's order."""
-        return [self._feature(*place) for place in self.facts.model.schema_.keys]
+        return [self._feature(*place) for place in self.facts.model.schema_.columns_alone.keys]
 
     @cached_property
     def ranked(self) -> list[Feature]:
@@ -157,7 +157,7 @@ class Features:
         """Feature, or word -> place in the result of `bayesnb.relevance`."""
         places = [
             (place, block.family.listed, key)
-            for block in self.facts.model.schema_.blocks
+            for block in self.facts.model.schema_.columns_alone.blocks
             for place, key in zip(block.word_places, block.words if block.family.words else block.keys, strict=False)
         ]
         placed = sorted(places, key=lambda each: each[0])

@@ -276,7 +276,8 @@ class HeldOut:
         """log p(x | all other rows) of each row, whatever its class, `(r,)`; no temper enters. NaN where undefined."""
         model = self.facts.model
         with np.errstate(invalid="ignore"):
-            joint = leave_one_out(model.model_, self.facts.rows, n_jobs=model.n_jobs)
+            way = PredictiveRule(power=model._once)
+            joint = leave_one_out(model.model_, self.facts.rows, way, n_jobs=model.n_jobs)
             return np.logaddexp.reduce(model.model_.posterior.with_base(joint, self.facts.cells), axis=1)
 
 

@@ -6,12 +6,13 @@ import numpy as np
 
 from bayesnb import plots
 from bayesnb.estimators.tempering import in_words
-from bayesnb.families.number_format import MINUS, fixed, number
+from bayesnb.families.number_format import MINUS, SPACE, fixed, number
+from bayesnb.model.linked import ARROW
 from bayesnb.report.facts import Facts
 from bayesnb.report.html_page import drawn
 from bayesnb.report.remedies import is_tempered_by_rows, jointly, tempering
-from bayesnb.report.wording import as_name, brief, nats, percent
-from bayesnb.results.display import Name
+from bayesnb.report.wording import as_name, brief, name_of, nats, percent
+from bayesnb.results.display import Name, phrase
 from bayesnb.selection.prior_strength import Change
 
 MOST = 12  # pairs
@@ -25,16 +26,18 @@ def dependence(facts: Facts) -> Values:
     """Pairs of columns that depend on each other within the classes: a map of all, and the strongest in words."""
     result = facts.comparisons.dependence
     if isinstance(result, str):
-        return {"unknown": as_name(facts.advice.reworded(result), LETTERS)}
+        return linked(facts) | {"unknown": as_name(facts.advice.reworded(result), LETTERS)}
     about = "A map of all pairs of columns: how strongly the data speak for a dependence. The strongest are listed."
-    return {
+    return linked(facts) | {
         "unknown": "",
         "unpaired": len(facts.features.parts(facts.features.all)) - len(facts.comparisons.paired),
         "strong": sum(value > STRONG for *_, value in facts.comparisons.pairs),
+        "unconnected": sum(value > STRONG for *_, value in facts.comparisons.unconnected),
+        "unlinked": sum(value > STRONG for *_, value in facts.comparisons.unlinked),
         "tempering": tempering(facts),
         "tempered": is_tempered_by_rows(facts),
         "declared": facts.advice.reworded(f"temper={facts.model.temper!r}"),
-        "temper": in_words(facts.model._known_temper),
+        "temper": in_words(facts.model._temper_of_columns),
         "jointly": jointly(facts, STRONG),
         "picture": drawn(plots.plot_dependence(result), about, "dependence"),
         "pairs": [
@@ -42,6 +45,29 @@ def dependence(facts: Facts) -> Values:
             for a, b, value in facts.comparisons.pairs[:MOST]
             if value > 0
         ],
+    }
+
+
+def linked(facts: Facts) -> Values:
+    """The links of a model: a picture of all, and the strongest in a table."""
+    links = facts.comparisons.links
+    if not links:
+        return {"links": []}
+    about = (
+        "The links between columns as a forest, each column below the one that it hangs on. The strongest are listed."
+    )
+    return {
+        "links": [
+            (
+                phrase("{}" + ARROW + "{}", as_name(name_of(link.first), 40), as_name(name_of(link.second), 40)),
+                nats(link.log_bayes_factor),
+                f"{fixed(link.temper, 2)}{SPACE}±{SPACE}{fixed(link.temper_sd, 2)}",
+            )
+            for link in links[:MOST]
+        ],
+        "link_count": len(links),
+        "forest_count": sum(link.in_forest for link in links),
+        "forest": drawn(plots.plot_dependence(facts.model), about, "links"),
     }
 
 

@@ -227,13 +227,18 @@ def dependent(facts: Facts) -> tuple[str, ...]:
     strong = [pair for pair in pairs if pair[2] > STRONG]
     if not strong:
         return OK, f"none of {count(len(pairs), 'pair')} has strong evidence for it"
-    a, b, value = strong[0]
+    unconnected = [pair for pair in facts.comparisons.unconnected if pair[2] > STRONG]
+    if not unconnected:
+        return OK, f"links connect the {count(len(strong), 'pair')} with strong evidence for it"
+    a, b, value = unconnected[0]
     tempered = facts.model._temper_rule is not None
     return (
         OK if is_tempered_by_rows(facts) else LOOK,
-        f"{len(strong):,} of {count(len(pairs), 'pair')}, most of all {brief(a.name, 40)} and {brief(b.name, 40)} "
+        f"{len(unconnected):,} of {count(len(pairs), 'pair')}"
+        + (" have strong evidence for it and no link" if facts.comparisons.links else "")
+        + f", most of all {brief(a.name, 40)} and {brief(b.name, 40)} "
         f"({stated(value)})"
-        + (f", which the temper of {in_words(facts.model._known_temper)} is for" if tempered else "."),
+        + (f", which the temper of {in_words(facts.model._temper_of_columns)} is for" if tempered else "."),
         f"The evidence that such columns share is counted twice. {tempering(facts)} {jointly(facts, STRONG)}".strip(),
     )
 

@@ -64,7 +64,7 @@ def scores(facts: Facts) -> Values:
         "harmful": is_harmful(facts),
         "extreme": mends(facts) or (facts.held_out.answered.any() and facts.held_out.too_sure),
         "tempering": tempering(facts),
-        "temper": in_words(facts.model._known_temper),
+        "temper": in_words(facts.model._temper_of_columns),
         "even": f"{log(len(facts.classes)):.2f}",
         "typical": "" if held is None or not isfinite(held.log_loss.value) else percent(exp(-held.log_loss.value)),
         "undefined": int((~held_out.defined).sum()),
@@ -132,7 +132,7 @@ def remedy(result: Any, facts: Facts) -> tuple[bool, str]:
     """Whether redundant columns may make probabilities too extreme, and what a temper would give; plain text."""
     if facts.model._temper_rule is not None or not (is_wrong(result) or unforeseen(facts)):
         return False, ""
-    redundant = bool(facts.features.blocks) or any(value > STRONG for *_, value in facts.comparisons.pairs)
+    redundant = bool(facts.features.blocks) or any(value > STRONG for *_, value in facts.comparisons.unconnected)
     return redundant and gap_of(result) > 0, tempering(facts)
 
 
