@@ -14,7 +14,7 @@ from scipy.stats import chi2
 from bayesnb import Bernoulli, Categorical, Gaussian, NaiveBayes, PolyaTree
 from bayesnb.families.links import Links, LinkStats, Pairs
 from bayesnb.numerics import link_kernels
-from bayesnb.selection.links import Candidate, rooted, spanning
+from bayesnb.selection.link_search import Candidate, rooted, spanning
 
 Array = np.ndarray
 CLASSES = np.array(["no", "yes", "maybe"])

@@ -226,21 +226,22 @@ class ModelHolder(ABC):
         if self.estimate not in ESTIMATES:
             raise ValueError(f"estimate must be one of {', '.join(ESTIMATES)}, got {self.estimate!r}.")
         check_temper(self.temper)
-        self._check_dependence()
+        kind = getattr(self, "dependence", None)
+        if not (kind is None or (isinstance(kind, str) and kind == AUTO)):
+            self._check_dependence(kind)
         if self.average_features is not None:
             check_averaging(self.average_features, self.estimate)
         if not (self.n_jobs is None or (isinstance(self.n_jobs, Integral) and self.n_jobs != 0)):
             raise ValueError(f"n_jobs must be None or a number of threads, got {self.n_jobs!r}.")
 
-    def _check_dependence(self) -> None:
-        kind = getattr(self, "dependence", None)
-        if not (kind is None or (isinstance(kind, str) and kind in (AUTO, FOREST, PAIRS, BLOCKS))):
+    def _check_dependence(self, kind: Any) -> None:
+        if not (isinstance(kind, str) and kind in (FOREST, PAIRS, BLOCKS)):
             raise ValueError(f"dependence must be None, 'auto', 'forest', 'pairs' or 'blocks', got {kind!r}.")
         if kind in (FOREST, PAIRS) and self.estimate != "predictive":
             raise ValueError(
                 f"dependence={kind!r} needs estimate='predictive': the tables of links have no other estimate."
             )
-        if kind in (FOREST, PAIRS, BLOCKS) and self.average_features is not None:
+        if self.average_features is not None:
             raise ValueError(
                 f"dependence={kind!r} and average_features both say how columns enter the model. Use one of them."
             )

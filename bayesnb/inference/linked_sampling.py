@@ -1,10 +1,10 @@
 """Cells of linked columns: each child is drawn again, given the level of its parent in the row.
 
-    level b of the child | level a of the parent ~ the link's expected distribution      cell | b ~ the child's family
+    p(cell | level a of the parent) = p(cell) r(a, level of the cell) / constant      r the expected ratio of the link
 
-Parents come before children, so that a whole forest is drawn in one pass over its links. A cell on a level is one of
-many that the child's family draws, which lies there: where none does, as the level has hardly any probability, it is
-one of those that were learnt there, any number between its ends.
+Cells of the child's family are drawn until one is accepted, with the probability r / max r (von Neumann). So all that
+the family knows of the cells of a level stays as it is. Parents come before children, so that a whole forest is drawn
+in one pass over its links.
 """
 
 from collections.abc import Sequence
@@ -14,13 +14,12 @@ import numpy as np
 from scipy import sparse
 
 from bayesnb.families.base import Array, Belief
-from bayesnb.families.dirichlet import draw_level
 from bayesnb.model.linked import LinkBlock, levels_of_written
 from bayesnb.model.product import Model
 from bayesnb.model.schema import Block, Schema
 
-ROUNDS = 50  # of draws from which cells on a level are taken
-LEAST = 64  # cells in a round
+ROUNDS = 1_000  # after which a cell is taken as it comes: ratios are never so extreme
+AT_ONCE = 1 << 12  # cells that are drawn in a round, of few rows several for each
 Generator = np.random.Generator
 
 
@@ -28,7 +27,7 @@ def relink(schema: Schema, model: Model, codes: Array, cells: list[Any], rng: Ge
     """Draw the children of a forest again, into the cells of their blocks, `(r, f)`; of links beyond it none."""
     links: LinkBlock = schema.links
     belief: Any = model.posterior.blocks[-1]
-    share = belief.concentration / belief.total
+    ratio = belief.mean()
     at = {name: (b, j) for b, block in enumerate(schema.blocks) for j, name in enumerate(block.names)}
     packed = {b for b in {at[name][0] for key in links.keys for name in key} if sparse.issparse(cells[b])}
     for b in packed:
@@ -37,16 +36,12 @@ def relink(schema: Schema, model: Model, codes: Array, cells: list[Any], rng: Ge
         (parent, child), shape = links.keys[k], links.pairs.shapes[k]
         readers = [links.reader_of(end) for end in links.ends[k]]
         seen = _levels(at[parent], readers[0], schema, cells)
-        table = share[:, links.pairs_of(k)].reshape(len(share), *shape)
-        known = np.flatnonzero(seen >= 0)
-        wanted = draw_level(table[codes[known], seen[known]], rng)
+        table = ratio[:, links.pairs_of(k)].reshape(len(ratio), *shape)
         b, j = at[child]
-        for c in np.unique(codes[known]):
-            of_class = codes[known] == c
-            rows = known[of_class]
-            cells[b][rows, j] = _on_levels(
-                schema.blocks[b], model.posterior.blocks[b][c], j, readers[1], wanted[of_class], rng
-            )
+        for c in np.unique(codes[seen >= 0]):
+            rows = np.flatnonzero((codes == c) & (seen >= 0))
+            of_class = schema.blocks[b], model.posterior.blocks[b][c]
+            cells[b][rows, j] = _accepted(*of_class, j, readers[1], table[c, seen[rows]], rng)
     for b in packed:
         cells[b] = schema.blank.pack(cells[b])
 
@@ -57,26 +52,23 @@ def _levels(at: tuple[int, int], reader: tuple[Block, int], schema: Schema, cell
     return levels_of_written(*reader, schema.blocks[b], j, np.asarray(cells[b])[:, j])
 
 
-def _on_levels(block: Block, belief: Belief, j: int, reader: tuple[Block, int], wanted: Array, rng: Generator) -> Array:
-    """Cells of one column and class that lie on the levels wanted, `(r,)`."""
-    known, at = reader
-    if block.levels:
-        places = {level: place for place, level in enumerate(block.levels[j])}
-        return np.array([places[known.levels[at][code]] for code in wanted])
-    out, missing = np.empty(len(wanted)), np.arange(len(wanted))
+def _accepted(block: Block, belief: Belief, j: int, reader: tuple[Block, int], ratio: Array, rng: Generator) -> Array:
+    """Cells of one column and class, of which those on a level are accepted by its ratio, `(r, b) -> (r,)`."""
+    of_levels = np.column_stack(
+        [ratio, np.ones(len(ratio))]
+    )  # the last is that of a cell of which the link knows nothing
+    chance, waiting, out = of_levels / of_levels.max(axis=1, keepdims=True), np.arange(len(ratio)), None
     for _ in range(ROUNDS):
-        size = max(len(missing), LEAST)
+        each = max(AT_ONCE // len(waiting), 1)
+        size = each * len(waiting)
         drawn = np.asarray(block.write(belief.sample(rng, size).sample(rng).reshape(size, -1), rng))[:, j]
-        levels = levels_of_written(known, at, block, j, drawn)
-        left = []
-        for level in np.unique(wanted[missing]):
-            places, have = missing[wanted[missing] == level], drawn[levels == level]
-            taken = min(len(places), len(have))
-            out[places[:taken]] = have[:taken]
-            left.append(places[taken:])
-        missing = np.sort(np.concatenate(left))
-        if not len(missing):
-            return out
-    grid: Any = known.grid
-    out[missing] = grid.only(at).written(wanted[missing][:, None], rng)[:, 0]
-    return out
+        levels = levels_of_written(*reader, block, j, drawn).reshape(-1, each)
+        good = rng.uniform(size=levels.shape) < np.take_along_axis(chance[waiting], levels, axis=1)
+        first = good.argmax(axis=1)
+        cells = drawn.reshape(-1, each)[np.arange(len(waiting)), first]
+        out = np.empty(len(ratio), drawn.dtype) if out is None else out
+        out[waiting] = cells
+        waiting = waiting[~good.any(axis=1)]
+        if not len(waiting):
+            break
+    return np.asarray(out)

@@ -19,7 +19,6 @@ from bayesnb.data.labels import united_labels
 from bayesnb.families.base import Array, Belief, Stats
 from bayesnb.families.removal import rounding_of, slack
 from bayesnb.model.kept_rows import KeptRows
-from bayesnb.model.linked import OTHER_LINKS
 from bayesnb.model.priors import ClassPriorRule
 from bayesnb.model.product import Model, Product, ProductStats, Rows, observe
 from bayesnb.model.schema import OTHER_LINKS, Block, Schema
@@ -110,8 +109,6 @@ def united(a: Schema, b: Schema) -> Schema:
         return a
     if a.columns != b.columns:
         raise ValueError(_unlike(a.columns, b.columns))
-    if (a.links is None) != (b.links is None):
-        raise ValueError(OTHER_LINKS)
     pairs = list(zip(a.blocks, b.blocks, strict=False))
     if not all(one.names == two.names and alike(one.family, two.family) for one, two in pairs) or len(a.blocks) != len(
         b.blocks

@@ -1,9 +1,10 @@
 """Which columns of a table depend on each other given the class, found by evidence: see families/links.py.
 
 A link is a candidate where its log Bayes factor against independence is above FACTOR log(d + 1) nats, of d columns: of
-200 tables of 2, 6 or 20 columns that are independent given the class, at 60, 300 or 2,000 rows, at most 5 % have one. The
-maximum spanning forest of the candidates is a joint distribution once each tree has a root, from which its links point
-away: the root whose links have the most evidence. Further links, the strongest first, are experts that exponents weigh.
+200 tables of 2, 6 or 20 columns that are independent given the class, at 60, 300 or 2,000 rows, at most 5 % have one.
+The maximum spanning forest of the candidates is a joint distribution once each tree has a root, from which its links
+point away: the root whose links have the most evidence. Further links, the strongest first, are experts that exponents
+weigh.
 """
 
 from collections.abc import Iterator, Sequence
