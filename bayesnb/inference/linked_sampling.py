@@ -2,9 +2,10 @@
 
     level b of the child | level a of the parent ~ the link's expected distribution      cell | b ~ the child's family
 
-Parents come before children, so that a whole forest is drawn in one pass over its links. A cell on a level is one of
-many that the child's family draws, which lies there: where none does, as the level has hardly any probability, it is
-one of those that were learnt there, any number between its ends.
+A cell on a level that came later stays, as the link says nothing of it. Parents come before children, so that a whole
+forest is drawn in one pass over its links. A cell on a level is one of many that the family of the child draws, which
+lies there: where none does, as the level has hardly any probability, it is one of those that were learnt there, any
+number between its ends.
 """
 
 from collections.abc import Sequence
@@ -36,9 +37,11 @@ def relink(schema: Schema, model: Model, codes: Array, cells: list[Any], rng: Ge
     for k in np.flatnonzero(links.in_forest).tolist():
         (parent, child), shape = links.keys[k], links.pairs.shapes[k]
         readers = [links.reader_of(end) for end in links.ends[k]]
-        seen = _levels(at[parent], readers[0], schema, cells)
+        seen, there = (
+            _levels(at[end], reader, schema, cells) for end, reader in zip((parent, child), readers, strict=True)
+        )
         table = share[:, links.pairs_of(k)].reshape(len(share), *shape)
-        known = np.flatnonzero(seen >= 0)
+        known = np.flatnonzero((seen >= 0) & (there >= 0))
         wanted = draw_level(table[codes[known], seen[known]], rng)
         b, j = at[child]
         for c in np.unique(codes[known]):
