@@ -2,19 +2,28 @@
 
 import copy
 import itertools
+import json
+import pickle
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
+from scipy import sparse
 from scipy.special import gammaln, logsumexp
 from scipy.stats import chi2
+from sklearn.base import clone
 
-from bayesnb import Bernoulli, Categorical, Gaussian, NaiveBayes, PolyaTree
+import bayesnb
+from bayesnb import Bernoulli, Categorical, Gaussian, NaiveBayes, PolyaTree, scale
 from bayesnb.families.links import Links, LinkStats, Pairs
+from bayesnb.model.linked import codes_of
 from bayesnb.numerics import link_kernels
 from bayesnb.selection.link_search import Candidate, rooted, spanning
+from tests.hostile import changed_files, members_of, packed
 
 Array = np.ndarray
 CLASSES = np.array(["no", "yes", "maybe"])
@@ -539,7 +548,9 @@ def test_rows_drawn_have_the_pairs_of_levels_that_the_model_expects(later: bool)
             )
             share = np.bincount(keyed, expected[:, c])
             if later:  # what a new level does is approximate
-                assert np.abs(seen / seen.sum() - share / share.sum()).max() < 0.03
+                assert np.abs(seen / seen.sum() - share / share.sum()).max() < 0.02
+                mean = share / share.sum() * seen.sum()
+                assert (seen[mean > 20] > 0).all()
                 continue
             mean = share / share.sum() * seen.sum()
             statistic = ((seen - mean) ** 2 / mean).sum()
@@ -551,14 +562,328 @@ def test_rows_drawn_of_linked_numbers_lie_on_pairs_of_ranges_as_the_counts_say(h
     table, y = mixed(np.random.default_rng(13), 600, holes=holes)
     model = NaiveBayes(dependence="forest").fit(table, y)
     block, belief = model.schema_.links, model.model_.posterior.blocks[-1]
-    size = 12_000
+    size, more = 12_000, 120_000
     rows, drawn = model.sample(size, rng=2)
-    codes = block.read(model._table(rows))
+    alone, of_alone = NaiveBayes(model.families_, dependence=None).fit(table, y).sample(more, rng=3)
+    codes, plain = block.read(model._table(rows)), codes_of(block.readers, model._table(alone))
     for k, (parents, children) in enumerate(block.pairs.shapes):
-        table_of = (belief.concentration / belief.total)[:, block.pairs_of(k)].reshape(-1, parents, children)
+        ratios = np.exp(belief.log_mean)[:, block.pairs_of(k)].reshape(-1, parents, children)
         for c, label in enumerate(model.classes_):
             seen = np.bincount(codes[drawn == label, k], minlength=parents * children).reshape(parents, children)
-            mean = table_of[c] * seen.sum(axis=1, keepdims=True)
+            margin = np.bincount(plain[block.ends[k][1], of_alone == label], minlength=children)
+            table_of = margin * ratios[c]
+            mean = table_of / table_of.sum(axis=1, keepdims=True) * seen.sum(axis=1, keepdims=True)
             enough = mean > 1
-            statistic = ((seen - mean)[enough] ** 2 / mean[enough]).sum()
+            statistic = ((seen - mean)[enough] ** 2 / mean[enough]).sum() / (1 + size / more)
             assert statistic < chi2.ppf(1 - 1e-5, enough.sum()), (block.keys[k], label)
+
+
+# Learning over time, files and containers
+
+
+@pytest.fixture(scope="module")
+def fitted() -> tuple[Any, Any, Array]:
+    table, y = mixed(np.random.default_rng(14), 300)
+    model = NaiveBayes().fit(table, y)
+    assert len(model.links_.link) >= 5
+    assert not model.links_.in_forest.values.all()
+    return model, table, y
+
+
+LEVELS_MODEL = NaiveBayes(Categorical(1.0), dependence="forest")
+
+
+def test_batches_are_counted_as_one_and_what_is_forgotten_was_never_learnt() -> None:
+    table, y = levels(np.random.default_rng(15), 400)
+    first = clone(LEVELS_MODEL).partial_fit(table[:200], y[:200], classes=np.unique(y))
+    whole = copy.deepcopy(first).partial_fit(table[200:], y[200:])
+    parts = copy.deepcopy(first).partial_fit(table[200:250], y[200:250]).partial_fit(table[250:], y[250:])
+    np.testing.assert_allclose(parts.predict_proba(table), whole.predict_proba(table), rtol=1e-12)
+    second = copy.deepcopy(whole).forget(table[:200], y[:200])
+    merged = first.merge(second)
+    np.testing.assert_allclose(merged.predict_proba(table), whole.predict_proba(table), rtol=1e-12)
+    np.testing.assert_allclose(merged.log_evidence_, whole.log_evidence_, rtol=1e-12)
+    whole.forget(table[200:], y[200:])
+    np.testing.assert_allclose(whole.predict_proba(table), first.predict_proba(table), rtol=1e-12)
+
+
+def test_links_that_differ_cannot_be_merged_and_the_message_says_what_to_do() -> None:
+    one = clone(LEVELS_MODEL).fit(*levels(np.random.default_rng(16), 400))
+    two = clone(LEVELS_MODEL).fit(*levels(np.random.default_rng(17), 100))
+    none = clone(LEVELS_MODEL).fit(*levels(np.random.default_rng(17), 100, chained=0.0))
+    assert none.schema_.links is None
+    for first, second in ((one, two), (one, none), (none, one)):
+        with pytest.raises(ValueError, match=r"links between columns are not the same.*partial_fit.*dependence=None"):
+            first.merge(second)
+
+
+def test_rows_that_count_less_and_less_have_links_that_do_so_too(fitted: Any) -> None:
+    model, table, _ = fitted
+    faded = copy.deepcopy(model).decay(0.5)
+    before, after = (each.stats_.blocks[-1].counts for each in (model, faded))
+    np.testing.assert_array_equal(after, 0.5 * before)
+    assert np.isfinite(faded.predict_log_proba(table)).all()
+
+
+def test_levels_and_classes_may_come_later(fitted: Any, tmp_path: Path) -> None:
+    model, table, y = copy.deepcopy(fitted[0]), *fitted[1:]
+    more, labels = table[:60].copy(), y[:60].copy()
+    more.iloc[:30, 0], labels[10:40] = "new", "late"
+    old = model.stats_.blocks[-1].counts
+    model.partial_fit(more, labels, grow_classes=True)
+    known = model.classes_.tolist().index("late")
+    counts = model.stats_.blocks[-1].counts
+    assert np.delete(counts, known, axis=0).sum() > old.sum()
+    every, all_labels = pd.concat([table, more], ignore_index=True), np.concatenate([y, labels])
+    score = model.loo(every, all_labels)
+    rows = [*range(0, len(every), 37), 305, 315, 335]
+    for i in rows:
+        rest = copy.deepcopy(model).forget(every.iloc[[i]], all_labels[[i]])
+        joint = rest.predict_joint_log_proba(every.iloc[[i]])[0]
+        expected = joint[np.searchsorted(model.classes_, all_labels[i])] - logsumexp(joint)
+        assert score.elpd_i.values[i] == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    drawn, _ = model.sample(300, rng=1)
+    assert set(drawn["a"]) == {"0", "1", "2", "new"}
+    same_predictions(model, through_file(model, tmp_path), more)
+
+
+def through_file(model: Any, folder: Path) -> Any:
+    model.save(folder / "model.bnb")
+    return bayesnb.load(folder / "model.bnb")
+
+
+def same_predictions(one: Any, two: Any, table: Any) -> None:
+    np.testing.assert_array_equal(one.predict_proba(table), two.predict_proba(table))
+    assert one.links_.equals(two.links_)
+    assert one.log_evidence_ == two.log_evidence_
+    assert one.sample(20, rng=1)[0].equals(two.sample(20, rng=1)[0])
+
+
+def test_a_model_with_links_is_kept_to_the_last_bit(fitted: Any, tmp_path: Path) -> None:
+    model, table, y = fitted
+    kept = through_file(model, tmp_path)
+    for other in (kept, pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        same_predictions(model, other, table)
+    onward = [copy.deepcopy(each).partial_fit(table, y) for each in (model, kept)]
+    same_predictions(*onward, table)
+
+
+@pytest.mark.parametrize("dependence", ["forest", "pairs"])
+def test_a_model_without_a_link_is_kept_too(dependence: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(18)
+    table, y = pd.DataFrame(rng.normal(size=(80, 3)), columns=list("abc")), rng.integers(0, 2, 80)
+    model = NaiveBayes(dependence=dependence).fit(table, y)
+    assert model.links_.sizes["link"] == 0
+    same_predictions(model, through_file(model, tmp_path), table)
+
+
+@pytest.mark.parametrize("times", [120, pytest.param(1_500, marks=pytest.mark.slow)])
+def test_files_that_say_anything_of_links_are_refused_or_make_models_that_work(times: int, tmp_path: Path) -> None:
+    table, y = mixed(np.random.default_rng(19), 60)
+    NaiveBayes().fit(table, y).save(tmp_path / "0.bnb")
+    (tmp_path / "0.rows").write_bytes(pickle.dumps(table[:1]))
+    judged = changed_files(tmp_path, times)
+    assert judged["faults"] == []
+    assert judged["refused"] > times / 2
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("no column", lambda links, width: links.update(links=[[0, width], *links["links"][1:]])),
+        ("below 0", lambda links, width: links.update(links=[[-1, 0], *links["links"][1:]])),
+        ("itself", lambda links, width: links.update(links=[[1, 1], *links["links"][1:]])),
+        ("twice", lambda links, width: links.update(links=[links["links"][1], *links["links"][1:]])),
+        ("none", lambda links, width: links.update(links=[])),
+        ("no number", lambda links, width: links.update(links=[["a", "b"], *links["links"][1:]])),
+        ("a list", lambda links, width: links.update(links={"a": 1})),
+    ],
+)
+def test_links_that_no_columns_have_are_refused(name: str, change: Any, fitted: Any, tmp_path: Path) -> None:
+    fitted[0].save(tmp_path / "model.bnb")
+    members = members_of((tmp_path / "model.bnb").read_bytes())
+    document = json.loads(members["model.json"])
+    (links,) = (block for block in document["blocks"] if "links" in block)
+    change(links, 5)
+    (tmp_path / "model.bnb").write_bytes(packed(members | {"model.json": json.dumps(document).encode()}))
+    with pytest.raises(ValueError, match=r"model.bnb"):
+        bayesnb.load(tmp_path / "model.bnb")
+
+
+def test_weights_are_repeated_rows(fitted: Any) -> None:
+    _, table, y = fitted
+    weight = np.random.default_rng(20).integers(0, 4, len(y))
+    rows = np.repeat(np.arange(len(y)), weight)
+    one = NaiveBayes(temper=None).fit(table, y, weight)
+    two = NaiveBayes(temper=None).fit(table.iloc[rows], y[rows])
+    assert one.schema_.links.keys == two.schema_.links.keys
+    np.testing.assert_allclose(one.predict_proba(table), two.predict_proba(table), rtol=1e-9, atol=1e-12)
+    assert one.log_evidence_ == pytest.approx(two.log_evidence_, rel=1e-12)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_the_number_of_threads_changes_no_digit(n_jobs: int, fitted: Any) -> None:
+    model, table, y = fitted
+    np.testing.assert_array_equal(
+        NaiveBayes(n_jobs=n_jobs).fit(table, y).predict_proba(table), model.predict_proba(table)
+    )
+
+
+@pytest.mark.parametrize(
+    "container",
+    [
+        lambda table: pl.DataFrame({name: table[name].tolist() for name in table}),
+        lambda table: table.to_numpy(object),
+        lambda table: table.to_numpy(object).tolist(),
+    ],
+    ids=["polars", "array", "lists"],
+)
+def test_containers_make_no_difference(container: Any, fitted: Any) -> None:
+    model, table, y = fitted
+    held = container(table)
+    other = NaiveBayes().fit(held, y)
+    assert len(other.links_.link) == len(model.links_.link)
+    # exponents are found to 1e-9, in whatever order the blocks are
+    np.testing.assert_allclose(other.predict_proba(held), model.predict_proba(table), rtol=1e-6, atol=1e-9)
+    other.sample(10, rng=1)
+    other.explain(held[:2])
+
+
+def test_categories_and_flags_are_linked_as_their_cells_are(fitted: Any) -> None:
+    model, table, y = fitted
+    typed = table.assign(a=pd.Categorical(table.a, categories=["2", "1", "never", "0"]), flag=table.flag.astype(bool))
+    other = NaiveBayes(temper=None).fit(typed, y)
+    assert set(map(frozenset, other.schema_.links.keys)) == set(map(frozenset, model.schema_.links.keys))
+    drawn, _ = other.sample(50, rng=1)
+    assert drawn.dtypes.equals(typed.dtypes)
+    np.testing.assert_allclose(other.predict_proba(typed).sum(axis=1), 1)
+
+
+def test_sparse_flags_are_linked_and_drawn_as_dense_ones_are() -> None:
+    rng = np.random.default_rng(21)
+    table, y = (rng.random((200, 4)) < 0.3).astype(float), rng.integers(0, 2, 200)
+    table[:, 1] = table[:, 0]
+    dense = NaiveBayes(Bernoulli(), dependence="forest").fit(table, y)
+    packed_model = NaiveBayes(Bernoulli(), dependence="forest").fit(sparse.csr_array(table), y)
+    np.testing.assert_allclose(
+        dense.predict_proba(table), packed_model.predict_proba(sparse.csr_array(table)), rtol=1e-12
+    )
+    rows, _ = packed_model.sample(100, rng=1)
+    assert sparse.issparse(rows)
+    np.testing.assert_array_equal(rows.toarray(), dense.sample(100, rng=1)[0])
+
+
+def test_columns_that_say_nothing_have_no_links(fitted: Any) -> None:
+    model, table, y = fitted
+    idle = table.assign(constant=1.0, empty=np.nan, word="x")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        other = NaiveBayes().fit(idle, y)
+        assert other.schema_.links.keys == model.schema_.links.keys
+        assert np.isfinite(other.loo(idle, y).elpd)
+        other.sample(10, rng=1)
+
+
+@pytest.mark.parametrize("cell", [np.inf, -np.inf])
+@pytest.mark.parametrize("families", ["auto", "gaussian"])
+def test_infinite_cells_are_refused_as_without_links(cell: float, families: str, fitted: Any) -> None:
+    table, y = fitted[1][["u", "v"]].copy(), fitted[2]
+    model = NaiveBayes(families, dependence="pairs").fit(table, y)
+    table.iloc[3, 0] = cell
+    with pytest.raises(ValueError, match=r"column 'u'.*infinite"):
+        clone(model).fit(table, y)
+    with pytest.raises(ValueError, match=r"column 'u'.*infinite"):
+        model.predict_proba(table)
+    with pytest.raises(ValueError, match=r"column 'u'.*infinite"):
+        model.partial_fit(table, y)
+
+
+def test_one_column_has_no_link_and_two_have_at_most_one(fitted: Any) -> None:
+    _, table, y = fitted
+    alone = NaiveBayes().fit(table[["u"]], y)
+    assert alone.schema_.links is None
+    assert alone.links_.sizes["link"] == 0
+    np.testing.assert_array_equal(
+        alone.predict_proba(table[["u"]]), NaiveBayes(dependence=None).fit(table[["u"]], y).predict_proba(table[["u"]])
+    )
+    assert NaiveBayes().fit(table[["u", "v"]], y).links_.sizes["link"] == 1
+
+
+def test_of_many_candidates_the_sixty_strongest_are_taken() -> None:
+    rng = np.random.default_rng(22)
+    table, y = rng.normal(size=(200, 1)) + 0.3 * rng.normal(size=(200, 13)), rng.integers(0, 2, 200)
+    model = NaiveBayes(PolyaTree(), dependence="pairs").fit(table, y)
+    assert model.links_.sizes["link"] == 60
+    assert model.links_.in_forest.values.sum() == 12
+    beyond = model.links_.log_bayes_factor.values[12:]
+    np.testing.assert_array_equal(beyond, np.sort(beyond)[::-1])
+
+
+def test_columns_that_repeat_each_other_are_linked_and_predictions_stay_calm() -> None:
+    rng = np.random.default_rng(23)
+    y, u = rng.integers(0, 2, 300), rng.normal(size=300)
+    u = u + y
+    one, copies = NaiveBayes().fit(u[:, None], y), NaiveBayes().fit(np.column_stack([u, u, u]), y)
+    assert copies.links_.in_forest.values.sum() == 2
+    loss = [-model.loo(table, y).elpd for model, table in ((one, u[:, None]), (copies, np.column_stack([u, u, u])))]
+    assert loss[1] < 1.1 * loss[0]
+
+
+# Parts of a table, files, Dask
+
+
+def test_files_are_learnt_as_the_table_in_them(fitted: Any, tmp_path: Path) -> None:
+    table, y = fitted[1].assign(flag=fitted[1].flag.astype(bool)), fitted[2]
+    table.assign(label=y).to_parquet(tmp_path / "rows.parquet")
+    one = scale.fit_files(NaiveBayes(temper=None), tmp_path / "rows.parquet", "label")
+    two = NaiveBayes(temper=None).fit(table, y)
+    assert one.schema_.links.keys == two.schema_.links.keys
+    np.testing.assert_allclose(one.predict_proba(table), two.predict_proba(table), rtol=1e-9)
+    batches = scale.fit_files(NaiveBayes(temper=None), tmp_path / "rows.parquet", "label", batch_rows=100)
+    part = NaiveBayes(temper=None).partial_fit(table[:100], y[:100], classes=np.unique(y))
+    part.partial_fit(table[100:200], y[100:200]).partial_fit(table[200:], y[200:])
+    np.testing.assert_allclose(batches.predict_proba(table), part.predict_proba(table), rtol=1e-9)
+
+
+def test_shards_keep_their_links_when_they_are_sent() -> None:
+    table, y = levels(np.random.default_rng(24), 200)
+    part = scale.loads(scale.dumps(scale.shard(LEVELS_MODEL, table, y)))
+    whole = clone(LEVELS_MODEL).fit(table, y)
+    np.testing.assert_array_equal(
+        scale.fit_shards(LEVELS_MODEL, [part]).predict_proba(table), whole.predict_proba(table)
+    )
+    other = scale.shard(LEVELS_MODEL, *levels(np.random.default_rng(25), 90))
+    with pytest.raises(ValueError, match="links between columns are not the same"):
+        part + other
+    with pytest.raises(ValueError, match="links between columns"):
+        scale.fit_shards(NaiveBayes(Categorical(1.0)), [part])
+
+
+@pytest.mark.parametrize("families", ["auto", "categorical"])
+def test_partitions_of_dask_have_the_links_of_the_first(families: str) -> None:
+    dataframes = pytest.importorskip("dask.dataframe")
+    table, y = levels(np.random.default_rng(26), 240)
+    lazy = dataframes.from_pandas(table, npartitions=3)
+    model = NaiveBayes(families, dependence="forest", temper=None)
+    one = clone(model).fit(lazy, dataframes.from_pandas(pd.Series(y), npartitions=3))
+    two = clone(model).partial_fit(table[:80], y[:80], classes=np.unique(y)).partial_fit(table[80:], y[80:])
+    assert one.schema_.links.keys == two.schema_.links.keys
+    np.testing.assert_allclose(one.predict_proba(table), two.predict_proba(table), rtol=1e-9)
+
+
+# Explanation
+
+
+def test_what_columns_and_links_add_sums_to_the_score(fitted: Any) -> None:
+    model, table, _ = fitted
+    asked = table[:5].astype(object).copy()
+    asked.iloc[0, 0], asked.iloc[1, 2], asked.iloc[2] = None, np.nan, None
+    asked = asked.astype({"u": float, "v": float})
+    explained = model.explain(asked)
+    assert len(explained.feature) == 5 + len(model.links_.link)
+    total = (explained.predictive.sum("feature") + explained.predictive_class_term).values
+    np.testing.assert_allclose(total, model.predict_joint_log_proba(asked), rtol=1e-12, atol=1e-10)
+    cells = explained.cell.values[0]
+    silent_ones = [k for k, (one, two) in enumerate(model.schema_.links.keys) if "a" in (one, two)]
+    assert all(cells[5 + k] == "missing" for k in silent_ones)
+    np.testing.assert_array_equal(explained.predictive.values[0][:, [5 + k for k in silent_ones]], 0)

@@ -552,7 +552,7 @@ def test_a_file_of_any_version_still_predicts_what_it_did(version: str) -> None:
 def test_the_format_does_not_change_unless_its_version_does(tmp_path: Path) -> None:
     Live(golden()[0], {"stream.jsonl": 17}).save(tmp_path / "model.bnb")
     said = []
-    for path in (DATA / "model-1.3.bnb", tmp_path / "model.bnb"):
+    for path in (DATA / "model-1.4.bnb", tmp_path / "model.bnb"):
         with zipfile.ZipFile(path) as archive:
             said.append(json.loads(archive.read("model.json")) | {"written_by": "someone"})
     assert said[0] == said[1]

@@ -357,8 +357,7 @@ class IncrementalMixin(ModelHolder):
         rule, n_jobs = self._temper_rule, self.n_jobs
         if rule in (COLUMNS, LOO) and rows is None:
             return tempered_by(None, model, shard.schema, None, n_jobs) if before is None else self._known_temper
-        continued = rule == COLUMNS and before is not None and not isinstance(self._temper.value, float)
-        if continued and before is not None and rows is not None:
+        if rule == COLUMNS and before is not None and rows is not None and not isinstance(self._temper.value, float):
             held_out = before_rows(model, before.laid_out(shard.classes, shard.schema))
             return tempered_again(self._known_temper, held_out, shard.schema, rows, n_jobs)
         return tempered_by(rule, model, shard.schema, rows, n_jobs)

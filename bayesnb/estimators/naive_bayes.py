@@ -69,7 +69,7 @@ class NaiveBayes(
     dependence : "auto", None, "forest", "pairs" or "blocks", default="auto"
         What columns say together, given the class. A link between two columns multiplies their distributions by how
         much more probable the cell of the one is once that of the other is known: it is kept where its log Bayes factor
-        against independence is above 3 log(1 + number of columns) nats.
+        against independence is above 3 log(1 + number of columns that vary) nats.
 
         - None: columns are independent given the class, which is naive Bayes.
         - "forest": the links of the maximum spanning forest, a joint distribution of the columns.

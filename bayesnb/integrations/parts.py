@@ -73,6 +73,11 @@ def dumps(shard: Shard) -> bytes:
 
 def refuse_others(model: Any, shard: Shard) -> None:
     """Raise for a shard that a model of other families counted."""
+    if shard.schema.links is not None and model._dependence_rule is None:
+        raise ValueError(
+            "the shards have links between columns, and the model has dependence=None: count them by `shard` of the "
+            "same model."
+        )
     counted = shard.schema.families
     for name, family in declared_families(model._families(), shard.schema.columns).items():
         other = counted.get(name)

@@ -46,8 +46,8 @@ class FileKind:
 
 
 AGAIN = "Get the file again from where it was saved; where that is not possible, fit the model again."
-MODEL = FileKind("model", (1, 3), AGAIN, "bayesnb.load")
-SHARD = FileKind("shard", (1, 2), "Count its rows again.", "bayesnb.scale.loads")
+MODEL = FileKind("model", (1, 4), AGAIN, "bayesnb.load")
+SHARD = FileKind("shard", (1, 3), "Count its rows again.", "bayesnb.scale.loads")
 KINDS = (MODEL, SHARD)
 
 
