@@ -41,14 +41,17 @@ from bayesnb.model.powers import Exponents
 from bayesnb.model.product import Model, Rows
 from bayesnb.model.schema import Schema
 from bayesnb.model.shards import Shard, model_of, without
+from bayesnb.results.progress import bar
 from bayesnb.selection.best_families import LabelledTable, chosen_families
 from bayesnb.selection.feature_evidence import warn_of_inclusion
 from bayesnb.selection.joint_families import joint_families
 from bayesnb.selection.leave_one_out import before_rows
 from bayesnb.selection.link_search import FOREST, PAIRS, LabelledRows, with_links
+from bayesnb.selection.pair_evidence import Work
 
 LOG = logging.getLogger("bayesnb")
 GROW = "Fit with all of them declared as `classes`, or let partial_fit add them: grow_classes=True."
+PATIENCE = 2.0  # seconds before a bar is drawn
 DIGITS = 1e-8  # how far off a belief may be after rows were taken back, relative to its scale
 
 
@@ -241,7 +244,11 @@ class IncrementalMixin(ModelHolder):
             schema = replace(Schema.learn(table, joined, None, weight, known), choices=choices)
         elif kind in (FOREST, PAIRS):
             labelled = LabelledRows(codes, np.ones(len(codes)) if weight is None else weight, len(classes))
-            schema = with_links(schema, table, labelled, kind, self.n_jobs)
+            with bar("links between columns", None, " pairs", PATIENCE) as shown:
+                width = sum(len(block.names) for block in schema.blocks)
+                shown.start(width * (width - 1) // 2)
+                schema = with_links(schema, table, labelled, kind, Work(self.n_jobs, shown.more))
+                shown.finish()  # some columns cannot be linked
             if schema.links is not None:
                 LOG.info("Columns linked by evidence: %s.", ", ".join(schema.links.words))
         if LOG.isEnabledFor(logging.INFO):  # the names of a million words take more memory than their counts

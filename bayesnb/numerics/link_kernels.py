@@ -1,4 +1,8 @@
-"""Links between columns of levels: the evidence that one depends on another given the class. See families/links.py."""
+"""Links between columns of levels: the evidence that one depends on another given the class. See families/links.py.
+
+Codes are `(f, r)`, unsigned; those of a missing cell are the number of levels of its column. A table of pairs has a
+place for these too, so that rows are counted without asking, and is used again and again.
+"""
 
 import math
 
@@ -7,14 +11,26 @@ import numpy as np
 from bayesnb.numerics.compilation import Array, compiled
 from bayesnb.numerics.count_kernels import gamma_ratio
 
+STEP = 3  # between the strengths that are tried first
+
 
 @compiled
-def tally(one: Array, two: Array, labels: Array, weight: Array, table: Array) -> None:
-    """Count pairs of codes by class, `(c, a, b)`; rows that lack one, of a negative code, are left out."""
-    table[:] = 0.0
+def begin(labels: Array, codes: Array, size: int, rows: Array) -> None:
+    """Write which row of a table of pairs each row of a column belongs to: by class, and by level."""
     for i in range(len(labels)):
-        if one[i] >= 0 and two[i] >= 0:
-            table[labels[i], one[i], two[i]] += weight[i]
+        rows[i] = labels[i] * (size + 1) + codes[i]
+
+
+@compiled
+def tally(rows: Array, codes: Array, size: int, weight: Array, table: Array) -> None:
+    """Count pairs of codes by class, `(c, a, b)` end to end; no weights are weights of 1."""
+    table[:] = 0.0
+    if len(weight) == 0:
+        for i in range(len(rows)):
+            table[rows[i] * (size + 1) + codes[i]] += 1.0
+    else:
+        for i in range(len(rows)):
+            table[rows[i] * (size + 1) + codes[i]] += weight[i]
 
 
 @compiled
@@ -29,39 +45,47 @@ def add_up(table: Array, parents: Array, children: Array) -> None:
 
 
 @compiled
-def evidence(table: Array, parents: Array, children: Array, margin: Array, strength: float) -> float:
-    """Log Bayes factor of a distribution of the child for each level of the parent against one for all.
+def evidence(table: Array, parents: Array, mean: Array, strength: float) -> float:
+    """Log probability of the child's levels given the parent's, of a Dirichlet(strength * mean) for each of these.
 
-    `margin`, `(b,)`, is what the child's prior adds to its counts.
+    `mean`, `(c, b)`, is the distribution of the child's levels if they are independent of the parent's.
     """
-    total, smoothing = 0.0, margin.sum()
+    total = 0.0
     for c in range(table.shape[0]):
-        rows = children[c].sum()
-        if rows == 0.0:
-            continue
         for a in range(table.shape[1]):
             if parents[c, a] > 0.0:
                 total -= gamma_ratio(strength, parents[c, a])
                 for b in range(table.shape[2]):
-                    n = table[c, a, b]
-                    if n > 0.0:
-                        m = (children[c, b] + margin[b]) / (rows + smoothing)
-                        total += gamma_ratio(strength * m, n) - n * math.log(m)
+                    if table[c, a, b] > 0.0:
+                        total += gamma_ratio(strength * mean[c, b], table[c, a, b])
     return total
 
 
 @compiled
-def strongest(table: Array, margin: Array, strengths: Array) -> tuple[float, float]:
-    """The largest evidence of a table, `(c, a, b)`, among some strengths, and that strength."""
-    parents = np.empty((table.shape[0], table.shape[1]))
-    children = np.empty((table.shape[0], table.shape[2]))
-    add_up(table, parents, children)
-    best, at = -np.inf, 0.0
-    for strength in strengths:
-        value = evidence(table, parents, children, margin, strength)
-        if value > best:
-            best, at = value, strength
-    return best, at
+def strongest(table: Array, parents: Array, children: Array, margin: Array, strengths: Array) -> tuple[float, float]:
+    """The largest log Bayes factor of a table, `(c, a, b)`, among some strengths, and that strength.
+
+    It compares a distribution of the child for each level of the parent with one for all. `margin`, `(b,)`, is what the
+    child's prior adds to its counts. The factor is smooth in the log of the strength: every third is tried, and then
+    those around the best.
+    """
+    mean, alone, smoothing = np.empty(children.shape), 0.0, margin.sum()
+    for c in range(table.shape[0]):
+        rows = children[c].sum()
+        for b in range(table.shape[2]):
+            mean[c, b] = (children[c, b] + margin[b]) / (rows + smoothing)
+            if children[c, b] > 0.0:
+                alone += children[c, b] * math.log(mean[c, b])
+    values, top = np.full(len(strengths), -np.inf), 0
+    for k in range(1, len(strengths), STEP):
+        values[k] = evidence(table, parents, mean, strengths[k])
+        if k == 1 or values[k] > values[top]:
+            top = k
+    for k in range(max(top - STEP + 1, 0), min(top + STEP, len(strengths))):
+        if values[k] == -np.inf:
+            values[k] = evidence(table, parents, mean, strengths[k])
+    best = int(values.argmax())
+    return values[best] - alone, strengths[best]
 
 
 @compiled
@@ -71,47 +95,68 @@ def compare(
 ) -> None:  # fmt: skip
     """Evidence and strength of links of a column with others, `(n, 2, 2)`: as their parent, and as their child.
 
-    `codes` are `(f, r)`; `margins` of all columns lie end to end, each from its place in `starts` on.
+    `margins` of all columns lie end to end, each from its place in `starts` on.
     """
+    size, rows = sizes[column], np.empty(len(labels), np.int32)
+    begin(labels, codes[column], size, rows)
+    widest = 0
+    for other in others:
+        widest = max(widest, sizes[other])
+    every = np.empty(classes * (size + 1) * (widest + 1))
+    of_column, parents = margins[starts[column] : starts[column] + size], np.empty((classes, size))
     for k in range(len(others)):
         other = others[k]
-        table = np.empty((classes, sizes[column], sizes[other]))
-        tally(codes[column], codes[other], labels, weight, table)
-        of_other = margins[starts[other] : starts[other] + sizes[other]]
-        of_column = margins[starts[column] : starts[column] + sizes[column]]
-        out[k, 0, 0], out[k, 0, 1] = strongest(table, of_other, strengths)
-        turned = np.ascontiguousarray(table.transpose(0, 2, 1))
-        out[k, 1, 0], out[k, 1, 1] = strongest(turned, of_column, strengths)
+        width = sizes[other]
+        cells = every[: classes * (size + 1) * (width + 1)]
+        tally(rows, codes[other], width, weight, cells)
+        table = cells.reshape(classes, size + 1, width + 1)[:, :size, :width]
+        children = np.empty((classes, width))
+        add_up(table, parents, children)
+        of_other = margins[starts[other] : starts[other] + width]
+        out[k, 0, 0], out[k, 0, 1] = strongest(table, parents, children, of_other, strengths)
+        out[k, 1, 0], out[k, 1, 1] = strongest(table.transpose(0, 2, 1), children, parents, of_column, strengths)
+
+
+@compiled
+def x_log_x(x: float) -> float:
+    return x * math.log(x) if x > 0.0 else 0.0
 
 
 @compiled
 def screen(
-    codes: Array, sizes: Array, column: int, labels: Array, weight: Array, classes: int, out: Array
+    codes: Array, sizes: Array, others: Array, column: int, labels: Array, weight: Array, classes: int, out: Array
 ) -> None:  # fmt: skip
-    """How far pairs of a column and those behind it are from independence given the class, in nats, `(n,)`.
+    """How far pairs of a column and others are from independence given the class, in nats, `(n,)`.
 
     It is half the likelihood ratio statistic less half its degrees of freedom: as cheap as a logarithm for each cell.
     """
-    for other in range(column + 1, len(sizes)):
-        table = np.empty((classes, sizes[column], sizes[other]))
-        tally(codes[column], codes[other], labels, weight, table)
-        parents = np.empty((classes, sizes[column]))
-        children = np.empty((classes, sizes[other]))
+    size, rows = sizes[column], np.empty(len(labels), np.int32)
+    begin(labels, codes[column], size, rows)
+    widest = 0
+    for other in others:
+        widest = max(widest, sizes[other])
+    every, parents = np.empty(classes * (size + 1) * (widest + 1)), np.empty((classes, size))
+    for k in range(len(others)):
+        other = others[k]
+        width = sizes[other]
+        cells = every[: classes * (size + 1) * (width + 1)]
+        tally(rows, codes[other], width, weight, cells)
+        table = cells.reshape(classes, size + 1, width + 1)[:, :size, :width]
+        children = np.empty((classes, width))
         add_up(table, parents, children)
         gain = 0.0
         for c in range(classes):
-            rows, seen, levels = children[c].sum(), 0, 0
-            for a in range(sizes[column]):
+            seen, levels = 0, 0
+            for a in range(size):
                 if parents[c, a] > 0.0:
                     seen += 1
-                    gain -= parents[c, a] * math.log(parents[c, a])
-                    for b in range(sizes[other]):
-                        if table[c, a, b] > 0.0:
-                            gain += table[c, a, b] * math.log(table[c, a, b])
-            for b in range(sizes[other]):
+                    gain -= x_log_x(parents[c, a])
+                    for b in range(width):
+                        gain += x_log_x(table[c, a, b])
+            for b in range(width):
                 if children[c, b] > 0.0:
                     levels += 1
-                    gain -= children[c, b] * math.log(children[c, b])
-            if rows > 0.0:
-                gain += rows * math.log(rows) - 0.5 * (seen - 1) * (levels - 1)
-        out[other - column - 1] = gain
+                    gain -= x_log_x(children[c, b])
+            if seen > 0:
+                gain += x_log_x(children[c].sum()) - 0.5 * (seen - 1) * (levels - 1)
+        out[k] = gain

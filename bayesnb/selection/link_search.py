@@ -22,6 +22,7 @@ from bayesnb.families.weight import one_hot
 from bayesnb.model.linked import LinkBlock, codes_of
 from bayesnb.model.schema import Block, Schema
 from bayesnb.numerics.threads import in_order
+from bayesnb.selection.pair_evidence import Work
 
 FOREST, PAIRS = "forest", "pairs"
 DEPTH = 3  # of the grid on which numbers are linked: 8 levels
@@ -65,12 +66,12 @@ class LabelledRows(NamedTuple):
     classes: int
 
 
-def with_links(schema: Schema, table: Table, rows: LabelledRows, kind: str, n_jobs: int | None = None) -> Schema:
+def with_links(schema: Schema, table: Table, rows: LabelledRows, kind: str, work: Work) -> Schema:
     """Add the links of a table's columns to its schema; the same schema, where there are none."""
     columns = link_columns(schema, table, rows)
     if columns is None:
         return schema
-    chosen, in_forest = chosen_links(candidates(columns, rows, n_jobs), len(columns.sizes), kind)
+    chosen, in_forest = chosen_links(candidates(columns, rows, work), len(columns.sizes), kind)
     if not chosen:
         return schema
     used = sorted({end for link in chosen for end in (link.parent, link.child)})
@@ -154,46 +155,84 @@ def _only(readers: Sequence[Block], used: Sequence[int]) -> list[Block]:
     return made
 
 
-def candidates(columns: LinkColumns, rows: LabelledRows, n_jobs: int | None = None) -> list[Candidate]:
+def candidates(columns: LinkColumns, rows: LabelledRows, work: Work) -> list[Candidate]:
     """Return the links with evidence above the threshold, in both directions, the strongest first."""
-    sizes, width = columns.sizes, len(columns.sizes)
-    threshold = FACTOR * np.log((sizes > 1).sum() + 1)
-    starts = np.cumsum(sizes) - sizes
-    margins, weight = np.concatenate(columns.margins), np.asarray(rows.weight, float)
-    able = [
-        np.array([v for v in range(u + 1, width) if sizes[u] > 1 and sizes[v] > 1
-                  and sizes[u] * sizes[v] * rows.classes <= MOST_CELLS], np.int64)
-        for u in range(width)
-    ]  # fmt: skip
-    if sum(map(len, able)) > MOST_PAIRS:
-        able = _screened(columns, rows, able, n_jobs)
+    width = len(columns.sizes)
+    able = _able(columns.sizes, rows.classes)
+    pairs = CodedPairs(columns.sizes, _unsigned(columns, able), rows.codes, _weights(rows.weight), rows.classes)
+    if is_long := sum(map(len, able)) > MOST_PAIRS:
+        able = _screened(pairs, able, work)
+    starts, margins = np.cumsum(pairs.sizes) - pairs.sizes, np.concatenate(columns.margins)
 
     def compare(u: int) -> list[Candidate]:
         out = np.empty((len(able[u]), 2, 2))
         numerics.link_kernels.compare(
-            columns.codes, sizes, able[u], u, rows.codes, weight, rows.classes, margins, starts, STRENGTHS, out
-        )
+            pairs.codes, pairs.sizes, able[u], u, pairs.labels, pairs.weight, pairs.classes, margins, starts,
+            STRENGTHS, out,
+        )  # fmt: skip
+        if not is_long:
+            work.done(width - u - 1)
         links = zip(able[u].tolist(), out.tolist(), strict=True)
         return [Candidate(*ends, *of) for v, each in links for ends, of in zip(((u, v), (v, u)), each, strict=True)]
 
-    ranked = [link for links in in_order(compare, range(width), n_jobs) for link in links if link.evidence > threshold]
+    threshold = FACTOR * np.log((columns.sizes > 1).sum() + 1)
+    ranked = [
+        link for links in in_order(compare, range(width), work.n_jobs) for link in links if link.evidence > threshold
+    ]
     return sorted(ranked, key=lambda link: -link.evidence)
 
 
-def _screened(columns: LinkColumns, rows: LabelledRows, able: Sequence[Array], n_jobs: int | None) -> list[Array]:
+class CodedPairs(NamedTuple):
+    """What the kernels read: numbers of levels, unsigned codes, `(f, r)`, labels, weights or none, classes."""
+
+    sizes: Array
+    codes: Array
+    labels: Array
+    weight: Array
+    classes: int
+
+
+def _able(sizes: Array, classes: int) -> list[Array]:
+    """Columns behind each column with which it can be linked: both vary, and their table is not too large."""
+    able = []
+    for u, size in enumerate(sizes.tolist()):
+        behind = sizes[u + 1 :]
+        able.append(np.flatnonzero((size > 1) & (behind > 1) & (size * behind * classes <= MOST_CELLS)) + u + 1)
+    return able
+
+
+def _unsigned(columns: LinkColumns, able: Sequence[Array]) -> Array:
+    """Codes in as few bytes as hold the levels of all columns that can be linked; missing ones behind all levels."""
+    linked = {*np.concatenate(able).tolist(), *(u for u, others in enumerate(able) if len(others))}
+    widest = max((int(columns.sizes[j]) for j in linked), default=0)
+    made = np.zeros(columns.codes.shape, np.uint8 if widest < 1 << 8 else np.uint16)
+    for j in linked:
+        made[j] = np.where(columns.codes[j] < 0, columns.sizes[j], columns.codes[j])
+    return made
+
+
+def _weights(weight: Array) -> Array:
+    """Weights, or none where all are 1."""
+    weight = np.asarray(weight, float)
+    return np.empty(0) if (weight == 1.0).all() else weight
+
+
+def _screened(pairs: CodedPairs, able: Sequence[Array], work: Work) -> list[Array]:
     """Keep the best partners of each column, by a statistic that is cheap, in a part of the rows."""
-    width = len(columns.sizes)
-    few = np.unique(np.linspace(0, len(rows.codes) - 1, min(ROWS_SCREENED, len(rows.codes))).astype(np.intp))
-    codes, labels = np.ascontiguousarray(columns.codes[:, few]), rows.codes[few]
-    weight, gains = np.asarray(rows.weight, float)[few], np.full((width, width), -np.inf)
+    width, rows = len(pairs.sizes), len(pairs.labels)
+    few = np.unique(np.linspace(0, rows - 1, min(ROWS_SCREENED, rows)).astype(np.intp))
+    codes, labels = np.ascontiguousarray(pairs.codes[:, few]), pairs.labels[few]
+    weight = pairs.weight[few] if len(pairs.weight) else pairs.weight
+    gains = np.full((width, width), -np.inf, np.float32)
 
     def screen(u: int) -> None:
-        out = np.empty(width - u - 1)
-        numerics.link_kernels.screen(codes, columns.sizes, u, labels, weight, rows.classes, out)
-        gains[u, able[u]] = gains[able[u], u] = out[able[u] - u - 1]
+        out = np.empty(len(able[u]))
+        numerics.link_kernels.screen(codes, pairs.sizes, able[u], u, labels, weight, pairs.classes, out)
+        gains[u, able[u]] = gains[able[u], u] = out
+        work.done(width - u - 1)
 
-    list(in_order(screen, range(width), n_jobs))
-    best = np.argsort(-gains, axis=1)[:, :PARTNERS]
+    list(in_order(screen, range(width), work.n_jobs))
+    best = np.argsort(-gains, axis=1, kind="stable")[:, :PARTNERS]
     keep = np.zeros((width, width), bool)
     np.put_along_axis(keep, best, True, axis=1)
     keep &= gains > 0
