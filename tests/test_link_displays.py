@@ -266,13 +266,17 @@ def test_the_density_of_a_row_is_that_of_a_model_that_has_forgotten_it(birds: tu
         assert facts.held_out.log_density[row] == pytest.approx(expected, rel=1e-6)  # type: ignore[attr-defined]
 
 
-def test_a_row_is_explained_by_its_columns_and_links_and_its_cells_are_those_of_columns(facts: object) -> None:
+def test_a_row_is_explained_by_its_columns_and_links_and_its_cells_are_those_of_columns(
+    birds: tuple, facts: object
+) -> None:
+    model, X, _ = birds
     one = left_out_row(0, facts)  # type: ignore[arg-type]
     predictive = one.explained.predictive.sum("feature") + one.explained.predictive_class_term
     np.testing.assert_allclose(
         (predictive - predictive[0]).values, one.log_proba - one.log_proba[0], rtol=1e-6, atol=1e-8
     )
     text = section("rows", facts)  # type: ignore[arg-type]
+    assert one.explained.cell.values.tolist() == model.explain(X.iloc[[0]]).cell.values[0].tolist()
     assert ARROW in text
     assert "standard deviation" not in text.split("<h3>")[0]
     for cells in re.findall(r'data-head="Cells">(.*?)</td>', text, flags=re.DOTALL):
