@@ -28,7 +28,7 @@ LONG = "the name of a column that nobody ever wanted to be as long as this"
 def birds() -> tuple[nb.NaiveBayes, pd.DataFrame]:
     table = penguins().drop(columns="year")
     X, y = table.drop(columns="species"), table["species"]
-    return nb.NaiveBayes().fit(X, y), X
+    return nb.NaiveBayes(dependence=None).fit(X, y), X
 
 
 def wide(features: int) -> tuple[nb.NaiveBayes, pd.DataFrame]:
@@ -40,7 +40,8 @@ def wide(features: int) -> tuple[nb.NaiveBayes, pd.DataFrame]:
         x = rng.normal(y * rng.normal(), 1 + y * (j % 3))
         table[name] = np.array([f"{LONG} {k}" for k in range(9)])[rng.integers(0, 9, 80)] if j % 2 else x * 10.0**j**0.5
     X = pd.DataFrame(table)
-    return nb.NaiveBayes().fit(X, np.array([f"class {EVIL}", "a class with a long name, longer than others"])[y]), X
+    labels = np.array([f"class {EVIL}", "a class with a long name, longer than others"])[y]
+    return nb.NaiveBayes(dependence=None).fit(X, labels), X
 
 
 def words() -> tuple[nb.NaiveBayes, pd.DataFrame]:

@@ -39,7 +39,7 @@ def plot_waterfall(
     row: Any = None,
     classes: Sequence[Any] | None = None,
     *,
-    by: str = "evidence",
+    by: str | None = None,
     most: int = 12,
     ax: Axes | None = None,
 ) -> Axes:
@@ -51,9 +51,11 @@ def plot_waterfall(
         What `model.explain(X)` returned.
     row : label in `obs_id`, default the first row
     classes : two labels, default the most probable class of the row and the next
-    by : {"evidence", "predictive"}
+    by : None, "evidence" or "predictive"
         "evidence" draws posterior means, with a line of one posterior standard deviation to both sides, and marks the
-        prediction; "predictive" draws log predictive ratios, which add up to the prediction and have none.
+        prediction; "predictive" draws log predictive ratios, which add up to the prediction and have none. None:
+        "evidence" or, of a model with links, "predictive": where a class has no row with both cells of a link, the
+        posterior mean of its log-ratio may be far below the log of the mean.
     most : number of features with separate bars
         All others are one bar, whose line is an upper bound where they are words of one block.
     ax : matplotlib.axes.Axes, default new ones in a new figure
@@ -79,7 +81,7 @@ def plot_waterfall(
     list_names(ax, steps.labels)
     ax.xaxis.set_major_locator(MaxNLocator(5, steps=ROUND))
     ax.set_title(_titled(steps, ax.get_figure(root=True).get_figwidth()), loc="left", fontsize="medium")  # type: ignore[union-attr]
-    lines = "\nlines: \u00b1 1 sd   \u25c6 prediction" if by == "evidence" else ""
+    lines = "" if steps.sds is None else "\nlines: \u00b1 1 sd   \u25c6 prediction"
     ax.set_xlabel(f"log-odds against {short(steps.named[1], CLASS)}{lines}")
     add_probabilities(ax, steps.named[0])
     return ax
@@ -114,8 +116,9 @@ def _one_row(explained: Any, row: Any) -> Any:
     return one
 
 
-def steps_of(one: Any, classes: Sequence[Any] | None = None, by: str = "evidence", most: int = 12) -> Steps:
+def steps_of(one: Any, classes: Sequence[Any] | None = None, by: str | None = None, most: int = 12) -> Steps:
     """Return the steps of one row of an explanation: the largest features first, the rest as one."""
+    by = by or ("predictive" if has_links(one) else "evidence")
     if by not in ("evidence", "predictive"):
         raise ValueError(f"by must be 'evidence' or 'predictive', got {by!r}.")
     labels = one["class"].values.tolist()
@@ -142,6 +145,11 @@ def steps_of(one: Any, classes: Sequence[Any] | None = None, by: str = "evidence
         float(total_sd),
         float(log_joint[a] - log_joint[b]),
     )
+
+
+def has_links(explained: Any) -> bool:
+    """Whether some features of an explanation are links between columns."""
+    return "cell" in explained and "links" in explained["cell"].attrs
 
 
 def _title(one: Any, pair: tuple[int, int], log_joint: Array) -> str:

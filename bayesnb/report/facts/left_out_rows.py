@@ -12,6 +12,7 @@ from bayesnb.inference.entropies import Entropies, drawn_entropies, entropies
 from bayesnb.inference.explanation import explain
 from bayesnb.inference.intervals import drawn_intervals, intervals
 from bayesnb.model.product import Product, observe
+from bayesnb.numerics.views import as_numbers
 from bayesnb.report.facts.held_out import settled
 from bayesnb.report.wording import INTERVAL
 from bayesnb.selection.leave_one_out import learnt_from
@@ -59,8 +60,9 @@ def left_out_row(row: int, facts: "Facts") -> RowLeftOut:
     cells = [x[[row]] for x in facts.cells]
     lower, upper = interval_ends(Scores(belief, cells, facts.model._exponents), facts)
     why = explain(belief, cells, facts.model._exponents)
+    held = [as_numbers(x)[[row]] for x in facts.cells]  # as the table has them, not as levels of a grid
     named = results.explanations.explained(
-        why, np.array([row]), labels, facts.model.schema_.blocks, cells, facts.model._tempers
+        why, np.array([row]), labels, facts.model.schema_.blocks, held, facts.model._tempers
     )
     return RowLeftOut(row, facts.left_out[row], lower, upper, named.isel(obs_id=0))
 

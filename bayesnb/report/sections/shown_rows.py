@@ -11,11 +11,11 @@ from scipy import sparse
 from bayesnb import plots
 from bayesnb.families.base import Array
 from bayesnb.families.capabilities import words_of
-from bayesnb.families.number_format import MINUS, NOTHING, fixed, number
+from bayesnb.families.number_format import MINUS, NOTHING, SPACE, fixed, number
 from bayesnb.inference.explanation import explain
 from bayesnb.model.schema import Block
 from bayesnb.numerics.views import as_numbers
-from bayesnb.plots.waterfall_plot import height, steps_of
+from bayesnb.plots.waterfall_plot import has_links, height, steps_of
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.held_out import settled
 from bayesnb.report.facts.left_out_rows import Pick, RowLeftOut, distinct, hasty, spaced
@@ -42,6 +42,7 @@ def unsure(facts: Facts) -> Values:
     """The rows that deserve a second look."""
     return {
         "hasty": hasty(facts),
+        "linked": bool(facts.comparisons.links),
         "answered": int(facts.held_out.answered.sum()),
         "mislabelled": mislabelled(facts),
         "uncertain": uncertain(facts),
@@ -187,12 +188,17 @@ def waterfall(one: RowLeftOut, pair: tuple[int, int], salt: str) -> Markup | Non
 
 
 def weighed(one: RowLeftOut, pair: tuple[int, int], facts: Facts) -> list[Values] | str:
-    """The features that speak most for the first class against the second, and for the second."""
+    """The features that speak most for the first class against the second, and for the second.
+
+    By posterior means and sds; where there are links, whose log-ratios have long tails, by predictives.
+    """
     if one.explained is None:
         return "the other rows leave no distribution"
     if pair[0] == pair[1]:
         return NOTHING
-    terms, spread = (np.asarray(one.explained[name])[list(pair)] for name in ("evidence", "sd"))
+    linked = has_links(one.explained)
+    names = ("predictive" if linked else "evidence", "sd")
+    terms, spread = (np.asarray(one.explained[name])[list(pair)] for name in names)
     if not np.isfinite(terms).all():
         return "some cell is impossible under one of the two labels"
     gap, sd = terms[0] - terms[1], np.sqrt((spread**2).sum(axis=0))
@@ -203,13 +209,18 @@ def weighed(one: RowLeftOut, pair: tuple[int, int], facts: Facts) -> list[Values
         {
             "label": as_name(facts.classes[c]),
             "lines": [
-                (f"+{rounded(abs(gap[j]))}\u00a0±\u00a0{rounded(sd[j])}", *shown_cell(one.explained, j)) for j in side
+                (f"+{rounded(abs(gap[j]))}" + spread_of(sd[j], linked), *shown_cell(one.explained, j)) for j in side
             ],
         }
         for c, side in zip(pair, sides, strict=True)
         if side
     ]
     return reasons or "no column says anything; only how frequent the classes are"
+
+
+def spread_of(sd: float, linked: bool) -> str:
+    """A standard deviation behind a number; nothing, where predictives are shown."""
+    return "" if linked else f"{SPACE}±{SPACE}{rounded(sd)}"
 
 
 def shown_cell(explained: Any, j: int) -> tuple[Name | None, Name]:
@@ -253,7 +264,7 @@ def usually(facts: Facts) -> dict[str, float]:
     names = [  # of features, as an explanation has them
         ", ".join(map(str, key)) if isinstance(key, tuple) and block.family.multivariate else str(key)
         for block in facts.model.schema_.blocks
-        for key in block.keys
+        for key in (block.words if block.is_linked else block.keys)
     ]
     with np.errstate(invalid="ignore"):
         return dict(zip(names, np.where(np.isfinite(log_p), log_p, 0.0).mean(axis=0).tolist(), strict=True))
@@ -262,7 +273,7 @@ def usually(facts: Facts) -> dict[str, float]:
 def cells_of(rows: Array, facts: Facts) -> list[list[tuple[Name, str]]]:
     """Columns and cells of each row as the model saw it, the first `MOST_CELLS` columns in the table's order."""
     shown: list[list[tuple[int, Name, str]]] = [[] for _ in rows]
-    for block, x in zip(facts.model.schema_.blocks, facts.cells, strict=True):
+    for block, x in zip(facts.model.schema_.columns_alone.blocks, facts.cells, strict=False):  # links are the last
         part = as_numbers(x)[rows]
         for row, cells in zip(shown, part.toarray() if sparse.issparse(part) else np.asarray(part), strict=True):
             columns = np.arange(min(len(cells), MOST_CELLS))
