@@ -39,7 +39,7 @@ from bayesnb.plots.nomogram_plot import scales_of
 from bayesnb.report.facts import gather
 from bayesnb.report.sections.learnt_columns import counted
 from bayesnb.selection.column_scores import column_scores
-from bayesnb.selection.exponents import LabelScores, centre, largest, ridge_around
+from bayesnb.selection.exponents import LabelScores, Ridge, centre, largest
 from bayesnb.selection.leave_one_out import PredictiveRule, leave_one_out
 from tests.conftest import CASES, Case
 
@@ -74,6 +74,11 @@ FAMILIES = {
 @pytest.fixture(scope="module")
 def fitted() -> NaiveBayes:
     return NaiveBayes(FAMILIES).fit(TABLE, LABEL)
+
+
+def ridge_around(t: float, columns: int, width: float = 1.0) -> Ridge:
+    """Exponents of so many columns around one; their standard deviation is as wide as that, or so many times."""
+    return Ridge(np.full(columns, t), np.full(columns, width * t))
 
 
 def rows_of(model: NaiveBayes, table: Any, label: np.ndarray) -> Rows:

@@ -21,7 +21,7 @@ import bayesnb
 from bayesnb import Bernoulli, Categorical, Gaussian, NaiveBayes, PolyaTree, scale
 from bayesnb.families.links import Links, LinkStats, Pairs
 from bayesnb.numerics import link_kernels
-from bayesnb.selection.links import Candidate, rooted, spanning
+from bayesnb.selection.link_search import Candidate, rooted, spanning
 from tests.hostile import changed_files, members_of, packed
 
 Array = np.ndarray

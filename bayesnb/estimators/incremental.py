@@ -38,7 +38,7 @@ from bayesnb.model.shards import Shard, model_of, without
 from bayesnb.selection.best_families import LabelledTable, chosen_families
 from bayesnb.selection.feature_evidence import warn_of_inclusion
 from bayesnb.selection.leave_one_out import before_rows
-from bayesnb.selection.links import LabelledRows, with_links
+from bayesnb.selection.link_search import LabelledRows, with_links
 
 LOG = logging.getLogger("bayesnb")
 GROW = "Fit with all of them declared as `classes`, or let partial_fit add them: grow_classes=True."

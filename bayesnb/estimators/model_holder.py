@@ -20,7 +20,7 @@ from bayesnb.model.powers import Exponents, Numbers, of_empty_rows
 from bayesnb.model.priors import ClassPriorRule, check_averaging
 from bayesnb.model.product import Joint, Model
 from bayesnb.model.schema import Schema
-from bayesnb.selection.links import FOREST, PAIRS
+from bayesnb.selection.link_search import FOREST, PAIRS
 
 ESTIMATES = ("predictive", "mean", "map", "mle")
 ADVICE = {

@@ -176,8 +176,8 @@ def candidates(columns: LinkColumns, rows: LabelledRows, n_jobs: int | None = No
         links = zip(able[u].tolist(), out.tolist(), strict=True)
         return [Candidate(*ends, *of) for v, each in links for ends, of in zip(((u, v), (v, u)), each, strict=True)]
 
-    found = [link for links in in_order(compare, range(width), n_jobs) for link in links if link.evidence > threshold]
-    return sorted(found, key=lambda link: -link.evidence)
+    strong = [link for links in in_order(compare, range(width), n_jobs) for link in links if link.evidence > threshold]
+    return sorted(strong, key=lambda link: -link.evidence)
 
 
 def _screened(columns: LinkColumns, rows: LabelledRows, able: Sequence[Array], n_jobs: int | None) -> list[Array]:
@@ -200,18 +200,18 @@ def _screened(columns: LinkColumns, rows: LabelledRows, able: Sequence[Array], n
     return [np.flatnonzero((keep | keep.T)[u, u + 1 :]) + u + 1 for u in range(width)]
 
 
-def chosen_links(found: Sequence[Candidate], width: int, kind: str) -> tuple[list[Candidate], list[bool]]:
+def chosen_links(strong: Sequence[Candidate], width: int, kind: str) -> tuple[list[Candidate], list[bool]]:
     """Return the links of the forest, then further ones where `kind` is "pairs"; and which are of the forest.
 
     Of the two directions of a pair that is not in the forest the one with more evidence is taken.
     """
-    directed = {(link.parent, link.child): link for link in found}
-    forest = [directed[ends] for ends in rooted(spanning(found, width), directed, width)]
+    directed = {(link.parent, link.child): link for link in strong}
+    forest = [directed[ends] for ends in rooted(spanning(strong, width), directed, width)]
     if kind == FOREST:
         return forest[:MOST_LINKS] if len(forest) <= MOST_LINKS else forest, [True] * len(forest)
     tied = {frozenset((link.parent, link.child)) for link in forest}
     more: list[Candidate] = []
-    for link in found:
+    for link in strong:
         pair = frozenset((link.parent, link.child))
         if pair not in tied and len(forest) + len(more) < MOST_LINKS:
             tied.add(pair)
@@ -219,7 +219,7 @@ def chosen_links(found: Sequence[Candidate], width: int, kind: str) -> tuple[lis
     return [*forest, *more], [True] * len(forest) + [False] * len(more)
 
 
-def spanning(found: Sequence[Candidate], width: int) -> list[tuple[int, int]]:
+def spanning(strong: Sequence[Candidate], width: int) -> list[tuple[int, int]]:
     """The maximum spanning forest of undirected pairs, by Kruskal's algorithm; links come strongest first."""
     tree = list(range(width))
 
@@ -230,7 +230,7 @@ def spanning(found: Sequence[Candidate], width: int) -> list[tuple[int, int]]:
         return column
 
     pairs = []
-    for link in found:
+    for link in strong:
         one, two = root(link.parent), root(link.child)
         if one != two:
             tree[one] = two
