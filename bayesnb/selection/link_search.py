@@ -208,7 +208,7 @@ def chosen_links(strong: Sequence[Candidate], width: int, kind: str) -> tuple[li
     directed = {(link.parent, link.child): link for link in strong}
     forest = [directed[ends] for ends in rooted(spanning(strong, width), directed, width)]
     if kind == FOREST:
-        return forest[:MOST_LINKS] if len(forest) <= MOST_LINKS else forest, [True] * len(forest)
+        return forest, [True] * len(forest)
     tied = {frozenset((link.parent, link.child)) for link in forest}
     more: list[Candidate] = []
     for link in strong:
