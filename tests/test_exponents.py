@@ -72,13 +72,13 @@ FAMILIES = {
 
 
 @pytest.fixture(scope="module")
-def ridge_around(t: float, columns: int, width: float = 1.0) -> Ridge:
-    """Exponents of so many columns around one."""
-    return Ridge(np.full(columns, t), np.full(columns, width * t))
-
-
 def fitted() -> NaiveBayes:
     return NaiveBayes(FAMILIES).fit(TABLE, LABEL)
+
+
+def ridge_around(t: float, columns: int, width: float = 1.0) -> Ridge:
+    """Exponents of so many columns around one; their standard deviation is as wide as that, or so many times."""
+    return Ridge(np.full(columns, t), np.full(columns, width * t))
 
 
 def rows_of(model: NaiveBayes, table: Any, label: np.ndarray) -> Rows:

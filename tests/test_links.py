@@ -19,6 +19,7 @@ from sklearn.base import clone
 
 import bayesnb
 from bayesnb import Bernoulli, Categorical, Gaussian, NaiveBayes, PolyaTree, scale
+from bayesnb.datasets import penguins
 from bayesnb.families.links import Links, LinkStats, Pairs
 from bayesnb.model.linked import codes_of
 from bayesnb.numerics import link_kernels
@@ -446,6 +447,17 @@ def test_the_evidence_is_that_of_the_columns_and_of_the_forests_links(dependence
 
 def plain_features(model: Any) -> float:
     return sum(model.log_evidence_by_feature().values())
+
+
+def test_rows_drawn_by_links_are_predicted_and_learnt_without_a_warning() -> None:
+    table = penguins()
+    model = NaiveBayes().fit(table.drop(columns="species"), table["species"])
+    assert model.links_.sizes["link"] > 0
+    rows, labels = model.sample(200, rng=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert model.predict_proba(rows).shape == (200, 3)
+        NaiveBayes().fit(rows, labels)
 
 
 # Uncertainty
