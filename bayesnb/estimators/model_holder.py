@@ -87,19 +87,12 @@ class ModelHolder(ABC):
     @property
     def temper_(self) -> Any:
         """The exponents in use: a number, or a Series by column. Those of links are in `links_`."""
-        return self._of_columns(self._known_temper.value)
+        return self._temper_of_columns.value
 
     @property
     def temper_sd_(self) -> Any:
         """The Laplace standard deviations of `temper_`, in the same form."""
-        return self._of_columns(self._known_temper.sd)
-
-    def _of_columns(self, values: Any) -> Any:
-        """Return numbers by feature without those of links, which come last."""
-        links = self.schema_.links
-        return (
-            values if links is None or values is None or isinstance(values, float) else values.iloc[: -len(links.ends)]
-        )
+        return self._temper_of_columns.sd
 
     @property
     def temper_length_(self) -> Any:
@@ -127,8 +120,11 @@ class ModelHolder(ABC):
 
     @property
     def _temper_of_columns(self) -> TemperEstimate:
-        """The exponents of columns, without those of links."""
-        return TemperEstimate(*(None if each is None else self._of_columns(each) for each in self._known_temper))
+        """The exponents of columns, without those of links, which come last."""
+        links, known = self.schema_.links, self._known_temper
+        if links is None or isinstance(known.value, float):
+            return known
+        return TemperEstimate(*(each if each is None else each.iloc[: -len(links.ends)] for each in known))
 
     @property
     def _tempers(self) -> dict[str, Numbers]:
