@@ -267,7 +267,7 @@ class IncrementalMixin(ModelHolder):
         schema, model = self.schema_.columns_alone, self.model_.of_first_blocks(len(self.schema_.blocks) - 1)
         alone.__dict__.update(schema_=schema, model_=model)
         if rows is None:
-            return alone._temper_as(TemperEstimate(*(self._of_columns(each) for each in self._known_temper)))
+            return alone._temper_as(self._temper_of_columns)
         return alone._temper_as(tempered_by(self._temper_rule, model, schema, rows, self.n_jobs))
 
     @property
