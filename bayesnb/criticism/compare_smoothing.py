@@ -147,8 +147,10 @@ def compare_smoothing(
     Notes
     -----
     The data are counted once: a setting changes the prior, and a pass over the rows takes each of them back in turn.
-    The class prior, `temper_` and all else are those of the estimator. Its priors that take their scale from the data
-    take it from all rows, also for the row that is left out.
+    The class prior, `temper_` and all else are those of the estimator. Links between columns, as `NaiveBayes()` has,
+    have no smoothing and no estimate but the predictive: they are left out, and exponents found for the columns alone.
+    Priors of the estimator that take their scale from the data take it from all rows, also for the row that is left
+    out.
 
     Log evidence is that of all cells and labels, so it judges the prior of the cells, and the score only what it does
     to the labels; they need not agree. A prior that is improper, as most are at 0, has no evidence: NaN. A row that

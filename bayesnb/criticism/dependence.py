@@ -70,7 +70,8 @@ def dependence(
     heavy tails or counts that vary more than a Poisson allows, a parameter for each level also serves to fit that
     shape, and noise may have a large factor.
 
-    A pair uses the rows that have both cells, under both hypotheses. Priors are the model's; a column that is modelled
+    Links between columns, as `NaiveBayes()` has, change no factor. A pair uses the rows that have both cells, under
+    both hypotheses. Priors are the model's; a column that is modelled
     jointly with others has the margin of their prior, and a variance that classes share is taken for each class's own.
     What the data say of two columns of one block is no fault of the model, which takes them to be dependent already.
 

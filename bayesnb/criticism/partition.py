@@ -138,6 +138,9 @@ def partition(
     independent are not joined, though the third may follow from the other two. Columns that hardly vary within the
     classes are joined too readily: most of A is then on combinations that never occur (Suzuki 2017).
 
+    Links between columns, as `NaiveBayes()` has, are left out, and the estimator looks for none: blocks stand in their
+    place. `dependence="blocks"` of `NaiveBayes` finds blocks at `fit`.
+
     Where cells are missing, a step compares both of its hypotheses on the rows that have all cells of its blocks, and
     `log_evidence` adds up such gains. The estimator learns of a block by these rows only. Of a sparse table it learns
     no joint table: give it a dense one.

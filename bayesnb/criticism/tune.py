@@ -104,6 +104,9 @@ def tune(
     factor of its parameters, and for Gaussian columns a factor of the `scale`: a coarse search over the whole range,
     and a fine one from its best. The class prior stays as it is, and a prior that was improper is replaced.
 
+    Links between columns, as `NaiveBayes()` has, are left out here: priors are tuned, and `tuning` scored, for the
+    columns alone. The estimator that is returned keeps `dependence`, and finds its links when it is fitted.
+
     The evidence asks how probable the cells are, not the labels: where columns depend on each other, the prior under
     which the cells are most probable is not the one that predicts labels best, and "loo" is. That is why the result is
     judged by the labels. A class in which a Gaussian column is constant has no part in the evidence, as has a class in

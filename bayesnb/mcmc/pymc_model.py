@@ -57,7 +57,8 @@ def build(
     Parameters
     ----------
     model : NaiveBayes or a preset
-        Its families, priors and class prior are taken; whether it is fitted plays no part.
+        Its families, priors and class prior are taken; whether it is fitted plays no part, nor do links between
+        columns, as `NaiveBayes()` has.
     X, y, sample_weight : rows, their labels and weights
         A missing cell is left out, and a weight is a power of the row's likelihood.
     hierarchical, scale_prior, student, label_noise, unlabelled : as in `fit`

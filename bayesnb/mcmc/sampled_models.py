@@ -315,7 +315,8 @@ def fit(
 
     Under `unlabelled` and `label_noise` classes could be exchanged, so chains begin where the labelled rows put theta.
 
-    `temper` is followed, "loo" by the closed form's exponent; `estimate` plays no part.
+    `temper` is followed, "loo" by the closed form's exponent; `estimate` plays no part. Links between columns, as
+    `NaiveBayes()` has, are left out.
     """
     known = [name for name in Sampled._get_param_names() if name != "estimator"]
     unknown = set(options) - set(known)

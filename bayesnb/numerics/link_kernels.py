@@ -76,15 +76,13 @@ def strongest(table: Array, parents: Array, children: Array, margin: Array, stre
             mean[c, b] = (children[c, b] + margin[b]) / (rows + smoothing)
             if children[c, b] > 0.0:
                 alone += children[c, b] * math.log(mean[c, b])
-    values, top = np.full(len(strengths), -np.inf), 0
-    for k in range(1, len(strengths), STEP):
-        values[k] = evidence(table, parents, mean, strengths[k])
-        if k == 1 or values[k] > values[top]:
-            top = k
-    for k in range(max(top - STEP + 1, 0), min(top + STEP, len(strengths))):
-        if values[k] == -np.inf:
-            values[k] = evidence(table, parents, mean, strengths[k])
-    best = int(values.argmax())
+    values, first, last, step = np.full(len(strengths), -np.inf), 1, len(strengths), STEP
+    for _ in range(2):
+        for k in range(first, last, step):
+            if values[k] == -np.inf:
+                values[k] = evidence(table, parents, mean, strengths[k])
+        best = int(values.argmax())
+        first, last, step = max(best - STEP + 1, 0), min(best + STEP, len(strengths)), 1
     return values[best] - alone, strengths[best]
 
 
@@ -112,9 +110,10 @@ def compare(
         table = cells.reshape(classes, size + 1, width + 1)[:, :size, :width]
         children = np.empty((classes, width))
         add_up(table, parents, children)
-        of_other = margins[starts[other] : starts[other] + width]
-        out[k, 0, 0], out[k, 0, 1] = strongest(table, parents, children, of_other, strengths)
-        out[k, 1, 0], out[k, 1, 1] = strongest(table.transpose(0, 2, 1), children, parents, of_column, strengths)
+        margin = margins[starts[other] : starts[other] + width]
+        for way in range(2):  # one call, as each is compiled in place with all that it calls
+            out[k, way, 0], out[k, way, 1] = strongest(table, parents, children, margin, strengths)
+            table, parents, children, margin = table.transpose(0, 2, 1), children, parents, of_column
 
 
 @compiled
