@@ -270,13 +270,11 @@ def _verdict(best: dict[str, Any] | None, worse: int, settings: int) -> str:
 def _notes(learnt: LearntRows, variants: PriorVariants, outcomes: Sequence[Outcome]) -> list[str]:
     """Explain the smoothing, what stays fixed, and numbers that are infinite or undefined."""
     notes = [each.note for each in ordered_hyperparameters(variants.families) if each.note]
-    temper = learnt.estimator._temper_of_columns
+    temper = learnt.estimator._known_temper
     prior = "The class prior is that of the estimator throughout"
     same = isinstance(temper.value, float) and temper.value == 1
     exponents = f", and so are the exponents on the features' evidence, temper_ = {in_words(temper, 4)}."
     notes.append(prior + ("." if same else exponents))
-    if learnt.estimator.schema_.links is not None:
-        notes.append("The links between columns, their priors and their exponents stay as they are.")
     if any(outcome.setting.estimate == "mle" for outcome in outcomes):
         notes.append("No prior enters mle, so it has one row.")
     improper = [each.setting for each in outcomes if np.isnan(each.log_evidence) and each.setting.estimate != "mle"]

@@ -16,7 +16,7 @@ from scipy.optimize import minimize, minimize_scalar
 from bayesnb.families.base import Array
 from bayesnb.families.family import BOUNDS, Family, HasCounts, Hyperparameters, ordered_hyperparameters, positive
 from bayesnb.families.weight import one_hot
-from bayesnb.model.powers import Exponents, of_blocks
+from bayesnb.model.powers import Exponents
 from bayesnb.model.product import Model, Rows
 from bayesnb.selection.hyperparameters import End
 from bayesnb.selection.leave_one_out import Pointwise, PredictiveRule, loo_log_proba
@@ -68,7 +68,6 @@ class PriorVariants:
     rows: Rows
     power: Exponents = 1.0
     n_jobs: int | None = None
-    once: Exponents = 1.0  # of what is a joint distribution: 0 of links beyond a forest
 
     def outcome(self, setting: Setting, prob: float) -> Outcome:
         """Score a setting, with intervals of this probability."""
@@ -79,11 +78,7 @@ class PriorVariants:
         log_proba = self.left_out(model, kind)
         scores = label_scores(log_proba, self.rows, prob)
         return Outcome(
-            setting,
-            log_evidence(model, kind, self.once),
-            self.of_labels(log_proba),
-            scores,
-            first_improper(model, kind),
+            setting, log_evidence(model, kind), self.of_labels(log_proba), scores, first_improper(model, kind)
         )
 
     def left_out(self, model: Model, estimate: str) -> Array:
@@ -117,15 +112,14 @@ def first_improper(model: Model, estimate: str) -> Place | None:
     return None
 
 
-def log_evidence(model: Model, estimate: str, once: Exponents = 1.0) -> float:
-    """log p(X, y | prior) of the features with an exponent of 1; NaN where no prior enters, or an improper one."""
+def log_evidence(model: Model, estimate: str) -> float:
+    """log p(X, y | prior); NaN where no prior enters, or an improper one."""
     prior = model.prior
     proper = all(belief.strictly_proper.all() for belief in (prior.classes, *prior.blocks))
     if estimate == "mle" or not proper:
         return float("nan")
     labels, blocks = prior.log_evidence(model.stats)
-    pairs = zip(of_blocks(once, len(blocks)), blocks, strict=True)
-    return labels + float(sum((power * block).sum() for power, block in pairs))
+    return labels + float(sum(block.sum() for block in blocks))
 
 
 def differences_from_best(outcomes: Sequence[Outcome], counts: Array) -> tuple[dict[str, Array], int | None]:
