@@ -202,11 +202,8 @@ def test_the_band_of_a_boundary_is_where_the_interval_of_such_rows_holds_one_hal
     assert nb.plot_boundary(model, *planted(), features=("x0", "copy")).get_ylabel() == "copy"
 
 
-def test_a_smoothing_leaves_links_as_they_are_and_its_evidence_is_the_models(model: nb.NaiveBayes) -> None:
+def test_no_link_is_tuned(model: nb.NaiveBayes) -> None:
     X, y = planted()
-    found = nb.compare_smoothing(model, X, y, [1.0, 2.0], ["predictive"])
-    assert found.table.log_evidence[0] == pytest.approx(model.log_evidence_, rel=1e-9)
-    assert any("links between columns" in note for note in found.notes)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", nb.BoundaryWarning)  # of columns that are noise
         assert () not in nb.tune(model, X, y, force=True).families
