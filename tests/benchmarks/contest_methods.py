@@ -166,8 +166,8 @@ RIVALS: Mapping[str, Make] = {
 METHODS: Mapping[str, Make] = OURS | RIVALS
 TITLES = {
     MAIN: "bayesnb: NaiveBayes()",
-    "bayesnb-plain": "bayesnb: NaiveBayes(dependence=None)",
-    "bayesnb-loo": 'bayesnb: NaiveBayes(temper="loo", dependence=None)',
+    "bayesnb-plain": "bayesnb: dependence=None",
+    "bayesnb-loo": 'bayesnb: temper="loo", no links',
     BASE: "logistic regression, C by CV",
     "gaussian": "GaussianNB",
     "calibrated": "GaussianNB, calibrated",
