@@ -157,6 +157,19 @@ def test_a_model_from_the_command_line_is_that_of_python(penguin_file: str, caps
     assert f"log score {loo.elpd:.2f} ± {loo.se:.2f}" in said.err
 
 
+@pytest.mark.parametrize("kind", ["none", "forest", "pairs", "blocks"])
+def test_dependence_is_that_of_python(kind: str, capsys: pytest.CaptureFixture) -> None:
+    table = penguins().drop(columns="year")
+    table.to_csv("birds.csv", index=False)
+    assert main(["fit", "birds.csv", "--target", "species", "-o", "birds.bnb", "--dependence", kind]) == 0
+    lines = capsys.readouterr()
+    model, dependence = bayesnb.load("birds.bnb"), None if kind == "none" else kind
+    X, y = table.drop(columns="species"), table["species"]
+    same = NaiveBayes(dependence=dependence).fit(X, y)
+    np.testing.assert_allclose(model.predict_proba(X), same.predict_proba(X), rtol=1e-6, atol=1e-9)
+    assert ("linked by evidence" in lines.out + lines.err) == (kind in ("forest", "pairs"))
+
+
 def test_the_score_is_that_of_the_estimate_and_the_temper(capsys: pytest.CaptureFixture) -> None:
     write("small.csv", SMALL)
     model = fitted("small.csv", "--estimate", "mean", "--temper", "0.5", "--class-prior", "u=0.3,v=0.7")

@@ -125,8 +125,9 @@ def add_model(command: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         metavar="KIND",
         choices=values.DEPENDENCE,
         default="auto",
-        help="links between columns that depend on each other given the class: none, those of a spanning forest "
-        "(forest), or further pairs besides (pairs); auto (default) is pairs where no family is declared, else none",
+        help="columns that depend on each other given the class: none are linked, those of a spanning forest (forest), "
+        "or further pairs besides (pairs); or they are modelled jointly (blocks); auto (default) is pairs where no "
+        "family is declared, else none",
     )
     return group
 

@@ -124,7 +124,7 @@ def class_prior(text: str) -> Any:
     return {label.strip(): number(probability) for label, _, probability in pairs}
 
 
-DEPENDENCE = ("auto", "none", "forest", "pairs")
+DEPENDENCE = ("auto", "none", "forest", "pairs", "blocks")
 
 
 def temper(text: str) -> Any:

@@ -77,7 +77,7 @@ class NaiveBayes(
           `sample`, `log_density` and `log_evidence_` are those of the forest.
         - "blocks": no links, but columns that belong together are modelled jointly, as if you had declared the blocks
           that `bayesnb.partition` finds: a `JointTable` of levels and flags, a `MultivariateGaussian` of Gaussian
-          columns; see `families_`. Columns are joined one by one, as long as that gains 2 log(number of columns) nats.
+          columns; see `families_`. Columns are joined one by one, as long as that gains 3 log(number of columns) nats.
           Left alone are `PolyaTree` and `Poisson` columns, words, blocks that you declare, flags that are numbers made
           by a threshold, and levels whose prior is uneven: links are for those. Of each kind at most 100 columns can
           be joined, for which the search takes up to half a minute; of more than 10,000 rows a part is compared.
@@ -102,6 +102,7 @@ class NaiveBayes(
     classes_ : the labels, sorted
     families_ : families by column, as declared, inferred or chosen
     choices_ : how families were chosen among several, a Dataset (feature, candidate) of the label's score by each
+    links_ : links between columns, a Dataset: the two columns, the evidence, the exponent; see `dependence`
     prior_, posterior_ : beliefs by column, the class on the first axis; a block of counts is one entry
     class_prior_, class_posterior_ : beliefs about the class probabilities
     stats_ : the statistics of the rows learnt
@@ -120,14 +121,15 @@ class NaiveBayes(
     `Gaussian()`, is that of the first batch, and "loo" looks at the last; so are links and blocks.
 
     An exponent is an empirical choice, not a part of the likelihood: it enters predictions, intervals, entropies,
-    explanations, leave-one-out scores of labels, and decisions. `log_evidence_`, `log_density`, `sample`, `to_datatree`
-    and what is sampled by MCMC are those of the model with exponent 1. One for all features has the prior
-    log t ~ Normal(0, 0.5**2). Those of f columns have the prior Normal(t, (v t)**2): t is the posterior mean of one
-    for all under log t ~ Normal(-log(f) / 2, 0.5**2), and they are averaged over the width v, log v ~ Normal(0, 1), by
-    the evidence of each (Laplace). The standard deviations are those of the inverse second derivatives, and of the
-    average. An exponent of 0 leaves its column out. That of words is w / (1 + n / n0) for a text of n words, as words
-    of one text repeat one another; n0 is a power of 2, by the same score, if this beats one exponent for all texts by
-    a nat.
+    explanations, leave-one-out scores of labels, and decisions. `log_evidence_`, `log_density` and `sample` are those
+    of the model with exponent 1 and the links of the forest; parameters in `to_datatree`, and what is sampled by MCMC,
+    are those of the columns alone. One for all features has the prior log t ~ Normal(0, 0.5**2). Those of f columns
+    have the prior Normal(t, (v t)**2): t is the posterior mean of one for all under log t ~ Normal(-log(f) / 2,
+    0.5**2), and they are averaged over the width v, log v ~ Normal(0, 1), by the evidence of each (Laplace). Those of
+    links have the same prior around t / 4, as most of what columns say is said without them. The standard deviations
+    are those of the inverse second derivatives, and of the average. An exponent of 0 leaves its column out. That of
+    words is w / (1 + n / n0) for a text of n words, as words of one text repeat one another; n0 is a power of 2, by the
+    same score, if this beats one exponent for all texts by a nat.
 
     Of more than 10,000 rows a part, spread evenly over every class, finds the exponents. Under "columns",
     `partial_fit` scores each batch before it is learnt: what is known by then, the exponents and their standard

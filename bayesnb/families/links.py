@@ -91,6 +91,11 @@ class Pairs:
         each = [np.tile(np.arange(m) + start, n) for (n, m), start in zip(self.shapes, starts[:-1], strict=True)]
         return np.concatenate(each)
 
+    def by_link(self, rows: Array) -> Array:
+        """Sums over the levels of the parent of each link, from numbers for each of these, `(..., a) -> (..., f)`."""
+        parents = np.array([parents for parents, _ in self.shapes])
+        return np.add.reduceat(rows, np.cumsum(parents) - parents, axis=-1)
+
     def of_parents(self, values: Array) -> Array:
         """Sums over the child's levels, for each pair of the parent's level, `(..., k)`."""
         return np.add.reduceat(values, self.rows, axis=-1)[..., self.row]
@@ -306,9 +311,7 @@ class Links(OnPairs, LevelTables, Belief[LinkStats, LinkDensity]):
         gain = log_gamma_ratio(self.expand(self.strength) * margin, self.counts)
         of_rows = np.add.reduceat(self.counts, self.pairs.rows, axis=-1)
         loss = log_gamma_ratio(self.expand(self.strength)[..., self.pairs.rows], of_rows)
-        links = np.repeat(np.arange(len(self.sizes)), [parents for parents, _ in self.pairs.shapes])
-        losses = np.stack([np.bincount(links, each) for each in loss])
-        return self.level_sums(gain - special.times(self.counts, self.log_margin)) - losses
+        return self.level_sums(gain - special.times(self.counts, self.log_margin)) - self.pairs.by_link(loss)
 
     def level_log_moment(self, s: Any) -> Array:
         return self._log_moment_at(np.arange(self.counts.shape[-1]), self.of_levels(s))
@@ -404,10 +407,8 @@ class Links(OnPairs, LevelTables, Belief[LinkStats, LinkDensity]):
         """log p(theta): the sum of the log-densities of the Dirichlets, one for each level of the parent."""
         logs = special.times(self.concentration - 1, theta.log_ratio + self.log_margin) - gammaln(self.concentration)
         rows = gammaln(self.total[..., self.pairs.rows])
-        each = self.level_sums(logs)
-        links = np.repeat(np.arange(len(self.sizes)), [parents for parents, _ in self.pairs.shapes])
-        totals = np.stack([np.bincount(links, row) for row in rows.reshape(-1, rows.shape[-1])]).reshape(len(rows), -1)
-        return {("ratio{}", j): (each + totals)[..., j] for j in range(len(self.sizes))}
+        each = self.level_sums(logs) + self.pairs.by_link(rows)
+        return {("ratio{}", j): each[..., j] for j in range(len(self.sizes))}
 
     def interval(self, prob: float) -> tuple[Array, Array]:
         from scipy.stats import beta

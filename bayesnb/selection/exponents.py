@@ -8,7 +8,7 @@ log t ~ Normal(0, 0.5**2), and is at most 1: above that it overfits few rows. On
 
 around the mean of t: halfway, on a log scale, between columns that all say the same, each worth 1 / f, and independent
 ones, worth 1. A few rows of many columns are often told apart without error whatever the exponents, and then the prior
-is what keeps the probabilities modest.
+is what keeps the probabilities modest. Exponents of links between columns have such a ridge around a part of t.
 
 The score of the labels and the ridge are together concave in w, a log-sum-exp of linear forms and a quadratic, so the
 maximum is the only one; the inverse of the negative second derivatives there is the Laplace approximation of the
