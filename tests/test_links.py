@@ -577,7 +577,7 @@ def test_rows_drawn_of_linked_numbers_lie_on_pairs_of_ranges_as_the_counts_say(h
     size, more = 12_000, 120_000
     rows, drawn = model.sample(size, rng=2)
     alone, of_alone = NaiveBayes(model.families_, dependence=None).fit(table, y).sample(more, rng=3)
-    codes, plain = block.read(model._table(rows)), codes_of(block.readers, model._table(alone))
+    codes, plain = block.read(model._table(rows))[:], codes_of(block.readers, model._table(alone))
     for k, (parents, children) in enumerate(block.pairs.shapes):
         ratios = np.exp(belief.log_mean)[:, block.pairs_of(k)].reshape(-1, parents, children)
         for c, label in enumerate(model.classes_):

@@ -95,7 +95,7 @@ def test_the_strongest_pairs_are_those_of_dependence(page: Page, birds: tuple) -
 @pytest.mark.slow
 def test_a_tempered_model_is_told_its_exponent_and_is_offered_none() -> None:
     X, y = split(penguins()[["species", "bill_length_mm", "body_mass_g", "sex"]][::4], "species")
-    model = nb.NaiveBayes(temper="loo").fit(X, y)
+    model = nb.NaiveBayes(temper="loo", dependence=None).fit(X, y)
     text = Page(report(model, X, y)).text
     assert f"is raised to the power {model.temper_:.3g}, under which held-out labels" in text
     assert "the held-out log loss goes from" not in text

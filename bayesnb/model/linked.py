@@ -20,7 +20,7 @@ from bayesnb.families.links import Links, LinkStats, Pairs
 from bayesnb.families.support import AnyLevel, Support
 from bayesnb.families.weight import Weight
 from bayesnb.model.schema import OTHER_LINKS, Block
-from bayesnb.numerics.views import EVERY
+from bayesnb.numerics.views import EVERY, Paired
 
 ARROW = " → "  # between the columns of a link, in words
 BEHIND = 1 << 40  # the first place of links in the order of a table: behind every column
@@ -115,12 +115,8 @@ class LinkBlock(Block):
 
     def read(self, table: Table) -> Cells:
         """Codes of pairs of levels, `(r, f)`; -1 where one of both is missing, or was never learnt."""
-        codes = codes_of(self.readers, table)
-        made = np.empty((codes.shape[1], len(self.ends)), np.int32)
-        for k, (u, v) in enumerate(self.ends):
-            both = (codes[u] >= 0) & (codes[v] >= 0)
-            made[:, k] = np.where(both, codes[u] * self.levels_of_columns[v] + codes[v], -1)
-        return made
+        cells = tuple(reader.read(table) for reader in self.readers)
+        return Paired(cells, np.array(self.ends), np.array(self.levels_of_columns, np.int32))
 
     def unseen(self, x: Cells, n_jobs: int | None) -> Unseen:
         return {}

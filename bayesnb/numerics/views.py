@@ -236,6 +236,28 @@ class Graded:
         return codes
 
 
+@dataclass(frozen=True, eq=False)
+class Paired:
+    """Codes of pairs of levels of two columns each, `(r, f)`; -1 where one of both is missing."""
+
+    cells: tuple[Any, ...]  # codes of levels of some columns each, arrays or views
+    ends: Array  # the columns of each pair, among all of these, `(f, 2)`
+    sizes: Array  # numbers of levels of these
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.cells[0].shape[0], len(self.ends)
+
+    @property
+    def dtype(self) -> np.dtype:
+        return np.dtype(np.int32)
+
+    def __getitem__(self, index: Any) -> Array:
+        codes = np.concatenate([np.asarray(x[index], np.int32) for x in self.cells], axis=1)
+        one, two = codes[:, self.ends[:, 0]], codes[:, self.ends[:, 1]]
+        return np.where((one >= 0) & (two >= 0), one * self.sizes[self.ends[:, 1]] + two, -1).astype(np.int32)
+
+
 class WordCounts(sparse.csr_array):
     """Counts of words in rows, `(r, k)`, and the unknown words, which were left out or counted together."""
 
@@ -247,7 +269,7 @@ class WordCounts(sparse.csr_array):
 
 def read(x: Any) -> Any:
     """Return cells for many passes: codes of levels are looked up now, once."""
-    return x[EVERY] if isinstance(x, Coded | Graded) else x
+    return x[EVERY] if isinstance(x, Coded | Graded | Paired) else x
 
 
 def numbers(x: Any, rows: slice) -> Array:

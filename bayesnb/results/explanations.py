@@ -100,7 +100,8 @@ def cell_texts(block: ColumnBlock, x: Cells, words: Array | None) -> Array:
     if words is None and block.family.listed:
         return _lists(block, x)
     if isinstance(block, LinkBlock):
-        return np.stack([block.texts(j, x[:, j]) for j in range(len(block.ends))], axis=1)
+        codes = x[EVERY]
+        return np.stack([block.texts(j, codes[:, j]) for j in range(len(block.ends))], axis=1)
     features = _features(block, words)
     shown = [j for columns in features for j in columns]
     part = as_numbers(x)[EVERY]
