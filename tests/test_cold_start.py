@@ -24,7 +24,7 @@ USE = """
 import numpy as np
 from bayesnb import numerics
 joint = np.log([[0.1, 0.3], [0.2, 0.2]])
-normalise = numerics.row_kernels.normalise
+normalise = numerics.row_kernels.normalise.machine_code
 normalise(joint, True)
 print(joint.round(12).tolist(), "compiled" if normalise.stats.cache_misses else "read")
 """
@@ -94,7 +94,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def are_counts() -> Any:
     """A kernel as a new process has it: neither compiled nor read as yet."""
-    return compiled(numerics.count_kernels.are_counts.py_func)
+    return compiled(numerics.count_kernels.are_counts.loops).machine_code
 
 
 def refusals(kernel: Any) -> list[bool]:
@@ -201,7 +201,8 @@ from numba.core.caching import UserProvidedCacheLocator
 UserProvidedCacheLocator.get_suitable_cache_subpath = classmethod(lambda cls, file: "one folder for all sources")
 from bayesnb import numerics
 ready, together, kinds = Path(os.environ["READY"]), int(os.environ["TOGETHER"]), os.environ["KINDS"]
-normalise, are_counts = numerics.row_kernels.normalise, numerics.count_kernels.are_counts
+normalise = numerics.row_kernels.normalise.machine_code
+are_counts = numerics.count_kernels.are_counts.machine_code
 (ready / str(os.getpid())).touch()
 deadline = time.monotonic() + 300
 while len([*ready.iterdir()]) < together and time.monotonic() < deadline:

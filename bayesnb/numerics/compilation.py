@@ -1,4 +1,8 @@
-"""How kernels are compiled, and where the result is kept.
+"""Kernels: what runs where there is little to do, how the rest is compiled, and where the result is kept.
+
+A kernel has two forms: loops, which are compiled, and a definition in NumPy, which needs no compiler. The definition
+runs where the arguments are small, so that a first answer on a small table takes no seconds of compilation. The sizes
+of the arguments alone decide it, never what has been compiled before: the digits are the same on every day.
 
 Machine code is run unseen: code of another signature reads its arguments as what they are not (integers as floats),
 and no error follows. So each file carries a stamp of all that its code depends on. Only a file with the stamp that is
@@ -13,16 +17,14 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
+from functools import cache, cached_property, update_wrapper
 from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
+from threading import RLock
 from typing import Any
 
-import llvmlite
-import numba
 import numpy as np
-from numba import njit
 
 Array = np.ndarray
 Csr = tuple[Array, Array, Array]  # data, indices and indptr of compressed rows
@@ -31,6 +33,7 @@ Csr = tuple[Array, Array, Array]  # data, indices and indptr of compressed rows
 # corrections of `rounded_away`, which are 0 in exact arithmetic, are not simplified away.
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract", "nsz"}}
 SETTINGS = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "USING_SVML")  # of Numba
+LITTLE = 1 << 14  # numbers: on fewer the definitions take at most a few milliseconds longer than compiled code
 KEPT = 90 * 24 * 3600.0  # seconds after which a file is removed, once other code is written beside it
 
 
@@ -40,14 +43,79 @@ def digest_of_sources() -> str:
 
 
 SOURCES = digest_of_sources()
+ONE_AT_A_TIME = RLock()  # as threads would each compile the same
 
 
-def compiled(kernel: Callable[..., Any]) -> Any:
-    """Compile a kernel at its first call, and keep the code on disk where a cache folder can be written."""
-    machine_code = njit(**OPTIONS)(kernel)
+class Kernel:
+    """Loops that are compiled when they are first needed, and their definition in NumPy for small arguments."""
+
+    __name__: str
+    __module__: str
+
+    def __init__(self, loops: Callable[..., Any]) -> None:
+        update_wrapper(self, loops)
+        self.loops = loops
+        self.definition: Callable[..., Any] | None = None
+        self.little = 0
+
+    def defined(self, little: int = LITTLE) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Let a function of the same arguments do what has fewer than so many numbers in all its arguments."""
+
+        def define(definition: Callable[..., Any]) -> Callable[..., Any]:
+            self.definition, self.little = definition, little
+            return definition
+
+        return define
+
+    def __call__(self, *args: Any) -> Any:
+        if self.definition is not None and size_of(args) < self.little:
+            return self.definition(*args)
+        return self.machine_code(*args)
+
+    def __reduce__(self) -> str:
+        return self.loops.__qualname__  # a copy or another process has the kernel of that name
+
+    @cached_property
+    def machine_code(self) -> Any:
+        """What Numba makes of the loops: compiled, or read from disk, at the first call with arguments of each type."""
+        with ONE_AT_A_TIME:
+            return vars(self).get("machine_code") or machine_code_of(self.loops)
+
+
+def compiled(loops: Callable[..., Any]) -> Kernel:
+    """Make a kernel of loops."""
+    return Kernel(loops)
+
+
+def machine_code_of(loops: Callable[..., Any]) -> Any:
+    """Let Numba compile loops at their first call, and keep the code on disk where a cache folder can be written."""
+    from numba import njit
+
+    let_kernels_call_kernels()
+    code = njit(**OPTIONS)(loops)
     with suppress(Exception):  # no folder, or a version of Numba that keeps code in another way: it works without
-        machine_code._cache = KernelCache(kernel)
-    return machine_code
+        code._cache = KernelCache(loops)
+    return code
+
+
+def size_of(args: tuple[Any, ...]) -> int:
+    """Return how many numbers the arrays among the arguments hold."""
+    size = 0
+    for each in args:
+        if isinstance(each, np.ndarray):
+            size += each.size
+        elif isinstance(each, tuple):
+            size += size_of(each)
+    return size
+
+
+@cache
+def let_kernels_call_kernels() -> None:
+    """Tell Numba that a kernel which it meets in another one's loops is a compiled function."""
+    from numba.core import types
+    from numba.extending import typeof_impl
+
+    typeof_impl.register(Kernel)(lambda kernel, _: types.Dispatcher(kernel.machine_code))
 
 
 class KernelCache:
@@ -106,6 +174,9 @@ class KernelCache:
         processor with its features, as machines can share a home directory, and an instruction that is not there ends
         the process; and Python and NumPy, whose objects the code takes apart by their layout in memory.
         """
+        import llvmlite
+        import numba
+
         versions = {"python": sys.version, "numpy": np.__version__}
         versions |= {"numba": numba.__version__, "llvmlite": llvmlite.__version__}
         settings = {name: repr(getattr(numba.config, name, None)) for name in SETTINGS}
