@@ -360,11 +360,16 @@ class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
         return silent(np.isnan(x), value)
 
     def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        if is_by_row(power) or np.any(np.less_equal(power, 0) if np.ndim(power) == 0 else np.less(power, 0)):
+        if is_one(power):
+            terms = self._terms
+        elif is_by_row(power) or np.any(np.less_equal(power, 0) if np.ndim(power) == 0 else np.less(power, 0)):
             return super().score(x, power, out, n_jobs)
-        terms = self._terms if is_one(power) else self._student(power)
-        score = partial(kernel_scores, numerics.gaussian_kernels.student, terms, self)
-        return by_rows(lambda rows: score(numbers(x, rows), power), x.shape, len(self), out, n_jobs)
+        else:
+            terms = self._student(power)
+        kernel = numerics.gaussian_kernels.student
+        return by_rows(
+            lambda rows: kernel_scores(kernel, terms, self, numbers(x, rows), power), x.shape, len(self), out, n_jobs
+        )
 
     @cached_property
     def _terms(self) -> tuple[Any, ...]:

@@ -174,12 +174,12 @@ def fields_alone(value: Any) -> dict[str, Any]:
 
 def is_one(power: Any) -> bool:
     """Whether a power is the number 1."""
-    return np.ndim(power) == 0 and bool(power == 1)
+    return isinstance(power, float | int) and power == 1
 
 
 def is_by_row(power: Any) -> bool:
     """Whether powers are `(r, 1)`, one for each row."""
-    return np.ndim(power) == 2
+    return isinstance(power, np.ndarray) and power.ndim == 2
 
 
 def by_row(power: Any, rows: int) -> Array:

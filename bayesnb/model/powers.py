@@ -72,4 +72,4 @@ def of_feature(exponent: Power | LengthPower, feature: int) -> float:
 
 def is_silent(exponent: Power) -> bool:
     """Whether a block says nothing, even of rows that it makes impossible."""
-    return np.ndim(exponent) == 0 and bool(exponent == 0)
+    return isinstance(exponent, float | int) and exponent == 0

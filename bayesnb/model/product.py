@@ -158,7 +158,7 @@ def _log_joint(
 ) -> Array:
     total = np.empty((cells[0].shape[0], len(log_class)))
     if total.size <= MOST:
-        total[:] = log_class
+        total[...] = log_class
     else:  # the memory is touched for the first time, which several threads do sooner
         parts = pieces(len(total), len(log_class))
         list(in_order(lambda rows: np.copyto(total[rows], log_class), parts, n_jobs))
@@ -284,6 +284,8 @@ def normalise(joint: Array, proba: bool, n_jobs: int | None = 1) -> int:
 def most_probable(joint: Array, n_jobs: int | None = 1) -> tuple[Array, int]:
     """Return the class of each row's largest log p(x, y), `(r, c) -> (r,)`, and the first row that has none, or -1."""
     best, kernel = np.empty(len(joint), np.intp), numerics.row_kernels.most_probable
+    if joint.size <= MOST:
+        return best, kernel(joint, best)
     return best, _first_row(lambda rows: kernel(joint[rows], best[rows]), joint, n_jobs)
 
 

@@ -15,6 +15,8 @@ PARTS = 8  # of a table in between
 
 def pieces(rows: int, width: int, least: int = 1) -> list[slice]:
     """Blocks of rows to hand to threads, each of `least` rows or more; the same for any number of threads."""
+    if rows * width <= FEWEST:
+        return [slice(0, rows)]
     cells = min(max(rows * width // PARTS, FEWEST), MOST)
     return blocks(rows, max(cells // max(width, 1), least))
 
