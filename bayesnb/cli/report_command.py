@@ -15,6 +15,7 @@ EXAMPLES = """\
   bayesnb report customers.csv --target churned --test later.csv
   bayesnb report customers.csv --target churned --family zip=categorical --family id=drop
   bayesnb report customers.csv --target churned --prior 0.5 --temper loo
+  bayesnb report customers.csv --target churned --brief
   cat customers.csv | bayesnb report - --target churned -o - > churn.html"""
 PENGUINS_NOTE = (
     "The penguins ship with bayesnb (Horst, Hill and Gorman 2020, CC0). The column year says when a penguin was "
@@ -39,6 +40,9 @@ def add(commands: Any) -> None:
     command.add_argument(
         "-o", "--output", metavar="FILE", default="report.html", help="default: report.html; - is stdout"
     )
+    command.add_argument(
+        "--brief", action="store_true", help="the first sections only: scores, what to check, what was modelled"
+    )
     options.add_estimate(options.add_model(command))
     options.add_seed(command, "of random draws; the page is exact and makes none")
     options.add_reading(command)
@@ -56,7 +60,7 @@ def run(args: Namespace) -> None:
     from bayesnb.cli.training_table import describe_held_out
     from bayesnb.report import render
 
-    write_text(args.output, render(facts))
+    write_text(args.output, render(facts, brief=args.brief, progress=False if args.quiet else None))
     if not args.quiet:
         args.console.info(describe_held_out(facts.left_out, facts.codes))
     args.console.info(f"Wrote {'the page to stdout' if args.output == '-' else args.output}")

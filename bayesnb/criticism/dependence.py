@@ -11,12 +11,11 @@ from bayesnb.criticism.learnt_rows import LearntRows, check_columns, learnt_colu
 from bayesnb.estimators import NaiveBayes
 from bayesnb.families.capabilities import margins_of
 from bayesnb.model.schema import Schema
-from bayesnb.results.progress import bar
+from bayesnb.results.progress import PATIENCE, bar
 from bayesnb.selection.feature_evidence import check_comparable, class_belief
 from bayesnb.selection.pair_evidence import Labels, LevelColumns, NumberColumns, Work, dependences, part_of
 
 MOST = 50_000_000  # numbers in a result: classes x columns x columns
-PATIENCE = 2.0  # seconds before a bar is drawn
 Place = tuple[Hashable, int, int]  # a column's name, its block, its place there
 
 

@@ -41,7 +41,7 @@ from bayesnb.model.powers import Exponents
 from bayesnb.model.product import Model, Rows
 from bayesnb.model.schema import Schema
 from bayesnb.model.shards import Shard, model_of, without
-from bayesnb.results.progress import bar
+from bayesnb.results.progress import PATIENCE, bar
 from bayesnb.selection.best_families import LabelledTable, chosen_families
 from bayesnb.selection.feature_evidence import warn_of_inclusion
 from bayesnb.selection.joint_families import joint_families
@@ -51,7 +51,6 @@ from bayesnb.selection.pair_evidence import Work
 
 LOG = logging.getLogger("bayesnb")
 GROW = "Fit with all of them declared as `classes`, or let partial_fit add them: grow_classes=True."
-PATIENCE = 2.0  # seconds before a bar is drawn
 DIGITS = 1e-8  # how far off a belief may be after rows were taken back, relative to its scale
 
 

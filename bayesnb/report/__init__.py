@@ -11,12 +11,22 @@ from typing import Any
 from bayesnb.plots import off_screen
 from bayesnb.report.facts import About, Facts, gather
 from bayesnb.report.html_page import Page, page
-from bayesnb.report.sections import SECTIONS, section
+from bayesnb.report.sections import BRIEF, SECTIONS, section
+from bayesnb.results.progress import PATIENCE, bar
 
 __all__ = ["About", "Facts", "Page", "gather", "render", "report", "section"]
 
 
-def report(model: Any, X: Any, y: Any, test: tuple[Any, Any] | None = None, *, about: About | None = None) -> Page:
+def report(
+    model: Any,
+    X: Any,
+    y: Any,
+    test: tuple[Any, Any] | None = None,
+    *,
+    about: About | None = None,
+    brief: bool = False,
+    progress: bool | None = None,
+) -> Page:
     """A self-contained HTML page about an estimator and the rows it learns from.
 
     Parameters
@@ -25,6 +35,8 @@ def report(model: Any, X: Any, y: Any, test: tuple[Any, Any] | None = None, *, a
     X, y : the table and the labels that it is, or was, fitted on
     test : a table and labels that it never saw, scored as well
     about : what only the caller knows, such as the table's name
+    brief : whether the page ends after the sections that take the least time: the scores, what to check, the model
+    progress : whether a bar on stderr names the section at work; None: where that is a terminal, after two seconds
 
     Returns
     -------
@@ -40,13 +52,19 @@ def report(model: Any, X: Any, y: Any, test: tuple[Any, Any] | None = None, *, a
     >>> page[:15]
     '<!doctype html>'
     """
-    return render(gather(model, X, y, test, about))
+    return render(gather(model, X, y, test, about), brief=brief, progress=progress)
 
 
-def render(facts: Facts) -> Page:
-    """Write the page that the facts make."""
-    with off_screen():
-        parts = [(name, title, section(name, facts)) for name, title, _ in SECTIONS]
+def render(facts: Facts, *, brief: bool = False, progress: bool | None = None) -> Page:
+    """Write the page that the facts make, all of it or the first sections alone."""
+    chosen = [each for each in SECTIONS if not brief or each[0] in BRIEF]
+    with off_screen(), bar("report", progress, " sections", PATIENCE) as shown:
+        shown.start(len(chosen))
+        parts = []
+        for name, title, _ in chosen:
+            shown.name(f"report: {title[0].lower()}{title[1:]}")
+            parts.append((name, title, section(name, facts)))
+            shown.more(1)
         return page(facts.title, section("headline", facts), parts)
 
 
@@ -54,9 +72,17 @@ class Room(ModuleType):
     """This module, which can be called (Python's data model: "Customizing module attribute access")."""
 
     def __call__(
-        self, model: Any, X: Any, y: Any, test: tuple[Any, Any] | None = None, *, about: About | None = None
+        self,
+        model: Any,
+        X: Any,
+        y: Any,
+        test: tuple[Any, Any] | None = None,
+        *,
+        about: About | None = None,
+        brief: bool = False,
+        progress: bool | None = None,
     ) -> Page:
-        return report(model, X, y, test, about=about)
+        return report(model, X, y, test, about=about, brief=brief, progress=progress)
 
 
 sys.modules[__name__].__class__ = Room

@@ -1,9 +1,12 @@
 """A progress bar on stderr."""
 
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+
+PATIENCE = 2.0  # seconds before a bar is drawn for work that is mostly quick
 
 
 class Bar:
@@ -19,6 +22,11 @@ class Bar:
             self.drawn.unpause()  # the time until now is no work; `reset` would draw at once, whatever the delay
             self.drawn.update(done)
         self.started = True
+
+    def name(self, what: str) -> None:
+        """Say what is at work now."""
+        if self.drawn is not None:
+            self.drawn.set_description(what, refresh=time.time() >= self.drawn.start_t + self.drawn.delay)
 
     def more(self, count: float) -> None:
         if self.started and self.drawn is not None:

@@ -30,6 +30,7 @@ SECTIONS: tuple[tuple[str, str, Callable[[Facts], Values]], ...] = (
     ("sensitivity", "What the priors decide", sensitivity),
     ("made", "How this page was made", made),
 )
+BRIEF = ("scores", "reliability", "confusion", "checks", "modelled", "made")  # what takes little time on any table
 display.environment().filters["short"] = as_name
 WRITERS = {name: write for name, _, write in SECTIONS} | {"headline": headline}
 
