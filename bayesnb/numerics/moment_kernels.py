@@ -77,7 +77,7 @@ def moments_in_one_block(
         np.add.at(ssd, codes, w * deviation * deviation)
         np.divide(slip, count, out=slip, where=count > 0)
         ssd[:] = np.where(count > 0, np.maximum(ssd - count * slip * slip, 0.0), ssd)
-        merge_by_definition(total, block)
+        merge(total, block)
     return True
 
 
