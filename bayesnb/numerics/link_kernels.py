@@ -126,20 +126,22 @@ def compare_by_definition(
     codes: Array, sizes: Array, others: Array, column: int, labels: Array, weight: Array, classes: int,
     margins: Array, starts: Array, strengths: Array, out: Array,
 ) -> None:  # fmt: skip
+    if not len(others):
+        return
     size = int(sizes[column])
     rows = labels * size + codes[column]
-    for part in blocks(len(others), max(CELLS // (classes * size * int(sizes[others].max(initial=1))), 1)):
-        some = others[part]
-        widest = int(sizes[some].max(initial=0))
-        known = (codes[column] < size) & (codes[some] < sizes[some, None])
-        place = ((np.arange(len(some))[:, None] * (classes * size) + rows) * widest + codes[some])[known]
+    for part in blocks(len(others), max(CELLS // (classes * size * int(sizes[others].max())), 1)):
+        few = others[part]
+        widest = int(sizes[few].max())
+        known = (codes[column] < size) & (codes[few] < sizes[few, None])
+        place = ((np.arange(len(few))[:, None] * (classes * size) + rows) * widest + codes[few])[known]
         weights = np.broadcast_to(weight, known.shape)[known] if len(weight) else None
-        shape = len(some), classes, size, widest
+        shape = len(few), classes, size, widest
         tables = np.bincount(place, weights, math.prod(shape)).reshape(shape).astype(float)
         level = np.arange(widest)
-        there = level < sizes[some, None]
-        of_others = np.where(there, margins[np.where(there, starts[some, None] + level, 0)], 0.0)
-        of_column = np.broadcast_to(margins[starts[column] : starts[column] + size], (len(some), size))
+        there = level < sizes[few, None]
+        of_others = np.where(there, margins[np.where(there, starts[few, None] + level, 0)], 0.0)
+        of_column = np.broadcast_to(margins[starts[column] : starts[column] + size], (len(few), size))
         out[part, 0] = strongest_of_each(tables, of_others, strengths)
         out[part, 1] = strongest_of_each(tables.swapaxes(2, 3), of_column, strengths)
 
