@@ -16,6 +16,9 @@ from tests.test_frozen import first
 from tests.test_storage import MODELS, Fitted
 
 TOLERANCE = 1e-13
+# Where the loops have no more digits: fourth cumulants are differences of fourth moments, and quantiles of sums near a
+# level are off by the rounding of these over the density, which a tail's sinh and cosh magnify.
+TOLERANCES = {"class_sums.cumulants_of_others": 1e-12, "fourier_inversion.search": 1e-9}
 
 
 def kernels_with_definitions() -> set[str]:
@@ -29,17 +32,18 @@ def name_of(kernel: Kernel) -> str:
     return f"{kernel.__module__.removeprefix(numerics.__name__)}.{kernel.__name__}".lstrip(".")
 
 
-def same(got: Any, want: Any, what: str) -> None:
-    """The same to 1e-13 of the largest number; what is infinite or NaN is so in both."""
+def same(got: Any, want: Any, what: str, tolerance: float) -> None:
+    """The same to a part of the largest number; what is infinite or NaN is so in both."""
     if isinstance(want, tuple):
         for a, b in zip(got, want, strict=True):
-            same(a, b, what)
+            same(a, b, what, tolerance)
     elif isinstance(want, np.ndarray | float | complex | np.number):
         got, want = np.asarray(got), np.asarray(want)
         assert got.dtype == want.dtype, what
+        got, want = (each.astype(float) if each.dtype == bool else each for each in (got, want))
         size = np.abs(want[np.isfinite(want)]).max(initial=0.0)
         with np.errstate(invalid="ignore"):
-            near = np.abs(got - want) <= TOLERANCE * (size + np.abs(want))
+            near = np.abs(got - want) <= tolerance * (size + np.abs(want))
         bad = ~(near | (got == want) | (np.isnan(got) & np.isnan(want)))
         assert not bad.any(), (what, got[bad][:3], want[bad][:3], np.argwhere(bad)[:3].tolist())
     else:
@@ -57,9 +61,10 @@ def both_ways() -> Iterator[set[str]]:
         compared.add(name_of(kernel))
         copies = copy.deepcopy(args)
         got, want = kernel.definition(*copies), kernel.machine_code(*args)
-        same(got, want, f"{name_of(kernel)}: what is returned")
+        tolerance = TOLERANCES.get(name_of(kernel), TOLERANCE)
+        same(got, want, f"{name_of(kernel)}: what is returned", tolerance)
         for place, (a, b) in enumerate(zip(copies, args, strict=True)):
-            same(a, b, f"{name_of(kernel)}: argument {place}")
+            same(a, b, f"{name_of(kernel)}: argument {place}", tolerance)
         return want
 
     with pytest.MonkeyPatch.context() as patch:

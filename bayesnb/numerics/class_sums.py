@@ -10,8 +10,17 @@ being its Cornish-Fisher expansion.
 import numpy as np
 
 from bayesnb.numerics.compilation import Array, compiled
-from bayesnb.numerics.cornish_fisher import bend, expansion, standardised
+from bayesnb.numerics.cornish_fisher import (
+    bend,
+    bends,
+    cubic,
+    expansion,
+    of_like_length,
+    polynomials,
+    standardised,
+)
 from bayesnb.numerics.elementary import exp
+from bayesnb.numerics.threads import blocks
 
 STEP = 0.4  # of v: the transform of log E decays like exp(-pi t / 2), so sums are exact to exp(-pi**2 / STEP) = 2e-11
 LEFT = 36.0  # of v, left of the largest score: 1 - S is exp(-36) = 2e-16 there
@@ -23,6 +32,9 @@ TINY = 1e-290  # least survival that is divided by: its logarithm and its invers
 WIDE, WILD = 20.0, 1.2  # standard deviation and bend from which four cumulants are no score: the row is marked as crude
 CHEAP = 9.0  # variance up to which two active classes are worth a sum for the sake of hopeless ones; its length grows
 NARROW = 0.02  # standard deviation below which W is linear in the scores but for its mean; below, sums lose digits
+ROWS = 16  # at once in a definition, and nodes of scores at once, with some 40 places each
+NODES = 400
+LOG_DEAD = 6.7  # of y, from which exp(-y) is 0 as a double
 LOG_SMALL = -9.2  # of y, up to which exp(-y) is 1 - y + y**2 / 2 - y**3 / 6: the next term is below 5e-18
 
 
@@ -52,6 +64,34 @@ def cumulants_of_others(
             others_of_row(alone[:, i], seen[:, i], share[i], active[i], others[:, i], others_seen[:, i], mean[i])
         if few == 2 or wild:
             pair_up(alone[:, i], seen[:, i], share[i], active[i], others[:, i], others_seen[:, i], wild)
+
+
+@cumulants_of_others.defined()
+def others_by_definition(
+    alone: Array, seen: Array, share: Array, active: Array, others: Array, others_seen: Array, mean: Array, crude: Array
+) -> None:
+    few, widest = active.sum(axis=1), np.where(active, alone[1], 0.0).max(axis=1, initial=0.0)
+    good = (alone[1] < WIDE * WIDE) & (seen[1] < WIDE * WIDE) & (bends(alone) < WILD) & (bends(seen) < WILD)
+    narrow = (few > 2) & (widest < NARROW * NARROW)
+    wild = ~narrow & ((active & ~good).any(axis=1) | ((few == 2) & (widest > CHEAP)))
+    crude[:] = np.where(wild & (few > 2), np.inf, np.where(narrow & (widest > 1e-5), 0.1 * widest, 0.0))
+    with np.errstate(all="ignore"):
+        if narrow.any():
+            values = narrow_rows(alone[:, narrow], seen[:, narrow], share[narrow], active[narrow])
+            others[:, narrow], others_seen[:, narrow] = values
+        summed = np.flatnonzero(~narrow & ~wild)
+        for part in blocks(len(summed), ROWS) if len(summed) else []:
+            rows = summed[part]
+            *sums, proba = others_of_rows(alone[:, rows], seen[:, rows], share[rows], active[rows])
+            others[:, rows], others_seen[:, rows] = sums
+            mean[rows] = np.where(active[rows], proba, mean[rows])
+    rows = np.flatnonzero((few == 2) | wild)
+    best, partners = share[rows].argmax(axis=1), np.argsort(~active[rows], axis=1, kind="stable")[:, :2]
+    for c in range(share.shape[1]):
+        k = np.where(best != c, best, np.where(partners[:, 0] != c, partners[:, 0], partners[:, 1]))
+        k = np.where(active[rows, k], k, c)
+        of = wild[rows] | active[rows, c]
+        others[:, rows[of], c], others_seen[:, rows[of], c] = alone[:, rows[of], k[of]], seen[:, rows[of], k[of]]
 
 
 @compiled
@@ -245,3 +285,121 @@ def cumulants_from_density(density: Array, first: float, out: Array) -> None:
     out[1] = max(second - LOG_EXPONENTIAL[1], 1e-12)
     out[2] = LOG_EXPONENTIAL[2] - third
     out[3] = fourth - 3.0 * second * second - LOG_EXPONENTIAL[3]
+
+
+def narrow_rows(alone: Array, seen: Array, share: Array, active: Array) -> tuple[Array, Array]:
+    """Cumulants of W_c of rows whose scores hardly vary, as of one row by `narrow_others`."""
+    others, others_seen = np.empty_like(alone), np.empty_like(seen)
+    for c in range(share.shape[1]):
+        among = active & (np.arange(share.shape[1]) != c)
+        level = np.where(among, alone[0], -np.inf)
+        most = level.max(axis=1, keepdims=True)
+        q = np.exp(level - most)
+        total = q.sum(axis=1, keepdims=True)
+        q /= total
+        others[1:, :, c] = [(q ** (n + 1) * alone[n]).sum(axis=1) for n in range(1, 4)]
+        others[0, :, c] = (0.5 * q * (1.0 - q) * alone[1]).sum(axis=1) + (most + np.log(total))[:, 0]
+        others_seen[:, :, c] = others[:, :, c]
+        known = np.where(among, share, 0.0)
+        shift = np.where(among, known * q * (seen[0] - alone[0]), 0.0).sum(axis=1) / known.sum(axis=1)
+        others_seen[0, :, c] += shift
+    return others, others_seen
+
+
+def others_of_rows(alone: Array, seen: Array, share: Array, active: Array) -> tuple[Array, Array, Array]:
+    """Cumulants of W_c and mean probabilities, of rows at once by the sums of `others_of_row`."""
+    level, spread, *powers = polynomials(both := np.stack([alone, seen], axis=1))
+    z = 0.5 * np.arange(14).reshape(-1, 1, 1, 1)
+    tops = level + spread * np.maximum(cubic(powers, z).max(axis=0), 0.0)
+    first = np.where(active, -tops, np.inf).min(axis=(0, 2)) - LEFT
+    last = np.sort(np.where(active, REACH * np.sqrt(alone[1]) - alone[0], np.inf), axis=1)[:, 1]
+    sizes = ((last + RIGHT - first) / STEP).astype(int) + 2
+    size = int(sizes.max())
+    survival, density = np.ones((2, *share.shape, size)), np.zeros((2, *share.shape, size))
+    which = np.broadcast_to(active, both.shape[1:])
+    starts = np.broadcast_to(first[:, None], both.shape[1:])
+    survival[which], density[which] = gumbels(both[:, which], starts[which], size)
+
+    alive = np.maximum(survival[0], TINY)
+    logs, hazard = np.log(alive), density[0] / alive
+    weight = np.where(active, share, 0.0)[:, :, None]
+    slopes = weight * (density[1] - survival[1] * hazard) / alive
+    levels = weight * survival[1] / alive
+    log_product, hazards = logs.sum(axis=1, keepdims=True), hazard.sum(axis=1, keepdims=True)
+    likely = np.arange(share.shape[1]) == share.argmax(axis=1)[:, None]
+    sums = []
+    for part in (slopes, levels):
+        largest = np.where(likely[:, :, None], part, 0.0).sum(axis=1, keepdims=True)
+        others = np.where(likely[:, :, None], 0.0, part)
+        rest = others.sum(axis=1, keepdims=True)
+        sums.append(np.where(likely[:, :, None], rest, largest + (rest - others)))
+    on = active[:, :, None]
+    product, hazard = np.exp(log_product - np.where(on, logs, 0.0)), hazards - np.where(on, hazard, 0.0)
+    product *= (np.arange(size) < sizes[:, None])[:, None]
+    mean = STEP * (density[0] * product).sum(axis=2)
+    before, after = product * hazard, product * (sums[0] + sums[1] * hazard)
+    return *(cumulants_from_densities(each, first) for each in (before, after)), mean
+
+
+def gumbels(cumulants: Array, first: Array, size: int) -> tuple[Array, Array]:
+    """P(log E - U > v) and densities on grids of v, `(4, n), (n,) -> 2 of (n, size)`, as of one score by `gumbel`."""
+    survival, density = np.zeros((2, len(first), size))
+    mean, spread, *powers = polynomials(cumulants)
+    step = np.where(spread < 2, 0.5, 1.0 / np.maximum(spread, 2))
+    half = (REACH / step).astype(int)
+    for part in of_like_length(2 * half + 1, NODES):
+        k = np.arange(-half[part].max(), half[part].max() + 1)
+        beyond = np.abs(k) > half[part, None]
+        z = np.where(beyond, 0.0, k * step[part, None])
+        weight = np.where(beyond, 0.0, np.exp(-0.5 * z * z))
+        weight /= weight.sum(axis=1, keepdims=True)
+        centre, *terms = (each[part, None] for each in (first + mean, spread, *powers))
+        start = centre + terms[0] * cubic(terms[1:], z)
+        one_score(start, weight, survival, density, part)
+    return survival, density
+
+
+def one_score(start: Array, weight: Array, survival: Array, density: Array, rows: Array) -> None:
+    """Write survivals and densities from places of log y at the grid's first v, and their weights, `(n, k)`.
+
+    Left of some 40 places is the series of `gumbel`; to the right of them all is 0.
+    """
+    g = np.arange(survival.shape[1])
+    least, most = start.min(axis=1), start.max(axis=1)
+    early = np.clip(((LOG_SMALL - most) / STEP).astype(int), 0, len(g))
+    part = np.exp(start - most[:, None])
+    level = np.exp(np.minimum(most[:, None] + STEP * g, 0.0))
+    one, two, three = ((weight * part**n).sum(axis=1, keepdims=True) * level**n for n in (1, 2, 3))
+    late = g >= early[:, None]
+    survival[rows] = np.where(late, 0.0, 1.0 - one + two / 2.0 - three / 6.0)
+    density[rows] = np.where(late, 0.0, one - two + three / 2.0)
+    end = np.clip(((LOG_DEAD - least) / STEP).astype(int) + 2, 0, len(g))
+    places = early[:, None] + np.arange(max((end - early).max(), 0))
+    y = np.exp(start + STEP * early[:, None])[:, :, None] * np.exp(STEP * np.arange(places.shape[1]))
+    alive = np.exp(-y)
+    values = weight[:, None] @ alive
+    y *= alive
+    slopes = weight[:, None] @ y
+    inside = places < len(g)
+    at = np.broadcast_to(rows[:, None], places.shape)[inside], places[inside]
+    survival[at], density[at] = values[:, 0][inside], slopes[:, 0][inside]
+
+
+def cumulants_from_densities(density: Array, first: Array) -> Array:
+    """Four cumulants of W, `(r, c, g), (r,) -> (4, r, c)`, as of one by `cumulants_from_density`."""
+    v = STEP * np.arange(density.shape[2])
+    total = density.sum(axis=2)
+    centre = (density @ v) / total
+    d = v - centre[:, :, None]
+    moments = []
+    for _ in range(2, 5):
+        moments.append(((density := density * d) * d).sum(axis=2) / total)
+    second, third, fourth = moments
+    return np.stack(
+        [
+            LOG_EXPONENTIAL[0] - centre - first[:, None],
+            np.maximum(second - LOG_EXPONENTIAL[1], 1e-12),
+            LOG_EXPONENTIAL[2] - third,
+            fourth - 3.0 * second * second - LOG_EXPONENTIAL[3],
+        ]
+    )

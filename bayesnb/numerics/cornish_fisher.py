@@ -15,12 +15,15 @@ ends of 95% intervals under 3,000 random models of all families. For larger bend
 monotone. Callers invert the characteristic function wherever the bound is above their tolerance.
 """
 
+from collections.abc import Iterator, Sequence
 from math import erfc
 
 import numpy as np
+from scipy.special import expit, ndtr
 
 from bayesnb.numerics.compilation import Array, compiled
 from bayesnb.numerics.elementary import exp
+from bayesnb.numerics.special import ratio
 
 CERTAIN = 1e-22  # variance that is rounding: skewness would divide rounding by the cube of rounding
 STEPS = 60  # of a search for a quantile, at most: as many halvings take any bracket to rounding
@@ -29,6 +32,10 @@ LEAST_SLOPE = 0.2  # of the expansion in z: where it bends back, Newton's steps 
 FAR = 8.0  # normal quantile that is never passed: its tail is 6e-16, and cubics of larger z say nothing
 FLAT = 1000.0  # standard deviation next to which the logistic function is a step, within 1e-3 of the result
 REACH_OF_Z = 7  # of a normal, when a function of it is summed: what is beyond has probability 3e-12
+LITTLE = (
+    1 << 13
+)  # numbers of some 500 rows: a definition takes a few milliseconds longer, most of it to search quantiles
+CELLS = 1 << 14  # that are summed at once in a definition
 NEAR = 1e-7  # how close to its level, relative to it, a quantile of a mixture is found
 ROOT_2, ROOT_2PI = np.sqrt(2.0), np.sqrt(2.0 * np.pi)
 
@@ -40,14 +47,10 @@ def mixture(a: Array, b: Array, w: float) -> tuple[float, float, float, float]:
     da, db = (1.0 - w) * gap, -w * gap
     second = w * (a[1] + da * da) + (1.0 - w) * (b[1] + db * db)
     third = w * (a[2] + 3.0 * da * a[1] + da**3) + (1.0 - w) * (b[2] + 3.0 * db * b[1] + db**3)
-    fourth = w * fourth_moment(a, da) + (1.0 - w) * fourth_moment(b, db)
+    fourth_a = a[3] + 3.0 * a[1] * a[1] + 4.0 * da * a[2] + 6.0 * da * da * a[1] + da**4
+    fourth_b = b[3] + 3.0 * b[1] * b[1] + 4.0 * db * b[2] + 6.0 * db * db * b[1] + db**4
+    fourth = w * fourth_a + (1.0 - w) * fourth_b
     return b[0] + w * gap, second, third, fourth - 3.0 * second * second
-
-
-@compiled
-def fourth_moment(cumulants: Array, d: float) -> float:
-    """Fourth moment about a point at distance d below the mean."""
-    return cumulants[3] + 3.0 * cumulants[1] * cumulants[1] + 4.0 * d * cumulants[2] + 6.0 * d * d * cumulants[1] + d**4
 
 
 @compiled
@@ -103,6 +106,23 @@ def quantiles(
             error[i] = EXPANDED * (w * bend(one) ** 2 + (1.0 - w) * bend(two) ** 2)
             for q in range(len(z)):
                 out[q, i] = quantile_of_two(one, two, w, z[q])
+
+
+@quantiles.defined(LITTLE)
+def quantiles_by_definition(
+    a: Array, b: Array, share: Array, z: Array, tolerance: float, out: Array, error: Array, cumulants: Array
+) -> None:
+    for n, cumulant in enumerate(mixture.loops(a, b, share)):
+        cumulants[n] = cumulant
+    spread, skew, kurtosis = standardised_rows(cumulants)
+    gap = ratio(np.abs(a[0] - b[0]), spread)
+    error[:] = EXPANDED * np.maximum(skew * skew, 0.5 * np.abs(kurtosis)) + MIXED * share * (1.0 - share) * gap**5
+    out[:] = cumulants[0] + spread * expansion.loops(z[:, None], skew, kurtosis)
+    mixed = ~((error <= tolerance) | (a[0] == b[0]))
+    if mixed.any():
+        one, two, w = a[:, mixed], b[:, mixed], share[mixed]
+        error[mixed] = EXPANDED * (w * bends(one) ** 2 + (1.0 - w) * bends(two) ** 2)
+        out[:, mixed] = quantiles_of_two(one, two, w, z)
 
 
 @compiled
@@ -177,6 +197,33 @@ def logistic_mean(cumulants: Array, out: Array) -> None:
         out[i] = min(total * step / ROOT_2PI, 1.0)
 
 
+@logistic_mean.defined(LITTLE)
+def logistic_mean_by_definition(cumulants: Array, out: Array) -> None:
+    parts = polynomials(cumulants)
+    spread = parts[1]
+    step = np.where(spread < 1.6, 0.75, 1.2 / np.maximum(spread, 1.6))
+    half = np.minimum((REACH_OF_Z / step).astype(int), REACH_OF_Z * 1000 - 1)
+    for rows in of_like_length(2 * half + 1, CELLS):
+        k = np.arange(-half[rows[-1]], half[rows[-1]] + 1)
+        z = step[rows, None] * k
+        mean, sd, *powers = parts[:, rows, None]
+        tail = np.exp(-np.maximum(mean + sd * cubic(powers, z), -700.0))
+        value = np.exp(-0.5 * z * z) / (1.0 + tail)
+        value[np.abs(k) > half[rows, None]] = 0.0
+        out[rows] = np.minimum(value.sum(axis=1) * step[rows] / ROOT_2PI, 1.0)
+    if (wide := spread > FLAT).any():
+        out[wide] = 1.0 - distributions(parts[:, wide], np.zeros(1))[0]
+
+
+def of_like_length(lengths: Array, cells: int) -> Iterator[Array]:
+    """Yield rows, the shortest first, as many at once as make so many cells at the length of the last."""
+    order = np.argsort(lengths, kind="stable")
+    while len(order):
+        few = np.searchsorted(lengths[order] * np.arange(1, len(order) + 1), cells, side="right")
+        yield order[: max(few, 1)]
+        order = order[max(few, 1) :]
+
+
 @compiled
 def two_class_ends(ends: Array, median: Array, lower: Array, upper: Array) -> None:
     """Ends of two classes' probabilities from quantiles of the second's log-odds, `(3, r) -> 3 of (r, 2)`."""
@@ -186,8 +233,86 @@ def two_class_ends(ends: Array, median: Array, lower: Array, upper: Array) -> No
         upper[i, 0], upper[i, 1] = logistic(-ends[0, i]), logistic(ends[2, i])
 
 
+@two_class_ends.defined()
+def two_class_ends_by_definition(ends: Array, median: Array, lower: Array, upper: Array) -> None:
+    for second, out in enumerate((lower, median, upper)):
+        out[:, 0], out[:, 1] = expit(-ends[2 - second]), expit(ends[second])
+
+
 @compiled
 def logistic(x: float) -> float:
     """1 / (1 + exp(-x)), by an exponential that cannot overflow."""
     tail = exp(-abs(x))
     return 1.0 / (1.0 + tail) if x > 0 else tail / (1.0 + tail)
+
+
+def quantiles_of_two(a: Array, b: Array, w: Array, z: Array) -> Array:
+    """Quantiles of mixtures, `(4, r), (4, r), (r,), (q,) -> (q, r)`, by the steps of `quantile_of_two`."""
+    shape = len(z), len(w)
+    places = np.arange(len(z) * len(w))
+    z, w = np.repeat(z, len(w)), np.tile([w, 1.0 - w], len(z))
+    level, parts = ndtr(z), np.tile(polynomials(np.stack([a, b], axis=1)), len(places) // max(len(a[0]), 1))
+    mean, spread, *powers = parts
+    ends = mean + spread * cubic(powers, z)
+    low, high = ends.min(axis=0), ends.max(axis=0)
+    x = 0.5 * (low + high)
+    out = x.copy()
+    for _ in range(STEPS):
+        over, density = (w * distributions(parts, x)).sum(axis=1)
+        over -= level
+        low, high = np.where(over > 0, low, x), np.where(over > 0, x, high)
+        going = ~((np.abs(over) < NEAR * level) | (high - low <= 1e-12 * (1.0 + np.abs(x))))
+        if not going.any():
+            break
+        if not going.all():
+            places, level, low, high, x, over, density = (
+                each[going] for each in (places, level, low, high, x, over, density)
+            )
+            w, parts = w[:, going], parts[:, :, going]
+        x = x - np.divide(over, density, out=np.full(len(x), np.inf), where=density > 0)
+        x = np.where((low < x) & (x < high), x, 0.5 * (low + high))
+        out[places] = x
+    return out.reshape(shape)
+
+
+def polynomials(cumulants: Array) -> Array:
+    """Means, standard deviations, and the expansions' coefficients in powers of z, `(4, ...) -> (6, ...)`."""
+    spread, skew, kurtosis = standardised_rows(cumulants)
+    square = skew * skew
+    third = kurtosis / 24.0 - square / 18.0
+    return np.stack([cumulants[0], spread, -skew / 6.0, 1.0 - kurtosis / 8.0 + 5.0 / 36.0 * square, skew / 6.0, third])
+
+
+def cubic(powers: Sequence[Array], z: Array) -> Array:
+    """Expansions at z by coefficients of powers of z."""
+    one, two, three, four = powers
+    return ((four * z + three) * z + two) * z + one
+
+
+def distributions(parts: Array, x: Array) -> Array:
+    """P(X <= x) and densities at x, of distributions by `polynomials`, `(6, ...) -> (2, ...)`."""
+    mean, spread, *powers = parts
+    flat = spread == 0
+    y = (x - mean) / np.where(flat, 1.0, spread)
+    first, second, third = powers[1], 2.0 * powers[2], 3.0 * powers[3]
+    z = np.minimum(np.maximum(y, -FAR), FAR)
+    for _ in range(4):
+        slope = np.maximum((third * z + second) * z + first, LEAST_SLOPE)
+        z = np.minimum(np.maximum(z - (cubic(powers, z) - y) / slope, -FAR), FAR)
+    slope = np.maximum((third * z + second) * z + first, LEAST_SLOPE)
+    share = np.where(flat, x >= mean, ndtr(z))
+    return np.stack(
+        [share, np.where(flat, 0.0, np.exp(-0.5 * z * z) / (ROOT_2PI * np.where(flat, 1.0, spread) * slope))]
+    )
+
+
+def standardised_rows(cumulants: Array) -> tuple[Array, Array, Array]:
+    """Standard deviations, skewnesses and excess kurtoses, as of one row by `standardised`."""
+    spread = np.sqrt(np.where(cumulants[1] < CERTAIN, 0.0, cumulants[1]))
+    return spread, ratio(cumulants[2], spread**3), ratio(cumulants[3], spread**4)
+
+
+def bends(cumulants: Array) -> Array:
+    """Distances from normal distributions, as of one row by `bend`."""
+    _, skew, kurtosis = standardised_rows(cumulants)
+    return np.maximum(np.abs(skew), np.sqrt(0.5 * np.abs(kurtosis)))

@@ -10,11 +10,14 @@ characteristic function. exp(-i x t) is turned by a fixed angle from node to nod
 """
 
 import numpy as np
+from scipy.special import expit
 
 from bayesnb.numerics.compilation import Array, compiled
 from bayesnb.numerics.cornish_fisher import logistic
 
 STEPS = 60  # of a search for a quantile: 60 halvings take any bracket of doubles used here to rounding
+LITTLE = 1 << 14  # numbers
+BLOCK = 32  # nodes: in a definition exp(-i x t) is a product, of one for the block and one for the place in it
 AFRESH = 64  # nodes after which a rotated exp(-i x t) is computed afresh
 
 
@@ -46,13 +49,57 @@ def search(
                 else:
                     low = x
                 new = x - (share - level[q]) / density if density > 0 else np.inf
-                if not low < new < high:
+                if not low <= new <= high:  # equal at a quantile itself, where the step is 0
                     new = 0.5 * (low + high)
                 moved = abs(new - x)
                 x = new
                 if moved <= slack * (1.0 + abs(x)) or high - low <= 0.1 * slack * (1.0 + abs(x)):
                     break
             start[q, i] = x
+
+
+@search.defined(LITTLE)
+def search_by_definition(
+    re: Array, im: Array, step: float, panels: Array | None, below: Array | None,
+    lower: Array, upper: Array, start: Array, level: Array,
+) -> None:  # fmt: skip
+    slack = 1e-12 if below is None else 1e-11
+    phi = re + 1j * im
+    t = (np.arange(re.shape[1]) + 0.5) * step if panels is None else panels[0]
+    if panels is not None:
+        weights = (panels[1] / t)[None]
+    elif below is not None:
+        weights = np.stack([1.0 / (0.25 + t * t), t / (0.25 + t * t), np.ones(len(t))]) * (step / np.pi)
+    else:
+        weights = np.stack([step / t, np.full(len(t), step)]) / np.pi
+    terms = phi[:, None] * weights
+    x = np.clip(start.T, lower[:, None], upper[:, None])
+    low, high = (np.repeat(end[:, None], len(level), axis=1) for end in (lower, upper))
+    going = np.ones(x.shape, bool)
+    for _ in range(STEPS):
+        rows = np.flatnonzero(going.any(axis=1))
+        if not len(rows):
+            break
+        at = x[rows]
+        if panels is not None:
+            (total,) = turned(terms[rows], t, at)
+            share, density = 0.5 - total.imag / np.pi, np.zeros(at.shape)
+        elif below is not None:
+            with_sinh, with_cosh, total = turned_evenly(terms[rows], step, at)
+            cosh = 2.0 * np.cosh(0.5 * at)
+            share = below[rows, None] + np.sinh(0.5 * at) * with_sinh.real - cosh * with_cosh.imag
+            density = cosh * total.real
+        else:
+            integral, total = turned_evenly(terms[rows], step, at)
+            share, density = 0.5 - integral.imag, total.real
+        over = share - level
+        low[rows], high[rows] = np.where(over > 0, low[rows], at), np.where(over > 0, at, high[rows])
+        new = at - np.divide(over, density, out=np.full(at.shape, np.inf), where=density > 0)
+        new = np.where((low[rows] <= new) & (new <= high[rows]), new, 0.5 * (low[rows] + high[rows]))
+        x[rows] = np.where(going[rows], new, at)
+        moved, room = np.abs(new - at), slack * (1.0 + np.abs(new))
+        going[rows] &= ~((moved <= room) | (high[rows] - low[rows] <= 0.1 * room))
+    start[:] = x.T
 
 
 @compiled
@@ -122,3 +169,38 @@ def mean_by_density(re: Array, im: Array, step: float, lower: Array, width: floa
             _, density = distribution(re[i], im[i], step, x)
             total += density * logistic(centre[i] + x)
         out[i] = total * width / points
+
+
+@mean_by_density.defined()
+def mean_by_density_by_definition(
+    re: Array, im: Array, step: float, lower: Array, width: float, centre: Array, out: Array
+) -> None:
+    t = (np.arange(re.shape[1]) + 0.5) * step
+    points = int(width * (len(t) * step + 10.0) / (2.0 * np.pi)) + 1
+    x = width * np.arange(points) / points
+    density = ((re + 1j * im) * unit(lower[:, None] * t) @ unit(t[:, None] * x)).real * (step / np.pi)
+    out[:] = (density * expit((centre + lower)[:, None] + x)).sum(axis=1) * width / points
+
+
+def turned(terms: Array, t: Array, x: Array) -> Array:
+    """Sums of terms exp(-i x t) over nodes t, `(r, k, n), (n,), (r, q) -> (k, r, q)`."""
+    return (terms @ np.exp(-1j * t[:, None] * x[:, None])).swapaxes(0, 1)
+
+
+def turned_evenly(terms: Array, step: float, x: Array) -> Array:
+    """The same at t = (m + 1/2) step: exp(-i x t) is a product, for a block of nodes and for the place in it."""
+    r, k, n = terms.shape
+    blocks = -(-n // BLOCK)
+    padded = np.zeros((r, k * blocks * BLOCK), complex).reshape(r, k, blocks * BLOCK)
+    padded[:, :, :n] = terms
+    inner = padded.reshape(r, k * blocks, BLOCK) @ unit((np.arange(BLOCK)[:, None] + 0.5) * step * x[:, None])
+    outer = unit(np.arange(blocks)[:, None] * BLOCK * step * x[:, None])
+    return (inner.reshape(r, k, blocks, -1) * outer[:, None]).sum(axis=2).swapaxes(0, 1)
+
+
+def unit(angle: Array) -> Array:
+    """exp(-i angle)."""
+    out = np.empty(angle.shape, complex)
+    np.cos(angle, out=out.real)
+    np.sin(-angle, out=out.imag)
+    return out

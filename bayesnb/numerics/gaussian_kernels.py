@@ -15,10 +15,13 @@ import numpy as np
 from bayesnb.numerics.compilation import Array, compiled
 from bayesnb.numerics.elementary import SMALL, log1p, series
 from bayesnb.numerics.row_kernels import any_infinite_or_missing, clear
+from bayesnb.numerics.threads import blocks
 
 LANES = 64  # doubles: eight vectors of AVX-512, which hide the latency of a product, and a tile that stays in cache
 WIDE = 96  # features from which they are the lanes: half of a second LANES is then in use
 LARGE = 1e60  # product whose logarithm is taken: the next four factors may be 1e62 each before it overflows
+LITTLE = 1 << 15  # numbers: rows x classes x features, some 5e5 logarithms at most, take a few milliseconds
+CELLS = 1 << 14  # of rows, classes and features at once in a definition, which stay in a core's cache
 LARGE_LANE = 1e4  # factor up to which the product of all LANES lanes fits a double, 1e256
 
 
@@ -52,6 +55,23 @@ def student(x: Array, mean: Array, width: Array, exponent: Array, height: Array,
                     sums[i, c] += total[c, i]
         finite = finite and not any_infinite_or_missing(sums)
     return finite
+
+
+@student.defined(LITTLE)
+def student_by_definition(
+    x: Array, mean: Array, width: Array, exponent: Array, height: Array, alike: bool, out: Array
+) -> bool:
+    """Sum log-densities; an infinite square gives NaN, as in the loops, where another formula is needed."""
+    with np.errstate(all="ignore"):
+        for rows in blocks(len(x), CELLS // max(mean.size, 1) + 1):
+            u = x[rows, None] - mean
+            u *= width * u
+            value = height - exponent * np.log1p(u)
+            if not (good := np.isfinite(u)).all():
+                whole = alike & np.isfinite(x[rows]).all()
+                value[~good] = np.where(np.isnan(u[~good]) & ~whole, 0.0, np.nan)
+            out[rows] += value.sum(axis=2)
+    return bool(np.isfinite(out).all())
 
 
 @compiled
@@ -192,6 +212,17 @@ def normal(x: Array, mean: Array, precision: Array, height: Array, out: Array) -
     return finite
 
 
+@normal.defined(LITTLE)
+def normal_by_definition(x: Array, mean: Array, precision: Array, height: Array, out: Array) -> bool:
+    with np.errstate(all="ignore"):
+        for rows in blocks(len(x), CELLS // max(mean.size, 1) + 1):
+            d = x[rows, None] - mean
+            value = height - precision / 2 * d * d
+            value[np.isnan(d)] = 0.0
+            out[rows] += value.sum(axis=2)
+    return bool(np.isfinite(out).all())
+
+
 @compiled
 def left_out(x: Array, terms: Array, least: float, out: Array) -> None:
     """Scores of a class's rows, each once it has left the class, `(r, f), (7, f) -> (r,)`.
@@ -211,6 +242,20 @@ def left_out(x: Array, terms: Array, least: float, out: Array) -> None:
             add_left_out(tile[j], terms[:, j], total, worst)
         for i in range(len(part)):
             out[start + i] = total[i] if worst[i] >= least - 1.0 else np.nan
+
+
+@left_out.defined(LITTLE)
+def left_out_by_definition(x: Array, terms: Array, least: float, out: Array) -> None:
+    mean, height, a, g, b, c, k = terms
+    with np.errstate(all="ignore"):
+        u = (x - mean) ** 2
+        v = -g * u
+        value = height + a * np.log1p(v) - k * u / (1.0 + v)
+        if b.any():
+            value -= np.where(b != 0.0, b * np.log1p(c * u), 0.0)
+    missing = np.isnan(u)
+    worst = np.where(missing, 0.0, v).min(axis=1, initial=0.0)
+    out[:] = np.where(worst >= least - 1.0, np.where(missing, 0.0, value).sum(axis=1), np.nan)
 
 
 @compiled

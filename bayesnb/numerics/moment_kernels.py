@@ -7,11 +7,15 @@ Working memory comes from the caller: `total` and `block` hold the count, the me
 summed squared deviation (ssd) of each class, `(4, c, f)`; `block` has a fifth part for what a sum rounded away.
 """
 
+import numpy as np
+
 from bayesnb.numerics.compilation import Array, compiled
 from bayesnb.numerics.row_kernels import add_times, any_infinite_or_missing, group
+from bayesnb.numerics.special import ratio
 
 COUNT, MEAN, SLIP, SSD, LOST = range(5)
 BLOCK = 1 << 15  # cells: 256 KiB, which stay in a core's second-level cache for the second pass
+LITTLE = 1 << 16  # numbers, a copy included: a definition reads them some ten times, at a nanosecond each
 TINY = 2e-20  # standard deviation, as a part of the mean, that is rounding: no two doubles are closer than 1e-16
 
 
@@ -44,6 +48,39 @@ def moments(
     return True
 
 
+@moments.defined(LITTLE)
+def moments_in_one_block(
+    x: Array, codes: Array, weight: Array, copy: Array | None, order: Array, starts: Array, block: Array, total: Array
+) -> bool:
+    order[:] = np.argsort(codes, kind="stable")
+    starts[:] = np.searchsorted(codes, np.arange(len(starts)), sorter=order)
+    block[:] = 0.0
+    count, mean, slip, ssd, _ = block
+    w = weight[:, None]
+    with np.errstate(all="ignore"):
+        if copy is None:
+            count += np.bincount(codes, weight, len(count))[:, None]
+            np.add.at(mean, codes, w * x)
+            np.divide(mean, count, out=mean, where=count > 0)
+            mean[count == 0] = 0.0
+            if not np.isfinite(mean).all():
+                return False
+            deviation = x - mean[codes]
+        else:
+            missing = np.isnan(x)
+            np.add.at(count, codes, np.where(missing, 0.0, w))
+            np.add.at(mean, codes, np.where(missing, 0.0, w * x))
+            np.divide(mean, count, out=mean, where=count > 0)
+            copy[:] = np.where(missing, mean[codes], x)
+            deviation = copy - mean[codes]
+        np.add.at(slip, codes, w * deviation)
+        np.add.at(ssd, codes, w * deviation * deviation)
+        np.divide(slip, count, out=slip, where=count > 0)
+        ssd[:] = np.where(count > 0, np.maximum(ssd - count * slip * slip, 0.0), ssd)
+        merge(total, block)
+    return True
+
+
 @compiled
 def merge(total: Array, new: Array) -> None:
     """Merge a block into the total, in place: ssd = ssd_a + ssd_b + n_a n_b / (n_a + n_b) (mean_b - mean_a)**2.
@@ -64,6 +101,18 @@ def merge(total: Array, new: Array) -> None:
                 total[SSD, c, j] += new[SSD, c, j] + before * share * gap * gap
                 total[SLIP, c, j] += share * gap
                 total[COUNT, c, j] = both
+
+
+@merge.defined(LITTLE)
+def merge_by_definition(total: Array, new: Array) -> None:
+    before, mean, slip, ssd = total
+    first = (before == 0.0) & (new[COUNT] > 0.0)
+    mean[first], slip[first] = new[MEAN][first], new[SLIP][first]
+    gap = np.where(first, 0.0, (new[MEAN] - mean) + (new[SLIP] - slip))
+    share = ratio(new[COUNT], before + new[COUNT])
+    ssd += np.where(new[COUNT] > 0.0, new[SSD] + before * share * gap * gap, 0.0)
+    slip += np.where(new[COUNT] > 0.0, share * gap, 0.0)
+    before += new[COUNT]
 
 
 @compiled
@@ -183,3 +232,12 @@ def finish(total: Array) -> None:
             total[MEAN, c, j] = mean
             if total[SSD, c, j] <= total[COUNT, c, j] * least * least and least < 1e140:  # whose square is a double
                 total[SSD, c, j] = 0.0
+
+
+@finish.defined(LITTLE)
+def finish_by_definition(total: Array) -> None:
+    count, mean, slip, ssd = total
+    mean += slip
+    least = TINY * np.abs(mean)
+    with np.errstate(over="ignore"):
+        ssd[(ssd <= count * least * least) & (least < 1e140)] = 0.0
