@@ -54,6 +54,27 @@ def student_cumulants(
     return incomplete
 
 
+@student_cumulants.defined()
+def student_cumulants_by_definition(
+    x: Array, location: Array, width: Array, spread: Array, shape: Array, power: Array, tilt: float, still: Array,
+    out: Array,
+) -> bool:  # fmt: skip
+    missing = np.isnan(x)
+    with np.errstate(all="ignore"):
+        for c in range(len(location)):
+            d = np.where(missing, 0.0, x - location[c])
+            rho, logs = spread[c] + width[c] * d * d, 0.0
+            if tilt != 0.0:
+                logs = 0.5 * power * np.log1p(tilt * rho)
+                rho /= 1.0 + tilt * rho
+            y, square = shape[c] * rho, rho * rho
+            out[0, :, c] = still[0, c] - (y + logs).sum(axis=1)
+            out[1, :, c] = still[1, c] + (rho * (y - power)).sum(axis=1)
+            out[2, :, c] = still[2, c] - (square * (2.0 * y - 1.5 * power)).sum(axis=1)
+            out[3, :, c] = still[3, c] + (square * rho * (6.0 * y - 4.0 * power)).sum(axis=1)
+    return not bool(np.isfinite(x).all())
+
+
 @compiled
 def add_terms(
     x: Array, location: float, width: float, spread: float, shape: float, w: float, tilt: float | None, sums: Array
@@ -113,6 +134,28 @@ def student_transform(
                 if j == features - 1 or shape[c, j + 1] != shape[c, j] or power[j + 1] != power[j] or bound > most:
                     take_log(shape[c, j], 0.5 * power[j], re, im, p, q, turns, total)
                     bound = 1.0
+
+
+@student_transform.defined()
+def student_transform_by_definition(
+    x: Array, location: Array, width: Array, spread: Array, shape: Array, power: Array, re: Array, im: Array,
+    each: Array, out: Array,
+) -> None:  # fmt: skip
+    real, imaginary = out[:, :, 0], out[:, :, 1]
+    with np.errstate(all="ignore"):
+        for j in range(x.shape[1]):
+            d = x[:, j, None] - location[:, j]
+            there = ~np.isnan(x[:, j])
+            rho = np.where(there[:, None], spread[:, j] + width[:, j] * d * d, 0.0)[..., None]
+            u, v = rho * re, rho * im
+            size, angle = 0.5 * np.log1p(u * (2.0 + u) + v * v), np.arctan(v / (1.0 + u))
+            angle += np.where(u < -1.0, np.pi, 0.0)
+            half, turn = shape[:, j, None] + 0.5 * power[j] * re, 0.5 * power[j] * im
+            never = (v == 0.0) & (u <= -1.0)  # E[p**s] does not exist
+            real -= np.where(never, -np.inf, half * size - turn * angle)
+            imaginary -= np.where(never, 0.0, half * angle + turn * size)
+            if not there.all():
+                out[~there] -= each[:, j]
 
 
 @compiled
