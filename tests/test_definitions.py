@@ -5,17 +5,27 @@ import pkgutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
+from threading import RLock
 from typing import Any
 
 import numpy as np
 import pytest
 
-from bayesnb import numerics
+from bayesnb import NaiveBayes, numerics
 from bayesnb.numerics.compilation import Kernel
 from tests.test_frozen import first
-from tests.test_storage import MODELS, Fitted
+from tests.test_storage import MODELS, REAL, Fitted, Y
 
 TOLERANCE = 1e-13
+TOLERANCES = {
+    "histogram_kernels.transform": 1e-11,  # the phase s log(s), s up to 5e3, is rounded by 4e-12 in both
+    "histogram_kernels.log_moments": 1e-11,  # logs of sums near 1, right to 1e-15: all may be below 1e-3
+    "histogram_kernels.draw": 1e-11,
+}
+WEIGHTED = [
+    Fitted("rows of any weight", NaiveBayes(), REAL, None, np.arange(len(Y)) / 8 + 0.5),
+    Fitted("a mode of rows of any weight", NaiveBayes(estimate="map"), REAL, None, np.arange(len(Y)) / 8 + 0.5),
+]
 
 
 def kernels_with_definitions() -> set[str]:
@@ -29,17 +39,17 @@ def name_of(kernel: Kernel) -> str:
     return f"{kernel.__module__.removeprefix(numerics.__name__)}.{kernel.__name__}".lstrip(".")
 
 
-def same(got: Any, want: Any, what: str) -> None:
-    """The same to 1e-13 of the largest number; what is infinite or NaN is so in both."""
+def same(got: Any, want: Any, what: str, tolerance: float) -> None:
+    """The same to a part of the largest number; what is infinite or NaN is so in both."""
     if isinstance(want, tuple):
         for a, b in zip(got, want, strict=True):
-            same(a, b, what)
+            same(a, b, what, tolerance)
     elif isinstance(want, np.ndarray | float | complex | np.number):
         got, want = np.asarray(got), np.asarray(want)
         assert got.dtype == want.dtype, what
         size = np.abs(want[np.isfinite(want)]).max(initial=0.0)
         with np.errstate(invalid="ignore"):
-            near = np.abs(got - want) <= TOLERANCE * (size + np.abs(want))
+            near = np.abs(got - want) <= tolerance * (size + np.abs(want))
         bad = ~(near | (got == want) | (np.isnan(got) & np.isnan(want)))
         assert not bad.any(), (what, got[bad][:3], want[bad][:3], np.argwhere(bad)[:3].tolist())
     else:
@@ -50,17 +60,23 @@ def same(got: Any, want: Any, what: str) -> None:
 def both_ways() -> Iterator[set[str]]:
     """Let every kernel that has a definition run it on a copy of its arguments, and compare; yield their names."""
     compared: set[str] = set()
+    one_at_a_time = RLock()
 
     def call(kernel: Kernel, *args: Any) -> Any:
         if kernel.definition is None:
             return kernel.machine_code(*args)
         compared.add(name_of(kernel))
-        copies = copy.deepcopy(args)
-        got, want = kernel.definition(*copies), kernel.machine_code(*args)
-        same(got, want, f"{name_of(kernel)}: what is returned")
-        for place, (a, b) in enumerate(zip(copies, args, strict=True)):
-            same(a, b, f"{name_of(kernel)}: argument {place}")
+        with one_at_a_time:  # as threads write to parts of the same array
+            copies = copy.deepcopy(args)
+            got, want = kernel.definition(*copies), kernel.machine_code(*args)
+            compare(kernel, args, copies, got, want)
         return want
+
+    def compare(kernel: Kernel, args: Any, copies: Any, got: Any, want: Any) -> None:
+        tolerance = TOLERANCES.get(name_of(kernel), TOLERANCE)
+        same(got, want, f"{name_of(kernel)}: what is returned", tolerance)
+        for place, (a, b) in enumerate(zip(copies, args, strict=True)):
+            same(a, b, f"{name_of(kernel)}: argument {place}", tolerance)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Kernel, "__call__", call)
@@ -70,7 +86,7 @@ def both_ways() -> Iterator[set[str]]:
 @pytest.mark.filterwarnings("ignore")
 def test_definitions_agree_with_the_loops() -> None:
     with both_ways() as compared:
-        for fitted in MODELS:
+        for fitted in (*MODELS, *WEIGHTED):
             ask(fitted)
     assert compared == kernels_with_definitions()
 
@@ -87,7 +103,8 @@ def ask(fitted: Fitted) -> None:
         lambda: model.uncertainty(rows),
         lambda: model.explain(first(fitted.X, 2)),
         lambda: model.log_density(rows),
-        lambda: model.sample(5, random_state=0),
+        lambda: model.sample(5, rng=0),
+        lambda: model.to_datatree(rows, first(fitted.labels, 12), 3, rng=0),
         lambda: model.partial_fit(fitted.X, fitted.labels, sample_weight=fitted.weight),
     ):
         with suppress(ValueError, TypeError, AttributeError):  # the model has no such answer, as its tests say

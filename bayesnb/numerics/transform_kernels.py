@@ -17,6 +17,7 @@ from bayesnb.numerics.elementary import log1p
 from bayesnb.numerics.gaussian_kernels import LANES, transpose
 from bayesnb.numerics.row_kernels import any_infinite_or_missing
 
+MANY = 1 << 19  # numbers up to which a transform is taken in NumPy: its logarithms take as long there
 LARGE = 1e100  # size of a product whose logarithm is taken: its square, and a factor up to 1e54 more, is a double
 
 
@@ -136,7 +137,7 @@ def student_transform(
                     bound = 1.0
 
 
-@student_transform.defined()
+@student_transform.defined(MANY)
 def student_transform_by_definition(
     x: Array, location: Array, width: Array, spread: Array, shape: Array, power: Array, re: Array, im: Array,
     each: Array, out: Array,
@@ -148,8 +149,9 @@ def student_transform_by_definition(
             there = ~np.isnan(x[:, j])
             rho = np.where(there[:, None], spread[:, j] + width[:, j] * d * d, 0.0)[..., None]
             u, v = rho * re, rho * im
-            size, angle = 0.5 * np.log1p(u * (2.0 + u) + v * v), np.arctan(v / (1.0 + u))
-            angle += np.where(u < -1.0, np.pi, 0.0)
+            square = u * (2.0 + u) + v * v
+            size = 0.5 * np.where(square > -0.5, np.log1p(square), np.log((1.0 + u) ** 2 + v * v))
+            angle = np.arctan(v / (1.0 + u)) + np.where(u < -1.0, np.pi, 0.0)
             half, turn = shape[:, j, None] + 0.5 * power[j] * re, 0.5 * power[j] * im
             never = (v == 0.0) & (u <= -1.0)  # E[p**s] does not exist
             real -= np.where(never, -np.inf, half * size - turn * angle)
@@ -178,7 +180,7 @@ def take_log(shape: float, once: float, re: Array, im: Array, p: Array, q: Array
         if turns[k] == np.inf:
             total[0, k] = np.inf  # E[p**s] does not exist
         else:
-            size = 0.5 * np.log1p(square)
+            size = 0.5 * (np.log1p(square) if square > -0.5 else np.log((1.0 + p[k]) ** 2 + q[k] * q[k]))
             angle = np.pi * turns[k] + np.arctan2(side * q[k], side * (1.0 + p[k]))
             half = shape + once * re[k]
             total[0, k] -= half * size - once * im[k] * angle
