@@ -20,22 +20,17 @@ from bayesnb.numerics.binning_kernels import (
     sum_of_bins,
     with_term,
 )
-from bayesnb.numerics.compilation import Array, compiled
-from bayesnb.numerics.histogram_kernels import (
-    Bins,
+from bayesnb.numerics.compilation import LITTLE, Array, compiled
+from bayesnb.numerics.histogram_bins import (
+    BinArrays,
     alike,
-    best,
-    best_bins,
     log_gamma_rise,
-    log_mode,
-    log_mode_of_bins,
-    log_ratio_moment,
     log_ratio_moments,
     log_sums_of_bins,
     probabilities,
     sums_of_bins,
-    tilt_bins,
 )
+from bayesnb.numerics.histogram_kernels import best, best_bins, log_mode, log_mode_of_bins, log_ratio_moment, tilt_bins
 
 ROUNDING = 1e-12  # part of a column's rows that is taken for 0 once a row has left, as `removal.staying` has it
 FEW = 1 << 10  # numbers: each row goes with up to k (k + 2) / 4 + 1 / 2 bins of k levels, or 272 of 32
@@ -87,14 +82,16 @@ def left_out(
             moments[m] -= whole[m]
 
 
-@left_out.defined()
+@left_out.defined(LITTLE // 4)  # as all columns are worked on, and a level lies in up to 272 bins of 32 levels
 def left_out_by_definition(
     share: Array, bounds: Array, counts: Array, concentration: Array, log_odds: Array, weight: float, s: Array,
     out: Array,
 ) -> None:  # fmt: skip
     for power, columns, levels in alike(bounds, s):
         with np.errstate(all="ignore"):
-            bins = Bins.of(share[levels], counts[None, levels], concentration[None, columns], log_odds[None, columns])
+            bins = BinArrays.of(
+                share[levels], counts[None, levels], concentration[None, columns], log_odds[None, columns]
+            )
             chance = probabilities(bins)
             rest = still_there(bins.rows - weight, bins.rows)
             prior = bins.total - bins.rows
@@ -187,7 +184,7 @@ def left_out_one_by_one_by_definition(
     out: Array,
 ) -> None:  # fmt: skip
     with np.errstate(all="ignore"):
-        bins = Bins.of_one(share, counts, concentration, log_odds)
+        bins = BinArrays.of_one(share, counts, concentration, log_odds)
         logs = np.log(probabilities(bins))
         rest = still_there(bins.rows - weight, bins.rows)
         normaliser = log_gamma_rise(concentration + rest, concentration + rest + s, s)
@@ -216,7 +213,7 @@ def log_sums(logs: Array, first: Array) -> Array:
     return np.where(top < np.inf, np.log(total) + top, top)
 
 
-def bins_of_rows(bins: Bins, level: Array, order: Array) -> Iterator[tuple[Array, Array, Array]]:
+def bins_of_rows(bins: BinArrays, level: Array, order: Array) -> Iterator[tuple[Array, Array, Array]]:
     """Rows and the bins, in some order, that hold their levels, in pairs; and the first pair of each row."""
     for rows in np.array_split(np.arange(len(level)), 1 + len(level) * len(order) // PAIRS):
         row, at = np.nonzero((bins.start[order] <= level[rows, None]) & (level[rows, None] <= bins.end[order]))
@@ -257,7 +254,7 @@ def left_out_modes_by_definition(
     share: Array, counts: Array, concentration: float, log_odds: float, level: Array, weight: Array, out: Array
 ) -> None:
     with np.errstate(all="ignore"):
-        bins = Bins.of_one(share, counts, concentration, log_odds)
+        bins = BinArrays.of_one(share, counts, concentration, log_odds)
         ahead, behind = len(share) - 1 - bins.start, len(share) - 1 - bins.end
         turned = ahead * (ahead + 1) // 2 + behind
         before, excess, _ = best_bins(bins)
