@@ -44,6 +44,17 @@ def distances(x: Array, middle: Array, whitening: Array, steps: Array, out: Arra
                     out[start + i, k * classes + c] = total[c, i]
 
 
+@distances.defined()
+def distances_by_definition(x: Array, middle: Array, whitening: Array, steps: Array, out: Array) -> None:
+    whitenings, classes, _ = steps.shape
+    with np.errstate(all="ignore"):
+        for k in range(whitenings):
+            white = (x - middle[k]) @ np.tril(whitening[k]).T
+            for c in range(classes):
+                z = white - steps[k, c]
+                out[:, k * classes + c] = np.einsum("ij,ij->i", z, z)
+
+
 @compiled
 def whitened_row(gap: Array, weights: Array, row: int, spare: Array) -> None:
     """Row `row` of whitening @ gap in each lane, `weights` being that row of the whitening."""
@@ -78,6 +89,27 @@ def moments(x: Array, order: Array, starts: Array, weight: Array, count: Array, 
                 center_row(x, complete, first + k, middle, gap[k])
             add_products(gap, complete, first, weight, slip, scatter[c])
         settle(count[c], slip, middle, scatter[c])
+
+
+@moments.defined()
+def moments_by_definition(
+    x: Array, order: Array, starts: Array, weight: Array, count: Array, mean: Array, scatter: Array
+) -> None:
+    kept = (weight != 0.0) & ~np.isnan(x).any(axis=1)
+    with np.errstate(all="ignore"):
+        for c in range(len(count)):
+            rows = order[starts[c] : starts[c + 1]]
+            rows = rows[kept[rows]]
+            if rows.size:
+                part, w = x[rows].astype(float), weight[rows]
+                count[c] = w.sum()
+                middle = part[0] + w @ (part - part[0]) / count[c]
+                gap = part - middle
+                weighted = w[:, None] * gap
+                slip = weighted.sum(axis=0) / count[c]
+                mean[c] = middle + slip
+                lower = np.tril(weighted.T @ gap - count[c] * np.outer(slip, slip))
+                scatter[c] += lower + np.tril(lower, -1).T
 
 
 @compiled

@@ -7,6 +7,7 @@ the bins that hold it, weighted by their probabilities. See binning_kernels.py, 
 from math import lgamma
 
 import numpy as np
+from scipy.special import gammaln, loggamma
 
 from bayesnb.numerics.binning_kernels import (
     FAR,
@@ -22,12 +23,26 @@ from bayesnb.numerics.binning_kernels import (
     sum_of_bins,
     weigh,
 )
-from bayesnb.numerics.compilation import Array, compiled
+from bayesnb.numerics.compilation import LITTLE, Array, compiled
 from bayesnb.numerics.count_kernels import STIRLING_FROM, stirling_tail
+from bayesnb.numerics.histogram_bins import (
+    BinArrays,
+    alike,
+    log_ratio_moments,
+    log_sums_of_bins,
+    probabilities,
+    stirling_tails,
+    sums_before,
+    sums_of_bins,
+    tilts,
+    wanted_part,
+)
 
 SMALLEST = np.log(1e-14)  # part of a level's moment, in logs, below which a bin is left out of its transform
 LARGE = 1e100  # product of factors, of which a quotient is taken before more are multiplied
 BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)  # B_2, B_4, ...
+MANY = 1 << 19  # numbers up to which a transform is taken in NumPy: its logarithms and exponentials take as long there
+CHUNK = 1 << 14  # complex numbers that are worked on at once: they stay in a processor's cache
 
 
 @compiled
@@ -58,6 +73,22 @@ def log_moments(
             else:
                 tilt_bins(s[j], a + n, q, log_q, z, w)
                 log_sum_of_bins(w, out[c, low:high])
+
+
+@log_moments.defined()
+def log_moments_by_definition(
+    share: Array, bounds: Array, counts: Array, concentration: Array, log_odds: Array, s: Array, out: Array
+) -> None:
+    for power, columns, levels in alike(bounds, s):
+        with np.errstate(all="ignore"):
+            bins = BinArrays.of(share[levels], counts[:, levels], concentration[:, columns], log_odds[:, columns])
+            chance = probabilities(bins)
+            if power == 1.0:
+                value = np.log(sums_of_bins(bins, chance * (bins.z / (bins.total * bins.q))))
+            else:
+                value = log_sums_of_bins(bins, tilts(bins, power))
+        exactly = (power == 0.0) | ((power == 1.0) & (bins.rows == 0.0))
+        out[:, levels] = np.where(exactly, 0.0, value)
 
 
 @compiled
@@ -132,6 +163,23 @@ def cumulants(
                     out[order, c, low + m] = level[order]
 
 
+@cumulants.defined(LITTLE // 2)  # as the work grows with the square of a column's levels
+def cumulants_by_definition(
+    share: Array, bounds: Array, counts: Array, concentration: Array, log_odds: Array, tilt: Array, out: Array
+) -> None:
+    for t, columns, levels in alike(bounds, tilt):
+        with np.errstate(all="ignore"):
+            bins = BinArrays.of(share[levels], counts[:, levels], concentration[:, columns], log_odds[:, columns])
+            probabilities(bins)
+            logs = tilts(bins, t)
+            each = cumulants_of_log_gamma(bins.z + t) - cumulants_of_log_gamma(bins.total + t)
+            each[0] -= bins.log_q
+            each = np.where(bins.q == 1.0, 0.0, each)
+            logs, each = bins.square(logs, -np.inf), bins.square(each, 0.0)
+            for m in range(levels.shape[1]):  # the bins that hold it end there or later, and begin there or before
+                out[:, :, levels[:, m]] = mixture(logs[..., m:, : m + 1], each[..., m:, : m + 1])
+
+
 @compiled
 def mix(top: float, first: Array, log: float, second: Array) -> float:
     """Make four cumulants those of a mixture, weights exp(top) and exp(log), with others; return its log weight.
@@ -155,6 +203,30 @@ def mix(top: float, first: Array, log: float, second: Array) -> float:
     first[1] = w * first[1] + v * second[1] + both * d * d
     first[0] = w * first[0] + v * second[0]
     return max(top, log) + np.log1p(ratio)
+
+
+def mixture(logs: Array, cumulants: Array) -> Array:
+    """Four cumulants of a mixture over the last two axes, from log weights and cumulants, `-> (4, ...)`.
+
+    Those of a part of infinite weight, if there is any: the last to end of the first to begin.
+    """
+    first, second, third, fourth = cumulants
+    top = logs.max(axis=(-2, -1), keepdims=True)
+    weight = np.exp(logs - top)
+    weight /= weight.sum(axis=(-2, -1), keepdims=True)
+    mean = (weight * first).sum(axis=(-2, -1), keepdims=True)
+    d = first - mean
+    square = d * d
+    variance = (weight * (second + square)).sum(axis=(-2, -1))
+    skew = (weight * (third + d * (3 * second + square))).sum(axis=(-2, -1))
+    tail = (weight * (fourth + 3 * second * second + d * (4 * third + d * (6 * second + square)))).sum(axis=(-2, -1))
+    out = np.stack([mean[..., 0, 0], variance, skew, tail - 3 * variance * variance])
+    infinite = top[..., 0, 0] == np.inf
+    if infinite.any():
+        at = np.swapaxes(logs[infinite][:, ::-1], 1, 2).reshape(infinite.sum(), -1).argmax(axis=-1)
+        parts = np.swapaxes(cumulants[:, infinite][:, :, ::-1], 2, 3).reshape(4, infinite.sum(), -1)
+        out[:, infinite] = np.take_along_axis(parts, at[None, :, None], axis=-1)[..., 0]
+    return out
 
 
 @compiled
@@ -188,6 +260,25 @@ def log_gamma_cumulants(z: float, out: Array) -> None:
         out[2] -= term * v * (order + 1)
         out[3] += term * y * v * (order + 1) * (order + 2)
         power *= v
+
+
+def cumulants_of_log_gamma(z: Array) -> Array:
+    """As `log_gamma_cumulants`, `-> (4, ...)`."""
+    out, far = np.zeros((4, *z.shape)), z
+    for _ in range(int(STIRLING_FROM)):
+        y = 1.0 / far
+        square = y * y
+        out -= y, -square, 2.0 * square * y, -6.0 * square * square
+        far = far + 1.0
+    y = 1.0 / far
+    v = y * y
+    out += np.log(far) - y / 2, y + v / 2, -v - y * v, 2 * y * v + 3 * v * v
+    power = v
+    for n, number in enumerate(BERNOULLI):
+        order, term = 2.0 * (n + 1), number * power
+        out -= term / order, -term * y, term * v * (order + 1), -term * y * v * (order + 1) * (order + 2)
+        power = power * v
+    return np.where(z > 0.0, out, np.reshape([-np.inf, np.inf, -np.inf, np.inf], (4, *[1] * z.ndim)))
 
 
 @compiled
@@ -266,6 +357,40 @@ def gamma_ratio(z: float, s: complex, minus: complex) -> complex:
     return value * (above / below) if above != 1.0 else value
 
 
+@transform.defined(MANY)
+def transform_by_definition(
+    share: Array, counts: Array, concentration: float, log_odds: float, s: Array, moment: Array, out: Array
+) -> None:
+    real, wanted = s[0].real, np.flatnonzero(moment < np.inf)
+    out[:] = 0.0
+    with np.errstate(all="ignore"):
+        bins = BinArrays.of_one(share, counts, concentration, log_odds)
+        probabilities(bins)
+        joint = tilts(bins, real)
+        kept = np.flatnonzero((joint < np.inf) & (joint > wanted_part(bins, moment) + SMALLEST))
+        total, levels = bins.total[0], wanted[:, None]
+        normaliser = log_gamma_gaps(bins.total, s)[0] if total + real > 0.0 else np.zeros(len(s))
+        for at in np.array_split(kept, 1 + kept.size * len(s) // CHUNK):
+            z, q, log_q = bins.z[at], bins.q[at], bins.log_q[at]
+            plus = s * log_q[:, None] + log_ratio_moments(z, total, q, log_q, real)[:, None]
+            ratio = np.exp(log_gamma_gaps(z, s) - (normaliser + plus))
+            ratio[q == 1.0] = 1.0
+            held = (bins.start[at] <= levels) & (levels <= bins.end[at])
+            part = np.where(held, np.exp(joint[at] - moment[levels]), 0.0)
+            out[wanted] += (part @ ratio.view(float)).view(complex)
+
+
+def log_gamma_gaps(z: Array, s: Array) -> Array:
+    """ln Gamma(z + s) - ln Gamma(z), up to whole turns, `(b,), (n,) -> (b, n)`; all s have the same real part."""
+    out, small = np.empty((len(z), len(s)), complex), (z < STIRLING_FROM) | (z + s[0].real < STIRLING_FROM)
+    near, far = z[small, None], z[~small, None]
+    out[small] = loggamma(near + s) - gammaln(near)
+    x, y = s[0].real / far, s.imag / far
+    log1p = 0.5 * np.log1p(x * (2.0 + x) + y * y) + 1j * np.arctan(y / (1.0 + x))
+    out[~small] = (far - 0.5 + s) * log1p + s * (np.log(far) - 1.0) + stirling_tails(far + s) - stirling_tails(far)
+    return out
+
+
 @compiled
 def log_modes(share: Array, bounds: Array, counts: Array, concentration: Array, log_odds: Array, out: Array) -> None:
     """log(theta / q) of each level at the mode of the most probable binning; arguments as of `log_moments`."""
@@ -302,12 +427,47 @@ def best(joint: Array, z: Array, tops: Array, excess: Array, starts: Array) -> N
         excess[k + 1] = excess[start] + max(z[k, start] - 1.0, 0.0)
 
 
+@log_modes.defined()
+def log_modes_by_definition(
+    share: Array, bounds: Array, counts: Array, concentration: Array, log_odds: Array, out: Array
+) -> None:
+    for _, columns, levels in alike(bounds, np.zeros(len(bounds) - 1)):
+        with np.errstate(all="ignore"):
+            bins = BinArrays.of(share[levels], counts[:, levels], concentration[:, columns], log_odds[:, columns])
+            _, excess, starts = best_bins(bins)
+            modes = log_mode_of_bins(bins.z, bins.q, excess[..., -1:])
+        for c, f in np.ndindex(modes.shape[:2]):
+            last = levels.shape[1]
+            while last > 0:
+                i = starts[c, f, last]
+                out[c, levels[f, i:last]] = modes[c, f, last * (last - 1) // 2 + i]
+                last = i
+
+
+def best_bins(bins: BinArrays) -> tuple[Array, Array, Array]:
+    """As `best`, `-> 3 of (..., k + 1)`."""
+    shape, over = (*bins.z.shape[:-1], bins.end[-1] + 2), np.maximum(bins.z - 1.0, 0.0)
+    tops, excess, starts = np.zeros(shape), np.zeros(shape), np.zeros(shape, np.int64)
+    for m, here in reversed(list(bins.ending())):
+        logs = tops[..., : m + 1] + bins.weight[..., here]
+        start = logs.argmax(axis=-1)[..., None]
+        tops[..., m + 1 : m + 2] = np.take_along_axis(logs, start, axis=-1)
+        excess[..., m + 1 : m + 2] = np.take_along_axis(excess[..., : m + 1] + over[..., here], start, axis=-1)
+        starts[..., m + 1 : m + 2] = start
+    return tops, excess, starts
+
+
 @compiled
 def log_mode(z: float, q: float, excess: float) -> float:
     """log(theta / q) at the mode of a Dirichlet; without a peak the share of all rows, as all of it is mode."""
     if q == 1.0 or excess == 0.0:
         return 0.0
     return np.log(max(z - 1.0, 0.0) / excess / q)
+
+
+def log_mode_of_bins(z: Array, q: Array, excess: Array) -> Array:
+    """As `log_mode`."""
+    return np.where((q == 1.0) | (excess == 0.0), 0.0, np.log(np.maximum(z - 1.0, 0.0) / excess / q))
 
 
 @compiled
@@ -332,6 +492,28 @@ def draw(share: Array, counts: Array, concentration: float, log_odds: float, uni
             end = first
 
 
+@draw.defined()
+def draw_by_definition(
+    share: Array, counts: Array, concentration: float, log_odds: float, uniform: Array, logs: Array
+) -> None:
+    with np.errstate(all="ignore"):
+        bins = BinArrays.of_one(share, counts, concentration, log_odds)
+        sums_before(bins)
+    begins, end = np.zeros(logs.shape, bool), np.full(len(logs), len(share))
+    of_bin = np.zeros(logs.shape, np.int64)
+    for m, here in bins.ending():
+        drawn = np.flatnonzero(end == m + 1)
+        left = uniform[drawn, m, None] - np.cumsum(bins.weight[here])
+        first = np.minimum((left > 0.0).sum(axis=1), m)
+        begins[drawn, first], of_bin[drawn, first], end[drawn] = True, here.start + first, first
+    starts, of_bin = np.flatnonzero(begins), of_bin[begins]
+    if starts.size:
+        every = np.logaddexp.reduce(logs, axis=1)[starts // len(share)]
+        value = np.logaddexp.reduceat(logs.ravel(), starts) - every - bins.log_q[of_bin]
+        value = np.where(bins.q[of_bin] == 1.0, 0.0, value)
+        logs[:] = np.repeat(value, np.diff(starts, append=logs.size)).reshape(logs.shape)
+
+
 @compiled
 def log_density(share: Array, counts: Array, concentration: float, log_odds: float, logs: Array, out: Array) -> None:
     """Log-density of drawn bins and their shares, `2 of (k,), (s, k) -> (s,)`, from log(theta / q) of each level."""
@@ -348,3 +530,20 @@ def log_density(share: Array, counts: Array, concentration: float, log_odds: flo
                     total += (z[m, i] - 1.0) * (logs[s, i] + log_q[m, i])
                 i = m + 1
         out[s] = total
+
+
+@log_density.defined()
+def log_density_by_definition(
+    share: Array, counts: Array, concentration: float, log_odds: float, logs: Array, out: Array
+) -> None:
+    with np.errstate(all="ignore"):
+        bins = BinArrays.of_one(share, counts, concentration, log_odds)
+        sums_before(bins)
+        changes = np.ones((len(logs), len(share) + 1), bool)
+        changes[:, 1:-1] = logs[:, 1:] != logs[:, :-1]
+        (row, start), end = np.nonzero(changes[:, :-1]), np.nonzero(changes[:, 1:])[1]
+        at = end * (end + 1) // 2 + start
+        z, q, log_q = bins.z[at], bins.q[at], bins.log_q[at]
+        value = np.log(bins.weight[at]) - gammaln(z)
+        value += np.where(q < 1.0, (z - 1.0) * (logs[row, start] + log_q), 0.0)
+        out[:] = gammaln(bins.total) + np.bincount(row, value, len(logs))

@@ -4,6 +4,9 @@ A row that leaves changes the weights of the bins that hold its level. The sums 
 stay, as the row is in it, so that each weight is multiplied, and none computed again. See histogram_kernels.py.
 """
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 
 from bayesnb.numerics.binning_kernels import (
@@ -17,10 +20,21 @@ from bayesnb.numerics.binning_kernels import (
     sum_of_bins,
     with_term,
 )
-from bayesnb.numerics.compilation import Array, compiled
-from bayesnb.numerics.histogram_kernels import best, log_mode, log_ratio_moment, tilt_bins
+from bayesnb.numerics.compilation import LITTLE, Array, compiled
+from bayesnb.numerics.histogram_bins import (
+    BinArrays,
+    alike,
+    log_gamma_rise,
+    log_ratio_moments,
+    log_sums_of_bins,
+    probabilities,
+    sums_of_bins,
+)
+from bayesnb.numerics.histogram_kernels import best, best_bins, log_mode, log_mode_of_bins, log_ratio_moment, tilt_bins
 
 ROUNDING = 1e-12  # part of a column's rows that is taken for 0 once a row has left, as `removal.staying` has it
+FEW = 1 << 10  # numbers: each row goes with up to k (k + 2) / 4 + 1 / 2 bins of k levels, or 272 of 32
+PAIRS = 1 << 15  # rows times bins that are compared at once: what is computed of them stays in a processor's cache
 
 
 @compiled
@@ -68,10 +82,42 @@ def left_out(
             moments[m] -= whole[m]
 
 
+@left_out.defined(LITTLE // 4)  # as all columns are worked on, and a level lies in up to 272 bins of 32 levels
+def left_out_by_definition(
+    share: Array, bounds: Array, counts: Array, concentration: Array, log_odds: Array, weight: float, s: Array,
+    out: Array,
+) -> None:  # fmt: skip
+    for power, columns, levels in alike(bounds, s):
+        with np.errstate(all="ignore"):
+            bins = BinArrays.of(
+                share[levels], counts[None, levels], concentration[None, columns], log_odds[None, columns]
+            )
+            chance = probabilities(bins)
+            rest = still_there(bins.rows - weight, bins.rows)
+            prior = bins.total - bins.rows
+            fewer = still_in_bins(bins.z, prior * bins.q, weight, bins.rows)
+            if weight == 1.0 and power == 1.0:
+                chance = chance * (bins.q / fewer)
+                moment = np.where(bins.q < 1.0, fewer / ((prior + rest) * bins.q), 1.0)
+                value = np.log(sums_of_bins(bins, chance * moment) / sums_of_bins(bins, chance))
+            else:
+                logs = np.log(chance) + weight_gaps(bins.z, fewer, bins.log_q)
+                moment = log_ratio_moments(fewer, prior + rest, bins.q, bins.log_q, power)
+                terms = np.where(moment < np.inf, logs + moment, np.inf)
+                value = log_sums_of_bins(bins, terms) - log_sums_of_bins(bins, logs)
+        exactly = (power == 0.0) | ((power == 1.0) & (rest == 0.0))
+        out[levels] = np.where(exactly, 0.0, value)[0]
+
+
 @compiled
 def weight_gap(z: float, fewer: float, log_q: float) -> float:
     """What the log weight of a bin gains as rows leave it."""
     return log_gamma_gap(z, fewer, fewer - z) + (z - fewer) * log_q
+
+
+def weight_gaps(z: Array, fewer: Array, log_q: Array) -> Array:
+    """As `weight_gap`."""
+    return log_gamma_rise(z, fewer, fewer - z) + (z - fewer) * log_q
 
 
 @compiled
@@ -80,10 +126,20 @@ def staying(left: float, total: float) -> float:
     return left if left > ROUNDING * total else 0.0
 
 
+def still_there(left: Array, total: Array) -> Array:
+    """As `staying`."""
+    return np.where(left > ROUNDING * total, left, 0.0)
+
+
 @compiled
 def remaining(z: float, prior: float, weight: float, total: float) -> float:
     """Prior plus rows of a bin once so much has left."""
     return z - weight if z - prior - weight > ROUNDING * total else prior
+
+
+def still_in_bins(z: Array, prior: Array, weight: Any, total: Array) -> Array:
+    """As `remaining`."""
+    return np.where(z - prior - weight > ROUNDING * total, z - weight, prior)
 
 
 @compiled
@@ -122,6 +178,49 @@ def left_out_one_by_one(
         out[row] = moment - whole + np.log(of_moment / of_whole)
 
 
+@left_out_one_by_one.defined(FEW)
+def left_out_one_by_one_by_definition(
+    share: Array, counts: Array, concentration: float, log_odds: float, level: Array, weight: Array, s: float,
+    out: Array,
+) -> None:  # fmt: skip
+    with np.errstate(all="ignore"):
+        bins = BinArrays.of_one(share, counts, concentration, log_odds)
+        logs = np.log(probabilities(bins))
+        rest = still_there(bins.rows - weight, bins.rows)
+        normaliser = log_gamma_rise(concentration + rest, concentration + rest + s, s)
+        reach = weight * (np.log(bins.total) - bins.log_q[level * (level + 3) // 2])  # see the loops
+        for row, at, first in bins_of_rows(bins, level, np.arange(len(logs))):
+            fewer = still_in_bins(bins.z[at], concentration * bins.q[at], weight[row], bins.rows)
+            top = np.repeat(np.maximum.reduceat(logs[at], first), np.diff(first, append=len(at)))
+            near = (logs[at] >= top - FAR - reach[row]) | (fewer <= 1.0)
+            row, at, fewer = row[near], at[near], fewer[near]
+            first, q, log_q = np.flatnonzero(np.diff(row, prepend=-1)), bins.q[at], bins.log_q[at]
+            terms = logs[at] + weight_gaps(bins.z[at], fewer, log_q)
+            if s == 1.0:
+                moment = np.log(fewer / (concentration + rest[row]) / q)
+            else:
+                moment = log_gamma_rise(fewer, fewer + s, s) - normaliser[row] - s * log_q
+                moment = np.where(fewer + s <= 0.0, np.inf, moment)
+            value = log_sums(terms + np.where(q == 1.0, 0.0, moment), first) - log_sums(terms, first)
+            exactly = (s == 0.0) | ((s == 1.0) & (rest[row[first]] == 0.0))
+            out[row[first]] = np.where(exactly, 0.0, value)
+
+
+def log_sums(logs: Array, first: Array) -> Array:
+    """log of the sum of exponentials of the numbers from each first one to before the next."""
+    top = np.maximum.reduceat(logs, first)
+    total = np.add.reduceat(np.exp(logs - np.repeat(top, np.diff(first, append=len(logs)))), first)
+    return np.where(top < np.inf, np.log(total) + top, top)
+
+
+def bins_of_rows(bins: BinArrays, level: Array, order: Array) -> Iterator[tuple[Array, Array, Array]]:
+    """Rows and the bins, in some order, that hold their levels, in pairs; and the first pair of each row."""
+    for rows in np.array_split(np.arange(len(level)), 1 + len(level) * len(order) // PAIRS):
+        row, at = np.nonzero((bins.start[order] <= level[rows, None]) & (level[rows, None] <= bins.end[order]))
+        if row.size:
+            yield rows[row], order[at], np.flatnonzero(np.diff(row, prepend=-1))
+
+
 @compiled
 def left_out_modes(
     share: Array, counts: Array, concentration: float, log_odds: float, level: Array, weight: Array, out: Array
@@ -148,3 +247,26 @@ def left_out_modes(
                     rest = excess[i] + max(fewer - 1.0, 0.0) + excess_after[k - 1 - m]
                     value = log_mode(fewer, q[m, i], rest)
         out[row] = value
+
+
+@left_out_modes.defined(FEW)
+def left_out_modes_by_definition(
+    share: Array, counts: Array, concentration: float, log_odds: float, level: Array, weight: Array, out: Array
+) -> None:
+    with np.errstate(all="ignore"):
+        bins = BinArrays.of_one(share, counts, concentration, log_odds)
+        ahead, behind = len(share) - 1 - bins.start, len(share) - 1 - bins.end
+        turned = ahead * (ahead + 1) // 2 + behind
+        before, excess, _ = best_bins(bins)
+        after, excess_after, _ = best_bins(bins._replace(z=bins.z[turned], weight=bins.weight[turned]))
+        logs = before[bins.start] + bins.weight + after[behind]
+        others = excess[bins.start] + excess_after[behind]
+        for row, at, first in bins_of_rows(bins, level, np.lexsort((bins.start, -bins.end))):
+            fewer = still_in_bins(bins.z[at], concentration * bins.q[at], weight[row], bins.rows)
+            terms = logs[at] + weight_gaps(bins.z[at], fewer, bins.log_q[at])
+            top = np.maximum.reduceat(terms, first)
+            best_of_row = np.flatnonzero(terms == np.repeat(top, np.diff(first, append=len(at))))
+            best_of_row = best_of_row[np.searchsorted(best_of_row, first)]
+            rest = others[at] + np.maximum(fewer - 1.0, 0.0)
+            modes = log_mode_of_bins(fewer, bins.q[at], rest)[best_of_row]
+            out[row[first]] = np.where(top > -np.inf, modes, 0.0)

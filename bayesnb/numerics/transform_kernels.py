@@ -17,6 +17,7 @@ from bayesnb.numerics.elementary import log1p
 from bayesnb.numerics.gaussian_kernels import LANES, transpose
 from bayesnb.numerics.row_kernels import any_infinite_or_missing
 
+MANY = 1 << 19  # numbers up to which a transform is taken in NumPy: its logarithms take as long there
 LARGE = 1e100  # size of a product whose logarithm is taken: its square, and a factor up to 1e54 more, is a double
 
 
@@ -52,6 +53,27 @@ def student_cumulants(
                 for i in range(len(part)):
                     out[n, start + i, c] = still[n, c] + sums[n * LANES + i]
     return incomplete
+
+
+@student_cumulants.defined()
+def student_cumulants_by_definition(
+    x: Array, location: Array, width: Array, spread: Array, shape: Array, power: Array, tilt: float, still: Array,
+    out: Array,
+) -> bool:  # fmt: skip
+    missing = np.isnan(x)
+    with np.errstate(all="ignore"):
+        for c in range(len(location)):
+            d = np.where(missing, 0.0, x - location[c])
+            rho, logs = spread[c] + width[c] * d * d, 0.0
+            if tilt != 0.0:
+                logs = 0.5 * power * np.log1p(tilt * rho)
+                rho /= 1.0 + tilt * rho
+            y, square = shape[c] * rho, rho * rho
+            out[0, :, c] = still[0, c] - (y + logs).sum(axis=1)
+            out[1, :, c] = still[1, c] + (rho * (y - power)).sum(axis=1)
+            out[2, :, c] = still[2, c] - (square * (2.0 * y - 1.5 * power)).sum(axis=1)
+            out[3, :, c] = still[3, c] + (square * rho * (6.0 * y - 4.0 * power)).sum(axis=1)
+    return not bool(np.isfinite(x).all())
 
 
 @compiled
@@ -115,6 +137,29 @@ def student_transform(
                     bound = 1.0
 
 
+@student_transform.defined(MANY)
+def student_transform_by_definition(
+    x: Array, location: Array, width: Array, spread: Array, shape: Array, power: Array, re: Array, im: Array,
+    each: Array, out: Array,
+) -> None:  # fmt: skip
+    real, imaginary = out[:, :, 0], out[:, :, 1]
+    with np.errstate(all="ignore"):
+        for j in range(x.shape[1]):
+            d = x[:, j, None] - location[:, j]
+            there = ~np.isnan(x[:, j])
+            rho = np.where(there[:, None], spread[:, j] + width[:, j] * d * d, 0.0)[..., None]
+            u, v = rho * re, rho * im
+            square = u * (2.0 + u) + v * v
+            size = 0.5 * np.where(square > -0.5, np.log1p(square), np.log((1.0 + u) ** 2 + v * v))
+            angle = np.arctan(v / (1.0 + u)) + np.where(u < -1.0, np.pi, 0.0)
+            half, turn = shape[:, j, None] + 0.5 * power[j] * re, 0.5 * power[j] * im
+            never = (v == 0.0) & (u <= -1.0)  # E[p**s] does not exist
+            real -= np.where(never, -np.inf, half * size - turn * angle)
+            imaginary -= np.where(never, 0.0, half * angle + turn * size)
+            if not there.all():
+                out[~there] -= each[:, j]
+
+
 @compiled
 def multiply(rho: float, re: Array, im: Array, p: Array, q: Array, turns: Array) -> None:
     """Multiply 1 + p + iq by 1 + rho s, and count half turns; infinite where 1 + rho s is real and not positive."""
@@ -135,7 +180,7 @@ def take_log(shape: float, once: float, re: Array, im: Array, p: Array, q: Array
         if turns[k] == np.inf:
             total[0, k] = np.inf  # E[p**s] does not exist
         else:
-            size = 0.5 * np.log1p(square)
+            size = 0.5 * (np.log1p(square) if square > -0.5 else np.log((1.0 + p[k]) ** 2 + q[k] * q[k]))
             angle = np.pi * turns[k] + np.arctan2(side * q[k], side * (1.0 + p[k]))
             half = shape + once * re[k]
             total[0, k] -= half * size - once * im[k] * angle
