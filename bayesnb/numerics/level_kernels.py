@@ -109,19 +109,33 @@ def collect_whole(x: Array, distinct: Array, count: Array, least: Array) -> bool
     return left
 
 
-@collect_whole.defined(CHEAP)
+@collect_whole.defined(1 << 15)  # as it sorts
 def collect_whole_by_definition(x: Array, distinct: Array, count: Array, least: Array) -> bool:
     most, missing = distinct.shape[1], np.isnan(x)
     whole = missing | ((np.floor(x) == x) & ~np.isinf(x))
-    for j in np.flatnonzero((count >= 0) & whole[:1].all(axis=0)):  # most columns of others end with their first row
-        column = x[np.logical_and.accumulate(whole[:, j]) & ~missing[:, j], j]
-        least[j] = min(least[j], column.min(initial=np.inf))
-        seen = np.append(distinct[j, : count[j]], column)
-        first = np.sort(np.unique(seen, return_index=True)[1])
-        distinct[j, : len(first)] = seen[first[:most]]
-        count[j] = max(count[j], min(len(first), most + 1))
+    columns = np.flatnonzero((count >= 0) & whole[:1].all(axis=0))  # most of the others end with their first row
+    read = np.logical_and.accumulate(whole[:, columns], axis=0)
+    values = np.where(read, x[:, columns], np.nan)
+    least[columns] = np.fmin(least[columns], np.fmin.reduce(values, axis=0, initial=np.inf))
+    known = np.where(np.arange(most) < count[columns, None], distinct[columns], np.nan)
+    seen = np.append(known.T, values, axis=0)
+    first = first_of_each(seen)
+    place = np.cumsum(first, axis=0) - 1
+    i, j = np.nonzero(first & (place < most))
+    distinct[columns[j], place[i, j]] = seen[i, j]
+    count[columns] = np.maximum(count[columns], np.minimum(first.sum(axis=0), most + 1))
     count[(count >= 0) & ~whole.all(axis=0)] = -1
     return bool((count >= 0).any())
+
+
+def first_of_each(x: Array) -> Array:
+    """Return whether each number is the first of those that it equals in a column, `(r, f)`; NaN never is."""
+    order = np.argsort(x, axis=0, kind="stable")
+    ranked, first = np.take_along_axis(x, order, 0), np.empty(x.shape, bool)
+    new = ~np.isnan(ranked)
+    new[1:] &= ranked[1:] != ranked[:-1]
+    np.put_along_axis(first, order, new, 0)
+    return first
 
 
 @compiled
@@ -249,6 +263,6 @@ def add_table_rows(starts: Array, places: Array, table: Array, out: Array) -> No
                     total[k] += entry[k]
 
 
-@add_table_rows.defined()
+@add_table_rows.defined(1 << 21)  # the table may be large: it is not copied, and rows of it are added as in the loops
 def add_table_rows_by_definition(starts: Array, places: Array, table: Array, out: Array) -> None:
     out += sums_of_entries(starts, places, table)
