@@ -28,6 +28,7 @@ from bayesnb.families.categorical import ColumnDirichlets
 from bayesnb.families.multinomial import DirichletMultinomial
 from bayesnb.families.weight import one_hot
 from bayesnb.model.product import most_probable, normalised
+from bayesnb.numerics.compilation import Kernel
 from bayesnb.numerics.threads import in_order, pieces
 from bayesnb.numerics.views import Coded, Columns, Dense, Flags, Lookup, Picked
 from tests.conftest import Array, BernoulliStats, CategoricalStats, GaussianStats, MultinomialStats, PoissonStats, names
@@ -123,9 +124,20 @@ def near(got: Array, want: Array, size: Any) -> None:
     assert good.all(), (got[~good][:3], want[~good][:3])
 
 
+@pytest.fixture(scope="module", params=["definitions", "loops"])
+def form(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Kernels as they choose, which is their definitions on small tables; and their loops alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "loops":
+            patch.setattr(Kernel, "__call__", lambda kernel, *args: kernel.machine_code(*args))
+        yield
+
+
+BOTH_FORMS = pytest.mark.usefixtures("form")
 FAMILY, EXAMPLES = pytest.mark.parametrize("family", FAMILIES), settings(deadline=None, derandomize=True)
 
 
+@BOTH_FORMS
 @FAMILY
 @EXAMPLES
 @given(st.data(), st.sampled_from([1, 2]), st.sampled_from([64, MANY]))
@@ -145,6 +157,7 @@ def test_stats_are_what_their_family_defines(family: str, data: Any, n_jobs: int
             near(a, b, np.abs(b) + 1e4 * total if name.startswith("log") else (b + total) * (not exact))
 
 
+@BOTH_FORMS
 @FAMILY
 @settings(EXAMPLES, max_examples=40)
 @given(st.data(), st.sampled_from([1, 2]), st.sampled_from([64, MANY]), st.sampled_from([1.0, 0.37, 2.5]))
@@ -230,6 +243,7 @@ def all_digits(got: Array, terms: Callable[[int, int], list[Decimal]]) -> None:
             assert abs(Decimal(got[i, c]) - sum(exact)) <= Decimal("1e-14") * size, (i, c)
 
 
+@BOTH_FORMS
 @pytest.mark.parametrize("features", [1, 6, 100])
 @pytest.mark.parametrize("alike", [True, False])
 @pytest.mark.parametrize("holes", [0, 0.3])
@@ -252,6 +266,7 @@ def test_students_t_has_its_digits_however_far_a_cell_is(features: int, alike: b
     all_digits(belief.score(x), lambda i, c: [log_t(i, c, j) for j in np.flatnonzero(~np.isnan(x[i]))])
 
 
+@BOTH_FORMS
 def test_the_largest_float_is_only_very_far_away() -> None:
     x = np.random.default_rng(0).normal(0, 0.1, (50, 2))
     assert np.isfinite(GaussianNB().fit(x, np.arange(50) % 2).predict_joint_log_proba([[1.7e308, 0]])).all()
@@ -260,6 +275,7 @@ def test_the_largest_float_is_only_very_far_away() -> None:
 COUNTS = np.array([*range(21), 64, 1000, 1e6, 0.3, 2.5, 15.5, 17.25])
 
 
+@BOTH_FORMS
 @pytest.mark.parametrize("size", [1e-12, 1e-3, 0.5, 1, 7.7, 15.99, 16, 300, 1e6, 1e15, 1e25])
 def test_scores_of_counts_have_their_digits(size: float) -> None:
     rng, a = np.random.default_rng(4), size * np.array([[1, 1, 1], [1e-3, 1, 30]])
@@ -287,11 +303,13 @@ def test_rows_of_any_lengths_do_not_share_a_normaliser() -> None:
     near(belief.score(x), belief.defined_score(x), 9 * x.sum(axis=1, keepdims=True))
 
 
+@BOTH_FORMS
 def test_a_row_that_no_class_explains_leaves_its_neighbours_alone() -> None:
     possible, none = np.log([0.1, 0.3]), [-np.inf, -np.inf]
     near(np.exp(normalised(np.array([possible, none, possible]))), np.array([[0.25, 0.75], [0, 0], [0.25, 0.75]]), 1)
 
 
+@BOTH_FORMS
 @pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_the_most_probable_class_is_the_first_of_equals_and_none_of_a_row_without_one(n_jobs: int) -> None:
@@ -378,6 +396,7 @@ def learnt(kind: str, n_jobs: int, order: str, writeable: bool) -> list[Array]:
     return [*said, model.predict_log_proba(x)]
 
 
+@BOTH_FORMS
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_digit_depends_on_threads_or_memory_and_the_users_arrays_stay_as_they_are(kind: str) -> None:

@@ -9,10 +9,19 @@ their large parts never meet: at a = 1e15 a plain difference has no correct digi
 from math import lgamma
 
 import numpy as np
+from scipy.special import gammaln
 
+from bayesnb.numerics import special
 from bayesnb.numerics.compilation import Array, Csr, compiled
-from bayesnb.numerics.elementary import log, remaining
-from bayesnb.numerics.row_kernels import add_and_clear, add_times
+from bayesnb.numerics.elementary import ROUNDING, log, remaining
+from bayesnb.numerics.row_kernels import (
+    CHEAP,
+    add_and_clear,
+    add_lanes,
+    add_times,
+    lanes_of,
+    sums_of_entries,
+)
 
 FEW = 16  # up to this count, Gamma(a + x) / (Gamma(a) x!) is a product of x factors, exact to some ulps
 FAR = 1e18  # and while a is below this, as FEW factors of 1e18 are at most 1e288, which is a double
@@ -34,6 +43,14 @@ def are_counts(data: Array, whole_numbers: bool, missing: bool) -> bool:
         good = (v >= 0.0) & (v <= MOST) & ((v == np.floor(v)) | (not whole_numbers))
         invalid |= not (good | (missing & (v != v)))
     return invalid == 0
+
+
+@are_counts.defined(CHEAP)
+def are_counts_by_definition(data: Array, whole_numbers: bool, missing: bool) -> bool:
+    good = (data >= 0) & (data <= MOST)
+    if whole_numbers:
+        good &= data == np.floor(data)
+    return bool((good | np.isnan(data) if missing else good).all())
 
 
 @compiled
@@ -69,6 +86,19 @@ def log_rising_binomial(a: float, x: float) -> float:
     return lgamma(a + x) - lgamma(a) - lgamma(x + 1.0) if a > 0.0 else -np.inf
 
 
+def log_rising_binomials(a: Array, x: Array) -> Array:
+    """Return `log_rising_binomial` of arrays."""
+    a, x = np.broadcast_arrays(a, x)
+    few = (x <= FEW) & (x == np.floor(x)) & (a < FAR)
+    product = np.ones(a.shape)
+    for k in range(int(np.max(x, initial=0.0, where=few))):
+        product *= np.where(few & (x > k), (a + k) / (k + 1.0), 1.0)
+    with np.errstate(divide="ignore"):
+        value = np.log(product)
+    value[~few] = special.log_rising_binomial(a[~few], x[~few])
+    return value
+
+
 @compiled
 def log_orders(data: Array) -> float:
     """Log multinomial coefficient ln N! - sum ln x! of one row: the number of orders in which its words can come."""
@@ -88,6 +118,26 @@ def take_orders(data: Array, indptr: Array, power: Array, out: Array) -> None:
         orders = power[i] * log_orders(data[indptr[i] : indptr[i + 1]])
         for c in range(out.shape[1]):
             out[i, c] -= orders
+
+
+@take_orders.defined()
+def take_orders_by_definition(data: Array, indptr: Array, power: Array, out: Array) -> None:
+    x, starts = data[indptr[0] : indptr[-1]].astype(float), indptr - indptr[0]
+    out -= (power * log_orders_of(x, starts))[:, None]
+
+
+def log_orders_of(x: Array, starts: Array) -> Array:
+    """Log multinomial coefficient of each row, `(e,), (r + 1,) -> (r,)`."""
+    places = np.arange(len(x))
+    lengths, logs = sums_of_entries(starts, places, np.column_stack([x, gammaln(x + 1.0)])).T
+    return gammaln(lengths + 1.0) - logs
+
+
+def read_entries(rows: Csr) -> tuple[Array, Array, Array]:
+    """Counts, their words, and where each row starts among them; of these rows alone."""
+    data, indices, indptr = rows
+    part = slice(indptr[0], indptr[-1])
+    return data[part].astype(float), indices[part], indptr - indptr[0]
 
 
 @compiled
@@ -118,6 +168,36 @@ def tally(
             orders[c] += w * (log_factorial(total) - logs)
 
 
+@tally.defined()
+def tally_by_definition(
+    rows: Csr, weight: Array, counts: Array, orders: Array, order: Array, starts: Array, first: int, last: int
+) -> None:
+    x, words, row_starts = read_entries(rows)
+    labels = labels_of(len(weight), order, starts, first, last)
+    each, weights = (np.repeat(of_rows, np.diff(row_starts)) for of_rows in (labels, weight))
+    add_entries(each, words, weights * x, counts[first:last])
+    here = labels >= 0
+    logs = weight[here] * log_orders_of(x, row_starts)[here]
+    orders[first:last] += np.bincount(labels[here], logs, last - first)
+
+
+def add_entries(labels: Array, words: Array, numbers: Array, out: Array) -> None:
+    """Add a number to a class and word for each entry, `3 of (e,) -> (c, k)`; not for a negative class.
+
+    Other threads write to other classes, which is why `out` must have no others.
+    """
+    here = labels >= 0
+    places = labels[here] * np.int64(out.shape[1]) + words[here]
+    out += np.bincount(places, numbers[here], out.size).reshape(out.shape)
+
+
+def labels_of(rows: int, order: Array, starts: Array, first: int, last: int) -> Array:
+    """Class of each row, counted from `first` on; -1 if it is not one of `first` to `last`."""
+    labels, here = np.full(rows, -1), np.diff(starts[first : last + 1])
+    labels[order[starts[first] : starts[last]]] = np.repeat(np.arange(last - first), here)
+    return labels
+
+
 @compiled
 def score_known(rows: Csr, logs: Array, power: Array, first: int, out: Array) -> None:
     """Add the log-density of counts under known log probabilities, `(k, lanes) -> (r, c)`, times each row's power."""
@@ -133,6 +213,15 @@ def score_known(rows: Csr, logs: Array, power: Array, first: int, out: Array) ->
                 add_times(total, x, logs[indices[p]])
                 factorials += log_factorial(x)
         add_and_clear(total, power[i], power[i] * (log_factorial(length) - factorials), out[i], first)
+
+
+@score_known.defined()
+def score_known_by_definition(rows: Csr, logs: Array, power: Array, first: int, out: Array) -> None:
+    x, words, starts = read_entries(rows)
+    terms = special.times(x[:, None], lanes_of(logs, out, first)[words])
+    total = sums_of_entries(starts, np.arange(len(x)), terms) + log_orders_of(x, starts)[:, None]
+    with np.errstate(invalid="ignore"):  # 0 times the log of 0
+        add_lanes(power[:, None] * total, out, first)
 
 
 @compiled
@@ -151,6 +240,36 @@ def score_dirichlet(rows: Csr, concentration: Array, logs: Array, totals: Array,
                 of_length[place, k] = log_rising_binomial(totals[first + k], length)
         add_times(total, -1.0, of_length[place])
         add_and_clear(total, 1.0, 0.0, out[i], first)
+
+
+@score_dirichlet.defined(1 << 12)  # of whole numbers; fractions take longest
+def score_dirichlet_by_definition(
+    rows: Csr, concentration: Array, logs: Array, totals: Array, first: int, out: Array
+) -> None:
+    x, words, starts = read_entries(rows)
+    terms = log_rising_words(x, words, lanes_of(concentration, out, first), lanes_of(logs, out, first))
+    lengths = sums_of_entries(starts, np.arange(len(x)), x[:, None])
+    total = sums_of_entries(starts, np.arange(len(x)), terms)
+    part = totals[first : first + total.shape[1]]
+    add_lanes(total - log_rising_binomials(part, lengths), out, first)
+
+
+def log_rising_words(x: Array, words: Array, concentration: Array, logs: Array) -> Array:
+    """log [a (a + 1) ... (a + x - 1) / x!] of words, `(e,), (e,), 2 of (k, n) -> (e, n)`.
+
+    Most words occur once or a few times, and logs of factors take less time than log gammas.
+    """
+    terms = logs[words]
+    if (x == 1.0).all():
+        return terms
+    terms[x == 0.0] = 0.0
+    many = (x > FEW) | (x != np.floor(x))
+    terms[many] = special.log_rising_binomial(concentration[words[many]], x[many, None])
+    few = np.where(many, 0.0, x)
+    for n in range(1, int(few.max(initial=0.0))):
+        more = few > n
+        terms[more] += np.log((concentration[words[more]] + n) / (n + 1.0))
+    return terms
 
 
 @compiled
@@ -224,6 +343,12 @@ def fill_power_tables(concentration: Array, power: float, tables: Array) -> None
                 tables[x, k, c] = gamma_ratio(concentration[k, c], power * x)
 
 
+@fill_power_tables.defined(1 << 12)
+def fill_power_tables_by_definition(concentration: Array, power: float, tables: Array) -> None:
+    for x, table in enumerate(tables):
+        table[:] = special.log_gamma_ratio(concentration, power * x)
+
+
 @compiled
 def score_power(
     rows: Csr, concentration: Array, tables: Array, totals: Array, power: Array, first: int, out: Array
@@ -251,6 +376,22 @@ def score_power(
                 of_length[place, c] = gamma_ratio(totals[first + c], scaled)
         add_times(total, -1.0, of_length[place])
         add_and_clear(total, 1.0, t * log_orders(data[a:b]), out[i], first)
+
+
+@score_power.defined(1 << 12)
+def score_power_by_definition(
+    rows: Csr, concentration: Array, tables: Array, totals: Array, power: Array, first: int, out: Array
+) -> None:
+    x, words, starts = read_entries(rows)
+    concentration, tables = lanes_of(concentration, out, first), lanes_of(tables, out, first)
+    terms, known = np.empty((len(x), concentration.shape[1])), (x < len(tables)) & (x == np.floor(x))
+    terms[known] = tables[x[known].astype(int), words[known]]
+    scaled = np.repeat(power, np.diff(starts)) * x
+    terms[~known] = special.log_gamma_ratio(concentration[words[~known]], scaled[~known, None])
+    lengths, total = (sums_of_entries(starts, np.arange(len(x)), each) for each in (x[:, None], terms))
+    part = totals[first : first + total.shape[1]]
+    total -= special.log_gamma_ratio(part, power[:, None] * lengths)
+    add_lanes(total + (power * log_orders_of(x, starts))[:, None], out, first)
 
 
 @compiled
@@ -285,3 +426,46 @@ def left_out(
             out[i] = t * (total - length * np.log(rest) + log_factorial(length))
         else:
             out[i] = total - log_rising_moment(rest, length, t)
+
+
+@left_out.defined(1 << 12)
+def left_out_by_definition(
+    rows: Csr, weight: Array, extra: Array, counts: Array, sums: Array, known: bool, power: Array, even: float,
+    out: Array,
+) -> None:  # fmt: skip
+    x, words, starts = read_entries(rows)
+    orders, row = log_orders_of(x, starts), np.repeat(np.arange(len(out)), np.diff(starts))
+    occurs = x != 0.0
+    x, words, row = x[occurs], words[occurs], row[occurs]
+    left = np.maximum(extra[words] + what_remains(counts[words], weight[row] * x), 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):  # where nothing is left
+        if known:
+            terms = x * np.log(left) - gammaln(x + 1.0)
+        else:
+            terms = log_rising_moments(left, x, power[row])
+        length, total = (np.bincount(row, each, len(out)) for each in (x, terms))
+        if sums[1] >= 0.0:
+            rest = sums[1] + what_remains(sums[2], weight * length)
+        else:
+            rest = sums[0] - np.bincount(row, np.maximum(extra[words] + counts[words], 0.0) - left, len(out))
+        if known:
+            total = power * (total - length * np.log(rest) + gammaln(length + 1.0))
+        else:
+            total -= log_rising_moments(np.maximum(rest, 0.0), length, power)
+        evenly = 0.0 if even == even else np.nan
+        nothing = np.where(length == 0.0, evenly, power * (length * even + orders))
+    out[:] = np.where(rest <= 0.0, nothing, total)
+
+
+def what_remains(count: Array, gone: Array) -> Array:
+    """Return `remaining` of arrays."""
+    left = count - gone
+    return np.where(left > ROUNDING * count, left, 0.0)
+
+
+def log_rising_moments(a: Array, x: Array, power: Array) -> Array:
+    """Return `log_rising_moment` of arrays."""
+    rising = log_rising_binomials(a, x)
+    if (power == 1.0).all():
+        return rising
+    return np.where(power == 1.0, rising, special.log_gamma_ratio(a, power * x) - power * gammaln(x + 1.0))

@@ -7,7 +7,17 @@ returns False, and its sums are not to be used.
 import numpy as np
 
 from bayesnb.numerics.compilation import Array, Csr, compiled
-from bayesnb.numerics.row_kernels import add_and_clear, add_times
+from bayesnb.numerics.count_kernels import add_entries, labels_of
+from bayesnb.numerics.row_kernels import (
+    CHEAP,
+    add_and_clear,
+    add_by_class,
+    add_lanes,
+    add_times,
+    lanes_of,
+    sums_of_cells,
+    sums_of_entries,
+)
 
 GROUP = 8  # features that are looked up together, as the bits of a byte
 GATHER = np.uint64(0x0102040810204080)  # multiplies the lowest bits of eight bytes into the highest byte
@@ -19,6 +29,17 @@ ROWS_OF_BYTES = 255  # rows that a byte can count: then byte counts are added to
 def is_invalid(v: float, strict: bool) -> bool:
     """Whether a cell is infinite, or, where there is no threshold, neither 0 nor 1 nor missing."""
     return (v == v) & ((v - v != 0) | (strict & (v != 0) & (v != 1)))
+
+
+def all_valid(x: Array, threshold: float) -> bool:
+    """Whether all cells are finite, or 0 or 1 where there is no threshold, or missing."""
+    valid = (x == 0) | (x == 1) if threshold != threshold else ~np.isinf(x)
+    return bool((valid | np.isnan(x)).all())
+
+
+def level_of(threshold: float) -> float:
+    """The number that a one is above, as a double, so that single precision is not compared with a rounded one."""
+    return np.float64(0.5 if threshold != threshold else threshold)
 
 
 @compiled
@@ -36,6 +57,15 @@ def tally(x: Array, labels: Array, weight: Array, threshold: float, ones: Array,
         for i in range(len(x)):
             invalid |= add_missing(x[i], weight[i], strict, missing[labels[i]])
     return invalid == 0
+
+
+@tally.defined(CHEAP)
+def tally_by_definition(x: Array, labels: Array, weight: Array, threshold: float, ones: Array, missing: Array) -> bool:
+    add_by_class(labels, weight[:, None] * (x > level_of(threshold)), ones)
+    gaps = np.isnan(x)
+    if gaps.any():
+        add_by_class(labels, weight[:, None] * gaps, missing)
+    return all_valid(x, threshold)
 
 
 @compiled
@@ -74,6 +104,12 @@ def tally_bytes(x: Array, labels: Array, threshold: float, ones: Array) -> bool:
     for c in range(classes):
         empty(few[c], ones[c])
     return not strict or invalid == 0
+
+
+@tally_bytes.defined(CHEAP)
+def tally_bytes_by_definition(x: Array, labels: Array, threshold: float, ones: Array) -> bool:
+    add_by_class(labels, x > level_of(threshold), ones)
+    return threshold == threshold or not (x > 1).any()
 
 
 @compiled
@@ -123,6 +159,16 @@ def score(x: Array, threshold: float, table: Array, one: Array, zero: Array, fir
     return invalid == 0
 
 
+@score.defined()
+def score_by_definition(
+    x: Array, threshold: float, table: Array, one: Array, zero: Array, first: int, out: Array
+) -> bool:
+    sides, feature = np.append(zero, one, axis=0), np.arange(x.shape[1])
+    places = feature + len(zero) * (x > level_of(threshold))
+    add_lanes(sums_of_cells(np.where(np.isnan(x), -1, places), lanes_of(sides, out, first)), out, first)
+    return all_valid(x, threshold)
+
+
 @compiled
 def read_bits(row: Array, level: float, bits: Array) -> bool:
     """Write a row's ones as bytes; return whether a cell is missing or infinite."""
@@ -159,6 +205,21 @@ def tally_entries(
     return invalid == 0
 
 
+@tally_entries.defined()
+def tally_entries_by_definition(
+    rows: Csr, weight: Array, threshold: float, ones: Array, missing: Array, order: Array, starts: Array,
+    first: int, last: int,
+) -> bool:  # fmt: skip
+    data, indices, indptr = rows
+    part, lengths = slice(indptr[0], indptr[-1]), np.diff(indptr)
+    labels = np.repeat(labels_of(len(weight), order, starts, first, last), lengths)
+    x, words, weights = data[part], indices[part], np.repeat(weight, lengths)
+    add_entries(labels, words, weights * (x > level_of(threshold)), ones[first:last])
+    add_entries(labels, words, weights * np.isnan(x), missing[first:last])
+    x = x[labels >= 0]
+    return all_valid(x, threshold)
+
+
 @compiled
 def score_entries(rows: Csr, threshold: float, gain: Array, zero: Array, first: int, out: Array) -> bool:
     """Add a one's score less that of a zero, and subtract a missing cell's zero: 2 of `(k, lanes) -> (r, c)`.
@@ -178,3 +239,14 @@ def score_entries(rows: Csr, threshold: float, gain: Array, zero: Array, first: 
             invalid |= is_invalid(v, strict)
         add_and_clear(total, 1.0, 0.0, out[i], first)
     return invalid == 0
+
+
+@score_entries.defined()
+def score_entries_by_definition(rows: Csr, threshold: float, gain: Array, zero: Array, first: int, out: Array) -> bool:
+    data, indices, indptr = rows
+    part = slice(indptr[0], indptr[-1])
+    x, sides = data[part], np.append(gain, -zero, axis=0)
+    places = np.where(x > level_of(threshold), indices[part], -1)
+    places = np.where(np.isnan(x), len(gain) + indices[part], places)
+    add_lanes(sums_of_entries(indptr - indptr[0], places, lanes_of(sides, out, first)), out, first)
+    return all_valid(x, threshold)

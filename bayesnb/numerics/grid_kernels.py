@@ -10,7 +10,8 @@ through a column's cuts, counts and table while these are near.
 import numpy as np
 
 from bayesnb.numerics.compilation import Array, compiled
-from bayesnb.numerics.row_kernels import add_and_clear, add_times
+from bayesnb.numerics.level_kernels import add_to_levels
+from bayesnb.numerics.row_kernels import CHEAP, add_and_clear, add_lanes, add_times, lanes_of, sums_of_cells
 
 TILE = 64  # rows that are searched at once
 
@@ -31,6 +32,28 @@ def search(
             find(part, j, cuts, starts[j], windows[j], low[j], scale[j], guide[j], place)
             for i in range(len(part)):
                 codes[first + i, j] = place[i] if part[i, j] == part[i, j] else -1
+
+
+@search.defined(CHEAP)
+def search_by_definition(
+    x: Array, cuts: Array, starts: Array, windows: Array, low: Array, scale: Array, guide: Array, codes: Array
+) -> None:
+    codes[:] = levels_of(x, cuts, starts)
+
+
+def levels_of(x: Array, cuts: Array, starts: Array) -> Array:
+    """Level of each cell, -1 if missing, by a binary search in each column, `(r, f) -> (r, f)`."""
+    levels, ends = np.empty(x.shape, np.int64), [*starts.tolist(), len(cuts)]
+    for j in range(x.shape[1]):
+        levels[:, j] = cuts[ends[j] : ends[j + 1]].searchsorted(x[:, j])
+    levels[np.isnan(x)] = -1
+    return levels
+
+
+def places_on_grid(x: Array, cuts: Array, starts: Array, bounds: Array) -> Array:
+    """Place of each cell's level among the levels of all columns, -1 if missing, `(r, f) -> (r, f)`."""
+    levels = levels_of(x, cuts, starts)
+    return np.where(levels < 0, -1, bounds[: x.shape[1]] + levels)
 
 
 @compiled
@@ -69,6 +92,14 @@ def tally(
                     counts[bounds[j] + place[i], labels[first + i]] += weight[first + i]
 
 
+@tally.defined(CHEAP)
+def tally_by_definition(
+    x: Array, cuts: Array, starts: Array, windows: Array, low: Array, scale: Array, guide: Array, bounds: Array,
+    labels: Array, weight: Array, counts: Array,
+) -> None:  # fmt: skip
+    add_to_levels(places_on_grid(x, cuts, starts, bounds), labels, weight, counts)
+
+
 @compiled
 def score(
     x: Array, cuts: Array, starts: Array, windows: Array, low: Array, scale: Array, guide: Array, bounds: Array,
@@ -85,6 +116,15 @@ def score(
                     add_times(total[i], 1.0, table[bounds[j] + place[i]])
         for i in range(len(part)):
             add_and_clear(total[i], 1.0, 0.0, out[first + i], first_class)
+
+
+@score.defined(CHEAP)
+def score_by_definition(
+    x: Array, cuts: Array, starts: Array, windows: Array, low: Array, scale: Array, guide: Array, bounds: Array,
+    table: Array, first_class: int, out: Array,
+) -> None:  # fmt: skip
+    places = places_on_grid(x, cuts, starts, bounds)
+    add_lanes(sums_of_cells(places, lanes_of(table, out, first_class)), out, first_class)
 
 
 @compiled
@@ -112,6 +152,9 @@ def halve(x: Array, below: Array, depth: int, least: float, places: Array) -> in
     return cuts
 
 
+halve.defined()(halve.loops)  # of some dozen cuts: what takes time is in `nearest`
+
+
 @compiled
 def nearest(x: Array, below: Array, low: int, high: int, middle: float) -> int:
     """The place between two distinct values, low < place < high, before which the weight is nearest to `middle`."""
@@ -128,6 +171,22 @@ def nearest(x: Array, below: Array, low: int, high: int, middle: float) -> int:
     left = left - 1 if below[left] > middle or right == high else left
     while left > low and x[left] == x[left - 1]:
         left -= 1
+    if left == low:
+        return right
+    if right == high:
+        return left
+    return left if middle - below[left] <= below[right] - middle else right
+
+
+@nearest.defined()
+def nearest_by_definition(x: Array, below: Array, low: int, high: int, middle: float) -> int:
+    first = low + int(below[low:high].searchsorted(middle))
+    right = left = min(max(first, low + 1), high - 1)
+    if x[right] == x[right - 1]:
+        right = low + int(x[low:high].searchsorted(x[right], "right"))
+    left = left - 1 if below[left] > middle or right == high else left
+    if left > low and x[left] == x[left - 1]:
+        left = low + int(x[low:high].searchsorted(x[left]))
     if left == low:
         return right
     if right == high:

@@ -6,7 +6,15 @@ Columns' levels lie end to end; a code is the place of a level there, and a miss
 import numpy as np
 
 from bayesnb.numerics.compilation import Array, compiled
-from bayesnb.numerics.row_kernels import add_and_clear, add_times
+from bayesnb.numerics.row_kernels import (
+    CHEAP,
+    add_and_clear,
+    add_lanes,
+    add_times,
+    lanes_of,
+    sums_of_cells,
+    sums_of_entries,
+)
 
 
 @compiled
@@ -17,6 +25,20 @@ def translate(x: Array, least: Array, size: Array, starts: Array, table: Array, 
             at = np.int64(x[i, j]) - least[j]
             code = table[starts[j] + at] if 0 <= at < size[j] else -2
             codes[i, j] = unknown[j] if code == -2 else code
+
+
+@translate.defined(CHEAP)
+def translate_by_definition(
+    x: Array, least: Array, size: Array, starts: Array, table: Array, unknown: Array, codes: Array
+) -> None:
+    code = codes_of_integers(x, least, size, starts, table)
+    codes[:] = np.where(code == -2, unknown, code)
+
+
+def codes_of_integers(x: Array, least: Array, size: Array, starts: Array, table: Array) -> Array:
+    """Codes that a table has of integers, `(r, f), 3 of (f,), (k,) -> (r, f)`; -2 beyond the table."""
+    at = x - least
+    return np.append(table, -2)[np.where((at >= 0) & (at < size), starts + at, -1)]
 
 
 @compiled
@@ -35,6 +57,13 @@ def any_unknown(x: Array, least: Array, size: Array, starts: Array, table: Array
     return False
 
 
+@any_unknown.defined(CHEAP)
+def any_unknown_by_definition(x: Array, least: Array, size: Array, starts: Array, table: Array) -> bool:
+    at = x - least
+    beyond = bool(((at < 0) | (at >= size)).any())
+    return beyond or (len(table) > 0 and bool((table[starts + at] == -2).any()))
+
+
 @compiled
 def extent(x: Array, least: Array, most: Array) -> None:
     """Update the least and the largest integer of each column, `(r, f) -> 2 of (f,)`."""
@@ -43,6 +72,12 @@ def extent(x: Array, least: Array, most: Array) -> None:
         for j in range(len(row)):
             least[j] = min(least[j], row[j])
             most[j] = max(most[j], row[j])
+
+
+@extent.defined(CHEAP)
+def extent_by_definition(x: Array, least: Array, most: Array) -> None:
+    np.append(least[None], x, axis=0).min(axis=0, out=least)
+    np.append(most[None], x, axis=0).max(axis=0, out=most)
 
 
 @compiled
@@ -74,12 +109,46 @@ def collect_whole(x: Array, distinct: Array, count: Array, least: Array) -> bool
     return left
 
 
+@collect_whole.defined(1 << 15)  # as it sorts
+def collect_whole_by_definition(x: Array, distinct: Array, count: Array, least: Array) -> bool:
+    most, missing = distinct.shape[1], np.isnan(x)
+    whole = missing | ((np.floor(x) == x) & ~np.isinf(x))
+    columns = np.flatnonzero((count >= 0) & whole[:1].all(axis=0))  # most of the others end with their first row
+    read = np.logical_and.accumulate(whole[:, columns], axis=0)
+    values = np.where(read, x[:, columns], np.nan)
+    least[columns] = np.fmin(least[columns], np.fmin.reduce(values, axis=0, initial=np.inf))
+    known = np.where(np.arange(most) < count[columns, None], distinct[columns], np.nan)
+    seen = np.append(known.T, values, axis=0)
+    first = first_of_each(seen)
+    place = np.cumsum(first, axis=0) - 1
+    i, j = np.nonzero(first & (place < most))
+    distinct[columns[j], place[i, j]] = seen[i, j]
+    count[columns] = np.maximum(count[columns], np.minimum(first.sum(axis=0), most + 1))
+    count[(count >= 0) & ~whole.all(axis=0)] = -1
+    return bool((count >= 0).any())
+
+
+def first_of_each(x: Array) -> Array:
+    """Return whether each number is the first of those that it equals in a column, `(r, f)`; NaN never is."""
+    order = np.argsort(x, axis=0, kind="stable")
+    ranked, first = np.take_along_axis(x, order, 0), np.empty(x.shape, bool)
+    new = ~np.isnan(ranked)
+    new[1:] &= ranked[1:] != ranked[:-1]
+    np.put_along_axis(first, order, new, 0)
+    return first
+
+
 @compiled
 def mark(x: Array, least: Array, starts: Array, seen: Array) -> None:
     """Mark the integers that occur in each column, `(r, f), 2 of (f,) -> (k,)`."""
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
             seen[starts[j] + x[i, j] - least[j]] = True
+
+
+@mark.defined(CHEAP)
+def mark_by_definition(x: Array, least: Array, starts: Array, seen: Array) -> None:
+    seen[starts + (x - least)] = True
 
 
 @compiled
@@ -98,6 +167,29 @@ def tally(codes: Array, starts: Array, labels: Array, weight: Array, counts: Arr
             else:
                 unusual |= 1 if codes[i, j] < 0 else 2
     return unusual
+
+
+@tally.defined(CHEAP)
+def tally_by_definition(codes: Array, starts: Array, labels: Array, weight: Array, counts: Array) -> int:
+    places, unusual = places_of(codes, starts)
+    add_to_levels(places, labels, weight, counts)
+    return unusual
+
+
+def places_of(codes: Array, starts: Array) -> tuple[Array, int]:
+    """Places of codes in a table of all columns' levels, -1 of those left out; and which those are, as `tally`."""
+    missing, beyond = codes < 0, codes >= np.diff(starts)
+    unusual = int(missing.any()) + 2 * int(beyond.any())
+    places = starts[:-1] + codes
+    return (np.where(missing | beyond, -1, places) if unusual else places), unusual
+
+
+def add_to_levels(places: Array, labels: Array, weight: Array, counts: Array) -> None:
+    """Add each row's weight to its class's counts at its places, `(r, f), (r,), (r,) -> (k, c)`; not at -1."""
+    kept = places >= 0
+    flat = places * counts.shape[1] + labels[:, None]
+    weights = np.broadcast_to(weight[:, None], places.shape)
+    counts += np.bincount(flat[kept], weights[kept], counts.size).reshape(counts.shape)
 
 
 @compiled
@@ -123,6 +215,13 @@ def score(codes: Array, starts: Array, table: Array, first: int, out: Array) -> 
             else:
                 unusual |= 1 if codes[i, j] < 0 else 2
         add_and_clear(total, 1.0, 0.0, out[i], first)
+    return unusual
+
+
+@score.defined(CHEAP)
+def score_by_definition(codes: Array, starts: Array, table: Array, first: int, out: Array) -> int:
+    places, unusual = places_of(codes, starts)
+    add_lanes(sums_of_cells(places, lanes_of(table, out, first)), out, first)
     return unusual
 
 
@@ -162,3 +261,8 @@ def add_table_rows(starts: Array, places: Array, table: Array, out: Array) -> No
                 entry = table[place]
                 for k in range(width):
                     total[k] += entry[k]
+
+
+@add_table_rows.defined(1 << 21)  # the table may be large: it is not copied, and rows of it are added as in the loops
+def add_table_rows_by_definition(starts: Array, places: Array, table: Array, out: Array) -> None:
+    out += sums_of_entries(starts, places, table)

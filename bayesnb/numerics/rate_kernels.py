@@ -1,11 +1,21 @@
 """Counts in dense columns: sums by class, and scores under Poisson rates, known or with a Gamma belief."""
 
 import numpy as np
+from scipy.special import gammaln
 
+from bayesnb.numerics import special
 from bayesnb.numerics.compilation import Array, compiled
-from bayesnb.numerics.count_kernels import gamma_ratio, log_factorial, log_rising_moment, score_words
+from bayesnb.numerics.count_kernels import (
+    gamma_ratio,
+    log_factorial,
+    log_rising_moment,
+    log_rising_moments,
+    log_rising_words,
+    score_words,
+    what_remains,
+)
 from bayesnb.numerics.elementary import remaining
-from bayesnb.numerics.row_kernels import add_and_clear, add_times
+from bayesnb.numerics.row_kernels import add_and_clear, add_by_class, add_lanes, add_times, lanes_of
 
 
 @compiled
@@ -20,6 +30,14 @@ def tally(x: Array, labels: Array, weight: Array, count: Array, events: Array, l
                 events[c, j] += w * v
                 if v > 1.0 or v != np.floor(v):
                     logs[c, j] += w * log_factorial(v)
+
+
+@tally.defined()
+def tally_by_definition(x: Array, labels: Array, weight: Array, count: Array, events: Array, logs: Array) -> None:
+    v = np.where(np.isnan(x), 0.0, x.astype(float))
+    add_by_class(labels, weight[:, None] * ~np.isnan(x), count)
+    add_by_class(labels, weight[:, None] * v, events)
+    add_by_class(labels, weight[:, None] * gammaln(v + 1.0), logs)
 
 
 @compiled
@@ -43,6 +61,17 @@ def score_gamma(x: Array, base: Array, slope: Array, shape: Array, logs: Array, 
         add_and_clear(total, 1.0, 0.0, out[i], first)
 
 
+@score_gamma.defined(1 << 12)
+def score_gamma_by_definition(
+    x: Array, base: Array, slope: Array, shape: Array, logs: Array, first: int, out: Array
+) -> None:
+    base, slope, shape, logs = (lanes_of(table, out, first) for table in (base, slope, shape, logs))
+    v, features = np.where(np.isnan(x), 0.0, x.astype(float)), np.tile(np.arange(x.shape[1]), len(x))
+    rising = log_rising_words(v.reshape(-1), features, shape, logs).reshape(*x.shape, -1)
+    terms = base + special.times(v[:, :, None], slope) + rising
+    add_lanes(np.where(np.isnan(x)[:, :, None], 0.0, terms).sum(axis=1), out, first)
+
+
 @compiled
 def score_known(x: Array, rate: Array, logs: Array, each: Array, power: float, first: int, out: Array) -> None:
     """Add power * each * [x log(rate) - rate - log x!]; rates and their logs are `(f, lanes)`, powers `each` `(f,)`."""
@@ -59,11 +88,29 @@ def score_known(x: Array, rate: Array, logs: Array, each: Array, power: float, f
         add_and_clear(total, power, -power * orders, out[i], first)
 
 
+@score_known.defined()
+def score_known_by_definition(
+    x: Array, rate: Array, logs: Array, each: Array, power: float, first: int, out: Array
+) -> None:
+    rate, logs = lanes_of(rate, out, first), lanes_of(logs, out, first)
+    v = np.where(np.isnan(x), 0.0, x.astype(float))
+    terms = special.times((each * v)[:, :, None], logs) - each[:, None] * rate
+    total = np.where(np.isnan(x)[:, :, None], 0.0, terms).sum(axis=1) - (gammaln(v + 1.0) @ each)[:, None]
+    with np.errstate(invalid="ignore"):  # 0 times the log of 0
+        add_lanes(power * total, out, first)
+
+
 @compiled
 def gamma_moment(shape: float, rate: float, x: float, power: float) -> float:
     """log E[p(x | rate)**power] of a Poisson count x, its rate having a Gamma belief."""
     rows = shape * np.log1p(power / rate) + power * x * np.log(rate + power)
     return gamma_ratio(shape, power * x) - rows - power * log_factorial(x)
+
+
+def gamma_moments(shape: Array, rate: Array, x: Array, power: Array) -> Array:
+    """Return `gamma_moment` of arrays."""
+    rows = shape * np.log1p(power / rate) + power * x * np.log(rate + power)
+    return special.log_gamma_ratio(shape, power * x) - rows - power * gammaln(x + 1.0)
 
 
 @compiled
@@ -73,6 +120,12 @@ def fill_power_tables(shape: Array, rate: Array, power: Array, tables: Array) ->
         for k in range(shape.shape[0]):
             for c in range(shape.shape[1]):
                 tables[x, k, c] = gamma_moment(shape[k, c], rate[k, c], float(x), power[k])
+
+
+@fill_power_tables.defined(1 << 12)
+def fill_power_tables_by_definition(shape: Array, rate: Array, power: Array, tables: Array) -> None:
+    for x, table in enumerate(tables):
+        table[:] = gamma_moments(shape, rate, np.array(float(x)), power[:, None])
 
 
 @compiled
@@ -90,6 +143,15 @@ def score_power(x: Array, shape: Array, rate: Array, tables: Array, power: Array
                 for c in range(len(total)):
                     total[c] += gamma_moment(shape[j, c], rate[j, c], v, power[j])
         add_and_clear(total, 1.0, 0.0, out[i], first)
+
+
+@score_power.defined(1 << 12)
+def score_power_by_definition(
+    x: Array, shape: Array, rate: Array, tables: Array, power: Array, first: int, out: Array
+) -> None:
+    shape, rate = lanes_of(shape, out, first), lanes_of(rate, out, first)
+    terms = gamma_moments(shape, rate, np.where(np.isnan(x), 0.0, x.astype(float))[:, :, None], power[:, None])
+    add_lanes(np.where(np.isnan(x)[:, :, None], 0.0, terms).sum(axis=1), out, first)
 
 
 @compiled
@@ -120,3 +182,20 @@ def left_out(x: Array, weight: Array, terms: Array, known: bool, powers: Array, 
                     log_rising_moment(left, v, power) - left * np.log1p(power / rows) - power * v * np.log(rows + power)
                 )
         out[i] = total
+
+
+@left_out.defined(1 << 12)
+def left_out_by_definition(x: Array, weight: Array, terms: Array, known: bool, powers: Array, out: Array) -> None:
+    extra, rate, events, count = terms
+    missing, w = np.isnan(x), weight[:, None]
+    v = np.where(missing, 0.0, x.astype(float))
+    left, rows = np.maximum(extra + what_remains(events, w * v), 0.0), rate + what_remains(count, w)
+    with np.errstate(divide="ignore", invalid="ignore"):  # where nothing is left
+        if known:
+            scores = powers * (special.times(v, np.log(left / rows)) - left / rows - gammaln(v + 1.0))
+        else:
+            scores = log_rising_moments(left, v, powers) - left * np.log1p(powers / rows)
+            scores -= powers * v * np.log(rows + powers)
+    scores = np.where(powers == 0.0, 0.0, scores)
+    scores[(rows <= 0.0) | ((left <= 0.0) & (not known))] = np.nan
+    out[:] = np.where(missing, 0.0, scores).sum(axis=1)
