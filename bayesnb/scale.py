@@ -32,5 +32,6 @@ from bayesnb.integrations.fit_files import fit_files
 from bayesnb.integrations.parts import dumps, fit_shards, loads, shard
 from bayesnb.integrations.predict_files import predict_files
 from bayesnb.model.shards import Shard
+from bayesnb.numerics.compilation import always_compile
 
-__all__ = ["Reading", "Shard", "dumps", "fit_files", "fit_shards", "loads", "predict_files", "shard"]
+__all__ = ["Reading", "Shard", "always_compile", "dumps", "fit_files", "fit_shards", "loads", "predict_files", "shard"]

@@ -19,7 +19,7 @@ from tests.test_storage import COUNTS, MODELS, REAL, Fitted, Y
 
 
 class Near(NamedTuple):
-    """How near the two are: to a part of the largest number, or of `least`, the size of what they are differences of."""
+    """To what part of the largest number, or of `least`, the size of what they are differences of."""
 
     part: float = 1e-13
     least: float = 0.0

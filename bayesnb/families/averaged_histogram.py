@@ -159,6 +159,9 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
         for real in np.unique(s.real, axis=0):
             at = (s.real == real).all(axis=1)
             moments = self._real_moment(real).reshape(counts.shape)[:, levels]
+            if not s.imag[at].any():
+                out[at] = np.where(real[self.columns[levels]] == 0, 0.0, moments)
+                continue
             for c, j, arrays in self._pairs():
                 here = np.flatnonzero(self.columns[levels] == j)
                 if here.size:

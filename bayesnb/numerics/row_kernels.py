@@ -1,5 +1,7 @@
 """Rows and their labels: grouping by class, codes of labels, and probabilities from log joints."""
 
+import math
+
 import numpy as np
 from scipy.sparse import csr_array
 
@@ -78,12 +80,16 @@ def normalise(joint: Array, proba: bool) -> int:
 
 @normalise.defined()
 def normalise_by_definition(joint: Array, proba: bool) -> int:
-    peak = joint.max(axis=1)
-    possible, impossible = until_first(~np.isfinite(peak))
-    joint, peak = joint[:possible], peak[:possible, None]
-    shares = np.exp(joint - peak)
-    total = shares.sum(axis=1, keepdims=True)
-    joint[:] = shares / total if proba else joint - peak - np.log(total)
+    peak = np.maximum.reduce(joint, axis=1, keepdims=True)
+    possible, impossible = until_first(peak)
+    joint, peak = joint[:possible], peak[:possible]
+    joint -= peak
+    shares = np.exp(joint)
+    total = np.add.reduce(shares, axis=1, keepdims=True)
+    if proba:
+        np.divide(shares, total, out=joint)
+    else:
+        joint -= np.log(total)
     return impossible
 
 
@@ -108,17 +114,18 @@ def most_probable(joint: Array, best: Array) -> int:
 
 @most_probable.defined(CHEAP)
 def most_probable_by_definition(joint: Array, best: Array) -> int:
-    possible, impossible = until_first(~np.isfinite(joint.max(axis=1)))
+    possible, impossible = until_first(np.maximum.reduce(joint, axis=1))
     best[:possible] = joint[:possible].argmax(axis=1)
     return impossible
 
 
-def until_first(invalid: Array) -> tuple[int, int]:
-    """Return how many rows are before the first invalid one, and where that is; all and -1 if there is none."""
-    if not invalid.any():
-        return len(invalid), -1
-    first = int(invalid.argmax())
-    return first, first
+def until_first(peak: Array) -> tuple[int, int]:
+    """Return how many rows are before the first whose peak is not finite, and where that is; -1 if there is none."""
+    if math.isfinite(np.add.reduce(peak, axis=None)):
+        return len(peak), -1
+    invalid = ~np.isfinite(peak)
+    first = int(invalid.argmax()) if invalid.any() else -1
+    return len(peak) if first < 0 else first, first
 
 
 @compiled

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb import scale
+
 from .data import Array, Table, head
 from .measure import gain, held, interleaved, peak, size
 from .records import Agreement, Memory, Timing
@@ -139,11 +141,15 @@ def learner(model: Any, batches: list[Table], classes: Array) -> Callable[[], An
     return lambda: model.partial_fit(*next(following))
 
 
-def one_row(work: Workload, how: How, limit: float | None = None) -> Iterator[Timing]:
-    """`predict_proba` of one row, many times; the `limit` is in seconds."""
+def one_row(work: Workload, how: How, limit: float | None = None, compiled: bool = True) -> Iterator[Timing]:
+    """`predict_proba` of one row, many times, as in a service; the `limit` is in seconds."""
     x, y = work.make_table(how)
     row = head(x, 1)
     calls = [partial(make().fit(x, y).predict_proba, row) for make in work.sides(how)]
-    for call in calls:
-        call()
-    yield work.timing("predict", row, interleaved(calls, how.seconds, ROW_LOOPS), limit=limit)
+    scale.always_compile(compiled)
+    try:
+        for call in calls:
+            call()
+        yield work.timing("predict", row, interleaved(calls, how.seconds, ROW_LOOPS), limit=limit)
+    finally:
+        scale.always_compile(False)

@@ -233,6 +233,14 @@ WORKLOADS = [
         goals={"predict": 20},
         run=one_row,
     ),
+    gaussian(
+        name="S1-small",
+        about="one row, array, nothing compiled",
+        rows=150,
+        table=partial(iris, kind="array"),
+        goals={"predict": None},
+        run=partial(one_row, compiled=False),
+    ),
     multinomial(
         name="S1-csr",
         floor={"predict": 2},  # against 105 to 140 µs, by processor
