@@ -51,7 +51,7 @@ Words: a *block* is columns of one family that are modelled together; *cells* ar
 says which column is in which block and what its levels are; a *shard* is the stats of some rows with their schema; the
 *temper* is an exponent on the features' evidence, its *length* the number of words at which that of a text is half; a
 *score* is log p(x, y) of a row and class; *held out* is what leave-one-out or k-fold predicts; a *kernel* is a compiled
-loop; the *class prior* is the belief about the classes' probabilities.
+loop, which has a definition in NumPy for small work; the *class prior* is the belief about the classes' probabilities.
 
 How to add a family: write one file with its `Stats`, `Density`, `Belief` and `Family` (see families/poisson.py), which
 declares `support` (what cells must be, checked at fit and at predict), `picture`, `hyperparameters` and `describe`, and

@@ -19,7 +19,7 @@ from scipy import sparse, stats
 from scipy.special import gammaln
 from waiting import WaitingBelief, WaitingStats
 
-from bayesnb import Beta, Gamma, Multinomial, NormalInverseGamma, NormalInverseWishart
+from bayesnb import Beta, Gamma, Multinomial, NormalInverseGamma, NormalInverseWishart, scale
 from bayesnb.families.averaged_histogram import AveragedHistogram
 from bayesnb.families.base import Belief, Stats
 from bayesnb.families.bernoulli import BernoulliStats
@@ -347,6 +347,14 @@ def same_bits(a: Any, b: Any) -> None:
             where = f"stats {block}, {name}"
             np.testing.assert_array_equal(getattr(own, name), getattr(its, name), strict=True, err_msg=where)
     assert a.log_evidence_ == b.log_evidence_
+
+
+@pytest.fixture
+def compiled_always() -> Iterator[None]:
+    """Compiled code does small work too, so that its digits are those of large work."""
+    scale.always_compile()
+    yield
+    scale.always_compile(False)
 
 
 @pytest.fixture(autouse=True)

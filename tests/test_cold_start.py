@@ -58,18 +58,42 @@ def test_importing_the_package_loads_no_compiler() -> None:
     assert run("import sys, bayesnb; print({'numba', 'llvmlite'} & {*sys.modules} or 'none')") == "none"
 
 
+SMALL = """if True:
+    import sys
+    from bayesnb import NaiveBayes
+    from bayesnb.datasets import penguins
+    table = penguins()
+    X, y = table.drop(columns="species"), table["species"]
+    model = NaiveBayes().fit(X, y)
+    print(model.predict(X[::150]).tolist(), model.predict_proba(X).shape)
+    print({"numba", "llvmlite"} & {*sys.modules} or "none")
+    model.predict_interval(X[:3])
+    model.predict_interval(X[:3], rows="fixed", method="exact")
+    model.uncertainty(X[:3])
+    model.explain(X[:3])
+    model.loo(X, y)
+    model.partial_fit(X, y)
+"""
+
+
+def test_nothing_is_compiled_for_a_small_table(used: tuple[Path, Path], tmp_path: Path) -> None:
+    answers = run(SMALL, **settings(used[0], tmp_path)).splitlines()
+    assert answers == ["['Adelie', 'Adelie', 'Chinstrap'] (344, 3)", "none"]
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()], "compiled code is kept on disk"
+
+
 @pytest.mark.slow
-def test_an_estimator_loads_the_compiler_when_it_fits_and_needs_no_cache_folder(used: tuple[Path, Path]) -> None:
+def test_a_service_may_compile_for_every_row_and_needs_no_cache_folder(used: tuple[Path, Path]) -> None:
     code = """if True:
-        import sys
-        from bayesnb import NaiveBayes, Poisson
-        print({"numba", "llvmlite"} & {*sys.modules} or "none")
+        from bayesnb import NaiveBayes, Poisson, numerics, scale
+        scale.always_compile()
         print(NaiveBayes(Poisson()).fit([[0], [9]], ["few", "many"]).predict([[1], [8]]).tolist())
+        print(len(numerics.rate_kernels.score_gamma.machine_code.signatures))
     """
     nowhere = settings(
         used[0], Path("/dev/null/cache"), NUMBA_CACHE_LOCATOR_CLASSES="UserProvidedCacheLocator", NUMBA_OPT="0"
     )
-    assert run(code, **nowhere).splitlines() == ["none", "['few', 'many']"]
+    assert run(code, **nowhere).splitlines() == ["['few', 'many']", "1"]
 
 
 def test_a_second_process_compiles_nothing(used: tuple[Path, Path]) -> None:

@@ -40,6 +40,7 @@ def walk_of(call: Callable[[], Any]) -> tuple[int, int]:
     return len(entered), len({file for file, _ in entered})
 
 
+@pytest.mark.usefixtures("compiled_always")  # what a kernel's definition calls is inside of the kernel otherwise
 @pytest.mark.parametrize("name", MOST)
 def test_a_walk_enters_no_more_functions_and_files_than_it_needs(name: str) -> None:
     table = penguins()

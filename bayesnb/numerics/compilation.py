@@ -58,19 +58,21 @@ class Kernel:
         update_wrapper(self, loops)
         self.loops = loops
         self.definition: Callable[..., Any] | None = None
-        self.little = 0
+        self.little, self.work = 0, size_of
 
-    def defined(self, little: int = LITTLE) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Let a function of the same arguments do what has fewer than so many numbers in all its arguments."""
+    def defined(
+        self, little: int = LITTLE, work: Callable[..., int] | None = None
+    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Let a function of the same arguments do what is little work: by their numbers in all, or as `work` counts."""
 
         def define(definition: Callable[..., Any]) -> Callable[..., Any]:
-            self.definition, self.little = definition, little
+            self.definition, self.little, self.work = definition, little, work or size_of
             return definition
 
         return define
 
     def __call__(self, *args: Any) -> Any:
-        if self.definition is not None and not self.always and size_of(args) < self.little:
+        if self.definition is not None and not self.always and self.work(*args) < self.little:
             return self.definition(*args)
         return self.machine_code(*args)
 
@@ -116,14 +118,14 @@ def machine_code_of(loops: Callable[..., Any]) -> Any:
     return code
 
 
-def size_of(args: tuple[Any, ...]) -> int:
+def size_of(*args: Any) -> int:
     """Return how many numbers the arrays among the arguments hold."""
     size = 0
     for each in args:
         if isinstance(each, np.ndarray):
             size += each.size
         elif isinstance(each, tuple):
-            size += size_of(each)
+            size += size_of(*each)
     return size
 
 

@@ -443,7 +443,8 @@ def left_out_by_definition(
             terms = x * np.log(left) - gammaln(x + 1.0)
         else:
             terms = log_rising_moments(left, x, power[row])
-        length, total = (np.bincount(row, each, len(out)) for each in (x, terms))
+        # `astype` as there are whole numbers where x is empty
+        length, total = (np.bincount(row, each, len(out)).astype(float) for each in (x, terms))
         if sums[1] >= 0.0:
             rest = sums[1] + what_remains(sums[2], weight * length)
         else:

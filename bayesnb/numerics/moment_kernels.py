@@ -7,6 +7,9 @@ Working memory comes from the caller: `total` and `block` hold the count, the me
 summed squared deviation (ssd) of each class, `(4, c, f)`; `block` has a fifth part for what a sum rounded away.
 """
 
+import math
+from collections.abc import Iterator
+
 import numpy as np
 
 from bayesnb.numerics.compilation import Array, compiled
@@ -56,29 +59,30 @@ def moments_in_one_block(
     starts[:] = np.searchsorted(codes, np.arange(len(starts)), sorter=order)
     block[:] = 0.0
     count, mean, slip, ssd, _ = block
-    w = weight[:, None]
+    missing = np.zeros(x.shape, bool) if copy is None else np.isnan(x)
+    w, cells = np.where(missing, 0.0, weight[:, None]), np.where(missing, 0.0, x)
     with np.errstate(all="ignore"):
-        if copy is None:
-            count += np.bincount(codes, weight, len(count))[:, None]
-            np.add.at(mean, codes, w * x)
-            np.divide(mean, count, out=mean, where=count > 0)
-            mean[count == 0] = 0.0
-            if not np.isfinite(mean).all():
-                return False
-            deviation = x - mean[codes]
-        else:
-            missing = np.isnan(x)
-            np.add.at(count, codes, np.where(missing, 0.0, w))
-            np.add.at(mean, codes, np.where(missing, 0.0, w * x))
-            np.divide(mean, count, out=mean, where=count > 0)
+        np.add.at(count, codes, w)
+        for c, j, of_rows in columns_of_classes(order, starts, count):
+            mean[c, j] = math.sumprod(w[of_rows, j].tolist(), cells[of_rows, j].tolist()) / count[c, j]
+        if copy is None and not np.isfinite(mean).all():
+            return False
+        for c, j, of_rows in columns_of_classes(order, starts, count):  # what rounding left of the means
+            weights, numbers = w[of_rows, j].tolist(), cells[of_rows, j].tolist()
+            slip[c, j] = math.sumprod([*weights, -count[c, j]], [*numbers, mean[c, j]]) / count[c, j]
+        deviation = np.where(missing, 0.0, x - mean[codes])
+        if copy is not None:
             copy[:] = np.where(missing, mean[codes], x)
-            deviation = copy - mean[codes]
-        np.add.at(slip, codes, w * deviation)
         np.add.at(ssd, codes, w * deviation * deviation)
-        np.divide(slip, count, out=slip, where=count > 0)
         ssd[:] = np.where(count > 0, np.maximum(ssd - count * slip * slip, 0.0), ssd)
         merge(total, block)
     return True
+
+
+def columns_of_classes(order: Array, starts: Array, count: Array) -> Iterator[tuple[int, int, Array]]:
+    """Yield each class and column that has cells, with the class's rows."""
+    for c, j in np.argwhere(count > 0.0).tolist():
+        yield c, j, order[starts[c] : starts[c + 1]]
 
 
 @compiled

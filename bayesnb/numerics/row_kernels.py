@@ -81,7 +81,7 @@ def normalise(joint: Array, proba: bool) -> int:
 @normalise.defined()
 def normalise_by_definition(joint: Array, proba: bool) -> int:
     peak = np.maximum.reduce(joint, axis=1, keepdims=True)
-    possible, impossible = until_first(peak)
+    possible, impossible = until_impossible(peak)
     joint, peak = joint[:possible], peak[:possible]
     joint -= peak
     shares = np.exp(joint)
@@ -114,18 +114,24 @@ def most_probable(joint: Array, best: Array) -> int:
 
 @most_probable.defined(CHEAP)
 def most_probable_by_definition(joint: Array, best: Array) -> int:
-    possible, impossible = until_first(np.maximum.reduce(joint, axis=1))
+    possible, impossible = until_impossible(np.maximum.reduce(joint, axis=1))
     best[:possible] = joint[:possible].argmax(axis=1)
     return impossible
 
 
-def until_first(peak: Array) -> tuple[int, int]:
+def until_impossible(peak: Array) -> tuple[int, int]:
     """Return how many rows are before the first whose peak is not finite, and where that is; -1 if there is none."""
     if math.isfinite(np.add.reduce(peak, axis=None)):
         return len(peak), -1
-    invalid = ~np.isfinite(peak)
-    first = int(invalid.argmax()) if invalid.any() else -1
-    return len(peak) if first < 0 else first, first
+    return until_first(~np.isfinite(peak))
+
+
+def until_first(true: Array) -> tuple[int, int]:
+    """Return how many rows are before the first that is true, and where that is; all and -1 if there is none."""
+    if not true.any():
+        return len(true), -1
+    first = int(true.argmax())
+    return first, first
 
 
 @compiled

@@ -4,6 +4,7 @@ Both sides first see a small table of the same kind, so that nothing is compiled
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import cycle
@@ -130,8 +131,9 @@ def stream(work: Workload, how: How, batch: int) -> Iterator[Timing]:
     """One `partial_fit` after another; the time is that of a batch."""
     x, y = work.make_table(how)
     batches = [(x[start : start + batch], y[start : start + batch]) for start in range(0, len(y), batch)]
-    learners = [learner(make(), batches, np.unique(y)) for make in work.sides(how)]
-    yield work.timing("partial_fit", batches[0][0], interleaved(learners, how.seconds, loops=len(batches)))
+    with compiling(True):
+        learners = [learner(make(), batches, np.unique(y)) for make in work.sides(how)]
+        yield work.timing("partial_fit", batches[0][0], interleaved(learners, how.seconds, loops=len(batches)))
 
 
 def learner(model: Any, batches: list[Table], classes: Array) -> Callable[[], Any]:
@@ -146,10 +148,17 @@ def one_row(work: Workload, how: How, limit: float | None = None, compiled: bool
     x, y = work.make_table(how)
     row = head(x, 1)
     calls = [partial(make().fit(x, y).predict_proba, row) for make in work.sides(how)]
-    scale.always_compile(compiled)
-    try:
+    with compiling(compiled):
         for call in calls:
             call()
         yield work.timing("predict", row, interleaved(calls, how.seconds, ROW_LOOPS), limit=limit)
+
+
+@contextmanager
+def compiling(always: bool) -> Iterator[None]:
+    """Let compiled code do small work too, as in a service."""
+    scale.always_compile(always)
+    try:
+        yield
     finally:
         scale.always_compile(False)
