@@ -69,7 +69,8 @@ def moments_in_one_block(
             return False
         for c, j, of_rows in columns_of_classes(order, starts, count):  # what rounding left of the means
             weights, numbers = w[of_rows, j].tolist(), cells[of_rows, j].tolist()
-            slip[c, j] = math.sumprod([*weights, -count[c, j]], [*numbers, mean[c, j]]) / count[c, j]
+            means = [-float(mean[c, j])] * len(weights)  # not the count, which is rounded, times the mean
+            slip[c, j] = math.sumprod(weights + weights, numbers + means) / count[c, j]
         deviation = np.where(missing, 0.0, x - mean[codes])
         if copy is not None:
             copy[:] = np.where(missing, mean[codes], x)
