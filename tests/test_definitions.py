@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from bayesnb import BernoulliNB, NaiveBayes, numerics
+from bayesnb import BernoulliNB, NaiveBayes, numerics, scale
 from bayesnb.numerics.compilation import Kernel
 from tests.test_frozen import first
 from tests.test_storage import COUNTS, MODELS, REAL, Fitted, Y
@@ -132,3 +132,33 @@ def ask(fitted: Fitted) -> None:
     ):
         with suppress(ValueError, TypeError, AttributeError):  # the model has no such answer, as its tests say
             question()
+
+
+def test_the_size_of_the_work_alone_decides_which_runs() -> None:
+    kernel = Kernel(len)
+    vars(kernel)["machine_code"] = lambda *args: "loops"
+    kernel.defined(little=10)(lambda *args: "definition")
+    few, many = np.zeros(4), np.zeros((2, 3))
+    assert kernel(few, 7, (few, np.zeros(1))) == "definition"
+    assert kernel(few, many) == "loops"
+    try:
+        scale.always_compile()
+        assert kernel(few) == "loops"
+    finally:
+        scale.always_compile(False)
+    kernel.defined(little=10, work=lambda x, times: times)(lambda *args: "definition")
+    assert (kernel(many, 9), kernel(few, 10)) == ("definition", "loops")
+
+
+@pytest.mark.parametrize("rows", [20, 4_000], ids=["definitions", "loops"])
+def test_both_sides_of_the_border_give_the_same_probabilities(rows: int) -> None:
+    rng = np.random.default_rng(rows)
+    x, y = rng.normal(size=(4_000, 8)), rng.integers(0, 3, 4_000)
+    x[rng.random(x.shape) < 0.02] = np.nan
+    model = NaiveBayes("gaussian").fit(x, y)
+    asked = model.predict_log_proba(x[:rows])
+    scale.always_compile()
+    try:
+        np.testing.assert_allclose(model.predict_log_proba(x[:rows]), asked, rtol=1e-13, atol=1e-13)
+    finally:
+        scale.always_compile(False)

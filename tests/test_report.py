@@ -10,6 +10,7 @@ from scipy import sparse
 import bayesnb as nb
 from bayesnb.datasets import dogs, penguins
 from bayesnb.report import About, gather, render, report, section
+from bayesnb.report.sections import BRIEF, SECTIONS
 from tests.conftest import plainly
 from tests.parsed import Page
 from tests.test_report_rows import without
@@ -256,3 +257,14 @@ def test_many_classes_and_columns_keep_the_page_short() -> None:
 def test_a_class_without_rows_and_a_class_with_one_have_a_page() -> None:
     seen = Page(report(nb.NaiveBayes(classes=["a", "b", "c"]), [[1.0], [2.0], [3.0]], ["a", "a", "b"]))
     assert seen.tables["Classes"][3] == ["c", "0", "0.0 %"]
+
+
+def test_a_brief_page_ends_after_the_sections_that_take_little_time(capsys: pytest.CaptureFixture[str]) -> None:
+    table = dogs()
+    X, y = table.drop(columns="breed"), table["breed"]
+    pages = {brief: report(nb.NaiveBayes(), X, y, brief=brief, progress=brief) for brief in (True, False)}
+    anchors = {brief: tuple(re.findall(r'<h2 id="(\w+)">', page)) for brief, page in pages.items()}
+    assert anchors == {True: BRIEF, False: tuple(name for name, *_ in SECTIONS)}
+    shown = capsys.readouterr().err
+    assert "report: what was modelled" in shown  # the bar that was asked for
+    assert "report: what each column says" not in shown  # and the one that was not, as this is no terminal
