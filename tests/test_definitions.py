@@ -139,7 +139,8 @@ def test_the_size_of_the_work_alone_decides_which_runs() -> None:
     vars(kernel)["machine_code"] = lambda *args: "loops"
     kernel.defined(little=10)(lambda *args: "definition")
     few, many = np.zeros(4), np.zeros((2, 3))
-    assert kernel(few, 7, (few, np.zeros(1))) == "definition"
+    assert kernel(7, (many, many, np.array([2, 4]))) == "definition"  # two entries of a row
+    assert kernel(few, (many, many, np.array([2, 4]))) == "loops"
     assert kernel(few, many) == "loops"
     try:
         scale.always_compile()

@@ -450,7 +450,7 @@ import re
 from pathlib import Path
 import numpy as np
 from scipy import sparse
-from bayesnb import BernoulliNB, CategoricalNB, MultinomialNB
+from bayesnb import BernoulliNB, CategoricalNB, MultinomialNB, scale
 
 def megabytes(of):
     return int(re.search(rf"{of}:\\s*(\\d+)", Path("/proc/self/status").read_text())[1]) / 1024
@@ -463,6 +463,7 @@ def words(size):
     return sparse.csr_array((np.ones(300), np.sort(places).ravel(), np.arange(0, 301, 3)), shape=(100, size))
 
 y = np.arange(100) % 2
+scale.always_compile()  # before memory is measured
 for preset, table in ((CategoricalNB, codes), (MultinomialNB, words), (BernoulliNB, words)):
     small, large = table(500), table(2_000_000)
     preset().fit(small, y).predict(small)  # compiles, or reads what was compiled

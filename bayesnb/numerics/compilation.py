@@ -119,13 +119,14 @@ def machine_code_of(loops: Callable[..., Any]) -> Any:
 
 
 def size_of(*args: Any) -> int:
-    """Return how many numbers the arrays among the arguments hold."""
+    """Return how many numbers the arrays among the arguments hold; compressed rows count for what is in these rows."""
     size = 0
     for each in args:
         if isinstance(each, np.ndarray):
             size += each.size
         elif isinstance(each, tuple):
-            size += size_of(*each)
+            data, _, starts = each  # Csr, of which rows may be given by their starts alone
+            size += 2 * int(starts[-1] - starts[0]) + starts.size if len(starts) else data.size
     return size
 
 

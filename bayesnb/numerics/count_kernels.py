@@ -178,7 +178,7 @@ def tally_by_definition(
     add_entries(each, words, weights * x, counts[first:last])
     here = labels >= 0
     logs = weight[here] * log_orders_of(x, row_starts)[here]
-    orders[first:last] += np.bincount(labels[here], logs, last - first)
+    np.add.at(orders, first + labels[here], logs)
 
 
 def add_entries(labels: Array, words: Array, numbers: Array, out: Array) -> None:
@@ -188,7 +188,7 @@ def add_entries(labels: Array, words: Array, numbers: Array, out: Array) -> None
     """
     here = labels >= 0
     places = labels[here] * np.int64(out.shape[1]) + words[here]
-    out += np.bincount(places, numbers[here], out.size).reshape(out.shape)
+    np.add.at(out.reshape(-1, copy=False), places, numbers[here])  # row by row, so that blocks make no difference
 
 
 def labels_of(rows: int, order: Array, starts: Array, first: int, last: int) -> Array:

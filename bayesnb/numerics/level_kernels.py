@@ -189,7 +189,7 @@ def add_to_levels(places: Array, labels: Array, weight: Array, counts: Array) ->
     kept = places >= 0
     flat = places * counts.shape[1] + labels[:, None]
     weights = np.broadcast_to(weight[:, None], places.shape)
-    counts += np.bincount(flat[kept], weights[kept], counts.size).reshape(counts.shape)
+    np.add.at(counts.reshape(-1, copy=False), flat[kept], weights[kept])  # in order: blocks of rows make no difference
 
 
 @compiled

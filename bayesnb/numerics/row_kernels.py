@@ -169,7 +169,7 @@ def totals(codes: Array, weight: Array, out: Array) -> None:
 
 @totals.defined(CHEAP)
 def totals_by_definition(codes: Array, weight: Array, out: Array) -> None:
-    out += np.bincount(codes, weight, len(out))
+    np.add.at(out, codes, weight)
 
 
 @compiled
@@ -231,7 +231,7 @@ def add_and_clear(total: Array, times: float, plus: float, out: Array, first: in
 def add_by_class(labels: Array, numbers: Array, out: Array) -> None:
     """Add each row to its class, `(r,), (r, f) -> (c, f)`."""
     places = labels[:, None] * np.int64(out.shape[1]) + np.arange(out.shape[1])
-    out += np.bincount(places.reshape(-1), numbers.reshape(-1), out.size).reshape(out.shape)
+    np.add.at(out.reshape(-1, copy=False), places.reshape(-1), numbers.reshape(-1))  # in order, whatever the blocks
 
 
 def add_lanes(total: Array, out: Array, first: int) -> None:
