@@ -20,6 +20,7 @@ from bayesnb.numerics.cornish_fisher import (
     standardised,
 )
 from bayesnb.numerics.elementary import exp
+from bayesnb.numerics.row_kernels import clear
 from bayesnb.numerics.threads import blocks
 
 STEP = 0.4  # of v: the transform of log E decays like exp(-pi t / 2), so sums are exact to exp(-pi**2 / STEP) = 2e-11
@@ -99,11 +100,12 @@ def pair_up(
     alone: Array, seen: Array, share: Array, active: Array, others: Array, others_seen: Array, all_classes: bool
 ) -> None:
     """Take one class's score for W_c, where c is one of two active classes, or any if `all_classes`."""
-    best = np.argmax(share)
+    best = largest(share)
     for c in range(len(share)):
         if all_classes or active[c]:
             k = best if c != best else partner(active, c)
-            others[:, c], others_seen[:, c] = alone[:, k], seen[:, k]
+            for n in range(4):
+                others[n, c], others_seen[n, c] = alone[n, k], seen[n, k]
 
 
 @compiled
@@ -122,7 +124,8 @@ def narrow_others(alone: Array, seen: Array, share: Array, active: Array, others
             if active[k] and k != c:
                 exps += np.exp(alone[0, k] - most)
                 level += share[k]
-        others[:, c] = 0.0
+        for n in range(4):
+            others[n, c] = 0.0
         for k in range(len(share)):
             if active[k] and k != c:
                 q = np.exp(alone[0, k] - most) / exps
@@ -131,8 +134,19 @@ def narrow_others(alone: Array, seen: Array, share: Array, active: Array, others
                 for n in range(1, 4):
                     others[n, c] += q ** (n + 1) * alone[n, k]
         others[0, c] += most + np.log(exps)
-        others_seen[:, c] = others[:, c]
+        for n in range(4):
+            others_seen[n, c] = others[n, c]
         others_seen[0, c] += shift
+
+
+@compiled
+def largest(numbers: Array) -> int:
+    """Place of the largest number, the first of equal ones."""
+    best = 0
+    for k in range(1, len(numbers)):
+        if numbers[k] > numbers[best]:
+            best = k
+    return best
 
 
 @compiled
@@ -160,7 +174,7 @@ def others_of_row(
     classes, and class c's part is taken out again. The most probable class is kept out of the sums for changes
     (`likely`): beside it, smaller ones would be lost to rounding.
     """
-    classes, best = len(share), np.argmax(share)
+    classes, best = len(share), largest(share)
     first, dead, last = np.inf, np.inf, np.inf  # by `last` all classes but one are dead, by `dead` one
     for k in range(classes):
         if active[k]:
@@ -168,9 +182,11 @@ def others_of_row(
             end = REACH * np.sqrt(alone[1, k]) - alone[0, k]
             dead, last = min(dead, end), min(last, max(dead, end))
     first, size = first - LEFT, int((last + RIGHT - first + LEFT) / STEP) + 2
-    survival, density = np.ones((classes, size)), np.zeros((classes, size))
-    survival_seen, density_seen = np.ones((classes, size)), np.zeros((classes, size))
-    total, likely = np.zeros((4, size)), np.zeros((2, size))
+    survival, density = np.empty((classes, size)), np.empty((classes, size))
+    survival_seen, density_seen = np.empty((classes, size)), np.empty((classes, size))
+    total, likely = np.empty((4, size)), np.empty((2, size))
+    for part in range(4):
+        clear(total[part])
     for k in range(classes):
         if active[k]:
             gumbel(alone[:, k], first, survival[k], density[k])
@@ -241,16 +257,16 @@ def gumbel(cumulants: Array, first: float, survival: Array, density: Array) -> N
         weight[k] = exp(-0.5 * z * z)
         total_weight += weight[k]
         start[k] = first + mean + spread * expansion(z, skew, kurtosis)
-    most, moment = start.max(), np.zeros(3)
+    most, first_moment, second_moment, third_moment = start[largest(start)], 0.0, 0.0, 0.0
     for k in range(len(start)):
         part = exp(start[k] - most)
-        moment[0] += weight[k] * part / total_weight
-        moment[1] += weight[k] * part * part / total_weight
-        moment[2] += weight[k] * part**3 / total_weight
+        first_moment += weight[k] * part / total_weight
+        second_moment += weight[k] * part * part / total_weight
+        third_moment += weight[k] * part * part * part / total_weight
     early = min(max(int((LOG_SMALL - most) / STEP), 0), len(survival))
     for g in range(early):
         level = np.exp(most + STEP * g)
-        one, two, three = moment[0] * level, moment[1] * level**2, moment[2] * level**3
+        one, two, three = first_moment * level, second_moment * level * level, third_moment * level * level * level
         survival[g], density[g] = 1.0 - one + two / 2.0 - three / 6.0, one - two + three / 2.0
     y, grow = np.empty(len(start)), np.exp(STEP)
     for g in range(early, len(survival)):
@@ -278,8 +294,8 @@ def cumulants_from_density(density: Array, first: float, out: Array) -> None:
     for g in range(len(density)):
         d = first + g * STEP - centre
         second += density[g] * d * d
-        third += density[g] * d**3
-        fourth += density[g] * d**4
+        third += density[g] * d * d * d
+        fourth += density[g] * d * d * d * d
     second, third, fourth = second / total_weight, third / total_weight, fourth / total_weight
     out[0] = LOG_EXPONENTIAL[0] - centre
     out[1] = max(second - LOG_EXPONENTIAL[1], 1e-12)

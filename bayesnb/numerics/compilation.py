@@ -32,7 +32,9 @@ Csr = tuple[Array, Array, Array]  # data, indices and indptr of compressed rows
 
 # No "reassoc": a sum keeps the order in which it is written, so that its digits do not depend on the machine, and the
 # corrections of `rounded_away`, which are 0 in exact arithmetic, are not simplified away.
-OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract", "nsz"}}
+OPTIONS: dict[str, Any] = {
+    "nogil": True, "error_model": "numpy", "fastmath": {"contract", "nsz"}, "no_cfunc_wrapper": True,
+}  # fmt: skip
 SETTINGS = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "USING_SVML")  # of Numba
 LITTLE = 1 << 14  # numbers: on fewer the definitions take at most a few milliseconds longer than compiled code
 KEPT = 90 * 24 * 3600.0  # seconds after which a file is removed, once other code is written beside it
@@ -85,6 +87,13 @@ class Kernel:
         with ONE_AT_A_TIME:
             return vars(self).get("machine_code") or machine_code_of(self.loops)
 
+    @cached_property
+    def code_within_others(self) -> Any:
+        """The loops as part of other kernels: not to be called from Python, which takes a third of compiling them."""
+        from numba import njit
+
+        return njit(**OPTIONS, no_cpython_wrapper=True)(self.loops)
+
 
 def always_compile(on: bool = True) -> None:
     """Let compiled code do small work too, in this process, or no longer.
@@ -136,7 +145,7 @@ def let_kernels_call_kernels() -> None:
     from numba.core import types
     from numba.extending import typeof_impl
 
-    typeof_impl.register(Kernel)(lambda kernel, _: types.Dispatcher(kernel.machine_code))
+    typeof_impl.register(Kernel)(lambda kernel, _: types.Dispatcher(kernel.code_within_others))
 
 
 class KernelCache:

@@ -43,10 +43,11 @@ def mixture(a: Array, b: Array, w: float) -> tuple[float, float, float, float]:
     """Cumulants of a mixture of two distributions, the first of weight w, from central moments about its mean."""
     gap = a[0] - b[0]
     da, db = (1.0 - w) * gap, -w * gap
-    second = w * (a[1] + da * da) + (1.0 - w) * (b[1] + db * db)
-    third = w * (a[2] + 3.0 * da * a[1] + da**3) + (1.0 - w) * (b[2] + 3.0 * db * b[1] + db**3)
-    fourth_a = a[3] + 3.0 * a[1] * a[1] + 4.0 * da * a[2] + 6.0 * da * da * a[1] + da**4
-    fourth_b = b[3] + 3.0 * b[1] * b[1] + 4.0 * db * b[2] + 6.0 * db * db * b[1] + db**4
+    da2, db2 = da * da, db * db
+    second = w * (a[1] + da2) + (1.0 - w) * (b[1] + db2)
+    third = w * (a[2] + 3.0 * da * a[1] + da2 * da) + (1.0 - w) * (b[2] + 3.0 * db * b[1] + db2 * db)
+    fourth_a = a[3] + 3.0 * a[1] * a[1] + 4.0 * da * a[2] + 6.0 * da2 * a[1] + da2 * da2
+    fourth_b = b[3] + 3.0 * b[1] * b[1] + 4.0 * db * b[2] + 6.0 * db2 * b[1] + db2 * db2
     fourth = w * fourth_a + (1.0 - w) * fourth_b
     return b[0] + w * gap, second, third, fourth - 3.0 * second * second
 
@@ -57,7 +58,8 @@ def standardised(cumulants: Array) -> tuple[float, float, float]:
     if cumulants[1] < CERTAIN:
         return 0.0, 0.0, 0.0
     spread = np.sqrt(cumulants[1])
-    return spread, cumulants[2] / spread**3, cumulants[3] / spread**4
+    square = spread * spread
+    return spread, cumulants[2] / (square * spread), cumulants[3] / (square * square)
 
 
 @compiled
@@ -96,12 +98,14 @@ def quantiles(
         cumulants[0, i], cumulants[1, i], cumulants[2, i], cumulants[3, i] = mean, second, third, fourth
         spread, skew, kurtosis = standardised(cumulants[:, i])
         gap = abs(one[0] - two[0]) / spread if spread > 0 else 0.0
-        error[i] = EXPANDED * bend(cumulants[:, i]) ** 2 + MIXED * w * (1.0 - w) * gap**5
+        square, bent = gap * gap, bend(cumulants[:, i])
+        error[i] = EXPANDED * bent * bent + MIXED * w * (1.0 - w) * square * square * gap
         if error[i] <= tolerance or one[0] == two[0]:
             for q in range(len(z)):
                 out[q, i] = mean + spread * expansion(z[q], skew, kurtosis)
         else:
-            error[i] = EXPANDED * (w * bend(one) ** 2 + (1.0 - w) * bend(two) ** 2)
+            bent, other = bend(one), bend(two)
+            error[i] = EXPANDED * (w * bent * bent + (1.0 - w) * other * other)
             for q in range(len(z)):
                 out[q, i] = quantile_of_two(one, two, w, z[q])
 

@@ -155,7 +155,8 @@ def cumulants(
                         of_bin[:] = 0.0
                         if q[m, i] < 1.0:
                             log_gamma_cumulants(z[m, i] + tilt[j], of_bin)
-                            of_bin -= of_total
+                            for order in range(4):
+                                of_bin[order] -= of_total[order]
                             of_bin[0] -= log_q[m, i]
                         tops[i] = mix(tops[i], of_bins[i], w[m, i], of_bin)
                     top = mix(top, level, tops[i], of_bins[i])
@@ -189,17 +190,18 @@ def mix(top: float, first: Array, log: float, second: Array) -> float:
     if log <= top - FAR:
         return top
     if top <= log - FAR:
-        first[:] = second
+        for order in range(4):
+            first[order] = second[order]
         return log
     ratio = np.exp(-abs(top - log))
-    both = ratio / (1.0 + ratio) ** 2
+    both = ratio / ((1.0 + ratio) * (1.0 + ratio))
     v = (1.0 if log > top else ratio) / (1.0 + ratio)
     w = 1.0 - v
     d, skew = first[0] - second[0], v - w
     gap, bend = first[1] - second[1], first[2] - second[2]
     spread = 4 * d * bend + 3 * gap * gap + 6 * skew * d * d * gap
-    first[3] = w * first[3] + v * second[3] + both * (spread + (1 - 6 * both) * d**4)
-    first[2] = w * first[2] + v * second[2] + 3 * both * d * gap + both * skew * d**3
+    first[3] = w * first[3] + v * second[3] + both * (spread + (1 - 6 * both) * d * d * d * d)
+    first[2] = w * first[2] + v * second[2] + 3 * both * d * gap + both * skew * d * d * d
     first[1] = w * first[1] + v * second[1] + both * d * d
     first[0] = w * first[0] + v * second[0]
     return max(top, log) + np.log1p(ratio)
@@ -244,7 +246,7 @@ def log_gamma_cumulants(z: float, out: Array) -> None:
         out[0] -= y
         out[1] += y * y
         out[2] -= 2.0 * y * y * y
-        out[3] += 6.0 * y**4
+        out[3] += 6.0 * y * y * y * y
         z += 1.0
     y = 1.0 / z
     v = y * y

@@ -10,6 +10,7 @@ import numpy as np
 
 from bayesnb.numerics.compilation import Array, compiled
 from bayesnb.numerics.count_kernels import gamma_ratio
+from bayesnb.numerics.row_kernels import clear, sum_of
 from bayesnb.numerics.special import log_gamma_ratio
 from bayesnb.numerics.threads import blocks
 
@@ -27,26 +28,33 @@ def begin(labels: Array, codes: Array, size: int, rows: Array) -> None:
 
 
 @compiled
-def tally(rows: Array, codes: Array, size: int, weight: Array, table: Array) -> None:
+def tally(rows: Array, codes: Array, size: int, weight: Array, cells: Array) -> None:
     """Count pairs of codes by class, `(c, a, b)` end to end; no weights are weights of 1."""
-    table[:] = 0.0
+    clear(cells)
     if len(weight) == 0:
         for i in range(len(rows)):
-            table[rows[i] * (size + 1) + codes[i]] += 1.0
+            cells[rows[i] * (size + 1) + codes[i]] += 1.0
     else:
         for i in range(len(rows)):
-            table[rows[i] * (size + 1) + codes[i]] += weight[i]
+            cells[rows[i] * (size + 1) + codes[i]] += weight[i]
 
 
 @compiled
-def add_up(table: Array, parents: Array, children: Array) -> None:
-    """The sums of a table over the child's levels, `(c, a)`, and over the parent's, `(c, b)`."""
-    parents[:], children[:] = 0.0, 0.0
-    for c in range(table.shape[0]):
-        for a in range(table.shape[1]):
-            for b in range(table.shape[2]):
-                parents[c, a] += table[c, a, b]
-                children[c, b] += table[c, a, b]
+def add_up(cells: Array, table: Array, mirrored: Array, parents: Array, children: Array) -> None:
+    """Write counts of known levels, `(c, a, b)` and `(c, b, a)`, and their sums over b, `(c, a)`, and a, `(c, b)`.
+
+    A mirrored copy, as Numba compiles for seconds where an array is transposed.
+    """
+    classes, size, width = table.shape
+    for c in range(classes):
+        clear(parents[c])
+        clear(children[c])
+        for a in range(size):
+            for b in range(width):
+                count = cells[(c * (size + 1) + a) * (width + 1) + b]
+                table[c, a, b] = mirrored[c, b, a] = count
+                parents[c, a] += count
+                children[c, b] += count
 
 
 @compiled
@@ -67,28 +75,36 @@ def evidence(table: Array, parents: Array, mean: Array, strength: float) -> floa
 
 
 @compiled
-def strongest(table: Array, parents: Array, children: Array, margin: Array, strengths: Array) -> tuple[float, float]:
-    """The largest log Bayes factor of a table, `(c, a, b)`, among some strengths, and that strength.
+def strongest(
+    table: Array, parents: Array, children: Array, margin: Array, strengths: Array, mean: Array, values: Array
+) -> int:
+    """Write the log Bayes factor of a table, `(c, a, b)`, at some strengths, and return which has the largest.
 
     It compares a distribution of the child for each level of the parent with one for all. `margin`, `(b,)`, is what the
     child's prior adds to its counts. The factor is smooth in the log of the strength: every third is tried, and then
-    those around the best.
+    those around the best; others stay -inf. Working memory: `mean`, `(c, b)`.
     """
-    mean, alone, smoothing = np.empty(children.shape), 0.0, margin.sum()
+    alone, smoothing = 0.0, sum_of(margin)
     for c in range(table.shape[0]):
-        rows = children[c].sum()
+        rows = sum_of(children[c])
         for b in range(table.shape[2]):
             mean[c, b] = (children[c, b] + margin[b]) / (rows + smoothing)
             if children[c, b] > 0.0:
                 alone += children[c, b] * math.log(mean[c, b])
-    values, first, last, step = np.full(len(strengths), -np.inf), 1, len(strengths), STEP
+    for k in range(len(values)):
+        values[k] = -np.inf
+    first, last, step, best = 1, len(strengths), STEP, 0
     for _ in range(2):
-        for k in range(first, last, step):
-            if values[k] == -np.inf:
-                values[k] = evidence(table, parents, mean, strengths[k])
-        best = int((values >= values.max() - TIE).argmax())
-        first, last, step = max(best - STEP + 1, 0), min(best + STEP, len(strengths)), 1
-    return values[best] - alone, strengths[best]
+        most = -np.inf
+        for k in range(len(values)):
+            if values[k] == -np.inf and first <= k < last and (k - first) % step == 0:
+                values[k] = evidence(table, parents, mean, strengths[k]) - alone
+            most = max(most, values[k])
+        best = 0
+        while not values[best] >= most - TIE:
+            best += 1
+        first, last, step = best - STEP + 1, best + STEP, 1
+    return best
 
 
 @compiled
@@ -102,23 +118,20 @@ def compare(
     """
     size, rows = sizes[column], np.empty(len(labels), np.int32)
     begin(labels, codes[column], size, rows)
-    widest = 0
-    for other in others:
-        widest = max(widest, sizes[other])
-    every = np.empty(classes * (size + 1) * (widest + 1))
-    of_column, parents = margins[starts[column] : starts[column] + size], np.empty((classes, size))
+    of_column, values = margins[starts[column] : starts[column] + size], np.empty(len(strengths))
     for k in range(len(others)):
         other = others[k]
         width = sizes[other]
-        cells = every[: classes * (size + 1) * (width + 1)]
+        cells = np.empty(classes * (size + 1) * (width + 1))
         tally(rows, codes[other], width, weight, cells)
-        table = cells.reshape(classes, size + 1, width + 1)[:, :size, :width]
-        children = np.empty((classes, width))
-        add_up(table, parents, children)
-        margin = margins[starts[other] : starts[other] + width]
+        child, parent = np.empty((classes, size, width)), np.empty((classes, width, size))
+        parents, children = np.empty((classes, size)), np.empty((classes, width))
+        add_up(cells, child, parent, parents, children)
+        margin, mean = margins[starts[other] : starts[other] + width], np.empty((classes, max(size, width)))
         for way in range(2):  # one call, as each is compiled in place with all that it calls
-            out[k, way, 0], out[k, way, 1] = strongest(table, parents, children, margin, strengths)
-            table, parents, children, margin = table.transpose(0, 2, 1), children, parents, of_column
+            best = strongest(child, parents, children, margin, strengths, mean, values)
+            out[k, way, 0], out[k, way, 1] = values[best], strengths[best]
+            child, parents, children, margin = parent, children, parents, of_column
 
 
 @compare.defined(LITTLE)
@@ -185,18 +198,15 @@ def screen(
     """
     size, rows = sizes[column], np.empty(len(labels), np.int32)
     begin(labels, codes[column], size, rows)
-    widest = 0
-    for other in others:
-        widest = max(widest, sizes[other])
-    every, parents = np.empty(classes * (size + 1) * (widest + 1)), np.empty((classes, size))
+    parents = np.empty((classes, size))
     for k in range(len(others)):
         other = others[k]
         width = sizes[other]
-        cells = every[: classes * (size + 1) * (width + 1)]
+        cells = np.empty(classes * (size + 1) * (width + 1))
         tally(rows, codes[other], width, weight, cells)
-        table = cells.reshape(classes, size + 1, width + 1)[:, :size, :width]
+        table, mirrored = np.empty((classes, size, width)), np.empty((classes, width, size))
         children = np.empty((classes, width))
-        add_up(table, parents, children)
+        add_up(cells, table, mirrored, parents, children)
         gain = 0.0
         for c in range(classes):
             seen, levels = 0, 0
@@ -211,5 +221,5 @@ def screen(
                     levels += 1
                     gain -= x_log_x(children[c, b])
             if seen > 0:
-                gain += x_log_x(children[c].sum()) - 0.5 * (seen - 1) * (levels - 1)
+                gain += x_log_x(sum_of(children[c])) - 0.5 * (seen - 1) * (levels - 1)
         out[k] = gain

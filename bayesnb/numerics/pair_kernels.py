@@ -14,6 +14,7 @@ import numpy as np
 
 from bayesnb.numerics.compilation import Array, compiled
 from bayesnb.numerics.count_kernels import gamma_ratio
+from bayesnb.numerics.row_kernels import clear, sum_of
 
 TABLE, FIRST, SECOND = range(3)  # the table and its margins
 OWNER, SHARE, NUMBER = range(3)  # of a cell: its class, its part of the concentration, its number of rows
@@ -99,7 +100,7 @@ def evidence(concentration: float, cells: Array, rows: Array) -> float:
 def best(cells: Array, rows: Array) -> float:
     """Concentration of the largest evidence, one for all classes: the best rung of a ladder, then golden section."""
     low = math.log(LEAST)
-    step = (math.log(LARGEST * rows.sum() ** 2) - low) / LADDER
+    step = (math.log(LARGEST * sum_of(rows) * sum_of(rows)) - low) / LADDER
     top, height = 0, -np.inf
     for rung in range(LADDER + 1):
         value = evidence(math.exp(low + rung * step), cells, rows)
@@ -142,24 +143,31 @@ def compare(
     Where their sum is above 0 it is at most that with the concentrations that are best for the table, and for each
     margin: under a fixed concentration noise in many rare levels is strong evidence for a dependence.
     """
-    classes, length = len(total), max(len(order), 1)
-    tallies, cells = np.zeros((3, np.diff(starts).max())), np.empty((3, 3, length))
+    classes, length, widest = len(total), max(len(order), 1), 0
+    for j in range(len(starts) - 1):
+        widest = max(widest, starts[j + 1] - starts[j])
+    tallies, cells = np.zeros((3, widest)), np.empty((3, 3, length))
     ends, rows = np.zeros(3, np.int64), np.empty(classes)
     learnt, each = np.empty(classes), np.empty(classes)
     for other in range(column + 1, len(codes)):
         q = share[:, starts[other] : starts[other + 1]]
         gather(codes[other], order, cuts, groups, weight, p, q, tallies, cells, ends, rows)
         value = factors[other - column - 1]
-        value[:] = 0.0
-        each[:] = np.sqrt(total[:, column]) * np.sqrt(total[:, other])  # their product may leave the range of floats
+        clear(value)
+        for c in range(classes):  # the product of the totals may leave the range of floats
+            each[c] = np.sqrt(total[c, column]) * np.sqrt(total[c, other])
         for kind in range(3):
             add(1.0 if kind == TABLE else -1.0, each, cells[kind, :, : ends[kind]], rows, value)
-        if value.sum() <= 0:
+        fixed = sum_of(value)
+        if fixed <= 0:
             continue
-        learnt[:] = 0.0
+        clear(learnt)
         for kind in range(3):
-            each[:] = best(cells[kind, :, : ends[kind]], rows)
-            add(1.0 if kind == TABLE else -1.0, each, cells[kind, :, : ends[kind]], rows, learnt)
-        if learnt.sum() < value.sum():
+            largest = best(cells[kind, :, : ends[kind]], rows)
             for c in range(classes):
-                value[c] = learnt[c] if learnt.sum() > 0 else 0.0
+                each[c] = largest
+            add(1.0 if kind == TABLE else -1.0, each, cells[kind, :, : ends[kind]], rows, learnt)
+        free = sum_of(learnt)
+        if free < fixed:
+            for c in range(classes):
+                value[c] = learnt[c] if free > 0 else 0.0
