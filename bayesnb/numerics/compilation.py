@@ -92,7 +92,7 @@ class Kernel:
         """The loops as part of other kernels: not to be called from Python, which takes a third of compiling them."""
         from numba import njit
 
-        return njit(**OPTIONS, no_cpython_wrapper=True)(self.loops)
+        return njit(**(OPTIONS | {"no_cpython_wrapper": True}))(self.loops)
 
 
 def always_compile(on: bool = True) -> None:
