@@ -33,6 +33,7 @@ from bayesnb import (
 from bayesnb.cli import main
 from bayesnb.families.grid import Grid
 from bayesnb.families.grid_levels import GridStats
+from bayesnb.numerics import histogram_kernels
 
 Array = np.ndarray
 RNG = np.random.default_rng(20261123)
@@ -106,6 +107,14 @@ def test_drawn_bins_are_as_probable_as_the_binnings_that_have_them() -> None:
     for cut in range(len(SIX.low) - 1):
         expected = sum(chance for chance, bins in probabilities(POSTERIOR) if any(high == cut for _, high in bins))
         assert abs(boundary[cut] - expected) < 5 * np.sqrt(expected * (1 - expected) / 100_000)
+
+
+def test_bins_are_weighed_once_for_all_draws_of_a_class_and_column(monkeypatch: pytest.MonkeyPatch) -> None:
+    posterior, calls, kernel = MODEL.model_.posterior.blocks[0], [], histogram_kernels.draw
+    one_by_one = posterior.repeated(50).sample(np.random.default_rng(1))
+    monkeypatch.setattr(histogram_kernels, "draw", lambda *args: calls.append(kernel(*args)))
+    assert_array_equal(posterior.draws(np.random.default_rng(1), 50).theta.log_ratio, one_by_one.log_ratio)
+    assert len(calls) == len(posterior) * X.shape[1]
 
 
 def test_the_density_of_draws_is_that_of_their_bins_and_shares() -> None:

@@ -28,7 +28,7 @@ from bayesnb.families.dirichlet import pick
 from bayesnb.families.grid import Grid
 from bayesnb.families.grid_levels import GridDensity, GridStats, RelativeScores
 from bayesnb.families.grid_numbers import GridHistogram, NumberMargins
-from bayesnb.families.record import Parameter, Power, checked, is_by_row, raised, silent
+from bayesnb.families.record import Drawn, Parameter, Power, checked, is_by_row, raised, silent
 from bayesnb.families.removal import PREDICTIVE, Leaving, RemainingLevels
 from bayesnb.families.sums import Entries, KernelTables
 from bayesnb.families.sums import nodes as transform_nodes
@@ -211,6 +211,11 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
             numerics.histogram_kernels.draw(*arrays, np.ascontiguousarray(chances[:, c, self.span(j)]), ratios)
             drawn[:, c, self.span(j)] = ratios
         return GridDensity.of_logs(logs, self.grid)
+
+    def draws(self, rng: Rng, size: int) -> Drawn:
+        """Draw the theta of all classes `size` times; the bins of a class are weighed once for all its draws."""
+        logs = self.sample(rng, size).log_ratio
+        return Drawn(GridDensity.of_logs(logs.reshape(-1, logs.shape[-1]), self.grid))
 
     def estimate(self, kind: str) -> GridDensity:
         """The predictive, `"mean"`; or, `"map"`, the mode of the shares of the most probable bins."""
