@@ -32,7 +32,7 @@ from bayesnb import (
 )
 from bayesnb.cli import main
 from bayesnb.families.grid import Grid
-from bayesnb.families.grid_levels import GridStats
+from bayesnb.families.grid_levels import GridDensity, GridStats
 from bayesnb.numerics import histogram_kernels
 
 Array = np.ndarray
@@ -110,11 +110,19 @@ def test_drawn_bins_are_as_probable_as_the_binnings_that_have_them() -> None:
 
 
 def test_bins_are_weighed_once_for_all_draws_of_a_class_and_column(monkeypatch: pytest.MonkeyPatch) -> None:
-    posterior, calls, kernel = MODEL.model_.posterior.blocks[0], [], histogram_kernels.draw
-    one_by_one = posterior.repeated(50).sample(np.random.default_rng(1))
-    monkeypatch.setattr(histogram_kernels, "draw", lambda *args: calls.append(kernel(*args)))
-    assert_array_equal(posterior.draws(np.random.default_rng(1), 50).theta.log_ratio, one_by_one.log_ratio)
-    assert len(calls) == len(posterior) * X.shape[1]
+    posterior, calls = MODEL.model_.posterior.blocks[0], []
+    for name in ("draw", "log_density"):
+        kernel = getattr(histogram_kernels, name)
+        monkeypatch.setattr(
+            histogram_kernels, name, lambda *args, kernel=kernel: calls.append(len(args[-2])) or kernel(*args)
+        )
+    drawn = posterior.sample(np.random.default_rng(1), 50).log_ratio
+    theta = posterior.draws(np.random.default_rng(1), 50).theta
+    assert_array_equal(theta.log_ratio, drawn.reshape(150, -1))
+    side_by_side = posterior.repeated(50).log_density(theta)
+    for name, logs in posterior.log_density(GridDensity.of_logs(drawn, theta.grid)).items():
+        assert_array_equal(side_by_side[name], logs.ravel())
+    assert calls == 4 * len(posterior) * X.shape[1] * [50]
 
 
 def test_the_density_of_draws_is_that_of_their_bins_and_shares() -> None:
