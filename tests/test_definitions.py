@@ -107,11 +107,20 @@ def test_definitions_agree_with_the_loops(fitted: Fitted) -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-def test_every_definition_is_compared() -> None:
-    with both_ways() as compared:
-        for fitted in EVERY:
+def test_every_definition_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The models above ask every kernel that has a definition; their numbers have been compared there."""
+    call, missing = Kernel.__call__, kernels_with_definitions()
+    assert missing
+
+    def noted(kernel: Kernel, *args: Any) -> Any:
+        missing.discard(name_of(kernel))
+        return call(kernel, *args)
+
+    monkeypatch.setattr(Kernel, "__call__", noted)
+    for fitted in EVERY:
+        if missing:
             ask(fitted)
-    assert compared == kernels_with_definitions()
+    assert not missing
 
 
 def ask(fitted: Fitted) -> None:

@@ -186,6 +186,6 @@ def test_a_notebook_frames_the_page_with_its_own_links() -> None:
 def test_the_room_can_be_called_as_its_function() -> None:
     table = dogs()
     X, y = table.drop(columns="breed"), table["breed"]
-    assert nb.report(nb.NaiveBayes(), X, y) == nb.report.report(nb.NaiveBayes(), X, y)
+    assert nb.report(nb.NaiveBayes(), X, y, brief=True) == nb.report.report(nb.NaiveBayes(), X, y, brief=True)
     assert inspect.signature(nb.report) == inspect.signature(nb.report.report)
     assert inspect.ismodule(nb.report)

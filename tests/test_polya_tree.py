@@ -32,7 +32,8 @@ from bayesnb import (
 )
 from bayesnb.cli import main
 from bayesnb.families.grid import Grid
-from bayesnb.families.grid_levels import GridStats
+from bayesnb.families.grid_levels import GridDensity, GridStats
+from bayesnb.numerics import histogram_kernels
 
 Array = np.ndarray
 RNG = np.random.default_rng(20261123)
@@ -106,6 +107,22 @@ def test_drawn_bins_are_as_probable_as_the_binnings_that_have_them() -> None:
     for cut in range(len(SIX.low) - 1):
         expected = sum(chance for chance, bins in probabilities(POSTERIOR) if any(high == cut for _, high in bins))
         assert abs(boundary[cut] - expected) < 5 * np.sqrt(expected * (1 - expected) / 100_000)
+
+
+def test_bins_are_weighed_once_for_all_draws_of_a_class_and_column(monkeypatch: pytest.MonkeyPatch) -> None:
+    posterior, calls = MODEL.model_.posterior.blocks[0], []
+    for name in ("draw", "log_density"):
+        kernel = getattr(histogram_kernels, name)
+        monkeypatch.setattr(
+            histogram_kernels, name, lambda *args, kernel=kernel: calls.append(len(args[-2])) or kernel(*args)
+        )
+    drawn = posterior.sample(np.random.default_rng(1), 50).log_ratio
+    theta = posterior.draws(np.random.default_rng(1), 50).theta
+    assert_array_equal(theta.log_ratio, drawn.reshape(150, -1))
+    side_by_side = posterior.repeated(50).log_density(theta)
+    for name, logs in posterior.log_density(GridDensity.of_logs(drawn, theta.grid)).items():
+        assert_array_equal(side_by_side[name], logs.ravel())
+    assert calls == 4 * len(posterior) * X.shape[1] * [50]
 
 
 def test_the_density_of_draws_is_that_of_their_bins_and_shares() -> None:

@@ -102,13 +102,19 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
         flat = [np.ascontiguousarray(each).reshape(-1, each.shape[-1]) for each in (self.counts, *columns)]
         return flat[0], flat[1], flat[2]
 
-    def _pairs(self) -> Iterator[tuple[int, int, tuple[Any, ...]]]:
-        """Each class and column, and what kernels take of them: shares, counts, concentration, log-odds."""
+    def _pairs(self) -> Iterator[tuple[Array, int, tuple[Any, ...]]]:
+        """Classes and a column, and what kernels take of them: shares, counts, concentration, log-odds.
+
+        Classes that are alike come together: of thousands of draws side by side the bins are weighed once.
+        """
         counts, *columns = self._flat()
-        for c in range(len(counts)):
+        alike: dict[bytes, list[int]] = {}
+        for c, parameters in enumerate(np.hstack([counts, *columns])):
+            alike.setdefault(parameters.tobytes(), []).append(c)
+        for classes in map(np.array, alike.values()):
             for j in range(len(self.sizes)):
-                span = self.span(j)
-                yield c, j, (self.grid.share[span], counts[c, span], *(each[c, j] for each in columns))
+                span, c = self.span(j), classes[0]
+                yield classes, j, (self.grid.share[span], counts[c, span], *(each[c, j] for each in columns))
 
     def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
         if is_by_row(power):
@@ -162,11 +168,11 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
             if not s.imag[at].any():
                 out[at] = np.where(real[self.columns[levels]] == 0, 0.0, moments)
                 continue
-            for c, j, arrays in self._pairs():
+            for classes, j, arrays in self._pairs():
                 here = np.flatnonzero(self.columns[levels] == j)
                 if here.size:
-                    out[np.ix_(at, [c], here)] = _column_transform(
-                        arrays, s[at, j], levels[here] - self.bounds[j], moments[c, here]
+                    out[np.ix_(at, classes, here)] = _column_transform(
+                        arrays, s[at, j], levels[here] - self.bounds[j], moments[classes[0], here]
                     )[:, None]
         return out.reshape(len(s), *self.counts.shape[:-1], len(levels))
 
@@ -206,10 +212,13 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
         logs = draw_log_gamma(self.a, rng, size)
         uniform = rng.uniform(size=logs.shape)
         drawn, chances = (each.reshape(-1, len(self._flat()[0]), self.bounds[-1]) for each in (logs, uniform))
-        for c, j, arrays in self._pairs():
-            ratios = np.ascontiguousarray(drawn[:, c, self.span(j)])
-            numerics.histogram_kernels.draw(*arrays, np.ascontiguousarray(chances[:, c, self.span(j)]), ratios)
-            drawn[:, c, self.span(j)] = ratios
+        for classes, j, arrays in self._pairs():
+            place = slice(None), classes, self.span(j)
+            ratios, uniforms = (
+                np.array(each[place], order="C").reshape(-1, len(arrays[0])) for each in (drawn, chances)
+            )
+            numerics.histogram_kernels.draw(*arrays, uniforms, ratios)
+            drawn[place] = ratios.reshape(drawn[place].shape)
         return GridDensity.of_logs(logs, self.grid)
 
     def estimate(self, kind: str) -> GridDensity:
@@ -235,8 +244,8 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
     def interval(self, prob: float) -> tuple[Array, Array]:
         """Of each level's ratio, which is 1 with the probability that no cut is a boundary."""
         ends = np.ones((2, len(self._flat()[0]), self.bounds[-1]))
-        for c, j, arrays in self._pairs():
-            ends[:, c, self.span(j)] = _interval(arrays, prob)
+        for classes, j, arrays in self._pairs():
+            ends[:, classes, self.span(j)] = _interval(arrays, prob)[:, None]
         return tuple(ends.reshape(2, *self.counts.shape))
 
     def log_density(self, theta: GridDensity) -> Parts:
@@ -244,10 +253,11 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
         logs = theta.log_ratio
         drawn = logs.reshape(-1, len(self._flat()[0]), self.bounds[-1])
         out = np.empty((*drawn.shape[:2], len(self.sizes)))
-        for c, j, arrays in self._pairs():
-            each = np.empty(len(drawn))
-            numerics.histogram_kernels.log_density(*arrays, np.ascontiguousarray(drawn[:, c, self.span(j)]), each)
-            out[:, c, j] = each
+        for classes, j, arrays in self._pairs():
+            ratios = np.array(drawn[:, classes, self.span(j)], order="C").reshape(-1, len(arrays[0]))
+            each = np.empty(len(ratios))
+            numerics.histogram_kernels.log_density(*arrays, ratios, each)
+            out[:, classes, j] = each.reshape(-1, len(classes))
         out = out.reshape(*logs.shape[:-1], len(self.sizes))
         return {("ratio{}", j): out[..., j] for j in range(len(self.sizes))}
 

@@ -494,7 +494,7 @@ def draw(share: Array, counts: Array, concentration: float, log_odds: float, uni
             end = first
 
 
-@draw.defined()
+@draw.defined(1 << 18)  # bins are weighed once for all draws: thousands of these take a few milliseconds longer
 def draw_by_definition(
     share: Array, counts: Array, concentration: float, log_odds: float, uniform: Array, logs: Array
 ) -> None:
