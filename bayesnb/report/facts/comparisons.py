@@ -12,6 +12,7 @@ from bayesnb.criticism.compare_smoothing import compare_smoothing
 from bayesnb.criticism.dependence import dependence
 from bayesnb.criticism.tune import Bound, BoundaryWarning, tune
 from bayesnb.report.facts.features import Feature, ModelledColumn
+from bayesnb.report.wording import INTERVAL
 from bayesnb.selection.prior_strength import Change, Strengths
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class Comparisons:
         if self.expensive:
             sizes, estimates = (0.01, 0.1, 1, 10), (model.estimate if model.estimate != "mle" else "predictive",)
         try:
-            return compare_smoothing(model, self.facts.X, self.facts.y, sizes, estimates)
+            return compare_smoothing(model, self.facts.X, self.facts.y, sizes, estimates, ci_prob=INTERVAL)
         except (TypeError, ValueError) as error:
             return str(error)
 
