@@ -89,7 +89,7 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
     def _log_evidence(self) -> Array:
         """Log evidence of all rows that were counted, `(c, f)`."""
         out = np.empty(self._by_column)
-        numerics.binning_kernels.evidence(self.grid.share, self.bounds, *self._flat(), out.reshape(-1, out.shape[-1]))
+        numerics.histogram_kernels.evidence(self.grid.share, self.bounds, *self._flat(), out.reshape(-1, out.shape[-1]))
         return out
 
     @property
