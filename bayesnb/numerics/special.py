@@ -80,9 +80,8 @@ def log_gamma_ratio(a: Array, s: Any) -> Array:
         else:  # each in its places alone: both take long
             value, near = np.empty(z.shape, z.dtype), ~large
             far, step = np.broadcast_to(a, z.shape)[large], np.broadcast_to(s, z.shape)[large]
-            leading = (
-                (far - 0.5) * accurate_log1p(step / far) + step * np.log(z[large]) - step
-            )  # not z - a: a may be 1e17
+            # The step is not z - a, which is 0 at a = 1e17.
+            leading = (far - 0.5) * accurate_log1p(step / far) + step * np.log(z[large]) - step
             value[large] = leading + _stirling_tail(z[large]) - _stirling_tail(far)
             value[near] = lgamma(z[near]) - lgamma(np.broadcast_to(a, z.shape)[near])
         value = np.where(s == 0, 0.0, value)
