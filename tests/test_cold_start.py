@@ -62,6 +62,7 @@ SMALL = """if True:
     import sys
     from bayesnb import NaiveBayes
     from bayesnb.datasets import penguins
+    from bayesnb.report import report
     table = penguins()
     X, y = table.drop(columns="species"), table["species"]
     model = NaiveBayes().fit(X, y)
@@ -73,6 +74,7 @@ SMALL = """if True:
     model.explain(X[:3])
     model.loo(X, y)
     model.partial_fit(X, y)
+    report(NaiveBayes(), X, y)
 """
 
 

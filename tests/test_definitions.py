@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from bayesnb import BernoulliNB, NaiveBayes, numerics, scale
+from bayesnb import BernoulliNB, NaiveBayes, dependence, numerics, scale
 from bayesnb.numerics.compilation import Kernel
 from tests.test_frozen import first
 from tests.test_storage import COUNTS, MODELS, REAL, Fitted, Y
@@ -32,6 +32,7 @@ NEAR = {
     "fourier_inversion.search": Near(1e-9),
     "histogram_kernels.transform": Near(1e-11, 1.0),  # the phase s log(s), s up to 5e3, is rounded by 4e-12 in both
     "count_kernels.left_out": Near(least=1.0),  # differences of log gammas, at any power
+    "pair_kernels.compare": Near(least=1.0),  # differences of log gammas
     "histogram": LOGS_OF_RATIOS,
 }
 WEIGHT = np.arange(len(Y)) / 8 + 0.5
@@ -137,6 +138,8 @@ def ask(fitted: Fitted) -> None:
         lambda: model.log_density(rows),
         lambda: model.sample(5, rng=0),
         lambda: model.to_datatree(rows, first(fitted.labels, 12), 3, rng=0),
+        lambda: dependence(model, fitted.X, fitted.labels),
+        lambda: model.log_evidence_,
         lambda: model.partial_fit(fitted.X, fitted.labels, sample_weight=fitted.weight),
     ):
         with suppress(ValueError, TypeError, AttributeError):  # the model has no such answer, as its tests say

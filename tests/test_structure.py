@@ -31,12 +31,16 @@ from bayesnb import (
     NaiveBayes,
     NormalInverseGamma,
     Poisson,
+    calibration,
+    compare_smoothing,
     dependence,
+    partition,
     plot_dependence,
     plot_nomogram,
     plot_relevance,
     plot_waterfall,
     relevance,
+    tune,
 )
 from bayesnb.data import open_table
 from bayesnb.model.product import Rows, observe
@@ -706,6 +710,18 @@ def test_every_call_that_learns_warns_and_one_that_is_stopped_by_it_changes_noth
         model.merge(model)
     with pytest.warns(InclusionWarning, match="'id'"):
         model.forget(x[:10], y[:10])
+
+
+@pytest.mark.parametrize("criticise", [tune, partition, calibration, compare_smoothing], ids=lambda f: f.__name__)
+def test_a_bar_is_shown_where_it_is_asked_for(criticise: Any, capsys: pytest.CaptureFixture) -> None:
+    x, y = noise(100, 0.5, np.random.default_rng(0))
+    quiet = criticise(NOISE, x, y)
+    assert capsys.readouterr() == ("", "")
+    assert repr(criticise(NOISE, x, y, progress=True)) == repr(quiet)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert criticise.__name__ in err
+    assert "100%|" in err
 
 
 def test_a_bar_of_dependence_shows_pairs_where_it_is_asked_for(capsys: pytest.CaptureFixture) -> None:

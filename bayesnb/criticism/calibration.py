@@ -10,6 +10,7 @@ from bayesnb.criticism.learnt_rows import LearntRows, learnt_rows
 from bayesnb.estimators.tempering import as_attributes
 from bayesnb.families.base import Array, Rng
 from bayesnb.model.product import normalised
+from bayesnb.results.progress import PATIENCE, bar
 from bayesnb.selection.probability_scores import CurveOptions, calibrated
 
 
@@ -22,6 +23,7 @@ def calibration(
     ci_prob: float | None = None,
     sample_weight: Any = None,
     rng: Rng = 0,
+    progress: bool | None = None,
 ) -> Any:
     """Compare predicted probabilities with observed shares, each row predicted by a model that has not seen it.
 
@@ -41,6 +43,7 @@ def calibration(
         A row of weight w counts as w rows; all of it is left out at once.
     rng : a seed, None, or numpy.random.Generator
         For the bands and the interval of `ece`. The default gives the same Dataset every time.
+    progress : whether a bar on stderr names the step at work; None: where that is a terminal, after two seconds
 
     Returns
     -------
@@ -82,11 +85,19 @@ def calibration(
     prob = results.datasets.ci_prob(ci_prob)
     if not isinstance(bins, Integral) or isinstance(bins, bool) or bins < 1:
         raise ValueError(f"bins must be a whole number, 1 or more, got {bins!r}.")
-    learnt = learnt_rows(model, X, y, sample_weight)
-    keep = learnt.rows.counts > 0  # a row of weight zero is no row
-    codes, weight = learnt.rows.codes[keep], learnt.rows.counts[keep]
-    log_proba = _left_out(learnt)[keep]
-    result = calibrated(log_proba, codes, weight, CurveOptions(int(bins), prob, np.random.default_rng(rng)))
+    with bar("calibration", progress, " steps", PATIENCE) as shown:
+        shown.start(3)
+        shown.name("calibration: counting rows")
+        learnt = learnt_rows(model, X, y, sample_weight)
+        keep = learnt.rows.counts > 0  # a row of weight zero is no row
+        codes, weight = learnt.rows.codes[keep], learnt.rows.counts[keep]
+        shown.more(1)
+        shown.name("calibration: leaving rows out")
+        log_proba = _left_out(learnt)[keep]
+        shown.more(1)
+        shown.name("calibration: bins and bands")
+        result = calibrated(log_proba, codes, weight, CurveOptions(int(bins), prob, np.random.default_rng(rng)))
+        shown.more(1)
     attrs = {
         "leave_one_out": "exact",
         "estimate": learnt.estimator.estimate,

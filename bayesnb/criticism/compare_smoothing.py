@@ -13,6 +13,7 @@ from bayesnb.estimators import NaiveBayes
 from bayesnb.estimators.tempering import in_words
 from bayesnb.families.base import Array
 from bayesnb.families.family import ordered_hyperparameters
+from bayesnb.results.progress import PATIENCE, bar
 from bayesnb.selection.smoothing import (
     ESTIMATES,
     ROUNDING,
@@ -117,6 +118,7 @@ def compare_smoothing(
     scales: Sequence[float] = (1.0,),
     sample_weight: Any = None,
     ci_prob: float | None = None,
+    progress: bool | None = None,
 ) -> SmoothingComparison:
     """Compare settings of the smoothing by their evidence and by exact leave-one-out, without refits.
 
@@ -138,6 +140,7 @@ def compare_smoothing(
     sample_weight : None, or how often each row counts
         Scores are of as many rows of mean weight: a row of any weight is left out as a whole.
     ci_prob : probability of the intervals, default ArviZ's `rcParams["stats.ci_prob"]`
+    progress : whether a bar on stderr counts the settings; None: where that is a terminal, after two seconds
 
     Returns
     -------
@@ -171,7 +174,12 @@ def compare_smoothing(
     _refuse_averages(model, settings)
     learnt = learnt_columns(model, X, y, sample_weight, "compare_smoothing")
     variants = learnt.variants
-    outcomes = [variants.outcome(setting, prob) for setting in settings]
+    outcomes = []
+    with bar("compare_smoothing", progress, " settings", PATIENCE) as shown:
+        shown.start(len(settings))
+        for setting in settings:
+            outcomes.append(variants.outcome(setting, prob))
+            shown.more(1)
     differences, at = differences_from_best(outcomes, variants.rows.counts)
     table = _table(outcomes, differences, variants, np.size(scales) > 1)
     intervals: dict[str, Any] = {

@@ -13,6 +13,7 @@ from bayesnb.criticism.joint_blocks import JointBlocks, joinable_columns
 from bayesnb.criticism.learnt_rows import learnt_columns
 from bayesnb.estimators import NaiveBayes
 from bayesnb.model.product import observe
+from bayesnb.results.progress import PATIENCE, bar
 from bayesnb.selection.joint_columns import JoinableColumns, Names, shown
 from bayesnb.selection.joint_evidence import after, gain_of, interleaved, joining, steps, union
 
@@ -90,6 +91,7 @@ def partition(
     columns: Sequence[Hashable] | None = None,
     most: int | None = None,
     concentration: float | None = None,
+    progress: bool | None = None,
 ) -> Partition:
     """Search for blocks of columns that are better modelled jointly than by naive Bayes, by the evidence.
 
@@ -106,6 +108,7 @@ def partition(
     most : None, or the most columns that a block may come to have
     concentration : None, or A, the total concentration of every Dirichlet prior
         None takes that of the model or, where columns differ, their geometric mean.
+    progress : whether a bar on stderr counts the steps of the search; None: where that is a terminal, after two seconds
 
     Returns
     -------
@@ -169,7 +172,13 @@ def partition(
     learnt = learnt_columns(model, X, y, sample_weight).of_whole_weights()
     kinds = joinable_columns(learnt, columns, concentration)
     stats = observe(learnt.rows, len(learnt.estimator.classes_), learnt.estimator.n_jobs)
-    path = list(interleaved([steps(kind.evidence, kind.start, most or np.inf) for kind in kinds]))
+    path = []
+    with bar("partition", progress, " steps", PATIENCE) as shown:
+        shown.start(sum(len(kind.start) for kind in kinds))  # about: joining all takes one fewer, and columns may move
+        for made in interleaved([steps(kind.evidence, kind.start, most or np.inf) for kind in kinds]):
+            path.append(made)
+            shown.more(1)
+        shown.finish()
     blocks = [set(kind.start) for kind in kinds]
     for at, step in path:
         blocks[at] = after(blocks[at], step)

@@ -13,6 +13,7 @@ from bayesnb.criticism.learnt_rows import LearntRows, learnt_columns
 from bayesnb.estimators import NaiveBayes
 from bayesnb.families.family import LEAST, MOST, Family
 from bayesnb.model.schema import Schema
+from bayesnb.results.progress import PATIENCE, bar
 from bayesnb.selection.hyperparameters import PER, End, best_by_evidence
 from bayesnb.selection.leave_one_out import Pointwise
 from bayesnb.selection.smoothing import PriorVariants, best_by_loo
@@ -57,6 +58,7 @@ def tune(
     *,
     sample_weight: Any = None,
     force: bool = False,
+    progress: bool | None = None,
 ) -> Any:
     """Choose the priors of an estimator by the evidence of given rows, or by leave-one-out.
 
@@ -75,6 +77,7 @@ def tune(
     force : bool
         Whether priors are taken that predict the labels worse than those before: by more than two standard errors of
         the difference, and by more than 4 nats, as smaller differences have no standard error to rely on.
+    progress : whether a bar on stderr names the step at work; None: where that is a terminal, after two seconds
 
     Returns
     -------
@@ -127,21 +130,22 @@ def tune(
     True
     """
     _check(model, criterion, per)
-    learnt = learnt_columns(model, X, y, sample_weight, "tune")
-    variants = learnt.variants
-    if not any(family.hyperparameters for family in variants.families):
-        shown = ", ".join(map(repr, variants.families))
-        raise ValueError(f"no column has a prior that can be tuned: the families are {shown}.")
-    if per == "class" and any(family.shared for family in variants.families):
-        raise ValueError(
-            "per='class' under shared=True: the variance of a column is that of all classes, and so is its prior. "
-            "Use per='model' or 'feature'."
-        )
-    if criterion == "evidence":
-        families, ends = best_by_evidence(variants.families, learnt.model.stats.blocks, variants.widths, per)
-    else:
-        families, ends = best_by_loo(variants, model.estimate)
-    tuning = _scores(learnt, variants, families)
+    with bar("tune", progress, " steps", PATIENCE) as shown:
+        shown.start(3)
+        shown.name("tune: counting rows")
+        learnt = learnt_columns(model, X, y, sample_weight, "tune")
+        variants = learnt.variants
+        _check_tunable(variants, per)
+        shown.more(1)
+        shown.name("tune: searching priors")
+        if criterion == "evidence":
+            families, ends = best_by_evidence(variants.families, learnt.model.stats.blocks, variants.widths, per)
+        else:
+            families, ends = best_by_loo(variants, model.estimate)
+        shown.more(1)
+        shown.name("tune: scoring labels")
+        tuning = _scores(learnt, variants, families)
+        shown.more(1)
     if _is_worse(tuning) and not force:
         _warn_refused(tuning, criterion)
         tuned = model._fresh()
@@ -150,6 +154,18 @@ def tune(
         tuned = model._fresh(**model._params_declaring(_by_columns(learnt.estimator.schema_, families)))
     tuned.tuning = tuning
     return tuned
+
+
+def _check_tunable(variants: PriorVariants, per: str) -> None:
+    """Raise where no prior can be tuned, or not for each class."""
+    if not any(family.hyperparameters for family in variants.families):
+        shown = ", ".join(map(repr, variants.families))
+        raise ValueError(f"no column has a prior that can be tuned: the families are {shown}.")
+    if per == "class" and any(family.shared for family in variants.families):
+        raise ValueError(
+            "per='class' under shared=True: the variance of a column is that of all classes, and so is its prior. "
+            "Use per='model' or 'feature'."
+        )
 
 
 def _scores(learnt: LearntRows, variants: PriorVariants, families: Sequence[Family]) -> Any:

@@ -89,7 +89,7 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
     def _log_evidence(self) -> Array:
         """Log evidence of all rows that were counted, `(c, f)`."""
         out = np.empty(self._by_column)
-        numerics.binning_kernels.evidence(self.grid.share, self.bounds, *self._flat(), out.reshape(-1, out.shape[-1]))
+        numerics.histogram_kernels.evidence(self.grid.share, self.bounds, *self._flat(), out.reshape(-1, out.shape[-1]))
         return out
 
     @property
@@ -184,12 +184,9 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
 
     def score_transform(self, x: Cells, s: Array, power: Power = 1.0) -> Array:
         """As of tables of all levels, but of those alone that the rows are on: each takes long."""
-        places = self.at(x[:])
-        levels, which = np.unique(places, return_inverse=True)
-        missing = int(len(levels) > 0 and levels[0] < 0)
+        levels, entries = Entries.of_distinct(self.at(x[:]))
         s = np.broadcast_to((transform_nodes(s) * power)[:, 0], (len(s), len(self.sizes)))
-        table = self._transform(s, levels[missing:])
-        return Entries.of_table(which.reshape(places.shape) - missing).added(table)
+        return entries.added(self._transform(s, levels))
 
     def log_moment(self, x: Array, s: Any) -> Array:
         level = self.at(x)

@@ -31,6 +31,7 @@ from bayesnb.families.dirichlet import (
     LevelStats,
     as_level,
     draw_level,
+    log_gamma_cumulants,
     log_level_moment,
     pick,
     simplex,
@@ -39,7 +40,7 @@ from bayesnb.families.dirichlet import (
 from bayesnb.families.family import Seen, unless_alike
 from bayesnb.families.record import Power, VariableNames, is_by_row, is_one, of_powers, raised, silent
 from bayesnb.families.removal import Leaving, RemainingLevels
-from bayesnb.families.sums import Entries, KernelTables, by_tables, nodes
+from bayesnb.families.sums import Entries, KernelTables, by_tables, distinct_places, nodes
 from bayesnb.families.support import AnyLevel, Support
 from bayesnb.families.weight import Weight, hard
 from bayesnb.numerics.special import less, log_gamma_ratio
@@ -269,21 +270,47 @@ class ColumnDirichlets(LevelUncertainty, LevelTables, DirichletBelief):
         return self.expand(np.logaddexp.reduceat(logs, self.bounds[:-1], axis=-1))
 
     def level_log_moment(self, s: Any) -> Array:
-        if np.shape(s)[-1:] != (len(self.sizes),):
+        if np.ndim(s) == 0 and s == 1:
             return super().level_log_moment(s)
-        total = log_gamma_ratio(self.level_sums(self.concentration), s)
-        return less(log_gamma_ratio(self.concentration, self.of_levels(s)), self.expand(total))
+        return self._log_moments_at(np.arange(self.bounds[-1]), s)
 
     def level_cumulants(self, order: int, tilt: Any = 0.0) -> Array:
-        return super().level_cumulants(order, self.of_levels(tilt))
+        return self._cumulants_at(np.arange(self.bounds[-1]), order, tilt)
+
+    def _log_moments_at(self, levels: Array, s: Any) -> Array:
+        """K(s) of some levels; s is a number or places of a transform, or such of each feature."""
+        columns = self.columns[levels]
+        total = log_gamma_ratio(self.level_sums(self.concentration), s)[..., columns]
+        by_feature = np.shape(s)[-1:] == (len(self.sizes),)
+        return less(log_gamma_ratio(self.concentration[..., levels], s[..., columns] if by_feature else s), total)
+
+    def _cumulants_at(self, levels: Array, order: int, tilt: Any) -> Array:
+        """Cumulants of the log-probability of some levels."""
+        columns = self.columns[levels]
+        tilt = np.broadcast_to(tilt, len(self.sizes))
+        total = log_gamma_cumulants(self.level_sums(self.concentration) + tilt, order)[..., columns]
+        with np.errstate(invalid="ignore"):
+            return log_gamma_cumulants(self.concentration[..., levels] + tilt[columns], order) - total
+
+    def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Power = 1.0) -> Array:
+        if x.shape[0] * x.shape[1] >= self.bounds[-1]:
+            return super().score_cumulants(x, tilt, power)
+        levels, entries = Entries.of_distinct(self.at(x[:]))
+        once = power if np.ndim(power) == 0 else power[self.columns[levels]]  # type: ignore[index]
+        worth = of_powers(self._cumulants_at(levels, ORDER, tilt * power), once)
+        return np.moveaxis(entries.added(worth), -1, 0)
+
+    def score_transform(self, x: Cells, s: Array, power: Power = 1.0) -> Array:
+        levels, entries = Entries.of_distinct(self.at(x[:]))
+        return entries.added(self._log_moments_at(levels, nodes(s) * power))
 
     def log_moment(self, x: Array, s: Any) -> Array:
         index = self.at(x)
         return log_level_moment(pick(self.concentration, index), self.level_sums(self.concentration), index < 0, s)
 
     def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
-        index = self.at(x)
-        return np.stack([pick(table, index) for table in self.level_cumulants(order, tilt)])
+        levels, index = distinct_places(self.at(x))
+        return np.stack([pick(table, index) for table in self._cumulants_at(levels, order, tilt)])
 
     def score_left_out(self, stats: CategoricalStats, leaving: Leaving) -> Array:
         if not leaving.alike:

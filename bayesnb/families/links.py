@@ -353,12 +353,11 @@ class Links(OnPairs, LevelTables, Belief[LinkStats, LinkDensity]):
         return self.added(x, tables_of(worth), len(worth), None, 1).reshape(-1, ORDER, len(self)).swapaxes(0, 1)
 
     def score_transform(self, x: Cells, s: Array, power: Power = 1.0) -> Array:
-        pairs, where = np.unique(self.at(x[:]), return_inverse=True)  # of a row few of all pairs are asked
-        missing = int((pairs < 0).any())
-        pairs, at = pairs[missing:], np.broadcast_to(self.of_levels(power), self.counts.shape[-1:])
+        pairs, entries = Entries.of_distinct(self.at(x[:]).reshape(x.shape))
+        at = np.broadcast_to(self.of_levels(power), self.counts.shape[-1:])
         shift = np.broadcast_to(self._constants(power), self.counts.shape)[..., pairs]
         worth = self._log_moment_at(pairs, nodes(s) * at[pairs]) + nodes(s) * shift
-        return Entries.of_table(where.reshape(x.shape) - missing).added(worth)
+        return entries.added(worth)
 
     def contributions(self, x: Cells, power: Power, words: Array | None = None) -> Contributions:
         at = self.at(x[:])[:, None]

@@ -95,6 +95,12 @@ class Entries(NamedTuple):
         rows, width = places.shape
         return cls(np.arange(rows + 1, dtype=np.int64) * width, places.reshape(-1).astype(np.int64))
 
+    @classmethod
+    def of_distinct(cls, places: Array) -> "tuple[Array, Entries]":
+        """The distinct places in an `(r, f)` table, and rows of entries among them: of a row few levels are asked."""
+        distinct, which = distinct_places(places)
+        return distinct, cls.of_table(which)
+
     def added(self, worth: Array) -> Array:
         """The entries' worth, real or complex, summed over each row, `(n, c, k) -> (r, c, n)`."""
         n, classes, _ = worth.shape
@@ -102,6 +108,13 @@ class Entries(NamedTuple):
         out = np.zeros((len(self.starts) - 1, classes * n), table.dtype)
         numerics.level_kernels.add_table_rows(self.starts, self.places, table.view(float), out.view(float))
         return out.reshape(-1, classes, n)
+
+
+def distinct_places(places: Array) -> tuple[Array, Array]:
+    """The distinct places, without -1 for none, and where among them each of an array is, -1 for none."""
+    distinct, which = np.unique(places, return_inverse=True)
+    missing = int(distinct.size > 0 and distinct[0] < 0)
+    return distinct[missing:], which.reshape(places.shape) - missing
 
 
 class DistinctCells(NamedTuple):

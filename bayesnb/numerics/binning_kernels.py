@@ -195,22 +195,6 @@ def posterior(
 
 
 @compiled
-def evidence(share: Array, bounds: Array, counts: Array, concentration: Array, log_odds: Array, out: Array) -> None:
-    """Log evidence of each class and column, `(k,), (f + 1,), (c, k), 2 of (c, f) -> (c, f)`."""
-    q, log_q, log_gamma, z, joint, sums = room(most_levels(bounds))
-    for j in range(out.shape[1]):
-        low, high = bounds[j], bounds[j + 1]
-        k = high - low
-        for c in range(out.shape[0]):
-            a = concentration[c, j]
-            if c == 0 or a != concentration[c - 1, j]:
-                prepare(share[low:high], a, q, log_q, log_gamma)
-            n = weigh(counts[c, low:high], a, log_odds[c, j], q, log_q, log_gamma, z, joint)
-            before(joint[:k, :k], sums[: k + 1])
-            out[c, j] = sums[k] - bin_weight(a, n, n) if n > 0.0 else 0.0
-
-
-@compiled
 def sum_of_bins(values: Array, out: Array) -> None:
     """Add up the values of the bins that hold each level, `(k, k) -> (k,)`.
 

@@ -12,6 +12,7 @@ from scipy.special import gammaln, loggamma
 from bayesnb.numerics.binning_kernels import (
     FAR,
     before,
+    bin_weight,
     bins_of,
     chances,
     log_gamma_gap,
@@ -28,6 +29,7 @@ from bayesnb.numerics.count_kernels import STIRLING_FROM, stirling_tail
 from bayesnb.numerics.histogram_bins import (
     BinArrays,
     alike,
+    bin_weights,
     log_ratio_moments,
     log_sums_of_bins,
     probabilities,
@@ -43,6 +45,34 @@ LARGE = 1e100  # product of factors, of which a quotient is taken before more ar
 BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)  # B_2, B_4, ...
 MANY = 1 << 19  # numbers up to which a transform is taken in NumPy: its logarithms and exponentials take as long there
 CHUNK = 1 << 14  # complex numbers that are worked on at once: they stay in a processor's cache
+
+
+@compiled
+def evidence(share: Array, bounds: Array, counts: Array, concentration: Array, log_odds: Array, out: Array) -> None:
+    """Log evidence of each class and column, `(k,), (f + 1,), (c, k), 2 of (c, f) -> (c, f)`."""
+    q, log_q, log_gamma, z, joint, sums = room(most_levels(bounds))
+    for j in range(out.shape[1]):
+        low, high = bounds[j], bounds[j + 1]
+        k = high - low
+        for c in range(out.shape[0]):
+            a = concentration[c, j]
+            if c == 0 or a != concentration[c - 1, j]:
+                prepare(share[low:high], a, q, log_q, log_gamma)
+            n = weigh(counts[c, low:high], a, log_odds[c, j], q, log_q, log_gamma, z, joint)
+            before(joint[:k, :k], sums[: k + 1])
+            out[c, j] = sums[k] - bin_weight(a, n, n) if n > 0.0 else 0.0
+
+
+@evidence.defined()
+def evidence_by_definition(
+    share: Array, bounds: Array, counts: Array, concentration: Array, log_odds: Array, out: Array
+) -> None:
+    for _, columns, levels in alike(bounds, np.zeros(len(bounds) - 1)):
+        with np.errstate(all="ignore"):
+            a = concentration[:, columns]
+            bins = BinArrays.of(share[levels], counts[:, levels], a, log_odds[:, columns])
+            rows = bins.rows[..., 0]
+            out[:, columns] = np.where(rows > 0.0, sums_before(bins)[..., -1] - bin_weights(a, rows, rows), 0.0)
 
 
 @compiled

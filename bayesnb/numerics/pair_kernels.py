@@ -15,6 +15,7 @@ import numpy as np
 from bayesnb.numerics.compilation import Array, compiled
 from bayesnb.numerics.count_kernels import gamma_ratio
 from bayesnb.numerics.row_kernels import clear, sum_of
+from bayesnb.numerics.special import log, log_gamma_ratio
 
 TABLE, FIRST, SECOND = range(3)  # the table and its margins
 OWNER, SHARE, NUMBER = range(3)  # of a cell: its class, its part of the concentration, its number of rows
@@ -22,6 +23,8 @@ LEAST, LARGEST = 1e-3, 1e4  # concentrations that are tried: as good as 0, and t
 LADDER = 24  # rungs between them, evenly on the log scale: the evidence is not unimodal, and the best rung is searched
 STEPS = 24  # of the golden section, which shrink the rung to 1e-5 of it
 GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
+FEW = 1 << 13  # rows times pairs: a definition takes some hundredths of a second, the compiler eight seconds
+SIGNS = np.array([1.0, -1.0, -1.0])  # of the table and its margins
 
 
 @compiled
@@ -171,3 +174,90 @@ def compare(
         if free < fixed:
             for c in range(classes):
                 value[c] = learnt[c] if free > 0 else 0.0
+
+
+@compare.defined(FEW, lambda codes, column, order, *others: (len(codes) - column - 1) * max(len(order), 1))
+def compare_by_definition(
+    codes: Array, column: int, order: Array, cuts: Array, groups: Array, weight: Array, p: Array, share: Array,
+    starts: Array, total: Array, factors: Array,
+) -> None:  # fmt: skip
+    group = np.repeat(np.arange(len(groups)), np.diff(cuts))
+    cells = []
+    for pair, other in enumerate(range(column + 1, len(codes))):
+        level, q = codes[other][order], share[:, starts[other] : starts[other + 1]]
+        seen = level < q.shape[1]
+        kinds = occurred(level[seen], group[seen], weight[order[seen]], groups, p, q)
+        cells += [np.vstack([np.full((2, part.shape[1]), [[pair], [kind]]), part]) for kind, part in enumerate(kinds)]
+    tables = Tables(np.concatenate(cells, axis=1) if cells else np.zeros((5, 0)), factors.shape)
+    each = np.sqrt(total[:, column, None]) * np.sqrt(total[:, column + 1 :])
+    factors[:] = tables.log_factors(np.repeat(each.T[:, None], 3, axis=1))
+    sums = factors.sum(axis=1)
+    if (sums > 0).any():
+        learnt = tables.log_factors(np.repeat(tables.best()[..., None], len(total), axis=2))
+        capped = np.maximum(learnt.sum(axis=1), 0.0)
+        less = (sums > 0) & (capped < sums)
+        factors[less] = np.where(capped[less, None] > 0, learnt[less], 0.0)
+
+
+def occurred(level: Array, group: Array, weight: Array, classes: Array, p: Array, q: Array) -> list[Array]:
+    """Classes, shares and numbers of rows of the cells of a table, and of its margins, that occurred, `3 of (3, n)`."""
+    parts = []
+    keys = group * q.shape[1] + level, group, classes[group] * q.shape[1] + level
+    for kind, key in enumerate(keys):
+        _, at, which = np.unique(key, return_index=True, return_inverse=True)
+        owner = classes[group[at]]
+        of_first, of_second = p[group[at]], q[owner, level[at]]
+        cell_share = of_first * of_second if kind == TABLE else of_first if kind == FIRST else of_second
+        count = np.bincount(which, weight, minlength=len(at))
+        parts.append(np.stack([owner, cell_share, count])[:, count > 0])
+    return parts
+
+
+class Tables:
+    """Tables of pairs of columns with their margins: cells with their pair, kind, class, share and number of rows."""
+
+    def __init__(self, cells: Array, shape: tuple[int, ...]) -> None:
+        (self.pair, self.kind, self.owner), (self.share, self.number) = cells[:3].astype(int), cells[3:]
+        self.rows = self.by_class(np.where(self.kind == FIRST, self.number, 0.0), shape)
+
+    def by_class(self, terms: Array, shape: tuple[int, ...]) -> Array:
+        """Sum terms of cells over each pair's classes, `(n,) -> (pairs, c)`."""
+        return np.bincount(self.pair * shape[1] + self.owner, terms, minlength=math.prod(shape)).reshape(shape)
+
+    def log_factors(self, concentration: Array) -> Array:
+        """Log Bayes factors by class, under concentrations `(pairs, 3, c) -> (pairs, c)`."""
+        each = rises(concentration[self.pair, self.kind, self.owner] * self.share, self.number)
+        return self.by_class(SIGNS[self.kind] * each, self.rows.shape) - np.einsum(
+            "k,pkc->pc", SIGNS, rises(concentration, self.rows[:, None])
+        )
+
+    def evidence(self, log_concentration: Array) -> Array:
+        """Log evidence of each table and margin, `(pairs, 3)`, under one concentration each."""
+        concentration = np.exp(log_concentration)
+        each = rises(concentration[self.pair, self.kind] * self.share, self.number)
+        total = np.bincount(self.pair * 3 + self.kind, each, minlength=concentration.size)
+        return total.reshape(concentration.shape) - rises(concentration[..., None], self.rows[:, None]).sum(axis=2)
+
+    def best(self) -> Array:
+        """Concentrations of the largest evidence, `(pairs, 3)`, by the steps of `best`."""
+        low, shape = math.log(LEAST), (len(self.rows), 3)
+        step = (log(LARGEST * np.maximum(self.rows.sum(axis=1), 1.0) ** 2) - low)[:, None] / LADDER
+        values = np.stack([self.evidence(np.broadcast_to(low + rung * step, shape)) for rung in range(LADDER + 1)])
+        top, height = values.argmax(axis=0), values.max(axis=0)
+        a, b = low + np.maximum(top - 1, 0) * step, low + np.minimum(top + 1, LADDER) * step
+        x, y = b - GOLDEN * (b - a), a + GOLDEN * (b - a)
+        at_x, at_y = self.evidence(x), self.evidence(y)
+        for _ in range(STEPS):
+            left = at_x >= at_y
+            a, b = np.where(left, a, x), np.where(left, y, b)
+            new = np.where(left, b - GOLDEN * (b - a), a + GOLDEN * (b - a))
+            value = self.evidence(new)
+            x, y = np.where(left, new, y), np.where(left, x, new)
+            at_x, at_y = np.where(left, value, at_y), np.where(left, at_x, value)
+        middle = 0.5 * (a + b)
+        return np.exp(np.where(self.evidence(middle) >= height, middle, low + top * step))
+
+
+def rises(a: Array, n: Array) -> Array:
+    """`rise` of arrays."""
+    return np.where(n == 1.0, log(a), log_gamma_ratio(a, n))

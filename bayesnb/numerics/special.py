@@ -73,14 +73,17 @@ def log_gamma_ratio(a: Array, s: Any) -> Array:
     a, s = np.asarray(a, float), np.asarray(s)
     lgamma = loggamma if np.iscomplexobj(s) else gammaln
     with np.errstate(all="ignore"):
-        z = a + s
+        z = np.asarray(a + s)
         large = (a >= STIRLING_FROM) & (z.real >= STIRLING_FROM)
-        value = lgamma(z) - lgamma(a)
-        if large.any():
-            far, further = np.where(large, a, STIRLING_FROM), np.where(large, z, STIRLING_FROM)
-            step = np.where(large, s, 0.0)  # not their difference: that is 0 at a = 1e17
-            stirling = (far - 0.5) * accurate_log1p(step / far) + step * np.log(further) - step
-            value = np.where(large, stirling + _stirling_tail(further) - _stirling_tail(far), value)
+        if not large.any():
+            value = lgamma(z) - lgamma(a)
+        else:  # each in its places alone: both take long
+            value, near = np.empty(z.shape, z.dtype), ~large
+            far, step = np.broadcast_to(a, z.shape)[large], np.broadcast_to(s, z.shape)[large]
+            # The step is not z - a, which is 0 at a = 1e17.
+            leading = (far - 0.5) * accurate_log1p(step / far) + step * np.log(z[large]) - step
+            value[large] = leading + _stirling_tail(z[large]) - _stirling_tail(far)
+            value[near] = lgamma(z[near]) - lgamma(np.broadcast_to(a, z.shape)[near])
         value = np.where(s == 0, 0.0, value)
         return np.where((z.real <= 0) & (s != 0), np.inf, value)
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from arviz_base import rcParams
 
 from bayesnb.families import Choice
 from bayesnb.families.base import Array
@@ -16,10 +15,16 @@ from bayesnb.results.parameter_names import coordinate, row_names
 
 def ci_prob(value: float | None) -> float:
     """Return the probability of an interval: the value given, or that of ArviZ's current settings."""
-    prob = rcParams["stats.ci_prob"] if value is None else value
+    prob = _usual_prob() if value is None else value
     if not isinstance(prob, Real) or not 0 < float(prob) < 1:
         raise ValueError(f"ci_prob must be a number between 0 and 1, got {prob!r}.")
     return float(prob)
+
+
+def _usual_prob() -> Any:
+    from arviz_base import rcParams  # a second of imports, which a page with intervals does not need
+
+    return rcParams["stats.ci_prob"]
 
 
 def dataset(

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, fields
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -97,9 +97,9 @@ class Facts:
         return HeldOut(self)
 
     @cached_property
-    def row_left_out(self) -> Callable[[int], RowLeftOut]:
-        """What the model of all other rows predicts for a row, and why; computed once for each row."""
-        return cache(partial(left_out_row, facts=self))
+    def row_left_out(self) -> Callable[[int, bool], RowLeftOut]:
+        """What the model of all other rows predicts for a row, with intervals or without, and why; computed once."""
+        return cache(lambda row, in_brackets: left_out_row(row, self, in_brackets))
 
     @property
     def dropped(self) -> list[str]:

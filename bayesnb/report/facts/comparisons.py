@@ -12,6 +12,7 @@ from bayesnb.criticism.compare_smoothing import compare_smoothing
 from bayesnb.criticism.dependence import dependence
 from bayesnb.criticism.tune import Bound, BoundaryWarning, tune
 from bayesnb.report.facts.features import Feature, ModelledColumn
+from bayesnb.report.wording import INTERVAL
 from bayesnb.selection.prior_strength import Change, Strengths
 
 if TYPE_CHECKING:
@@ -73,7 +74,9 @@ class Comparisons:
         if self.expensive:
             sizes, estimates = (0.01, 0.1, 1, 10), (model.estimate if model.estimate != "mle" else "predictive",)
         try:
-            return compare_smoothing(model, self.facts.X, self.facts.y, sizes, estimates)
+            return compare_smoothing(
+                model, self.facts.X, self.facts.y, sizes, estimates, ci_prob=INTERVAL, progress=False
+            )
         except (TypeError, ValueError) as error:
             return str(error)
 
@@ -89,8 +92,9 @@ class Comparisons:
         """Result of `bayesnb.dependence`."""
         if len(self.paired) < 2:
             return "A pair needs two columns that are modelled apart."
+        columns = [column.key for column in self.paired]
         try:
-            return dependence(self.facts.model, self.facts.X, self.facts.y, [column.key for column in self.paired])
+            return dependence(self.facts.model, self.facts.X, self.facts.y, columns, progress=False)
         except ValueError as error:
             return str(error)
 
@@ -184,7 +188,7 @@ class Comparisons:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", BoundaryWarning)
             try:
-                tuned = tune(self.facts.model, self.facts.X, self.facts.y, force=True)
+                tuned = tune(self.facts.model, self.facts.X, self.facts.y, force=True, progress=False)
             except (TypeError, ValueError):
                 return None, []
         messages = (each.message for each in caught)

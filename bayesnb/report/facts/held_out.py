@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 BINS = 10
 WORDS, VALUES, NUMBERS = 8e-5, 3.5e-4, 7e-6  # seconds for a class's column: of words, of few values, of numbers
-LEVEL = 4e-5  # more for each of its levels: a column's table holds them all, whichever the row has
 BIN = 2e-5  # for each bin of a column's grid: k (k + 1) / 2 of k levels
 DRAWN = {"density": 8e-5, "levels": 9e-4, "mass": 1e-4}  # seconds for the draws of a class's column
 DRAWN_LEVEL, DRAWN_ROW = 1.2e-4, 0.01  # for those of each of its levels; for a row, whatever its columns
@@ -225,10 +224,10 @@ class HeldOut:
 
     @cached_property
     def transforms(self) -> float:
-        """Seconds that the distribution of a row's scores takes, about: more where cells have a table of values."""
+        """Seconds that the distribution of a row's scores takes, about: more where cells are on a grid."""
         families = [block.family for block in self.facts.model.schema_.blocks]
         each = [WORDS if x.words else NUMBERS if x.continuous else VALUES for x in families]
-        return len(self.facts.classes) * (np.dot(each, self.widths) + LEVEL * self.levels + BIN * self.bins)
+        return len(self.facts.classes) * (np.dot(each, self.widths) + BIN * self.bins)
 
     @property
     def bins(self) -> int:

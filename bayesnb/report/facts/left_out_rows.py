@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from bayesnb.report.facts import Facts
 
 DRAWS = 1000  # of p(y | x, theta), where classes share parameters
-PATIENCE = 0.4  # seconds for a row, of some thirty
-SECONDS = 3.0  # that this may take
+SECONDS = 1.0  # that the parts of uncertainty may take; twice that where rows are not held out
+DRAWING = 3.0  # seconds where each row needs draws
+IN_BRACKETS = 1.0  # seconds that all intervals may take
+KINDS, TIMES = 3, 1.6  # tables of rows that have intervals; times as long as entropies take
 COUNTED, ALONE, CLASS, COLUMN = 5e-9, 2e-3, 1e-3, 1e-5  # of them: to count a cell; for a row, its class, a class's cell
 TOGETHER = 3  # times as fast, where one belief is for all rows
 HELD, LEARNT, FEWEST = 400, 2000, 10  # rows at most, held out or not; and at least
@@ -51,14 +53,15 @@ class RowLeftOut:
         return np.argsort(-self.log_proba, kind="stable")
 
 
-def left_out_row(row: int, facts: "Facts") -> RowLeftOut:
-    """Return what the model of all other rows predicts for a row, and why."""
+def left_out_row(row: int, facts: "Facts", in_brackets: bool = True) -> RowLeftOut:
+    """Return what the model of all other rows predicts for a row, and why; its intervals, if it is to have brackets."""
     belief, labels = without(row, facts), np.array(facts.classes, object)
+    lower = upper = np.full(len(labels), np.nan)
     if belief is None:
-        unknown = np.full(len(labels), np.nan)
-        return RowLeftOut(row, facts.left_out[row], unknown, unknown, None)
+        return RowLeftOut(row, facts.left_out[row], lower, upper, None)
     cells = [x[[row]] for x in facts.cells]
-    lower, upper = interval_ends(Scores(belief, cells, facts.model._exponents), facts)
+    if in_brackets:
+        lower, upper = interval_ends(Scores(belief, cells, facts.model._exponents), facts)
     why = explain(belief, cells, facts.model._exponents)
     held = [as_numbers(x)[[row]] for x in facts.cells]  # as the table has them, not as levels of a grid
     named = results.explanations.explained(
@@ -81,10 +84,8 @@ def without(row: int, facts: "Facts") -> Product | None:
 
 
 def interval_ends(scores: Scores, facts: "Facts") -> tuple[Array, Array]:
-    """Ends of the interval of p(y | x, theta) for a row, `(c,)` each; NaN where that takes too long."""
+    """Ends of the interval of p(y | x, theta) for a row, `(c,)` each."""
     model = facts.model
-    if hasty(facts):
-        return np.full(len(facts.classes), np.nan), np.full(len(facts.classes), np.nan)
     if scores.belief.closed:
         result = intervals(scores, INTERVAL, True, "auto", model.n_jobs)
     else:
@@ -92,9 +93,9 @@ def interval_ends(scores: Scores, facts: "Facts") -> tuple[Array, Array]:
     return result.lower[0], result.upper[0]
 
 
-def hasty(facts: "Facts") -> bool:
-    """Whether intervals take too long, for so many columns, levels and classes."""
-    return facts.held_out.row_seconds > PATIENCE
+def with_intervals(facts: "Facts") -> int:
+    """Return how many rows of a table have intervals: as many as a second allows, by columns, levels and classes."""
+    return int(IN_BRACKETS / (KINDS * TIMES * (ALONE + CLASS * len(facts.classes) + facts.held_out.row_seconds)))
 
 
 def uncertainties(facts: "Facts") -> Any:
@@ -126,7 +127,7 @@ def chosen(facts: "Facts") -> tuple[bool, Array]:
     belief = facts.model.model_.posterior
     alone = ALONE + CLASS * classes
     if belief.is_mixture or not belief.closed:
-        most = int(min(SECONDS / (alone + held_out.row_seconds), DRAWN))
+        most = int(min(DRAWING / (alone + held_out.row_seconds), DRAWN))
         return True, spaced(rows, most if most >= min(rows, FEWEST) else 0)
     held = int(min(SECONDS / (alone + held_out.transforms + COUNTED * rows * held_out.width), HELD))
     if held >= rows or (rows < SETTLED * classes * held_out.width and held >= FEWEST):

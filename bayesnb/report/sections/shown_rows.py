@@ -18,7 +18,7 @@ from bayesnb.numerics.views import as_numbers
 from bayesnb.plots.waterfall_plot import has_links, height, steps_of
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.held_out import settled
-from bayesnb.report.facts.left_out_rows import Pick, RowLeftOut, distinct, hasty, spaced
+from bayesnb.report.facts.left_out_rows import Pick, RowLeftOut, distinct, spaced, with_intervals
 from bayesnb.report.html_page import drawn
 from bayesnb.report.wording import SURE, as_name, brief, count, name_of, percent, percent_span
 from bayesnb.results.display import Name, element, phrase
@@ -41,7 +41,8 @@ Measure = Callable[[RowLeftOut], str]
 def unsure(facts: Facts) -> Values:
     """The rows that deserve a second look."""
     return {
-        "hasty": hasty(facts),
+        "in_brackets": with_intervals(facts),
+        "most": MOST_ROWS,
         "linked": bool(facts.comparisons.links),
         "answered": int(facts.held_out.answered.sum()),
         "mislabelled": mislabelled(facts),
@@ -92,7 +93,7 @@ def compared(
 ) -> Values:
     """The first rows of an order, what speaks for each of two labels, and a picture of that for the first row."""
     picks = distinct(order, facts, MOST_ROWS)
-    first = facts.row_left_out(picks[0].row)
+    first = facts.row_left_out(picks[0].row, with_intervals(facts) > 0)
     return {
         "rows": shown_rows(picks, measure, lambda one: weighed(one, pair(one), facts), facts),
         "picture": waterfall(first, pair(first), salt),
@@ -131,7 +132,8 @@ def ranked(place: int, rows: int) -> str:
 
 def shown_rows(picks: list[Pick], measure: Measure, why: Callable[[RowLeftOut], Any], facts: Facts) -> list[Values]:
     """Rows with their labels, probabilities, cells, and what speaks for them."""
-    rows = [facts.row_left_out(pick.row) for pick in picks]
+    most = with_intervals(facts)
+    rows = [facts.row_left_out(pick.row, place < most) for place, pick in enumerate(picks)]
     cells = cells_of(np.array([one.row for one in rows]), facts)
     return [
         {
