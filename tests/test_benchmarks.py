@@ -230,3 +230,18 @@ def test_an_unknown_workload_is_bad_usage(capsys: pytest.CaptureFixture[str]) ->
 def test_a_workload_has_its_own_name() -> None:
     names = [work.name for work in (*WORKLOADS, *SURENESS, *TRUST, *GROWING)]
     assert len(set(names)) == len(names)
+
+
+def test_a_smaller_processor_is_measured_in_a_process_that_compiles_for_it(tmp_path: Path) -> None:
+    path = tmp_path / "smaller.json"
+    assert main(["--instructions", "avx2", *ALONE, "--no-memory", "--only", "S1-small", "--json", str(path)]) == 0
+    assert Results.from_json(path.read_text()).machine["instructions"] == "avx2"
+
+
+def test_goals_that_differ_without_long_vectors_are_asked_for_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = next(work for work in WORKLOADS if work.name == "M1")
+    asked = {}
+    for name in ("avx512f", "avx2"):
+        monkeypatch.setattr("benchmarks.side_by_side.instructions", lambda name=name: name)
+        asked[name] = [texts.goal(operation) for operation in ("fit", "predict")]
+    assert asked == {"avx512f": [3.5, 2], "avx2": [3.5, 1.5]}

@@ -56,9 +56,9 @@ class Kernel:
     __module__: str
     always: ClassVar[bool] = False  # whether small arguments go to the loops too
 
-    def __init__(self, loops: Callable[..., Any]) -> None:
+    def __init__(self, loops: Callable[..., Any], inline: bool = False) -> None:
         update_wrapper(self, loops)
-        self.loops = loops
+        self.loops, self.inline = loops, inline
         self.definition: Callable[..., Any] | None = None
         self.little, self.work = 0, size_of
 
@@ -85,7 +85,7 @@ class Kernel:
     def machine_code(self) -> Any:
         """What Numba makes of the loops: compiled, or read from disk, at the first call with arguments of each type."""
         with ONE_AT_A_TIME:
-            return vars(self).get("machine_code") or machine_code_of(self.loops)
+            return vars(self).get("machine_code") or machine_code_of(self.loops, self.inline)
 
     @cached_property
     def code_within_others(self) -> Any:
@@ -116,12 +116,22 @@ def compiled(loops: Callable[..., Any]) -> Kernel:
     return Kernel(loops)
 
 
-def machine_code_of(loops: Callable[..., Any]) -> Any:
+def inlined(loops: Callable[..., Any]) -> Kernel:
+    """Make a kernel whose code is copied into the kernels that call it.
+
+    For a few lines that are called cell by cell. A call passes each array as seven numbers, in memory, and what is
+    done with a cell takes less time than that. LLVM copies small kernels unasked where the vectors are long, but not
+    where they are short, and the code gets longer.
+    """
+    return Kernel(loops, inline=True)
+
+
+def machine_code_of(loops: Callable[..., Any], inline: bool = False) -> Any:
     """Let Numba compile loops at their first call, and keep the code on disk where a cache folder can be written."""
     from numba import njit
 
     let_kernels_call_kernels()
-    code = njit(**OPTIONS)(loops)
+    code = njit(**OPTIONS, forceinline=inline)(loops)
     with suppress(Exception):  # no folder, or a version of Numba that keeps code in another way: it works without
         code._cache = KernelCache(loops)
     return code

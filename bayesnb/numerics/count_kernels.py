@@ -12,14 +12,17 @@ import numpy as np
 from scipy.special import gammaln
 
 from bayesnb.numerics import special
-from bayesnb.numerics.compilation import Array, Csr, compiled
+from bayesnb.numerics.compilation import Array, Csr, compiled, inlined
 from bayesnb.numerics.elementary import ROUNDING, log, remaining
 from bayesnb.numerics.row_kernels import (
     CHEAP,
     add_and_clear,
     add_lanes,
+    add_rows,
     add_times,
+    add_times_rows,
     lanes_of,
+    longest_row,
     sums_of_entries,
 )
 
@@ -202,16 +205,17 @@ def labels_of(rows: int, order: Array, starts: Array, first: int, last: int) -> 
 def score_known(rows: Csr, logs: Array, power: Array, first: int, out: Array) -> None:
     """Add the log-density of counts under known log probabilities, `(k, lanes) -> (r, c)`, times each row's power."""
     (data, indices, indptr), total = rows, np.zeros(logs.shape[1])
+    words, counts = np.empty(longest_row(indptr), np.uint64), np.empty(longest_row(indptr))
     for i in range(len(indptr) - 1):
-        length, factorials = 0.0, 0.0
+        n, length, factorials = 0, 0.0, 0.0
         for p in range(indptr[i], indptr[i + 1]):
             x = float(data[p])
             length += x
-            if x == 1.0:  # most words occur once
-                add_times(total, 1.0, logs[indices[p]])
-            elif x != 0.0:
-                add_times(total, x, logs[indices[p]])
+            words[n], counts[n] = indices[p], x
+            n += x != 0.0
+            if x != 1.0:  # most words occur once
                 factorials += log_factorial(x)
+        add_times_rows(total, counts, logs, words, n)
         add_and_clear(total, power[i], power[i] * (log_factorial(length) - factorials), out[i], first)
 
 
@@ -228,11 +232,11 @@ def score_known_by_definition(rows: Csr, logs: Array, power: Array, first: int, 
 def score_dirichlet(rows: Csr, concentration: Array, logs: Array, totals: Array, first: int, out: Array) -> None:
     """Add Dirichlet-multinomial scores: concentrations and their logs, `(k, lanes)` each, totals `(c,) -> (r, c)`."""
     (data, indices, indptr), lanes = rows, logs.shape[1]
-    total, product = np.zeros(lanes), np.ones(lanes)
+    total, product, room = np.zeros(lanes), np.ones(lanes), room_for_words(longest_row(indptr))
     lengths, of_length = np.full(REMEMBERED, -1.0), np.zeros((REMEMBERED, lanes))
     for i in range(len(indptr) - 1):
         a, b = indptr[i], indptr[i + 1]
-        length = score_words(data[a:b], indices[a:b], concentration, logs, total, product)
+        length = score_words(data[a:b], indices[a:b], concentration, logs, total, product, room)
         place = int(length) % REMEMBERED
         if lengths[place] != length:
             lengths[place] = length
@@ -272,36 +276,56 @@ def log_rising_words(x: Array, words: Array, concentration: Array, logs: Array) 
     return terms
 
 
+@inlined
+def room_for_words(longest: int) -> tuple[Array, Array, Array, Array]:
+    """Room for a row's words, as `score_words` parts them."""
+    return np.empty(longest, np.uint64), np.empty(longest, np.int64), np.empty(longest), np.empty(longest, np.int64)
+
+
 @compiled
-def score_words(data: Array, indices: Array, concentration: Array, logs: Array, total: Array, product: Array) -> float:
+def score_words(
+    data: Array, indices: Array, concentration: Array, logs: Array, total: Array, product: Array,
+    room: tuple[Array, Array, Array, Array],
+) -> float:  # fmt: skip
     """Add log [a (a + 1) ... (a + x - 1) / x!] for one row's words; return how many words there are.
 
-    The log of the first factor is known. The others go into a product of which one logarithm is taken for FACTORS of
-    them: the logarithm is what costs time.
+    The log of the first factor is known, of words that occur a `few` times: most do once. The others' factors go into a
+    product of which one logarithm is taken for FACTORS of them: the logarithm is what costs time. There is no branch
+    where words are parted, as it would be guessed wrong; sums are those of one word after the other.
     """
-    length, factors = 0.0, 0
+    few, others, counts, before = room
+    n, m, length = 0, 0, 0.0
     for p in range(len(data)):
-        x, word = float(data[p]), indices[p]
+        x = float(data[p])
         length += x
-        if x == 1.0:
-            add_times(total, 1.0, logs[word])
-        elif x > FEW or x != np.floor(x):
+        others[m], counts[m], before[m] = indices[p], x, n
+        m += x != 1.0
+        few[n] = indices[p]
+        n += (x > 0.0) & (x <= FEW) & (x == np.floor(x))
+    factors, done = 0, 0
+    for q in range(m):
+        x, word = counts[q], others[q]
+        if x > FEW or x != np.floor(x):
+            add_rows(total, logs, few[done : before[q]], before[q] - done)
+            done = before[q]
             for k in range(len(total)):
                 total[k] += log_rising_binomial(concentration[word, k], x)
-        elif x > 0.0:
-            add_times(total, 1.0, logs[word])
-            for n in range(1, int(x)):
-                rise(product, concentration[word], float(n), 1.0 / (n + 1.0))
+        else:
+            for i in range(1, int(x)):
+                rise(product, concentration[word], float(i), 1.0 / (i + 1.0))
                 factors += 1
                 if factors == FACTORS:
                     factors = 0
+                    add_rows(total, logs, few[done : before[q] + 1], before[q] + 1 - done)
+                    done = before[q] + 1
                     take_logs(product, total)
+    add_rows(total, logs, few[done:n], n - done)
     if factors > 0:
         take_logs(product, total)
     return length
 
 
-@compiled
+@inlined
 def rise(product: Array, concentration: Array, n: float, share: float) -> None:
     """Multiply each class's product by (a + n) * share."""
     for k in range(len(product)):

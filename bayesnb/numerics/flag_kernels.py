@@ -13,8 +13,10 @@ from bayesnb.numerics.row_kernels import (
     add_and_clear,
     add_by_class,
     add_lanes,
+    add_rows,
     add_times,
     lanes_of,
+    longest_row,
     sums_of_cells,
     sums_of_entries,
 )
@@ -142,7 +144,7 @@ def score(x: Array, threshold: float, table: Array, one: Array, zero: Array, fir
     features, invalid = x.shape[1], 0
     groups = len(table) // 256
     bits, total = np.zeros(-(-features // GROUP) * GROUP, np.uint8), np.zeros(one.shape[1])
-    words = bits.view(np.uint64)
+    words, places = bits.view(np.uint64), np.empty(groups, np.uint64)
     for i in range(len(x)):
         strange = read_bits(x[i], level, bits)
         if strange or strict:
@@ -154,7 +156,8 @@ def score(x: Array, threshold: float, table: Array, one: Array, zero: Array, fir
                     add_times(total, 1.0, one[j] if bits[j] == 1 else zero[j])
         else:
             for g in range(groups):
-                add_times(total, 1.0, table[g * 256 + np.int64((words[g] * GATHER) >> np.uint64(56))])
+                places[g] = np.uint64(g * 256) + ((words[g] * GATHER) >> np.uint64(56))
+            add_rows(total, table, places, groups)
         add_and_clear(total, 1.0, 0.0, out[i], first)
     return invalid == 0
 
@@ -228,15 +231,19 @@ def score_entries(rows: Csr, threshold: float, gain: Array, zero: Array, first: 
     """
     (data, indices, indptr), strict = rows, threshold != threshold
     level = 0.5 if strict else threshold
-    total, invalid = np.zeros(gain.shape[1]), 0
+    total, invalid, places = np.zeros(gain.shape[1]), 0, np.empty(longest_row(indptr), np.uint64)
     for i in range(len(indptr) - 1):
+        n, missing = 0, 0
         for p in range(indptr[i], indptr[i + 1]):
             v = data[p]
-            if v > level:
-                add_times(total, 1.0, gain[indices[p]])
-            elif v != v:
-                add_times(total, -1.0, zero[indices[p]])
+            places[n] = indices[p]
+            n += v > level
+            missing |= v != v
             invalid |= is_invalid(v, strict)
+        add_rows(total, gain, places, n)
+        for p in range(indptr[i] if missing else indptr[i + 1], indptr[i + 1]):
+            if data[p] != data[p]:
+                add_times(total, -1.0, zero[indices[p]])
         add_and_clear(total, 1.0, 0.0, out[i], first)
     return invalid == 0
 

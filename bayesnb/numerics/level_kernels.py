@@ -163,7 +163,7 @@ def tally(codes: Array, starts: Array, labels: Array, weight: Array, counts: Arr
         for j in range(codes.shape[1]):
             code = np.uint64(codes[i, j])
             if code < size[j]:
-                counts[starts[j] + np.int64(code), c] += w
+                counts[np.uint64(starts[j]) + code, np.uint64(c)] += w
             else:
                 unusual |= 1 if codes[i, j] < 0 else 2
     return unusual
@@ -211,7 +211,7 @@ def score(codes: Array, starts: Array, table: Array, first: int, out: Array) -> 
         for j in range(codes.shape[1]):
             code = np.uint64(codes[i, j])
             if code < size[j]:
-                add_times(total, 1.0, table[starts[j] + np.int64(code)])
+                add_times(total, 1.0, table[np.uint64(starts[j]) + code])
             else:
                 unusual |= 1 if codes[i, j] < 0 else 2
         add_and_clear(total, 1.0, 0.0, out[i], first)
@@ -238,7 +238,7 @@ def score_eight(codes: Array, starts: Array, table: Array, first: int, out: Arra
         for j in range(codes.shape[1]):
             code = np.uint64(codes[i, j])
             if code < size[j]:
-                row = table[starts[j] + np.int64(code)]
+                row = table[np.uint64(starts[j]) + code]
                 a, b, c, d = a + row[0], b + row[1], c + row[2], d + row[3]
                 e, f, g, h = e + row[4], f + row[5], g + row[6], h + row[7]
             else:

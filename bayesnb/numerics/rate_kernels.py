@@ -11,6 +11,7 @@ from bayesnb.numerics.count_kernels import (
     log_rising_moment,
     log_rising_moments,
     log_rising_words,
+    room_for_words,
     score_words,
     what_remains,
 )
@@ -48,7 +49,7 @@ def score_gamma(x: Array, base: Array, slope: Array, shape: Array, logs: Array, 
     """
     features, lanes = base.shape
     total, product = np.zeros(lanes), np.ones(lanes)
-    row, places = np.empty(features), np.arange(features)
+    row, places, room = np.empty(features), np.arange(features), room_for_words(features)
     for i in range(x.shape[0]):
         for j in range(features):
             v = float(x[i, j])
@@ -57,7 +58,7 @@ def score_gamma(x: Array, base: Array, slope: Array, shape: Array, logs: Array, 
                 add_times(total, 1.0, base[j])
             if v > 0.0:
                 add_times(total, v, slope[j])
-        score_words(row, places, shape, logs, total, product)
+        score_words(row, places, shape, logs, total, product, room)
         add_and_clear(total, 1.0, 0.0, out[i], first)
 
 

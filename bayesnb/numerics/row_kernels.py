@@ -5,7 +5,7 @@ import math
 import numpy as np
 from scipy.sparse import csr_array
 
-from bayesnb.numerics.compilation import Array, compiled
+from bayesnb.numerics.compilation import Array, compiled, inlined
 from bayesnb.numerics.elementary import exp, log
 
 TILE = 512  # scores that are exponentiated at once: four KiB of a core's first-level cache
@@ -50,14 +50,15 @@ def normalise(joint: Array, proba: bool) -> int:
     for start in range(0, rows, step):
         n, invalid = min(step, rows - start), -1
         for i in range(n):
-            peak[i] = -np.inf
+            most = -np.inf
             for c in range(classes):
-                peak[i] = max(peak[i], joint[start + i, c])
-            if not np.isfinite(peak[i]):
+                most = max(most, joint[start + i, c])
+            if not np.isfinite(most):
                 n, invalid = i, start + i
                 break
+            peak[i] = most
             for c in range(classes):
-                spare[i * classes + c] = joint[start + i, c] - peak[i]
+                spare[i * classes + c] = joint[start + i, c] - most
         for k in range(n * classes):
             spare[k] = exp(spare[k])
         for i in range(n):
@@ -221,7 +222,7 @@ def any_infinite_or_missing(x: Array) -> bool:
     return invalid != 0
 
 
-@compiled
+@inlined
 def add_times(total: Array, times: float, row: Array) -> None:
     """Add times * row."""
     for k in range(len(total)):
@@ -229,6 +230,43 @@ def add_times(total: Array, times: float, row: Array) -> None:
 
 
 @compiled
+def add_rows(total: Array, table: Array, places: Array, n: int) -> None:
+    """Add the rows of a table at the first n places, four at a time: the total is read and written once for four.
+
+    Places are unsigned: of others it is asked each time whether they count from the end.
+    """
+    whole = n - n % 4
+    for e in range(0, whole, 4):
+        one, two, three, four = table[places[e]], table[places[e + 1]], table[places[e + 2]], table[places[e + 3]]
+        for k in range(len(total)):
+            total[k] = (((total[k] + one[k]) + two[k]) + three[k]) + four[k]  # in order: digits as one by one
+    for e in range(whole, n):
+        add_times(total, 1.0, table[places[e]])
+
+
+@compiled
+def add_times_rows(total: Array, times: Array, table: Array, places: Array, n: int) -> None:
+    """Add the rows of a table at the first n places, each times a number, as `add_rows`."""
+    whole = n - n % 4
+    for e in range(0, whole, 4):
+        one, two, three, four = table[places[e]], table[places[e + 1]], table[places[e + 2]], table[places[e + 3]]
+        a, b, c, d = times[e], times[e + 1], times[e + 2], times[e + 3]
+        for k in range(len(total)):
+            total[k] = (((total[k] + a * one[k]) + b * two[k]) + c * three[k]) + d * four[k]
+    for e in range(whole, n):
+        add_times(total, times[e], table[places[e]])
+
+
+@inlined
+def longest_row(indptr: Array) -> int:
+    """Largest number of entries of a row."""
+    longest = 0
+    for i in range(len(indptr) - 1):
+        longest = max(longest, indptr[i + 1] - indptr[i])
+    return longest
+
+
+@inlined
 def add_and_clear(total: Array, times: float, plus: float, out: Array, first: int) -> None:
     """Add times * total + plus to a row's classes from `first` on; the total is 0 again. Lanes beyond are padding."""
     for k in range(min(len(total), len(out) - first)):

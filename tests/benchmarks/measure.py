@@ -20,6 +20,7 @@ import numpy as np
 PACKAGES = ("bayesnb", "numpy", "scipy", "numba", "scikit-learn", "pandas")
 FEWEST = 3  # rounds
 SHORT, LONG = 0.5, 1.5  # seconds
+SMALLER = {"avx2": "znver3"}  # instructions, and a processor that has no larger ones
 PROCESS = Path("/proc/self")
 
 Clock = Callable[[], float]
@@ -111,7 +112,20 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def instructions() -> str:
+    """Vector instructions that kernels are compiled for: the processor's, or those of one that Numba is told."""
+    from llvmlite import binding
+    from numba import config
+
+    smaller = {processor: name for name, processor in SMALLER.items()}
+    if config.CPU_NAME is not None:
+        return smaller.get(config.CPU_NAME, config.CPU_NAME)
+    features = binding.get_host_cpu_features()
+    return next((name for name in ("avx512f", "avx2", "neon") if features.get(name)), platform.machine())
+
+
 def machine() -> dict[str, Any]:
     """Where the figures come from."""
     versions = {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
-    return {"system": sys.platform, "processor": platform.machine(), "cores": cores(), "versions": versions}
+    where = {"system": sys.platform, "processor": platform.machine(), "cores": cores()}
+    return where | {"instructions": instructions(), "versions": versions}

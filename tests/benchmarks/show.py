@@ -13,7 +13,7 @@ def report(results: Results) -> str:
     where = results.machine
     versions = ", ".join(f"{name} {number}" for name, number in where["versions"].items())
     tables = (times, agreement, memory, costs, slopes, starts, qualities, scalings)
-    about = f"rows: {where['scale']}; {where['cores']} cores; {versions}"
+    about = f"rows: {where['scale']}; {where['cores']} cores; {where.get('instructions', '?')}; {versions}"
     return "\n\n".join([about, *filter(None, (table(results) for table in tables))])
 
 

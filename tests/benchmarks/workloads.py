@@ -124,6 +124,7 @@ WORKLOADS = [
         rows=200_000,
         table=partial(words, columns=50_000, classes=20, length=84),
         goals={"fit": 3.5, "predict": 2, "plug-in": 3},
+        smaller={"predict": 1.5, "plug-in": None},
     ),
     multinomial(
         name="M2",
@@ -132,6 +133,7 @@ WORKLOADS = [
         rows=100_000,
         table=lambda rows: words(rows, columns=rows // 2, classes=1_000, length=84),  # its parameters grow with it
         goals={"fit": 60, "predict": 6},
+        smaller={"fit": 40, "predict": 3},
     ),
     bernoulli(
         name="B1",
@@ -139,6 +141,7 @@ WORKLOADS = [
         rows=200_000,
         table=partial(words, columns=50_000, classes=20, length=84, binary=True),
         goals={"fit": 4, "predict": 4, "plug-in": 4},
+        smaller={"predict": 3, "plug-in": None},
     ),
     bernoulli(
         name="B2",
