@@ -85,14 +85,15 @@ class Kernel:
     def machine_code(self) -> Any:
         """What Numba makes of the loops: compiled, or read from disk, at the first call with arguments of each type."""
         with ONE_AT_A_TIME:
-            return vars(self).get("machine_code") or machine_code_of(self.loops, self.inline)
+            return vars(self).get("machine_code") or machine_code_of(self.loops)
 
     @cached_property
     def code_within_others(self) -> Any:
         """The loops as part of other kernels: not to be called from Python, which takes a third of compiling them."""
         from numba import njit
 
-        return njit(**(OPTIONS | {"no_cpython_wrapper": True}))(self.loops)
+        options = OPTIONS | {"no_cpython_wrapper": True, "forceinline": self.inline}
+        return njit(**options)(self.loops)
 
 
 def always_compile(on: bool = True) -> None:
@@ -126,12 +127,12 @@ def inlined(loops: Callable[..., Any]) -> Kernel:
     return Kernel(loops, inline=True)
 
 
-def machine_code_of(loops: Callable[..., Any], inline: bool = False) -> Any:
+def machine_code_of(loops: Callable[..., Any]) -> Any:
     """Let Numba compile loops at their first call, and keep the code on disk where a cache folder can be written."""
     from numba import njit
 
     let_kernels_call_kernels()
-    code = njit(**OPTIONS, forceinline=inline)(loops)
+    code = njit(**OPTIONS)(loops)
     with suppress(Exception):  # no folder, or a version of Numba that keeps code in another way: it works without
         code._cache = KernelCache(loops)
     return code
