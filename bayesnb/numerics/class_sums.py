@@ -262,11 +262,11 @@ def gumbel(cumulants: Array, first: float, survival: Array, density: Array) -> N
         part = exp(start[k] - most)
         first_moment += weight[k] * part / total_weight
         second_moment += weight[k] * part * part / total_weight
-        third_moment += weight[k] * part * part * part / total_weight
+        third_moment += weight[k] * (part * part * part) / total_weight
     early = min(max(int((LOG_SMALL - most) / STEP), 0), len(survival))
     for g in range(early):
         level = np.exp(most + STEP * g)
-        one, two, three = first_moment * level, second_moment * level * level, third_moment * level * level * level
+        one, two, three = first_moment * level, second_moment * (level * level), third_moment * (level * level * level)
         survival[g], density[g] = 1.0 - one + two / 2.0 - three / 6.0, one - two + three / 2.0
     y, grow = np.empty(len(start)), np.exp(STEP)
     for g in range(early, len(survival)):
@@ -294,8 +294,8 @@ def cumulants_from_density(density: Array, first: float, out: Array) -> None:
     for g in range(len(density)):
         d = first + g * STEP - centre
         second += density[g] * d * d
-        third += density[g] * d * d * d
-        fourth += density[g] * d * d * d * d
+        third += density[g] * (d * d * d)
+        fourth += density[g] * (d * d * (d * d))
     second, third, fourth = second / total_weight, third / total_weight, fourth / total_weight
     out[0] = LOG_EXPONENTIAL[0] - centre
     out[1] = max(second - LOG_EXPONENTIAL[1], 1e-12)

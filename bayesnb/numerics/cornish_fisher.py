@@ -46,8 +46,8 @@ def mixture(a: Array, b: Array, w: float) -> tuple[float, float, float, float]:
     da2, db2 = da * da, db * db
     second = w * (a[1] + da2) + (1.0 - w) * (b[1] + db2)
     third = w * (a[2] + 3.0 * da * a[1] + da2 * da) + (1.0 - w) * (b[2] + 3.0 * db * b[1] + db2 * db)
-    fourth_a = a[3] + 3.0 * a[1] * a[1] + 4.0 * da * a[2] + 6.0 * da2 * a[1] + da2 * da2
-    fourth_b = b[3] + 3.0 * b[1] * b[1] + 4.0 * db * b[2] + 6.0 * db2 * b[1] + db2 * db2
+    fourth_a = a[3] + 3.0 * a[1] * a[1] + 4.0 * da * a[2] + 6.0 * da * da * a[1] + da2 * da2
+    fourth_b = b[3] + 3.0 * b[1] * b[1] + 4.0 * db * b[2] + 6.0 * db * db * b[1] + db2 * db2
     fourth = w * fourth_a + (1.0 - w) * fourth_b
     return b[0] + w * gap, second, third, fourth - 3.0 * second * second
 
@@ -99,13 +99,13 @@ def quantiles(
         spread, skew, kurtosis = standardised(cumulants[:, i])
         gap = abs(one[0] - two[0]) / spread if spread > 0 else 0.0
         square, bent = gap * gap, bend(cumulants[:, i])
-        error[i] = EXPANDED * bent * bent + MIXED * w * (1.0 - w) * square * square * gap
+        error[i] = EXPANDED * (bent * bent) + MIXED * w * (1.0 - w) * (square * square * gap)
         if error[i] <= tolerance or one[0] == two[0]:
             for q in range(len(z)):
                 out[q, i] = mean + spread * expansion(z[q], skew, kurtosis)
         else:
             bent, other = bend(one), bend(two)
-            error[i] = EXPANDED * (w * bent * bent + (1.0 - w) * other * other)
+            error[i] = EXPANDED * (w * (bent * bent) + (1.0 - w) * (other * other))
             for q in range(len(z)):
                 out[q, i] = quantile_of_two(one, two, w, z[q])
 

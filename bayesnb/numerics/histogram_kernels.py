@@ -230,8 +230,8 @@ def mix(top: float, first: Array, log: float, second: Array) -> float:
     d, skew = first[0] - second[0], v - w
     gap, bend = first[1] - second[1], first[2] - second[2]
     spread = 4 * d * bend + 3 * gap * gap + 6 * skew * d * d * gap
-    first[3] = w * first[3] + v * second[3] + both * (spread + (1 - 6 * both) * d * d * d * d)
-    first[2] = w * first[2] + v * second[2] + 3 * both * d * gap + both * skew * d * d * d
+    first[3] = w * first[3] + v * second[3] + both * (spread + (1 - 6 * both) * (d * d * (d * d)))
+    first[2] = w * first[2] + v * second[2] + 3 * both * d * gap + both * skew * (d * d * d)
     first[1] = w * first[1] + v * second[1] + both * d * d
     first[0] = w * first[0] + v * second[0]
     return max(top, log) + np.log1p(ratio)
@@ -276,7 +276,7 @@ def log_gamma_cumulants(z: float, out: Array) -> None:
         out[0] -= y
         out[1] += y * y
         out[2] -= 2.0 * y * y * y
-        out[3] += 6.0 * y * y * y * y
+        out[3] += 6.0 * (y * y * (y * y))
         z += 1.0
     y = 1.0 / z
     v = y * y
