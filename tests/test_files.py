@@ -65,6 +65,8 @@ def cells(frame: pd.DataFrame) -> dict[str, list[Any]]:
         ("123456789012345678", "integer"),
         ("1234567890123456789", "text"),
         ("1234567890123456789 0.5", "text"),
+        ("1234567890123456789 0.123456789012345678", "text"),
+        ("-1.23456789012345678 0.123456789012345678", "number"),
         ("true FALSE True", "flag"),
         ("true 1", "text"),
         ("yes no", "text"),
@@ -78,6 +80,28 @@ def cells(frame: pd.DataFrame) -> dict[str, list[Any]]:
 )
 def test_a_column_is_what_every_cell_looks_like(text: str, kind: str) -> None:
     assert kind_of(text.split()) == kind
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("x,y\n1e-05,7\n2.5E+08,8\n", {"x": "number", "y": "integer"}),
+        ("x,y\n1e-05,07\n2,8\n", {"x": "number", "y": "text"}),
+        ("x,y\n1e-05,+07\n2,8\n", {"x": "number", "y": "text"}),
+        ("x,y\n1e-05,-07\n2,8\n", {"x": "number", "y": "text"}),
+        ("-07\n-05\n", {"-07": "text"}),
+    ],
+)
+def test_zeros_that_lead_an_exponent_make_no_code_and_those_that_lead_a_cell_do(
+    folder: Path, text: str, kinds: dict[str, str]
+) -> None:
+    sheet = open_sheet(write("t.csv", text))
+    assert {name: summary.kind for name, summary in sheet.summaries.items()} == kinds
+
+
+def test_a_delimiter_may_be_the_letter_of_exponents(folder: Path) -> None:
+    sheet = open_sheet(write("t.csv", "xey\n1e-05\n2e-07\n"), Reading(delimiter="e"))
+    assert {name: summary.kind for name, summary in sheet.summaries.items()} == {"x": "integer", "y": "text"}
 
 
 def test_a_cell_with_a_line_in_it_is_not_two_numbers() -> None:

@@ -195,6 +195,43 @@ def test_an_array_is_read_without_a_copy() -> None:
     assert open_table(x).numbers((0, 1, 2)) is x
 
 
+def tall(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows over and over, so that the columns are read one by one."""
+    return pd.concat([frame] * 500, ignore_index=True)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda frame: frame,
+        lambda frame: frame.astype("float32"),
+        lambda frame: frame.astype({"b": "float32"}),
+        lambda frame: frame.fillna(0).astype("int64"),
+        lambda frame: frame.fillna(0).astype({"a": "int8", "b": "uint64"}),
+        lambda frame: frame.fillna(0).astype({"a": bool}),
+        lambda frame: frame > 0,
+        lambda frame: frame.astype("Float64"),
+        lambda frame: frame.astype(object),
+        lambda frame: frame.astype("double[pyarrow]"),
+    ],
+)
+def test_a_few_rows_of_a_frame_are_read_as_many_are(change: Callable[[pd.DataFrame], pd.DataFrame]) -> None:
+    few = change(pd.DataFrame({"a": [1.5, -2.0, 7.0], "b": [0.1, np.nan, 3.0], "c": [2.0, 4.0, 1e9]}))
+    model = GaussianNB().fit(tall(few), np.arange(3 * 500) % 2)
+    whole = model.predict_proba(tall(few))
+    for rows in (few, few.iloc[::-1], few.iloc[[1]]):
+        np.testing.assert_allclose(model.predict_proba(rows), whole[rows.index], rtol=1e-13)
+
+
+def test_some_columns_of_a_few_rows_are_read_by_name() -> None:
+    frame = PLAIN[["size", "rooms"]].assign(age=RNG.normal(size=60))
+    model = NaiveBayes({"size": Gaussian(), "rooms": Poisson(), "age": None}).fit(frame, LABEL)
+    whole = model.predict_proba(tall(frame))
+    np.testing.assert_allclose(model.predict_proba(frame.iloc[[7]]), whole[[7]], rtol=1e-13)
+    other = NaiveBayes({"age": Gaussian(), "rooms": Poisson(), "size": None}).fit(frame, LABEL)
+    np.testing.assert_allclose(other.predict_proba(frame.iloc[[7]]), other.predict_proba(tall(frame))[[7]], rtol=1e-13)
+
+
 NUMBERS = st.integers(-(10**9), 10**9).map(lambda n: n / 1000) | st.just(np.nan)
 
 

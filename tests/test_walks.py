@@ -10,10 +10,12 @@ from types import FrameType
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import sparse
 
 import bayesnb
-from bayesnb import GaussianNB, NaiveBayes
+from bayesnb import GaussianNB, MultinomialNB, NaiveBayes
 from bayesnb.datasets import penguins
 from tests.conftest import plainly
 
@@ -55,6 +57,27 @@ def test_a_walk_enters_no_more_functions_and_files_than_it_needs(name: str) -> N
     }
     functions, files = walk_of(calls[name])
     assert (functions <= MOST[name][0], files <= MOST[name][1]) == (True, True), (functions, files)
+
+
+@pytest.mark.parametrize("kind", ["frame", "list", "sparse"])
+def test_one_row_is_known_by_its_type_without_asking_what_libraries_there_are(kind: str) -> None:
+    X, y = pd.DataFrame({"a": [1.0, 2.0, 3.0, 5.0], "b": [0.0, 1.0, 1.0, 0.0]}), [0, 0, 1, 1]
+    row = {"frame": X.iloc[[0]], "list": X.iloc[:1].to_numpy().tolist(), "sparse": sparse.csr_array(X.iloc[:1])}[kind]
+    model = (MultinomialNB() if kind == "sparse" else GaussianNB()).fit(X if kind == "frame" else X.to_numpy(), y)
+    model.predict_proba(row)
+    asked = set()
+
+    def enter(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call" and "narwhals" in frame.f_code.co_filename:
+            asked.add(frame.f_code.co_qualname)
+
+    before = sys.getprofile()
+    sys.setprofile(enter)
+    try:
+        model.predict_proba(row)
+    finally:
+        sys.setprofile(before)
+    assert asked == set()
 
 
 def methods_of(kind: type) -> list[Any]:

@@ -149,7 +149,7 @@ class ArrayTable(Table):
     def numbers(self, columns: Sequence[int]) -> Any:
         if self.x.dtype.kind not in "biuf":
             return np.column_stack([floats(column, self.x[:, column]) for column in columns])
-        return self.x if _all_of(columns, self.width) else Picked(self.x, columns)
+        return self.x if all_of(columns, self.width) else Picked(self.x, columns)
 
     def has_lists(self, column: int) -> bool:
         return self.x.dtype.kind == "O" and first_list(self.x[:, column]) is not None
@@ -221,6 +221,11 @@ def lists_of_words(x: Any) -> Any:
     return cells if first_list(cells) is not None else x
 
 
+def are_plain_rows(x: Any) -> bool:
+    """Return whether rows are a list of lists or arrays, in which no column has a name."""
+    return type(x) in (list, tuple) and len(x) > 0 and type(x[0]) in LISTS
+
+
 def are_documents(x: Any, declared: bool) -> bool:
     """Return whether rows are lists of words, and not cells side by side.
 
@@ -258,19 +263,21 @@ class SparseTable(Table):
         return "number"
 
     def numbers(self, columns: Sequence[int]) -> sparse.csr_array:
-        parts = pieces(self.x.nnz, 1) if self.x.nnz else []
-        ends = in_order(lambda p: (self.x.indices[p].min(), self.x.indices[p].max()), parts, self.n_jobs)
-        if any(least < 0 or most >= self.width for least, most in ends):
+        indices = self.x.indices
+        whole = indices.view(f"u{indices.itemsize}")  # in which negative ones are the largest
+        parts = pieces(len(whole), 1) if len(whole) else []
+        if any(largest >= self.width for largest in in_order(lambda part: whole[part].max(), parts, self.n_jobs)):
             raise ValueError(
                 f"X is a damaged sparse table: an index of a column is not within its {self.width} columns."
             )
-        return self.x if _all_of(columns, self.width) else self.x[:, columns]
+        return self.x if all_of(columns, self.width) else self.x[:, columns]
 
     def values(self, column: int) -> Array:
         raise TypeError("Sparse input has no levels: give a Categorical column as a dense array, X.toarray().")
 
 
-def _all_of(columns: Sequence[int], width: int) -> bool:
+def all_of(columns: Sequence[int], width: int) -> bool:
+    """Return whether columns are all that there are, in their order."""
     return columns == range(width) or (len(columns) == width and list(columns) == list(range(width)))
 
 

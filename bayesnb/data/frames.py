@@ -16,16 +16,19 @@ from bayesnb.data.containers import (
     DocumentTable,
     SparseTable,
     Table,
+    all_of,
     are_documents,
+    are_plain_rows,
     frame_of,
     lists_of_words,
     refuse_invalid_shape,
 )
 from bayesnb.data.lists import Lists, first_list, kind_of_lists, lists_of_series, words_of
-from bayesnb.numerics.views import Columns
+from bayesnb.numerics.views import FLOATS, INTEGERS, Columns
 
 Array = np.ndarray
 HAVE_LEVELS = (nw.String, nw.Object, nw.Categorical, nw.Enum)
+FEW = 1 << 10  # cells of a frame that are read as one array
 OF_LISTS = (nw.List, nw.Array)
 OF_TEXTS = (nw.String, nw.Categorical, nw.Enum, nw.Unknown)  # the last is that of lists that are all empty
 
@@ -35,27 +38,33 @@ def open_table(x: Any, n_jobs: int | None = 1, *, documents: bool = False) -> Ta
 
     Lists of texts are cells side by side unless they are ragged, or it is declared that they are `documents`.
     """
-    # shortcuts: single rows are asked for one by one
+    # what is common is known by its type, in no time: single rows are asked for one by one
     if type(x) is np.ndarray and x.dtype.kind not in "OV":
         table: Table = ArrayTable(x)
+    elif isinstance(x, pd.DataFrame):
+        table = PandasTable(x)
     else:
-        frame = frame_of(x) if isinstance(x, pd.DataFrame) else None
-        table = _table_of(x, documents) if frame is None else FrameTable(frame)
+        table = _table_of(x, documents)
     table.n_jobs = n_jobs
     return table
 
 
 def _table_of(x: Any, documents: bool) -> Table:
+    if sparse.issparse(x):
+        return SparseTable(x)
+    if are_plain_rows(x):
+        return DocumentTable(x) if are_documents(x, documents) else ArrayTable(x)
     x = lists_of_words(x)
     if are_documents(x, documents):
         return DocumentTable(x)
-    if sparse.issparse(x):
-        return SparseTable(x)
     if hasattr(x, "to_scipy_sparse"):  # PyData's
         return SparseTable(x.to_scipy_sparse())
     refuse_lazy(x, "X")
     frame = frame_of(x)
-    return ArrayTable(x) if frame is None else FrameTable(frame)
+    if frame is None:
+        return ArrayTable(x)
+    native = frame.to_native()
+    return PandasTable(native) if isinstance(native, pd.DataFrame) else FrameTable(frame)
 
 
 def is_lazy(x: Any) -> bool:
@@ -98,11 +107,6 @@ class FrameTable(Table):
         self.columns = tuple(x.columns)
 
     @property
-    def index(self) -> Array:
-        """Names of the rows: the index of pandas, one of several levels as tuples."""
-        return self.native.index.to_numpy() if isinstance(self.native, pd.DataFrame) else super().index
-
-    @property
     def blank(self) -> FrameBlank:
         return FrameBlank.of(self.x)
 
@@ -112,6 +116,11 @@ class FrameTable(Table):
     @cached_property
     def series(self) -> list[nw.Series]:
         return list(self.x.iter_columns())
+
+    @cached_property
+    def natives(self) -> list[Any]:
+        """The columns as the library has them."""
+        return [series.to_native() for series in self.series]
 
     def kind(self, column: int) -> str:
         name, dtype = self.columns[column], self.series[column].dtype
@@ -139,8 +148,15 @@ class FrameTable(Table):
     def _split(self, column: int) -> Lists:
         return lists_of_series(self.columns[column], self.series[column])
 
-    def numbers(self, columns: Sequence[int]) -> Columns:
+    @property
+    def array(self) -> Array | None:
+        """The table as one array, where its columns by themselves would take longer; else None."""
+        return None
+
+    def numbers(self, columns: Sequence[int]) -> Any:
         """Return columns as they lie, bytes where all are booleans."""
+        if (array := self.array) is not None:
+            return array if all_of(columns, self.width) else array[:, columns]
         parts = [self._numbers(column) for column in columns]
         (dtype, *others) = {part.dtype for part in parts}
         is_narrow = not others and dtype in (np.float32, np.uint8)
@@ -158,7 +174,7 @@ class FrameTable(Table):
         return plain if plain.dtype.kind in "iuf" else plain.astype(float)
 
     def _factorized(self, column: int) -> DistinctValues:
-        native = self.series[column].to_native()
+        native = self.natives[column]
         if self._categories(column) is not None:
             return distinct(self.columns[column], native.cat.codes.to_numpy(), native.cat.categories)
         text = coded_text(native)
@@ -176,6 +192,46 @@ class FrameTable(Table):
 
     def _categories(self, column: int) -> tuple[Any, ...] | None:
         """Return the categories of pandas, which need not be text."""
-        native = self.series[column].to_native()
+        native = self.natives[column]
         is_pandas = isinstance(getattr(native, "dtype", None), pd.CategoricalDtype)
         return tuple(native.cat.categories.tolist()) if is_pandas else None
+
+
+class PandasTable(FrameTable):
+    """A dataframe of pandas, asked directly for its names, numbers and levels: single rows would wait for a detour."""
+
+    def __init__(self, native: pd.DataFrame) -> None:
+        if not native.columns.is_unique:
+            frame_of(native)  # raises
+        refuse_invalid_shape(native.shape)
+        self.native = native
+        self.rows, self.width = native.shape
+        self.columns = tuple(native.columns.tolist())
+
+    @cached_property
+    def x(self) -> nw.DataFrame:
+        return nw.from_native(self.native)
+
+    @property
+    def index(self) -> Array:
+        """Names of the rows, those of an index of several levels as tuples."""
+        return self.native.index.to_numpy()
+
+    def _rows_of(self, keep: Array) -> pd.DataFrame:
+        return super()._rows_of(keep).to_native()
+
+    @cached_property
+    def natives(self) -> list[Any]:
+        return [column for _, column in self.native.items()]
+
+    @cached_property
+    def array(self) -> Array | None:
+        array = self.native.to_numpy() if self.rows * self.width <= FEW else None
+        return array if array is not None and array.dtype in (*FLOATS, *INTEGERS) else None
+
+    def _numbers(self, column: int) -> Array:
+        native = self.natives[column]
+        if not (isinstance(native.dtype, np.dtype) and native.dtype.kind in "biuf"):
+            return super()._numbers(column)
+        plain = native.to_numpy()
+        return plain.view(np.uint8) if plain.dtype == bool else plain

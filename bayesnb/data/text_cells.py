@@ -143,12 +143,13 @@ class TextCells:
             zeros = starts[(data.take(starts) == ord("0")) & (starts + 1 < bounds[1:])]
             if (data[zeros + 1] - np.uint8(ord("0")) < 10).any():
                 return True
-        long = np.diff(bounds) >= LONG
-        if not long.any():
+        long, decimal = np.diff(bounds) >= LONG, self.rules.decimal
+        if not long.any() or np.count_nonzero(data[bounds[0] :] == ord(decimal)) == len(long):  # all have decimals
             return False
-        cells = compute.utf8_ltrim(self._valid.filter(pa.array(long)), "+-")
+        cells = self._valid.filter(pa.array(long))
+        cells = cells.filter(compute.equal(compute.find_substring(cells, decimal), -1))
+        cells = compute.utf8_ltrim(cells, "+-")
         cells = cells.filter(compute.greater_equal(compute.binary_length(cells), LONG))
-        cells = cells.filter(compute.equal(compute.find_substring(cells, self.rules.decimal), -1))
         return bool(compute.any(compute.match_substring_regex(cells, WHOLE)).as_py())
 
     @cached_property

@@ -171,7 +171,7 @@ class CheckedText(io.RawIOBase):
         self.is_utf8 = codecs.lookup(encoding).name in ("utf-8", "utf-8-sig")
         self.decoder = codecs.getincrementaldecoder("utf-8" if self.is_utf8 else encoding)()
         self.bounds = np.isin(np.arange(256), np.frombuffer(delimiter.encode() + b'\r\n"', np.uint8))
-        self.is_plain, self.may_have_codes = True, delimiter in "./"
+        self.is_plain, self.may_have_codes = True, delimiter in "./eE"
         self.is_first, self.is_open, self.has_just_closed = True, False, False
         self.last = b"\n\n"
 
@@ -215,14 +215,17 @@ class CheckedText(io.RawIOBase):
 
 
 def has_led_zeros(data: Array) -> bool:
-    """Return whether a digit follows a zero that no digit or point precedes, as in the code 007."""
+    """Return whether a digit follows a zero that no digit or point precedes, as in the code 007; 1e-05 is none."""
     zero, point = np.uint8(ord("0")), np.uint8(ord("."))
     for start in range(0, len(data), CACHED):
         part = data[start : start + CACHED + 2]
         led = part[1:-1] == zero
         led &= part[2:] - zero < 10
         led &= part[:-2] - point > ord("9") - ord(".")  # a slash stands between the two, and begins no cell
-        if led.any():
+        before = np.flatnonzero(led)
+        signs, letters = part[before], part[before - 1] | np.uint8(ord(" "))  # small ones
+        exponents = (before > 0) & (letters == ord("e")) & ((signs == ord("-")) | (signs == ord("+")))
+        if not exponents.all():
             return True
     return False
 

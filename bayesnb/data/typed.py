@@ -44,8 +44,8 @@ class TypedSheet(FileSheet):
             other = {
                 name: self._cast(name, frame[name], kind) for name, kind in kinds.items() if not self._is(name, kind)
             }
-            columns = frame[list(kinds)]
-            yield Batch(start, columns.assign(**other) if other else columns, frame[list(kept)])
+            columns = columns_of(frame, list(kinds))
+            yield Batch(start, columns.assign(**other) if other else columns, columns_of(frame, kept))
             start += len(frame)
 
     def _is(self, name: str, kind: str) -> bool:
@@ -72,6 +72,13 @@ class TypedSheet(FileSheet):
                 "alone."
             )
         return cast(f"{self.name}, column {name!r}", series, kind, self.rules)
+
+
+def columns_of(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """Return some columns of a frame; to pick all or none of them would take as long as to read them."""
+    if list(names) == frame.columns.tolist():
+        return frame
+    return frame[list(names)] if names else pd.DataFrame(index=frame.index)
 
 
 def cast(name: str, series: pd.Series, kind: str, rules: CellRules) -> pd.Series:

@@ -199,9 +199,9 @@ class Averaged(Belief):
     independent_classes = False
     is_mixture = True
 
-    def refuse_overflow(self) -> None:
-        self.separate.refuse_overflow()
-        self.common.refuse_overflow()
+    @property
+    def overflow(self) -> str:
+        return self.separate.overflow or self.common.overflow
 
     @property
     def multivariate(self) -> bool:  # type: ignore[override]

@@ -145,16 +145,17 @@ class OrderedCounts(Record):
         size = counts.sum(axis=-1, keepdims=True)
         return ratio(counts, size) * gammaln(size + 1) - gammaln(counts + 1)
 
-    def in_order(self, x: Cells, power: Array, scores: Array, n_jobs: int | None) -> Array:
-        """Scores that kernels gave to counts at a power for each row, in place: of their order, if that is known.
+    def in_order(self, x: Cells, power: Power, scores: Array, n_jobs: int | None) -> Array:
+        """Scores that kernels gave to counts at a power, in place: of their order, if that is known.
 
         The log-probabilities of counts, and of one of their orders, are both negative: no digit is lost.
         """
         if self.ordered:
+            powers = by_row(power, x.shape[0])
 
             def part(rows: slice) -> None:
                 data, _, ends = entries(x, rows)
-                numerics.count_kernels.take_orders(data, ends, power[rows], scores[rows])
+                numerics.count_kernels.take_orders(data, ends, powers[rows], scores[rows])
 
             list(in_order(part, pieces_of(x), n_jobs))
         return scores
@@ -186,7 +187,7 @@ class MultinomialDensity(LevelWeights, OrderedCounts, LevelDensity):
         def add(rows: slice, tables: tuple[Array], first: int, part: Array) -> None:
             numerics.count_kernels.score_known(entries(x, rows), *tables, powers[rows], first, part)
 
-        return self.in_order(x, powers, by_tables(add, self._tables, x, len(self), out, n_jobs), n_jobs)
+        return self.in_order(x, power, by_tables(add, self._tables, x, len(self), out, n_jobs), n_jobs)
 
     def defined_score(self, x: Cells, power: Any = 1.0) -> Array:
         counts = as_csr(x)
@@ -237,17 +238,18 @@ class DirichletMultinomial(LevelUncertainty, OrderedCounts, DirichletBelief):
         return each - log_rising_binomial(self.concentration.sum(axis=-1), x.sum(axis=-1))
 
     def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        if np.ndim(power) == 1 or np.any(np.less(power, 0)) or self._largest >= numerics.count_kernels.LARGEST:
+        if self._largest >= numerics.count_kernels.LARGEST:
             return super().score(x, power, out, n_jobs)
         if not is_one(power):
-            return self._powered(x, power, out, n_jobs)
+            powered = np.ndim(power) != 1 and np.all(np.greater_equal(power, 0))
+            return self._powered(x, power, out, n_jobs) if powered else super().score(x, power, out, n_jobs)
         totals = self._totals
 
         def add(rows: slice, tables: tuple[Array, Array], first: int, part: Array) -> None:
             numerics.count_kernels.score_dirichlet(entries(x, rows), *tables, totals, first, part)
 
         scores = by_tables(add, self._tables, x, len(self), out, n_jobs)
-        return self.in_order(x, by_row(1.0, x.shape[0]), scores, n_jobs)
+        return self.in_order(x, power, scores, n_jobs)
 
     def score_left_out(self, stats: MultinomialStats, leaving: Leaving) -> Array:
         extra, counts = extra_of(self.concentration[0, 0], leaving.kind), stats.counts[0, 0]
@@ -257,7 +259,7 @@ class DirichletMultinomial(LevelUncertainty, OrderedCounts, DirichletBelief):
         tables = np.ascontiguousarray(extra), np.ascontiguousarray(counts), totals
         out, power = np.empty(len(leaving.codes)), by_row(leaving.power, len(leaving.codes))
         numerics.count_kernels.left_out(entries(leaving.x), leaving.weight, *tables, known, power, even, out)
-        return self.in_order(leaving.x, power, out[:, None], 1)[:, 0]
+        return self.in_order(leaving.x, leaving.power, out[:, None], 1)[:, 0]
 
     def _powered(self, x: Cells, power: Power, out: Array | None, n_jobs: int | None) -> Array:
         cells, powers = x.nnz if sparse.issparse(x) else x.shape[0] * x.shape[1], by_row(power, x.shape[0])
@@ -275,7 +277,7 @@ class DirichletMultinomial(LevelUncertainty, OrderedCounts, DirichletBelief):
             numerics.count_kernels.score_power(entries(x, rows), *tables, self._totals, powers[rows], first, part)
 
         tables = KernelTables(of, self.concentration.shape)
-        return self.in_order(x, powers, by_tables(add, tables, x, len(self), out, n_jobs), n_jobs)
+        return self.in_order(x, power, by_tables(add, tables, x, len(self), out, n_jobs), n_jobs)
 
     @cached_property
     def _totals(self) -> Array:

@@ -1,6 +1,7 @@
 """A frozen dataclass of arrays that share their leading axes: what stats, densities and beliefs are."""
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -135,19 +136,21 @@ class Record:
 
         return self.map(repeated)
 
-    def refuse_overflow(self) -> None:
-        """Raise for numbers of which sums, and what is made of those, leave the range of floats."""
+    @cached_property
+    def overflow(self) -> str:
+        """Message about numbers of which sums, and what is made of those, leave the range of floats; "" for none."""
         for name in self.__match_args__:
             if name in self.layout:
                 continue
             with np.errstate(over="ignore"):
                 total = np.abs(getattr(self, name)).sum()
             if not total <= LARGEST:
-                raise ValueError(
+                return (
                     f"{type(self).__name__}: the numbers in `{self.renamed.get(name, name)}` add up to {total:.3g}, "
                     f"and what is made of sums above {LARGEST:g} would overflow. Give smaller weights, counts, or "
                     "parameters of the prior."
                 )
+        return ""
 
     def expand(self, values: Array) -> Array:
         """Numbers of features, `(..., f)`, so that they broadcast against the record's arrays."""

@@ -87,6 +87,7 @@ class Counts(Support):
     """Whole numbers of at least 0 that can be added up; or any such numbers, where they may be `fractional`."""
 
     fractional: bool = False
+    has_zero = True
 
     def __str__(self) -> str:
         return "numbers of at least 0" if self.fractional else "whole numbers of at least 0"

@@ -243,7 +243,8 @@ class Model:
     def __post_init__(self) -> None:
         for part in (self.prior, self.stats):
             for block in (part.classes, *part.blocks):
-                block.refuse_overflow()
+                if block.overflow:  # kept by a prior, which stays while stats grow
+                    raise ValueError(block.overflow)
 
     @cached_property
     def posterior(self) -> Product:

@@ -432,7 +432,8 @@ def _check_stats(block: Block, stats: Stats, classes: int) -> None:
 
 def _check_numbers(stats: Stats, whose: str) -> None:
     with np.errstate(all="ignore"):
-        stats.refuse_overflow()
+        if stats.overflow:
+            raise ValueError(stats.overflow)
         if not stats.covers(0 * stats, np.zeros(len(stats), bool)):
             raise ValueError(f"{whose}: stats are below 0, or of no rows that there can be")
 

@@ -80,7 +80,7 @@ class Workload:
         goals = self.goals if instructions() == "avx512f" else {**self.goals, **self.smaller}
         return goals[operation]
 
-    def timing(self, operation: str, x: Any, rounds: Sequence[list[float]], limit: float | None = None) -> Timing:
+    def timing(self, operation: str, x: Any, rounds: Sequence[list[float]]) -> Timing:
         """The record of one operation on a table, from their seconds and ours, round by round."""
         pairs = [a / b for a, b in zip(*rounds, strict=True)]
         theirs, ours = map(median, rounds)
@@ -95,10 +95,9 @@ class Workload:
             (min(pairs), max(pairs)),
             len(pairs),
             self.goal(operation),
-            limit,
-            "scikit-learn" if self.theirs else "ourselves",
-            gain(),
-            self.floor.get(operation),
+            against="scikit-learn" if self.theirs else "ourselves",
+            gain=gain(),
+            floor=self.floor.get(operation),
         )
 
 
@@ -149,15 +148,15 @@ def learner(model: Any, batches: list[Table], classes: Array) -> Callable[[], An
     return lambda: model.partial_fit(*next(following))
 
 
-def one_row(work: Workload, how: How, limit: float | None = None, compiled: bool = True) -> Iterator[Timing]:
-    """`predict_proba` of one row, many times, as in a service; the `limit` is in seconds."""
+def one_row(work: Workload, how: How, compiled: bool = True) -> Iterator[Timing]:
+    """`predict_proba` of one row, many times, as in a service."""
     x, y = work.make_table(how)
     row = head(x, 1)
     calls = [partial(make().fit(x, y).predict_proba, row) for make in work.sides(how)]
     with compiling(compiled):
         for call in calls:
             call()
-        yield work.timing("predict", row, interleaved(calls, how.seconds, ROW_LOOPS), limit=limit)
+        yield work.timing("predict", row, interleaved(calls, how.seconds, ROW_LOOPS))
 
 
 @contextmanager
