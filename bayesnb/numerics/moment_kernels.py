@@ -22,18 +22,23 @@ LITTLE = 1 << 16  # numbers, a copy included: a definition reads them some ten t
 TINY = 2e-20  # standard deviation, as a part of the mean, that is rounding: no two doubles are closer than 1e-16
 
 
+def rows_at_once(features: int, classes: int) -> int:
+    """Return how many rows a block has, so that its merging, by class, takes little beside its counting."""
+    return max(BLOCK // features, 4 * classes)
+
+
 @compiled
 def moments(
-    x: Array, codes: Array, weight: Array, copy: Array | None, order: Array, starts: Array, block: Array, total: Array
-) -> bool:
-    """Add the rows `(r, f)` of classes `(r,)`, which count by their weights, to the total, `(4, c, f)`.
+    x: Array, step: int, codes: Array, weight: Array, copy: Array | None, order: Array, starts: Array, block: Array,
+    total: Array,
+) -> bool:  # fmt: skip
+    """Add the rows `(r, f)` of classes `(r,)`, which count by their weights, to the total, `(4, c, f)`, `step` at once.
 
-    Missing cells are left out one by one if there is room for a `copy` of the rows, `(r, f)`: the second pass reads the
+    Missing cells are left out one by one if there is room for a `copy` of so many rows: the second pass reads the
     class's mean in place of a missing cell, which so deviates by nothing. Without it, return whether no cell is missing
     or infinite: at the first block with one it stops, which with those behind it is not in the total.
     """
-    rows, features = x.shape
-    step = max(BLOCK // features, 4 * total.shape[1])
+    rows = len(x)
     for start in range(0, rows, step):
         stop = min(start + step, rows)
         part, labels, w = x[start:stop], codes[start:stop], weight[start:stop]
@@ -45,16 +50,18 @@ def moments(
                 return False
             spread(part, w, order, starts, block)
         else:
-            means_with_holes(part, labels, w, block, copy[start:stop])
-            spread(copy[start:stop], w, order, starts, block)
+            whole = copy[: stop - start]
+            means_with_holes(part, labels, w, block, whole)
+            spread(whole, w, order, starts, block)
         merge(total, block)
     return True
 
 
 @moments.defined(LITTLE)
 def moments_in_one_block(
-    x: Array, codes: Array, weight: Array, copy: Array | None, order: Array, starts: Array, block: Array, total: Array
-) -> bool:
+    x: Array, step: int, codes: Array, weight: Array, copy: Array | None, order: Array, starts: Array, block: Array,
+    total: Array,
+) -> bool:  # fmt: skip
     order[:] = np.argsort(codes, kind="stable")
     starts[:] = np.searchsorted(codes, np.arange(len(starts)), sorter=order)
     block[:] = 0.0
@@ -72,8 +79,6 @@ def moments_in_one_block(
             means = [-float(mean[c, j])] * len(weights)  # not the count, which is rounded, times the mean
             slip[c, j] = math.sumprod(weights + weights, numbers + means) / count[c, j]
         deviation = np.where(missing, 0.0, x - mean[codes])
-        if copy is not None:
-            copy[:] = np.where(missing, mean[codes], x)
         np.add.at(ssd, codes, w * deviation * deviation)
         ssd[:] = np.where(count > 0, np.maximum(ssd - count * slip * slip, 0.0), ssd)
         merge(total, block)
@@ -153,18 +158,26 @@ def means_with_holes(x: Array, codes: Array, weight: Array, block: Array, copy: 
         for j in range(block.shape[2]):
             if block[COUNT, c, j] > 0.0:
                 block[MEAN, c, j] /= block[COUNT, c, j]
-    for i in range(x.shape[0]):
-        for j in range(x.shape[1]):
-            copy[i, j] = x[i, j] if x[i, j] == x[i, j] else block[MEAN, codes[i], j]
+    for i in range(len(x)):
+        fill_holes(x[i], block[MEAN, codes[i]], copy[i])
+
+
+@compiled
+def fill_holes(row: Array, mean: Array, out: Array) -> None:
+    """Write a row with means in place of missing cells."""
+    for j in range(len(out)):
+        cell, m = row[j], mean[j]
+        out[j] = cell if cell == cell else m
 
 
 @compiled
 def add_seen(count: Array, total: Array, row: Array, w: float) -> None:
     """Add a row's cells that are not missing, and their weight."""
     for j in range(len(count)):
-        seen = row[j] == row[j]
+        cell = row[j]
+        seen = cell == cell
         count[j] += w if seen else 0.0
-        total[j] += w * row[j] if seen else 0.0
+        total[j] += w * (cell if seen else 0.0)
 
 
 @compiled
