@@ -79,7 +79,8 @@ class GaussianStats(Stats):
             spare = np.empty(len(part), np.int64), np.empty(weight.classes + 1, np.int64), block
             if not numerics.moment_kernels.moments(part, step, *labels, None, *spare, total):
                 total[:] = 0.0
-                numerics.moment_kernels.moments(part, step, *labels, np.empty((step, features)), *spare, total)
+                copy = np.empty((min(step, len(part)), features))
+                numerics.moment_kernels.moments(part, step, *labels, copy, *spare, total)
             return total
 
         parts = iter(in_order(count_rows, pieces(rows, features, 4 * weight.classes), n_jobs))

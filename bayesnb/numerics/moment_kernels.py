@@ -78,6 +78,8 @@ def moments_in_one_block(
             weights, numbers = w[of_rows, j].tolist(), cells[of_rows, j].tolist()
             means = [-float(mean[c, j])] * len(weights)  # not the count, which is rounded, times the mean
             slip[c, j] = math.sumprod(weights + weights, numbers + means) / count[c, j]
+        if copy is not None:
+            copy[: len(x)] = np.where(missing, mean[codes], x)
         deviation = np.where(missing, 0.0, x - mean[codes])
         np.add.at(ssd, codes, w * deviation * deviation)
         ssd[:] = np.where(count > 0, np.maximum(ssd - count * slip * slip, 0.0), ssd)
