@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks import scaled
+from benchmarks import cold, scaled
 from benchmarks.__main__ import main
 from benchmarks.calibrated import METHODS, SPLITS, TRUST
-from benchmarks.records import Results, Scaling
+from benchmarks.records import Results, Scaling, Start
 from benchmarks.scaling import GROWING
 from benchmarks.sureness import AUTO, EXACT, SURENESS, UNCERTAINTY
 from benchmarks.workloads import WORKLOADS
@@ -245,3 +245,19 @@ def test_goals_that_differ_without_long_vectors_are_asked_for_there(monkeypatch:
         monkeypatch.setattr("benchmarks.side_by_side.instructions", lambda name=name: name)
         asked[name] = [texts.goal(operation) for operation in ("fit", "predict")]
     assert asked == {"avx512f": [3.5, 2], "avx2": [3.5, 1.5]}
+
+
+@pytest.mark.parametrize(("seconds", "ok", "failed"), [(2.9, True, False), (3.1, False, False), (6.1, False, True)])
+def test_a_first_call_is_compared_with_what_it_may_take(seconds: float, ok: bool, failed: bool) -> None:
+    start = Start("Gaussian", "empty", {"fit": seconds, "predict": 0.1})
+    assert (start.ok, start.failed) == (ok, failed)
+    assert Start("Gaussian", "empty", {"predict": 0.1}).failed  # it ended before it fitted
+
+
+def test_a_command_takes_the_processors_time_that_it_takes_and_its_failure_is_told(tmp_path: Path) -> None:
+    missing, failing = (cold.run(f"fit {name} --target y", "empty", str(tmp_path), str(tmp_path), 60.0)
+                        for name in ("missing.csv", "gone.csv"))  # fmt: skip
+    assert missing.ok
+    assert 0.01 < missing.seconds["all"] < 60
+    assert failing.failed
+    assert "gone.csv" in failing.said

@@ -11,7 +11,7 @@ GAIN = 1.7  # of a second thread, where there is one
 SLACK = 2.0  # memory and first calls above what they may take by more than this factor have failed
 RATIO_SLACK = 2.5  # ratios too, of which processors differ: where memory is slow, two thirds of the goals are missed
 SLOPE, SLOPE_SLACK = 1.1, 1.25
-FIRST_CALL = 3.0  # seconds
+FIRST_CALLS = {"fit": 3.0, "predict": 3.0}  # processor seconds
 
 
 @dataclass(frozen=True)
@@ -154,27 +154,35 @@ class Slope:
 
 @dataclass(frozen=True)
 class Start:
-    """Seconds of the first calls of a new process; `said` is what it printed on stderr, which is nothing."""
+    """Processor seconds of a new process and of its first calls; `said` is what it printed on stderr, which is nothing.
+
+    `goals` are what some of them may take.
+    """
 
     family: str
     cache: str
     seconds: dict[str, float]
     said: str = ""
+    goals: dict[str, float] = field(default_factory=lambda: dict(FIRST_CALLS))
 
     @property
     def worst(self) -> float:
-        return max((self.seconds[call] for call in ("fit", "predict") if call in self.seconds), default=float("inf"))
+        """The largest part of its goal that a call takes; 1 is all of it."""
+        return max(self.seconds.get(call, float("inf")) / goal for call, goal in self.goals.items())
 
     @property
     def ok(self) -> bool:
-        return not self.said and self.worst <= FIRST_CALL
+        return not self.said and self.worst <= 1
 
     @property
     def failed(self) -> bool:
-        return bool(self.said) or self.worst > SLACK * FIRST_CALL
+        return bool(self.said) or self.worst > SLACK
 
     def __str__(self) -> str:
-        return f"{self.family}, {self.cache} cache: first call {self.worst:.1f} s, at most {FIRST_CALL:g}. {self.said}"
+        calls = (
+            f"{call} {self.seconds.get(call, float('inf')):.1f} s, goal {goal:g}" for call, goal in self.goals.items()
+        )
+        return f"{self.family}, {self.cache} cache: {'; '.join(calls)}. {self.said}"
 
 
 @dataclass(frozen=True)

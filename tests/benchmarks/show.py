@@ -110,14 +110,14 @@ def lines_of(records: list[Slope]) -> Iterator[tuple[tuple[str, str], list[Slope
 
 
 def starts(results: Results) -> str:
-    """The first calls of new processes."""
-    header = ("new process, s", "cache", "import bayesnb", "an estimator", "first fit", "first predict", "ok", "")
-    calls = ("import", "name", "fit", "predict")
+    """Processor seconds of new processes, and of their first calls."""
+    calls = ("import", "name", "fit", "predict", "interval", "loo", "all")
+    header = ("new process, cpu s", "cache", "import bayesnb", "an estimator", *calls[2:], "ok", "")
     rows = [
         (s.family, s.cache, *(f"{s.seconds[c]:.2f}" if c in s.seconds else "-" for c in calls), mark(s.ok), s.said)
         for s in results.starts
     ]
-    return aligned(header, rows, left=(0, 1, 6, 7))
+    return aligned(header, rows, left=(0, 1, 9, 10))
 
 
 def qualities(results: Results) -> str:
