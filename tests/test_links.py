@@ -414,7 +414,9 @@ def test_the_evidence_of_a_table_is_the_definition(shape: tuple[int, int, int]) 
     for table in (rng.integers(0, 30, shape).astype(float), rng.gamma(0.3, 5.0, shape), np.zeros(shape)):
         margin, strengths = rng.uniform(0.2, 2.0, shape[2]), 2.0 ** np.arange(12)
         every = [spelled_out(table, margin, strength) for strength in strengths]
-        best, strength = link_kernels.strongest(table, table.sum(axis=2), table.sum(axis=1), margin, strengths)
+        parents, children, values = table.sum(axis=2), table.sum(axis=1), np.empty(len(strengths))
+        at = link_kernels.strongest(table, parents, children, margin, strengths, np.empty(children.shape), values)
+        best, strength = values[at], strengths[at]
         assert best == pytest.approx(max(every), rel=1e-9, abs=1e-8)
         assert best == pytest.approx(every[int(np.log2(strength))], rel=1e-9, abs=1e-8)
         belief = Links(

@@ -71,16 +71,14 @@ class GaussianStats(Stats):
     @classmethod
     def counted(cls, x: Cells, weight: Weight, n_jobs: int | None) -> Self:
         rows, features = x.shape
-        step = numerics.moment_kernels.rows_at_once(features, weight.classes)
 
         def count_rows(rows: slice) -> Array:
             labels, total = (weight.codes[rows], weight.counts[rows]), np.zeros((4, weight.classes, features))
             part, block = numbers(x, rows), np.empty((5, weight.classes, features))
             spare = np.empty(len(part), np.int64), np.empty(weight.classes + 1, np.int64), block
-            if not numerics.moment_kernels.moments(part, step, *labels, None, *spare, total):
+            if not numerics.moment_kernels.moments(part, *labels, None, *spare, total):
                 total[:] = 0.0
-                copy = np.empty((min(step, len(part)), features))
-                numerics.moment_kernels.moments(part, step, *labels, copy, *spare, total)
+                numerics.moment_kernels.moments(part, *labels, True, *spare, total)
             return total
 
         parts = iter(in_order(count_rows, pieces(rows, features, 4 * weight.classes), n_jobs))

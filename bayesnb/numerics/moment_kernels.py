@@ -22,29 +22,25 @@ LITTLE = 1 << 16  # numbers, a copy included: a definition reads them some ten t
 TINY = 2e-20  # standard deviation, as a part of the mean, that is rounding: no two doubles are closer than 1e-16
 
 
-def rows_at_once(features: int, classes: int) -> int:
-    """Return how many rows a block has, so that its merging, by class, takes little beside its counting."""
-    return max(BLOCK // features, 4 * classes)
-
-
 @compiled
 def moments(
-    x: Array, step: int, codes: Array, weight: Array, copy: Array | None, order: Array, starts: Array, block: Array,
-    total: Array,
-) -> bool:  # fmt: skip
-    """Add the rows `(r, f)` of classes `(r,)`, which count by their weights, to the total, `(4, c, f)`, `step` at once.
+    x: Array, codes: Array, weight: Array, holes: bool | None, order: Array, starts: Array, block: Array, total: Array
+) -> bool:
+    """Add the rows `(r, f)` of classes `(r,)`, which count by their weights, to the total, `(4, c, f)`.
 
-    Missing cells are left out one by one if there is room for a `copy` of so many rows: the second pass reads the
-    class's mean in place of a missing cell, which so deviates by nothing. Without it, return whether no cell is missing
-    or infinite: at the first block with one it stops, which with those behind it is not in the total.
+    Missing cells are left out one by one if there are `holes`: the second pass reads a copy of the block, with the
+    class's mean in place of a missing cell, which so deviates by nothing. If `holes` is None, return whether no cell is
+    missing or infinite: at the first block with one it stops, which with those behind it is not in the total.
     """
-    rows = len(x)
+    rows, features = x.shape
+    step = max(BLOCK // features, 4 * total.shape[1])
+    copy = np.empty((0 if holes is None else min(step, rows), features))
     for start in range(0, rows, step):
         stop = min(start + step, rows)
         part, labels, w = x[start:stop], codes[start:stop], weight[start:stop]
         group(labels, order, starts)
         block[:] = 0.0
-        if copy is None:
+        if holes is None:
             means(part, w, labels, order, starts, block)
             if any_infinite_or_missing(block[MEAN]):
                 return False
@@ -59,27 +55,24 @@ def moments(
 
 @moments.defined(LITTLE)
 def moments_in_one_block(
-    x: Array, step: int, codes: Array, weight: Array, copy: Array | None, order: Array, starts: Array, block: Array,
-    total: Array,
-) -> bool:  # fmt: skip
+    x: Array, codes: Array, weight: Array, holes: bool | None, order: Array, starts: Array, block: Array, total: Array
+) -> bool:
     order[:] = np.argsort(codes, kind="stable")
     starts[:] = np.searchsorted(codes, np.arange(len(starts)), sorter=order)
     block[:] = 0.0
     count, mean, slip, ssd, _ = block
-    missing = np.zeros(x.shape, bool) if copy is None else np.isnan(x)
+    missing = np.zeros(x.shape, bool) if holes is None else np.isnan(x)
     w, cells = np.where(missing, 0.0, weight[:, None]), np.where(missing, 0.0, x)
     with np.errstate(all="ignore"):
         np.add.at(count, codes, w)
         for c, j, of_rows in columns_of_classes(order, starts, count):
             mean[c, j] = math.sumprod(w[of_rows, j].tolist(), cells[of_rows, j].tolist()) / count[c, j]
-        if copy is None and not np.isfinite(mean).all():
+        if holes is None and not np.isfinite(mean).all():
             return False
         for c, j, of_rows in columns_of_classes(order, starts, count):  # what rounding left of the means
             weights, numbers = w[of_rows, j].tolist(), cells[of_rows, j].tolist()
             means = [-float(mean[c, j])] * len(weights)  # not the count, which is rounded, times the mean
             slip[c, j] = math.sumprod(weights + weights, numbers + means) / count[c, j]
-        if copy is not None:
-            copy[: len(x)] = np.where(missing, mean[codes], x)
         deviation = np.where(missing, 0.0, x - mean[codes])
         np.add.at(ssd, codes, w * deviation * deviation)
         ssd[:] = np.where(count > 0, np.maximum(ssd - count * slip * slip, 0.0), ssd)
