@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 BINS = 10
 WORDS, VALUES, NUMBERS = 8e-5, 3.5e-4, 7e-6  # seconds for a class's column: of words, of few values, of numbers
 BIN = 2e-5  # for each bin of a column's grid: k (k + 1) / 2 of k levels
-LEFT_OUT, SEARCHED = 1.3e-3, 4e-4  # seconds for a class's column on a grid: to leave rows out, to search its prior
+LEFT_OUT = 1.3e-3  # seconds, at most, in which all rows are left out of a class's column on a grid
+SEARCHED = 4e-4  # seconds to search the prior of a class's column on a grid, where there are many
 BIN_EXPLAINED = 2.6e-7  # for each bin of a class's column, to explain a row
 DRAWN = {"density": 8e-5, "levels": 9e-4, "mass": 1e-4}  # seconds for the draws of a class's column
 DRAWN_LEVEL, DRAWN_ROW = 1.2e-4, 0.01  # for those of each of its levels; for a row, whatever its columns
@@ -254,7 +255,7 @@ class HeldOut:
 
     @property
     def search_seconds(self) -> float:
-        """Seconds, at most about, that the search for the priors of the largest evidence takes."""
+        """Seconds, about, that the search for the best priors takes; of a small table it is one at most."""
         return SEARCHED * len(self.facts.classes) * len(self.grid_sizes)
 
     @property
