@@ -11,7 +11,8 @@ from scipy import sparse
 import bayesnb as nb
 from bayesnb.datasets import penguins
 from bayesnb.report import Facts, gather, section
-from bayesnb.report.facts.left_out_rows import distinct, left_out_row
+from bayesnb.report.facts import comparisons, left_out_rows
+from bayesnb.report.facts.left_out_rows import distinct, left_out_row, most_rows
 from bayesnb.report.sections.shown_rows import odds, ranked
 from tests.conftest import plainly
 from tests.parsed import Page
@@ -267,3 +268,39 @@ def test_a_text_without_a_word_has_a_page() -> None:
     counts[[0, 20]] = 0
     page = Page(nb.report(nb.MultinomialNB(), sparse.csr_array(counts), np.repeat(["a", "b"], 15)))
     assert UNCERTAIN in page.tables
+
+
+def test_sections_that_would_take_long_say_what_they_leave_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng, y = np.random.default_rng(0), np.arange(60) % 20
+    X = pd.DataFrame(rng.normal(size=(60, 12)) + y[:, None] / 9).add_prefix("x")
+    facts = gather(nb.NaiveBayes(dependence=None), X, y)
+    assert len(facts.held_out.grid_sizes) == 12
+    assert most_rows(facts) == 10
+    monkeypatch.setattr(left_out_rows, "EXPLAINING", 4.5 * 3 * facts.held_out.explanation_seconds)
+    monkeypatch.setattr(comparisons, "VARIED", 10.5 * 3 * facts.held_out.column_seconds)
+    monkeypatch.setattr(comparisons, "SETTINGS", 3.5 * facts.held_out.left_out_seconds)
+    monkeypatch.setattr(comparisons, "SEARCH", 0.9 * facts.held_out.search_seconds)
+    seen = Page(section("rows", facts))
+    assert "at most 4 rows of each kind are shown. model.explain(X) explains the rows that you name." in seen.text
+    assert len(seen.tables[UNCERTAIN]) == 4 + 1
+    assert "compare_smoothing compares the settings that you name." in Page(section("smoothing", facts)).text
+    assert "10 most relevant columns were varied one by one; 2 others were not." in " ".join(
+        section("sensitivity", facts).split()
+    )
+    assert "tune makes it" in section("checks", facts)
+
+
+def test_a_few_settings_are_compared_where_all_take_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = planted()
+    facts = gather(nb.NaiveBayes(nb.PolyaTree(), dependence=None), X[:40], y[:40])
+    monkeypatch.setattr(comparisons, "SETTINGS", 4.5 * facts.held_out.left_out_seconds)
+    assert len(facts.comparisons.smoothing.table) == 4
+    assert "Of so large a table only a few settings are tried." in Page(section("smoothing", facts)).text
+
+
+def test_a_row_without_any_cell_is_explained_by_nothing() -> None:
+    X = pd.DataFrame({"a": ["x", "y", None, "x"] * 5, "b": ["u", "v", None, "v"] * 5})
+    model = nb.CategoricalNB().fit(X, ["c", "d"] * 10)
+    explained = model.explain(X[2:3])
+    for name in ("evidence", "sd", "predictive"):
+        np.testing.assert_array_equal(explained[name].values, 0.0)

@@ -20,11 +20,13 @@ from bayesnb import (
     Gaussian,
     Multinomial,
     MultivariateGaussian,
+    NaiveBayes,
     NormalInverseGamma,
     Poisson,
     RefusedWarning,
     tune,
 )
+from bayesnb.criticism.tune import prior_bounds
 from bayesnb.datasets import spam
 from bayesnb.families.dirichlet_evidence import evidence_terms, log_evidence, slopes
 from bayesnb.families.gaussian import GaussianStats
@@ -606,3 +608,15 @@ def test_a_mode_that_makes_rows_impossible_is_refused() -> None:
     model = nb.CategoricalNB(alpha=2.0, estimate="map")
     with pytest.warns(RefusedWarning, match="-inf with them"):
         assert tune(model, X, np.arange(60) % 2).alpha == 2.0
+
+
+def test_bounds_of_priors_are_those_that_tune_warns_of() -> None:
+    rng, codes = np.random.default_rng(0), np.arange(60) % 3
+    X = np.column_stack([rng.normal(size=(60, 2)), rng.integers(0, 3, 60)])
+    model = NaiveBayes("gaussian").fit(X, codes)
+    with pytest.warns(BoundaryWarning) as caught:
+        tune(model, X, codes, force=True)
+    (warned,) = [each.message.ends for each in caught if isinstance(each.message, BoundaryWarning)]
+    bounds = prior_bounds(model)
+    assert [end.where for end in bounds] == [end.where for end in warned]
+    assert [(end.dial, end.infinite) for end in bounds] == [(end.dial, end.infinite) for end in warned]

@@ -135,7 +135,7 @@ def tune(
         shown.name("tune: counting rows")
         learnt = learnt_columns(model, X, y, sample_weight, "tune")
         variants = learnt.variants
-        _check_tunable(variants, per)
+        _check_tunable(variants.families, per)
         shown.more(1)
         shown.name("tune: searching priors")
         if criterion == "evidence":
@@ -150,18 +150,28 @@ def tune(
         _warn_refused(tuning, criterion)
         tuned = model._fresh()
     else:
-        _warn_bounds(ends, learnt)
+        _warn_bounds(ends, learnt.estimator)
         tuned = model._fresh(**model._params_declaring(_by_columns(learnt.estimator.schema_, families)))
     tuned.tuning = tuning
     return tuned
 
 
-def _check_tunable(variants: PriorVariants, per: str) -> None:
+def prior_bounds(model: NaiveBayes) -> list[Bound]:
+    """Return the parameters of a fitted estimator's priors that `tune` would warn of; nothing is scored, or fitted."""
+    columns = model._columns_alone(None)
+    blocks = columns.schema_.blocks
+    families, widths = [block.family for block in blocks], [len(block.keys) for block in blocks]
+    _check_tunable(families, "model")
+    _, ends = best_by_evidence(families, columns.model_.stats.blocks, widths, "model")
+    return [_bound(end, columns) for end in ends]
+
+
+def _check_tunable(families: Sequence[Family], per: str) -> None:
     """Raise where no prior can be tuned, or not for each class."""
-    if not any(family.hyperparameters for family in variants.families):
-        shown = ", ".join(map(repr, variants.families))
+    if not any(family.hyperparameters for family in families):
+        shown = ", ".join(map(repr, families))
         raise ValueError(f"no column has a prior that can be tuned: the families are {shown}.")
-    if per == "class" and any(family.shared for family in variants.families):
+    if per == "class" and any(family.shared for family in families):
         raise ValueError(
             "per='class' under shared=True: the variance of a column is that of all classes, and so is its prior. "
             "Use per='model' or 'feature'."
@@ -236,22 +246,22 @@ def _by_columns(schema: Schema, families: Sequence[Family]) -> dict[tuple[Hashab
     return by_names | ({dropped: None} if dropped else {})
 
 
-def _warn_bounds(ends: Sequence[End], learnt: LearntRows) -> None:
+def _warn_bounds(ends: Sequence[End], columns: NaiveBayes) -> None:
     """Warn once of all parameters at an end of their range."""
     if ends:
-        bounds = tuple(_bound(end, learnt) for end in ends)
+        bounds = tuple(_bound(end, columns) for end in ends)
         message = " ".join(f"{each.where}: {each.dial} {each.goal}: {each.meaning}." for each in bounds)
         warning = BoundaryWarning(f"priors at the end of their range: {message}")
         warning.ends = bounds
         warnings.warn(warning, skip_file_prefixes=(HERE,))
 
 
-def _bound(end: End, learnt: LearntRows) -> Bound:
+def _bound(end: End, columns: NaiveBayes) -> Bound:
     """Describe a parameter at an end of its range."""
-    schema = learnt.estimator.schema_
+    schema = columns.schema_
     names = [schema.blocks[b].keys[f] for b, f in end.columns]
     shown = ", ".join(_short(name) for name in names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-    whose = "" if end.code is None else f" in class {learnt.estimator.classes_.tolist()[end.code]!r}"
+    whose = "" if end.code is None else f" in class {columns.classes_.tolist()[end.code]!r}"
     noun = "column" if len(names) == 1 and not isinstance(names[0], tuple) else "columns"
     shared = all(schema.blocks[b].family.shared for b, _ in end.columns)
     family, meaning = schema.blocks[end.columns[0][0]].family, end.kind.meaning(end.name, end.infinite, shared)

@@ -69,7 +69,8 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
         return self.expand(self.concentration) * self.grid.share + self.counts
 
     def parts(self) -> Parts:
-        return {("ratio{}_concentration", j): self.a[..., self.span(j)] for j in range(len(self.sizes))}
+        a = self.a
+        return {("ratio{}_concentration", j): a[..., self.span(j)] for j in range(len(self.sizes))}
 
     @property
     def proper(self) -> Array:

@@ -222,6 +222,8 @@ class DirichletBelief(PseudoCounts, Belief, Levels):
 def pick(table: Array, level: Array) -> Array:
     """The entries of a table at some levels, 0 where the level is missing: `(..., k), (..., f) -> (..., f)`."""
     lead_axes = np.broadcast_shapes(table.shape[:-1], level.shape[:-1])
+    if not table.shape[-1]:  # of levels that are all missing
+        return np.zeros(lead_axes + level.shape[-1:])
     known = np.broadcast_to(np.maximum(level, 0), lead_axes + level.shape[-1:])
     picked = np.take_along_axis(np.broadcast_to(table, lead_axes + table.shape[-1:]), known, axis=-1)
     return silent(level < 0, picked)

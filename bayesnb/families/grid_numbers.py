@@ -31,8 +31,11 @@ class NumberMargins:
         return len(self.classes)
 
     def column(self, feature: int) -> Self:
-        """One column, `(c,)`."""
-        return self[:, feature]
+        """One column, `(c,)`: its belief is that of this column alone, so that no other one is computed for it."""
+        classes, features = self.classes[:, feature], self.features[:, feature]
+        if not len(features) or (features != features[0]).any():
+            return self[:, feature]
+        return type(self)(self.belief.column(int(features[0])), classes, np.zeros_like(features))
 
     @property
     def proper(self) -> Array:

@@ -20,7 +20,7 @@ from bayesnb.report.facts.irregularities import Irregularities
 from bayesnb.report.facts.left_out_rows import RowLeftOut, left_out_row
 from bayesnb.report.remedies import Advice, InPython
 from bayesnb.report.wording import name_of
-from bayesnb.selection.leave_one_out import loo_log_proba
+from bayesnb.selection.leave_one_out import leave_one_out
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,8 @@ class Facts:
     cells: Sequence[Cells]
     codes: Array
     fitted: Array  # as the model predicts the rows that it learnt from
-    left_out: Array  # by the model of all rows but this one; NaN where those leave no distribution
+    joint_left_out: Array  # log p(x, y), by the model of all rows but this one
+    left_out: Array  # log p(y | x) of that; NaN where the others leave no distribution
     test: tuple[Array, Array] | None  # log p(y | x) and codes of rows that it never saw
     test_X: Any = None  # those rows
 
@@ -131,9 +132,9 @@ def gather(model: Any, X: Any, y: Any, test: tuple[Any, Any] | None = None, abou
     fitted, codes = predicted(model, X, y)
     rows = Rows(model.schema_.observers, model.schema_.read(open_table(X)), codes)
     refuse_other_rows(model, rows)
-    left_out = loo_log_proba(model.model_, rows, model._way("label"), n_jobs=model.n_jobs)
+    joint = leave_one_out(model.model_, rows, model._way("label"), n_jobs=model.n_jobs)
     held = None if test is None else predicted(model, *test)
-    return Facts(model, X, y, about, rows.cells, codes, fitted, left_out, held, test and test[0])
+    return Facts(model, X, y, about, rows.cells, codes, fitted, joint, normalised(joint), held, test and test[0])
 
 
 def predicted(model: NaiveBayes, X: Any, y: Any) -> tuple[Array, Array]:

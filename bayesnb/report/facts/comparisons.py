@@ -1,6 +1,5 @@
 """Other priors, and dependent columns, against what a model assumes: computed when a section asks, in bounded time."""
 
-import warnings
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +9,7 @@ import numpy as np
 
 from bayesnb.criticism.compare_smoothing import compare_smoothing
 from bayesnb.criticism.dependence import dependence
-from bayesnb.criticism.tune import Bound, BoundaryWarning, tune
+from bayesnb.criticism.tune import Bound, prior_bounds
 from bayesnb.report.facts.features import Feature, ModelledColumn
 from bayesnb.report.wording import INTERVAL
 from bayesnb.selection.prior_strength import Change, Strengths
@@ -19,11 +18,15 @@ if TYPE_CHECKING:
     from bayesnb.report.facts import Facts
 
 SMOOTHING = (0, 0.01, 0.1, 0.5, 1, 2, 10)
+FEW = (0.01, 0.1, 1, 10)
 ESTIMATES = ("predictive", "mean", "map")
 MOST_PAIRED = 40  # columns, of which all pairs are compared
 TIMES = (0.5, 2.0)  # that a prior is worth
 EXPENSIVE = 2e8  # rows x classes x columns above which fewer settings are compared
 ALONE = (8, 60, 6e6)  # columns whose prior is varied alone: at least, at most; what all of them may cost
+VARIED = 1.5  # seconds that they may take
+SETTINGS = 6.0  # seconds that the settings of the smoothing may take
+SEARCH = 5.0  # seconds that the search for the best priors may take
 UNDEFINED = (
     "Some rows have no held-out probability under these priors: without the row its own cells are impossible, or its "
     "class has no distribution. A smoothing of 0 or an improper prior does that. So what is certain about the priors "
@@ -59,7 +62,9 @@ class Comparisons:
 
     @property
     def expensive(self) -> bool:
-        return self.facts.held_out.cost > EXPENSIVE
+        """Whether only a few settings of the smoothing are compared."""
+        every = len(SMOOTHING) * len(ESTIMATES) * self.facts.held_out.left_out_seconds
+        return self.facts.held_out.cost > EXPENSIVE or every > SETTINGS
 
     @cached_property
     def smoothing(self) -> Any:
@@ -72,7 +77,11 @@ class Comparisons:
         if model.schema_.links is not None:  # which have no other estimate
             estimates = ("predictive",)
         if self.expensive:
-            sizes, estimates = (0.01, 0.1, 1, 10), (model.estimate if model.estimate != "mle" else "predictive",)
+            sizes, estimates = FEW, (model.estimate if model.estimate != "mle" else "predictive",)
+        if len(sizes) * len(estimates) * self.facts.held_out.left_out_seconds > SETTINGS:
+            return (
+                "with so many columns and classes it takes long. compare_smoothing compares the settings that you name."
+            )
         try:
             return compare_smoothing(
                 model, self.facts.X, self.facts.y, sizes, estimates, ci_prob=INTERVAL, progress=False
@@ -158,7 +167,9 @@ class Comparisons:
     @cached_property
     def strengths(self) -> Strengths:
         model = self.facts.model
-        return Strengths(model.model_, self.facts.rows, model._way("label"), model.n_jobs)
+        strengths = Strengths(model.model_, self.facts.rows, model._way("label"), model.n_jobs)
+        strengths.__dict__["joint"] = self.facts.joint_left_out  # which is known, and takes long to compute again
+        return strengths
 
     @cached_property
     def sensitivity(self) -> Sensitivity | str:
@@ -168,7 +179,8 @@ class Comparisons:
         if not self.strengths.defined:
             return UNDEFINED
         least, most, cost = ALONE
-        room = int(np.clip(cost / self.facts.left_out.size, least, most))
+        seconds = (1 + len(TIMES)) * self.facts.held_out.column_seconds
+        room = int(np.clip(min(cost / self.facts.left_out.size, VARIED / seconds), least, most))
         several = len(self.facts.features.all) > 1  # one that is alone is all of them
         ranked = self.facts.features.ranked[:room] if several else []
         try:
@@ -180,16 +192,11 @@ class Comparisons:
         return Sensitivity(columns, classes, sorted(alone, key=lambda each: -max(change.largest for change in each[1])))
 
     @cached_property
-    def tuned(self) -> tuple[Any, list[Bound]]:
-        """The estimator of the largest evidence, and the parameters of its priors that are at the end of their range.
-
-        None where these priors cannot be tuned.
-        """
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", BoundaryWarning)
-            try:
-                tuned = tune(self.facts.model, self.facts.X, self.facts.y, force=True, progress=False)
-            except (TypeError, ValueError):
-                return None, []
-        messages = (each.message for each in caught)
-        return tuned, [end for message in messages if isinstance(message, BoundaryWarning) for end in message.ends]
+    def bounds(self) -> list[Bound] | str:
+        """The parameters that are at the end of their range under the priors of the largest evidence."""
+        if self.facts.held_out.search_seconds > SEARCH:
+            return "the search for the best priors takes long with so many columns, levels and classes: tune makes it"
+        try:
+            return prior_bounds(self.facts.model)
+        except (TypeError, ValueError):
+            return "these priors cannot be tuned"

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 BINS = 10
 WORDS, VALUES, NUMBERS = 8e-5, 3.5e-4, 7e-6  # seconds for a class's column: of words, of few values, of numbers
 BIN = 2e-5  # for each bin of a column's grid: k (k + 1) / 2 of k levels
+LEFT_OUT = 1.3e-3  # seconds, at most, in which all rows are left out of a class's column on a grid
+SEARCHED = 4e-4  # seconds to search the prior of a class's column on a grid, where there are many
+BIN_EXPLAINED = 2.6e-7  # for each bin of a class's column, to explain a row
 DRAWN = {"density": 8e-5, "levels": 9e-4, "mass": 1e-4}  # seconds for the draws of a class's column
 DRAWN_LEVEL, DRAWN_ROW = 1.2e-4, 0.01  # for those of each of its levels; for a row, whatever its columns
 CLEAR, FEWEST = 0.95, 5  # an interval of so many rows or more that leaves out 0 is a difference
@@ -229,11 +232,36 @@ class HeldOut:
         each = [WORDS if x.words else NUMBERS if x.continuous else VALUES for x in families]
         return len(self.facts.classes) * (np.dot(each, self.widths) + BIN * self.bins)
 
+    @cached_property
+    def grid_sizes(self) -> list[int]:
+        """Levels of each column that is on a grid."""
+        grids = [grid for block in self.facts.model.schema_.blocks for _, grid in block.grids()]
+        return [size for grid in grids for size in grid.sizes]
+
     @property
     def bins(self) -> int:
         """Bins of all columns that are on a grid."""
-        grids = [grid for block in self.facts.model.schema_.blocks for _, grid in block.grids()]
-        return sum(size * (size + 1) // 2 for grid in grids for size in grid.sizes)
+        return sum(size * (size + 1) // 2 for size in self.grid_sizes)
+
+    @property
+    def column_seconds(self) -> float:
+        """Seconds, at most about, in which all rows are left out of a column on a grid, by which most time is taken."""
+        return LEFT_OUT * len(self.facts.classes)
+
+    @property
+    def left_out_seconds(self) -> float:
+        """Seconds, at most about, in which all rows are left out of all columns on grids: one setting of the priors."""
+        return self.column_seconds * len(self.grid_sizes)
+
+    @property
+    def search_seconds(self) -> float:
+        """Seconds, about, that the search for the best priors takes; of a small table it is one at most."""
+        return SEARCHED * len(self.facts.classes) * len(self.grid_sizes)
+
+    @property
+    def explanation_seconds(self) -> float:
+        """Seconds, about, in which a row is explained."""
+        return BIN_EXPLAINED * len(self.facts.classes) * self.bins
 
     @property
     def levels(self) -> int:

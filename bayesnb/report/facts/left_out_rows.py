@@ -24,6 +24,8 @@ DRAWS = 1000  # of p(y | x, theta), where classes share parameters
 SECONDS = 1.0  # that the parts of uncertainty may take; twice that where rows are not held out
 DRAWING = 3.0  # seconds where each row needs draws
 IN_BRACKETS = 1.0  # seconds that all intervals may take
+EXPLAINING = 4.0  # seconds that all explanations may take
+ROWS = 2, 10  # of each kind, at least and at most
 KINDS, TIMES = 3, 1.6  # tables of rows that have intervals; times as long as entropies take
 COUNTED, ALONE, CLASS, COLUMN = 5e-9, 2e-3, 1e-3, 1e-5  # of them: to count a cell; for a row, its class, a class's cell
 TOGETHER = 3  # times as fast, where one belief is for all rows
@@ -91,6 +93,12 @@ def interval_ends(scores: Scores, facts: "Facts") -> tuple[Array, Array]:
     else:
         result = drawn_intervals(scores, model.schema_.observers, INTERVAL, DRAWS, 0)[0]
     return result.lower[0], result.upper[0]
+
+
+def most_rows(facts: "Facts") -> int:
+    """Return how many rows of a kind are shown: as many as some seconds allow, by columns, bins and classes."""
+    seconds = max(facts.held_out.explanation_seconds, TINY)
+    return int(np.clip(EXPLAINING / (KINDS * seconds), *ROWS))
 
 
 def with_intervals(facts: "Facts") -> int:

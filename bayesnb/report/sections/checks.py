@@ -246,9 +246,9 @@ def dependent(facts: Facts) -> tuple[str, ...]:
 @check("Priors at the end of their range")
 def boundary(facts: Facts) -> tuple[str, ...]:
     """Parameters of priors that the data want as large, or as small, as can be."""
-    tuned, ends = facts.comparisons.tuned
-    if tuned is None:
-        return SKIPPED, "these priors cannot be tuned"
+    ends = facts.comparisons.bounds
+    if isinstance(ends, str):
+        return SKIPPED, facts.advice.reworded(ends)
     if not ends:
         return OK, "under the priors of the largest evidence no parameter is at the end of its range"
     ranges = " ".join(f"{brief(end.where, 200)}: {end.dial} {end.goal}, as {end.meaning}." for end in ends)

@@ -18,12 +18,19 @@ from bayesnb.numerics.views import as_numbers
 from bayesnb.plots.waterfall_plot import has_links, height, steps_of
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.held_out import settled
-from bayesnb.report.facts.left_out_rows import Pick, RowLeftOut, distinct, spaced, with_intervals
+from bayesnb.report.facts.left_out_rows import (
+    ROWS,
+    Pick,
+    RowLeftOut,
+    distinct,
+    most_rows,
+    spaced,
+    with_intervals,
+)
 from bayesnb.report.html_page import drawn
 from bayesnb.report.wording import SURE, as_name, brief, count, name_of, percent, percent_span
 from bayesnb.results.display import Name, element, phrase
 
-MOST_ROWS = 10  # of each kind
 MOST_LABELS, LEAST_LABEL = 3, 0.005  # of a row, and their probability
 MOST_CELLS = 12  # of a row
 MOST_REASONS = 3  # features for, and as many against
@@ -42,7 +49,8 @@ def unsure(facts: Facts) -> Values:
     """The rows that deserve a second look."""
     return {
         "in_brackets": with_intervals(facts),
-        "most": MOST_ROWS,
+        "most": most_rows(facts),
+        "fewer": most_rows(facts) < ROWS[1],
         "linked": bool(facts.comparisons.links),
         "answered": int(facts.held_out.answered.sum()),
         "mislabelled": mislabelled(facts),
@@ -92,7 +100,7 @@ def compared(
     order: Array, pair: Callable[[RowLeftOut], tuple[int, int]], measure: Measure, facts: Facts, salt: str
 ) -> Values:
     """The first rows of an order, what speaks for each of two labels, and a picture of that for the first row."""
-    picks = distinct(order, facts, MOST_ROWS)
+    picks = distinct(order, facts, most_rows(facts))
     first = facts.row_left_out(picks[0].row, with_intervals(facts) > 0)
     return {
         "rows": shown_rows(picks, measure, lambda one: weighed(one, pair(one), facts), facts),
@@ -111,7 +119,7 @@ def surprising(facts: Facts) -> list[Values]:
     def measure(one: RowLeftOut) -> str:
         return f"{ranked(rank[one.row], len(order))}; log p(x) = {number(float(density[one.row]), 3)}"
 
-    return shown_rows(distinct(order, facts, MOST_ROWS), measure, lambda one: surprises(one, usual), facts)
+    return shown_rows(distinct(order, facts, most_rows(facts)), measure, lambda one: surprises(one, usual), facts)
 
 
 def odds(log_proba: float) -> Markup | str:
