@@ -111,14 +111,10 @@ class Entries(NamedTuple):
 
 
 def distinct_places(places: Array) -> tuple[Array, Array]:
-    """The distinct places, without -1 for none, and where among them each of an array is, -1 for none.
-
-    Where all are none, place 0 stands for them: tables of no place at all are no tables to pick from.
-    """
+    """The distinct places, without -1 for none, and where among them each of an array is, -1 for none."""
     distinct, which = np.unique(places, return_inverse=True)
     missing = int(distinct.size > 0 and distinct[0] < 0)
-    known = distinct[missing:]
-    return (known if known.size else np.zeros(1, np.int64)), which.reshape(places.shape) - missing
+    return distinct[missing:], which.reshape(places.shape) - missing
 
 
 class DistinctCells(NamedTuple):
