@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
-from waiting import HYPERPARAMETERS, Waiting, WaitingBelief
 
 from bayesnb import (
     Gaussian,
@@ -36,6 +35,7 @@ from bayesnb.families.capabilities import (
 )
 from bayesnb.families.family import Family
 from tests.conftest import CASES
+from tests.waiting import HYPERPARAMETERS, Waiting, WaitingBelief
 
 mpl.use("agg")
 CORE = ("update", "log_evidence", "log_moment", "cumulants", "sample", "estimate", "mode", "interval", "predictive")

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import binning_by_binning
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import loggamma
 from scipy.stats import dirichlet, kstest
@@ -34,6 +33,7 @@ from bayesnb.cli import main
 from bayesnb.families.grid import Grid
 from bayesnb.families.grid_levels import GridDensity, GridStats
 from bayesnb.numerics import histogram_kernels
+from tests.conftest import binning_by_binning
 
 Array = np.ndarray
 RNG = np.random.default_rng(20261123)
