@@ -309,8 +309,9 @@ class ColumnDirichlets(LevelUncertainty, LevelTables, DirichletBelief):
         return log_level_moment(pick(self.concentration, index), self.level_sums(self.concentration), index < 0, s)
 
     def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
-        levels, index = distinct_places(self.at(x))
-        return np.stack([pick(table, index) for table in self._cumulants_at(levels, order, tilt)])
+        at = self.at(x)
+        levels, index = distinct_places(np.maximum(at, 0))  # one level at least, though all cells may be missing
+        return np.stack([silent(at < 0, pick(table, index)) for table in self._cumulants_at(levels, order, tilt)])
 
     def score_left_out(self, stats: CategoricalStats, leaving: Leaving) -> Array:
         if not leaving.alike:
