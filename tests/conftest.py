@@ -17,7 +17,6 @@ import numpy as np
 import pytest
 from scipy import sparse, stats
 from scipy.special import gammaln
-from waiting import WaitingBelief, WaitingStats
 
 from bayesnb import Beta, Gamma, Multinomial, NormalInverseGamma, NormalInverseWishart, scale
 from bayesnb.families.averaged_histogram import AveragedHistogram
@@ -34,6 +33,7 @@ from bayesnb.families.sharing import SharedGaussianStats, SharedNormalInverseGam
 from bayesnb.families.vectors import SharedVectorStats, VectorStats
 from bayesnb.families.weight import one_hot
 from bayesnb.families.wishart_shared import SharedNormalInverseWishart
+from tests.waiting import WaitingBelief, WaitingStats
 
 Array = np.ndarray
 CLASSES, ROWS = 3, 40
@@ -42,10 +42,12 @@ CLASSES, ROWS = 3, 40
 def pytest_configure(config: pytest.Config) -> None:
     """What pytest's workers, and the processes that tests start, find in their environment.
 
-    Every core has a worker: threads of BLAS would wait for each other. And where Python writes no bytecode beside its
-    sources, each process would compile NumPy, pandas and all else anew: a folder of pytest's holds the bytecode then.
+    Every core has a worker: threads of BLAS would wait for each other, and those of OpenMP spin while they wait. And
+    where Python writes no bytecode beside its sources, each process would compile NumPy, pandas and all else anew: a
+    folder of pytest's holds the bytecode then.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # a number of threads would hold for ours too
     if hasattr(config, "cache") and os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
         os.environ["PYTHONPYCACHEPREFIX"] = str(config.cache.mkdir("bytecode"))
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from benchmarks.measure import kilobytes
 from pyarrow import feather, ipc, parquet
 
 from bayesnb.data import read_file
+from tests.benchmarks.measure import kilobytes
 
 
 def columns_of_all_types(rows: int = 40) -> pa.Table:

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks import cold, scaled
-from benchmarks.__main__ import main
-from benchmarks.calibrated import METHODS, SPLITS, TRUST
-from benchmarks.records import Results, Scaling, Start
-from benchmarks.scaling import GROWING
-from benchmarks.sureness import AUTO, EXACT, SURENESS, UNCERTAINTY
-from benchmarks.workloads import WORKLOADS
+
+from tests.benchmarks import cold, scaled
+from tests.benchmarks.__main__ import main
+from tests.benchmarks.calibrated import METHODS, SPLITS, TRUST
+from tests.benchmarks.records import Results, Scaling, Start
+from tests.benchmarks.scaling import GROWING
+from tests.benchmarks.sureness import AUTO, EXACT, SURENESS, UNCERTAINTY
+from tests.benchmarks.workloads import WORKLOADS
 
 NAMES = ["G1", "G1-holes", "C1", "P1", "P1-20"]
 SURE = ["U-C8", "U-G16-10"]
@@ -242,7 +243,7 @@ def test_goals_that_differ_without_long_vectors_are_asked_for_there(monkeypatch:
     texts = next(work for work in WORKLOADS if work.name == "M1")
     asked = {}
     for name in ("avx512f", "avx2"):
-        monkeypatch.setattr("benchmarks.side_by_side.instructions", lambda name=name: name)
+        monkeypatch.setattr("tests.benchmarks.side_by_side.instructions", lambda name=name: name)
         asked[name] = [texts.goal(operation) for operation in ("fit", "predict")]
     assert asked == {"avx512f": [3.5, 2], "avx2": [3.5, 1.5]}
 

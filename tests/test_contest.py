@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from benchmarks import contest
-from benchmarks.__main__ import main
-from benchmarks.contest import (
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.metrics import accuracy_score, brier_score_loss, log_loss
+
+from tests.benchmarks import contest
+from tests.benchmarks.__main__ import main
+from tests.benchmarks.contest import (
     REGIMES,
     ContestResults,
     Measures,
@@ -20,11 +23,19 @@ from benchmarks.contest import (
     run,
     split_rows,
 )
-from benchmarks.contest_methods import BASE, MAIN, METHODS, OURS, PACKAGES, RIVALS, folds, iterations, title
-from benchmarks.contest_page import average, by_table, duels, markdown, ordered, relative, summary
-from benchmarks.contest_tables import KEEL, NAMES, ContestTable, KeelTable, bounded, load, punched, read_keel, typed
-from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.metrics import accuracy_score, brier_score_loss, log_loss
+from tests.benchmarks.contest_methods import BASE, MAIN, METHODS, OURS, PACKAGES, RIVALS, folds, iterations, title
+from tests.benchmarks.contest_page import average, by_table, duels, markdown, ordered, relative, summary
+from tests.benchmarks.contest_tables import (
+    KEEL,
+    NAMES,
+    ContestTable,
+    KeelTable,
+    bounded,
+    load,
+    punched,
+    read_keel,
+    typed,
+)
 
 FOLDER = Path(__file__).parent / "benchmarks"
 RNG = np.random.default_rng(7)
@@ -283,7 +294,7 @@ def test_a_run_measures_what_is_asked_for_and_keeps_what_is_there(tmp_path: Path
 def test_a_rival_that_is_not_installed_is_left_out_in_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("benchmarks.contest_methods.find_spec", lambda package: None)
+    monkeypatch.setattr("tests.benchmarks.contest_methods.find_spec", lambda package: None)
     asked = parser().parse_args(["--only", "iris", "--splits", "1", "--methods", "khiops,bins"])
     results = next(run(asked, ContestResults()))
     assert results.methods == ["bins"]

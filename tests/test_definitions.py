@@ -126,14 +126,14 @@ def test_every_definition_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def ask(fitted: Fitted) -> None:
     """Ask a model for all that it can answer."""
-    model, rows = fitted.fit(), first(fitted.X, 12)
+    model, rows, few = fitted.fit(), first(fitted.X, 12), first(fitted.X, 4)
     model.predict_proba(fitted.X)
     model.predict(rows)
     for question in (
         lambda: model.loo(fitted.X, fitted.labels, sample_weight=fitted.weight),
-        lambda: model.predict_interval(rows),
-        lambda: model.predict_interval(rows, rows="fixed"),
-        lambda: model.uncertainty(rows),
+        lambda: model.predict_interval(few),  # a density of each row and class: thousands of numbers, twice
+        lambda: model.predict_interval(few, rows="fixed"),
+        lambda: model.uncertainty(few),
         lambda: model.explain(first(fitted.X, 2)),
         lambda: model.log_density(rows),
         lambda: model.sample(5, rng=0),

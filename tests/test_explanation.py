@@ -5,6 +5,7 @@ from itertools import permutations
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 from scipy import sparse
 from scipy.special import gammaln, polygamma, psi
 from sklearn.exceptions import NotFittedError
@@ -135,6 +136,12 @@ def test_a_missing_cell_adds_nothing_for_certain() -> None:
         assert cell.cell == "missing"
         for name in ("evidence", "sd", "predictive"):
             assert (cell[name] == 0).all()
+
+
+def test_a_row_whose_levels_are_all_missing_is_explained_alone_as_among_others() -> None:
+    model, X = fitted()
+    row = int(X["colour"].isna().argmax())
+    xr.testing.assert_allclose(model.explain(X.iloc[[row]]), model.explain(X).isel(obs_id=[row]), rtol=1e-12)
 
 
 def test_the_order_of_columns_changes_nothing_but_the_order() -> None:

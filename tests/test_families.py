@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from scipy import sparse, stats
-from waiting import Waiting, WaitingBelief, WaitingStats
 
 from bayesnb import (
     Bernoulli,
@@ -30,6 +29,7 @@ from bayesnb.families.categorical import CategoricalStats, ColumnDirichlets
 from bayesnb.families.dirichlet import DirichletStats
 from bayesnb.families.family import Family
 from bayesnb.families.weight import one_hot
+from tests.waiting import Waiting, WaitingBelief, WaitingStats
 
 CODES = np.array([0, 2, 1, 2, 2, 0, -1, 2])
 PAIR = np.column_stack([CODES, np.minimum(CODES, 1)])

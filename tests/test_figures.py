@@ -31,8 +31,8 @@ def birds() -> tuple[nb.NaiveBayes, pd.DataFrame]:
     return nb.NaiveBayes(dependence=None).fit(X, y), X
 
 
-def wide(features: int) -> tuple[nb.NaiveBayes, pd.DataFrame]:
-    """Columns with long names, one of them markup, of numbers and levels by turns."""
+def wide(features: int, plain: bool = False) -> tuple[nb.NaiveBayes, pd.DataFrame]:
+    """Columns with long names, one of them markup, of numbers and levels by turns; plain of Gaussians, soon fitted."""
     rng, y = np.random.default_rng(0), np.arange(80) % 2
     table: dict[str, Any] = {}
     for j in range(features):
@@ -41,7 +41,7 @@ def wide(features: int) -> tuple[nb.NaiveBayes, pd.DataFrame]:
         table[name] = np.array([f"{LONG} {k}" for k in range(9)])[rng.integers(0, 9, 80)] if j % 2 else x * 10.0**j**0.5
     X = pd.DataFrame(table)
     labels = np.array([f"class {EVIL}", "a class with a long name, longer than others"])[y]
-    return nb.NaiveBayes(dependence=None).fit(X, labels), X
+    return nb.NaiveBayes(dependence=None, **(plainly(X) if plain else {})).fit(X, labels), X
 
 
 def words() -> tuple[nb.NaiveBayes, pd.DataFrame]:
@@ -112,7 +112,7 @@ def test_the_texts_of_a_nomogram_do_not_overlap(case: tuple) -> None:
 
 
 def test_the_texts_of_a_boundary_do_not_overlap() -> None:
-    model, X = wide(4)
+    model, X = wide(4, plain=True)
     assert_readable(nb.plot_boundary(model, X, np.resize(model.classes_, 80)).get_figure())
 
 
@@ -164,7 +164,7 @@ def test_a_waterfall_of_predictives_ends_at_the_prediction() -> None:
 
 @pytest.mark.parametrize("features", [13, 500])
 def test_small_features_are_one_bar(features: int) -> None:
-    model, X = wide(features)
+    model, X = wide(features, plain=features > 13)
     found = model.explain(X.iloc[[3]])
     ax = nb.plot_waterfall(found)
     assert len(bars(ax)) == 12 + 3

@@ -196,7 +196,7 @@ def test_the_confusion_table_counts_every_row(page: str, birds: tuple) -> None:
 def test_a_test_table_is_scored_by_the_model_of_the_other_rows() -> None:
     X, y = split(penguins().drop(columns="year")[::3], "species")
     train = np.arange(len(X)) % 3 > 0
-    html = report(nb.NaiveBayes(), X[train], y[train], test=(X[~train], y[~train]))
+    html = report(nb.NaiveBayes(), X[train], y[train], test=(X[~train], y[~train]), brief=True)
     right = nb.NaiveBayes().fit(X[train], y[train]).score(X[~train], y[~train])
     assert scores_on(html)["Test table, 39 rows"][0].startswith(f"{100 * right:.0f} %")
     assert "True and predicted labels, test table" in Page(html).tables

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 import pytest
-from spark_recipe import answers, counting, made, predicting
 
 from bayesnb import NaiveBayes, scale
 from tests.conftest import plainly
+from tests.spark_recipe import answers, counting, made, predicting
 
 TABLE = made(600)
 X = TABLE.drop_columns(["label"])

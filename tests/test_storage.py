@@ -30,7 +30,6 @@ from scipy.special import log_softmax
 from scipy.stats import t as student
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from waiting import Waiting
 
 import bayesnb
 from bayesnb import (
@@ -58,6 +57,7 @@ from bayesnb import (
 from tests.conftest import CASES, Case
 from tests.conftest import REAL as CASE_REAL
 from tests.hostile import changed, changed_files, members_of, packed
+from tests.waiting import Waiting
 
 DATA = Path(__file__).parent / "data"
 ROWS = 24

@@ -1,0 +1,1 @@
+"""Tests of bayesnb, and what they have in common."""
