@@ -73,7 +73,14 @@ def test_the_readme_gives_the_two_commands() -> None:
 
 @pytest.mark.parametrize(
     ("name", "table"),
-    [("full", contests), ("intervals", sureness), ("calibrated", trust), ("settings", settings), ("scaling", scalings)],
+    [
+        ("full", contests),
+        ("smaller", contests),
+        ("intervals", sureness),
+        ("calibrated", trust),
+        ("settings", settings),
+        ("scaling", scalings),
+    ],
 )
 def test_the_benchmarks_page_has_the_table_that_was_measured(name: str, table: Callable[[Results], str]) -> None:
     assert table(measured(name)) in (BENCHMARKS / "README.md").read_text()
