@@ -429,6 +429,13 @@ def test_the_evidence_of_a_table_is_the_definition(shape: tuple[int, int, int]) 
         assert belief.log_evidence(stats).sum() == pytest.approx(best, rel=1e-9, abs=1e-8)
 
 
+def test_a_search_for_the_strength_ends_where_no_evidence_is_a_number() -> None:
+    table, strengths, values = np.full((1, 2, 2), np.nan), 2.0 ** np.arange(12), np.empty(12)
+    children, margin = table.sum(axis=1), np.full(2, np.nan)
+    at = link_kernels.strongest(table, table.sum(axis=2), children, margin, strengths, np.empty((1, 2)), values)
+    assert 0 <= at < 12
+
+
 @pytest.mark.parametrize("dependence", ["forest", "pairs"])
 def test_the_evidence_is_that_of_the_columns_and_of_the_forests_links(dependence: str) -> None:
     table, y = levels(np.random.default_rng(9))

@@ -307,6 +307,14 @@ def test_a_sparse_table_whose_indices_leave_it_is_refused(model: Any, index: int
             call(damaged)
 
 
+def test_room_behind_the_entries_of_a_sparse_table_is_no_index() -> None:
+    x = sparse.csr_array(np.eye(3))
+    model = MultinomialNB().fit(x, [0, 1, 0])
+    roomy = x.copy()
+    roomy.indices, roomy.data = np.append(x.indices, 10**6).astype(x.indices.dtype), np.append(x.data, np.inf)
+    np.testing.assert_array_equal(model.predict_proba(roomy), model.predict_proba(x))
+
+
 class Offering:
     """A table of which nothing is known but one of the protocols by which tables are handed on."""
 

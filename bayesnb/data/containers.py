@@ -263,7 +263,7 @@ class SparseTable(Table):
         return "number"
 
     def numbers(self, columns: Sequence[int]) -> sparse.csr_array:
-        indices = self.x.indices
+        indices = self.x.indices[: self.x.indptr[-1]]  # what is behind has no meaning
         whole = indices.view(f"u{indices.itemsize}")  # in which negative ones are the largest
         parts = pieces(len(whole), 1) if len(whole) else []
         if any(largest >= self.width for largest in in_order(lambda part: whole[part].max(), parts, self.n_jobs)):

@@ -187,6 +187,8 @@ def others_of_row(
     total, likely = np.empty((4, size)), np.empty((2, size))
     for part in range(4):
         clear(total[part])
+    for part in range(2):  # the most probable class may be one that does not count
+        clear(likely[part])
     for k in range(classes):
         if active[k]:
             gumbel(alone[:, k], first, survival[k], density[k])

@@ -89,7 +89,7 @@ class Kernel:
 
     @cached_property
     def code_within_others(self) -> Any:
-        """The loops as part of other kernels: not to be called from Python, which takes a third of compiling them."""
+        """The loops as part of other kernels, without what lets Python call them, a third of the time of compiling."""
         from numba import njit
 
         options = OPTIONS | {"no_cpython_wrapper": True, "forceinline": self.inline}

@@ -205,7 +205,8 @@ def labels_of(rows: int, order: Array, starts: Array, first: int, last: int) -> 
 def score_known(rows: Csr, logs: Array, power: Array, first: int, out: Array) -> None:
     """Add the log-density of counts under known log probabilities, `(k, lanes) -> (r, c)`, times each row's power."""
     (data, indices, indptr), total = rows, np.zeros(logs.shape[1])
-    words, counts = np.empty(longest_row(indptr), np.uint64), np.empty(longest_row(indptr))
+    longest = longest_row(indptr)
+    words, counts = np.empty(longest, np.uint64), np.empty(longest)
     for i in range(len(indptr) - 1):
         n, length, factorials = 0, 0.0, 0.0
         for p in range(indptr[i], indptr[i + 1]):

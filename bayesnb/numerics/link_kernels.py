@@ -1,7 +1,7 @@
 """Links between columns of levels: the evidence that one depends on another given the class. See families/links.py.
 
 Codes are `(f, r)`, unsigned; those of a missing cell are the number of levels of its column. A table of pairs has a
-place for these too, so that rows are counted without asking, and is used again and again.
+place for these too, so that rows are counted without asking.
 """
 
 import math
@@ -40,11 +40,8 @@ def tally(rows: Array, codes: Array, size: int, weight: Array, cells: Array) -> 
 
 
 @compiled
-def add_up(cells: Array, table: Array, mirrored: Array, parents: Array, children: Array) -> None:
-    """Write counts of known levels, `(c, a, b)` and `(c, b, a)`, and their sums over b, `(c, a)`, and a, `(c, b)`.
-
-    A mirrored copy, as Numba compiles for seconds where an array is transposed.
-    """
+def add_up(cells: Array, table: Array, parents: Array, children: Array) -> None:
+    """Write counts of known levels, `(c, a, b)`, and their sums over b, `(c, a)`, and over a, `(c, b)`."""
     classes, size, width = table.shape
     for c in range(classes):
         clear(parents[c])
@@ -52,9 +49,18 @@ def add_up(cells: Array, table: Array, mirrored: Array, parents: Array, children
         for a in range(size):
             for b in range(width):
                 count = cells[(c * (size + 1) + a) * (width + 1) + b]
-                table[c, a, b] = mirrored[c, b, a] = count
+                table[c, a, b] = count
                 parents[c, a] += count
                 children[c, b] += count
+
+
+@compiled
+def mirror(table: Array, out: Array) -> None:
+    """Write a table with its parent as child, `(c, a, b) -> (c, b, a)`: to transpose an array compiles for seconds."""
+    for c in range(table.shape[0]):
+        for a in range(table.shape[1]):
+            for b in range(table.shape[2]):
+                out[c, b, a] = table[c, a, b]
 
 
 @compiled
@@ -100,9 +106,9 @@ def strongest(
             if values[k] == -np.inf and first <= k < last and (k - first) % step == 0:
                 values[k] = evidence(table, parents, mean, strengths[k]) - alone
             most = max(most, values[k])
-        best = 0
-        while not values[best] >= most - TIE:
-            best += 1
+        for k in range(len(values) - 1, -1, -1):
+            if values[k] >= most - TIE:
+                best = k
         first, last, step = best - STEP + 1, best + STEP, 1
     return best
 
@@ -126,7 +132,8 @@ def compare(
         tally(rows, codes[other], width, weight, cells)
         child, parent = np.empty((classes, size, width)), np.empty((classes, width, size))
         parents, children = np.empty((classes, size)), np.empty((classes, width))
-        add_up(cells, child, parent, parents, children)
+        add_up(cells, child, parents, children)
+        mirror(child, parent)
         margin, mean = margins[starts[other] : starts[other] + width], np.empty((classes, max(size, width)))
         for way in range(2):  # one call, as each is compiled in place with all that it calls
             best = strongest(child, parents, children, margin, strengths, mean, values)
@@ -204,9 +211,8 @@ def screen(
         width = sizes[other]
         cells = np.empty(classes * (size + 1) * (width + 1))
         tally(rows, codes[other], width, weight, cells)
-        table, mirrored = np.empty((classes, size, width)), np.empty((classes, width, size))
-        children = np.empty((classes, width))
-        add_up(cells, table, mirrored, parents, children)
+        table, children = np.empty((classes, size, width)), np.empty((classes, width))
+        add_up(cells, table, parents, children)
         gain = 0.0
         for c in range(classes):
             seen, levels = 0, 0

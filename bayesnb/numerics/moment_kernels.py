@@ -29,8 +29,9 @@ def moments(
     """Add the rows `(r, f)` of classes `(r,)`, which count by their weights, to the total, `(4, c, f)`.
 
     Missing cells are left out one by one if there are `holes`: the second pass reads a copy of the block, with the
-    class's mean in place of a missing cell, which so deviates by nothing. If `holes` is None, return whether no cell is
-    missing or infinite: at the first block with one it stops, which with those behind it is not in the total.
+    class's mean in place of a missing cell, which so deviates by nothing. If `holes` is None (of a False Numba would
+    compile both branches), return whether no cell is missing or infinite: at the first block with one it stops, which
+    with those behind it is not in the total.
     """
     rows, features = x.shape
     step = max(BLOCK // features, 4 * total.shape[1])

@@ -39,10 +39,13 @@ class Strengths:
     rows: Rows
     way: PredictiveRule = PREDICT
     n_jobs: int | None = None
+    known: Array | None = None  # what `joint` is, where it was computed before
 
     @cached_property
     def joint(self) -> Array:
         """log p(x, y | all rows but this one), `(r, c)`, under the model's own priors."""
+        if self.known is not None:
+            return self.known
         return leave_one_out(self.model, self.rows, self.way, n_jobs=self.n_jobs)
 
     @cached_property

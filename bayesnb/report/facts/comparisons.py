@@ -167,9 +167,7 @@ class Comparisons:
     @cached_property
     def strengths(self) -> Strengths:
         model = self.facts.model
-        strengths = Strengths(model.model_, self.facts.rows, model._way("label"), model.n_jobs)
-        strengths.__dict__["joint"] = self.facts.joint_left_out  # which is known, and takes long to compute again
-        return strengths
+        return Strengths(model.model_, self.facts.rows, model._way("label"), model.n_jobs, self.facts.joint_left_out)
 
     @cached_property
     def sensitivity(self) -> Sensitivity | str:
