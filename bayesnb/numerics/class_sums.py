@@ -19,7 +19,7 @@ from bayesnb.numerics.cornish_fisher import (
     polynomials,
     standardised,
 )
-from bayesnb.numerics.elementary import exp
+from bayesnb.numerics.elementary import exp, log
 from bayesnb.numerics.row_kernels import clear
 from bayesnb.numerics.threads import blocks
 
@@ -35,6 +35,7 @@ CHEAP = 9.0  # variance up to which two active classes are worth a sum for the s
 NARROW = 0.02  # standard deviation below which W is linear in the scores but for its mean; below, sums lose digits
 ROWS = 16  # at once in a definition, and nodes of scores at once, with some 40 places each
 NODES = 400
+AFRESH = 64  # places of v whose exp(v) is one factor times powers of exp(STEP), the last of which is 1e11
 LOG_DEAD = 6.7  # of y, from which exp(-y) is 0 as a double
 LOG_SMALL = -9.2  # of y, up to which exp(-y) is 1 - y + y**2 / 2 - y**3 / 6: the next term is below 5e-18
 
@@ -182,56 +183,75 @@ def others_of_row(
             end = REACH * np.sqrt(alone[1, k]) - alone[0, k]
             dead, last = min(dead, end), min(last, max(dead, end))
     first, size = first - LEFT, int((last + RIGHT - first + LEFT) / STEP) + 2
-    survival, density = np.empty((classes, size)), np.empty((classes, size))
-    survival_seen, density_seen = np.empty((classes, size)), np.empty((classes, size))
-    total, likely = np.empty((4, size)), np.empty((2, size))
+    log_survival, hazard = np.empty((classes, size)), np.empty((classes, size))
+    level, slope = np.empty((classes, size)), np.empty((classes, size))  # of changes once a class has seen the row
+    total, likely, densities = np.empty((4, size)), np.empty((2, size)), np.empty((2, size))
     for part in range(4):
         clear(total[part])
     for part in range(2):  # the most probable class may be one that does not count
         clear(likely[part])
     for k in range(classes):
         if active[k]:
-            gumbel(alone[:, k], first, survival[k], density[k])
-            gumbel(seen[:, k], first, survival_seen[k], density_seen[k])
+            gumbel(alone[:, k], first, log_survival[k], hazard[k])
+            gumbel(seen[:, k], first, level[k], slope[k])
+            relative_to_survival(share[k], log_survival[k], hazard[k], level[k], slope[k])
             for g in range(size):
-                alive = max(survival[k, g], TINY)
-                total[0, g] += np.log(alive)
-                total[1, g] += density[k, g] / alive
-                rate = share[k] * (density_seen[k, g] - survival_seen[k, g] * density[k, g] / alive) / alive
-                level = share[k] * survival_seen[k, g] / alive
-                if k == best:
-                    likely[0, g], likely[1, g] = rate, level
-                else:
-                    total[2, g] += rate
-                    total[3, g] += level
+                total[0, g] += log_survival[k, g]
+                total[1, g] += hazard[k, g]
+            changes = likely if k == best else total[2:]
+            for g in range(size):
+                changes[0, g] += slope[k, g]
+                changes[1, g] += level[k, g]
+    hopeless = -1  # the first class that does not count: for all of these W is the same
     for c in range(classes):
         if active[c]:
-            densities = np.empty((2, size))
-            mean[c] = 0.0
+            mean[c] = survive(total[0], log_survival[c], hazard[c], densities[0])
             for g in range(size):
-                alive = max(survival[c, g], TINY)
-                hazard = density[c, g] / alive
-                product, rate = np.exp(total[0, g] - np.log(alive)), total[1, g] - hazard
-                slope, level = total[2, g], total[3, g]
+                product, rate = densities[0, g], total[1, g] - hazard[c, g]
+                change, weight = total[2, g], total[3, g]
                 if c != best:
-                    mine = share[c] * (density_seen[c, g] - survival_seen[c, g] * hazard) / alive
-                    slope += likely[0, g] - mine
-                    level += likely[1, g] - share[c] * survival_seen[c, g] / alive
+                    change += likely[0, g] - slope[c, g]
+                    weight += likely[1, g] - level[c, g]
                 densities[0, g] = product * rate
-                densities[1, g] = product * (slope + level * rate)
-                mean[c] += STEP * density[c, g] * product
-            cumulants_from_density(densities[0], first, others[:, c])
-            cumulants_from_density(densities[1], first, others_seen[:, c])
-    all_density, all_density_seen = np.empty(size), np.empty(size)
-    for g in range(size):
-        product = np.exp(total[0, g])
-        all_density[g] = product * total[1, g]
-        level = total[3, g] + likely[1, g]
-        all_density_seen[g] = product * (total[2, g] + likely[0, g] + level * total[1, g])
-    for c in range(classes):
-        if not active[c]:
-            cumulants_from_density(all_density, first, others[:, c])
-            cumulants_from_density(all_density_seen, first, others_seen[:, c])
+                densities[1, g] = product * (change + weight * rate)
+        elif hopeless < 0:
+            hopeless = c
+            for g in range(size):
+                product, rate = np.exp(total[0, g]), total[1, g]
+                densities[0, g] = product * rate
+                densities[1, g] = product * (total[2, g] + likely[0, g] + (total[3, g] + likely[1, g]) * rate)
+        else:
+            for n in range(4):
+                others[n, c], others_seen[n, c] = others[n, hopeless], others_seen[n, hopeless]
+            continue
+        cumulants_from_density(densities[0], first, others[:, c])
+        cumulants_from_density(densities[1], first, others_seen[:, c])
+
+
+@compiled
+def relative_to_survival(
+    share: float, survival: Array, density: Array, survival_seen: Array, density_seen: Array
+) -> None:
+    """Put log survival and hazard in place of survival and density, and their changes in place of those once seen."""
+    for g in range(len(survival)):
+        alive = max(survival[g], TINY)
+        rate = density[g] / alive
+        density_seen[g] = share * (density_seen[g] - survival_seen[g] * rate) / alive
+        survival_seen[g] = share * survival_seen[g] / alive
+        density[g] = rate
+    for g in range(len(survival)):
+        survival[g] = log(max(survival[g], TINY))
+
+
+@compiled
+def survive(total: Array, log_survival: Array, hazard: Array, product: Array) -> float:
+    """Write the product of the survivals of all classes but one, and return that one's mean probability."""
+    for g in range(len(product)):
+        product[g] = exp(total[g] - log_survival[g])
+    mean = 0.0
+    for g in range(len(product)):
+        mean += hazard[g] * exp(log_survival[g]) * product[g]
+    return STEP * mean
 
 
 @compiled
@@ -270,18 +290,25 @@ def gumbel(cumulants: Array, first: float, survival: Array, density: Array) -> N
         level = np.exp(most + STEP * g)
         one, two, three = first_moment * level, second_moment * (level * level), third_moment * (level * level * level)
         survival[g], density[g] = 1.0 - one + two / 2.0 - three / 6.0, one - two + three / 2.0
-    y, grow = np.empty(len(start)), np.exp(STEP)
-    for g in range(early, len(survival)):
-        if (g - early) % 64 == 0:  # afresh: y that was below the doubles at first stays 0 when it is multiplied
-            for k in range(len(y)):
-                y[k] = np.exp(min(start[k] + STEP * g, 700.0))
-        alive = dying = 0.0
-        for k in range(len(y)):
-            part = weight[k] * exp(-min(y[k], 700.0))
-            alive += part
-            dying += part * min(y[k], 1e300)
-            y[k] *= grow
-        survival[g], density[g] = alive / total_weight, dying / total_weight
+    grow = np.empty(AFRESH)  # of y from the first place of a stretch on
+    for g in range(len(grow)):
+        grow[g] = np.exp(STEP * g)
+    for first_place in range(early, len(survival), AFRESH):
+        # A stretch is begun afresh: y that was below the doubles at first would stay 0 if it were multiplied for ever.
+        alive, dying = survival[first_place : first_place + AFRESH], density[first_place : first_place + AFRESH]
+        clear(alive)
+        clear(dying)
+        for k in range(len(start)):
+            log_y = start[k] + STEP * first_place
+            if log_y < LOG_DEAD:
+                y = np.exp(log_y)
+                for g in range(len(alive)):
+                    part = min(y * grow[g], 709.0)  # of which `exp` makes 0
+                    died = weight[k] * exp(-part)
+                    alive[g] += died
+                    dying[g] += died * part
+        for g in range(len(alive)):
+            alive[g], dying[g] = alive[g] / total_weight, dying[g] / total_weight
 
 
 @compiled
