@@ -86,17 +86,17 @@ class ModelHolder(ABC):
 
     @property
     def temper_(self) -> Any:
-        """The exponents in use: a number, or a Series by column. Those of links are in `links_`."""
+        """Exponents in use: a number, or a Series by column. Those of links are in ``links_``."""
         return self._temper_of_columns.value
 
     @property
     def temper_sd_(self) -> Any:
-        """The Laplace standard deviations of `temper_`, in the same form."""
+        """Laplace standard deviations of ``temper_``, in the same form; 0 for a number that was given."""
         return self._temper_of_columns.sd
 
     @property
     def temper_length_(self) -> Any:
-        """The number of words n0 at which the exponent t / (1 + n / n0) of a text of n words is half of `temper_`.
+        """Number of words n0 at which the exponent t / (1 + n / n0) of a text of n words is half of ``temper_``.
 
         A Series by block of words, infinite where the exponent is the same for all texts; None where no exponent falls.
         """
