@@ -359,7 +359,7 @@ class Dirichlet(DirichletBelief):
         is_rule = isinstance(concentration, str) or base != "uniform"
         return EmpiricalDirichlet(concentration, base) if is_rule else super().__new__(cls)
 
-    def __init__(self, concentration: Any, base: str = "uniform") -> None:
+    def __init__(self, concentration: Any = 1.0, base: str = "uniform") -> None:
         object.__setattr__(self, "concentration", concentration)
         self.__post_init__()
 
