@@ -182,8 +182,8 @@ class IncrementalMixin(ModelHolder):
 
         See Also
         --------
-        partial_fit : Learn from more rows. bayesnb.scale.fit_shards : Learn from parts that were counted elsewhere,
-        with a prior and exponents from all rows.
+        partial_fit : Learn from more rows.
+        bayesnb.scale.fit_shards : Learn from parts, with a prior and exponents from all rows.
 
         Notes
         -----

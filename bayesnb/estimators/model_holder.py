@@ -181,7 +181,7 @@ class ModelHolder(ABC):
         return labels, None if sample_weight is None else weights(sample_weight, table.rows)
 
     def _reader(self, estimate: str | None = None) -> Joint:
-        """Return what predicts, by the given estimate or the estimator's; an error where it is no distribution."""
+        """Return what predicts, by the given estimate or the estimator's; raise where it is not a distribution."""
         estimate, model = estimate or self.estimate, self.model_
         if estimate in model.readers:
             return model.readers[estimate]
@@ -249,7 +249,7 @@ def short(key: Hashable) -> str:
 
 
 def check_estimator(estimator: Any, prefix: str = "") -> None:
-    """Raise for anything but an estimator in closed form, and advise where one may be had."""
+    """Raise for anything but an estimator in closed form, and say where there is one."""
     if isinstance(estimator, ModelHolder):
         return
     advice, steps = "", getattr(estimator, "steps", None)

@@ -126,7 +126,7 @@ class Density(RowScores, ABC):
     @property
     @abstractmethod
     def proper(self) -> Array:
-        """Where theta is known and gives a distribution, `(c, f)`: not so after no rows, or with no variance."""
+        """Where theta is known and gives a distribution, `(c, f)`: False without rows, or without a variance."""
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if not self.theta:
@@ -306,7 +306,8 @@ class BeliefCore[S: Stats, D: Density](Record, ABC):
         Returns
         -------
         Density
-            p(x | theta) with theta drawn; ``numpy.asarray`` gives theta where it is one number a feature.
+            The density p(x | theta) of the theta drawn. ``numpy.asarray`` gives theta where it is one number a
+            feature.
 
         See Also
         --------
@@ -335,7 +336,7 @@ class BeliefCore[S: Stats, D: Density](Record, ABC):
         Returns
         -------
         Density
-            p(x | theta) with this theta.
+            The density p(x | theta) with this theta.
 
         See Also
         --------
@@ -522,7 +523,7 @@ class Repeatable[S: Stats, D: Density](BeliefCore[S, D]):
     """Many models side by side: the classes of one after those of another, each with a theta drawn for it."""
 
     def repeated(self, times: int) -> Self:
-        """As many such models side by side."""
+        """Return the classes of this model, repeated so many times: models side by side."""
         return self[np.tile(np.arange(len(self)), times)]
 
     def draws(self, rng: Rng, size: int) -> Drawn:

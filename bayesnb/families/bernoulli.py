@@ -324,7 +324,8 @@ class Beta(ScoredSides, PseudoCounts, Belief[BernoulliStats, BernoulliDensity]):
 
     Notes
     -----
-    The predictive probability of a one is a / (a + b). Ones and zeros in the data are added to a and b.
+    The predictive probability of a one is a / (a + b). Ones and zeros in the data are added to a and b. Under
+    Beta(1, 1), where every probability is a mode, ``mode`` is 1/2.
 
     Examples
     --------
@@ -363,7 +364,6 @@ class Beta(ScoredSides, PseudoCounts, Belief[BernoulliStats, BernoulliDensity]):
         return ratio(self.a, self.a + self.b)
 
     def mode(self) -> Array:
-        """Even where every probability is a mode, as under Beta(1, 1)."""
         up, down = np.maximum(self.a - 1, 0.0), np.maximum(self.b - 1, 0.0)
         return np.where(up + down > 0, ratio(up, up + down), 0.5)
 

@@ -359,7 +359,7 @@ class ColumnDirichlets(LevelUncertainty, LevelTables, DirichletBelief):
 class Codes(LearnedLevels):
     """Levels that are integers from 0 to the largest seen, with a least number of them, as scikit-learn counts.
 
-    A column without any whole number is no column of codes; its values are levels like any other's.
+    A column without any whole number is not a column of codes; its values are levels like any other's.
     """
 
     least: Any = 0  # a number, or one for each column

@@ -63,7 +63,7 @@ def says_nothing(x: Cells) -> Array:
 class JointStats(Combined, CodedStats):
     """Counts of combinations of levels, `(c, 1, n + 1)`; the last entry is that of each other one, which is 0.
 
-    A row with missing cells is none of one combination, and is not counted: there is no conjugate update by it.
+    A row with missing cells has no combination, and is not counted: there is no conjugate update by it.
     """
 
     counts: Array

@@ -128,7 +128,7 @@ class GaussianStats(Stats):
         return invalid | ((none | one) & wide) | (none & moved)
 
     def remains(self, part: Self, rounding: float) -> Self:
-        """A spread that may be rounding only is none; where all rows had one value, those that stay have it."""
+        """A spread that may be rounding is taken to be 0; where all rows had one value, those that stay have it."""
         rest = self - part
         count, still = left_of(self.count, rest.count, rounding), self.ssd == 0
         none = count == 0

@@ -254,7 +254,7 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
 
         Notes
         -----
-        Of more than 200 draws 200 are taken, evenly spaced. ``predictive`` does not add up to
+        At most 200 draws are taken, evenly spaced. ``predictive`` does not add up to
         ``predict_joint_log_proba`` exactly, nor the squares of the standard deviations to that of ``score_sd``, which
         counts all features together: cells share what was sampled.
         """
@@ -303,8 +303,8 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
 
         Notes
         -----
-        Without row i, draws are as probable as with it, times 1 / p(x_i, y_i | draw, all other rows). Of more than 400
-        draws 400 are taken, evenly spaced; fewer, at least 100, for more than 80,000 rows. Where labels are read with
+        Without row i, draws are as probable as with it, times 1 / p(x_i, y_i | draw, all other rows). At most
+        400 draws are taken, evenly spaced; fewer, at least 100, for more than 80,000 rows. Where labels are read with
         errors, a row's score is that of the label that was read.
 
         References

@@ -3,7 +3,7 @@
     theta_s ~ p(theta | D)      p(y | x, D) = sum over s of w_s(x) p(y | x, theta_s)
 
 A row that came from the population is evidence about theta, so it gives the draws weights; a row that someone chose
-is none.
+is not.
 """
 
 from abc import abstractmethod

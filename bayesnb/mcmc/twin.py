@@ -303,7 +303,7 @@ class Logistic(ChainParameters, DrawsClassifier):
         return scores
 
     def _learn(self, X: Any, y: Any, sample_weight: Any) -> tuple[NaiveBayes, RegressionData]:
-        """Return the estimator that reads the columns, and the rows; a row of weight zero is no row."""
+        """Return the estimator that reads the columns, and the rows; rows of weight zero are left out."""
         estimator = NaiveBayes(self.families, dependence=None, n_jobs=self.n_jobs).fit(X, y, sample_weight)
         classes = estimator.classes_
         if len(classes) < 2:
