@@ -65,10 +65,10 @@ class NaiveBayes(
         what they have in common is counted twice. With exponents w the score of a class is
         log p(c) + sum_j w_j log p(x_j | c).
 
-        - None: all are 1, which is plain naive Bayes. A number: all are that number. - ``"loo"``: one exponent for all
-        columns, between 0 and 1, found at ``fit``. - ``"columns"``: one for each column, or block of columns that are
-        modelled jointly, 0 or more, found at ``fit``.
-          That of a block of words may fall with the length of a text, see ``temper_length_``.
+        - None: all are 1, which is plain naive Bayes. A number: all are that number.
+        - ``"loo"``: one exponent for all columns, between 0 and 1, found at ``fit``.
+        - ``"columns"``: one for each column, or block of columns that are modelled jointly, 0 or more, found at
+          ``fit``. That of a block of words may fall with the length of a text, see ``temper_length_``.
         - ``"auto"``: ``"columns"`` where ``families`` is ``"auto"`` and ``estimate`` is ``"predictive"``, else None.
     dependence : "auto", "pairs", "forest", "blocks" or None, default="auto"
         What columns say together, given the class. A link between two columns multiplies their distributions by how

@@ -84,8 +84,9 @@ class Logistic(ChainParameters, DrawsClassifier):
 
     Notes
     -----
-    .. math:: \log p(y = c \mid x, \theta) = \text{intercept}_c + \text{terms}(x) \cdot \text{coefficient}_c +
-    \text{constant}
+    .. math::
+
+        \log p(y = c \mid x, \theta) = \text{intercept}_c + \text{terms}(x) \cdot \text{coefficient}_c + \text{constant}
 
     Coefficients and intercepts sum to 0 over the classes, so no class is special. With two classes the model is the
     usual one: its coefficient, that of the log-odds, is Normal(0, scale). Under the default of 2.5, the usual change of
