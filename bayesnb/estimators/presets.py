@@ -1,9 +1,9 @@
 """Presets: `NaiveBayes` with one family for all columns.
 
-They have scikit-learn's names and arguments, but for `var_smoothing`, which a prior takes the place of. Where an
-estimate is plugged in, they have its fitted attributes too, read-only. Their `class_prior`
-is None (learnt, under a Dirichlet(1)), "empirical", "uniform", or known probabilities in the order of `classes_`;
-`fit_prior=False` is "uniform". For scikit-learn's own numbers: `estimate="mean", class_prior="empirical"` in the
+They have scikit-learn's names and arguments, except `var_smoothing`, in whose place there is a prior. Where an estimate
+is plugged in, they have its fitted attributes too, read-only. Their `class_prior` is None (learnt, under a
+Dirichlet(1)), "empirical", "uniform", or known probabilities in the order of `classes_`; `fit_prior=False` is
+"uniform". For scikit-learn's own numbers: `estimate="mean", class_prior="empirical"` in the
 discrete classes, `estimate="mle", class_prior="empirical"` in `GaussianNB`.
 """
 
