@@ -97,9 +97,9 @@ class IncrementalMixin(ModelHolder):
 
         Examples
         --------
+        >>> import pandas as pd
         >>> from bayesnb import NaiveBayes
         >>> table = {"weight": [1.0, 1.2, 3.0, None], "coat": ["short", "long", "long", "long"]}
-        >>> import pandas as pd
         >>> model = NaiveBayes().fit(pd.DataFrame(table), ["cat", "cat", "dog", "dog"])
         >>> model.classes_.tolist(), list(model.families_)
         (['cat', 'dog'], ['weight', 'coat'])
@@ -159,7 +159,7 @@ class IncrementalMixin(ModelHolder):
             return self._learn((X, y, sample_weight), before, declared, grow_classes)
 
     def merge(self, other: Self) -> Self:
-        """Make an estimator that has learnt the rows of two: this one's and another's.
+        """Return a new estimator that has learnt the rows of this one and of another.
 
         Parameters
         ----------
@@ -256,7 +256,8 @@ class IncrementalMixin(ModelHolder):
 
         Rows that were never learnt are an error where that can be noticed: an unknown label or level, more of something
         than there is, or a rest that no rows can make, such as a spread below zero. Other rows that were never learnt
-        cannot be told from those that were, as nobody kept the rows.
+        cannot be distinguished from
+        those that were, as the rows are not kept.
 
         Where what stays of a Gaussian column is far smaller than what goes, as with an outlier of 1e9 among numbers
         around 1, too few digits are left. Where a belief could be off by more than 1e-8 of its scale, that is an error:
