@@ -256,8 +256,7 @@ class IncrementalMixin(ModelHolder):
 
         Rows that were never learnt are an error where that can be noticed: an unknown label or level, more of something
         than there is, or a rest that no rows can make, such as a spread below zero. Other rows that were never learnt
-        cannot be distinguished from
-        those that were, as the rows are not kept.
+        cannot be distinguished from those that were, as the rows are not kept.
 
         Where what stays of a Gaussian column is far smaller than what goes, as with an outlier of 1e9 among numbers
         around 1, too few digits are left. Where a belief could be off by more than 1e-8 of its scale, that is an error:

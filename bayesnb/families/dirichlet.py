@@ -319,7 +319,7 @@ class Dirichlet(DirichletBelief):
     Attributes
     ----------
     concentration : array
-        As given. There is none where something is left to the data.
+        As given, as floats.
 
     See Also
     --------
@@ -332,6 +332,8 @@ class Dirichlet(DirichletBelief):
     With smoothing l, counts n of K levels and their total N, (n + l) / (N + l K) is the posterior mean under
     Dirichlet(l) and the mode under Dirichlet(1 + l); l = 0 is the maximum likelihood estimate. The mode is at the edge
     of the simplex where a concentration is below 1, and taken to be even where the distribution is flat.
+
+    Where something is left to the data, the result is a rule by which a family makes its prior, not yet a belief.
 
     A cell is the code of a level, and the predictive is its expected probability. The evidence is that of the levels
     in the order in which they came:

@@ -45,7 +45,8 @@ def shard(model: Any, X: Any, y: Any, sample_weight: Any = None, *, keep_rows: b
     shards, ``fit_shards`` finds them as ``fit_files`` does, by at most 10,000 rows, however many shards there are.
     Without rows the exponent of ``NaiveBayes()`` is 1, and the other two are an error.
 
-    Families that are not declared are those that the rows of the first shard suggest, so declare them.
+    Declare the families: what the rows of one part suggest may differ from those of another, which is an error in their
+    sum.
 
     Examples
     --------

@@ -33,7 +33,8 @@ PACKAGE = (str(Path(__file__).parent.parent),)
 class DegenerateWarning(UserWarning):
     """A few of the draws carry nearly all the weight for certain rows, whose numbers are then noisy.
 
-    Sample more draws. Rows like these are far from those that were learnt.
+    Sample more draws, and look at these rows: much would be learnt from them. Under ``rows="fixed"`` draws have no
+    weights.
 
     See Also
     --------

@@ -44,7 +44,7 @@ PREDICT = PredictiveRule()
 class UndefinedWarning(UserWarning):
     """Rows cannot be left out, as the other rows leave no distribution of their class. Their scores are NaN.
 
-    A proper prior, or ``estimate="predictive"``, always leaves one.
+    A proper prior with ``estimate="predictive"`` always leaves one.
 
     See Also
     --------
