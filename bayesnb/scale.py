@@ -1,8 +1,8 @@
-"""Tables past one machine's memory: parts are counted where they are, and only what they say is brought together.
+"""Tables larger than one machine's memory: every part is counted where it is, and only the counts are put together.
 
-Dask's arrays and dataframes need no function of their own: `fit`, `partial_fit`, `score` and `loo` take them, and go
-through their partitions once, on whatever scheduler or `distributed.Client` is in use. `predict`, `predict_proba`,
-`predict_log_proba` and `predict_joint_log_proba` give arrays of Dask, not computed yet.
+Arrays and dataframes of Dask need no function of their own: ``fit``, ``partial_fit``, ``score`` and ``loo`` take them,
+and go through their partitions once, on whatever scheduler or ``distributed.Client`` is in use. ``predict``,
+``predict_proba``, ``predict_log_proba`` and ``predict_joint_log_proba`` return lazy arrays of Dask.
 
 >>> import dask.array as da
 >>> from bayesnb import GaussianNB
@@ -13,18 +13,21 @@ through their partitions once, on whatever scheduler or `distributed.Client` is 
 >>> round(model.score(x, x[:, 0] > 0), 2)
 0.99
 
-What is learnt does not depend on the workers: sums are in the order of the partitions, so that a worker that is lost on
-the way changes no digit. X, y and sample_weight have the same partitions; where their lengths are known, as in arrays,
-y and sample_weight are cut as X is, and may be in memory. Labels and levels may differ from partition to partition:
-they are united by name, and sorted. Families that are not declared, and the cuts of a PolyaTree, are those that the
-first partition, or the first rows of the first file, gave; shards that are counted apart need them declared. Exponents
-that are found by rows, as those of NaiveBayes() and temper="columns" or "loo", are found by rows that are kept on the
-way, at most 10,000: all, or a part that is spread over the whole table, exactly left out of all that was learnt. Under
-`partial_fit` the new rows that are kept go on from what was known of the exponents. Shards hold no row unless they are
-counted with `keep_rows=True`.
+The result does not depend on the workers: sums are taken in the order of the partitions, so a worker that is lost on
+the way does not change a digit. X, y and sample_weight must have the same partitions. Where their lengths are known, as
+for arrays, y and sample_weight are cut as X is, and may be in memory. Labels and levels may differ from partition to
+partition: they are united by name, and sorted.
 
-Warnings are given where a partition is read, so that another process has them in its log. Where a level that training
-never saw must not pass unnoticed, say `Categorical(unseen="error")`: that is an error here as there.
+Families that are not declared, and the cuts of a ``PolyaTree``, come from the first partition, or from the first rows
+of the first file. Shards that are counted separately need them declared.
+
+Exponents that are found by rows, as those of ``NaiveBayes()`` and of ``temper="columns"`` or ``"loo"``, are found by
+rows that are kept on the way, at most 10,000: all, or a part spread over the whole table, each of them left out exactly
+of all that was learnt. Under ``partial_fit`` the new rows that are kept start from what was known of the exponents.
+Shards do not hold rows unless they are counted with ``keep_rows=True``.
+
+Warnings are given where a partition is read, so those of another process are in its log. Where a level that training
+never saw must not pass unnoticed, use ``Categorical(unseen="error")``, which is an error here too.
 """
 
 from bayesnb.data import Reading

@@ -288,3 +288,14 @@ def test_a_family_that_does_not_say_its_support_cannot_be_made() -> None:
 )
 def test_every_family_says_what_its_cells_must_be(family: Family, sentence: str) -> None:
     assert str(family.support) == sentence
+
+
+@pytest.mark.parametrize(
+    "belief",
+    [Beta(3, 1), Gamma(3, 1), NormalInverseGamma(0, 1, 1, 1), Dirichlet([1.0, 2.0, 3.0])],
+    ids=lambda belief: type(belief).__name__,
+)
+def test_a_list_of_cells_is_read_as_an_array_is(belief: Any) -> None:
+    cells = [1.0, 0.0]
+    for answer in (belief.log_predictive, lambda x: belief.log_moment(x, 2), lambda x: belief.cumulants(x, 2)):
+        np.testing.assert_array_equal(answer(cells), answer(np.array(cells)))

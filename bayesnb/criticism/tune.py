@@ -40,13 +40,25 @@ class Bound(NamedTuple):
 
 
 class BoundaryWarning(UserWarning):
-    """A parameter of a prior is better without end the larger, or the smaller, it is; it stays at a bound."""
+    """The best value of a prior's parameter is at the end of the range that was searched, where it stays.
+
+    The message names the column and the parameter, and what it means.
+
+    See Also
+    --------
+    tune : Priors that maximise the evidence, or the leave-one-out score.
+    """
 
     ends: tuple[Bound, ...] = ()
 
 
 class RefusedWarning(UserWarning):
-    """Tuned priors predict labels worse than those of the estimator, which it keeps."""
+    """Tuned priors predict labels worse than those of the estimator, which keeps its priors.
+
+    See Also
+    --------
+    tune : Priors that maximise the evidence, or the leave-one-out score.
+    """
 
 
 def tune(

@@ -135,13 +135,26 @@ Unseen = dict[Hashable, Counter]
 
 
 class UnseenLevelWarning(UserWarning):
-    """Cells hold levels, or words, that training never saw; they were left out, for all classes alike."""
+    """Cells hold levels, or words, that training never saw; they are left out, for all classes alike.
+
+    One warning names all columns, levels and counts. ``Categorical(unseen="error")`` makes it an error, and
+    ``unseen="reserve"`` counts new levels as one more level.
+
+    Attributes
+    ----------
+    unseen : dict
+        How often each level occurs, column by column.
+
+    See Also
+    --------
+    Categorical : What happens to new levels is its ``unseen``.
+    """
 
     unseen: "Unseen"  # how often each of them occurs, column by column
 
     @classmethod
     def of(cls, unseen: "Unseen") -> Self:
-        """Return one warning that names all levels that were not seen."""
+        """Return the warning that names these levels, column by column."""
         warning = cls(f"{unseen_message(unseen)} They are left out, for all classes alike.")
         warning.unseen = unseen
         return warning

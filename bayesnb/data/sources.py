@@ -53,7 +53,31 @@ PACKED = 4.0  # by how much text shrinks, at least as a rule
 
 @dataclass(frozen=True)
 class Reading:
-    """How a table in a file is to be read, where that is not for the file to say."""
+    """How a table in a file is to be read, where the file does not say.
+
+    Parameters
+    ----------
+    format : {"csv", "tsv", "parquet", "arrow", "jsonl"} or None, default=None
+        None: as its first bytes show, or as its name ends.
+    delimiter : str or None, default=None
+        The character between cells of text. None: found in the first rows.
+    encoding : str or None, default=None
+        Encoding of text. None: UTF-8, or as the file's first bytes say.
+    decimal : str, default="."
+        The decimal point of numbers in text.
+    missing : tuple of str or None, default=None
+        What a missing cell holds. None: "", "NA", "NaN" and "?" in text, nothing elsewhere.
+
+    See Also
+    --------
+    bayesnb.scale.fit_files : Fit an estimator to files.
+
+    Examples
+    --------
+    >>> from bayesnb import scale
+    >>> scale.Reading(delimiter=";", decimal=",").decimal
+    ','
+    """
 
     format: str | None = None
     delimiter: str | None = None

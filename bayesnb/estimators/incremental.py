@@ -55,48 +55,146 @@ DIGITS = 1e-8  # how far off a belief may be after rows were taken back, relativ
 
 
 class IncrementalMixin(ModelHolder):
-    """What was learnt is a sum of stats, and so can grow, shrink and fade; the prior stays what it was."""
+    """What was learnt is a sum of statistics, and so can grow, shrink and fade; the prior stays what it was."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from a table and its labels; what was learnt before is forgotten."""
+        """Learn from a table and its labels; what was learnt before is forgotten.
+
+        The rows are counted in one pass. The posterior follows from the counts in closed form, and nothing is drawn.
+
+        Parameters
+        ----------
+        X : table of rows
+            An array, a SciPy sparse matrix, a pandas, polars or pyarrow table or any that narwhals reads, a list of
+            lists, or an array or dataframe of Dask. Missing cells are left out.
+        y : sequence of labels
+            One for each row; none may be missing.
+        sample_weight : sequence of float or None, default=None
+            Weights of the rows, 0 or more. A row of weight 2 counts as two such rows.
+
+        Returns
+        -------
+        self : NaiveBayes
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            For cells outside the support of their family, labels that are missing or not in ``classes``, and parameters
+            that contradict each other. The message names the column or row, and what to do. The estimator stays as it
+            was.
+
+        Warns
+        -----
+        InclusionWarning
+            Where ``average_features`` includes columns of so many levels that it would include noise too.
+
+        See Also
+        --------
+        partial_fit : Learn from more rows.
+        bayesnb.scale.fit_files : Learn from files of any size.
+        predict_proba : Class probabilities of new rows.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from bayesnb import NaiveBayes
+        >>> table = {"weight": [1.0, 1.2, 3.0, None], "coat": ["short", "long", "long", "long"]}
+        >>> model = NaiveBayes().fit(pd.DataFrame(table), ["cat", "cat", "dog", "dog"])
+        >>> model.classes_.tolist(), list(model.families_)
+        (['cat', 'dog'], ['weight', 'coat'])
+        """
         with unchanged_on_error(self):
             return self._learn((X, y, sample_weight), None, self.classes)
 
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, grow_classes: bool = False
     ) -> Self:
-        """Learn from more rows. The first call needs all `classes`, here or in the constructor.
+        """Learn from more rows, on top of what was learnt before.
 
-        With `grow_classes` it does not: labels that are new become classes, of which nothing was seen before.
+        In any batches, and in any order, it equals ``fit`` on all rows to round-off, where families, priors and
+        exponents are declared. What is chosen from data is chosen from the first batch; see the class's notes.
+
+        Parameters
+        ----------
+        X : table of rows
+            As in ``fit``. New levels of a column are added.
+        y : sequence of labels
+            One for each row.
+        classes : sequence or None, default=None
+            All labels that exist. The first call needs them, here or in the constructor, unless ``grow_classes`` is
+            True.
+        sample_weight : sequence of float or None, default=None
+            Weights of the rows, 0 or more.
+        grow_classes : bool, default=False
+            Whether labels that are new become classes, of which nothing was seen before.
+
+        Returns
+        -------
+        self : NaiveBayes
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            For the errors of ``fit``, and for labels that are not among the classes. The estimator stays as it was.
+
+        See Also
+        --------
+        fit : Learn from one table, and forget what was learnt before.
+        merge : Put two fitted estimators together.
+        forget : Take rows back.
+        decay : Let old rows count less.
+
+        Examples
+        --------
+        >>> from bayesnb import GaussianNB
+        >>> model = GaussianNB().partial_fit([[1.0], [3.0]], ["low", "high"], classes=["low", "high"])
+        >>> model = model.partial_fit([[1.2], [3.1]], ["low", "high"])
+        >>> model.class_count_.tolist()
+        [2.0, 2.0]
         """
         with unchanged_on_error(self):
             before, declared = self._continued(classes, grow_classes)
             return self._learn((X, y, sample_weight), before, declared, grow_classes)
 
     def merge(self, other: Self) -> Self:
-        """Make an estimator that has seen what this one and another have: of parts of a table, the whole.
+        """Return a new estimator that has learnt the rows of this one and of another.
 
         Parameters
         ----------
-        other : a fitted estimator of the same class, with the same columns, families and priors
-            It may know other labels and other levels: they are united by name.
+        other : NaiveBayes or a preset
+            A fitted estimator of the same class, with the same columns, families and priors. It may know other labels
+            and other levels: they are united by name.
 
         Returns
         -------
-        a new fitted estimator, with the parameters of this one; neither of the two changes
+        NaiveBayes or a preset
+            A new fitted estimator, with the parameters of this one. Neither of the two changes.
+
+        Raises
+        ------
+        TypeError
+            For an estimator of another class.
+        ValueError
+            For other columns or families, and for new classes where a prior is not the same for all classes, as it says
+            nothing about new ones.
+
+        See Also
+        --------
+        partial_fit : Learn from more rows.
+        bayesnb.scale.fit_shards : Learn from parts, with a prior and exponents from all rows.
 
         Notes
         -----
-        It is what `partial_fit` on the other's rows would make of a copy of this one, to round-off, but for exponents.
-        So everything that is not counted is this one's: `class_prior`, `estimate`, a prior that took its scale from the
-        data, such as `Gaussian()`, whose default keeps that of the first batch, and `temper_`, also where rows chose
-        it: no row is there to choose it anew, and what both models know of it cannot be multiplied, as the prior that
-        they have in common, an average over its widths, would count twice and cannot be divided out. For a prior and
-        exponents from all rows, see `bayesnb.scale.shard`. With priors and exponents that are given, a.merge(b) equals
-        b.merge(a), and any number can be merged in any order.
+        The result is what ``partial_fit`` on the other's rows would make of a copy of this one, to round-off, but for
+        exponents. Everything that is not counted is this one's: ``class_prior``, ``estimate``, a prior that took its
+        scale from the data, such as that of ``Gaussian()``, and ``temper_``, also where rows chose it. There are no
+        rows to choose it by, and what both models know of it cannot be multiplied: the prior that they have in common
+        is an average over its widths, which would count twice and cannot be divided out.
 
-        Classes that only the other knows are added; it is an error where a prior is not the same for all classes, as
-        it says nothing about new ones.
+        With priors and exponents that are given, ``a.merge(b)`` equals ``b.merge(a)``, and any number of models can be
+        merged in any order. Classes that only the other knows are added.
 
         Examples
         --------
@@ -122,30 +220,47 @@ class IncrementalMixin(ModelHolder):
         return merged._hold(self._seen + other._seen, self._seen, None)
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Take rows back, as if they had never been learnt. It needs them, and no others.
+        """Take rows back, as if they had never been learnt.
 
         Parameters
         ----------
-        X, y, sample_weight : rows that were learnt, with the labels and weights with which they were
-            A smaller weight takes back a part. After `decay` a row has the weight that it faded to.
+        X : table of rows
+            Rows that were learnt. They are needed, as the estimator keeps only statistics.
+        y : sequence of labels
+            The labels with which they were learnt.
+        sample_weight : sequence of float or None, default=None
+            The weights with which they were learnt. A smaller weight takes back a part. After ``decay``, a row has the
+            weight to which it faded.
 
         Returns
         -------
-        self
+        self : NaiveBayes
+            The estimator without these rows.
+
+        Raises
+        ------
+        ValueError
+            For rows that cannot have been learnt, and where too few digits would be left. The estimator stays as it
+            was.
+
+        See Also
+        --------
+        partial_fit : Learn from more rows.
+        decay : Let old rows count less.
 
         Notes
         -----
         The model equals one that was fitted without these rows, under the same prior: one that took its scale from the
-        data, such as `Gaussian()`, keeps it, levels and classes stay known, and so does `temper_`. Counts are exact as
-        long as weights are whole numbers.
+        data, such as that of ``Gaussian()``, keeps it. Levels, classes and ``temper_`` stay as well. Counts are exact
+        as long as weights are whole numbers.
 
-        Rows that were never learnt are an error, which changes nothing, where they can be noticed: an unknown label or
-        level, more of something than there is, or a rest that no rows can make, such as a spread below zero. Rows that
-        the stats could hold cannot be distinguished from rows that they do hold: nobody kept the rows.
+        Rows that were never learnt are an error where that can be noticed: an unknown label or level, more of something
+        than there is, or a rest that no rows can make, such as a spread below zero. Other rows that were never learnt
+        cannot be distinguished from those that were, as the rows are not kept.
 
-        A Gaussian column whose rest is far smaller than what goes, such as an outlier of 1e9 among numbers around 1,
-        has too few digits left of it. Where what is believed could be off by more than 1e-8 of its own scale, it is an
-        error: fit again on what stays. Roundings of many calls add up.
+        Where what stays of a Gaussian column is far smaller than what goes, as with an outlier of 1e9 among numbers
+        around 1, too few digits are left. Where a belief could be off by more than 1e-8 of its scale, that is an error:
+        fit again on what stays. The rounding errors of many calls add up.
 
         Examples
         --------
@@ -169,24 +284,36 @@ class IncrementalMixin(ModelHolder):
             return self._hold(rest, self._seen, None)
 
     def decay(self, factor: float) -> Self:
-        """Let all that was learnt count less: every row's weight is multiplied by the factor.
+        """Let everything learnt count less: the weight of every row is multiplied by a factor.
 
-        Called once a day, or a batch, a row of age t counts factor**t: exponential forgetting, for a world that drifts.
+        Called once a day, or once a batch, a row of age t counts factor**t. This is exponential forgetting, for data
+        that drift.
 
         Parameters
         ----------
-        factor : a number above 0, and at most 1
-            At 0.99 the stats of a steady stream level off at those of 100 batches.
+        factor : float
+            Above 0, and at most 1. At 0.99 the statistics of a steady stream level off at those of 100 batches.
 
         Returns
         -------
-        self
+        self : NaiveBayes
+            The estimator with faded statistics.
+
+        Raises
+        ------
+        ValueError
+            For a factor that is not above 0 and at most 1.
+
+        See Also
+        --------
+        forget : Take rows back.
+        Live : A model that learns while other threads ask it.
 
         Notes
         -----
-        Only the stats fade: the posterior goes back to the prior, that of the class probabilities too. The stats of a
-        class that is not seen any more fade as well. `partial_fit`, `decay`, `partial_fit` equals `fit` with weights;
-        `log_evidence_` is that of weighted rows, no longer a probability of data, so `average_features` refuses it.
+        Only the statistics fade: the posterior goes back to the prior, that of the class probabilities too. Classes
+        that no longer occur fade as well. ``partial_fit``, ``decay``, ``partial_fit`` equals ``fit`` with weights.
+        ``log_evidence_`` is then that of weighted rows, not a probability of data, so ``average_features`` refuses it.
 
         Examples
         --------

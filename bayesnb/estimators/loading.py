@@ -12,27 +12,34 @@ ESTIMATORS = {
 
 
 def load(path: Any) -> NaiveBayes:
-    """Read a fitted estimator that `save` wrote.
+    """Read a fitted estimator from a file that ``save`` wrote.
 
     Parameters
     ----------
     path : str or os.PathLike
+        Name of the file.
 
     Returns
     -------
     NaiveBayes or a preset
-        It predicts, explains, draws and goes on learning as the one that was saved.
+        It predicts, explains, draws and goes on learning as the estimator that was saved.
 
     Raises
     ------
     ValueError
-        For a file that is damaged, was changed, is no model, or is of a newer format; the message says why.
+        For a file that is damaged, was changed, is not a bayesnb model file, or has a newer format. The message says
+        which.
+
+    See Also
+    --------
+    NaiveBayes.save : Write the file.
+    Live.open : Read a model that learns while it answers.
 
     Notes
     -----
-    Files of strangers are safe to open: nothing in a file is run, and memory and time are in proportion to its length,
-    plus a constant of some hundred megabytes and a second. A model may still be wrong on purpose; the file says nothing
-    about who made it.
+    Files from strangers are safe to open: no code in a file is run, and memory and time are in proportion to its
+    length, plus a constant of some hundred megabytes and a second. The model in it may still be wrong on purpose; the
+    file does not say who made it.
 
     Examples
     --------

@@ -86,17 +86,17 @@ class ModelHolder(ABC):
 
     @property
     def temper_(self) -> Any:
-        """The exponents in use: a number, or a Series by column. Those of links are in `links_`."""
+        """Exponents in use: a number, or a Series by column. Those of links are in ``links_``."""
         return self._temper_of_columns.value
 
     @property
     def temper_sd_(self) -> Any:
-        """The Laplace standard deviations of `temper_`, in the same form."""
+        """Laplace standard deviations of ``temper_``, in the same form; 0 for a number that was given."""
         return self._temper_of_columns.sd
 
     @property
     def temper_length_(self) -> Any:
-        """The number of words n0 at which the exponent t / (1 + n / n0) of a text of n words is half of `temper_`.
+        """Number of words n0 at which the exponent t / (1 + n / n0) of a text of n words is half of ``temper_``.
 
         A Series by block of words, infinite where the exponent is the same for all texts; None where no exponent falls.
         """
@@ -181,7 +181,7 @@ class ModelHolder(ABC):
         return labels, None if sample_weight is None else weights(sample_weight, table.rows)
 
     def _reader(self, estimate: str | None = None) -> Joint:
-        """Return what predicts, by the given estimate or the estimator's; an error where it is no distribution."""
+        """Return what predicts, by the given estimate or the estimator's; raise where it is not a distribution."""
         estimate, model = estimate or self.estimate, self.model_
         if estimate in model.readers:
             return model.readers[estimate]
@@ -249,7 +249,7 @@ def short(key: Hashable) -> str:
 
 
 def check_estimator(estimator: Any, prefix: str = "") -> None:
-    """Raise for anything but an estimator in closed form, and advise where one may be had."""
+    """Raise for anything but an estimator in closed form, and say where there is one."""
     if isinstance(estimator, ModelHolder):
         return
     advice, steps = "", getattr(estimator, "steps", None)

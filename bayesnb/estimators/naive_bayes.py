@@ -35,118 +35,169 @@ class NaiveBayes(
     ClassifierMixin,
     BaseEstimator,
 ):
-    """Naive Bayes over columns of any kind, with the whole posterior kept.
+    """Naive Bayes classifier over columns of any kind, with the exact posterior of all parameters.
 
-    Declare nothing, and everything is chosen for the best held-out probabilities: `NaiveBayes()`. Declare families, and
-    the model is what you declared: `NaiveBayes("gaussian")` is plain Gaussian naive Bayes.
+    Declare nothing, and everything is chosen for the best held-out probabilities: ``NaiveBayes()``. Declare families,
+    and the model is what you declared: ``NaiveBayes("gaussian")`` is plain Gaussian naive Bayes.
 
     Parameters
     ----------
-    families : "auto", a family, or a mapping from columns (or tuples of columns) to families, default="auto"
-        A family may be named in lower case: "gaussian", "categorical", "multivariate", "gaussian:shared", ...
-        "auto" reads the cells of each column. Booleans, and numbers that are only 0 and 1, are Bernoulli; lists of
-        words, and sparse counts, are Multinomial; levels (text, categories) are Categorical. Other numbers have a
-        density of any shape, `PolyaTree`, unless another candidate predicts the label clearly better from this column
-        alone, by more than 2 nats of exact leave-one-out log score: `Gaussian`; `Categorical`, where there are at most
-        20 distinct whole numbers; `Poisson`, where all are counts. In the same way the prior of levels is flat, or
-        follows the shares of all rows: see `BestOf` and `choices_`.
-        Columns that a mapping leaves out are read as under "auto"; None or "drop" drops one.
-    class_prior : concentration, Dirichlet, "uniform", "empirical" or {label: probability}, default=1.0
-        A Dirichlet's array is in the order of `classes`, or of `classes_` where that is None.
-    classes : labels that exist, default those of `y`
-        A declared class without rows keeps its prior mass.
-    temper : "auto", "columns", "loo", None, or a positive number, default="auto"
-        The exponents on the columns' evidence. Columns that depend on each other make naive Bayes overconfident, as
-        what they say alike is counted twice. With exponents w the score of a class is
+    families : "auto", Family, str or dict, default="auto"
+        What the columns hold: one family for all, or a mapping from columns, or tuples of columns that are modelled
+        jointly, to families. A family may be given by its name in lower case: ``"gaussian"``, ``"categorical"``,
+        ``"multivariate"``, ``"gaussian:shared"``. Columns that a mapping leaves out are read as under ``"auto"``; None
+        or ``"drop"`` drops a column.
+
+        ``"auto"`` looks at the cells of each column. Booleans, and numbers that are only 0 and 1, are ``Bernoulli``;
+        text and categories are ``Categorical``; lists of words, and sparse counts, are ``Multinomial``. Other numbers
+        are a ``PolyaTree``, a density of any shape, unless another candidate predicts the label clearly better from
+        this column alone, by more than 2 nats of exact leave-one-out log score: ``Gaussian``; ``Categorical``, where
+        there are at most 20 distinct whole numbers; ``Poisson``, where all are counts. In the same way the prior of
+        levels is flat, or follows the shares of all rows. See ``BestOf`` and ``choices_``.
+    class_prior : float, Dirichlet, "uniform", "empirical" or dict, default=1.0
+        The prior of the class probabilities: a concentration; a ``Dirichlet``, in the order of ``classes``, or of
+        ``classes_`` where that is None; ``"uniform"``, all classes equally probable; ``"empirical"``, the shares of the
+        rows; or ``{label: probability}``, known probabilities.
+    classes : sequence or None, default=None
+        All labels that exist. None: those of ``y``. A declared class without rows keeps its prior probability.
+    temper : "auto", "columns", "loo", float or None, default="auto"
+        Exponents on the evidence of the columns. Columns that depend on each other make naive Bayes overconfident, as
+        what they have in common is counted twice. With exponents w the score of a class is
         log p(c) + sum_j w_j log p(x_j | c).
 
         - None: all are 1, which is plain naive Bayes. A number: all are that number.
-        - "loo": one for all columns, from 0 to 1. "columns": one for each column, or block of columns that are modelled
-          jointly, from 0 up. Both are found at `fit`, by the exact leave-one-out log score of the labels under the
-          posterior predictive, whatever `estimate` says. Under "columns" the exponent of a block of words may fall with
-          the length of a text, see `temper_length_`.
-        - "auto": "columns" where `families` is "auto" and `estimate` is "predictive"; None where you declare either.
-    dependence : "auto", None, "forest", "pairs" or "blocks", default="auto"
+        - ``"loo"``: one exponent for all columns, between 0 and 1, found at ``fit``.
+        - ``"columns"``: one for each column, or block of columns that are modelled jointly, 0 or more, found at
+          ``fit``. That of a block of words may fall with the length of a text, see ``temper_length_``.
+        - ``"auto"``: ``"columns"`` where ``families`` is ``"auto"`` and ``estimate`` is ``"predictive"``, else None.
+    dependence : "auto", "pairs", "forest", "blocks" or None, default="auto"
         What columns say together, given the class. A link between two columns multiplies their distributions by how
-        much more probable the cell of the one is once that of the other is known: it is kept where its log Bayes factor
-        against independence is above 3 log(1 + number of columns that vary) nats.
+        much more probable the cell of one is once that of the other is known. It is kept where its log Bayes factor
+        against independence is above 3 log(1 + number of columns that vary) nats. See ``links_``.
 
         - None: columns are independent given the class, which is naive Bayes.
-        - "forest": the links of the maximum spanning forest, a joint distribution of the columns.
-        - "pairs": further links besides, the strongest first, up to 60. All links together are no joint distribution:
-          `sample`, `log_density` and `log_evidence_` are those of the forest.
-        - "blocks": no links, but columns that belong together are modelled jointly, as if you had declared the blocks
-          that `bayesnb.partition` finds: a `JointTable` of levels and flags, a `MultivariateGaussian` of Gaussian
-          columns; see `families_`. Columns are joined one by one, as long as that gains 3 log(number of columns) nats.
-          Left alone are `PolyaTree` and `Poisson` columns, words, blocks that you declare, flags that are numbers made
-          by a threshold, and levels whose prior is uneven: links are for those. Of each kind at most 100 columns can
-          be joined, for which the search takes up to half a minute; of more than 10,000 rows a part is compared.
-        - "auto": "pairs" where `families` is "auto" and `estimate` is "predictive"; None where you declare either.
+        - ``"forest"``: the links of the maximum spanning forest, a joint distribution of the columns.
+        - ``"pairs"``: further links besides, the strongest first, up to 60. All links together are not a joint
+          distribution: ``sample``, ``log_density`` and ``log_evidence_`` are those of the forest.
+        - ``"blocks"``: no links, but columns that belong together are modelled jointly, as if the blocks that
+          ``partition`` finds had been declared; see Notes.
+        - ``"auto"``: ``"pairs"`` where ``families`` is ``"auto"`` and ``estimate`` is ``"predictive"``, else None.
 
-        See `links_`. Under `temper="columns"` each link, or block, has an exponent. Links need estimate="predictive".
-    n_jobs : number of threads, default the cores that this process may use, within OMP_NUM_THREADS and the like
-    estimate : {"predictive", "mean", "map", "mle"}
-        What predicts: the posterior predictive, or every parameter, the classes' included, plugged in at its
-        posterior mean, its mode, or its maximum likelihood estimate. With smoothing l, (n + l) / (N + l K) is
-        "mean" under Dirichlet(l), and "map" under Dirichlet(1 + l).
-    average_features : None, a probability, or {column: probability}
-        How probably a feature depends on the class at all, before the data. Predictions are then the exact average
-        over all subsets of features, each weighted by its posterior probability; columns that a mapping leaves out
-        are in all of them. A block of words is one feature. It needs estimate="predictive", whole weights and
-        counts, and proper priors that are the same for all classes. The vaguer a prior is, the more has to speak for
-        parameters of each class's own. Many rare levels may be included though they are noise: an
-        `InclusionWarning` names such columns, and says what to do.
+        Links need ``estimate="predictive"``. Under ``temper="columns"`` each link, or block, has an exponent.
+    n_jobs : int or None, default=None
+        Number of threads. None: as many as the cores that this process may use, within ``OMP_NUM_THREADS`` and the
+        like.
+    estimate : {"predictive", "mean", "map", "mle"}, default="predictive"
+        What predicts: the posterior predictive, with all parameters integrated out; or every parameter, the class
+        probabilities included, plugged in at its posterior mean, its mode, or its maximum likelihood estimate. With
+        smoothing l, (n + l) / (N + l K) is ``"mean"`` under Dirichlet(l), and ``"map"`` under Dirichlet(1 + l).
+    average_features : float, dict or None, default=None
+        The probability, before the data, that a feature depends on the class at all: one number, or ``{column:
+        probability}``, where columns that are left out are always included. Predictions are then the exact average over
+        all subsets of features, weighted by their posterior probabilities. A block of words is one feature. It needs
+        ``estimate="predictive"``, whole weights and counts, and proper priors that are the same for all classes.
 
     Attributes
     ----------
-    classes_ : the labels, sorted
-    families_ : families by column, as declared, inferred or chosen
-    choices_ : how families were chosen among several, a Dataset (feature, candidate) of the label's score by each
-    links_ : links between columns, a Dataset: the two columns, the evidence, the exponent; see `dependence`
-    prior_, posterior_ : beliefs by column, the class on the first axis; a block of counts is one entry
-    class_prior_, class_posterior_ : beliefs about the class probabilities
-    stats_ : the statistics of the rows learnt
-    log_evidence_ : log p(X, y | prior); columns with `PolyaTree` count relative to the distribution of all rows, so
-        it compares with that of other Polya trees alone: models of other families by leave-one-out
-    temper_ : the exponent in use; for "columns" a pandas Series by column, a block being the tuple of its columns
-    temper_sd_ : the Laplace standard deviation of `temper_`, in the same form; 0 for a number that was given
-    temper_length_ : for "columns" a Series by block of words of n0: a text of n words counts `temper_` / (1 + n / n0)
-        times; infinite for a block whose texts all count `temper_` times, and None where no block's exponent falls
+    classes_ : array
+        The labels, sorted.
+    n_features_in_ : int
+        Number of columns seen by ``fit``.
+    feature_names_in_ : array
+        Names of the columns, where all are text.
+    families_ : dict
+        The family of each column, as declared, inferred or chosen.
+    choices_ : xarray.Dataset
+        How families were chosen among candidates, ``(feature, candidate)``: the label's exact leave-one-out score by
+        each.
+    prior_ : dict
+        Prior beliefs by column, the classes on their first axis. A block of columns is one entry.
+    posterior_ : dict
+        Posterior beliefs, in the same form.
+    class_prior_ : Dirichlet
+        The prior of the class probabilities.
+    class_posterior_ : Dirichlet
+        The posterior of the class probabilities.
+    stats_ : object
+        Sufficient statistics of all rows learnt; its ``classes.counts`` are the weights of the classes.
+    log_evidence_ : float
+        log p(X, y | prior), exact. Columns with ``PolyaTree`` count relative to the distribution of all rows, so it is
+        comparable with that of other such models alone; compare with other families by ``loo``.
+    temper_ : float or pandas.Series
+        The exponents in use: a number, or one for each column or block.
+    temper_sd_ : float or pandas.Series
+        Their Laplace standard deviations, in the same form; 0 for a number that was given.
+    temper_length_ : pandas.Series or None
+        For blocks of words whose exponent falls with the length of a text, the number of words at which it is half.
+    links_ : xarray.Dataset
+        The links between columns: their ends, evidence and exponents.
+
+    See Also
+    --------
+    GaussianNB, MultinomialNB, BernoulliNB, CategoricalNB, PoissonNB : One family for all columns, with scikit-learn's
+        arguments.
+    bayesnb.mcmc.fit : The same model sampled with PyMC, with options that have no closed form.
+    bayesnb.scale.fit_files : Learn from files of any size.
+    load : Read a saved estimator.
 
     Notes
     -----
-    Missing cells are left out, in `fit` and in `predict`. A frame's columns are matched by name, and reordered ones
-    are scikit-learn's error. `partial_fit` in any batches equals `fit`, new levels included, where families are
-    declared; what is chosen or learnt from data, families, cuts of Polya trees and priors such as that of
-    `Gaussian()`, is that of the first batch, and "loo" looks at the last; so are links and blocks.
+    *Exact.* Statistics of the rows are all that is kept of them, and posterior, predictive, evidence, leave-one-out,
+    intervals and explanations are computed from them in closed form or to a numerical error that is bounded. Nothing is
+    drawn in ``fit``. Where classes share parameters, so that an interval has no such form, it is drawn, with a
+    ``DrawnWarning``.
 
-    An exponent is an empirical choice, not a part of the likelihood: it enters predictions, intervals, entropies,
-    explanations, leave-one-out scores of labels, and decisions. `log_evidence_`, `log_density` and `sample` are those
-    of the model with exponent 1 and the links of the forest; parameters in `to_datatree`, and what is sampled by MCMC,
-    are those of the columns alone. One for all features has the prior log t ~ Normal(0, 0.5**2). Those of f columns
-    have the prior Normal(t, (v t)**2): t is the posterior mean of one for all under log t ~ Normal(-log(f) / 2,
-    0.5**2), and they are averaged over the width v, log v ~ Normal(0, 1), by the evidence of each (Laplace). Those of
-    links have the same prior around t / 4, as most of what columns say is said without them. The standard deviations
-    are those of the inverse second derivatives, and of the average. An exponent of 0 leaves its column out. That of
-    words is w / (1 + n / n0) for a text of n words, as words of one text repeat one another; n0 is a power of 2, by the
-    same score, if this beats one exponent for all texts by a nat.
+    *Missing cells* are left out, in ``fit`` and in ``predict``, which integrates them out exactly. The columns of a
+    frame are matched by name; other names, or another order, raise scikit-learn's error.
 
-    Of more than 10,000 rows a part, spread evenly over every class, finds the exponents. Under "columns",
-    `partial_fit` scores each batch before it is learnt: what is known by then, the exponents and their standard
-    deviations as independent normal distributions, is the prior for the next; n0 is that of the first batch. `merge`,
-    `forget` and `decay` keep them. Of rows that are counted in parts, from files or of Dask, at most 10,000 are kept
-    on the way: all, or a part spread over the table, and each of them leaves all that was learnt. Shards keep rows
-    where that is asked for; of shards without rows "columns" and "loo" are an error, and "auto" has the exponent 1.
+    *Batches.* ``partial_fit`` in any batches equals ``fit``, new levels included, where families are declared. What is
+    chosen or learnt from data comes from the first batch: families, links, blocks, the cuts of Polya trees, and priors
+    such as that of ``Gaussian()``.
 
-    Dask's arrays and dataframes are learnt from in one pass over their partitions, and predicted lazily: see
-    `bayesnb.scale`.
+    *Exponents* are an empirical choice and not a part of the likelihood. They enter predictions, intervals, entropies,
+    explanations, leave-one-out scores of labels, and decisions. ``log_evidence_``, ``log_density`` and ``sample`` are
+    those of the model with exponent 1 and the links of the forest; the parameters in ``to_datatree``, and those sampled
+    by MCMC, are those of the columns alone. Exponents are found by the exact leave-one-out log score of the labels
+    under the posterior predictive, whatever ``estimate`` says. One for all features has the prior log t ~ Normal(0,
+    0.5**2). Those of f columns have the prior Normal(t, (v t)**2), where t is the posterior mean of one for all under
+    log t ~ Normal(-log(f) / 2, 0.5**2), and they are averaged over the width v, log v ~ Normal(0, 1), by the evidence
+    of each (Laplace); ``temper_sd_`` are standard deviations of that average. Those of links have the same prior around
+    t / 4, as most of what columns say is said without them. An exponent of 0 leaves its column out. That of words is w
+    / (1 + n / n0) for a text of n words, as words of one text repeat one another; n0 is a power of 2, found by the same
+    score, where this beats one exponent for all texts by a nat.
+
+    Where there are more than 10,000 rows, a part that is spread evenly over every class finds the exponents. Under
+    ``"columns"``, ``partial_fit`` scores each batch before it is learnt; what is known by then is the prior for the
+    next, and n0 is that of the first batch. ``"loo"`` uses the last batch. ``merge``, ``forget`` and ``decay`` keep the
+    exponents. From files and from Dask, at most 10,000 rows are kept on the way for this purpose, and each of them is
+    left out of all that was learnt.
+
+    *Blocks.* Under ``dependence="blocks"`` columns are joined one by one, as long as that gains 3 log(number of
+    columns) nats of evidence: columns of levels and flags into a ``JointTable``, Gaussian columns into a
+    ``MultivariateGaussian``. Left alone are ``PolyaTree`` and ``Poisson`` columns, words, blocks that you declare,
+    flags made by a threshold, and levels whose prior is uneven; links are for those. At most 100 columns of each kind
+    can be joined, for which the search takes up to half a minute; of more than 10,000 rows a part is compared.
+
+    *Averaging over features.* The vaguer a prior is, the more evidence it takes to include a feature. Many rare levels
+    may be included though they are noise: an ``InclusionWarning`` names such columns, and says what to do.
+
+    Arrays and dataframes of Dask are learnt from in one pass over their partitions, and predicted lazily: see
+    ``bayesnb.scale``.
 
     Examples
     --------
     >>> from bayesnb import NaiveBayes
-    >>> model = NaiveBayes().fit([[1.0, "a"], [1.2, "a"], [3.0, "b"], [3.1, "a"]], ["low", "low", "high", "high"])
+    >>> X = [[1.0, "a"], [1.2, "a"], [3.0, "b"], [3.1, "a"]]
+    >>> model = NaiveBayes().fit(X, ["low", "low", "high", "high"])
     >>> model.predict([[1.1, "a"]]).tolist()
     ['low']
+
+    Families that are declared, and plain naive Bayes with them:
+
+    >>> model = NaiveBayes({0: "gaussian", 1: "categorical"}).fit(X, ["low", "low", "high", "high"])
+    >>> model.predict_proba([[1.1, "a"], [3.0, None]]).round(2)  # classes: high, low
+    array([[0.08, 0.92],
+           [0.88, 0.12]])
     """
 
     def __init__(
@@ -190,18 +241,28 @@ class NaiveBayes(
         return class_prior_rule(self.class_prior, classes, self.classes)
 
     def save(self, path: Any) -> None:
-        """Write the fitted estimator to a file, from which `bayesnb.load` makes it again.
+        """Write the fitted estimator to a file, from which ``bayesnb.load`` reads it again.
 
         Parameters
         ----------
-        path : str or os.PathLike, such as "model.bnb"
-            A file that is there already is replaced, once the new one is on the disk as a whole.
+        path : str or os.PathLike
+            Name of the file, such as ``"model.bnb"``. A file that is there already is replaced, once the new one is
+            completely on the disk.
+
+        Raises
+        ------
+        ValueError
+            For families or estimators that are not bayesnb's, and labels or levels that are neither text nor numbers.
+
+        See Also
+        --------
+        load : Read a saved estimator.
+        bayesnb.scale.dumps : Statistics of some rows as bytes.
 
         Notes
         -----
-        The file is a zip archive of `model.json`, arrays in NumPy's format, and checksums; see `bayesnb.persistence`.
-        It holds no code, so families and estimators of your own cannot be saved, nor can labels and levels
-        that are neither text nor numbers. Requests of metadata routing are not kept.
+        The file is a zip archive of ``model.json``, arrays in NumPy's format, and checksums. It holds no code. Requests
+        of metadata routing are not kept.
 
         Examples
         --------

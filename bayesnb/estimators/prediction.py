@@ -50,15 +50,107 @@ class PredictionMixin(ABC):
         return worker
 
     def predict_log_proba(self, X: Any) -> Array:
-        """Return log p(y | x, D), `(r, c)`."""
+        """Return the log of the class probabilities, log p(y | x, D).
+
+        Parameters
+        ----------
+        X : table of rows
+            With the columns that were fitted. A missing cell is integrated out.
+
+        Returns
+        -------
+        array of shape (n_rows, n_classes)
+            Columns are in the order of ``classes_``. A lazy array where X is one of Dask's collections.
+
+        See Also
+        --------
+        predict_proba : The probabilities.
+
+        Notes
+        -----
+        They are computed as logs, so probabilities far below 1e-308 have all their digits.
+
+        Examples
+        --------
+        >>> from bayesnb import GaussianNB
+        >>> model = GaussianNB().fit([[1.0], [1.2], [3.0], [3.1]], ["low", "low", "high", "high"])
+        >>> model.predict_log_proba([[1.1]]).round(2)
+        array([[-2.21, -0.12]])
+        """
         return self._probabilities(X, proba=False)
 
     def predict_proba(self, X: Any) -> Array:
-        """Return p(y | x, D), `(r, c)`: all parameters integrated out, in closed form or as the mean over draws."""
+        """Return the class probabilities, p(y | x, D).
+
+        Under ``estimate="predictive"`` this is the posterior predictive: all parameters are integrated out, jointly
+        with the row, in closed form. A model that was sampled by MCMC takes the mean over its draws.
+
+        Parameters
+        ----------
+        X : table of rows
+            With the columns that were fitted: an array, a sparse matrix, a frame or a list of lists. A missing cell is
+            integrated out. A level that training never saw is left out, with an ``UnseenLevelWarning``.
+
+        Returns
+        -------
+        array of shape (n_rows, n_classes)
+            Columns are in the order of ``classes_``; each row sums to 1. A lazy array where X is one of Dask's
+            collections.
+
+        Raises
+        ------
+        ValueError
+            For a row that is impossible under every class, as may happen under a smoothing of 0.
+
+        See Also
+        --------
+        predict : The most probable labels.
+        predict_interval : Intervals of the probabilities.
+        decide : Actions under a loss.
+
+        Notes
+        -----
+        Exponents in ``temper_`` are applied. The probabilities are not the mean of p(y | x, theta) over posterior
+        draws, which does not let the row inform the parameters; ``predict_interval(X, rows="fixed")`` returns that.
+
+        Examples
+        --------
+        >>> from bayesnb import GaussianNB
+        >>> model = GaussianNB().fit([[1.0], [1.2], [3.0], [3.1]], ["low", "low", "high", "high"])
+        >>> model.classes_.tolist()
+        ['high', 'low']
+        >>> model.predict_proba([[1.1], [2.9]]).round(2)
+        array([[0.11, 0.89],
+               [0.86, 0.14]])
+        """
         return self._probabilities(X, proba=True)
 
     def predict(self, X: Any) -> Array:
-        """Return the most probable label of each row."""
+        """Return the most probable label of each row.
+
+        Parameters
+        ----------
+        X : table of rows
+            With the columns that were fitted. A missing cell is integrated out.
+
+        Returns
+        -------
+        array of shape (n_rows,)
+            Labels, as in ``classes_``; the first of several that are equally probable. A lazy array where X is one of
+            Dask's collections.
+
+        See Also
+        --------
+        predict_proba : The class probabilities.
+        decide : Actions under a loss, where errors do not cost the same.
+
+        Examples
+        --------
+        >>> from bayesnb import GaussianNB
+        >>> model = GaussianNB().fit([[1.0], [1.2], [3.0], [3.1]], ["low", "low", "high", "high"])
+        >>> model.predict([[1.1], [2.9]]).tolist()
+        ['low', 'high']
+        """
         joint, cells = self._joint(X)
         best, impossible = most_probable(joint, self.n_jobs)
         if impossible >= 0:
@@ -73,23 +165,31 @@ class PredictionMixin(ABC):
         return joint
 
     def decide(self, X: Any, loss: Any = None, abstain: float | None = None) -> Any:
-        """Choose for each row the action with the least expected loss under `predict_proba`.
+        """Choose for each row the action with the least expected loss under ``predict_proba``.
 
         Parameters
         ----------
         X : table of rows
-        loss : None, {action: {label: loss}}, pandas frame (index: labels, columns: actions), or array (class, action)
-            None: actions are the labels, and each error costs 1. An array's rows are in the order of `classes_`; its
-            actions are the labels where there are as many, else 0, 1, ... A loss may be negative, which is a gain,
-            or infinite, never to be risked; for a class of probability 0 even that is no risk.
-        abstain : None, or what it costs not to decide
-            A row is left undecided where that costs less than every action.
+            With the columns that were fitted.
+        loss : None, dict, pandas.DataFrame or array, default=None
+            None: actions are the labels, and each error costs 1. Else ``{action: {label: loss}}``; a frame, with labels
+            as index and actions as columns; or an array ``(class, action)``, with rows in the order of ``classes_``,
+            whose actions are the labels where there are as many, else 0, 1, ... A loss may be negative, which is a
+            gain, or infinite, never to be risked; for a class of probability 0 it is not a risk.
+        abstain : float or None, default=None
+            What it costs not to decide. A row is left undecided where that costs less than every action.
 
         Returns
         -------
         xarray.Dataset
-            By obs_id: `action`, of several equally good ones the first, None where undecided; `expected_loss`, and
-            where undecided the cost of that; `abstained`. By (obs_id, choice): `loss`, expected of every action.
+            By ``obs_id``: ``action``, the first of several equally good ones, None where undecided; ``expected_loss``,
+            and where undecided the cost of that; ``abstained``. By ``(obs_id, choice)``: ``loss``, expected of every
+            action.
+
+        See Also
+        --------
+        predict : The most probable labels, which is to decide with equal costs.
+        predict_proba : The probabilities by which losses are weighted.
 
         Examples
         --------
@@ -109,4 +209,4 @@ class PredictionMixin(ABC):
 
 
 class ProbabilisticClassifier(PredictionMixin, ClassifierMixin, BaseEstimator):
-    """An estimator of scikit-learn's that predicts, for models of other rooms, which are no product of beliefs."""
+    """Base of the classifiers of other rooms that predict, and are not a product of beliefs."""

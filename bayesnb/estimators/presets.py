@@ -1,9 +1,9 @@
 """Presets: `NaiveBayes` with one family for all columns.
 
-They have scikit-learn's names and arguments, but for `var_smoothing`, which a prior takes the place of. Where an
-estimate is plugged in, they have its fitted attributes too, read-only. Their `class_prior`
-is None (learnt, under a Dirichlet(1)), "empirical", "uniform", or known probabilities in the order of `classes_`;
-`fit_prior=False` is "uniform". For scikit-learn's own numbers: `estimate="mean", class_prior="empirical"` in the
+They have scikit-learn's names and arguments, except `var_smoothing`, in whose place there is a prior. Where an estimate
+is plugged in, they have its fitted attributes too, read-only. Their `class_prior` is None (learnt, under a
+Dirichlet(1)), "empirical", "uniform", or known probabilities in the order of `classes_`; `fit_prior=False` is
+"uniform". For scikit-learn's own numbers: `estimate="mean", class_prior="empirical"` in the
 discrete classes, `estimate="mle", class_prior="empirical"` in `GaussianNB`.
 """
 
@@ -63,12 +63,12 @@ class Preset(NaiveBayes):
 
     @property
     def class_count_(self) -> Array:
-        """Weighted count of rows of each class, `(c,)`."""
+        """Weighted count of the rows of each class, ``(c,)``."""
         return np.array(self.stats_.classes.counts)
 
     @property
     def class_log_prior_(self) -> Array:
-        """Log probability of each class that is plugged in, `(c,)`."""
+        """Log probability of each class that is plugged in, ``(c,)``."""
         return np.array(self._plugged_in().log_class)
 
     def _plugged_in(self) -> Any:
@@ -92,13 +92,66 @@ class Preset(NaiveBayes):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class GaussianNB(Preset):
-    """Real-valued columns with unknown means and variances; the predictive is Student's t.
+    """Gaussian naive Bayes: columns of real numbers with unknown means and variances.
+
+    It is ``NaiveBayes`` with the family ``Gaussian`` in all columns, under scikit-learn's name and arguments. There is
+    no ``var_smoothing``, whose place a prior takes. The predictive is Student's t, exact.
 
     Parameters
     ----------
-    prior : NormalInverseGamma, default weak and on the scale of the data
-    shared : bool, whether a column has one variance for all classes
-    priors : probabilities of the classes, scikit-learn's name of `class_prior` here
+    prior : NormalInverseGamma or None, default=None
+        The belief about means and variances before the data. None: a weak one on the scale of the data, see
+        ``Gaussian``.
+    shared : bool, default=False
+        Whether a column has one variance for all classes.
+    priors : array or None, default=None
+        Probabilities of the classes: scikit-learn's name of ``class_prior`` in this class.
+    fit_prior : bool, default=True
+        Whether class probabilities are learnt. False stands for ``class_prior="uniform"``.
+    class_prior : None, "empirical", "uniform", array, float, Dirichlet or dict, default=None
+        The prior of the class probabilities. None: learnt, under a Dirichlet(1). ``"empirical"``: the shares of the
+        rows. ``"uniform"``: all classes equally probable. An array: known probabilities in the order of ``classes_``.
+        The other forms are those of ``NaiveBayes``.
+    classes : sequence or None, default=None
+        All labels that exist. None: those of ``y``.
+    temper : None, "loo", "columns" or float, default=None
+        Exponents on the evidence of the columns, as in ``NaiveBayes``. None: all are 1, plain naive Bayes.
+    n_jobs : int or None, default=None
+        Number of threads. None: as many as the cores that this process may use.
+    estimate : {"predictive", "mean", "map", "mle"}, default="predictive"
+        What predicts: the posterior predictive, or the parameters plugged in at their posterior mean, their mode, or
+        their maximum likelihood estimate.
+
+    Attributes
+    ----------
+    classes_ : array
+        The labels, sorted.
+    class_count_ : array
+        Weighted count of the rows of each class.
+    class_log_prior_ : array
+        Log probability of each class. Only where an estimate is plugged in.
+    theta_ : array
+        Mean of each class and column. Only where an estimate is plugged in.
+    var_ : array
+        Variance of each class and column. Only where an estimate is plugged in.
+    prior_, posterior_ : dict
+        Beliefs by column. The other attributes are those of ``NaiveBayes``.
+
+    See Also
+    --------
+    Gaussian : The family, and its prior.
+    NaiveBayes : Any family for each column, exponents and links.
+
+    Notes
+    -----
+    For scikit-learn's own numbers, with ``var_smoothing=0``: ``estimate="mle", class_prior="empirical"``.
+
+    Examples
+    --------
+    >>> from bayesnb import GaussianNB
+    >>> model = GaussianNB().fit([[1.0], [1.2], [3.0], [3.1]], ["low", "low", "high", "high"])
+    >>> model.predict_proba([[1.1]]).round(2)  # classes: high, low
+    array([[0.11, 0.89]])
     """
 
     prior: NormalInverseGamma | None = None
@@ -107,12 +160,12 @@ class GaussianNB(Preset):
 
     @property
     def theta_(self) -> Array:
-        """Mean of each class and column that is plugged in, `(c, f)`."""
+        """Mean of each class and column that is plugged in, ``(c, f)``."""
         return np.array(self._plugged_in().blocks[0].mean)
 
     @property
     def var_(self) -> Array:
-        """Variance of each class and column that is plugged in, `(c, f)`."""
+        """Variance of each class and column that is plugged in, ``(c, f)``."""
         return np.array(self._plugged_in().blocks[0].variance)
 
     def _families(self) -> Gaussian:
@@ -137,15 +190,65 @@ class GaussianNB(Preset):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class MultinomialNB(Preset):
-    """Counts such as words, or lists of words; the predictive is the Dirichlet-multinomial.
+    """Multinomial naive Bayes: counts, such as those of words, or lists of words.
 
-    Weights that are no counts, such as tf-idf, are taken as scikit-learn takes them, through the power likelihood: it
-    is `Multinomial(fractional=True)`, where `Multinomial()` refuses them. See that, also for raw text.
+    It is ``NaiveBayes`` with the family ``Multinomial``, under scikit-learn's name and arguments. The predictive is the
+    Dirichlet-multinomial, exact. Weights that are not counts, such as tf-idf, are accepted as in scikit-learn, through
+    the power likelihood: it is ``Multinomial(fractional=True)``.
 
     Parameters
     ----------
-    alpha : concentration of the Dirichlet, a number or numbers that broadcast to (class, feature)
-    force_alpha : bool, whether an alpha below 1e-10 is taken as it is; False takes 1e-10, as in scikit-learn
+    alpha : float or array, default=1.0
+        Concentration of the Dirichlet prior: a number, or numbers that broadcast to (class, feature).
+    force_alpha : bool, default=True
+        Whether an alpha below 1e-10 is taken as it is. False takes 1e-10 for it, as scikit-learn does.
+    fit_prior : bool, default=True
+        Whether class probabilities are learnt. False stands for ``class_prior="uniform"``.
+    class_prior : None, "empirical", "uniform", array, float, Dirichlet or dict, default=None
+        The prior of the class probabilities. None: learnt, under a Dirichlet(1). ``"empirical"``: the shares of the
+        rows. ``"uniform"``: all classes equally probable. An array: known probabilities in the order of ``classes_``.
+        The other forms are those of ``NaiveBayes``.
+    classes : sequence or None, default=None
+        All labels that exist. None: those of ``y``.
+    temper : None, "loo", "columns" or float, default=None
+        Exponents on the evidence of the columns, as in ``NaiveBayes``. None: all are 1, plain naive Bayes.
+    n_jobs : int or None, default=None
+        Number of threads. None: as many as the cores that this process may use.
+    estimate : {"predictive", "mean", "map", "mle"}, default="predictive"
+        What predicts: the posterior predictive, or the parameters plugged in at their posterior mean, their mode, or
+        their maximum likelihood estimate.
+
+    Attributes
+    ----------
+    classes_ : array
+        The labels, sorted.
+    class_count_ : array
+        Weighted count of the rows of each class.
+    class_log_prior_ : array
+        Log probability of each class. Only where an estimate is plugged in.
+    feature_count_ : array
+        Weighted count of each word in each class.
+    feature_log_prob_ : array
+        Log probability of each word in each class. Only where an estimate is plugged in.
+    prior_, posterior_ : dict
+        Beliefs by column. The other attributes are those of ``NaiveBayes``.
+
+    See Also
+    --------
+    Multinomial : The family, raw text, and what the power likelihood means.
+    NaiveBayes : Any family for each column, exponents and links.
+
+    Notes
+    -----
+    For scikit-learn's own numbers: ``estimate="mean", class_prior="empirical"``. With
+    smoothing ``alpha``, that is the posterior mean under Dirichlet(alpha).
+
+    Examples
+    --------
+    >>> from bayesnb import MultinomialNB
+    >>> model = MultinomialNB(alpha=0.5).fit([[2, 0], [1, 3], [4, 1]], ["spam", "ham", "spam"])
+    >>> model.predict([[1, 0], [0, 2]]).tolist()
+    ['spam', 'ham']
     """
 
     alpha: Any = 1.0
@@ -153,12 +256,12 @@ class MultinomialNB(Preset):
 
     @property
     def feature_count_(self) -> Array:
-        """Weighted count of each word in each class, `(c, f)`."""
+        """Weighted count of each word in each class, ``(c, f)``."""
         return np.array(self.stats_.blocks[0].counts[:, 0])  # type: ignore[attr-defined]
 
     @property
     def feature_log_prob_(self) -> Array:
-        """Log probability of each word that is plugged in, `(c, f)`."""
+        """Log probability of each word that is plugged in, ``(c, f)``."""
         return np.array(self._plugged_in().blocks[0].log_probability[:, 0])
 
     def _families(self) -> Multinomial:
@@ -170,13 +273,66 @@ class MultinomialNB(Preset):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class BernoulliNB(Preset):
-    """Yes-or-no columns.
+    """Bernoulli naive Bayes: columns of zeros and ones, or of yes and no.
+
+    It is ``NaiveBayes`` with the family ``Bernoulli`` in all columns, under scikit-learn's name and arguments.
+    Probabilities are exact.
 
     Parameters
     ----------
-    alpha : both sides of the Beta, a number or numbers that broadcast to (class, feature)
-    force_alpha : bool, whether an alpha below 1e-10 is taken as it is; False takes 1e-10, as in scikit-learn
-    binarize : a one is any number above it; None if the columns are zeros and ones
+    alpha : float or array, default=1.0
+        Both sides of the Beta prior: a number, or numbers that broadcast to (class, feature).
+    binarize : float or None, default=0.0
+        A number above it is a one, and any other a zero. None: cells are zeros and ones already.
+    force_alpha : bool, default=True
+        Whether an alpha below 1e-10 is taken as it is. False takes 1e-10 for it, as scikit-learn does.
+    fit_prior : bool, default=True
+        Whether class probabilities are learnt. False stands for ``class_prior="uniform"``.
+    class_prior : None, "empirical", "uniform", array, float, Dirichlet or dict, default=None
+        The prior of the class probabilities. None: learnt, under a Dirichlet(1). ``"empirical"``: the shares of the
+        rows. ``"uniform"``: all classes equally probable. An array: known probabilities in the order of ``classes_``.
+        The other forms are those of ``NaiveBayes``.
+    classes : sequence or None, default=None
+        All labels that exist. None: those of ``y``.
+    temper : None, "loo", "columns" or float, default=None
+        Exponents on the evidence of the columns, as in ``NaiveBayes``. None: all are 1, plain naive Bayes.
+    n_jobs : int or None, default=None
+        Number of threads. None: as many as the cores that this process may use.
+    estimate : {"predictive", "mean", "map", "mle"}, default="predictive"
+        What predicts: the posterior predictive, or the parameters plugged in at their posterior mean, their mode, or
+        their maximum likelihood estimate.
+
+    Attributes
+    ----------
+    classes_ : array
+        The labels, sorted.
+    class_count_ : array
+        Weighted count of the rows of each class.
+    class_log_prior_ : array
+        Log probability of each class. Only where an estimate is plugged in.
+    feature_count_ : array
+        Weighted count of ones in each class and column.
+    feature_log_prob_ : array
+        Log probability of a one in each class and column. Only where an estimate is plugged in.
+    prior_, posterior_ : dict
+        Beliefs by column. The other attributes are those of ``NaiveBayes``.
+
+    See Also
+    --------
+    Bernoulli : The family, and its prior.
+    NaiveBayes : Any family for each column, exponents and links.
+
+    Notes
+    -----
+    For scikit-learn's own numbers: ``estimate="mean", class_prior="empirical"``. With
+    smoothing ``alpha``, that is the posterior mean under Beta(alpha, alpha).
+
+    Examples
+    --------
+    >>> from bayesnb import BernoulliNB
+    >>> model = BernoulliNB().fit([[1, 0], [1, 1], [0, 1]], ["spam", "spam", "ham"])
+    >>> model.predict_proba([[1, 0]]).round(2)  # classes: ham, spam
+    array([[0.16, 0.84]])
     """
 
     alpha: Any = 1.0
@@ -185,12 +341,12 @@ class BernoulliNB(Preset):
 
     @property
     def feature_count_(self) -> Array:
-        """Weighted count of ones in each class and column, `(c, f)`."""
+        """Weighted count of ones in each class and column, ``(c, f)``."""
         return np.array(self.stats_.blocks[0].ones)  # type: ignore[attr-defined]
 
     @property
     def feature_log_prob_(self) -> Array:
-        """Log probability of a one that is plugged in, `(c, f)`."""
+        """Log probability of a one that is plugged in, ``(c, f)``."""
         return np.array(self._plugged_in().blocks[0].logs[0])
 
     def _families(self) -> Bernoulli:
@@ -203,14 +359,71 @@ class BernoulliNB(Preset):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class CategoricalNB(Preset):
-    """Columns of levels. Integers are codes 0, 1, ... up to the largest seen, each of them a level.
+    """Categorical naive Bayes: columns of levels.
+
+    It is ``NaiveBayes`` with the family ``Categorical`` in all columns, under scikit-learn's name and arguments.
+    Integers are codes 0, 1, ... up to the largest that occurs, each of them a level; text and categories are levels
+    too. Probabilities are exact.
 
     Parameters
     ----------
-    alpha : concentration of the Dirichlet, a number or numbers that broadcast to (class, feature)
-    force_alpha : bool, whether an alpha below 1e-10 is taken as it is; False takes 1e-10, as in scikit-learn
-    min_categories : the least number of levels, a number or one for each feature
-    unseen : {"ignore", "error", "reserve"}, what a level does that training never saw
+    alpha : float or array, default=1.0
+        Concentration of the Dirichlet prior: a number, or numbers that broadcast to (class, feature).
+    force_alpha : bool, default=True
+        Whether an alpha below 1e-10 is taken as it is. False takes 1e-10 for it, as scikit-learn does.
+    min_categories : int, array or None, default=None
+        The least number of levels: one for all features, or one for each.
+    unseen : {"ignore", "error", "reserve"}, default="ignore"
+        What happens to a level that training never saw, as in ``Categorical``.
+    fit_prior : bool, default=True
+        Whether class probabilities are learnt. False stands for ``class_prior="uniform"``.
+    class_prior : None, "empirical", "uniform", array, float, Dirichlet or dict, default=None
+        The prior of the class probabilities. None: learnt, under a Dirichlet(1). ``"empirical"``: the shares of the
+        rows. ``"uniform"``: all classes equally probable. An array: known probabilities in the order of ``classes_``.
+        The other forms are those of ``NaiveBayes``.
+    classes : sequence or None, default=None
+        All labels that exist. None: those of ``y``.
+    temper : None, "loo", "columns" or float, default=None
+        Exponents on the evidence of the columns, as in ``NaiveBayes``. None: all are 1, plain naive Bayes.
+    n_jobs : int or None, default=None
+        Number of threads. None: as many as the cores that this process may use.
+    estimate : {"predictive", "mean", "map", "mle"}, default="predictive"
+        What predicts: the posterior predictive, or the parameters plugged in at their posterior mean, their mode, or
+        their maximum likelihood estimate.
+
+    Attributes
+    ----------
+    classes_ : array
+        The labels, sorted.
+    class_count_ : array
+        Weighted count of the rows of each class.
+    class_log_prior_ : array
+        Log probability of each class. Only where an estimate is plugged in.
+    n_categories_ : array
+        Number of levels of each column.
+    category_count_ : list of array
+        Weighted count of each level in each class, for each column.
+    feature_log_prob_ : list of array
+        Log probability of each level in each class, for each column. Only where an estimate is plugged in.
+    prior_, posterior_ : dict
+        Beliefs by column. The other attributes are those of ``NaiveBayes``.
+
+    See Also
+    --------
+    Categorical : The family, and its prior.
+    NaiveBayes : Any family for each column, exponents and links.
+
+    Notes
+    -----
+    For scikit-learn's own numbers: ``estimate="mean", class_prior="empirical"``. With
+    smoothing ``alpha``, that is the posterior mean under Dirichlet(alpha).
+
+    Examples
+    --------
+    >>> from bayesnb import CategoricalNB
+    >>> model = CategoricalNB().fit([["red"], ["white"], ["red"]], ["wine", "wine", "juice"])
+    >>> model.predict_proba([["white"]]).round(2)  # classes: juice, wine
+    array([[0.31, 0.69]])
     """
 
     alpha: Any = 1.0
@@ -220,17 +433,17 @@ class CategoricalNB(Preset):
 
     @property
     def n_categories_(self) -> Array:
-        """Number of levels of each column, `(f,)`."""
+        """Number of levels of each column, ``(f,)``."""
         return np.array(self.stats_.blocks[0].sizes)  # type: ignore[attr-defined]
 
     @property
     def category_count_(self) -> list[Array]:
-        """Weighted count of each level in each class, `(c, k)` for each column."""
+        """Weighted count of each level in each class, ``(c, k)`` for each column."""
         return self._by_column(self.stats_.blocks[0].counts)  # type: ignore[attr-defined]
 
     @property
     def feature_log_prob_(self) -> list[Array]:
-        """Log probability of each level that is plugged in, `(c, k)` for each column."""
+        """Log probability of each level that is plugged in, ``(c, k)`` for each column."""
         return self._by_column(self._plugged_in().blocks[0].log_probability)
 
     def _by_column(self, values: Array) -> list[Array]:
@@ -248,13 +461,59 @@ class CategoricalNB(Preset):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PoissonNB(Preset):
-    """Counts that have rates of their own, column by column; the predictive is negative binomial.
+    """Poisson naive Bayes: columns of counts, each with a rate.
 
-    Numbers that are no counts are taken through rate**x exp(-rate), which is then no distribution over x.
+    It is ``NaiveBayes`` with the family ``Poisson`` in all columns. The predictive is negative binomial, exact. Numbers
+    that are not counts are accepted, through the power likelihood rate**x exp(-rate), which is not a distribution over
+    x.
 
     Parameters
     ----------
-    prior : Gamma, default worth one event at the data's pooled rate
+    prior : Gamma or None, default=None
+        The belief about the rates before the data. None: worth one event, at the rate of all classes together.
+    fit_prior : bool, default=True
+        Whether class probabilities are learnt. False stands for ``class_prior="uniform"``.
+    class_prior : None, "empirical", "uniform", array, float, Dirichlet or dict, default=None
+        The prior of the class probabilities. None: learnt, under a Dirichlet(1). ``"empirical"``: the shares of the
+        rows. ``"uniform"``: all classes equally probable. An array: known probabilities in the order of ``classes_``.
+        The other forms are those of ``NaiveBayes``.
+    classes : sequence or None, default=None
+        All labels that exist. None: those of ``y``.
+    temper : None, "loo", "columns" or float, default=None
+        Exponents on the evidence of the columns, as in ``NaiveBayes``. None: all are 1, plain naive Bayes.
+    n_jobs : int or None, default=None
+        Number of threads. None: as many as the cores that this process may use.
+    estimate : {"predictive", "mean", "map", "mle"}, default="predictive"
+        What predicts: the posterior predictive, or the parameters plugged in at their posterior mean, their mode, or
+        their maximum likelihood estimate.
+
+    Attributes
+    ----------
+    classes_ : array
+        The labels, sorted.
+    class_count_ : array
+        Weighted count of the rows of each class.
+    class_log_prior_ : array
+        Log probability of each class. Only where an estimate is plugged in.
+    prior_, posterior_ : dict
+        Beliefs by column. The other attributes are those of ``NaiveBayes``.
+
+    See Also
+    --------
+    Poisson : The family, and its prior.
+    MultinomialNB : Counts out of one total, such as the words of a text.
+    NaiveBayes : Any family for each column, exponents and links.
+
+    Notes
+    -----
+    scikit-learn has no such class; the arguments are those of its others.
+
+    Examples
+    --------
+    >>> from bayesnb import PoissonNB
+    >>> model = PoissonNB().fit([[0], [1], [0], [5], [7]], ["quiet", "quiet", "quiet", "busy", "busy"])
+    >>> model.predict([[1], [4]]).tolist()
+    ['quiet', 'busy']
     """
 
     prior: Gamma | None = None

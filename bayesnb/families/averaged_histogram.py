@@ -43,7 +43,41 @@ HALVINGS = 60  # of the range in which a quantile lies
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
-    """The prior's concentration and log-odds of a boundary at each cut, `(c, f)`; and the rows on levels, `(c, k)`."""
+    """Belief about a density on a grid: a histogram, averaged over all ways to join neighbouring levels into bins.
+
+    It is the belief of ``PolyaTree`` columns, which make it; users meet it in ``prior_`` and ``posterior_``.
+
+    Parameters
+    ----------
+    concentration : array
+        Concentration of the prior of a class's shares, ``(c, f)``.
+    log_odds : array
+        Log-odds, before the data, that a cut of the grid is a boundary of bins, ``(c, f)``.
+    counts : array
+        Rows seen on each level of the grid, ``(c, k)``.
+    grid : Grid
+        The levels, and their shares among all rows.
+
+    See Also
+    --------
+    PolyaTree : The family with this belief.
+
+    Notes
+    -----
+    Everything is relative to the distribution of all rows. A level's ratio p(x | class) / p(x) is theta / Q of the bin
+    in which it lies, with theta the share of the bin in the class and Q that among all rows. ``mean`` and ``mode`` are
+    ratios, and so are the ends of ``interval``; ``mode`` is that of the most probable bins, and 1 where their Dirichlet
+    has no peak. ``log_evidence`` is relative to that of the shares among all rows. ``predictive`` spreads the expected
+    share of a level evenly over its range.
+
+    Examples
+    --------
+    >>> from bayesnb import NaiveBayes, PolyaTree
+    >>> x = [[1.0], [2.0], [3.0], [4.0], [5.0], [6.0], [7.0], [8.0]]
+    >>> belief = NaiveBayes(PolyaTree(depth=1)).fit(x, list("aaaabbbb")).posterior_[0]
+    >>> belief.grid.cuts, belief.mean().round(2).tolist()
+    (array([4.5]), [[1.51, 0.49], [0.49, 1.51]])
+    """
 
     spelled_out: ClassVar[bool] = True
     has_atoms: ClassVar[bool] = True  # where no cut is a boundary
@@ -83,7 +117,6 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
         return replace(self, counts=np.maximum(self.counts + stats.counts, 0.0))
 
     def log_evidence(self, stats: GridStats, xp: Any = special) -> Array:
-        """Log evidence of the levels on which rows lie, relative to that of their shares among all rows."""
         after, before = self.update(stats)._log_evidence(), self._log_evidence() if self.counts.any() else 0.0
         return after - before
 
@@ -184,7 +217,7 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
         return out[:order]
 
     def score_transform(self, x: Cells, s: Array, power: Power = 1.0) -> Array:
-        """As of tables of all levels, but of those alone that the rows are on: each takes long."""
+        # not by tables of all levels, as each takes long: by those alone that the rows are on
         levels, entries = Entries.of_distinct(self.at(x[:]))
         s = np.broadcast_to((transform_nodes(s) * power)[:, 0], (len(s), len(self.sizes)))
         return entries.added(self._transform(s, levels))
@@ -220,18 +253,30 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
         return GridDensity.of_logs(logs, self.grid)
 
     def estimate(self, kind: str) -> GridDensity:
-        """The predictive, `"mean"`; or, `"map"`, the mode of the shares of the most probable bins."""
         return GridDensity.of_logs(self.level_log_moment(1.0) if kind == "mean" else self._log_mode(), self.grid)
 
     def mean(self) -> Array:
-        """The expected ratio of each level."""
+        """Return the expected ratio p(x | class) / p(x) of each level of the grid.
+
+        Returns
+        -------
+        array
+            Ratios, ``(c, k)``; 1 where a class is distributed as all rows are.
+
+        See Also
+        --------
+        mode : The ratios under the most probable bins.
+
+        Examples
+        --------
+        >>> from bayesnb import NaiveBayes, PolyaTree
+        >>> x = [[1.0], [2.0], [3.0], [4.0], [5.0], [6.0], [7.0], [8.0]]
+        >>> NaiveBayes(PolyaTree(depth=1)).fit(x, list("aaaabbbb")).posterior_[0].mean().round(2).tolist()
+        [[1.51, 0.49], [0.49, 1.51]]
+        """
         return np.exp(self.level_log_moment(1.0))
 
     def mode(self) -> Array:
-        """The ratio of each level if the bins are the most probable ones, and their shares the mode of their Dirichlet.
-
-        Where that has no peak, as each bin has a concentration of 1 or less, the shares are those of all rows.
-        """
         return np.exp(self._log_mode())
 
     def _log_mode(self) -> Array:
@@ -240,7 +285,6 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
         return out
 
     def interval(self, prob: float) -> tuple[Array, Array]:
-        """Of each level's ratio, which is 1 with the probability that no cut is a boundary."""
         ends = np.ones((2, len(self._flat()[0]), self.bounds[-1]))
         for classes, j, arrays in self._pairs():
             ends[:, classes, self.span(j)] = _interval(arrays, prob)[:, None]
@@ -260,7 +304,6 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
         return {("ratio{}", j): out[..., j] for j in range(len(self.sizes))}
 
     def predictive(self) -> GridHistogram:
-        """The distribution of a new cell: the levels' expected shares, spread evenly over each."""
         return self.margins().predictive()
 
     def margins(self) -> NumberMargins:

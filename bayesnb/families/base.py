@@ -126,7 +126,7 @@ class Density(RowScores, ABC):
     @property
     @abstractmethod
     def proper(self) -> Array:
-        """Where theta is known and gives a distribution, `(c, f)`: not so after no rows, or with no variance."""
+        """Where theta is known and gives a distribution, `(c, f)`: False without rows, or without a variance."""
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if not self.theta:
@@ -172,56 +172,266 @@ class BeliefCore[S: Stats, D: Density](Record, ABC):
 
     @abstractmethod
     def update(self, stats: S) -> Self:
-        """The belief after the data behind the stats."""
+        """Return the posterior: this belief after the data behind some statistics.
+
+        The update is exact and in closed form. It is additive: to update by two sets of statistics, one after the
+        other, is to update by their sum.
+
+        Parameters
+        ----------
+        stats : Stats
+            Sufficient statistics of the data, of the belief's family. Those of a fitted estimator are in ``stats_``.
+
+        Returns
+        -------
+        Belief
+            A new belief of the same type. This one does not change.
+
+        See Also
+        --------
+        log_evidence : How probable the data are under this belief.
+
+        Examples
+        --------
+        >>> from bayesnb import Beta
+        >>> from bayesnb.families.bernoulli import BernoulliStats
+        >>> Beta(1, 1).update(BernoulliStats(ones=3.0, zeros=1.0))
+        Beta(a=4.0, b=2.0)
+        """
 
     @abstractmethod
     def log_evidence(self, stats: S, xp: Any = special) -> Array:
-        """log p(data) before they were seen; `xp` is where `log` and `log_gamma_ratio` come from."""
+        """Return the log evidence: log p(data), with theta integrated out under this belief. Exact.
+
+        Parameters
+        ----------
+        stats : Stats
+            Sufficient statistics of the data.
+        xp : module, default=bayesnb.numerics.special
+            Where ``log``, ``log1p`` and ``log_gamma_ratio`` come from. Another one builds the same formula in PyMC.
+
+        Returns
+        -------
+        array
+            One number for each class and feature. It equals the sum of the log predictives of the rows, each given the
+            rows before it.
+
+        See Also
+        --------
+        update : The belief after these data.
+        log_predictive : The same for a single new cell.
+
+        Examples
+        --------
+        >>> from bayesnb import Beta
+        >>> from bayesnb.families.bernoulli import BernoulliStats
+        >>> float(Beta(1, 1).log_evidence(BernoulliStats(ones=3.0, zeros=1.0)).round(3))  # log(1/20)
+        -2.996
+        """
 
     @abstractmethod
     def log_moment(self, x: Array, s: Exponent) -> Array:
-        """log E[p(x | theta)**s], s real or complex; +inf where the moment does not exist, 0 for a missing cell."""
+        """Return K(s) = log E[p(x | theta)**s], the log moment of the density of each cell. Exact.
+
+        K(1) is the log predictive, and -K(-1) the log predictive of a cell that the belief has seen, as if it had not
+        seen it. The derivatives at 0 are the cumulants of the log density, and exp K(it) is its characteristic
+        function.
+
+        Parameters
+        ----------
+        x : array
+            Cells, which broadcast against the belief.
+        s : float, complex or array
+            The exponent.
+
+        Returns
+        -------
+        array
+            K(s), elementwise: plus infinity where the moment does not exist, and 0 for a missing cell.
+
+        See Also
+        --------
+        log_predictive : K(1).
+        cumulants : The derivatives of K.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bayesnb import Beta
+        >>> float(np.exp(Beta(1, 1).log_moment(1.0, 2)).round(3))  # the mean of the square of a uniform number
+        0.333
+        """
 
     @abstractmethod
     def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
-        """The first `order` cumulants of log p(x | theta), stacked on a leading axis: the derivatives of K at `tilt`.
+        """Return the first cumulants of log p(x | theta) under this belief: its mean, its variance, and so on. Exact.
 
-        With a tilt they are those under the belief that has also seen x, so many times.
+        Parameters
+        ----------
+        x : array
+            Cells, which broadcast against the belief.
+        order : int
+            How many cumulants.
+        tilt : float, default=0.0
+            Where the derivatives of ``log_moment`` are taken. With a tilt of 1 the cumulants are those under the belief
+            that has also seen the cell.
+
+        Returns
+        -------
+        array
+            Cumulants 1 to ``order``, stacked on a leading axis; 0 for a missing cell.
+
+        See Also
+        --------
+        log_moment : The function whose derivatives these are.
+
+        Examples
+        --------
+        >>> from bayesnb import Beta
+        >>> Beta(1, 1).cumulants(1.0, 2).ravel().tolist()  # the log of a uniform number: mean -1, variance 1
+        [-1.0, 1.0]
         """
 
     @abstractmethod
     def sample(self, rng: Rng, size: int | tuple[int, ...] | None = None) -> D:
-        """Draws of theta, `size` in front of the belief's own axes. Sample the draw, and you have data."""
+        """Draw theta from this belief. To sample the density that is returned is to draw data.
+
+        Parameters
+        ----------
+        rng : None, int or numpy.random.Generator
+            A seed or a generator.
+        size : None, int or tuple of int, default=None
+            How many draws; they are leading axes in front of the belief's own. None for one, without such an axis.
+
+        Returns
+        -------
+        Density
+            The density p(x | theta) of the theta drawn. ``numpy.asarray`` gives theta where it is one number a
+            feature.
+
+        See Also
+        --------
+        predictive : The distribution of a new cell, theta integrated out.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bayesnb import Beta
+        >>> theta = Beta(40, 60).sample(rng=1, size=1000)
+        >>> float(np.asarray(theta).mean().round(2))
+        0.4
+        >>> theta.sample(rng=2).shape
+        (1000,)
+        """
 
     @abstractmethod
     def estimate(self, kind: str) -> D:
-        """theta plugged in: its posterior `"mean"`, or its mode, `"map"`."""
+        """Return the density with a point estimate of theta plugged in.
+
+        Parameters
+        ----------
+        kind : {"mean", "map"}
+            The posterior mean of theta, or its mode.
+
+        Returns
+        -------
+        Density
+            The density p(x | theta) with this theta.
+
+        See Also
+        --------
+        mode : The most probable theta, as numbers.
+        predictive : The distribution of a new cell, theta integrated out.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bayesnb import Beta
+        >>> belief = Beta(2, 4)
+        >>> np.asarray(belief.estimate("map")).tolist()
+        0.25
+        """
 
     @abstractmethod
     def mode(self) -> Any:
-        """The most probable theta: an array, or a tuple of them with a name for each."""
+        """Return the most probable theta.
+
+        Returns
+        -------
+        array or tuple of arrays
+            The mode, or a named tuple where theta has several parameters, such as a mean and a variance.
+
+        See Also
+        --------
+        interval : An interval of theta.
+        estimate : The density with theta plugged in.
+
+        Examples
+        --------
+        >>> from bayesnb import Beta
+        >>> Beta(2, 4).mode()
+        array(0.25)
+        """
 
     @abstractmethod
     def interval(self, prob: float) -> tuple[Any, Any]:
-        """Equal-tailed intervals of theta, each end like `mode()`."""
+        """Return equal-tailed intervals of theta, each parameter by itself. Exact quantiles of its distribution.
+
+        Parameters
+        ----------
+        prob : float
+            The probability that theta lies in the interval.
+
+        Returns
+        -------
+        lower, upper : array or tuple of arrays
+            The ends of the intervals, each of the form that ``mode()`` has.
+
+        See Also
+        --------
+        mode : The most probable theta.
+
+        Examples
+        --------
+        >>> from bayesnb import Beta
+        >>> lower, upper = Beta(1, 1).interval(0.9)
+        >>> float(lower.round(2)), float(upper.round(2))
+        (0.05, 0.95)
+        """
 
     @abstractmethod
     def predictive(self) -> Any:
-        """The distribution of a new cell, as SciPy's frozen distribution."""
+        """Return the posterior predictive distribution of a new cell, as a frozen distribution of SciPy.
+
+        Returns
+        -------
+        scipy.stats frozen distribution
+            With theta integrated out. Its parameters broadcast over classes and features.
+
+        See Also
+        --------
+        log_predictive : The log density of cells under it.
+
+        Examples
+        --------
+        >>> from bayesnb import Beta
+        >>> float(Beta(3, 1).predictive().pmf(1))
+        0.75
+        """
 
     @property
     @abstractmethod
     def proper(self) -> Array:
-        """Where this is a distribution, `(c, f)`: it integrates to one."""
+        """Where this is a distribution, that is where it integrates to one, `(c, f)`."""
 
     @property
     def strictly_proper(self) -> Array:
-        """Where it has an evidence: `proper`, and not only as a limit."""
+        """Where it has an evidence: where it is proper, and not only as a limit."""
         return self.proper
 
     @property
     def public_name(self) -> str:
-        """The name under which a user declares it."""
+        """Name of the belief's type, as users write it."""
         return type(self).__name__
 
 
@@ -229,7 +439,30 @@ class BeliefScores[S: Stats, D: Density](BeliefCore[S, D], RowScores):
     """Predictive, cumulants and transform of rows: sums over features of the core's functions of a cell."""
 
     def log_predictive(self, x: Array) -> Array:
-        """log p(x), theta integrated out. Elementwise and broadcasting; 0 for a missing cell."""
+        """Return log p(x), with theta integrated out under this belief. Exact.
+
+        Parameters
+        ----------
+        x : array
+            Cells, which broadcast against the belief.
+
+        Returns
+        -------
+        array
+            The log predictive, elementwise; 0 for a missing cell.
+
+        See Also
+        --------
+        predictive : The same distribution as an object of SciPy.
+        log_moment : The function of which this is the value at 1.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bayesnb import Beta
+        >>> np.exp(Beta(3, 1).log_predictive([1.0, 0.0, np.nan]))
+        array([0.75, 0.25, 1.  ])
+        """
         return self.log_moment(x, 1)
 
     def defined_score(self, x: Cells, power: Power = 1.0) -> Array:
@@ -290,7 +523,7 @@ class Repeatable[S: Stats, D: Density](BeliefCore[S, D]):
     """Many models side by side: the classes of one after those of another, each with a theta drawn for it."""
 
     def repeated(self, times: int) -> Self:
-        """As many such models side by side."""
+        """Return the classes of this model, repeated so many times: models side by side."""
         return self[np.tile(np.arange(len(self)), times)]
 
     def draws(self, rng: Rng, size: int) -> Drawn:

@@ -278,7 +278,7 @@ class BernoulliDensity(ScoredSides, LinearDensity, Density):
         return {("theta{}", None): self.probability}
 
     def log_density(self, x: Array) -> Array:
-        return silent(np.isnan(x), np.where(x == 1, *self.logs))
+        return silent(np.isnan(x), np.where(np.equal(x, 1), *self.logs))
 
     def log_likelihood(self, stats: BernoulliStats, xp: Any = np) -> Any:
         up = stats.ones * xp.log(xp.where(stats.ones > 0, self.probability, 1.0))
@@ -310,8 +310,26 @@ class BernoulliDensity(ScoredSides, LinearDensity, Density):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Beta(ScoredSides, PseudoCounts, Belief[BernoulliStats, BernoulliDensity]):
-    """A belief about the probability of a one.
+    """Beta distribution over the probability of a one: the conjugate prior of ``Bernoulli`` columns.
 
+    Parameters
+    ----------
+    a, b : float or array
+        How many ones, and how many zeros, the belief is worth. Both are at least 0; at 0 the belief is improper.
+
+    See Also
+    --------
+    Bernoulli : Columns of zeros and ones.
+    Dirichlet : The same for any number of levels.
+
+    Notes
+    -----
+    The predictive probability of a one is a / (a + b). Ones and zeros in the data are added to a and b. Under
+    Beta(1, 1), where every probability is a mode, ``mode`` is 1/2.
+
+    Examples
+    --------
+    >>> from bayesnb import Beta
     >>> Beta(1, 3).mean()
     array(0.25)
     """
@@ -326,10 +344,26 @@ class Beta(ScoredSides, PseudoCounts, Belief[BernoulliStats, BernoulliDensity]):
         checked("Beta: b", self.b)
 
     def mean(self) -> Array:
+        """Return the expected probability of a one, a / (a + b).
+
+        Returns
+        -------
+        array
+            Probabilities, as ``a`` and ``b`` broadcast.
+
+        See Also
+        --------
+        mode : The most probable probability of a one.
+
+        Examples
+        --------
+        >>> from bayesnb import Beta
+        >>> Beta(1, 3).mean()
+        array(0.25)
+        """
         return ratio(self.a, self.a + self.b)
 
     def mode(self) -> Array:
-        """Even where every probability is a mode, as under Beta(1, 1)."""
         up, down = np.maximum(self.a - 1, 0.0), np.maximum(self.b - 1, 0.0)
         return np.where(up + down > 0, ratio(up, up + down), 0.5)
 
@@ -349,14 +383,14 @@ class Beta(ScoredSides, PseudoCounts, Belief[BernoulliStats, BernoulliDensity]):
         return each - xp.log_gamma_ratio(self.a + self.b, stats.ones + stats.zeros)
 
     def log_moment(self, x: Array, s: Any) -> Array:
-        side = np.where(x == 1, self.a, self.b)
+        side = np.where(np.equal(x, 1), self.a, self.b)
         return silent(np.isnan(x), less(log_gamma_ratio(side, s), log_gamma_ratio(self.a + self.b, s)))
 
     def log_predictive(self, x: Array) -> Array:
-        return silent(np.isnan(x), log(ratio(np.where(x == 1, self.a, self.b), self.a + self.b)))
+        return silent(np.isnan(x), log(ratio(np.where(np.equal(x, 1), self.a, self.b), self.a + self.b)))
 
     def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
-        side = np.where(x == 1, self.a, self.b)
+        side = np.where(np.equal(x, 1), self.a, self.b)
         return silent(np.isnan(x), log_share_cumulants(side + tilt, self.a + self.b + tilt, order))
 
     def score_left_out(self, stats: BernoulliStats, leaving: Leaving) -> Array:
@@ -466,9 +500,30 @@ def _numbers(x: Cells) -> Array:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Bernoulli(Family[BernoulliStats]):
-    """Columns of zeros and ones, or booleans. With a `threshold`, a one is any number above it.
+    """Columns of zeros and ones, or booleans: a probability of a one for each class and column.
 
-    `prior` is a Beta, or a number l for Beta(l, l).
+    Parameters
+    ----------
+    prior : Beta or float, default=1.0
+        The belief before the data. A number l stands for ``Beta(l, l)``; arrays broadcast over classes and columns.
+    threshold : float or None, default=None
+        A number above it is a one, and any other a zero. None: cells must be 0, 1, booleans or missing.
+
+    See Also
+    --------
+    BernoulliNB : The preset with this family in all columns.
+    Categorical : Columns with any number of levels.
+
+    Notes
+    -----
+    Everything about these columns is exact: the posterior is a ``Beta``. A missing cell is left out.
+
+    Examples
+    --------
+    >>> from bayesnb import Bernoulli, NaiveBayes
+    >>> model = NaiveBayes(Bernoulli()).fit([[1, 0], [1, 1], [0, 1]], ["spam", "spam", "ham"])
+    >>> model.posterior_[0].mean().round(2).tolist()  # classes: ham, spam
+    [0.33, 0.75]
     """
 
     prior: Beta | float = 1.0

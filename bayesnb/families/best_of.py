@@ -20,15 +20,42 @@ from bayesnb.families.family import Family
 
 @dataclass(frozen=True, eq=False, init=False)
 class BestOf:
-    """The first of some families, unless the label's score prefers another by more than `margin` nats.
+    """Choice among families, made for each column by how well the column alone predicts the label.
 
-    Each column is decided by itself at the first `fit` or `partial_fit`, and is then of that family: see `families_`
-    and `choices_` of the fitted estimator. Where a candidate is a family over several columns at once, a block of
-    columns is decided as a whole. A candidate that cannot have a column's cells is passed over.
+    The first family is taken, unless another one's exact leave-one-out log score of the label is better by more than
+    ``margin`` nats.
 
-    >>> from bayesnb import BestOf, Gaussian, Poisson
-    >>> BestOf(Gaussian(), Poisson())
-    BestOf(Gaussian(), Poisson())
+    Parameters
+    ----------
+    *families : Family
+        Two candidates or more. One that cannot model a column's cells is passed over.
+    margin : float, default=2.0
+        By how many nats another candidate must be better than the first.
+
+    Attributes
+    ----------
+    candidates : tuple of Family
+        The families to choose from.
+
+    See Also
+    --------
+    NaiveBayes : What was chosen is in its ``families_``, and by how much in ``choices_``.
+
+    Notes
+    -----
+    The choice is made at the first ``fit`` or ``partial_fit``, and then fixed. Where a candidate is a family over
+    several columns at once, a block of columns is decided as a whole.
+
+    Evidences would not choose well: they favour the family that fits the bulk of a column, whether or not that tells
+    the classes apart, and densities relative to different base measures cannot be compared by them at all.
+
+    Examples
+    --------
+    >>> from bayesnb import BestOf, Categorical, Gaussian, NaiveBayes
+    >>> x = [[1.0], [9.0], [1.0], [9.0], [5.0], [5.0], [5.0], [5.0]] * 5  # outside and inside: no two bell curves
+    >>> model = NaiveBayes(BestOf(Gaussian(shared=True), Categorical())).fit(x, list("aaaabbbb") * 5)
+    >>> model.families_
+    {0: Categorical(prior=Dirichlet(concentration=1.0))}
     """
 
     candidates: tuple[Family, ...]

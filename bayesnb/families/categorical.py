@@ -359,7 +359,7 @@ class ColumnDirichlets(LevelUncertainty, LevelTables, DirichletBelief):
 class Codes(LearnedLevels):
     """Levels that are integers from 0 to the largest seen, with a least number of them, as scikit-learn counts.
 
-    A column without any whole number is no column of codes; its values are levels like any other's.
+    A column without any whole number is not a column of codes; its values are levels like any other's.
     """
 
     least: Any = 0  # a number, or one for each column
@@ -382,12 +382,36 @@ class Codes(LearnedLevels):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Categorical(DirichletFamily):
-    """Columns of levels: strings, booleans, numbers, categories.
+    """Columns of levels, such as text, categories, booleans or codes: a probability for each class, column and level.
 
-    `prior` is a Dirichlet, or a number for a symmetric one; its array broadcasts over `(class, column, level)`.
-    `levels` declares the levels of every column, in order; without it they are learnt. `unseen` says what a
-    level that training never saw does: `"ignore"`, the cell is silent for all classes alike, with a warning;
-    `"error"`; or `"reserve"`, one extra level holds whatever is new.
+    Parameters
+    ----------
+    prior : Dirichlet or float, default=1.0
+        The belief before the data. A number l stands for ``Dirichlet(l)``; an array broadcasts over classes, columns
+        and levels.
+    levels : sequence or None, default=None
+        The levels of every column, in order. None: those that occur, and those of the columns' categorical types.
+    unseen : {"ignore", "error", "reserve"}, default="ignore"
+        What happens to a level that training never saw. ``"ignore"``: the cell is left out, for all classes alike, with
+        an ``UnseenLevelWarning``. ``"error"``: it is an error. ``"reserve"``: there is one more level, always, that
+        stands for whatever is new.
+
+    See Also
+    --------
+    CategoricalNB : The preset with this family in all columns.
+    Bernoulli : Columns of zeros and ones.
+    JointTable : Columns of levels modelled jointly.
+
+    Notes
+    -----
+    Everything about these columns is exact: the posterior is a ``Dirichlet``. A missing cell is left out.
+
+    Examples
+    --------
+    >>> from bayesnb import Categorical, NaiveBayes
+    >>> model = NaiveBayes(Categorical(0.5)).fit([["red"], ["white"], ["red"]], ["wine", "wine", "juice"])
+    >>> model.posterior_[0].mean().round(2).tolist()  # juice, wine; red, white
+    [[0.75, 0.25], [0.5, 0.5]]
     """
 
     prior: Dirichlet | EmpiricalDirichlet | float = 1.0

@@ -148,10 +148,26 @@ class DirichletBelief(PseudoCounts, Belief, Levels):
         return self.total_of_levels(self.concentration)
 
     def mean(self) -> Array:
+        """Return the expected probability of each level, the concentration divided by its total.
+
+        Returns
+        -------
+        array
+            Probabilities that sum to 1 over the levels of each column.
+
+        See Also
+        --------
+        mode : The most probable probabilities.
+
+        Examples
+        --------
+        >>> from bayesnb import Dirichlet
+        >>> Dirichlet([1.0, 1.0, 2.0]).mean()
+        array([0.25, 0.25, 0.5 ])
+        """
         return self.share(self.concentration)
 
     def mode(self) -> Array:
-        """(a - 1) / sum(a - 1), at the edge of the simplex for a < 1; even for a flat one, all of which is mode."""
         return self.share(np.maximum(self.concentration - 1, 0.0))
 
     @property
@@ -167,7 +183,6 @@ class DirichletBelief(PseudoCounts, Belief, Levels):
         return self.map(lambda array: array + stats.counts)
 
     def log_evidence(self, stats: Any, xp: Any = special) -> Array:
-        """Log evidence of the levels in the order in which they came."""
         total = self.level_sums(self.concentration)
         gain = self.level_sums(xp.log_gamma_ratio(self.concentration, stats.counts))
         return gain - xp.log_gamma_ratio(total, self.level_sums(stats.counts))
@@ -213,7 +228,6 @@ class DirichletBelief(PseudoCounts, Belief, Levels):
         return self.mean(), *self.interval(prob)
 
     def predictive(self) -> Any:
-        """SciPy's distribution of one level, as a one-hot vector."""
         from scipy.stats import dirichlet_multinomial
 
         return dirichlet_multinomial(self.concentration, 1)
@@ -287,10 +301,52 @@ class DirichletDensity(LevelDensity):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dirichlet(DirichletBelief):
-    """A belief about the probabilities of k levels, on the last axis; a cell is the code of a level.
+    r"""Dirichlet distribution over the probabilities of k levels: the conjugate prior of levels, words and labels.
 
-    As the prior of a family it may leave its concentrations to the data: see `EmpiricalDirichlet`.
+    The concentration of a level is worth as many rows with that level. As the prior of a family it may also be a rule,
+    by which the concentrations are taken from the data of the first ``fit``: empirical Bayes.
 
+    Parameters
+    ----------
+    concentration : float, array or "evidence", default=1.0
+        One number for all levels, or an array whose last axis are the levels. ``"evidence"`` finds, for each column,
+        the number under which its levels are most probable given the labels.
+    base : {"uniform", "pooled"}, default="uniform"
+        Which proportions the concentrations have. ``"uniform"``: all levels have the concentration given. ``"pooled"``:
+        c times K times the share of the level among all rows, whatever their class, where the column has K levels and
+        c is the concentration given; a level without rows counts as if it had half a row.
+
+    Attributes
+    ----------
+    concentration : array
+        As given, as floats.
+
+    See Also
+    --------
+    Categorical : Columns of levels.
+    Multinomial : Counts of words.
+    Beta : The same for two levels.
+
+    Notes
+    -----
+    With smoothing l, counts n of K levels and their total N, (n + l) / (N + l K) is the posterior mean under
+    Dirichlet(l) and the mode under Dirichlet(1 + l); l = 0 is the maximum likelihood estimate. The mode is at the edge
+    of the simplex where a concentration is below 1, and taken to be even where the distribution is flat.
+
+    Where something is left to the data, the result is a rule by which a family makes its prior, not yet a belief.
+
+    A cell is the code of a level, and the predictive is its expected probability. The evidence is that of the levels
+    in the order in which they came:
+
+    .. math:: p(D) = \frac{\Gamma(A)}{\Gamma(A + N)} \prod_k \frac{\Gamma(a_k + n_k)}{\Gamma(a_k)}, \quad A = \sum_k a_k
+
+    References
+    ----------
+    Minka, T. (2000), Estimating a Dirichlet distribution.
+
+    Examples
+    --------
+    >>> from bayesnb import Dirichlet
     >>> Dirichlet([1.0, 1.0, 2.0]).mean()
     array([0.25, 0.25, 0.5 ])
     >>> Dirichlet("evidence", base="pooled")
@@ -305,7 +361,7 @@ class Dirichlet(DirichletBelief):
         is_rule = isinstance(concentration, str) or base != "uniform"
         return EmpiricalDirichlet(concentration, base) if is_rule else super().__new__(cls)
 
-    def __init__(self, concentration: Any, base: str = "uniform") -> None:
+    def __init__(self, concentration: Any = 1.0, base: str = "uniform") -> None:
         object.__setattr__(self, "concentration", concentration)
         self.__post_init__()
 

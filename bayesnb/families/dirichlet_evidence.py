@@ -73,7 +73,7 @@ def slopes(terms: EvidenceTerms, concentration: Array) -> tuple[Array, Array]:
 def best_concentration(terms: EvidenceTerms, groups: int) -> Array:
     """Return the most probable concentration of each group, `(g,)`, within bounds; 1 where all are alike.
 
-    From the best of a coarse grid by Newton's method, a step uphill where the curve is no hill, and half of a step
+    From the best of a coarse grid by Newton's method, a step uphill where the curve is not concave, and half of a step
     that leads down.
     """
     ladder = np.stack([log_evidence(terms, np.full(groups, np.exp(step))) for step in LADDER])

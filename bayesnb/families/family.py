@@ -68,7 +68,7 @@ class Hyperparameters:
 
 
 class Family[S: Stats](ABC):
-    """How a user says that columns are of this kind: the prior, and how to read their cells."""
+    """Declaration of what columns hold: the prior, and how to read their cells."""
 
     word: ClassVar[str]  # its name on the command line, by default that of the class in lower case
     content: ClassVar[str] = ""  # what a column holds, in words; by default what the support says
@@ -90,7 +90,7 @@ class Family[S: Stats](ABC):
     unseen: str = "ignore"  # what a level does that training never saw
     listed: bool = False  # a cell is a list of the column's levels, which are counted
     threshold: float | None = None  # a one is above it
-    fractional: bool = False  # numbers that are no counts are taken too
+    fractional: bool = False  # numbers that are not counts are taken too
     shared: bool = False  # classes have parameters in common
 
     @property
@@ -204,7 +204,7 @@ class HasCounts(Protocol):
     """A family that counts levels or events."""
 
     def seen(self, stats: Any) -> Seen:
-        """What the stats have counted."""
+        """Return what the stats have counted."""
 
 
 class HasConcentrations(HasCounts, Protocol):

@@ -38,13 +38,33 @@ NORMAL = Hyperparameters(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Gaussian(Family[GaussianStats]):
-    """Columns of real numbers. Without a prior, a weak one on the scale of the data: predictions then do not
-    change when a column is shifted or rescaled.
+    """Columns of real numbers: a normal distribution for each class and column.
 
-    With `shared=True` a column has one variance for all classes, and a mean for each. A prior then says the same of
-    the variance, its `shape` and its `scale`, for every class.
+    Parameters
+    ----------
+    prior : NormalInverseGamma or None, default=None
+        The belief about mean and variance before the data. None: a weak one on the scale of the data, with the mean of
+        all rows, a count of 0.01, a shape of 1, and the variance of all rows as its scale (1 for a constant column).
+        The first ``fit`` or ``partial_fit`` sets it; it is then in ``prior_``.
+    shared : bool, default=False
+        Whether a column has one variance for all classes, and a mean for each. A prior must then have the same
+        ``shape`` and ``scale`` for every class.
 
-    >>> from bayesnb import NaiveBayes
+    See Also
+    --------
+    GaussianNB : The preset with this family in all columns.
+    MultivariateGaussian : A block of columns with their correlations.
+    PolyaTree : Columns of numbers whose density has any shape.
+
+    Notes
+    -----
+    Posterior and predictive, Student's t, are exact. A missing cell is left out. Under the weak prior, predictions do
+    not change when a column is shifted or rescaled. With ``shared=True`` the scores of the classes are linear in the
+    columns, see ``NaiveBayes.linear_form``.
+
+    Examples
+    --------
+    >>> from bayesnb import Gaussian, NaiveBayes
     >>> model = NaiveBayes(Gaussian(shared=True)).fit([[0.0], [1.0], [5.0], [6.0], [7.0]], list("aabbb"))
     >>> model.posterior_[0].mean().variance.round(2).tolist()
     [3.64, 3.64]

@@ -57,7 +57,7 @@ class RelativeScores(OnGrid, LevelTables):
     """Densities and beliefs, whose scores are relative to the density of all rows."""
 
     def added(self, x: Cells, tables: KernelTables, lanes: int, out: Array | None, n_jobs: int | None) -> Array:
-        """As of any levels; of numbers without writing their codes to memory."""
+        """Add up scores of levels; numbers are looked up without writing their codes to memory."""
         if not isinstance(x, Graded):
             return super().added(x, tables, lanes, out, n_jobs)
 

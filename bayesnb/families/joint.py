@@ -63,7 +63,7 @@ def says_nothing(x: Cells) -> Array:
 class JointStats(Combined, CodedStats):
     """Counts of combinations of levels, `(c, 1, n + 1)`; the last entry is that of each other one, which is 0.
 
-    A row with missing cells is none of one combination, and is not counted: there is no conjugate update by it.
+    A row with missing cells has no combination, and is not counted: there is no conjugate update by it.
     """
 
     counts: Array
@@ -344,30 +344,36 @@ class JointDirichlet(Combined, DirichletBelief):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class JointTable(DirichletFamily):
-    """Columns of levels modelled jointly: one categorical distribution a class, over all combinations of their levels.
+    """Block of columns of levels modelled jointly: a probability for each class and combination of levels.
 
     Parameters
     ----------
-    prior : Dirichlet or number
-        The concentration of every combination: a number, or one for each class, `(classes,)`. No array over levels:
-        a combination is one of the product of the columns' numbers of levels, and all of them are alike before the
-        data.
-    levels : the levels that every column has, in order; None to learn those of each
-    unseen : {"ignore", "error", "reserve"}, what a level does that training never saw, as in `Categorical`
+    prior : Dirichlet or float, default=1.0
+        The concentration of every combination: a number, or one for each class. An array over levels is an error, as
+        all combinations are alike before the data.
+    levels : sequence or None, default=None
+        The levels that every column of the block has, in order. None: those that occur in each.
+    unseen : {"ignore", "error", "reserve"}, default="ignore"
+        What happens to a level that training never saw, as in ``Categorical``.
+
+    See Also
+    --------
+    Categorical : Columns that are independent given the class.
+    MultivariateGaussian : The same for columns of numbers.
+    partition : Which columns belong together, by evidence.
 
     Notes
     -----
-    Booleans and numbers are levels too, each value one.
+    Booleans and numbers are levels too, one for each value.
 
-    A row that is predicted may have missing cells: it is any of the combinations that have the cells that are there,
-    and their probabilities are added up, exactly. A row that is learnt teaches nothing about the block if it has a
-    missing cell, as there is no conjugate update by a row of which it is not known what was counted.
+    A row to predict may have missing cells: it is any of the combinations that agree with the other cells, and their
+    probabilities are added up, exactly. A row to learn that has a missing cell in the block teaches nothing about it,
+    as there is no conjugate update for a row of which it is not known what to count.
 
-    Under `estimate="mle"`, with all columns in one block, p(y | x) is the share of label y among the rows that are
-    identical to x. It is undefined, and an error, where there are none; every other estimate with a smoothing is
-    proper.
+    Under ``estimate="mle"``, with all columns in one block, p(y | x) is the share of label y among the rows that are
+    identical to x. Where there are none it is undefined, and an error; every other estimate with a smoothing is proper.
 
-    Only combinations that were seen are stored, so thirty columns of two levels take no 2**30 numbers.
+    Only combinations that occur are stored, so thirty columns of two levels do not take 2**30 numbers.
 
     Examples
     --------

@@ -157,7 +157,7 @@ class LinkStats(OnPairs, CodedStats):
 
     def check(self) -> None:
         if not isinstance(self.pairs, Pairs):
-            raise ValueError("its cells are no pairs of levels.")
+            raise ValueError("its cells are not pairs of levels.")
 
     @property
     def cells(self) -> Array:
@@ -274,7 +274,7 @@ class Links(OnPairs, LevelTables, Belief[LinkStats, LinkDensity]):
 
     @cached_property
     def concentration(self) -> Array:
-        """Of each level of the child, given the parent's, `(c, k)`."""
+        """Concentration of each level of the child, given the parent's, `(c, k)`."""
         return self.expand(self.strength) * np.exp(self.log_margin) + self.counts
 
     @cached_property

@@ -368,47 +368,63 @@ class Vocabulary(LearnedLevels):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Multinomial(DirichletFamily):
-    """Words, or others counted out of one total: one categorical distribution a class, with many draws a row.
+    """Counts out of one total, such as the words of a text: one categorical distribution for each class.
 
-    Of columns of counts it is one family over them all, the counts of a row's words. A column whose cells are lists
-    of words is a block of its own, with a vocabulary of its own; a list without words is legal, and says nothing. No
-    cell may be missing.
+    Columns of counts are one block, the counts of a row's words. A column whose cells are lists of words is a block by
+    itself, with its vocabulary. Cells must not be missing; a list without words is allowed, and says nothing.
 
     Parameters
     ----------
-    prior : Dirichlet, or a number for a symmetric one
-        An array is in the order of the columns, or of `levels`.
-    fractional : whether numbers that are no counts, such as tf-idf, are taken, through the power likelihood
-    ordered : whether it is known in which order a row's words came
-        It always is of lists. Counts can come in several orders; rows whose order is known have no multinomial
-        coefficient: log density and log evidence are less by the coefficients' logs, which are the same for all
-        classes and every theta. Posteriors, and what is predicted, are identical.
-    levels : the words of lists that are known, in order; by default those that are met
-    unseen : {"ignore", "error", "reserve"}
-        What a word of a list does that training never saw: it is left out, for all classes alike, with a warning;
-        is an error; or is counted with all others that are new, as the one more level that there is.
+    prior : Dirichlet or float, default=1.0
+        The belief before the data. A number l stands for ``Dirichlet(l)``; an array is in the order of the columns, or
+        of ``levels``.
+    fractional : bool, default=False
+        Whether numbers that are not counts, such as tf-idf, are accepted, through the power likelihood; see Notes.
+    ordered : bool, default=False
+        Whether the order of a row's words is known, as it is for lists. Rows of counts have the multinomial coefficient
+        in their density, rows whose order is known do not. It is the same for all classes and parameters: log density
+        and log evidence differ by it, posteriors and predictions do not.
+    levels : sequence or None, default=None
+        The words of lists that are known, in order. None: all that occur.
+    unseen : {"ignore", "error", "reserve"}, default="ignore"
+        What happens to a word of a list that training never saw. ``"ignore"``: it is left out, for all classes alike,
+        with an ``UnseenLevelWarning``. ``"error"``: it is an error. ``"reserve"``: all new words together are one more
+        word.
+
+    See Also
+    --------
+    MultinomialNB : The preset with this family in all columns.
+    Poisson : Counts in columns with a rate each.
+    plot_words : The words that tell classes apart.
 
     Notes
     -----
+    The posterior is a ``Dirichlet`` and the predictive the Dirichlet-multinomial, both exact. It knows that a word that
+    occurred once is likely to occur again.
+
     *Texts.* Lists of words may be a column of a pandas, polars or Arrow table, alone or beside others, or all of X.
-    They are learnt as sparse counts; the vocabulary is sorted, and grows in `partial_fit`, `merge` and over partitions
-    of a table. Raw text goes through scikit-learn's `CountVectorizer`, as below: its vocabulary is that of `fit`, and
-    it leaves out words that are new without a warning. Both ways the probabilities are the same; the evidence of lists
-    is that of `ordered=True`.
+    They are stored as sparse counts; the vocabulary is sorted, and grows in ``partial_fit``, ``merge`` and over
+    partitions of a table. Raw text goes through scikit-learn's ``CountVectorizer``, as below: its vocabulary is that of
+    ``fit``, and it leaves out new words without a warning. Both ways give the same probabilities; the evidence of lists
+    is that of ``ordered=True``.
 
-    *The power likelihood.* With `fractional=True` a row of numbers x has the likelihood product theta_j**x_j, times
-    the multinomial coefficient with Gamma functions for factorials, a constant. Each word counts as x_j occurrences
-    would. Posterior, mean and predictions are defined, and are those of counts where the numbers are counts. But over
-    x this is no distribution, as it does not sum or integrate to 1. So log evidence and log density are no
-    probabilities of the data: Bayes factors, and what rests on them (`relevance`, `average_features`), refuse it. And
-    intervals read the sum of the weights as the number of words that were seen: ten times the weights are ten times
-    the data, and less uncertainty. Where that matters, rescale to effective counts: multiply each row so that its
-    numbers add up to as many words as it is worth.
+    *Power likelihood.* With ``fractional=True`` a row of numbers x has the likelihood product theta_j**x_j, times the
+    multinomial coefficient with Gamma functions for factorials, a constant: a word counts as x_j occurrences would.
+    Posterior and predictions are defined, and equal those of counts where the numbers are counts. But this is not a
+    distribution over x, as it does not sum or integrate to 1. So log evidence and log density are not those of data,
+    and ``relevance`` and ``average_features``, which rest on Bayes factors, refuse it. Intervals take the sum of the
+    weights for the number of words seen: ten times the weights are ten times the data, and less uncertainty. Where that
+    matters, rescale each row so that its numbers add up to as many words as it is worth.
 
-    There is no complement naive Bayes (Rennie et al. 2003): its weights come from the words of all *other* classes
-    and belong to no likelihood of a row, so that nothing is there to be updated, drawn or compared. What it is for,
-    classes of uneven size, and words that come in bursts, is what the prior and the Dirichlet-multinomial predictive
-    are for here; `temper` is for scores that are overconfident.
+    *Complement naive Bayes* is not offered. Its weights come from the words of all other classes and do not belong to a
+    likelihood of a row, so there is nothing to update, draw or compare. Classes of uneven size and words that come in
+    bursts are handled by the prior and the Dirichlet-multinomial predictive, overconfident scores by ``temper``.
+
+    References
+    ----------
+    Madsen, R., Kauchak, D. and Elkan, C. (2005), Modeling word burstiness using the Dirichlet distribution. ICML.
+
+    Rennie, J. et al. (2003), Tackling the poor assumptions of naive Bayes text classifiers. ICML.
 
     Examples
     --------
@@ -417,6 +433,9 @@ class Multinomial(DirichletFamily):
     >>> model = NaiveBayes(Multinomial()).fit(texts, ["spam", "ham", "spam", "ham"])
     >>> model.predict([["cash", "cash"], ["at", "noon"]]).tolist()
     ['spam', 'ham']
+
+    Raw text:
+
     >>> from sklearn.feature_extraction.text import CountVectorizer
     >>> from sklearn.pipeline import make_pipeline
     >>> raw = ["Win cash, win!", "Meeting at noon", "Cash now", "See you at noon"]

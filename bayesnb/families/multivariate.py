@@ -71,17 +71,37 @@ def weak_prior(pooled: VectorStats) -> tuple[Array, Array, Array, Array]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MultivariateGaussian(Family[VectorStats]):
-    """A block of columns of real numbers that depend on each other: a Gaussian with a full covariance for each class.
+    """Block of columns of real numbers that depend on each other: a multivariate normal distribution for each class.
 
-    Without a prior, a weak one on the scale of the data, of which each column by itself has that of `Gaussian()`:
-    predictions do not change under any invertible affine map of the block. Where the pooled rows do not span the
-    block, as columns are collinear or rows too few, that prior has no correlations, and a constant column has variance
-    1. A row that lacks some cells of the block teaches nothing about it; it is predicted by those that it has.
+    Parameters
+    ----------
+    prior : NormalInverseWishart or None, default=None
+        The belief about means and covariance before the data. None: a weak one on the scale of the data, under which
+        each column by itself has the prior of ``Gaussian()``. Where the rows do not span the block, as columns are
+        collinear or rows too few, it has no correlations, and a constant column has variance 1.
+    shared : bool, default=False
+        Whether all classes have one covariance, and means for each: Bayesian linear discriminant analysis. A prior must
+        then have the same ``dof`` and ``scale`` for every class.
 
-    With `shared=True` the block has one covariance for all classes, and a mean for each: Bayesian linear discriminant
-    analysis. A prior then says the same of the covariance, its `dof` and its `scale`, for every class.
+    See Also
+    --------
+    Gaussian : Columns that are independent given the class.
+    JointTable : The same for columns of levels.
 
-    >>> from bayesnb import NaiveBayes
+    Notes
+    -----
+    Posterior and predictive, a multivariate Student t, are exact. One block of all columns is Bayesian quadratic
+    discriminant analysis. Under the weak prior, predictions do not change under any invertible affine map of the block.
+
+    A row that lacks some cells of the block teaches nothing about it; it is predicted from the cells that it has.
+
+    References
+    ----------
+    Geisser, S. (1964), Posterior odds for multivariate normal classifications. JRSS B 26.
+
+    Examples
+    --------
+    >>> from bayesnb import MultivariateGaussian, NaiveBayes
     >>> X = [[0.0, 1.0], [1.0, 0.0], [1.0, 2.0], [5.0, 5.0], [6.0, 7.0], [7.0, 6.0]]
     >>> model = NaiveBayes(MultivariateGaussian(shared=True)).fit(X, list("aaabbb"))
     >>> model.predict_proba([[3.0, 2.5]]).round(2)

@@ -128,7 +128,7 @@ class GaussianStats(Stats):
         return invalid | ((none | one) & wide) | (none & moved)
 
     def remains(self, part: Self, rounding: float) -> Self:
-        """A spread that may be rounding only is none; where all rows had one value, those that stay have it."""
+        """A spread that may be rounding is taken to be 0; where all rows had one value, those that stay have it."""
         rest = self - part
         count, still = left_of(self.count, rest.count, rounding), self.ssd == 0
         none = count == 0
@@ -246,8 +246,42 @@ class GaussianDensity(LinearDensity, Density):
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
-    """variance ~ InverseGamma(shape, scale), mean | variance ~ Normal(mean, variance / count).
+    r"""Normal-inverse-gamma distribution over a mean and a variance: the conjugate prior of ``Gaussian`` columns.
 
+    Parameters
+    ----------
+    mean : float or array
+        Where the mean is expected.
+    count : float or array
+        How many rows the belief about the mean is worth.
+    shape : float or array
+        Shape of the variance's inverse gamma distribution: half as many rows as the belief about the variance is
+        worth. At least -0.5, which is the reference prior's.
+    scale : float or array
+        Scale of the variance's inverse gamma distribution. The expected variance is scale / (shape - 1).
+
+    See Also
+    --------
+    Gaussian : Columns of real numbers.
+    NormalInverseWishart : The same for a block of columns.
+
+    Notes
+    -----
+    .. math::
+
+        \text{variance} &\sim \text{InverseGamma}(\text{shape}, \text{scale}) \\
+        \text{mean} \mid \text{variance} &\sim \text{Normal}(\text{mean}, \text{variance} / \text{count})
+
+    The predictive is Student's t with 2 shape degrees of freedom. ``estimate("mean")`` takes the variance of the
+    expected precision where no variance is expected, at a shape of 1 or less.
+
+    References
+    ----------
+    Murphy, K. (2007), Conjugate Bayesian analysis of the Gaussian distribution, section 3.
+
+    Examples
+    --------
+    >>> from bayesnb import NormalInverseGamma
     >>> belief = NormalInverseGamma(mean=0.0, count=1.0, shape=3.0, scale=4.0)
     >>> belief.mean()
     Moments(mean=array(0.), variance=array(2.))
@@ -278,7 +312,20 @@ class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
 
     @property
     def mean(self) -> Expected:
-        """The location; called, `mean()`, the expected mean and variance (infinite for a shape of 1 or less)."""
+        """The parameter ``mean``; called, ``mean()``, the expected mean and variance.
+
+        The expected variance is infinite for a shape of 1 or less.
+
+        See Also
+        --------
+        mode : The most probable mean and variance.
+
+        Examples
+        --------
+        >>> from bayesnb import NormalInverseGamma
+        >>> NormalInverseGamma(mean=0.0, count=1.0, shape=3.0, scale=4.0).mean().variance
+        array(2.)
+        """
         parameter = self.location.view(Expected)
         heavy = self.shape <= 1
         variance = np.where(heavy, np.inf, self.scale / np.where(heavy, 1.0, self.shape - 1))
@@ -326,12 +373,11 @@ class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
             return np.where(off == 0, 0.0, off / unit).max(axis=0)
 
     def log_evidence(self, stats: GaussianStats, xp: Any = special) -> Array:
-        """The log evidence of each class by itself."""
         terms = stats.count / 2, self.surprise(stats, xp), xp.log1p(stats.count / self.count)
         return of_variance(self.shape, self.scale, terms, xp)
 
     def log_moment(self, x: Array, s: Any) -> Array:
-        """A noncentral chi-squared integral over the mean, then a Gamma integral over the precision."""
+        # a noncentral chi-squared integral over the mean, then a Gamma integral over the precision
         x, s = np.asarray(x, float), np.asarray(s)
         with np.errstate(all="ignore"):
             widen = 1 + s / self.count
@@ -349,7 +395,7 @@ class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
         return silent(np.isnan(x), value)
 
     def log_predictive(self, x: Array) -> Array:
-        """Student's t with 2 `shape` degrees of freedom."""
+        # Student's t with 2 * shape degrees of freedom
         width = np.sqrt(2 * self.scale * (1 + 1 / self.count))
         height = log_gamma_ratio(self.shape, 0.5) - np.log(width) - LOG_PI / 2
         with np.errstate(over="ignore"):
@@ -476,7 +522,6 @@ class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
         return t(2 * self.shape, self.location, np.sqrt(self.scale * (1 + 1 / self.count) / self.shape))
 
     def estimate(self, kind: str) -> GaussianDensity:
-        """The density of an estimate; without an expected variance, `"mean"` has that of the expected precision."""
         if kind == "map":
             return GaussianDensity(*self.mode())
         variance = self.mean().variance

@@ -87,17 +87,44 @@ def strengthened_fields(fields: tuple[Array, ...], times: Any, scale: float, wid
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class NormalInverseWishart(Whitened, Belief[VectorStats, VectorDensity]):
-    """covariance ~ InverseWishart(dof, scale), mean | covariance ~ Normal(mean, covariance / count).
+    r"""Normal-inverse-Wishart distribution over means and a covariance: the prior of ``MultivariateGaussian``.
 
     Parameters
     ----------
-    mean : number, or one for each of d columns, or `(c, d)` for each class
-    count : how many rows the belief about the mean is worth; a number, or `(c,)`
-    dof : degrees of freedom, above d - 1; a number, or `(c,)`
-    scale : a number times the identity, or a symmetric positive definite `(d, d)` or `(c, d, d)`
+    mean : float or array
+        Where the means of the d columns are expected: one number, one for each column, or ``(c, d)`` for each class.
+    count : float or array
+        How many rows the belief about the means is worth: a number, or one for each class.
+    dof : float or array
+        Degrees of freedom, above d - 1: a number, or one for each class.
+    scale : float or array
+        A number times the identity, or a symmetric positive definite matrix, ``(d, d)`` or ``(c, d, d)``. The expected
+        covariance is scale / (dof - d - 1).
+
+    See Also
+    --------
+    MultivariateGaussian : A block of columns of real numbers.
+    NormalInverseGamma : The same for one column.
+
+    Notes
+    -----
+    .. math::
+
+        \text{covariance} &\sim \text{InverseWishart}(\text{dof}, \text{scale}) \\
+        \text{mean} \mid \text{covariance} &\sim \text{Normal}(\text{mean}, \text{covariance} / \text{count})
+
+    A cell is a whole row of the block. The predictive is the multivariate Student t with dof - d + 1 degrees of
+    freedom; ``predictive`` returns a list of them where there are several classes. ``interval`` is about each mean and
+    each variance by itself. ``estimate("mean")`` takes the covariance of the expected precision where no covariance is
+    expected, at a dof of d + 1 or less.
+
+    References
+    ----------
+    Murphy, K. (2007), Conjugate Bayesian analysis of the Gaussian distribution, section 8.
 
     Examples
     --------
+    >>> from bayesnb import NormalInverseWishart
     >>> belief = NormalInverseWishart(mean=[0.0, 1.0], count=1.0, dof=5.0, scale=[[4.0, 1.0], [1.0, 2.0]])
     >>> belief.mean().covariance
     array([[2. , 0.5],
@@ -129,7 +156,21 @@ class NormalInverseWishart(Whitened, Belief[VectorStats, VectorDensity]):
 
     @property
     def mean(self) -> Expected:
-        """The location; called, `mean()`, the expected mean and covariance (infinite for a dof of d + 1 or less)."""
+        """The parameter ``mean``; called, ``mean()``, the expected means and covariance.
+
+        The expected covariance is infinite for a dof of d + 1 or less.
+
+        See Also
+        --------
+        mode : The most probable means and covariance.
+
+        Examples
+        --------
+        >>> from bayesnb import NormalInverseWishart
+        >>> NormalInverseWishart(mean=0.0, count=1.0, dof=5.0, scale=[[4.0, 0.0], [0.0, 2.0]]).mean().covariance
+        array([[2., 0.],
+               [0., 1.]])
+        """
         parameter, free = self.location.view(Expected), self.dof - self.width - 1
         with np.errstate(divide="ignore"):
             covariance = np.where((free > 0)[..., None, None], self.scale / free[..., None, None], np.inf)
@@ -229,7 +270,7 @@ class NormalInverseWishart(Whitened, Belief[VectorStats, VectorDensity]):
         return by_pattern(x, self.count.ndim, complete)
 
     def log_moment(self, x: Array, s: Any) -> Array:
-        """A noncentral chi-squared integral over the mean, then a Wishart integral over the precision."""
+        # a noncentral chi-squared integral over the mean, then a Wishart integral over the precision
         by_row = np.ndim(s) > self.count.ndim
         return self.at_distances(x, lambda belief, u, rows: belief.moment_at(u, s[rows] if by_row else s))
 
@@ -245,7 +286,7 @@ class NormalInverseWishart(Whitened, Belief[VectorStats, VectorDensity]):
             return np.where(exists | (np.imag(s) != 0), value, np.inf)
 
     def log_predictive(self, x: Array) -> Array:
-        """The multivariate Student t with dof - d + 1 degrees of freedom."""
+        # the multivariate Student t with dof - d + 1 degrees of freedom
 
         def complete(cells: Array, there: There, rows: Any) -> Array:
             narrowed = self.of_columns(there)
@@ -326,7 +367,6 @@ class NormalInverseWishart(Whitened, Belief[VectorStats, VectorDensity]):
         return elliptic.log_density(self, theta)
 
     def interval(self, prob: float) -> tuple[Moments, Moments]:
-        """Intervals of each mean and each variance by itself."""
         from scipy.stats import invgamma, t
 
         free, spread = (self.dof - self.width + 1)[..., None], diagonal(self.scale)
@@ -335,11 +375,9 @@ class NormalInverseWishart(Whitened, Belief[VectorStats, VectorDensity]):
         return Moments(mean[0], variance[0]), Moments(mean[1], variance[1])
 
     def predictive(self) -> Any:
-        """SciPy's frozen multivariate t; a list of them, one for each class, of several."""
         return elliptic.predictive(self)
 
     def estimate(self, kind: str) -> VectorDensity:
-        """The density of an estimate; `"mean"` has the expected precision's covariance where none is expected."""
         if kind == "map":
             return VectorDensity(*self.mode())
         free = self.dof - self.width - 1

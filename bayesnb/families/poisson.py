@@ -145,8 +145,31 @@ class PoissonDensity(LinearDensity, Density):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Gamma(PseudoCounts, Belief[PoissonStats, PoissonDensity]):
-    """A belief about the rate of events: Gamma(shape, rate), of mean shape / rate.
+    """Gamma distribution over the rate of events: the conjugate prior of ``Poisson`` columns.
 
+    Parameters
+    ----------
+    shape : float or array
+        How many events the belief is worth.
+    rate : float or array
+        In how many rows they happened. The mean is shape / rate.
+
+    See Also
+    --------
+    Poisson : Columns of counts.
+
+    Notes
+    -----
+    The predictive is negative binomial, with ``shape`` successes of probability rate / (rate + 1). A count adds its
+    events to the shape, and 1 to the rate.
+
+    References
+    ----------
+    Gelman, A. et al. (2013), Bayesian Data Analysis, section 2.6.
+
+    Examples
+    --------
+    >>> from bayesnb import Gamma
     >>> Gamma([3, 1], 2).mean()
     array([1.5, 0.5])
     """
@@ -161,6 +184,23 @@ class Gamma(PseudoCounts, Belief[PoissonStats, PoissonDensity]):
         checked("Gamma: rate", self.rate)
 
     def mean(self) -> Array:
+        """Return the expected rate, shape / rate.
+
+        Returns
+        -------
+        array
+            Events per row.
+
+        See Also
+        --------
+        mode : The most probable rate.
+
+        Examples
+        --------
+        >>> from bayesnb import Gamma
+        >>> float(Gamma(3, 2).mean())
+        1.5
+        """
         return self.shape / self.rate
 
     def mode(self) -> Array:
@@ -311,9 +351,33 @@ RATE = Hyperparameters(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Poisson(Family[PoissonStats]):
-    """Columns of counts, each with a rate of its own. Without a prior, one event at the pooled rate of the data.
+    """Columns of counts, each with a rate for each class.
 
-    `fractional=True` takes numbers that are no counts through the power likelihood rate**x exp(-rate).
+    Parameters
+    ----------
+    prior : Gamma or None, default=None
+        The belief about the rates before the data. None: worth one event, at the rate of all classes together, which
+        the first ``fit`` or ``partial_fit`` counts.
+    fractional : bool, default=False
+        Whether numbers that are not counts are accepted. They have the power likelihood rate**x exp(-rate), which is
+        not a distribution over x, so evidence and log density are not those of data.
+
+    See Also
+    --------
+    PoissonNB : The preset with this family in all columns.
+    Multinomial : Counts out of one total, such as the words of a text.
+
+    Notes
+    -----
+    Everything about these columns is exact: the posterior is a ``Gamma``, and the predictive is negative binomial. A
+    missing cell is left out.
+
+    Examples
+    --------
+    >>> from bayesnb import NaiveBayes, Poisson
+    >>> model = NaiveBayes(Poisson()).fit([[0], [1], [0], [5], [7]], ["quiet", "quiet", "quiet", "busy", "busy"])
+    >>> model.predict([[1], [4]]).tolist()
+    ['quiet', 'busy']
     """
 
     prior: Gamma | None = None

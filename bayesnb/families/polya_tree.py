@@ -39,26 +39,52 @@ SHAPES = Hyperparameters(
 class PolyaTree(Family[GridStats]):
     """Columns of numbers whose density has any shape, learnt on a grid of quantiles of the column.
 
-    The grid comes from the first table, of all classes together, and stays: rows are halved, and the halves, `depth`
-    times in all. A class's density is a histogram whose bins are runs of the grid's levels, and which in each bin is
-    that of all rows. All ways to join levels into bins are averaged by their evidence. Before the data each cut of the
-    grid is a boundary with the same probability, such that none is, and the class is distributed as all rows are, with
-    probability `stop`. Given the bins, the class's shares are Dirichlet(concentration q), with q those of all rows. The
-    family is named for the Polya tree: each histogram is one, of depth one, and all of them are weighed.
+    A class's density is a histogram whose bins are runs of the grid's levels, and in each bin it is distributed as all
+    rows are. All ways to join levels into bins are averaged, weighted by their evidence, in closed form.
 
-    All that counts of a number is between which cuts it lies, so predictions of rows that were learnt are the same
-    whatever increasing function a column goes through, and no outlier costs more than its level. Densities of x are
-    those of a histogram: a cell beyond the ends counts as on the outer level.
+    Parameters
+    ----------
+    depth : int, default=5
+        The grid has 2**depth levels: rows are halved, and the halves are halved again, ``depth`` times in all.
+    concentration : float or array, default=2.0
+        How many rows the prior of a class's shares is worth, given the bins: they are Dirichlet(concentration q), where
+        q are the shares of all rows.
+    stop : float, default=0.5
+        The probability, before the data, that no cut of the grid is a boundary, so that the class is distributed as all
+        rows are. Each cut is a boundary with the same probability.
+    cuts : sequence or None, default=None
+        The grid: increasing numbers for all columns, or a list of such for each. Cells of all levels are then equally
+        expected before the data, and models of parts of a table can be merged. None: the grid is learnt from the first
+        table, all classes together, and then stays.
 
-    `cuts` declares the grid, increasing numbers for all columns, or a list of such for each: cells of all levels are
-    then equally expected before the data, and models of parts of a table can be merged. A learnt grid is that of a
-    belief, `model.posterior_["age"].grid`, whose `cuts` can be declared elsewhere.
+    See Also
+    --------
+    Gaussian : Columns of numbers with a normal distribution for each class.
+    BestOf : A choice between the two by the data.
+    AveragedHistogram : The belief of this family.
 
-    `model.log_evidence_` is relative to the distribution of all rows, so it compares with that of others on one grid;
-    with other families compare by leave-one-out. A row that is drawn has a number from the range that its level held: a
-    whole one where all of the column's were.
+    Notes
+    -----
+    All that counts of a number is between which cuts it lies. So predictions do not depend on the units of a column, or
+    on any increasing function that it goes through, and an outlier costs no more than its level. A number beyond the
+    ends of the grid counts as on its outer level.
 
-    >>> from bayesnb import NaiveBayes
+    A learnt grid is that of a belief, ``model.posterior_["age"].grid``, whose ``cuts`` can be declared elsewhere.
+
+    ``log_evidence_`` is relative to the distribution of all rows. It can be compared with that of other models on the
+    same grid; compare with other families by leave-one-out. A row that ``sample`` draws has a number from the range
+    that its level held: a whole number where all of the column's were.
+
+    The family is named for the Polya tree: each histogram is one, of depth one, and all of them are weighted.
+
+    References
+    ----------
+    Endres, D. and Foeldiak, P. (2005), Bayesian bin distribution inference and mutual information. IEEE Transactions on
+    Information Theory 51.
+
+    Examples
+    --------
+    >>> from bayesnb import NaiveBayes, PolyaTree
     >>> x = [[0.1], [0.2], [0.3], [0.4], [5.0], [6.0], [7.0], [8.0], [9.0], [80.0], [81.0], [82.0]]
     >>> NaiveBayes(PolyaTree()).fit(x, list("aaabbbbbbaaa")).predict([[0.15], [6.5], [900.0]]).tolist()
     ['a', 'b', 'a']

@@ -61,7 +61,7 @@ class Drawn(NamedTuple):
 
 
 class Record:
-    """A frozen dataclass of arrays that share their leading axes; fields named in `layout` are no arrays."""
+    """A frozen dataclass of arrays that share their leading axes; fields named in `layout` are not arrays."""
 
     __match_args__: ClassVar[Any]  # the names of its fields, which `dataclass` sets
     layout: ClassVar[tuple[str, ...]] = ()

@@ -153,7 +153,16 @@ def draw_proba(product: Product, cells: Sequence[Cells], draws: int, power: Expo
 
 
 class DrawnWarning(UserWarning):
-    """The class probabilities of some rows were drawn, as no closed form gives their distribution."""
+    """Intervals or entropies of certain rows were drawn, as their distribution has no closed form.
+
+    The numbers are those of a fixed number of draws with a fixed seed, so they can be repeated. The message says how
+    large their error is.
+
+    See Also
+    --------
+    NaiveBayes.predict_interval : Intervals of the class probabilities.
+    NaiveBayes.uncertainty : Entropies of the class probabilities.
+    """
 
 
 def drawn_proba(scores: Scores) -> Array:

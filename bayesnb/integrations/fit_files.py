@@ -128,45 +128,68 @@ def fit_files(
     checkpoint_seconds: float = 10.0,
     progress: bool | None = None,
 ) -> Any:
-    """Fit an estimator to all rows of some files, as `fit` would on the whole table, in one pass and bounded memory.
+    """Fit an estimator to all rows of files, as ``fit`` would on the whole table, in one pass and bounded memory.
 
     Parameters
     ----------
-    model : an estimator, such as NaiveBayes(); its `n_jobs` is the number of threads
-    paths : a file, a folder, a pattern such as "2026/*.parquet", or a list of those
-        Parquet, Arrow (Feather) and CSV or TSV, which may be packed by gzip. Of a folder all files with such names are
-        read, also in folders below, whose names may hold columns, `year=2026/`. All files have the same columns, in
-        any order.
-    target : the column of labels
-    sample_weight : the column of weights, if there is one
-    columns : the columns to learn from; None: all but those two
-        Others are not read, and may be of some files only; nor are those read whose family is None.
-    kinds : {column: "number", "integer", "flag" or "text"}, where a column is not to be read as it looks
-    reading : how text is read, `scale.Reading(delimiter=..., decimal=..., encoding=..., missing=(...))`
-    batch_rows : rows that are read at once; None: as many as have some megabytes
-    checkpoint : a file that keeps what was counted so far
-        A call that finds it goes on from there, and gives the same model as one that was never interrupted, to the
-        last bit. Files, model and options have to be the same. It is removed at the end.
-    checkpoint_seconds : how often it is written, at most
-    progress : whether a bar is shown on stderr; None: if that is a terminal
+    model : NaiveBayes or a preset
+        The estimator to fit. Its ``n_jobs`` is the number of threads.
+    paths : str, os.PathLike or list
+        A file, a folder, a pattern such as ``"2026/*.parquet"``, or a list of those: Parquet, Arrow (Feather), and CSV
+        or TSV, which may be compressed by gzip. In a folder all files with such names are read, also in folders below,
+        whose names may hold columns, ``year=2026/``. All files have the same columns, in any order.
+    target : str
+        The column of labels.
+    sample_weight : str or None, default=None
+        The column of weights.
+    columns : sequence of str or None, default=None
+        The columns to learn from. None: all but those two. Others are not read, and may be missing in a part of the
+        files; nor are those read whose family is None.
+    kinds : dict or None, default=None
+        ``{column: "number", "integer", "flag" or "text"}``, where a column is not to be read as it looks.
+    reading : Reading, default=Reading()
+        How text is read: ``scale.Reading(delimiter=..., decimal=..., encoding=..., missing=(...))``.
+    batch_rows : int or None, default=None
+        Rows that are read at once. None: as many as have some megabytes.
+    checkpoint : str, os.PathLike or None, default=None
+        A file that keeps what was counted so far. A call that finds it goes on from there, and gives the same model as
+        one that was never interrupted, to the last bit. Files, model and options have to be the same. It is removed at
+        the end.
+    checkpoint_seconds : float, default=10.0
+        How often it is written, at most.
+    progress : bool or None, default=None
+        Whether a bar is shown on stderr. None: where that is a terminal.
 
     Returns
     -------
-    The estimator, fitted. If the call fails, it is as it was.
+    NaiveBayes or a preset
+        The estimator, fitted. If the call fails, it is as it was.
+
+    Raises
+    ------
+    ValueError
+        For a cell that cannot be read, a label that is missing, and columns that differ between files. The message
+        names the file, the row and the column.
+
+    See Also
+    --------
+    predict_files : Predict all rows of files.
+    fit_shards : Learn from parts that were counted elsewhere.
+    bayesnb.NaiveBayes.fit : Learn from a table in memory, or of Dask.
 
     Notes
     -----
-    Typed columns stay what they are: integers among levels are integers; dates are an error, as in `fit`, unless
-    `kinds` or a family makes levels of them. A column of text, in CSV or the name of a folder, is what its first rows
-    look like, by the rules of the command line: numbers, unless digits follow a leading zero; `true` and `false`; else
-    levels. A later cell that does not look so is an error that says what to do, as nothing is read twice. Columns that
-    the model declares as levels are text. Only "", "NA", "NaN" and "?" are missing.
+    Typed columns stay what they are: integers among levels are integers; dates are an error, as in ``fit``, unless
+    ``kinds`` or a family makes levels of them. A column of text, in CSV or the name of a folder, is what its first rows
+    look like, by the rules of the command line: numbers, unless digits follow a leading zero; ``true`` and ``false``;
+    else levels. A later cell that does not look so is an error that says what to do, as nothing is read twice. Columns
+    that the model declares as levels are text. Only "", "NA", "NaN" and "?" are missing.
 
-    Families that are not declared, and the cuts of a PolyaTree, are those that the first batch of rows gives.
+    Families that are not declared, and the cuts of a ``PolyaTree``, are those that the first batch of rows gives.
 
-    Exponents, which NaiveBayes() and temper="columns" or "loo" find by rows, are found at the end, by rows that were
-    kept on the way: all up to 10,000, else a part spread over all files, which depends on nothing but the order of the
-    rows. At most 10,000 are kept, fewer where they would hold more than 2**24 numbers, or columns and classes are many.
+    Exponents, which ``NaiveBayes()`` and ``temper="columns"`` or ``"loo"`` find by rows, are found at the end, by rows
+    that were kept on the way: all up to 10,000, else a part spread over all files, which depends on nothing but the
+    order of the rows. Fewer are kept where they would hold more than 2**24 numbers, or columns and classes are many.
 
     Memory is that of a few batches, and of the rows that are kept. A Parquet file's groups of rows may be of any size,
     but each of its columns takes some megabytes, two or three as a rule; of an Arrow file, its batches are held one at

@@ -23,32 +23,43 @@ class Moment(NamedTuple):
 
 
 class Live:
-    """A model that goes on learning while other threads ask it.
+    """Model that goes on learning while other threads ask it.
 
     Parameters
     ----------
-    model : an estimator, fitted or not; a copy of it is held
-    at : how far in a stream of rows it has read: None, or plain values such as a number, or offsets by partition
-    ready : None, or a function of a changed model, called before that takes the old one's place
-        It may ask what readers will ask: what a model derives to answer at all, such as tables of 50,000 words, is then
-        there, and no reader waits for it. Or it may raise, on a check of its own, and so refuse the change.
+    model : NaiveBayes or a preset
+        Fitted or not. A copy of it is held.
+    at : object, default=None
+        How far in a stream of rows it has read: None, or plain values such as a number, or offsets by partition.
+    ready : callable or None, default=None
+        A function of a changed model, called before that takes the old one's place. It may ask what readers will ask:
+        what a model derives to answer at all, such as tables of 50,000 words, is then there, and no reader waits for
+        it. Or it may raise, on a check, and so refuse the change.
 
     Attributes
     ----------
-    model : the estimator as it is now, a copy that never changes: ask it as often as an answer needs
-    at : how far in the stream it has read
-    now : both, of the same moment
+    model : NaiveBayes or a preset
+        The estimator as it is now, a copy that never changes: ask it as often as an answer needs.
+    at : object
+        How far in the stream it has read.
+    now : tuple
+        Both, at the same moment.
+
+    See Also
+    --------
+    NaiveBayes.partial_fit : Learn from more rows.
+    NaiveBayes.decay : Let old rows count less.
 
     Notes
     -----
-    Any number of threads may read and change it. (An estimator itself may be asked by many, but not while it learns.)
-    A change is made to a copy, and is there as a whole or, where it fails, not at all; changes wait for each other,
-    readers for nobody. A model that was taken stays what it was, so several questions about one row are best asked of
-    one `model`.
+    Any number of threads may read and change it. (An estimator itself may be asked by many, but not while it learns.) A
+    change is made to a copy, and is there as a whole or, where it fails, not at all. Changes wait for each other;
+    readers wait for nobody. A model that was taken stays what it was, so several questions about one row are best asked
+    of one ``model``.
 
-    `save` writes the model and its position into one file, as a whole or not at all. A service that is killed goes on
-    from there: `open` the file, and learn what comes after `at`. So no row is lost, and none is learnt twice, as long
-    as every change says the position after it, and one service at a time writes the file.
+    ``save`` writes the model and its position into one file, as a whole or not at all. A service that is killed goes on
+    from there: ``open`` the file, and learn what comes after ``at``. So no row is lost, and none is learnt twice, as
+    long as every change says the position after it, and one service at a time writes the file.
 
     Examples
     --------
@@ -78,7 +89,33 @@ class Live:
 
     @classmethod
     def open(cls, path: Any, *, ready: Callable[[Any], Any] | None = None) -> Self:
-        """The model in a file, and how far it had read: None in a file that an estimator's own `save` wrote."""
+        """Read a model from a file, and how far it had read.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+            A file that ``Live.save`` or an estimator's ``save`` wrote; in the latter, ``at`` is None.
+        ready : callable or None, default=None
+            As in the class.
+
+        Returns
+        -------
+        Live
+            The model, which goes on learning.
+
+        See Also
+        --------
+        save : Write the file.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> from bayesnb import GaussianNB, Live
+        >>> path = os.path.join(tempfile.mkdtemp(), "live.bnb")
+        >>> Live(GaussianNB().fit([[1.0], [3.0]], ["low", "high"]), at=2).save(path)
+        >>> Live.open(path).at
+        2
+        """
         model, note = opened(path)
         return cls(model, note.get("at") if isinstance(note, dict) else None, ready=ready)
 
@@ -90,16 +127,40 @@ class Live:
 
     @property
     def model(self) -> Any:
-        """The model as it is now."""
+        """The model as it is now, a copy that never changes."""
         return self.now.model
 
     @property
     def at(self) -> Any:
-        """How far it has read."""
+        """How far in the stream the model has read."""
         return self.now.at
 
     def learn(self, X: Any, y: Any, *, at: Any = None, **how: Any) -> None:
-        """Learn some more rows; `how` is what `partial_fit` takes besides, `at` as in `update`."""
+        """Learn from more rows.
+
+        Parameters
+        ----------
+        X : table of rows
+            As in ``partial_fit``.
+        y : sequence of labels
+            One for each row.
+        at : object, default=None
+            How far in the stream the model has then read. None: as far as before.
+        **how
+            Further arguments of ``partial_fit``.
+
+        See Also
+        --------
+        update : Any other change.
+
+        Examples
+        --------
+        >>> from bayesnb import GaussianNB, Live
+        >>> live = Live(GaussianNB(classes=["low", "high"]))
+        >>> live.learn([[1.0], [3.0]], ["low", "high"], at=2)
+        >>> live.at, live.model.class_count_.tolist()
+        (2, [1.0, 1.0])
+        """
         self.update(lambda model: model.partial_fit(X, y, **how), at)
 
     def update(self, change: Callable[[Any], Any], at: Any = None) -> None:
@@ -107,10 +168,24 @@ class Live:
 
         Parameters
         ----------
-        change : a function of a copy of the model, which returns what is to take its place
-            Only what belongs together is done in one change: where old rows are to count less with every new batch,
-            `lambda model: model.decay(0.99).partial_fit(X, y)`.
-        at : how far in the stream the model has then read; None where that is as far as before
+        change : callable
+            A function of a copy of the model, which returns what is to take its place. Only what belongs together is
+            done in one change: where old rows are to count less with every new batch, ``lambda model:
+            model.decay(0.99).partial_fit(X, y)``.
+        at : object, default=None
+            How far in the stream the model has then read. None: as far as before.
+
+        See Also
+        --------
+        learn : Learn from more rows.
+
+        Examples
+        --------
+        >>> from bayesnb import GaussianNB, Live
+        >>> live = Live(GaussianNB().fit([[1.0], [3.0]], ["low", "high"]))
+        >>> live.update(lambda model: model.decay(0.5).partial_fit([[1.2]], ["low"]))
+        >>> live.model.class_count_.tolist()  # classes: high, low
+        [0.5, 1.5]
         """
         with self._turn:
             before = self._now
@@ -121,7 +196,28 @@ class Live:
             self._now = Moment(model, before.at if at is None else copy.deepcopy(at))
 
     def save(self, path: Any) -> None:
-        """Write the model, and how far it has read, to a file in place of what is there; readers and changes go on."""
+        """Write the model, and how far it has read, to a file, in place of what is there.
+
+        Readers and changes go on meanwhile.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+            Name of the file, which is replaced as a whole or not at all.
+
+        See Also
+        --------
+        open : Read it again.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> from bayesnb import GaussianNB, Live
+        >>> path = os.path.join(tempfile.mkdtemp(), "live.bnb")
+        >>> Live(GaussianNB().fit([[1.0], [3.0]], ["low", "high"]), at=2).save(path)
+        >>> Live.open(path).at
+        2
+        """
         with self._saving:  # else an older moment might replace a newer one
             model, at = self._now
             model._check_fitted()

@@ -252,7 +252,7 @@ def names_of(columns: Any) -> list[str]:
 
 
 def refuse_rows(batch_rows: Any) -> None:
-    """Raise for what is no number of rows."""
+    """Raise for anything but a number of rows."""
     if batch_rows is not None and (isinstance(batch_rows, bool) or not isinstance(batch_rows, Integral)):
         raise TypeError(f"batch_rows must be a whole number of rows, got {batch_rows!r}.")
     if batch_rows is not None and batch_rows < 1:

@@ -13,25 +13,47 @@ from bayesnb.model.shards import Shard, added, alike
 
 
 def shard(model: Any, X: Any, y: Any, sample_weight: Any = None, *, keep_rows: bool = False) -> Shard | None:
-    """Count some rows, which `model` is to learn together with others; it need not be fitted, and does not change.
+    """Count the rows of a part of a table, to be learnt together with other parts.
 
     Parameters
     ----------
-    model : an estimator, which says the families
-    X, y, sample_weight : rows of a table, with their labels and weights, in memory or of Dask
-    keep_rows : whether a bounded part of the rows stays in the shard, where the model finds exponents by rows
+    model : NaiveBayes or a preset
+        It says the families. It need not be fitted, and does not change.
+    X : table of rows
+        Rows of the part, in memory or of Dask.
+    y : sequence of labels
+        One for each row.
+    sample_weight : sequence of float or None, default=None
+        Weights of the rows.
+    keep_rows : bool, default=False
+        Whether a bounded number of the rows stays in the shard, where the model finds exponents by rows.
 
     Returns
     -------
     Shard or None
-        What the rows say: it has their labels and levels, and no row that was not to be kept. Shards add up, `a + b`.
-        None for no row.
+        Statistics of the rows, their labels and levels, and no row that was not to be kept. Shards add up, ``a + b``.
+        None where there are no rows.
+
+    See Also
+    --------
+    fit_shards : Learn from all shards.
+    dumps : A shard as bytes.
 
     Notes
     -----
-    NaiveBayes(), temper="columns" and temper="loo" find exponents by rows. With `keep_rows` in all shards, `fit_shards`
-    finds them as `scale.fit_files` does, by at most 10,000 rows, however many shards there are. Without rows the
-    exponent of NaiveBayes() is 1, and the other two are an error.
+    ``NaiveBayes()``, ``temper="columns"`` and ``temper="loo"`` find exponents by rows. With ``keep_rows`` in all
+    shards, ``fit_shards`` finds them as ``fit_files`` does, by at most 10,000 rows, however many shards there are.
+    Without rows the exponent of ``NaiveBayes()`` is 1, and the other two are an error.
+
+    Declare the families: what the rows of one part suggest may differ from those of another, which is an error in their
+    sum.
+
+    Examples
+    --------
+    >>> from bayesnb import GaussianNB, scale
+    >>> part = scale.shard(GaussianNB(), [[1.0], [1.2], [3.0]], ["low", "low", "high"])
+    >>> part.stats.classes.counts.tolist()
+    [1.0, 2.0]
     """
     check_estimator(model, "model: ")
     counting = model if keep_rows else model._fresh(temper=None)
@@ -40,7 +62,30 @@ def shard(model: Any, X: Any, y: Any, sample_weight: Any = None, *, keep_rows: b
 
 
 def fit_shards(model: Any, shards: Iterable[Shard | None]) -> Any:
-    """Fit an estimator on all rows that the shards are of, as `fit` would on the whole table.
+    """Fit an estimator on all rows that the shards are of, as ``fit`` would on the whole table.
+
+    Parameters
+    ----------
+    model : NaiveBayes or a preset
+        The estimator to fit, with the families by which the shards were counted.
+    shards : iterable of Shard or None
+        The parts, in any order. None stands for a part without rows.
+
+    Returns
+    -------
+    NaiveBayes or a preset
+        The fitted estimator.
+
+    Raises
+    ------
+    ValueError
+        Where there are no rows, or the shards have other columns or families.
+
+    See Also
+    --------
+    shard : Count the rows of a part.
+    loads : A shard from bytes.
+    bayesnb.NaiveBayes.merge : Put two fitted estimators together.
 
     Examples
     --------
@@ -59,7 +104,21 @@ def fit_shards(model: Any, shards: Iterable[Shard | None]) -> Any:
 
 
 def dumps(shard: Shard) -> bytes:
-    """Return a shard as bytes, to be sent to another machine or kept: those of a file without code, with checksums.
+    """Return a shard as bytes, to send to another machine or to keep.
+
+    Parameters
+    ----------
+    shard : Shard
+        The shard.
+
+    Returns
+    -------
+    bytes
+        Those of a file without code, with checksums.
+
+    See Also
+    --------
+    loads : The shard from the bytes.
 
     Examples
     --------
@@ -91,14 +150,42 @@ def refuse_others(model: Any, shard: Shard) -> None:
 
 
 def checked(shard: Any) -> Shard:
-    """Return a shard, or raise for what is none."""
+    """Return a shard, or raise for anything else."""
     if not isinstance(shard, Shard):
         raise TypeError(f"expected a shard, as bayesnb.scale.shard makes of rows, got {type(shard).__name__}.")
     return shard
 
 
 def loads(data: bytes) -> Shard:
-    """Return the shard of which `dumps` made the bytes; safe for bytes of strangers, a ValueError for any others."""
+    """Return the shard from which ``dumps`` made the bytes. Bytes from strangers are safe to read.
+
+    Parameters
+    ----------
+    data : bytes
+        What ``dumps`` returned.
+
+    Returns
+    -------
+    Shard
+        The shard.
+
+    Raises
+    ------
+    ValueError
+        For any other bytes.
+
+    See Also
+    --------
+    dumps : A shard as bytes.
+    fit_shards : Learn from all shards.
+
+    Examples
+    --------
+    >>> from bayesnb import GaussianNB, scale
+    >>> part = scale.shard(GaussianNB(), [[1.0], [1.2], [3.0]], ["low", "low", "high"])
+    >>> scale.loads(scale.dumps(part)).classes.tolist()
+    ['high', 'low']
+    """
     if not isinstance(data, bytes | bytearray | memoryview):
         raise TypeError(f"expected bytes, as `dumps` makes them, got {type(data).__name__}.")
     return persistence.read_shard(bytes(data))[0]

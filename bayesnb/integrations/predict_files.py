@@ -32,24 +32,44 @@ def predict_files(
     batch_rows: int | None = None,
     progress: bool | None = None,
 ) -> int:
-    """Predict all rows of some files into one file, in bounded memory; it appears when it is complete.
+    r"""Predict all rows of files into one file, in bounded memory; it appears when it is complete.
 
     Parameters
     ----------
-    model : a fitted estimator
-    paths : files as in `fit_files`; columns are found by name, in any order and among others
-    output : the file to write, Parquet unless its name ends otherwise: .arrow, .csv, .tsv, .jsonl
-    columns : columns to carry along, before the new ones
-    ci_prob : None, or the probability of equal-tailed credible intervals: `lower_CLASS` and `upper_CLASS` beside
-        `predicted` and `p_CLASS`, which then are those of `predict_interval`. A control character of a label is an
-        escape in these names, such as `\\x1b`.
-    kinds : {column: "number", "integer", "flag" or "text"}, where a column is not to be read as it was learnt
-    reading, batch_rows, progress : as in `fit_files`
+    model : NaiveBayes or a preset
+        A fitted estimator.
+    paths : str, os.PathLike or list
+        Files, as in ``fit_files``. Columns are found by name, in any order and among others.
+    output : str or os.PathLike
+        The file to write: Parquet, unless its name ends in .arrow, .csv, .tsv or .jsonl.
+    columns : sequence of str or None, default=None
+        Columns to carry along, before the new ones.
+    ci_prob : float or None, default=None
+        The probability of equal-tailed credible intervals, ``lower_CLASS`` and ``upper_CLASS``, beside ``predicted``
+        and ``p_CLASS``; all are then those of ``predict_interval``. None: no intervals. A control character of a label
+        is an escape in these names, such as ``\x1b``.
+    kinds : dict or None, default=None
+        ``{column: "number", "integer", "flag" or "text"}``, where a column is not to be read as it was learnt.
+    reading : Reading, default=Reading()
+        How text is read, as in ``fit_files``.
+    batch_rows : int or None, default=None
+        Rows that are read at once, as in ``fit_files``.
+    progress : bool or None, default=None
+        Whether a bar is shown on stderr, as in ``fit_files``.
 
     Returns
     -------
     int
-        How many rows there were.
+        The number of rows.
+
+    Raises
+    ------
+    ValueError
+        For files that lack a column, a cell that cannot be read, and an output that is one of the files.
+
+    See Also
+    --------
+    fit_files : Fit an estimator to files.
 
     Examples
     --------

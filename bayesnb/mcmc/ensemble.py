@@ -55,7 +55,7 @@ class ConstantPrior:
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    """As many conjugate models as there are draws: their priors, and the stats that they share."""
+    """Conjugate models, one for each draw: their priors, and the stats that they share."""
 
     class_prior: Dirichlet | KnownDie  # `(c,)`; draws of `class_prob` take its place where there are any
     priors: Sequence[PriorOfDraws]

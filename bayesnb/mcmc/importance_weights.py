@@ -31,11 +31,26 @@ PACKAGE = (str(Path(__file__).parent.parent),)
 
 
 class DegenerateWarning(UserWarning):
-    """Few of the draws carry nearly all the weight of some rows, whose numbers are then noisy."""
+    """A few of the draws carry nearly all the weight for certain rows, whose numbers are then noisy.
+
+    Sample more draws, and look at these rows: much would be learnt from them. Under ``rows="fixed"`` draws have no
+    weights.
+
+    See Also
+    --------
+    bayesnb.mcmc.Sampled : The estimator that warns.
+    """
 
 
 class ParetoWarning(UserWarning):
-    """The draws know too little of what is left without some rows."""
+    """Leave-one-out by importance sampling is unreliable for certain rows: their Pareto k is large.
+
+    The draws know too little about the model without these rows. The scores of the others are not affected.
+
+    See Also
+    --------
+    bayesnb.mcmc.Sampled.loo : Leave-one-out of a sampled model.
+    """
 
 
 def shares(log_weight: Array) -> Array:

@@ -52,33 +52,63 @@ def build(
     likelihood: str = "statistics",
     collapse: bool = False,
 ) -> Any:
-    """Write an estimator's model and its data in PyMC.
+    """Write an estimator's model and its data as a PyMC model, which you may change and sample.
 
     Parameters
     ----------
     model : NaiveBayes or a preset
-        Its families, priors and class prior are taken; whether it is fitted plays no part, nor do links between
-        columns, as `NaiveBayes()` has.
-    X, y, sample_weight : rows, their labels and weights
-        A missing cell is left out, and a weight is a power of the row's likelihood.
-    hierarchical, scale_prior, student, label_noise, unlabelled : as in `fit`
-    likelihood : {"statistics", "rows"}
-        "statistics": one potential for each block of columns, of its sufficient statistics. "rows": every cell is an
-        observed variable, so `pm.compute_log_likelihood` and posterior predictive checks work; where rows have weights
-        these are potentials, as PyMC knows no weighted observations.
-    collapse : bool
-        Integrate out whatever has a closed form, as `fit` does, and leave the hyperparameters.
+        Its families, priors and class prior are taken. It need not be fitted. Links between columns, as
+        ``NaiveBayes()`` has, are left out.
+    X : table of rows
+        The rows to learn from. A missing cell is left out.
+    y : sequence of labels
+        One for each row.
+    hierarchical : {False, True, "base"}, default=False
+        Whether hyperparameters are learnt, so that classes borrow strength from each other. True: of levels, flags and
+        words the concentration ``alpha``, which multiplies the declared proportions; of Gaussian columns where the
+        classes' means lie, how far apart they are, and how alike their variances are; of rates likewise. ``"base"``:
+        the proportions of levels, flags and words too, up to 500 levels of a column, which pays where many classes have
+        few rows. Where proportions are far from even, True alone learns too small an ``alpha`` to explain that.
+    scale_prior : {None, "half-normal", "log-normal"}, default=None
+        The prior of the standard deviations of Gaussian columns. None: the declared one.
+    student : bool or float, default=False
+        Whether Gaussian columns have Student's t, which outliers do not move: True, or the degrees of freedom.
+    label_noise : float, Beta or None, default=None
+        The probability that a label is wrong, or a ``Beta`` about it.
+    unlabelled : table of rows or None, default=None
+        Rows without labels, which inform about the features, and through them about the classes.
+    sample_weight : sequence of float or None, default=None
+        Weights of the rows: powers of their likelihood.
+    likelihood : {"statistics", "rows"}, default="statistics"
+        ``"statistics"``: one potential for each block of columns, of its sufficient statistics. ``"rows"``: every cell
+        is an observed variable, so ``pymc.compute_log_likelihood`` and posterior predictive checks work; where rows
+        have weights these are potentials, as PyMC has no weighted observations.
+    collapse : bool, default=False
+        Whether whatever has a closed form is integrated out, as ``fit`` does, which leaves the hyperparameters.
 
     Returns
     -------
     pymc.Model
-        Axes `class`, `feature` (`<family>_feature` where several families have columns), `<column>_level`, `obs_id`;
-        variables as in `NaiveBayes.to_datatree`: `class_prob`, `mu`, `sigma2`, `theta`, `theta_<column>`, `rate`. A
-        column of more than 40 levels is sampled as Gamma variates, of which `theta` are the shares.
+        Dimensions are ``class``, ``feature`` (``<family>_feature`` where several families have columns),
+        ``<column>_level`` and ``obs_id``; variables are named as in ``NaiveBayes.to_datatree``: ``class_prob``, ``mu``,
+        ``sigma2``, ``theta``, ``theta_<column>``, ``rate``. A column of more than 40 levels is sampled as Gamma
+        variates, of which ``theta`` are the shares.
+
+    Raises
+    ------
+    ImportError
+        Where PyMC is not installed.
+    ValueError
+        For options that the model's columns cannot use.
+
+    See Also
+    --------
+    fit : Build the model and sample it.
+    bayesnb.NaiveBayes.to_datatree : Exact draws of the conjugate posterior.
 
     Notes
     -----
-    Without options the log density of the model is that of the posterior in closed form plus `log_evidence_`.
+    Without options the log density of the model is that of the posterior in closed form plus ``log_evidence_``.
 
     Examples
     --------

@@ -53,18 +53,72 @@ EXPLAINED = 200  # draws
 @public_methods(*PREDICTIONS)
 @dataclass(eq=False, repr=False)
 class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
-    """An estimator's model, sampled with PyMC: an ensemble of conjugate models, one for each draw of what is not.
+    """Classifier whose model is sampled with PyMC: an average over conjugate models, one for each draw.
+
+    Only what has no closed form is sampled, such as hyperparameters. Given a draw of it, everything else is exact.
+    ``bayesnb.mcmc.fit`` makes one and fits it.
 
     Parameters
     ----------
-    estimator : NaiveBayes or a preset, whose families and priors are taken
-    others : as in `fit`
+    estimator : NaiveBayes or a preset
+        Its families, priors and class prior are taken.
+    collapse : bool, default=True
+        Whether what has a closed form is integrated out. False samples theta too.
+    draws : int, default=1000
+        Draws of each chain.
+    tune : int, default=1000
+        Steps of tuning before them.
+    chains : int, default=4
+        Number of chains.
+    rng : None, int or numpy.random.Generator, default=None
+        A seed or a generator.
+    sampler : {"nutpie", "pymc", "numpyro", "blackjax"} or None, default=None
+        The program that samples. None: nutpie where it is installed, else PyMC.
+    progressbar : bool or None, default=None
+        Whether to show how far the chains are. None: where stderr is a terminal.
+    sampling : dict or None, default=None
+        Further arguments of ``pymc.sample``, such as ``{"cores": 1}``.
+    hierarchical : {False, True, "base"}, default=False
+        Whether hyperparameters are learnt, so that classes borrow strength from each other. True: of levels, flags and
+        words the concentration ``alpha``, which multiplies the declared proportions; of Gaussian columns where the
+        classes' means lie, how far apart they are, and how alike their variances are; of rates likewise. ``"base"``:
+        the proportions of levels, flags and words too, up to 500 levels of a column, which pays where many classes have
+        few rows. Where proportions are far from even, True alone learns too small an ``alpha`` to explain that.
+    scale_prior : {None, "half-normal", "log-normal"}, default=None
+        The prior of the standard deviations of Gaussian columns. None: the declared one.
+    student : bool or float, default=False
+        Whether Gaussian columns have Student's t, which outliers do not move: True, or the degrees of freedom.
+    label_noise : float, Beta or None, default=None
+        The probability that a label is wrong, or a ``Beta`` about it.
 
     Attributes
     ----------
-    datatree_ : what was drawn, in ArviZ's groups
-    estimator_ : the estimator in closed form, fitted on the same rows
-    classes_ : the labels, sorted
+    classes_ : array
+        The labels, sorted.
+    datatree_ : xarray.DataTree
+        What was drawn, in ArviZ's groups.
+    estimator_ : NaiveBayes or a preset
+        The estimator in closed form, fitted on the same rows.
+    temper_ : float or pandas.Series
+        Exponents on the evidence of the columns: those of ``estimator_``.
+
+    See Also
+    --------
+    bayesnb.mcmc.fit : Make one, and fit it.
+    bayesnb.NaiveBayes : The same in closed form, without sampling.
+
+    Notes
+    -----
+    Numbers are drawn, not exact: they have the error of a mean over draws, which a ``SamplingWarning`` reports where it
+    is large.
+
+    Examples
+    --------
+    >>> from bayesnb import GaussianNB, mcmc
+    >>> X, y = [[1.0], [1.2], [3.0], [3.1]], ["low", "low", "high", "high"]
+    >>> drawn = mcmc.Sampled(GaussianNB(), hierarchical=True, rng=1).fit(X, y)  # doctest: +SKIP
+    >>> drawn.predict([[1.1], [2.9]]).tolist()  # doctest: +SKIP
+    ['low', 'high']
     """
 
     estimator: Any
@@ -72,7 +126,33 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
     collapse: bool = True
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, unlabelled: Any = None) -> Self:
-        """Sample what has no closed form, given labelled rows and, beside them, rows without labels."""
+        """Sample what has no closed form, given labelled rows and, beside them, rows without labels.
+
+        Parameters
+        ----------
+        X : table of rows
+            The rows to learn from. A missing cell is left out.
+        y : sequence of labels
+            One for each row.
+        sample_weight : sequence of float or None, default=None
+            Weights of the rows: powers of their likelihood.
+        unlabelled : table of rows or None, default=None
+            Rows without labels, which inform about the features, and through them about the classes.
+
+        Returns
+        -------
+        self : Sampled
+            The fitted estimator.
+
+        Warns
+        -----
+        SamplingWarning
+            Where chains have not converged, have too few effective draws, or diverged.
+
+        See Also
+        --------
+        bayesnb.mcmc.fit : The same in one call.
+        """
         self._check_chains()
         self._check_options()
         rng = np.random.default_rng(self.rng)
@@ -92,7 +172,7 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
 
     @property
     def n_jobs(self) -> int | None:  # type: ignore[override]
-        """The threads of the estimator that was sampled."""
+        """Number of threads of the estimator that was sampled."""
         return self.estimator_.n_jobs
 
     def _answer_by(self, estimator: NaiveBayes, ensemble: Ensemble, chains: int, seed: int) -> Self:
@@ -106,14 +186,44 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
         )
 
     def predict_joint_log_proba(self, X: Any) -> Array:
-        """log p(x, y | D), one column a class: the log of the mean over the draws."""
+        """Return log p(x, y | D) of each class: the log of the mean over the draws.
+
+        Parameters
+        ----------
+        X : table of rows
+            With the columns that were fitted. A missing cell is integrated out.
+
+        Returns
+        -------
+        array of shape (n_rows, n_classes)
+            Columns are in the order of ``classes_``.
+
+        See Also
+        --------
+        predict_proba : The class probabilities.
+        """
         joint, cells = self._joint(X)
         if not np.isfinite(joint).all():
             self.estimator_.schema_.check_cells(cells)
         return joint
 
     def log_density(self, X: Any) -> Array:
-        """log p(x | D) of each row, `(r,)`: how usual it is, whatever its class. No temper enters."""
+        """Return log p(x | D) of each row: how usual it is, whatever its class.
+
+        Parameters
+        ----------
+        X : table of rows
+            With the columns that were fitted.
+
+        Returns
+        -------
+        array of shape (n_rows,)
+            The log of the mean over the draws. Exponents play no part.
+
+        See Also
+        --------
+        predict_joint_log_proba : The same by class.
+        """
         cells = self._read(X)
         self.estimator_.schema_.check_cells(cells)
         return self._log_density(cells)
@@ -121,26 +231,32 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
     def explain(self, X: Any) -> Any:
         """Explain what every feature of every row adds to the score of each class.
 
-        As `NaiveBayes.explain` does, over the draws: a mean is the mean of theirs, and a variance the mean of their
+        As ``NaiveBayes.explain`` does, over the draws: a mean is the mean of theirs, and a variance the mean of their
         variances plus the variance of their means.
 
         Parameters
         ----------
         X : table of rows
+            With the columns that were fitted.
 
         Returns
         -------
         xarray.Dataset
-            By (obs_id, class, feature): `evidence` and `sd`, posterior mean and standard deviation of what the
-            feature adds; `predictive`, the log predictive of the cell, which is the mean over draws. By class:
-            `class_term`, `class_term_sd`, `predictive_class_term`. By (obs_id, class): `score`, the sum of
-            `class_term` and `evidence`, and `score_sd`. By (obs_id, feature): `cell`, what the cell held, as text.
+            By (obs_id, class, feature): ``evidence`` and ``sd``, posterior mean and standard deviation of what the
+            feature adds; ``predictive``, the log predictive of the cell, which is the mean over draws. By class:
+            ``class_term``, ``class_term_sd``, ``predictive_class_term``. By (obs_id, class): ``score``, the sum of
+            ``class_term`` and ``evidence``, and ``score_sd``. By (obs_id, feature): ``cell``, what the cell held, as
+            text.
+
+        See Also
+        --------
+        bayesnb.NaiveBayes.explain : The same in closed form.
 
         Notes
         -----
-        Of more than 200 draws 200 are taken, evenly spaced. `predictive` no longer adds up to
-        `predict_joint_log_proba` exactly, nor the squares of the sds to that of `score_sd`, which counts all
-        features together: cells share what was sampled.
+        At most 200 draws are taken, evenly spaced. ``predictive`` does not add up to
+        ``predict_joint_log_proba`` exactly, nor the squares of the standard deviations to that of ``score_sd``, which
+        counts all features together: cells share what was sampled.
         """
         self._check_fitted()
         table, cells = self.estimator_._read(X)
@@ -154,46 +270,78 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
     def loo(self, X: Any, y: Any, target: str = "label", *, sample_weight: Any = None) -> Any:
         """Score every row by the model of all other rows, without sampling again.
 
-        Given a draw, leave-one-out is exact. Without row i, draws are as probable as with it, times
-        1 / p(x_i, y_i | draw, all other rows): by these weights they are averaged, their largest ones smoothed
-        (Vehtari et al. 2024, Pareto smoothed importance sampling).
+        Given a draw, leave-one-out is exact. Draws are averaged by importance weights, smoothed by a Pareto
+        distribution.
 
         Parameters
         ----------
-        X, y, sample_weight : the rows that were learnt, or some of them, with their labels and weights
-        target : {"label", "joint"}
-            "label": log p(y_i | x_i, all other rows), by which classifiers are compared. "joint": log p(x_i, y_i | all
-            other rows); no temper enters it.
+        X : table of rows
+            The rows that were learnt, or a part of them.
+        y : sequence of labels
+            Their labels.
+        target : {"label", "joint"}, default="label"
+            ``"label"``: log p(y_i | x_i, all other rows), by which classifiers are compared. ``"joint"``: log p(x_i,
+            y_i | all other rows), which exponents do not enter.
+        sample_weight : sequence of float or None, default=None
+            The weights with which they were learnt.
 
         Returns
         -------
         arviz.ELPDData
-            `elpd`, the sum, `se`, its standard error, `p`, by how much the sum is larger over rows that were learnt,
-            `elpd_i`, row by row, and `pareto_k`: above `good_k` the draws know too little of what is left without the
-            row, which a `ParetoWarning` reports. `az.compare` takes it.
+            ``elpd``, the sum, ``se``, its standard error, ``p``, by how much the sum is larger over rows that were
+            learnt, ``elpd_i``, row by row, and ``pareto_k``. ``arviz.compare`` takes it.
+
+        Warns
+        -----
+        ParetoWarning
+            Where ``pareto_k`` is above ``good_k``: the draws know too little about the model without the row.
+
+        See Also
+        --------
+        bayesnb.compare : Compare models by leave-one-out.
+        bayesnb.NaiveBayes.loo : The same in closed form.
 
         Notes
         -----
-        Of more than 400 draws 400 are taken, evenly spaced; fewer, at least 100, for more than 80,000 rows. Where
-        labels are read with errors, a row's score is that of the label that was read.
+        Without row i, draws are as probable as with it, times 1 / p(x_i, y_i | draw, all other rows). At most
+        400 draws are taken, evenly spaced; fewer, at least 100, for more than 80,000 rows. Where labels are read with
+        errors, a row's score is that of the label that was read.
+
+        References
+        ----------
+        Vehtari, A., Simpson, D., Gelman, A., Yao, Y. and Gabry, J. (2024), Pareto smoothed importance sampling. JMLR
+        25.
         """
         index, rows = self._learnt_rows(X, y, sample_weight)
         scores = self._loo_scores(rows, target)
         return results.elpd.sampled_elpd(scores.pointwise, index, scores.k, scores.draws)
 
     def sample(self, n: int, y: Any = None, *, length: Any = None, rng: Rng = None) -> tuple[Any, Array]:
-        """Draw new rows and their labels from the posterior predictive, in a table like the one learnt from.
+        """Draw new rows and their labels from the posterior predictive, in a table like the one that was learnt.
 
         Every row takes one of the draws, and parameters from the posterior given that draw.
 
         Parameters
         ----------
-        n, y, length, rng : as in `NaiveBayes.sample`
+        n : int
+            Number of rows.
+        y : label, sequence of labels or None, default=None
+            The labels of the rows. None: drawn too.
+        length : int, sequence of int or None, default=None
+            Words in each row of a block of counts, as in ``NaiveBayes.sample``.
+        rng : None, int or numpy.random.Generator, default=None
+            A seed or a generator.
 
         Returns
         -------
-        X : a table of the kind that was first learnt from
-        y : array of labels, as in `classes_`
+        X : table
+            Of the kind that was first learnt from.
+        y : array
+            Labels, as in ``classes_``.
+
+        See Also
+        --------
+        bayesnb.NaiveBayes.sample : The same in closed form.
         """
         self._check_fitted()
         rng, schema = np.random.default_rng(rng), self.estimator_.schema_
@@ -276,47 +424,74 @@ def fit(
     unlabelled: Any = None,
     **options: Any,
 ) -> Sampled:
-    """Sample a model with PyMC: as it is, or beyond what has a closed form.
+    """Sample a model with PyMC: as it is, or with options that have no closed form.
 
     Parameters
     ----------
     model : NaiveBayes or a preset
-        Its families, priors and class prior are taken; whether it is fitted plays no part.
-    X, y, sample_weight : rows, their labels and weights
-    hierarchical : {False, True, "base"}
-        True: hyperparameters are learned, so that classes borrow from each other. Of levels, flags and words the
-        concentration `alpha`, which multiplies the declared proportions; of Gaussians where the classes' means lie and
-        how far apart they are, and how alike their variances are; of rates likewise. "base": the proportions of
-        levels, flags and words are learned too, up to 500 levels of a column, which pays where many classes have few
-        rows. Where proportions are far from even, True alone learns too small an `alpha`, to explain that.
-    unlabelled : None or a table
+        Its families, priors and class prior are taken. It need not be fitted.
+    X : table of rows
+        The rows to learn from. A missing cell is left out.
+    y : sequence of labels
+        One for each row.
+    hierarchical : {False, True, "base"}, default=False
+        Whether hyperparameters are learnt, so that classes borrow strength from each other. True: of levels, flags and
+        words the concentration ``alpha``, which multiplies the declared proportions; of Gaussian columns where the
+        classes' means lie, how far apart they are, and how alike their variances are; of rates likewise. ``"base"``:
+        the proportions of levels, flags and words too, up to 500 levels of a column, which pays where many classes have
+        few rows. Where proportions are far from even, True alone learns too small an ``alpha`` to explain that.
+    sample_weight : sequence of float or None, default=None
+        Weights of the rows: powers of their likelihood.
+    unlabelled : table of rows or None, default=None
         Rows without labels, which inform about the features, and through them about the classes.
     **options
-        `draws=1000`, `tune=1000`, `chains=4`: how many draws of how many chains, after how many steps of tuning. `rng`:
-        None, a seed, or numpy.random.Generator. `scale_prior`: "half-normal" or "log-normal", of the standard
-        deviations of Gaussian columns. `student`: True, or the degrees of freedom: Gaussian columns get Student's t,
-        which outliers do not move. `label_noise`: the probability that a label is wrong, or a `Beta` about it.
-        `collapse=False`: sample theta too. `sampler`: "nutpie", "pymc", "numpyro" or "blackjax", default nutpie where
-        it is installed. `progressbar`: default one where stderr is a terminal. `sampling`: a mapping of what else
-        `pymc.sample` takes, such as {"cores": 1}.
+        The other parameters of ``Sampled``: ``draws=1000``, ``tune=1000``, ``chains=4``, ``rng``, ``sampler``,
+        ``progressbar`` and ``sampling``, how chains are sampled; ``scale_prior``, ``student`` and ``label_noise``, what
+        is modelled; ``collapse=False``, to sample theta too.
 
     Returns
     -------
     Sampled
-        An estimator: `predict`, `predict_proba`, `predict_interval`, `uncertainty`, `draw_proba`, `explain`, `loo`,
-        `decide`, and `datatree_`, ArviZ's groups.
+        An estimator with ``predict``, ``predict_proba``, ``predict_interval``, ``uncertainty``, ``draw_proba``,
+        ``explain``, ``loo``, ``decide``, and ``datatree_``, the draws in ArviZ's groups.
+
+    Raises
+    ------
+    ImportError
+        Where PyMC is not installed.
+    TypeError
+        For an unknown option.
+
+    Warns
+    -----
+    SamplingWarning
+        Where chains have not converged, have too few effective draws, or diverged.
+
+    See Also
+    --------
+    build : The model in PyMC, to look at or to change.
+    logistic : A model of the labels given the rows, of the same columns.
 
     Notes
     -----
     Only what has no closed form is sampled: given the hyperparameters, theta is integrated out, and drawn exactly for
-    `datatree_`. Where everything has a closed form, theta is sampled, as a check of it. `predict_proba` is p(y | x, D),
-    joint densities averaged over draws and then normalised. Chains that have not met, too few effective draws and
-    divergences raise a `SamplingWarning`; rows that few draws speak for raise a `DegenerateWarning`.
+    ``datatree_``. Where everything has a closed form, theta is sampled, as a check of it. ``predict_proba`` is p(y | x,
+    D), joint densities averaged over draws and then normalised; a row that few draws speak for raises a
+    ``DegenerateWarning``.
 
-    Under `unlabelled` and `label_noise` classes could be exchanged, so chains begin where the labelled rows put theta.
+    Under ``unlabelled`` and ``label_noise`` classes could be exchanged, so chains begin where the labelled rows put
+    theta.
 
-    `temper` is followed, "loo" by the closed form's exponent; `estimate` plays no part. Links between columns, as
-    `NaiveBayes()` has, are left out.
+    ``temper`` is followed, with the exponents of the closed form; ``estimate`` plays no part. Links between columns, as
+    ``NaiveBayes()`` has, are left out.
+
+    Examples
+    --------
+    >>> from bayesnb import GaussianNB, mcmc
+    >>> X, y = [[1.0], [1.2], [3.0], [3.1]], ["low", "low", "high", "high"]
+    >>> drawn = mcmc.fit(GaussianNB(), X, y, hierarchical=True, rng=1)  # doctest: +SKIP
+    >>> drawn.predict([[1.1], [2.9]]).tolist()  # doctest: +SKIP
+    ['low', 'high']
     """
     known = [name for name in Sampled._get_param_names() if name != "estimator"]
     unknown = set(options) - set(known)

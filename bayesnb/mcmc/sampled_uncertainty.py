@@ -3,7 +3,7 @@
     theta_s ~ p(theta | D)      p(y | x, D) = sum over s of w_s(x) p(y | x, theta_s)
 
 A row that came from the population is evidence about theta, so it gives the draws weights; a row that someone chose
-is none.
+is not.
 """
 
 from abc import abstractmethod
@@ -113,20 +113,27 @@ class DrawsClassifier(PredictiveUncertainty, ProbabilisticClassifier):
         return self._table(X).index, split(mean, aleatoric), self._log_density(cells)
 
     def draw_proba(self, X: Any, draws: int | None = None) -> Any:
-        """p(y | x, theta) of the draws of the chains.
+        """Return p(y | x, theta) for the draws of the chains.
 
-        Their mean is the ensemble average, not `predict_proba`: a row to come is itself evidence about theta, which
-        the draws leave out.
+        Their mean is the ensemble average, not ``predict_proba``: a new row is itself evidence about theta, which the
+        draws leave out.
 
         Parameters
         ----------
         X : table of rows
-        draws : None for all, or how many of each chain, evenly spaced; all of them where that is fewer
+            With the columns that were fitted.
+        draws : int or None, default=None
+            How many draws of each chain, evenly spaced. None: all.
 
         Returns
         -------
         xarray.DataArray
-            (chain, draw, obs_id, class); `obs_id` is the frame's index. What would take more than 2 GiB is refused.
+            By (chain, draw, obs_id, class); ``obs_id`` is the frame's index. What would take more than 2 GiB is
+            refused.
+
+        See Also
+        --------
+        predict_interval : Intervals of the class probabilities.
         """
         self._check_fitted()
         if draws is not None and (not isinstance(draws, Integral) or draws < 1):
@@ -147,7 +154,17 @@ class DrawsClassifier(PredictiveUncertainty, ProbabilisticClassifier):
         )
 
     def save(self, path: Any) -> NoReturn:
-        """Raise: a sampled model cannot be saved."""
+        """Raise a TypeError: a sampled model cannot be saved.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+            Not used.
+
+        See Also
+        --------
+        bayesnb.NaiveBayes.save : Save a model in closed form.
+        """
         raise TypeError(
             f"{type(self).__name__}: a sampled model cannot be saved, only one in closed form. Save the estimator that "
             "was sampled, fitted on the same rows, and the draws beside it: datatree_.to_netcdf(...)."

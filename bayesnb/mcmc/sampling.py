@@ -20,7 +20,15 @@ R_HAT, FEWEST = 1.01, 100  # Vehtari et al. (2021), Rank-normalization, folding,
 
 
 class SamplingWarning(UserWarning):
-    """Chains that have not met, have too few effective draws, or met a shape that they cannot follow."""
+    """Chains have not converged, have too few effective draws, or diverged.
+
+    The message names the parameter and says what to try. It is about everything that ``bayesnb.mcmc.fit`` and
+    ``bayesnb.mcmc.logistic`` return.
+
+    See Also
+    --------
+    bayesnb.mcmc.fit : Sample a model with PyMC.
+    """
 
 
 def pymc() -> Any:
@@ -38,11 +46,20 @@ class ChainParameters:
 
     Parameters
     ----------
-    draws, tune, chains : draws of each chain, after so many steps of tuning
-    rng : None, a seed, or numpy.random.Generator
-    sampler : None, "nutpie", "pymc", "numpyro" or "blackjax"; None is nutpie where it is installed
-    progressbar : whether to show how far the chains are; None: on a terminal
-    sampling : more arguments of `pm.sample`, such as {"cores": 1}
+    draws : int, default=1000
+        Draws of each chain.
+    tune : int, default=1000
+        Steps of tuning before them.
+    chains : int, default=4
+        Number of chains.
+    rng : None, int or numpy.random.Generator, default=None
+        A seed or a generator.
+    sampler : {"nutpie", "pymc", "numpyro", "blackjax"} or None, default=None
+        The program that samples. None: nutpie where it is installed, else PyMC.
+    progressbar : bool or None, default=None
+        Whether to show how far the chains are. None: where stderr is a terminal.
+    sampling : dict or None, default=None
+        Further arguments of ``pymc.sample``, such as ``{"cores": 1}``.
     """
 
     draws: int = 1000

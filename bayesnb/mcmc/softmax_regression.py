@@ -20,8 +20,8 @@ What is sampled are the coefficients along the principal axes of the terms. Thei
 on these the posterior is nearly that of independent numbers: terms that are much alike, or the levels of a column,
 whose terms add up to 0, would leave narrow ridges.
 
-The model has no distribution of x, so a row is no evidence about the parameters, and p(y | x, D) is the plain mean over
-draws.
+The model has no distribution of x, so a row is not evidence about the parameters, and p(y | x, D) is the plain mean
+over draws.
 """
 
 from collections.abc import Sequence

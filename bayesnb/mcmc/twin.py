@@ -32,40 +32,89 @@ from bayesnb.numerics.threads import in_order
 @public_methods(*PREDICTIONS)
 @dataclass(eq=False, repr=False)
 class Logistic(ChainParameters, DrawsClassifier):
-    """Bayesian logistic regression on the columns of a naive Bayes model, sampled with PyMC.
+    r"""Bayesian logistic regression on the columns of a naive Bayes model, sampled with PyMC.
+
+    It is naive Bayes' discriminative twin: a model of the labels given the rows, not of the rows.
 
     Parameters
     ----------
-    families : how columns are read, as in `NaiveBayes`; their priors play no part
-    squares : whether Gaussian columns have a term for their square too, to let variances differ between classes
-    scale : prior sd of the log-odds of any two classes, for each term
-        Terms are centred; numbers and counts are divided by their sd, and so are squares of numbers that were divided.
-    intercept_scale : prior sd of the log-odds of any two classes where all terms are 0, at an average row
-    draws, tune, chains, rng, sampler, progressbar, sampling : how chains are sampled, as in `mcmc.fit`
-    n_jobs : number of threads that predict, default the cores that this process may use
+    families : "auto", Family, str or dict, default="auto"
+        How columns are read, as in ``NaiveBayes``; priors play no part.
+    squares : bool, default=False
+        Whether Gaussian columns have a term for their square too, which lets variances differ between classes.
+    scale : float, default=2.5
+        Prior standard deviation of the log-odds of any two classes, for each term. Terms are centred; numbers and
+        counts are divided by their standard deviation, and so are squares of numbers that were divided.
+    intercept_scale : float, default=5.0
+        Prior standard deviation of the log-odds of any two classes at an average row, where all terms are 0.
+    n_jobs : int or None, default=None
+        Number of threads that predict. None: as many as the cores that this process may use.
+    draws : int, default=1000
+        Draws of each chain.
+    tune : int, default=1000
+        Steps of tuning before them.
+    chains : int, default=4
+        Number of chains.
+    rng : None, int or numpy.random.Generator, default=None
+        A seed or a generator.
+    sampler : {"nutpie", "pymc", "numpyro", "blackjax"} or None, default=None
+        The program that samples. None: nutpie where it is installed, else PyMC.
+    progressbar : bool or None, default=None
+        Whether to show how far the chains are. None: where stderr is a terminal.
+    sampling : dict or None, default=None
+        Further arguments of ``pymc.sample``, such as ``{"cores": 1}``.
 
     Attributes
     ----------
-    classes_ : the labels, sorted
-    estimator_ : NaiveBayes on the same rows: the generative twin, whose schema reads tables
-    datatree_ : PyMC's draws, in ArviZ's groups: `posterior` has `intercept` (class) and `coefficient` (feature, class),
-        on the terms' scales. `feature` names terms: `weight`, `weight^2`, `colour=red`. `rotated` (axis, class) is what
-        was sampled, the coefficients along the terms' principal axes.
-    design_ : how terms are made of cells
+    classes_ : array
+        The labels, sorted.
+    estimator_ : NaiveBayes
+        The generative twin, fitted on the same rows, which reads tables.
+    datatree_ : xarray.DataTree
+        PyMC's draws, in ArviZ's groups. ``posterior`` has ``intercept`` (class) and ``coefficient`` (feature, class),
+        on the terms' scales. ``feature`` names terms: ``weight``, ``weight^2``, ``colour=red``. ``rotated`` (axis,
+        class) is what was sampled, the coefficients along the terms' principal axes.
+    design_ : object
+        How terms are made of cells.
+
+    See Also
+    --------
+    bayesnb.mcmc.logistic : Make one, and fit it.
+    bayesnb.NaiveBayes.linear_form : Naive Bayes as a linear classifier.
 
     Notes
     -----
+    .. math::
+
+        \log p(y = c \mid x, \theta) = \text{intercept}_c + \text{terms}(x) \cdot \text{coefficient}_c + \text{constant}
+
     Coefficients and intercepts sum to 0 over the classes, so no class is special. With two classes the model is the
-    usual one: its coefficient, that of the log-odds, is Normal(0, scale). The default of 2.5 follows Gelman, Jakulin,
-    Pittau and Su (2008, Annals of Applied Statistics 2): the usual change of a feature hardly moves log-odds by more
-    than 5. Theirs is a Cauchy, whose tails are longer.
+    usual one: its coefficient, that of the log-odds, is Normal(0, scale). Under the default of 2.5, the usual change of
+    a feature hardly moves log-odds by more than 5; Gelman et al. propose a Cauchy of this scale, whose tails are
+    longer.
 
-    A missing cell contributes nothing: its terms are 0, as if it held the average of its column. That is not
-    exact, as it is in naive Bayes: a model that says nothing about x cannot integrate a cell out. Nor do unknown levels
-    contribute, of which a warning is raised, nor what never varied in the rows learnt.
+    A missing cell contributes nothing: its terms are 0, as if it held the average of its column. That is not exact, as
+    it is in naive Bayes: a model that says nothing about x cannot integrate a cell out. Unknown levels contribute
+    nothing, with a warning, nor does what never varied in the rows that were learnt.
 
-    Rows count by their `sample_weight` as powers of their likelihood. A model of y given x draws nothing from x, so
-    p(y | x, D) is the mean of p(y | x, theta) over draws, and rows="observed" and "fixed" give the same distribution.
+    Rows count by their ``sample_weight`` as powers of their likelihood. A model of y given x learns nothing from new
+    rows, so p(y | x, D) is the mean of p(y | x, theta) over draws, and rows="observed" and "fixed" give the same
+    distribution.
+
+    References
+    ----------
+    Ng, A. and Jordan, M. (2002), On discriminative vs. generative classifiers. NIPS 14.
+
+    Gelman, A., Jakulin, A., Pittau, M. and Su, Y. (2008), A weakly informative default prior distribution for logistic
+    and other regression models. Annals of Applied Statistics 2.
+
+    Examples
+    --------
+    >>> from bayesnb import mcmc
+    >>> X, y = [[1.0], [1.2], [3.0], [3.1]], ["low", "low", "high", "high"]
+    >>> drawn = mcmc.Logistic("gaussian", rng=1).fit(X, y)  # doctest: +SKIP
+    >>> drawn.predict([[1.1], [2.9]]).tolist()  # doctest: +SKIP
+    ['low', 'high']
     """
 
     families: Any = "auto"
@@ -76,15 +125,55 @@ class Logistic(ChainParameters, DrawsClassifier):
     n_jobs: int | None = None
 
     def build(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """The pm.Model of these rows, not yet sampled, to look at or to change.
+        """Write the regression as a PyMC model, not yet sampled, to look at or to change.
 
-        Its variables are those of `datatree_`; `y` (obs_id) is observed, so that `pm.compute_log_likelihood(datatree_,
-        model=...)` works, unless rows have weights.
+        Parameters
+        ----------
+        X : table of rows
+            The rows to learn from. A missing cell is left out.
+        y : sequence of labels
+            One for each row.
+        sample_weight : sequence of float or None, default=None
+            Weights of the rows: powers of their likelihood.
+
+        Returns
+        -------
+        pymc.Model
+            Its variables are those of ``datatree_``. ``y`` (obs_id) is observed, so that
+            ``pymc.compute_log_likelihood(datatree_, model=...)`` works, unless rows have weights.
+
+        See Also
+        --------
+        fit : Build the model and sample it.
         """
         return build(self._learn(X, y, sample_weight)[1], self.scale, self.intercept_scale)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Sample the coefficients given a table and its labels; what was learnt before is forgotten."""
+        """Sample the coefficients given a table and its labels; what was learnt before is forgotten.
+
+        Parameters
+        ----------
+        X : table of rows
+            The rows to learn from. A missing cell is left out.
+        y : sequence of labels
+            One for each row.
+        sample_weight : sequence of float or None, default=None
+            Weights of the rows: powers of their likelihood.
+
+        Returns
+        -------
+        self : Logistic
+            The fitted estimator.
+
+        Warns
+        -----
+        SamplingWarning
+            Where chains have not converged, have too few effective draws, or diverged.
+
+        See Also
+        --------
+        build : The model in PyMC.
+        """
         self._check_chains()
         estimator, data = self._learn(X, y, sample_weight)
         model = build(data, self.scale, self.intercept_scale)
@@ -97,21 +186,26 @@ class Logistic(ChainParameters, DrawsClassifier):
     def explain(self, X: Any) -> Any:
         """Explain what every feature of every row adds to the score of each class.
 
-        A softmax of the scores is p(y | x, theta), and the score of a class is its intercept and the sum of what the
+        A softmax of the scores is p(y | x, theta). The score of a class is its intercept and the sum of what the
         features add, their terms times their coefficients.
 
         Parameters
         ----------
         X : table of rows
+            With the columns that were fitted.
 
         Returns
         -------
         xarray.Dataset
-            By (obs_id, class, feature): `evidence` and `sd`, posterior mean and standard deviation of what the feature
-            adds; of a column of levels, all its levels' terms together. By class: `class_term`, `class_term_sd`, those
-            of the intercept. By (obs_id, class): `score`, the sum of `class_term` and `evidence`, and `score_sd`,
-            whose square is no sum: coefficients depend on each other. By (obs_id, feature): `cell`, what the cell
-            held, as text.
+            By (obs_id, class, feature): ``evidence`` and ``sd``, posterior mean and standard deviation of what the
+            feature adds; for a column of levels, all its terms together. By class: ``class_term``, ``class_term_sd``,
+            those of the intercept. By (obs_id, class): ``score``, the sum of ``class_term`` and ``evidence``, and
+            ``score_sd``, whose square is not a sum, as coefficients depend on each other. By (obs_id, feature):
+            ``cell``, what the cell held, as text.
+
+        See Also
+        --------
+        bayesnb.NaiveBayes.explain : The same for naive Bayes.
 
         Notes
         -----
@@ -135,14 +229,18 @@ class Logistic(ChainParameters, DrawsClassifier):
         return results.sampled_trees.explained(explained, arrays)
 
     def linear_form(self) -> Any:
-        """The scores as linear functions of what the columns hold, in the units of the columns.
+        """Return the scores as linear functions of what the columns hold, in the units of the columns.
 
         Returns
         -------
         xarray.Dataset
-            `w` (class, feature) and `b` (class), posterior means, and `w_sd`, `b_sd`: the score of a class is b plus
-            the sum of w times a number, its square, a count, or 1 for yes and for the level that a cell holds. A
+            ``w`` (class, feature) and ``b`` (class), posterior means, and ``w_sd``, ``b_sd``: the score of a class is b
+            plus the sum of w times a number, its square, a count, or 1 for yes and for the level that a cell holds. A
             missing cell counts as its column's mean.
+
+        See Also
+        --------
+        bayesnb.NaiveBayes.linear_form : The same for naive Bayes.
         """
         self._check_fitted()
         linear = self._linear
@@ -156,22 +254,41 @@ class Logistic(ChainParameters, DrawsClassifier):
 
         Parameters
         ----------
-        X, y, sample_weight : the rows that were learnt, or some of them, with their labels and weights
-        target : {"label"}, as in `NaiveBayes.loo`; a regression knows no p(x, y)
+        X : table of rows
+            The rows that were learnt, or a part of them.
+        y : sequence of labels
+            Their labels.
+        target : {"label"}, default="label"
+            As in ``NaiveBayes.loo``. A regression has no p(x, y).
+        sample_weight : sequence of float or None, default=None
+            The weights with which they were learnt.
 
         Returns
         -------
         arviz.ELPDData
-            `elpd`, the sum of log p(y_i | x_i, all other rows), and `elpd_i`, row by row; `pareto_k`: above `good_k`
-            the draws know too little of what is left without the row, which a `ParetoWarning` reports. `az.compare`
-            takes it, and `bayesnb.compare` this model beside naive Bayes, whose leave-one-out is exact.
+            ``elpd``, the sum of log p(y_i | x_i, all other rows), ``elpd_i``, row by row, and ``pareto_k``.
+            ``arviz.compare`` takes it, and ``bayesnb.compare`` takes this model beside naive Bayes, whose leave-one-out
+            is exact.
+
+        Warns
+        -----
+        ParetoWarning
+            Where ``pareto_k`` is above ``good_k``: the draws know too little about the model without the row.
+
+        See Also
+        --------
+        bayesnb.compare : Compare models by leave-one-out.
 
         Notes
         -----
-        Without row i, draws are as probable as with it, times 1 / p(y_i | x_i, draw): Vehtari, Simpson, Gelman, Yao and
-        Gabry (2024). All draws are taken, or some, evenly spaced, for more than some ten thousand rows. Of a row with a
-        weight all of it goes; `elpd` is then the weighted mean score, times the number of rows, those of weight zero
-        apart.
+        Without row i, draws are as probable as with it, times 1 / p(y_i | x_i, draw). All draws are taken, or a part,
+        evenly spaced, for more than some ten thousand rows. A row with a weight is left out as a whole; ``elpd`` is
+        then the weighted mean score times the number of rows of positive weight.
+
+        References
+        ----------
+        Vehtari, A., Simpson, D., Gelman, A., Yao, Y. and Gabry, J. (2024), Pareto smoothed importance sampling. JMLR
+        25.
         """
         index, rows = self._learnt_rows(X, y, sample_weight)
         scores = self._loo_scores(rows, target)
@@ -187,7 +304,7 @@ class Logistic(ChainParameters, DrawsClassifier):
         return scores
 
     def _learn(self, X: Any, y: Any, sample_weight: Any) -> tuple[NaiveBayes, RegressionData]:
-        """Return the estimator that reads the columns, and the rows; a row of weight zero is no row."""
+        """Return the estimator that reads the columns, and the rows; rows of weight zero are left out."""
         estimator = NaiveBayes(self.families, dependence=None, n_jobs=self.n_jobs).fit(X, y, sample_weight)
         classes = estimator.classes_
         if len(classes) < 2:
@@ -198,7 +315,7 @@ class Logistic(ChainParameters, DrawsClassifier):
 
     @property
     def schema_(self) -> Schema:
-        """The schema by which tables are read."""
+        """Schema by which tables are read: that of the generative twin."""
         return self.estimator_.schema_
 
     @property
@@ -247,5 +364,43 @@ class Logistic(ChainParameters, DrawsClassifier):
 
 
 def logistic(X: Any, y: Any, families: Any = "auto", *, sample_weight: Any = None, **options: Any) -> Logistic:
-    """Sample a Bayesian logistic regression: `Logistic(families, **options).fit(X, y, sample_weight)`."""
+    """Sample a Bayesian logistic regression on the columns of a naive Bayes model.
+
+    It is short for ``Logistic(families, **options).fit(X, y, sample_weight)``.
+
+    Parameters
+    ----------
+    X : table of rows
+        The rows to learn from. A missing cell is left out.
+    y : sequence of labels
+        One for each row.
+    families : "auto", Family, str or dict, default="auto"
+        How columns are read, as in ``NaiveBayes``; priors play no part.
+    sample_weight : sequence of float or None, default=None
+        Weights of the rows: powers of their likelihood.
+    **options
+        The other parameters of ``Logistic``: ``squares``, ``scale``, ``intercept_scale``, ``n_jobs``, and how chains
+        are sampled.
+
+    Returns
+    -------
+    Logistic
+        The fitted estimator.
+
+    Warns
+    -----
+    SamplingWarning
+        Where chains have not converged, have too few effective draws, or diverged.
+
+    See Also
+    --------
+    fit : Sample a naive Bayes model.
+
+    Examples
+    --------
+    >>> from bayesnb import mcmc
+    >>> X, y = [[1.0], [1.2], [3.0], [3.1]], ["low", "low", "high", "high"]
+    >>> mcmc.logistic(X, y, "gaussian", rng=1).predict([[1.1], [2.9]]).tolist()  # doctest: +SKIP
+    ['low', 'high']
+    """
     return Logistic(families, **options).fit(X, y, sample_weight)

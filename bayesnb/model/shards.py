@@ -31,10 +31,35 @@ ADVICE = (
 
 @dataclass(frozen=True, eq=False)
 class Shard:
-    """The stats of some rows, with the labels, columns and levels that they are about.
+    """Statistics of a part of the rows, with the labels, columns and levels that they are about.
 
-    `integer_weights` is whether every weight, and all that was counted, were whole numbers. `kept` are rows that stay
-    where exponents are to be found by them; None where none stay.
+    ``bayesnb.scale.shard`` makes one. Shards add up, ``a + b``, and labels and levels are united by name.
+
+    Parameters
+    ----------
+    classes : array
+        The labels, sorted.
+    schema : Schema
+        Columns, families and levels.
+    stats : ProductStats
+        Sufficient statistics of the rows.
+    integer_weights : bool, default=True
+        Whether every weight, and all that was counted, were whole numbers.
+    kept : KeptRows or None, default=None
+        Rows that stay where exponents are to be found by them.
+
+    See Also
+    --------
+    bayesnb.scale.shard : Count the rows of a part.
+    bayesnb.scale.fit_shards : Learn from the sum of all parts.
+
+    Examples
+    --------
+    >>> from bayesnb import GaussianNB, scale
+    >>> first = scale.shard(GaussianNB(), [[1.0], [1.2]], ["low", "low"])
+    >>> second = scale.shard(GaussianNB(), [[3.0], [3.1]], ["high", "high"])
+    >>> (first + second).classes.tolist()
+    ['high', 'low']
     """
 
     classes: Array

@@ -97,11 +97,24 @@ class Kernel:
 
 
 def always_compile(on: bool = True) -> None:
-    """Let compiled code do small work too, in this process, or no longer.
+    """Use compiled code for small work too, in this process.
 
-    Where the work is small, NumPy does it: nothing has to be compiled, and an answer takes some 20 microseconds longer.
-    A service that answers row after row is better off with compiled code; its first call of each kind then takes
-    seconds, unless the code is on disk from an earlier process. Probabilities agree to 1e-13 or so.
+    Small work is done by NumPy: nothing has to be compiled, and an answer takes some 20 microseconds longer. A service
+    that answers row after row is better off with compiled code. Its first call of each kind then takes seconds, unless
+    the code is on disk from an earlier process.
+
+    Parameters
+    ----------
+    on : bool, default=True
+        False returns to the usual behaviour.
+
+    See Also
+    --------
+    bayesnb.Live : A model that learns while other threads ask it.
+
+    Notes
+    -----
+    Probabilities agree to 1e-13 or so.
 
     Examples
     --------

@@ -428,7 +428,7 @@ def left_out(
 
     A level's concentration is max(extra + count, 0), `(k,)` each: `extra` is the prior, or the prior less one for a
     mode, and each row has a power. `sums` are the sums over levels of that maximum, of `extra`, and of `counts`. Where
-    nothing is left of the total, the score is that of even shares, their logs `even`; NaN if that is no distribution.
+    nothing is left of the total, the score is that of even shares, their logs `even`; NaN if that is impossible.
     """
     data, indices, indptr = rows
     never_clipped = sums[1] >= 0.0  # then the total is a difference of two sums, which rounds less

@@ -188,7 +188,7 @@ def turned(terms: Array, t: Array, x: Array) -> Array:
 
 
 def turned_evenly(terms: Array, step: float, x: Array) -> Array:
-    """The same at t = (m + 1/2) step: exp(-i x t) is a product, for a block of nodes and for the place in it."""
+    """Sums of terms exp(-i x t) at t = (m + 1/2) step, a product for a block of nodes and the place in it."""
     r, k, n = terms.shape
     blocks = -(-n // BLOCK)
     padded = np.zeros((r, k * blocks * BLOCK), complex).reshape(r, k, blocks * BLOCK)

@@ -89,7 +89,7 @@ def threads_of(n_jobs: int | None) -> int:
 
 
 def _limits() -> Iterable[int]:
-    """Yield the numbers of threads that the environment and libraries allow, and one that is no limit."""
+    """Yield the numbers of threads that the environment and libraries allow, and one that is not a limit."""
     yield sys.maxsize
     for name in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS"):
         outermost = os.environ.get(name, "").split(",")[0].strip()

@@ -27,20 +27,38 @@ def report(
     brief: bool = False,
     progress: bool | None = None,
 ) -> Page:
-    """A self-contained HTML page about an estimator and the rows it learns from.
+    """Return a self-contained HTML page about an estimator and the rows it learns from.
 
     Parameters
     ----------
-    model : an estimator; if it is not fitted, a copy is fitted on X and y
-    X, y : the table and the labels that it is, or was, fitted on
-    test : a table and labels that it never saw, scored as well
-    about : what only the caller knows, such as the table's name
-    brief : whether the page ends after the sections that take the least time: the scores, what to check, the model
-    progress : whether a bar on stderr names the section at work; None: where that is a terminal, after two seconds
+    model : NaiveBayes or a preset
+        An estimator. If it is not fitted, a copy is fitted on X and y.
+    X : table of rows
+        The table that it is, or was, fitted on.
+    y : sequence of labels
+        Its labels.
+    test : tuple or None, default=None
+        A table and labels that it never saw, scored as well.
+    about : About or None, default=None
+        What only the caller knows, such as the table's name.
+    brief : bool, default=False
+        Whether the page ends after the sections that take the least time: the scores, what to check, the model.
+    progress : bool or None, default=None
+        Whether a bar on stderr names the section at work. None: where that is a terminal, after two seconds.
 
     Returns
     -------
-    Page, which is text: `page.save("report.html")` writes it, and a notebook shows it
+    Page
+        The document, as text: ``page.save("report.html")`` writes it, and a notebook shows it.
+
+    See Also
+    --------
+    bayesnb.calibration : Whether the probabilities can be trusted.
+    bayesnb.plot_confusion : Which classes are taken for which.
+
+    Notes
+    -----
+    ``bayesnb.report`` itself can be called: ``bayesnb.report(model, X, y)``.
 
     Examples
     --------
@@ -48,7 +66,6 @@ def report(
     >>> from bayesnb.datasets import dogs
     >>> table = dogs()
     >>> page = report(NaiveBayes(), table.drop(columns="breed"), table["breed"])
-    >>> page.save("dogs.html")  # doctest: +SKIP
     >>> page[:15]
     '<!doctype html>'
     """

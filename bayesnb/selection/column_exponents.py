@@ -82,7 +82,7 @@ def _part(model: Model, rows: Rows) -> Rows:
 
 
 def words_of_rows(model: Model, rows: Rows) -> Array:
-    """The number of words of rows in each column, 0 in one that is no block of words, `(r, f)`."""
+    """The number of words of rows in each column, 0 in one that is not a block of words, `(r, f)`."""
     blocks = zip(model.prior.blocks, rows.cells, strict=True)
     none = np.zeros((len(rows.codes), 1))
     return np.concatenate(

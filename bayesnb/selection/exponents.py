@@ -95,7 +95,7 @@ class LabelScores:
 
     @property
     def at_once(self) -> Self:
-        """The same of all columns as if they were one."""
+        """Return the scores of all columns together, as if they were one."""
         return replace(self, table=self.table.sum(axis=2)[:, :, None])
 
     def log_proba(self, w: Array) -> Array:
@@ -231,7 +231,7 @@ def largest(scores: LabelScores, ridge: Ridge, start: Array | None = None) -> Ma
     """The most probable exponents, none below 0, and their Laplace standard deviations.
 
     By Newton's method on those that are not held at 0, projected, with a line search: Bertsekas (1982), Projected
-    Newton methods for optimization problems with simple constraints. Of an exponent that is held at 0 the posterior
+    Newton methods for optimization problems with simple constraints. The posterior of an exponent that is held at 0
     falls off like exp(-g w - h w**2 / 2), g being the slope and h the curvature; its standard deviation is taken to be
     (g**2 + h)**-0.5, the others' are from the inverse of the second derivatives of those that are free.
     """

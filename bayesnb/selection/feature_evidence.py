@@ -84,7 +84,15 @@ def check_comparable(prior: Belief, keys: Sequence[Hashable], *, alike: bool = T
 
 
 class InclusionWarning(UserWarning):
-    """`average_features` includes columns of so many levels that it would include noise too."""
+    """``average_features`` includes columns of so many levels that it would include noise too.
+
+    The message names the columns and says what to do.
+
+    See Also
+    --------
+    NaiveBayes : Its parameter ``average_features``.
+    relevance : How probably each column depends on the class.
+    """
 
 
 def overstated_columns(schema: Schema, model: Model) -> dict[Hashable, float]:

@@ -42,11 +42,26 @@ PREDICT = PredictiveRule()
 
 
 class UndefinedWarning(UserWarning):
-    """Rows cannot be left out: the others leave no distribution of their class."""
+    """Rows cannot be left out, as the other rows leave no distribution of their class. Their scores are NaN.
+
+    A proper prior with ``estimate="predictive"`` always leaves one.
+
+    See Also
+    --------
+    NaiveBayes.loo : Exact leave-one-out.
+    """
 
 
 class UnverifiedWarning(UserWarning):
-    """Rows are fewer than were learnt, so nothing proves that they are among them."""
+    """Rows are fewer than were learnt, so it cannot be checked that they are among them.
+
+    Leave-one-out takes rows away from what was learnt. Given all rows of a class, their statistics are compared with
+    those that were learnt; given fewer, they are believed.
+
+    See Also
+    --------
+    NaiveBayes.loo : Exact leave-one-out.
+    """
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,8 +205,8 @@ def warn_unverified(model: Model, counts: Array) -> None:
     if unverified.any():
         warnings.warn(
             f"given are {counts.sum():.12g} of the {model.stats.classes.counts.sum():.12g} rows, by weight, that the "
-            "model has learnt, so it cannot be proved that they are among them. If they are not, these are no "
-            "leave-one-out scores. Give all rows that were learnt; of new rows, predict_log_proba has the scores.",
+            "model has learnt, so it cannot be proved that they are among them. If they are not, these are "
+            "not leave-one-out scores. Give all rows that were learnt; of new rows, predict_log_proba has the scores.",
             UnverifiedWarning,
             skip_file_prefixes=(PACKAGE,),
         )
