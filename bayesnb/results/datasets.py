@@ -10,6 +10,7 @@ import xarray as xr
 from bayesnb.families import Choice
 from bayesnb.families.base import Array
 from bayesnb.inference.decision import Decision
+from bayesnb.results.display import shortened
 from bayesnb.results.parameter_names import coordinate, row_names
 from bayesnb.results.result_tables import (
     ResultDataset,
@@ -50,6 +51,7 @@ class PredictionIntervals(ResultDataset):
         return f"Class probabilities with {sentence(whole.attrs.get('ci_prob'))}{_kind_of_rows(whole)}"
 
 
+CANDIDATE = 30  # letters of a family
 PARTS = ("entropy", "aleatoric", "epistemic")
 
 
@@ -68,9 +70,8 @@ class LabelUncertainty(ResultDataset):
     def _frame(self, whole: xr.Dataset) -> Any:
         density = {"log_density": whole["log_density"]} if "log_density" in whole else {}
         parts = {name: whole[name] for name in PARTS}
-        return (
-            xr.Dataset(parts | density | by_label(whole["probability"], "class")).reset_coords(drop=True).to_dataframe()
-        )
+        table = xr.Dataset(parts | density | by_label(whole["probability"], "class"))
+        return table.reset_coords(drop=True).to_dataframe()
 
     @property
     def _formats(self) -> dict[str, Any]:  # type: ignore[override]
@@ -187,7 +188,9 @@ class FamilyChoices(ResultDataset):
 def others(elpd: dict[str, float], chosen: str) -> str:
     """Return the candidates that were not chosen with their scores less that of the chosen one, the best first."""
     gaps = {name: float(score - elpd[chosen]) for name, score in elpd.items() if name != chosen and not np.isnan(score)}
-    return ", ".join(f"{name} ({gap:+.1f})" for name, gap in sorted(gaps.items(), key=lambda pair: -pair[1]))
+    return ", ".join(
+        f"{shortened(name, CANDIDATE)} ({gap:+.1f})" for name, gap in sorted(gaps.items(), key=lambda pair: -pair[1])
+    )
 
 
 def choices(made: Sequence[Choice]) -> xr.Dataset:
@@ -234,21 +237,12 @@ class Relevance(ResultDataset):
         return [self._frame(whole.isel(feature=order[:MOST_SHOWN]))]
 
     def _notes(self, whole: xr.Dataset) -> list[str]:
-        notes = (
-            [f"Probability of a dependence before the data: {whole.attrs['prior']:g}."]
-            if "prior" in whole.attrs
-            else []
-        )
-        for name, value in zip(
-            np.atleast_1d(whole.attrs.get("block", [])),
-            np.atleast_1d(whole.attrs.get("block_log_bayes_factor", [])),
-            strict=True,
-        ):
+        attrs, total = whole.attrs, whole.sizes["feature"]
+        notes = [f"Probability of a dependence before the data: {attrs['prior']:g}."] if "prior" in attrs else []
+        blocks, factors = (np.atleast_1d(attrs.get(name, [])) for name in ("block", "block_log_bayes_factor"))
+        for name, value in zip(blocks, factors, strict=True):
             notes.append(f"All words of {shown_name(name)} together: {number(value)} nats.")
-        rest = whole.sizes["feature"] - MOST_SHOWN
-        return notes + (
-            [f"The {MOST_SHOWN} features with the most evidence of {rest + MOST_SHOWN:,}."] if rest > 0 else []
-        )
+        return notes + [f"The {MOST_SHOWN} features with the most evidence of {total:,}."] * (total > MOST_SHOWN)
 
 
 class Dependence(ResultDataset):

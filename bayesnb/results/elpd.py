@@ -44,7 +44,7 @@ class ShownELPD:
         return xr.Dataset(scores).to_dataframe()
 
     def _repr_html_(self: Any) -> str:
-        header, _, rest = str(self).partition("\n\n")
+        header = self._header()
         kind = self.kind or "elpd"
         columns = {
             "": [f"elpd_{kind}", f"p_{kind}"],
@@ -164,5 +164,5 @@ def compared(models: Mapping[str, Pointwise], index: Array, method: str | None, 
     for name, pointwise in models.items():
         tables[name].se, tables[name].p = pointwise.se, pointwise.optimism
     table = compare(tables, method=method or STACKING, reference=reference, round_to="none")
-    title = f"Exact leave-one-out over {len(best):,} rows (elpd in nats, larger is better)"
+    title = f"Leave-one-out over {len(best):,} rows (elpd in nats, larger is better)"
     return ShownFrame.titled(table, title)

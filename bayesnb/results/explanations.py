@@ -59,9 +59,8 @@ class RowExplanations(ResultDataset):
     def _frame(self, whole: xr.Dataset) -> Any:
         names = {"evidence": "class_term", "sd": "class_term_sd", "predictive": "predictive_class_term"}
         first = xr.Dataset({name: whole[term].expand_dims({"feature": [CLASS_ROW]}) for name, term in names.items()})
-        first = first.expand_dims({"obs_id": whole["obs_id"].values}).assign(
-            cell=(("obs_id", "feature"), _blank(whole))
-        )
+        blank = np.full((whole.sizes["obs_id"], 1), "", object)
+        first = first.expand_dims({"obs_id": whole["obs_id"].values}).assign(cell=(("obs_id", "feature"), blank))
         features = whole[["cell", *names]].reset_coords(drop=True)
         both = xr.concat([first.reset_coords(drop=True), features], "feature", join="exact")
         return both[["cell", *names]].to_dataframe(dim_order=["obs_id", "class", "feature"])
@@ -75,9 +74,8 @@ class RowExplanations(ResultDataset):
         Of a model with links they are log predictives: where a class has no row with both cells of a link, the
         posterior mean of its log-ratio may be far below the log of the mean.
         """
-        lines = [
-            line for at in range(part.sizes["obs_id"]) for line in _lines_of(part.isel(obs_id=at), _has_links(part))
-        ]
+        links, rows = _has_links(part), (part.isel(obs_id=at) for at in range(part.sizes["obs_id"]))
+        lines = [line for row in rows for line in _lines_of(row, links)]
         return text_frame(["obs_id", "feature", "cell", *map(str, part["class"].values.tolist())], lines, 2)
 
 
@@ -88,16 +86,14 @@ def _has_links(explained: xr.Dataset) -> bool:
 def _lines_of(one: xr.Dataset, links: bool) -> Iterator[list[Any]]:
     """Yield the lines of one row: the class term, features, the others together, and the total."""
     row, names, cells = one["obs_id"].item(), one["feature"].values.tolist(), one["cell"].values.tolist()
-    mean, sd = (
-        one[name].transpose("feature", "class").values for name in ("predictive" if links else "evidence", "sd")
-    )
+    shares, term = ("predictive", "predictive_class_term") if links else ("evidence", "class_term")
+    mean, sd = (one[name].transpose("feature", "class").values for name in (shares, "sd"))
     with np.errstate(invalid="ignore"):
         order = np.argsort(-np.nan_to_num(np.ptp(mean, axis=1)), kind="stable")
     kept, rest = np.sort(order[:MOST_FEATURES]), order[MOST_FEATURES:]
-    first, first_sd = (
-        one[name].values for name in ("predictive_class_term" if links else "class_term", "class_term_sd")
-    )
-    total = first + mean.sum(axis=0) if links else one["score"].values
+    first, first_sd = one[term].values, one["class_term_sd"].values
+    total = first + mean.sum(axis=0)
+    whole = np.allclose(total, one["score"].values)  # a selection of features has no sd of the sum
 
     def shown(values: Array, sds: Array) -> list[str]:
         return list(map(fixed, values)) if links else list(map(plus_minus, values, sds))
@@ -107,11 +103,7 @@ def _lines_of(one: xr.Dataset, links: bool) -> Iterator[list[Any]]:
         yield [row, names[j], cells[j], *shown(mean[j], sd[j])]
     if len(rest):
         yield [row, f"({len(rest):,} others)", "", *map(fixed, mean[rest].sum(axis=0))]
-    yield [row, TOTAL, "", *shown(total, one["score_sd"].values)]
-
-
-def _blank(whole: xr.Dataset) -> Array:
-    return np.full((whole.sizes["obs_id"], 1), "", object)
+    yield [row, TOTAL, "", *(shown(total, one["score_sd"].values) if whole else map(fixed, total))]
 
 
 class LinearForms(ResultDataset):
@@ -132,9 +124,8 @@ class LinearForms(ResultDataset):
         return f"Weights of the linear scores of the classes{against} (± posterior sd{plugged})"
 
     def _frame(self, whole: xr.Dataset) -> Any:
-        first = xr.Dataset(
-            {name: whole[b].expand_dims({"feature": [INTERCEPT]}) for name, b in (("w", "b"), ("w_sd", "b_sd"))}
-        )
+        offsets = {"w": whole["b"], "w_sd": whole["b_sd"]}
+        first = xr.Dataset({name: b.expand_dims({"feature": [INTERCEPT]}) for name, b in offsets.items()})
         parts = [each.reset_coords(drop=True) for each in (first, whole[["w", "w_sd"]])]
         return xr.concat(parts, "feature", join="exact").to_dataframe(dim_order=["class", "feature"])
 
@@ -145,9 +136,7 @@ class LinearForms(ResultDataset):
         w, sd, b, b_sd = (whole[name].values[shown] for name in ("w", "w_sd", "b", "b_sd"))
         lines = [[INTERCEPT, *map(plus_minus, b, b_sd)]]
         kept = range(total) if total <= 2 * HALF else [*range(HALF), *range(total - HALF, total)]
-        lines += [
-            [name, *map(plus_minus, w[:, j], sd[:, j])] for j, name in ((j, whole["feature"].values[j]) for j in kept)
-        ]
+        lines += [[whole["feature"].values[j], *map(plus_minus, w[:, j], sd[:, j])] for j in kept]
         parts = [lines] if total <= 2 * HALF else [lines[: HALF + 1], lines[HALF + 1 :]]
         return [text_frame(["feature", *(str(classes[at]) for at in shown)], part, 1) for part in parts]
 

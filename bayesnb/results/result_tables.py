@@ -20,7 +20,7 @@ from bayesnb.results.display import Name, notebook, shortened
 
 HALF = 10  # lines of a table above those that are left out, and below them
 MOST_COLUMNS = 24  # in a notebook
-LONGEST = 40  # letters of a name in a terminal
+LONGEST = 60  # letters of a name in a terminal
 GAP, MINUS = "…", "\N{MINUS SIGN}"
 Lines = list[list[str]]
 
@@ -118,7 +118,7 @@ class ShownTable:
 def _signed(cell: str, is_text: bool) -> Any:
     """Return a cell of a notebook's table: a name, or a number with a typographic minus."""
     if is_text:
-        return Name(cell)
+        return Name(cell.replace("-", MINUS, 1) if cell[:1] == "-" and "±" in cell else cell)
     return MINUS + cell[1:].replace("inf", "∞") if cell[:1] == "-" else cell.replace("inf", "∞")
 
 
@@ -127,7 +127,9 @@ def _fitting(widths: Sequence[int], room: int, first: int) -> list[int | None]:
     if sum(widths) + 2 * (len(widths) - 1) <= room:
         return list(range(len(widths)))
     kept, used = list(range(min(first, len(widths)))), sum(widths[:first]) + 2 * first + len(GAP)
-    left, right, head, tail = first, len(widths) - 1, [], []
+    head: list[int] = []
+    tail: list[int] = []
+    left, right = first, len(widths) - 1
     while left <= right:
         at = left if len(head) <= len(tail) else right
         used += widths[at] + 2
@@ -312,7 +314,7 @@ def by_label(array: xr.DataArray, axis: str) -> dict[str, xr.DataArray]:
 class ShownFrame(pd.DataFrame):
     """A pandas.DataFrame with a title, and numbers rounded where it is shown; what is computed from it is plain."""
 
-    _metadata: ClassVar[list[str]] = ["title", "notes"]  # type: ignore[misc]
+    _metadata: ClassVar[list[str]] = ["title", "notes"]
     title: str
     notes: tuple[str, ...]
 
@@ -350,10 +352,10 @@ class ShownFrame(pd.DataFrame):
         return self._shown().in_notebook()
 
     def _shown(self) -> ShownTable:
-        plain = pd.DataFrame(self)
-        return ShownTable(
-            self.title, *shown_frame([plain.rename_axis(index="")], {"rank": "{:.0f}".format}), notes=self.notes
-        )
+        plain = pd.DataFrame(self).rename_axis(index="")
+        blank = [name for name in plain.columns if not _is_number(name, plain[name]) and (plain[name] == "").all()]
+        plain = plain.drop(columns=blank)
+        return ShownTable(self.title, *shown_frame([plain], {"rank": "{:.0f}".format}), notes=self.notes)
 
 
 def text_frame(head: Sequence[str], rows: Sequence[Sequence[Any]], index: int) -> pd.DataFrame:
