@@ -188,9 +188,16 @@ class FamilyChoices(ResultDataset):
 def others(elpd: dict[str, float], chosen: str) -> str:
     """Return the candidates that were not chosen with their scores less that of the chosen one, the best first."""
     gaps = {name: float(score - elpd[chosen]) for name, score in elpd.items() if name != chosen and not np.isnan(score)}
-    return ", ".join(
-        f"{shortened(name, CANDIDATE)} ({gap:+.1f})" for name, gap in sorted(gaps.items(), key=lambda pair: -pair[1])
-    )
+    ordered = sorted(gaps.items(), key=lambda pair: -pair[1])
+    return ", ".join(f"{shortened(name, CANDIDATE)} ({gap:+.1f})" for name, gap in ordered)
+
+
+def rejected(made: Sequence[Choice]) -> dict[Hashable, str]:
+    """Return for each feature the candidates that its family was chosen over, in words."""
+    return {
+        choice.key: others(dict(zip(choice.candidates, choice.elpd, strict=True)), choice.candidates[choice.chosen])
+        for choice in made
+    }
 
 
 def choices(made: Sequence[Choice]) -> xr.Dataset:

@@ -67,12 +67,12 @@ def plus_minus(value: float, sd: float) -> str:
     return f"{fixed(value)} ± {sd:.2f}"
 
 
-def shown_name(value: Any) -> str:
+def shown_name(value: Any, longest: int = LONGEST) -> str:
     """Return a name on one line, without control characters and not endless; nothing for a missing one."""
     if value is None or value != value:
         return ""
     line = " ".join(str(value).split())
-    return shortened("".join(letter if letter.isprintable() else "�" for letter in line), LONGEST)
+    return shortened("".join(letter if letter.isprintable() else "�" for letter in line), longest)
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class ShownTable:
         keep = _fitting(widths, get_terminal_size().columns, 1 + sum(self.text))
         columns = [columns[at] if at is not None else [GAP] * (len(self.rows) + 1) for at in keep]
         table = [line.rstrip() for line in map("  ".join, zip(*columns, strict=True))]
-        above = [self.title, *self.lines]
+        above = [text for text in (self.title, *self.lines) if text]
         return "\n".join([*above, "", *table, *([""] if self.notes else []), *self.notes])
 
     def in_notebook(self, details: str = "", kind: str = "") -> str:
@@ -146,7 +146,7 @@ def sentence(prob: Any) -> str:
 
 
 def shown_frame(
-    parts: Sequence[Any], formats: Mapping[str, Callable[[float], str]], default: Callable[[float], str] = number
+    parts: Sequence[Any], formats: Mapping[str, Callable[[float], str]], longest: int = LONGEST
 ) -> tuple[list[str], Lines, list[bool]]:
     """Return the head, the rows and the columns of text of a table; between parts is a row of gaps."""
     columns = _columns(parts[0])
@@ -154,7 +154,10 @@ def shown_frame(
     rows: Lines = []
     for part in parts:
         cells = [
-            [shown_name(value) if is_text else formats.get(str(name), default)(float(value)) for value in values]
+            [
+                shown_name(value, longest) if is_text else formats.get(str(name), number)(float(value))
+                for value in values
+            ]
             for (name, values), is_text in zip(_columns(part), text, strict=True)
         ]
         lines = [list(row) for row in zip(*cells, strict=True)]
