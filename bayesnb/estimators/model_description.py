@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
+from bayesnb import results
 from bayesnb.estimators.tempering import in_words
 from bayesnb.families import Dirichlet
 from bayesnb.families.base import Array, Belief
@@ -33,9 +34,8 @@ def feature_columns(fitted: Any, choices: dict[Hashable, str]) -> dict[str, Sequ
     whole, parts = model.integer_weights, []
     for b, block in enumerate(schema.columns_alone.blocks):
         prior, stats = model.prior.blocks[b], model.stats.blocks[b]
-        parts.append(
-            (evidence_terms(prior, stats), bayes_factors(block, prior, stats, whole), missing_cells(fitted, b))
-        )
+        factors = bayes_factors(block, prior, stats, whole)
+        parts.append((evidence_terms(prior, stats), factors, missing_cells(fitted, b)))
     evidence, factors, missing = (np.array([parts[b][at][f] for _, b, f in keys]) for at in range(3))
     tempers = fitted._temper_of_columns
     temper, sd = (np.broadcast_to(np.asarray(each, float), len(keys)) for each in (tempers.value, tempers.sd))
@@ -101,11 +101,16 @@ def missing_cells(fitted: Any, b: int) -> Array:
     return np.where(np.abs(missing) < 1e-9 * max(rows, 1.0), 0.0, missing)
 
 
+def shown_name(value: Any, letters: int) -> str:
+    """Return a label on one line, without control characters."""
+    return results.result_tables.shown_name(value, letters)
+
+
 def facts(fitted: Any, links: tuple[int, int] | None) -> tuple[str, ...]:
     """Return sentences about the whole model; `links` are how many there are, and how many are in the forest."""
     counts, labels = fitted.model_.stats.classes.counts, fitted.classes_.tolist()
     order = np.argsort(-counts, kind="stable")[:MOST_CLASSES] if len(labels) > MOST_CLASSES else range(len(labels))
-    classes = ", ".join(f"{str(labels[c])[:LETTERS]} ({counts[c]:,.6g})" for c in order)
+    classes = ", ".join(f"{shown_name(labels[c], LETTERS)} ({counts[c]:,.6g})" for c in order)
     more = f" and {len(labels) - MOST_CLASSES} others" * (len(labels) > MOST_CLASSES)
     return (
         f"Rows: {counts.sum():,.6g}",
@@ -125,7 +130,7 @@ def class_prior(fitted: Any) -> str:
         return f"Dirichlet, each label as if seen {times(prior.concentration)} before"
     if np.isfinite(getattr(prior, "rows", np.inf)):
         return "empirical, the shares of the labels"
-    shares = ", ".join(f"{str(label)[:LETTERS]} {p:.3g}" for label, p in zip(labels, prior.mean(), strict=True))
+    shares = ", ".join(f"{shown_name(label, LETTERS)} {p:.3g}" for label, p in zip(labels, prior.mean(), strict=True))
     return f"known probabilities, {shares}" if len(labels) <= MOST_CLASSES else "known probabilities"
 
 

@@ -340,7 +340,7 @@ def _best_of(i: int, worth: Array) -> list[tuple[int, int, float]]:
     return [(i, i + 1 + int(at), float(worth[at])) for at in order if worth[at] > 0]
 
 
-class Links(ResultDataset):
+class ColumnLinks(ResultDataset):
     """Links between columns; `to_frame` has a row for each link, the strongest of the forest first."""
 
     __slots__ = ()
@@ -378,7 +378,7 @@ def links(block: Any, temper: Any, temper_sd: Any) -> xr.Dataset:
         "temper_sd": of_links(temper_sd),
         "in_forest": np.empty(0, bool) if block is None else block.in_forest.astype(bool),
     }
-    table = Links({name: ("link", array) for name, array in arrays.items()}, {"link": np.arange(count)})
+    table = ColumnLinks({name: ("link", array) for name, array in arrays.items()}, {"link": np.arange(count)})
     table["log_bayes_factor"].attrs = {
         "long_name": "log Bayes factor against independence given the class",
         "units": "nats",

@@ -90,7 +90,9 @@ class ModelSummary:
     ) -> ShownTable:
         parts = [table] if len(table) <= 2 * HALF + 1 else [table.iloc[:HALF], table.iloc[-HALF:]]
         more = [f"{len(table):,} features in all; .to_frame() has all of them."] * (len(parts) - 1)
-        return ShownTable(title, *shown_frame(parts, FORMATS, TEXT), lines=lines, notes=[*notes, *more])
+        return ShownTable(
+            title, *shown_frame(parts, FORMATS, dict.fromkeys(WORDS, TEXT)), lines=lines, notes=[*notes, *more]
+        )
 
 
 def _few(names: list[str]) -> str:

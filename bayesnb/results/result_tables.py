@@ -146,16 +146,22 @@ def sentence(prob: Any) -> str:
 
 
 def shown_frame(
-    parts: Sequence[Any], formats: Mapping[str, Callable[[float], str]], longest: int = LONGEST
+    parts: Sequence[Any], formats: Mapping[str, Callable[[float], str]], longest: Mapping[str, int] | None = None
 ) -> tuple[list[str], Lines, list[bool]]:
-    """Return the head, the rows and the columns of text of a table; between parts is a row of gaps."""
+    """Return the head, the rows and the columns of text of a table; between parts is a row of gaps.
+
+    `formats` are those of columns of numbers, and `longest` how many letters a cell of a column of text may have.
+    """
+    room = longest or {}
     columns = _columns(parts[0])
     text = [not _is_number(name, values) for name, values in columns]
     rows: Lines = []
     for part in parts:
         cells = [
             [
-                shown_name(value, longest) if is_text else formats.get(str(name), number)(float(value))
+                shown_name(value, room.get(str(name), LONGEST))
+                if is_text
+                else formats.get(str(name), number)(float(value))
                 for value in values
             ]
             for (name, values), is_text in zip(_columns(part), text, strict=True)
