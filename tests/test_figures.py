@@ -380,3 +380,58 @@ def test_a_waterfall_finds_a_row_by_the_name_that_it_has_in_the_frame() -> None:
     assert titles[0] == titles[1]
     with pytest.raises(ValueError, match="not among the 2 rows"):
         nb.plot_waterfall(found, row=("v", 1))
+
+
+def test_every_picture_has_a_title_and_named_axes_and_takes_a_model() -> None:
+    model, X = birds()
+    table = penguins().drop(columns="year")
+    y = table["species"]
+    linked = nb.NaiveBayes().fit(X, y)
+    drawn: dict[str, Any] = {
+        "relevance": nb.plot_relevance(model),
+        "dependence": nb.plot_dependence(model, X, y),
+        "links": nb.plot_dependence(linked),
+        "uncertainty": nb.plot_uncertainty(model, X),
+        "confusion": nb.plot_confusion(model, X, y),
+        "calibration": nb.plot_calibration(model, X, y, by="predicted"),
+        "waterfall": nb.plot_waterfall(model, X),
+        "column": nb.plot_column(model, "bill_length_mm", X, y),
+        "levels": nb.plot_column(model, "island"),
+        "boundary": nb.plot_boundary(model, X, y),
+        "nomogram": nb.plot_nomogram(model)[0],
+        "words": nb.plot_words(words()[0], [1]),
+    }
+    for name, ax in drawn.items():
+        figure = ax.get_figure()
+        assert ax.get_title(loc="left") or figure.get_suptitle(), name
+        assert ax.get_xlabel() or name == "dependence", name
+        if name not in (
+            "relevance",
+            "dependence",
+            "links",
+            "waterfall",
+            "levels",
+            "nomogram",
+            "words",
+        ):  # names of rows
+            assert ax.get_ylabel(), name
+        assert_readable(figure)
+
+
+def test_links_are_drawn_from_the_model_or_its_links() -> None:
+    table = penguins()
+    model = nb.NaiveBayes().fit(table.drop(columns="species"), table["species"])
+    assert numbers(nb.plot_dependence(model)) == numbers(nb.plot_dependence(model.links_))
+
+
+@pytest.mark.parametrize("rows", [True, False])
+def test_a_density_is_not_cut_off(rows: bool) -> None:
+    X, y = penguins()[["bill_length_mm", "body_mass_g"]], penguins()["species"]
+    gaussian = nb.NaiveBayes("gaussian").fit(X, y)
+    for column in ("bill_length_mm", "body_mass_g"):
+        ax = nb.plot_column(gaussian, column, *((X, y) if rows else ()))
+        curves = [line for line in ax.get_lines() if len(line.get_xdata()) > 100]  # type: ignore[arg-type]
+        assert len(curves) == 3
+        for curve in curves:
+            height = np.asarray(curve.get_ydata())
+            assert max(height[0], height[-1]) < 0.06 * height.max()

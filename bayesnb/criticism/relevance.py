@@ -65,7 +65,7 @@ def relevance(model: NaiveBayes, prior: float = 0.5) -> Any:
     under a Gaussian or counts that vary more than a Poisson allows, a parameter for each class also serves to fit that
     shape, and noise may have a large factor: look at the column, take a logarithm, or declare it `Categorical`.
 
-    Every feature is judged by itself; links between columns are no features. `NaiveBayes(average_features=...)`
+    Every feature is judged by itself; links between columns are not features. `NaiveBayes(average_features=...)`
     predicts by the average over these hypotheses under the model's priors as they are, so that of a column of many
     levels it may include what has no relevance: an `InclusionWarning` says so.
 

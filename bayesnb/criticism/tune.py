@@ -128,7 +128,7 @@ def tune(
     which a block of them has no spread in some direction: the density of equal rows grows without bound as the variance
     goes to 0, and would take the prior of all other columns there. The evidence knows no `temper`; "loo" takes the
     exponent as it was fitted, and does not search for both. An `estimate="map"` under a concentration of 1 or less,
-    which the evidence may well choose, puts levels that are rare at 0. With weights that are no whole numbers, the
+    which the evidence may well choose, puts levels that are rare at 0. With weights that are not whole numbers, the
     evidence is that of the power likelihood.
 
     Examples

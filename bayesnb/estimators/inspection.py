@@ -69,11 +69,12 @@ class InspectionMixin(ModelHolder):
 
     @property
     def choices_(self) -> Any:
-        """How families were chosen among several: a Dataset, by (feature, candidate).
+        """How families were chosen among several candidates, a Dataset by (feature, candidate).
 
-        `elpd`: the label's exact leave-one-out log score by that feature alone, NaN where a candidate could not have
-        its cells or was none; by feature, `chosen`, the candidate that the feature has. Features whose family was
-        declared, or is plain from their values, are not in it.
+        `elpd` is the exact leave-one-out log score of the label by that feature alone, NaN for a family that was not a
+        candidate or cannot hold the cells; `chosen`, by feature, is the candidate that was chosen. Features whose
+        family was declared, or follows from their values, are not in it. It shows itself as a table, and its `to_frame`
+        has a row for each feature.
         """
         check_is_fitted(self)
         return results.datasets.choices(self.schema_.choices)
@@ -124,7 +125,9 @@ class InspectionMixin(ModelHolder):
 
     @property
     def links_(self) -> Any:
-        """The links between columns, the strongest of the forest first: a Dataset, by `link`.
+        """The links between columns, the strongest of the forest first, a Dataset by `link`.
+
+        It shows itself as a table, and its `to_frame` has a row for each link.
 
         `first` and `second`, the parent and the child; `log_bayes_factor`, in nats, against independence of the two
         given the class, by the rows in which the links were found; `temper` and `temper_sd`, the exponent on the
@@ -133,9 +136,7 @@ class InspectionMixin(ModelHolder):
         """
         check_is_fitted(self)
         if self._dependence_rule is None:
-            raise AttributeError(
-                "there are no links: this model has dependence=None. Fit one with dependence='forest'."
-            )
+            raise AttributeError("this model has no links, as it has dependence=None. Fit with dependence='forest'.")
         value, sd, _ = self._known_temper
         return results.datasets.links(self.schema_.links, value, sd)
 
