@@ -125,7 +125,7 @@ def _panels(dataset: Any, classes: Sequence[Any] | None, by: str, most: int) -> 
         raise ValueError(f"by must be 'class' or 'predicted', got {by!r}.")
     if by == "predicted":
         value, low, high = (float(dataset[f"ece{end}"]) for end in ("", "_lower", "_upper"))
-        return [_panel(dataset, "top_", f"predicted label, ece {value:.3f} ({low:.3f} to {high:.3f})")], 0
+        return [_panel(dataset, "top_", f"predicted, ece {value:.3f} ({low:.3f} to {high:.3f})")], 0
     labels = dataset["class"].values.tolist()
     named = classes if classes is not None else labels[1:] if len(labels) == 2 else labels
     places = class_places(labels, named)
