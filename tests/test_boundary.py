@@ -181,7 +181,7 @@ def test_what_has_no_plane_says_why() -> None:
         nb.plot_boundary(model, features=["f", "n"])
     with pytest.raises(ValueError, match="two different columns, got 'ns'"):
         nb.plot_boundary(model, features="ns")
-    with pytest.raises(ValueError, match=r"'z' is no column of this model; it has '.', '.', '.'\."):
+    with pytest.raises(ValueError, match=r"'z' is not a column of this model; it has '.', '.', '.'\."):
         nb.plot_boundary(model, features=["n", "z"])
     words = nb.MultinomialNB().fit([[1, 2], [3, 0]], [0, 1])
     with pytest.raises(ValueError, match="column 0 is one of a block of words"):

@@ -128,7 +128,7 @@ def test_what_has_no_picture_is_an_error_that_says_what_to_do() -> None:
     model, X = birds()
     mail, _ = words()
     bad: list[tuple[Any, str]] = [
-        (lambda: nb.plot_column(model, "beak"), "'beak' is no column of this model; it has 'island'"),
+        (lambda: nb.plot_column(model, "beak"), "'beak' is not a column of this model; it has 'island'"),
         (lambda: nb.plot_column(nb.GaussianNB(), 0), "not fitted"),
         (lambda: nb.plot_column(model, "island", X), "give X and y together"),
         (lambda: nb.plot_column(model, "island", X, ["Adelie"]), "344 rows, and y has 1 labels"),

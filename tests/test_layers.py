@@ -20,8 +20,8 @@ ROOMS = [
     {"mcmc"},
     {"scale"},  # the public names of integrations
     {"integrations"},
-    {"criticism"},
     {"plots", "datasets"},
+    {"criticism"},
     {"estimators"},
     {"results"},
     {"inference", "selection", "persistence"},
@@ -36,7 +36,7 @@ HOMES = {
     "sklearn": {"estimators"},
     "numba": {"numerics"},
     "narwhals": {"data"},
-    "pandas": {"data"},
+    "pandas": {"data", "results"},
     "matplotlib": {"plots"},
     "pymc": {"mcmc"},
     "pytensor": {"mcmc"},

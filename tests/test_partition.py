@@ -404,7 +404,7 @@ def test_a_step_of_long_names_shows_something_of_both_blocks() -> None:
 def test_partition_says_what_it_cannot_do() -> None:
     model = NaiveBayes()
     for said, match in (
-        ({"columns": ["a", "nothing"]}, "'nothing' is no column of this model"),
+        ({"columns": ["a", "nothing"]}, "'nothing' is not a column of this model"),
         ({"columns": "a"}, "list of names"),
         ({"columns": ["a"]}, "no two columns can be joined"),
         ({"most": 0}, "most must be None or a whole number"),

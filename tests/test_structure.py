@@ -925,7 +925,7 @@ def test_dependence_says_what_it_cannot_pair() -> None:
     with pytest.raises(ValueError, match="'the' is in a block"):
         dependence(NaiveBayes(MIXED), MIX, Y, ["the", "long"])
     for odd in ("gone", ["long"]):
-        with pytest.raises(ValueError, match=re.escape(f"{odd!r} is no column of this model. Name some of ['")):
+        with pytest.raises(ValueError, match=re.escape(f"{odd!r} is not a column of this model. Name some of ['")):
             dependence(NaiveBayes(MIXED), MIX, Y, [odd, "long"])
     with pytest.raises(ValueError, match="a list of names, got 'long'"):
         dependence(NaiveBayes(MIXED), MIX, Y, "long")

@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import combinations
 from numbers import Integral, Real
 from typing import Any
@@ -17,6 +18,7 @@ from bayesnb.results.progress import PATIENCE, bar
 from bayesnb.selection.joint_columns import JoinableColumns, Names, shown
 from bayesnb.selection.joint_evidence import after, gain_of, interleaved, joining, steps, union
 
+PLOTS = "bayesnb.plots.evidence_plots"  # by name, as it stands above
 MOST_NAMED, MOST_PAIRS = 6, 3  # blocks in a sentence, and pairs that stay apart
 MINUS = "\N{MINUS SIGN}"
 
@@ -53,15 +55,24 @@ class Partition:
 
         Parameters
         ----------
-        ax : matplotlib.axes.Axes, default new ones in a new figure
+        ax : matplotlib.axes.Axes, optional
+            The axes to draw on, by default new ones in a new figure.
 
         Returns
         -------
         matplotlib.axes.Axes
         """
-        from bayesnb.plots.evidence_plots import plot_steps
+        plots = import_module(PLOTS)
+        return plots.plot_steps(self.table.joined.to_list(), self.table.log_evidence.to_numpy(), self.ends, ax)
 
-        return plot_steps(self.table.joined.to_list(), self.table.log_evidence.to_numpy(), self.ends, ax)
+    def to_frame(self) -> Any:
+        """Return a copy of `table`, as every result has it.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
+        return self.table.copy()
 
     def __repr__(self) -> str:
         shown = self.table.to_string(index=False, float_format=lambda value: f"{value:.2f}", na_rep="")
@@ -101,19 +112,33 @@ def partition(
 
     Parameters
     ----------
-    model : an estimator of bayesnb, fitted on these rows or not at all
-        The search starts from its blocks: every column by itself, but for those that it declares to be one block.
-    X, y, sample_weight : the rows that were learnt, or a part of them, with their labels and whole weights
+    model : estimator
+        One that is fitted on these rows, or not at all. The search starts from its blocks: every column by itself, but
+        for those that it declares to be one block.
+    X : table of rows
+        The rows that were learnt, or a part of them.
+    y : array-like
+        Their labels.
+    sample_weight : array-like of whole numbers, optional
+        The weights of the rows, as they were learnt.
     columns : None for all, or the names of those that may be joined
-    most : None, or the most columns that a block may come to have
-    concentration : None, or A, the total concentration of every Dirichlet prior
-        None takes that of the model or, where columns differ, their geometric mean.
-    progress : whether a bar on stderr counts the steps of the search; None: where that is a terminal, after two seconds
+    most : int, optional
+        The largest number of columns that a block may have.
+    concentration : float, optional
+        A, the total concentration of every Dirichlet prior. By default that of the model or, where columns differ,
+        their geometric mean.
+    progress : bool, optional
+        Whether a progress bar on stderr counts the steps. By default on a terminal, after two seconds.
 
     Returns
     -------
     Partition
         With `blocks`, `table`, `estimator`, `ends`, `verdict`, `notes` and `plot()`.
+
+    See Also
+    --------
+    dependence : The evidence for each pair of columns.
+    NaiveBayes : `dependence="blocks"` finds blocks at `fit`.
 
     Notes
     -----

@@ -1,6 +1,7 @@
 """What was learnt, in the columns' names: beliefs, evidence, explanations, and the scores as linear functions."""
 
 from collections.abc import Hashable, Sequence
+from importlib.metadata import PackageNotFoundError, metadata
 from typing import Any, NoReturn
 
 import numpy as np
@@ -8,6 +9,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from bayesnb import results
+from bayesnb.estimators import model_description
 from bayesnb.estimators.model_holder import ModelHolder, short
 from bayesnb.estimators.tempering import as_attributes, in_words
 from bayesnb.families.base import Array, Belief
@@ -67,11 +69,12 @@ class InspectionMixin(ModelHolder):
 
     @property
     def choices_(self) -> Any:
-        """How families were chosen among several: a Dataset, by (feature, candidate).
+        """How families were chosen among several candidates, a Dataset by (feature, candidate).
 
-        `elpd`: the label's exact leave-one-out log score by that feature alone, NaN where a candidate could not have
-        its cells or was none; by feature, `chosen`, the candidate that the feature has. Features whose family was
-        declared, or is plain from their values, are not in it.
+        `elpd` is the exact leave-one-out log score of the label by that feature alone, NaN for a family that was not a
+        candidate or cannot hold the cells; `chosen`, by feature, is the candidate that was chosen. Features whose
+        family was declared, or follows from their values, are not in it. It shows itself as a table, and its `to_frame`
+        has a row for each feature.
         """
         check_is_fitted(self)
         return results.datasets.choices(self.schema_.choices)
@@ -83,7 +86,24 @@ class InspectionMixin(ModelHolder):
         return labels + float(sum(block.sum() for block in blocks))
 
     def log_evidence_by_feature(self) -> dict[Hashable, float]:
-        """Return the terms of `log_evidence_` by column, given the labels; the rest is that of the labels."""
+        """Return the terms of `log_evidence_` by column; the rest is that of the labels.
+
+        Returns
+        -------
+        dict
+            Column, or tuple of columns that are modelled jointly, -> log evidence given the labels.
+
+        See Also
+        --------
+        NaiveBayes.summary : The terms beside each column's family and prior.
+
+        Examples
+        --------
+        >>> from bayesnb import CategoricalNB
+        >>> model = CategoricalNB().fit([["red"], ["blue"], ["red"]], ["wine", "water", "wine"])
+        >>> {name: round(value, 2) for name, value in model.log_evidence_by_feature().items()}
+        {0: -1.79}
+        """
         check_is_fitted(self)
         _, blocks = self._evidence()
         return {key: float(blocks[b][f]) for key, b, f in self.schema_.keys}
@@ -105,7 +125,9 @@ class InspectionMixin(ModelHolder):
 
     @property
     def links_(self) -> Any:
-        """The links between columns, the strongest of the forest first: a Dataset, by `link`.
+        """The links between columns, the strongest of the forest first, a Dataset by `link`.
+
+        It shows itself as a table, and its `to_frame` has a row for each link.
 
         `first` and `second`, the parent and the child; `log_bayes_factor`, in nats, against independence of the two
         given the class, by the rows in which the links were found; `temper` and `temper_sd`, the exponent on the
@@ -114,11 +136,47 @@ class InspectionMixin(ModelHolder):
         """
         check_is_fitted(self)
         if self._dependence_rule is None:
-            raise AttributeError(
-                "there are no links: this model has dependence=None. Fit one with dependence='forest'."
-            )
+            raise AttributeError("this model has no links, as it has dependence=None. Fit with dependence='forest'.")
         value, sd, _ = self._known_temper
         return results.datasets.links(self.schema_.links, value, sd)
+
+    def summary(self) -> Any:
+        """Summarise the fitted model: its columns, families, priors, evidence, exponents and relevance.
+
+        Returns
+        -------
+        ModelSummary
+            A table in a terminal and in a notebook, with `to_frame`. By feature: `family`; `prior`, in words;
+            `log_evidence`, the terms of `log_evidence_`; `temper` and `temper_sd`, the exponent and its standard
+            deviation; `log_bayes_factor` and `inclusion`, whether the feature depends on the class, as in
+            `bayesnb.relevance`; `missing`, how many cells were not learnt; `chosen_over`, the families that were
+            rejected, with their scores less that of the family chosen. A block of words is one feature.
+
+        See Also
+        --------
+        bayesnb.relevance : The Bayes factors, also of each word.
+        NaiveBayes.loo : How well the model predicts rows that it has not learnt.
+        bayesnb.report.report : A page with all of it, with scores and pictures.
+
+        Notes
+        -----
+        Nothing is predicted or scored, so it is quick, and it needs no rows: a model that was loaded from a file has a
+        summary too.
+
+        Examples
+        --------
+        >>> from bayesnb import CategoricalNB
+        >>> model = CategoricalNB().fit([["red"], ["blue"], ["red"]], ["wine", "water", "wine"])
+        >>> model.summary().to_frame()[["family", "prior", "missing"]].values.tolist()
+        [['Categorical', 'as if each level had been seen once in each class', 0.0]]
+        """
+        check_is_fitted(self)
+        rejected = results.datasets.rejected(self.schema_.choices)
+        columns = model_description.feature_columns(self, rejected)
+        links = self.schema_.links
+        numbers = None if links is None else (len(links.keys), int(links.in_forest.sum()))
+        lines, notes = model_description.facts(self, numbers), model_description.notes(columns, self)
+        return results.model_summary.ModelSummary(f"Summary of {type(self).__name__}", lines, columns, notes)
 
     def explain(self, X: Any) -> Any:
         """Return what every feature of every row adds to the score of each class.
@@ -130,16 +188,24 @@ class InspectionMixin(ModelHolder):
         Parameters
         ----------
         X : table of rows
+            The rows to explain.
 
         Returns
         -------
         xarray.Dataset
-            By (obs_id, class, feature): `evidence` and `sd`, posterior mean and standard deviation of what the
-            feature adds; `predictive`, the log predictive of the cell, log E[p(x | theta)**t]. By class:
-            `class_term`, `class_term_sd`, `predictive_class_term`, the same of the class's own part. By (obs_id,
-            class): `score`, the sum of `class_term` and `evidence`, and `score_sd`. By (obs_id, feature): `cell`,
-            what the cell held, as text. By feature: `temper` and `temper_sd`, the exponent t and its sd; and, where
-            exponents fall with the length of a text, `temper_length`, as in `temper_length_`, infinite for others.
+            It shows itself as a table, and its `to_frame` has a row for each (obs_id, class, feature), the class's own
+            part included, so that they add up to the scores. By (obs_id, class, feature): `evidence` and `sd`,
+            posterior mean and standard deviation of what the feature adds; `predictive`, the log predictive of the
+            cell, log E[p(x | theta)**t]. By class: `class_term`, `class_term_sd`, `predictive_class_term`, the same of
+            the class's own part. By (obs_id, class): `score`, the sum of `class_term` and `evidence`, and `score_sd`.
+            By (obs_id, feature): `cell`, what the cell held, as text. By feature: `temper` and `temper_sd`, the
+            exponent t and its sd; and, where exponents fall with the length of a text, `temper_length`, as in
+            `temper_length_`, infinite for others.
+
+        See Also
+        --------
+        plot_waterfall : One row as steps from the class frequencies to the prediction.
+        NaiveBayes.linear_form : Weights that hold for all rows.
 
         Notes
         -----
@@ -182,10 +248,10 @@ class InspectionMixin(ModelHolder):
 
         Parameters
         ----------
-        estimate : {None, "mean", "map", "mle"}
-            Which parameters are plugged in. None: as the model's own `estimate` says, and the posterior mean where that
-            is "predictive", which plugs in nothing.
-        against : None or a label
+        estimate : {"mean", "map", "mle"}, optional
+            Which parameters are plugged in. By default as the `estimate` of the model says, and the posterior mean
+            where that is "predictive", which plugs in nothing.
+        against : label, optional
             Give differences from this class: w_c - w_k and b_c - b_k. Of two classes, the other one's are the w and b
             of a logistic regression.
 
@@ -195,6 +261,11 @@ class InspectionMixin(ModelHolder):
             `w` and `w_sd` (class, feature), `b` and `b_sd` (class). A feature is a column, or `column=level` for every
             level of a column that has levels; the coordinates `column` and `level` tell both apart. A class of
             probability 0 has a `b` of minus infinity, and nothing else.
+
+        See Also
+        --------
+        NaiveBayes.linear_features : The numbers of a row that the weights multiply.
+        plot_boundary : The boundary over two columns.
 
         Notes
         -----
@@ -250,6 +321,7 @@ class InspectionMixin(ModelHolder):
         Parameters
         ----------
         X : table of rows
+            The rows to transform.
 
         Returns
         -------
@@ -258,6 +330,10 @@ class InspectionMixin(ModelHolder):
             yes; of levels, a one is the level that the cell holds; of words, the counts are divided by 1 + n /
             `temper_length_` where that is known. `x @ form.w.values.T + form.b.values` are the
             scores of the classes, `(row, class)`.
+
+        See Also
+        --------
+        NaiveBayes.linear_form : The weights.
 
         Notes
         -----
@@ -300,7 +376,7 @@ class InspectionMixin(ModelHolder):
         """
         if self.average_features is not None:
             raise ValueError(
-                "average_features averages over subsets of the columns, and an average of linear forms is none. "
+                "average_features averages over subsets of the columns, and an average of linear forms is not one. "
                 "Use average_features=None."
             )
         density: Any = self._reader(kind)
@@ -320,6 +396,11 @@ class InspectionMixin(ModelHolder):
                 f"has no finite weight ({infinite.sum()} such weights). Use estimate='mean', or a larger smoothing."
             )
 
+    def _get_doc_link(self) -> str:
+        """Return the address of the estimator's documentation, for the link in scikit-learn's display."""
+        base = documentation()
+        return f"{base}generated/bayesnb.{type(self).__name__}.html" if base else ""
+
     def _html_repr(self) -> str:
         """Return scikit-learn's display, and below it what was learnt."""
         shown = super()._html_repr()  # type: ignore[misc]  # BaseEstimator's
@@ -329,6 +410,17 @@ class InspectionMixin(ModelHolder):
 
         caption = f"Predicts by {self.estimate}; temper {in_words(self._temper_of_columns)}."
         return shown + state_html(self.classes_, self.stats_.classes.counts, self.families_, caption)
+
+
+def documentation() -> str:
+    """Return the address of the documentation, "Documentation" in the package's metadata; nothing where it has none."""
+    try:
+        urls = metadata("bayesnb").get_all("Project-URL") or []
+    except PackageNotFoundError:
+        return ""
+    pairs = (url.partition(", ") for url in urls)
+    base = next((address for name, _, address in pairs if name == "Documentation"), "")
+    return base and f"{base.removesuffix('/')}/"
 
 
 def refuse_nonlinear(blocks: Sequence[Block]) -> NoReturn:

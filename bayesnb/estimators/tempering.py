@@ -32,14 +32,14 @@ class TemperEstimate(NamedTuple):
 
 
 def check_temper(temper: Any) -> None:
-    """Raise for what no exponent is, nor a way to find some."""
+    """Raise unless this is an exponent, or a way to find exponents."""
     known = temper is None or (isinstance(temper, str) and temper in (COLUMNS, LOO, AUTO))
     if not (known or (isinstance(temper, Real) and 0 < float(temper) < np.inf)):
         raise ValueError(f"temper must be None, 'columns', 'loo', 'auto' or a positive number, got {temper!r}.")
 
 
 def tempered_by(temper: Any, model: Model, schema: Schema, rows: Rows | None, n_jobs: int | None) -> TemperEstimate:
-    """The exponents that rows which were learnt give, or those that are declared."""
+    """Return the exponents found from rows that were learnt, or those that are declared."""
     if temper == LOO and rows is not None:
         return TemperEstimate(*one_by_loo(model, rows, n_jobs))
     if temper == COLUMNS and rows is not None:
@@ -50,14 +50,14 @@ def tempered_by(temper: Any, model: Model, schema: Schema, rows: Rows | None, n_
 def tempered_again(
     known: TemperEstimate, model: Model, schema: Schema, rows: Rows, n_jobs: int | None
 ) -> TemperEstimate:
-    """The exponents by column after a batch, scored by the model as it was before, and those known by then."""
+    """Return the exponents by column after a batch, from its scores by the model before it and those known before."""
     ridge = Ridge(by_block(known.value, schema), by_block(known.sd, schema))
     length = np.full(len(ridge.mean), np.inf) if known.length is None else by_block(known.length, schema)
     return _of_columns(by_batch(model, rows, ColumnExponents(ridge, length), n_jobs), schema)
 
 
 def exponents_of(value: Any, schema: Schema, length: Any = None) -> Exponents:
-    """The exponents as the blocks of a model take them.
+    """Return the exponents as the blocks of a model take them.
 
     One number for all multiplies what is summed over blocks; but the power of a link has a constant beside it.
     """
@@ -73,25 +73,25 @@ def exponents_of(value: Any, schema: Schema, length: Any = None) -> Exponents:
 
 
 def _of_block(value: Array, length: float) -> float | LengthPower:
-    """The exponent of a block that is one feature."""
+    """Return the exponent of a block that is one feature."""
     falls = value[0] > 0 and length < np.inf
     return LengthPower(float(value[0]), float(length)) if falls else float(value[0])
 
 
 def by_block(values: Any, schema: Schema) -> Array:
-    """Numbers of the features in the table's order, a Series or a list, in the order of blocks, `(f,)`."""
+    """Return numbers of the features, a Series or a list in the table's order, in the order of blocks, `(f,)`."""
     each = np.empty(len(values))
     each[_places(schema)] = values
     return each
 
 
 def by_name(values: Array, schema: Schema, name: str) -> Any:
-    """Numbers of the features in the table's order as a Series; columns that are modelled jointly are one tuple."""
+    """Return numbers of the features in the table's order as a Series; columns modelled jointly are one tuple."""
     return series_by_key(values, [key for key, _, _ in schema.keys], name)
 
 
 def restored(plain: TemperEstimate, schema: Schema) -> TemperEstimate:
-    """The exponents by name, from numbers in the table's order."""
+    """Return the exponents by name, from numbers in the table's order."""
     if isinstance(plain.value, float):
         return plain
     names = zip(plain, ("temper", "temper_sd", "temper_length"), strict=True)
@@ -99,11 +99,12 @@ def restored(plain: TemperEstimate, schema: Schema) -> TemperEstimate:
 
 
 def in_words(temper: TemperEstimate, digits: int = 3) -> str:
-    """An exponent in words, or the range of several; and how those of words fall."""
+    """Return an exponent in words, or the range of several, and how those of words fall."""
     value, length = temper.value, temper.length
     if isinstance(value, float):
         return f"{value:.{digits}g}"
-    ends = f"{min(value):.{digits}g} to {max(value):.{digits}g}, by column"
+    low, high = f"{min(value):.{digits}g}", f"{max(value):.{digits}g}"
+    ends = low if low == high else f"{low} to {high}, by column"
     if length is None:
         return ends
     texts = [falling(t, n0, digits) for t, n0 in zip(value, length, strict=True) if n0 < np.inf]
@@ -111,12 +112,12 @@ def in_words(temper: TemperEstimate, digits: int = 3) -> str:
 
 
 def falling(value: float, length: float, digits: int = 3) -> str:
-    """An exponent that falls with the length of a text, in words."""
+    """Return in words an exponent that falls with the length of a text."""
     return f"{value:.{digits}g} / (1 + n / {length:.{digits}g}) for a text of n words"
 
 
 def as_attributes(temper: TemperEstimate) -> dict[str, Any]:
-    """The exponents as attributes of a Dataset: a number, or a list in the order of the features; and the lengths."""
+    """Return the exponents as attributes of a Dataset: a number, or a list in the features' order; and the lengths."""
     if isinstance(temper.value, float):
         return {"temper": temper.value}
     lengths = {} if temper.length is None else {"temper_length": [float(each) for each in temper.length]}
@@ -130,6 +131,6 @@ def _of_columns(made: ColumnExponents, schema: Schema) -> TemperEstimate:
 
 
 def _places(schema: Schema) -> Array:
-    """Where each feature, in the table's order, stands among those of all blocks."""
+    """Return the place of each feature, in the table's order, among those of all blocks."""
     starts = np.cumsum([0, *(len(block.keys) for block in schema.blocks)])
     return np.array([starts[b] + f for _, b, f in schema.keys], np.intp)

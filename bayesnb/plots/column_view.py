@@ -21,6 +21,7 @@ from bayesnb.selection.word_ratios import word_shares
 GRID, AROUND = 200, 40  # points of a curve, and more of them around each class's mean
 MOST_BARS = 25
 MANY = 1e6  # combinations, whose number says no more
+REACH = 0.99  # of a class's predictive lies in the range of a picture
 WITHIN_ONE = 0.6827  # the probability of a Gaussian within one standard deviation
 TAIL = 0.005  # of the cells lie beyond either end, where they lie far out
 
@@ -75,7 +76,7 @@ def label_codes(model: Any, y: Any, rows: int) -> Array:
 def unknown_column(name: Hashable, known: Sequence[Hashable]) -> ValueError:
     """Return an error for a name that no column of a model has."""
     shown = ", ".join(short(repr(word), 40) for word in known[:20]) + (", ..." if len(known) > 20 else "")
-    return ValueError(f"{short(repr(name), 60)} is no column of this model; it has {shown}.")
+    return ValueError(f"{short(repr(name), 60)} is not a column of this model; it has {shown}.")
 
 
 def sight_of(model: Any, name: Hashable, X: Any = None, y: Any = None) -> Sight:
@@ -169,16 +170,25 @@ def grid_of(x: Array, belief: Belief) -> Array:
     low, high = middle(x)
     predictive = belief.predictive()
     if not low < high:
-        ends = np.stack(predictive.interval(0.9))
+        ends = np.stack(predictive.interval(REACH))
         ends = ends[np.isfinite(ends)] if np.isfinite(ends).any() else np.array([-1.0, 1.0])
         low, high = float(ends.min()), float(ends.max())
         room = 0.0 if low < high else max(abs(low), 1.0) / 2  # of one value
         return np.linspace(low - room, high + room, GRID)
+    low, high = _reaching(low, high, np.stack(predictive.interval(REACH)))
     room = 0.08 * (high - low)
     even = np.linspace(low - room, high + room, GRID)
     middles, spread = predictive.median(), np.subtract(*predictive.interval(WITHIN_ONE)[::-1]) / 2
     near = (middles[:, None] + spread[:, None] * np.linspace(-4, 4, AROUND)).ravel()
     return np.union1d(even, near[(near > even[0]) & (near < even[-1])])  # NaN, of no distribution, is outside
+
+
+def _reaching(low: float, high: float, ends: Array) -> tuple[float, float]:
+    """Return a range that holds nearly all of each predictive, at most twice as wide as that of the rows."""
+    most, ends = (high - low) / 2, np.where(np.isfinite(ends), ends, np.nan)
+    if np.isnan(ends).all(axis=1).any():
+        return low, high
+    return max(min(low, float(np.nanmin(ends[0]))), low - most), min(max(high, float(np.nanmax(ends[1]))), high + most)
 
 
 def middle(x: Array) -> tuple[float, float]:

@@ -1,13 +1,14 @@
 """Calibration as a labelled Dataset: names of classes and rows, and what each number means."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import xarray as xr
 
 from bayesnb.families.base import Array
 from bayesnb.results.parameter_names import row_names
+from bayesnb.results.result_tables import ResultDataset, probability, sentence, small
 from bayesnb.selection.probability_scores import Calibration, Reliability
 
 Variables = dict[str, tuple[Any, Any]]
@@ -17,22 +18,68 @@ LONG_NAMES = {
     "observed": "share of the rows that have the label",
     "lower": "lower end of the interval of the share",
     "upper": "upper end of the interval of the share",
-    "band_lower": "lower end of where the share would be, were every prediction true",
-    "band_upper": "upper end of where the share would be, were every prediction true",
+    "band_lower": "lower end of where the share would be, if the predictions were calibrated",
+    "band_upper": "upper end of where the share would be, if the predictions were calibrated",
     "count": "rows, by weight",
     "probability": "predicted probability, the row left out",
     "calibrated": "isotonic share of the rows of this probability that have the label",
-    "curve_band_lower": "lower end of where `calibrated` would be, were every prediction true",
-    "curve_band_upper": "upper end of where `calibrated` would be, were every prediction true",
+    "curve_band_lower": "lower end of where `calibrated` would be, if the predictions were calibrated",
+    "curve_band_upper": "upper end of where `calibrated` would be, if the predictions were calibrated",
     "ece": "mean distance of predicted from observed, over the bins",
-    "ece_if_calibrated": "what noise alone would make of `ece`, were every prediction true",
+    "ece_if_calibrated": "what noise alone would make of `ece`, if the predictions were calibrated",
     "brier": "mean squared distance from the label's ones and zeros",
     "log_loss": "mean of -log p(label), in nats",
-    "accuracy": "share of the rows whose most probable label is theirs",
+    "accuracy": "share of the rows whose most probable label is the observed one",
     "miscalibration": "what isotonic recalibration would take from the Brier score",
     "discrimination": "what telling rows apart takes from the Brier score",
     "uncertainty": "the Brier score of the labels' shares",
 }
+
+
+BINS = ("predicted", "observed", "lower", "upper", "band_lower", "band_upper", "count")
+SHOWN_BINS = ("predicted", "observed", "lower", "upper", "count")
+
+
+SCORES = {"accuracy": "Accuracy", "log_loss": "log loss", "brier": "Brier score", "ece": "Expected calibration error"}
+
+
+class CalibrationResult(ResultDataset):
+    """Predicted probabilities beside observed shares; `to_frame` has a row for each class and bin.
+
+    The table that is shown is of the predicted label, below the scores.
+    """
+
+    __slots__ = ()
+    _form: ClassVar = {
+        **dict.fromkeys(BINS, ("class", "bin")),
+        **{f"top_{name}": ("bin",) for name in SHOWN_BINS},
+        **{name + end: () for name in SCORES for end in ("", "_lower", "_upper")},
+        "ece_if_calibrated": (),
+    }
+    _formats: ClassVar = {**dict.fromkeys(BINS, probability), "count": "{:,.6g}".format}
+
+    def _title(self, whole: xr.Dataset) -> str:
+        return "Calibration, each row predicted by a model that has not learnt it"
+
+    def _lines(self, whole: xr.Dataset) -> list[str]:
+        def shown(name: str) -> str:
+            value, low, high = (small(float(whole[name + end])) for end in ("", "_lower", "_upper"))
+            return f"{SCORES[name]} {value} ({low} to {high})"
+
+        chance = f"{small(float(whole['ece_if_calibrated']))} by chance alone if calibrated"
+        return ["; ".join(map(shown, ("accuracy", "log_loss", "brier"))), f"{shown('ece')}, {chance}"]
+
+    def _notes(self, whole: xr.Dataset) -> list[str]:
+        shown = f"Bins of the most probable label of each row, with {sentence(whole.attrs.get('ci_prob'))}"
+        return [f"{shown}; .to_frame() has the bins of each class."]
+
+    def _frame(self, whole: xr.Dataset) -> Any:
+        return whole[list(BINS)].reset_coords(drop=True).to_dataframe(dim_order=["class", "bin"])
+
+    def _parts(self, whole: xr.Dataset) -> list[Any]:
+        bins = whole[[f"top_{name}" for name in SHOWN_BINS]].reset_coords(drop=True).to_dataframe()
+        bins.columns = list(SHOWN_BINS)
+        return [bins[bins["count"] > 0]]
 
 
 def calibration(
@@ -49,7 +96,7 @@ def calibration(
         variables |= {name: ((), float(values.sum())), f"class_{name}": ("class", values)}
     variables |= {"label": ("obs_id", classes[codes]), "weight": ("obs_id", weight)}
     coords = {"obs_id": row_names(index), "class": classes, "bin": np.arange(size)}
-    table = xr.Dataset(variables, coords, attrs)
+    table = CalibrationResult(variables, coords, attrs)
     for name in variables:
         words = LONG_NAMES.get(name.removeprefix("top_").removeprefix("class_"))
         if words is not None:
