@@ -36,7 +36,7 @@ HOMES = {
     "sklearn": {"estimators"},
     "numba": {"numerics"},
     "narwhals": {"data"},
-    "pandas": {"data"},
+    "pandas": {"data", "results"},
     "matplotlib": {"plots"},
     "pymc": {"mcmc"},
     "pytensor": {"mcmc"},

@@ -83,6 +83,15 @@ class SmoothingComparison:
         table = table.assign(best=is_best & (self.best is not None))
         return plot_smoothing(Curves(*(table[field].to_numpy() for field in Curves._fields)), axes, label)
 
+    def to_frame(self) -> Any:
+        """Return a copy of `table`, as every result has it.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
+        return self.table.copy()
+
     def __repr__(self) -> str:
         shown = self.table.to_string(index=False, float_format=lambda value: f"{value:.4g}")
         return "\n".join([self.verdict, "", shown, "", *(f"- {note}" for note in self.notes)])

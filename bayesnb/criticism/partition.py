@@ -63,6 +63,15 @@ class Partition:
 
         return plot_steps(self.table.joined.to_list(), self.table.log_evidence.to_numpy(), self.ends, ax)
 
+    def to_frame(self) -> Any:
+        """Return a copy of `table`, as every result has it.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
+        return self.table.copy()
+
     def __repr__(self) -> str:
         shown = self.table.to_string(index=False, float_format=lambda value: f"{value:.2f}", na_rep="")
         return "\n".join([self.verdict, "", shown, *(f"\n- {note}" for note in self.notes)])

@@ -196,7 +196,7 @@ def _scores(learnt: LearntRows, variants: PriorVariants, families: Sequence[Fami
         "elpd_diff": np.array([0.0, gaps.total]),
         "diff_se": np.array([0.0, gaps.se]),
     }
-    return results.datasets.frame(columns).set_axis(["before", "after"])
+    return results.datasets.tuning(columns)
 
 
 def _is_worse(tuning: Any) -> bool:

@@ -1,6 +1,7 @@
 """What was learnt, in the columns' names: beliefs, evidence, explanations, and the scores as linear functions."""
 
 from collections.abc import Hashable, Sequence
+from importlib.metadata import PackageNotFoundError, metadata
 from typing import Any, NoReturn
 
 import numpy as np
@@ -8,6 +9,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from bayesnb import results
+from bayesnb.estimators import model_description
 from bayesnb.estimators.model_holder import ModelHolder, short
 from bayesnb.estimators.tempering import as_attributes, in_words
 from bayesnb.families.base import Array, Belief
@@ -119,6 +121,44 @@ class InspectionMixin(ModelHolder):
             )
         value, sd, _ = self._known_temper
         return results.datasets.links(self.schema_.links, value, sd)
+
+    def summary(self) -> Any:
+        """Summarise the fitted model: its columns, families, priors, evidence, exponents and relevance.
+
+        Returns
+        -------
+        ModelSummary
+            A table in a terminal and in a notebook, with `to_frame`. By feature: `family`; `prior`, in words;
+            `log_evidence`, the terms of `log_evidence_`; `temper` and `temper_sd`, the exponent and its standard
+            deviation; `log_bayes_factor` and `inclusion`, whether the feature depends on the class, as in
+            `bayesnb.relevance`; `missing`, how many cells were not learnt; `chosen_over`, the families that were
+            rejected, with their scores less that of the family chosen. A block of words is one feature.
+
+        See Also
+        --------
+        bayesnb.relevance : The Bayes factors, also of each word.
+        NaiveBayes.loo : How well the model predicts rows that it has not learnt.
+        bayesnb.report.report : A page with all of it, with scores and pictures.
+
+        Notes
+        -----
+        Nothing is predicted or scored, so it is quick, and it needs no rows: a model that was loaded from a file has a
+        summary too.
+
+        Examples
+        --------
+        >>> from bayesnb import CategoricalNB
+        >>> model = CategoricalNB().fit([["red"], ["blue"], ["red"]], ["wine", "water", "wine"])
+        >>> model.summary().to_frame()[["family", "prior", "missing"]].values.tolist()
+        [['Categorical', 'as if each level had been seen once in each class', 0.0]]
+        """
+        check_is_fitted(self)
+        rejected = results.datasets.rejected(self.schema_.choices)
+        columns = model_description.feature_columns(self, rejected)
+        links = self.schema_.links
+        numbers = None if links is None else (len(links.keys), int(links.in_forest.sum()))
+        lines, notes = model_description.facts(self, numbers), model_description.notes(columns, self)
+        return results.model_summary.ModelSummary(f"Summary of {type(self).__name__}", lines, columns, notes)
 
     def explain(self, X: Any) -> Any:
         """Return what every feature of every row adds to the score of each class.
@@ -320,6 +360,11 @@ class InspectionMixin(ModelHolder):
                 f"has no finite weight ({infinite.sum()} such weights). Use estimate='mean', or a larger smoothing."
             )
 
+    def _get_doc_link(self) -> str:
+        """Return the address of the estimator's documentation, for the link in scikit-learn's display."""
+        base = documentation()
+        return f"{base}generated/bayesnb.{type(self).__name__}.html" if base else ""
+
     def _html_repr(self) -> str:
         """Return scikit-learn's display, and below it what was learnt."""
         shown = super()._html_repr()  # type: ignore[misc]  # BaseEstimator's
@@ -329,6 +374,17 @@ class InspectionMixin(ModelHolder):
 
         caption = f"Predicts by {self.estimate}; temper {in_words(self._temper_of_columns)}."
         return shown + state_html(self.classes_, self.stats_.classes.counts, self.families_, caption)
+
+
+def documentation() -> str:
+    """Return the address of the documentation, "Documentation" in the package's metadata; nothing where it has none."""
+    try:
+        urls = metadata("bayesnb").get_all("Project-URL") or []
+    except PackageNotFoundError:
+        return ""
+    pairs = (url.partition(", ") for url in urls)
+    base = next((address for name, _, address in pairs if name == "Documentation"), "")
+    return base and f"{base.removesuffix('/')}/"
 
 
 def refuse_nonlinear(blocks: Sequence[Block]) -> NoReturn:

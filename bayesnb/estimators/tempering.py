@@ -103,7 +103,8 @@ def in_words(temper: TemperEstimate, digits: int = 3) -> str:
     value, length = temper.value, temper.length
     if isinstance(value, float):
         return f"{value:.{digits}g}"
-    ends = f"{min(value):.{digits}g} to {max(value):.{digits}g}, by column"
+    low, high = f"{min(value):.{digits}g}", f"{max(value):.{digits}g}"
+    ends = low if low == high else f"{low} to {high}, by column"
     if length is None:
         return ends
     texts = [falling(t, n0, digits) for t, n0 in zip(value, length, strict=True) if n0 < np.inf]

@@ -1,13 +1,14 @@
 """Calibration as a labelled Dataset: names of classes and rows, and what each number means."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import xarray as xr
 
 from bayesnb.families.base import Array
 from bayesnb.results.parameter_names import row_names
+from bayesnb.results.result_tables import ResultDataset, probability, sentence, small
 from bayesnb.selection.probability_scores import Calibration, Reliability
 
 Variables = dict[str, tuple[Any, Any]]
@@ -35,6 +36,52 @@ LONG_NAMES = {
 }
 
 
+BINS = ("predicted", "observed", "lower", "upper", "band_lower", "band_upper", "count")
+SHOWN_BINS = ("predicted", "observed", "lower", "upper", "count")
+
+
+SCORES = {"accuracy": "Accuracy", "log_loss": "log loss", "brier": "Brier score", "ece": "Expected calibration error"}
+
+
+class CalibrationResult(ResultDataset):
+    """Predicted probabilities beside observed shares; `to_frame` has a row for each class and bin.
+
+    The table that is shown is of the predicted label, below the scores.
+    """
+
+    __slots__ = ()
+    _form: ClassVar = {
+        **dict.fromkeys(BINS, ("class", "bin")),
+        **{f"top_{name}": ("bin",) for name in SHOWN_BINS},
+        **{name + end: () for name in SCORES for end in ("", "_lower", "_upper")},
+        "ece_if_calibrated": (),
+    }
+    _formats: ClassVar = {**dict.fromkeys(BINS, probability), "count": "{:,.6g}".format}
+
+    def _title(self, whole: xr.Dataset) -> str:
+        return "Calibration, each row predicted by a model that has not learnt it"
+
+    def _lines(self, whole: xr.Dataset) -> list[str]:
+        def shown(name: str) -> str:
+            value, low, high = (small(float(whole[name + end])) for end in ("", "_lower", "_upper"))
+            return f"{SCORES[name]} {value} ({low} to {high})"
+
+        chance = f"{small(float(whole['ece_if_calibrated']))} by chance alone if calibrated"
+        return ["; ".join(map(shown, ("accuracy", "log_loss", "brier"))), f"{shown('ece')}, {chance}"]
+
+    def _notes(self, whole: xr.Dataset) -> list[str]:
+        shown = f"Bins of the most probable label of each row, with {sentence(whole.attrs.get('ci_prob'))}"
+        return [f"{shown}; .to_frame() has the bins of each class."]
+
+    def _frame(self, whole: xr.Dataset) -> Any:
+        return whole[list(BINS)].reset_coords(drop=True).to_dataframe(dim_order=["class", "bin"])
+
+    def _parts(self, whole: xr.Dataset) -> list[Any]:
+        bins = whole[[f"top_{name}" for name in SHOWN_BINS]].reset_coords(drop=True).to_dataframe()
+        bins.columns = list(SHOWN_BINS)
+        return [bins[bins["count"] > 0]]
+
+
 def calibration(
     result: Calibration, index: Array, classes: Array, codes: Array, weight: Array, attrs: dict[str, Any]
 ) -> xr.Dataset:
@@ -49,7 +96,7 @@ def calibration(
         variables |= {name: ((), float(values.sum())), f"class_{name}": ("class", values)}
     variables |= {"label": ("obs_id", classes[codes]), "weight": ("obs_id", weight)}
     coords = {"obs_id": row_names(index), "class": classes, "bin": np.arange(size)}
-    table = xr.Dataset(variables, coords, attrs)
+    table = CalibrationResult(variables, coords, attrs)
     for name in variables:
         words = LONG_NAMES.get(name.removeprefix("top_").removeprefix("class_"))
         if words is not None:

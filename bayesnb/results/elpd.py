@@ -8,9 +8,11 @@ import numpy as np
 import xarray as xr
 from arviz_stats import ELPDDataLOO, ELPDDataLOOKFold, compare
 from arviz_stats.base import array_stats
+from markupsafe import Markup
 
 from bayesnb.families.record import Array
 from bayesnb.results.parameter_names import coordinate
+from bayesnb.results.result_tables import ShownFrame, number, table_of
 from bayesnb.selection.leave_one_out import Pointwise
 
 STACKING = "stacking"
@@ -18,8 +20,44 @@ ROUNDING = 1e-9  # how much of a log-density is rounding
 FEWEST_TAIL_DRAWS = 5  # draws that a tail needs
 
 
+class ShownELPD:
+    """Display of pointwise scores in a notebook, and their frame."""
+
+    def to_frame(self: Any) -> Any:
+        """Return the score of each row as a pandas DataFrame, with its Pareto k where there is one.
+
+        Returns
+        -------
+        pandas.DataFrame
+            By `obs_id`: `elpd_i`, and `pareto_k` of scores that come from draws.
+
+        Examples
+        --------
+        >>> from bayesnb import GaussianNB
+        >>> x, y = [[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]], list("aaabbb")
+        >>> GaussianNB().fit(x, y).loo(x, y).to_frame()["elpd_i"].round(2).tolist()
+        [-0.08, -0.11, -0.16, -0.16, -0.11, -0.08]
+        """
+        scores = {"elpd_i": self.elpd_i}
+        if self.pareto_k is not None:
+            scores["pareto_k"] = self.pareto_k
+        return xr.Dataset(scores).to_dataframe()
+
+    def _repr_html_(self: Any) -> str:
+        header = self._header()
+        kind = self.kind or "elpd"
+        columns = {
+            "": [f"elpd_{kind}", f"p_{kind}"],
+            "estimate": [number(self.elpd), number(self.p)],
+            "standard error": [number(self.se), ""],
+        }
+        footer = self._footer().strip()
+        details = str(Markup("<pre>{}</pre>").format(footer)) if footer else ""
+        return table_of(header, columns).in_notebook(details, "Diagnostics")
+
+
 @dataclass(kw_only=True, repr=False)
-class ExactLOO(ELPDDataLOO):
+class ExactLOO(ShownELPD, ELPDDataLOO):
     """Exact leave-one-out: neither draws nor importance weights, so no Pareto k."""
 
     def _header(self) -> str:
@@ -27,7 +65,7 @@ class ExactLOO(ELPDDataLOO):
 
 
 @dataclass(kw_only=True, repr=False)
-class ExactKFold(ELPDDataLOOKFold):
+class ExactKFold(ShownELPD, ELPDDataLOOKFold):
     """Exact k-fold: the posterior of the other folds, in closed form."""
 
     def _header(self) -> str:
@@ -35,7 +73,7 @@ class ExactKFold(ELPDDataLOOKFold):
 
 
 @dataclass(kw_only=True, repr=False)
-class SampledLOO(ELPDDataLOO):
+class SampledLOO(ShownELPD, ELPDDataLOO):
     """Leave-one-out that is exact given a draw; the draws have importance weights, and so a Pareto k."""
 
     def _header(self) -> str:
@@ -52,7 +90,7 @@ def elpd(pointwise: Pointwise, index: Array, folds: int | None = None) -> ExactL
 
 
 @dataclass(kw_only=True, repr=False)
-class WeightedLOO(ELPDDataLOO):
+class WeightedLOO(ShownELPD, ELPDDataLOO):
     """Leave-one-out from draws alone, which have importance weights, and so a Pareto k."""
 
     def _header(self) -> str:
@@ -125,4 +163,6 @@ def compared(models: Mapping[str, Pointwise], index: Array, method: str | None, 
             tables[name].elpd_i = tables[name].elpd_i.copy(data=pointwise.shares - best)
     for name, pointwise in models.items():
         tables[name].se, tables[name].p = pointwise.se, pointwise.optimism
-    return compare(tables, method=method or STACKING, reference=reference, round_to="none")
+    table = compare(tables, method=method or STACKING, reference=reference, round_to="none")
+    title = f"Leave-one-out over {len(best):,} rows (elpd in nats, larger is better)"
+    return ShownFrame.titled(table, title)

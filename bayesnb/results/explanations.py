@@ -1,7 +1,7 @@
 """Explanations and linear forms as labelled Datasets: names of classes and features, and the contents of cells."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import xarray as xr
@@ -15,6 +15,7 @@ from bayesnb.model.linked import LinkBlock
 from bayesnb.model.powers import Numbers, of_blocks
 from bayesnb.numerics.views import EVERY, as_numbers
 from bayesnb.results.parameter_names import ColumnBlock, coordinate, row_names
+from bayesnb.results.result_tables import HALF, ResultDataset, fixed, plus_minus, text_frame
 
 LONG_NAMES = {
     "score": "posterior mean of the class's score",
@@ -26,6 +27,118 @@ LONG_NAMES = {
     "class_term_sd": "posterior standard deviation of the class term",
     "predictive_class_term": "log predictive of the class",
 }
+
+
+CLASS_ROW, TOTAL, INTERCEPT = "(class frequency)", "(total)", "(intercept)"
+MOST_FEATURES = 12  # of a row that is shown
+
+
+class RowExplanations(ResultDataset):
+    """What each feature of each row adds to the scores of the classes.
+
+    `to_frame` has a row for each (obs_id, class, feature), with `cell`, `evidence`, `sd` and `predictive`; the class's
+    own part is the feature "(class frequency)", so that `evidence` adds up to the score.
+    """
+
+    __slots__ = ()
+    _form: ClassVar = {
+        **dict.fromkeys(("evidence", "sd", "predictive"), ("obs_id", "class", "feature")),
+        "cell": ("obs_id", "feature"),
+        **dict.fromkeys(("score", "score_sd"), ("obs_id", "class")),
+        **dict.fromkeys(("class_term", "class_term_sd", "predictive_class_term"), ("class",)),
+    }
+
+    def _title(self, whole: xr.Dataset) -> str:
+        kind = "log predictive" if _has_links(whole) else "posterior mean ± sd"
+        return f"What each feature adds to the scores of the classes (nats, {kind})"
+
+    def _notes(self, whole: xr.Dataset) -> list[str]:
+        kind = "log-odds of the prediction" if _has_links(whole) else "mean log-odds"
+        return [f"(total) of one class less that of another is their {kind}; what all classes share says nothing."]
+
+    def _frame(self, whole: xr.Dataset) -> Any:
+        names = {"evidence": "class_term", "sd": "class_term_sd", "predictive": "predictive_class_term"}
+        first = xr.Dataset({name: whole[term].expand_dims({"feature": [CLASS_ROW]}) for name, term in names.items()})
+        blank = np.full((whole.sizes["obs_id"], 1), "", object)
+        first = first.expand_dims({"obs_id": whole["obs_id"].values}).assign(cell=(("obs_id", "feature"), blank))
+        features = whole[["cell", *names]].reset_coords(drop=True)
+        both = xr.concat([first.reset_coords(drop=True), features], "feature", join="exact")
+        return both[["cell", *names]].to_dataframe(dim_order=["obs_id", "class", "feature"])
+
+    def _lines_each(self, whole: xr.Dataset) -> int:
+        return min(whole.sizes["feature"], MOST_FEATURES + 1) + 2
+
+    def _seen(self, part: xr.Dataset) -> Any:
+        """Return a line for each feature, those that differ most between the classes, and a column for each class.
+
+        Of a model with links they are log predictives: where a class has no row with both cells of a link, the
+        posterior mean of its log-ratio may be far below the log of the mean.
+        """
+        links, rows = _has_links(part), (part.isel(obs_id=at) for at in range(part.sizes["obs_id"]))
+        lines = [line for row in rows for line in _lines_of(row, links)]
+        return text_frame(["obs_id", "feature", "cell", *map(str, part["class"].values.tolist())], lines, 2)
+
+
+def _has_links(explained: xr.Dataset) -> bool:
+    return "links" in explained["cell"].attrs
+
+
+def _lines_of(one: xr.Dataset, links: bool) -> Iterator[list[Any]]:
+    """Yield the lines of one row: the class term, features, the others together, and the total."""
+    row, names, cells = one["obs_id"].item(), one["feature"].values.tolist(), one["cell"].values.tolist()
+    shares, term = ("predictive", "predictive_class_term") if links else ("evidence", "class_term")
+    mean, sd = (one[name].transpose("feature", "class").values for name in (shares, "sd"))
+    with np.errstate(invalid="ignore"):
+        order = np.argsort(-np.nan_to_num(np.ptp(mean, axis=1)), kind="stable")
+    kept, rest = np.sort(order[:MOST_FEATURES]), order[MOST_FEATURES:]
+    first, first_sd = one[term].values, one["class_term_sd"].values
+    total = first + mean.sum(axis=0)
+    whole = np.allclose(total, one["score"].values)  # a selection of features has no sd of the sum
+
+    def shown(values: Array, sds: Array) -> list[str]:
+        return list(map(fixed, values)) if links else list(map(plus_minus, values, sds))
+
+    yield [row, CLASS_ROW, "", *shown(first, first_sd)]
+    for j in kept.tolist():
+        yield [row, names[j], cells[j], *shown(mean[j], sd[j])]
+    if len(rest):
+        yield [row, f"({len(rest):,} others)", "", *map(fixed, mean[rest].sum(axis=0))]
+    yield [row, TOTAL, "", *(shown(total, one["score_sd"].values) if whole else map(fixed, total))]
+
+
+class LinearForms(ResultDataset):
+    """Scores of the classes as linear functions: weights and offsets with their sds.
+
+    `to_frame` has a row for each (class, feature), with `w` and `w_sd`; the offset b is the feature "(intercept)".
+    """
+
+    __slots__ = ()
+    _form: ClassVar = {
+        **dict.fromkeys(("w", "w_sd"), ("class", "feature")),
+        **dict.fromkeys(("b", "b_sd"), ("class",)),
+    }
+
+    def _title(self, whole: xr.Dataset) -> str:
+        against = f" against {whole.attrs['against']}" if "against" in whole.attrs else ""
+        plugged = f", estimate {whole.attrs['estimate']}" if "estimate" in whole.attrs else ""
+        return f"Weights of the linear scores of the classes{against} (± posterior sd{plugged})"
+
+    def _frame(self, whole: xr.Dataset) -> Any:
+        offsets = {"w": whole["b"], "w_sd": whole["b_sd"]}
+        first = xr.Dataset({name: b.expand_dims({"feature": [INTERCEPT]}) for name, b in offsets.items()})
+        parts = [each.reset_coords(drop=True) for each in (first, whole[["w", "w_sd"]])]
+        return xr.concat(parts, "feature", join="exact").to_dataframe(dim_order=["class", "feature"])
+
+    def _parts(self, whole: xr.Dataset) -> list[Any]:
+        """Return a column for each class but the one that all others are compared with, whose weights are 0."""
+        total, classes = whole.sizes["feature"], whole["class"].values.tolist()
+        shown = [at for at, label in enumerate(classes) if str(label) != whole.attrs.get("against")]
+        w, sd, b, b_sd = (whole[name].values[shown] for name in ("w", "w_sd", "b", "b_sd"))
+        lines = [[INTERCEPT, *map(plus_minus, b, b_sd)]]
+        kept = range(total) if total <= 2 * HALF else [*range(HALF), *range(total - HALF, total)]
+        lines += [[whole["feature"].values[j], *map(plus_minus, w[:, j], sd[:, j])] for j in kept]
+        parts = [lines] if total <= 2 * HALF else [lines[: HALF + 1], lines[HALF + 1 :]]
+        return [text_frame(["feature", *(str(classes[at]) for at in shown)], part, 1) for part in parts]
 
 
 class Placed(ColumnBlock, Protocol):
@@ -78,7 +191,7 @@ def explanation_dataset(
         name: (axes[array.ndim], array, {"long_name": LONG_NAMES[name], **units}) for name, array in arrays.items()
     }
     variables["cell"] = (("obs_id", "feature"), texts, {"long_name": "what the cell held"})
-    return xr.Dataset(variables, {"obs_id": row_names(index), "class": classes, "feature": features})
+    return RowExplanations(variables, {"obs_id": row_names(index), "class": classes, "feature": features})
 
 
 def _features(block: ColumnBlock, words: Array | None) -> list[tuple[int, ...]]:
@@ -174,7 +287,7 @@ def linear_form(form: Form, classes: Array, terms: Terms, attrs: dict[str, objec
     for name, labels in (("feature", terms.names), ("column", terms.columns), ("level", levels)):
         values = coordinate(labels)[terms.order]
         named[name] = values if name == "feature" else ("feature", values)
-    table = xr.Dataset({name: (dims[: array.ndim], array) for name, array in arrays.items()}, named, attrs)
+    table = LinearForms({name: (dims[: array.ndim], array) for name, array in arrays.items()}, named, attrs)
     for name, words in WEIGHT_NAMES.items():
         table[name].attrs = {"long_name": words}
     return table
