@@ -49,6 +49,7 @@ METADATA = {
 SHOWN = ("text/plain", "text/html", "text/markdown", "image/png", "image/svg+xml")
 WARNED = re.compile(r"^\S*:\d+: (\w*Warning: .*)\n(?:  .*\n)?", flags=re.MULTILINE)
 STYLE = re.compile(r"<style scoped>.*?</style>\s*", flags=re.DOTALL)  # of each table of pandas, the same
+XARRAY = re.compile(r"<details>(?:(?!</details>).)*xr-wrap.*?</details>\s*", flags=re.DOTALL)  # folded below our tables
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 ANSWER = re.compile(r"```python\n(.*?)```\n\n```text\n(.*?)```", flags=re.DOTALL)
 
@@ -146,7 +147,7 @@ def _outputs(outputs: Sequence[Any]) -> Iterator[dict[str, Any]]:
 
 def _shown(data: dict[str, str]) -> dict[str, str]:
     """A result's forms that a reader may see; HTML with identifiers made up anew, such as xarray's, is left to text."""
-    kept = {form: STYLE.sub("", text) for form, text in data.items() if form in SHOWN}
+    kept = {form: XARRAY.sub("", STYLE.sub("", text)) for form, text in data.items() if form in SHOWN}
     if "xr-wrap" in kept.get("text/html", ""):
         del kept["text/html"]
     if "image/png" in kept:
