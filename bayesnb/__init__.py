@@ -15,8 +15,8 @@ Rooms, from top to bottom; a room imports only from those below it (tests/test_l
     report        facts (what is asked of the model), sections (numbers, no markup), templates (Jinja2)
     mcmc          the same models in PyMC, those that are not conjugate, the logistic twin
     integrations  Dask, files past memory, models that learn while they answer; `bayesnb.scale` is the public face
-    criticism     functions of estimators and rows: compare, compare_smoothing, tune, calibration, relevance, ...
     plots         one file per picture, and their shared style
+    criticism     functions of estimators and rows: compare, compare_smoothing, tune, calibration, relevance, ...
     estimators    NaiveBayes and presets: flat mixins over `model_`, the only room that knows scikit-learn
     results       Datasets, DataTree, ELPDData, notebook displays: the only room that knows xarray and ArviZ
     inference     the distribution of p(y | x, theta): intervals, entropies, explanation, decision, linear form, draws

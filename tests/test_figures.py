@@ -102,7 +102,7 @@ def test_the_texts_of_a_waterfall_do_not_overlap(case: tuple) -> None:
     model, X = case[0](*case[1:])
     found = model.explain(X.iloc[[0, 3, 4]])
     for row, by in zip(found.obs_id.values, ("evidence", "predictive", "evidence"), strict=True):
-        assert_readable(nb.plot_waterfall(found, row, by=by).get_figure(root=True))
+        assert_readable(nb.plot_waterfall(found, row=row, by=by).get_figure(root=True))
 
 
 @pytest.mark.slow
@@ -119,7 +119,7 @@ def test_the_texts_of_a_boundary_do_not_overlap() -> None:
 def test_a_waterfalls_bars_are_the_differences_of_the_explanation_the_largest_first() -> None:
     model, X = birds()
     found = model.explain(X)
-    ax = nb.plot_waterfall(found, 200, ("Adelie", "Gentoo"))
+    ax = nb.plot_waterfall(found, row=200, classes=("Adelie", "Gentoo"))
     one = found.sel(obs_id=200)
     a, b = one.sel({"class": "Adelie"}), one.sel({"class": "Gentoo"})
     gap = (a.evidence - b.evidence).values
@@ -176,7 +176,7 @@ def test_small_features_are_one_bar(features: int) -> None:
 
 def test_words_that_do_not_occur_in_the_row_are_not_counted() -> None:
     model, X = words()
-    ax = nb.plot_waterfall(model.explain(X), 4)
+    ax = nb.plot_waterfall(model.explain(X), row=4)
     assert ax.get_yticklabels()[-2].get_text() == f"{(X.loc[4] > 0).sum() - 12} others"
 
 
@@ -196,7 +196,7 @@ def test_what_cannot_be_drawn_is_an_error_that_says_why() -> None:
     model, X = birds()
     found = model.explain(X.iloc[:3])
     with pytest.raises(ValueError, match="row 7 is not among the 3 rows"):
-        nb.plot_waterfall(found, 7)
+        nb.plot_waterfall(found, row=7)
     with pytest.raises(ValueError, match=r"two different ones of .*'Gentoo'.*got"):
         nb.plot_waterfall(found, classes=("Adelie", "Pinguin"))
     with pytest.raises(ValueError, match="by must be"):
@@ -207,7 +207,7 @@ def test_what_cannot_be_drawn_is_an_error_that_says_why() -> None:
         nb.plot_nomogram(nb.GaussianNB())
     twice = X.iloc[[0, 0]]
     with pytest.raises(ValueError, match="2 rows are called 0"):
-        nb.plot_waterfall(model.explain(twice), 0)
+        nb.plot_waterfall(model.explain(twice), row=0)
 
 
 def test_a_row_that_a_class_makes_impossible_has_no_waterfall() -> None:
@@ -370,7 +370,7 @@ def test_a_waterfall_finds_a_row_by_the_name_that_it_has_in_the_frame() -> None:
     model, X = birds()
     rows = X.iloc[:2].set_axis(pd.MultiIndex.from_tuples([("u", 1), ("v", 2)]))
     found = model.explain(rows)
-    titles = [nb.plot_waterfall(found, row).get_title() for row in (("v", 2), "('v', 2)")]
+    titles = [nb.plot_waterfall(found, row=row).get_title() for row in (("v", 2), "('v', 2)")]
     assert titles[0] == titles[1]
     with pytest.raises(ValueError, match="not among the 2 rows"):
-        nb.plot_waterfall(found, ("v", 1))
+        nb.plot_waterfall(found, row=("v", 1))

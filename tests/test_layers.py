@@ -20,8 +20,8 @@ ROOMS = [
     {"mcmc"},
     {"scale"},  # the public names of integrations
     {"integrations"},
-    {"criticism"},
     {"plots", "datasets"},
+    {"criticism"},
     {"estimators"},
     {"results"},
     {"inference", "selection", "persistence"},

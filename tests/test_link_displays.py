@@ -149,12 +149,12 @@ def test_a_map_has_its_numbers_in_its_cells_up_to_a_dozen_columns() -> None:
 
 def test_a_waterfall_has_links_as_bars_and_ends_at_the_prediction(model: nb.NaiveBayes) -> None:
     X, _ = planted()
-    ax = nb.plot_waterfall(model.explain(X.iloc[:3]), 1)
+    ax = nb.plot_waterfall(model.explain(X.iloc[:3]), row=1)
     labels = [label.get_text() for label in ax.get_yticklabels()]
     assert {label for label in labels if ARROW in label} == set(model.schema_.links.words)
     joint = np.sort(model.predict_joint_log_proba(X.iloc[[1]])[0])
     assert ax.patches[len(labels) - 1].get_width() == pytest.approx(joint[1] - joint[0], abs=1e-9)
-    means = nb.plot_waterfall(model.explain(X.iloc[:3]), 1, by="evidence")
+    means = nb.plot_waterfall(model.explain(X.iloc[:3]), row=1, by="evidence")
     one = model.explain(X.iloc[:3]).isel(obs_id=1)
     gap = abs(float(one.score[0] - one.score[1]))
     assert means.patches[len(labels) - 1].get_width() == pytest.approx(gap, abs=1e-9)

@@ -426,7 +426,7 @@ def test_of_two_classes_the_second_is_drawn_and_of_many_the_most_frequent() -> N
     axes = plot_calibration(found)
     assert [ax.get_title(loc="left") for ax in axes] == [str(c) for c in range(8, 20)]
     assert axes[0].get_figure().legends[0].get_title().get_text() == "the 12 most frequent of 20 classes"
-    assert len(plot_calibration(found, [3, 4])) == 2
+    assert len(plot_calibration(found, classes=[3, 4])) == 2
 
 
 def test_the_predicted_label_has_one_panel_that_says_its_error() -> None:
@@ -454,6 +454,19 @@ def test_bad_arguments_of_the_plot_are_told(said: dict[str, Any], words: str) ->
 
 
 def test_what_is_drawn_is_what_calibration_returned() -> None:
-    for found in (None, GaussianNB(), calibration(GaussianNB(), X, LABEL)[["ece"]]):
+    for found in (None, calibration(GaussianNB(), X, LABEL)[["ece"]]):
         with pytest.raises(TypeError, match=r"what bayesnb.calibration.* returned, got"):
             plot_calibration(found)
+    with pytest.raises(TypeError, match="a model is drawn together with its data: give all of .model, X, y."):
+        plot_calibration(GaussianNB())
+    with pytest.raises(TypeError, match="X and y go with a model"):
+        plot_calibration(calibration(GaussianNB(), X, LABEL), [1])
+
+
+def test_a_model_with_its_rows_is_drawn_as_its_calibration_is() -> None:
+    for draw in (plot_calibration, plot_confusion):
+        ours, theirs = draw(GaussianNB(), X, LABEL), draw(calibration(GaussianNB(), X, LABEL))
+        one, other = (np.ravel(axes)[0] for axes in (ours, theirs))
+        assert [t.get_text() for t in one.texts] == [t.get_text() for t in other.texts]
+        for line, same in zip(one.get_lines(), other.get_lines(), strict=True):
+            np.testing.assert_array_equal(line.get_xydata(), same.get_xydata())

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from numbers import Real
 from typing import Any
 
@@ -25,6 +26,7 @@ from bayesnb.selection.smoothing import (
     first_unique,
 )
 
+PLOTS = "bayesnb.plots.smoothing_plot"  # by name, as it stands above
 SCORES = ("accuracy", "brier", "ece")
 WHY_INFINITE = {
     False: "probability 0 once left out, a log score of -inf",
@@ -73,15 +75,15 @@ class SmoothingComparison:
         -------
         array of matplotlib.axes.Axes
         """
-        from bayesnb.plots.smoothing_plot import Curves, plot_smoothing
-
+        plots = import_module(PLOTS)
         marked = self.best or self.table.to_dict("records")[0]
         table, label = self.table, "smoothing"
         if "scale" in table:
             table, label = table[table.scale == marked["scale"]], f"smoothing, at scale {marked['scale']:g}"
         is_best = (table.smoothing == marked["smoothing"]) & (table.estimate == marked["estimate"])
         table = table.assign(best=is_best & (self.best is not None))
-        return plot_smoothing(Curves(*(table[field].to_numpy() for field in Curves._fields)), axes, label)
+        curves = plots.Curves(*(table[field].to_numpy() for field in plots.Curves._fields))
+        return plots.plot_smoothing(curves, axes, label)
 
     def to_frame(self) -> Any:
         """Return a copy of `table`, as every result has it.

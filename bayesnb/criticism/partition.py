@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import combinations
 from numbers import Integral, Real
 from typing import Any
@@ -17,6 +18,7 @@ from bayesnb.results.progress import PATIENCE, bar
 from bayesnb.selection.joint_columns import JoinableColumns, Names, shown
 from bayesnb.selection.joint_evidence import after, gain_of, interleaved, joining, steps, union
 
+PLOTS = "bayesnb.plots.evidence_plots"  # by name, as it stands above
 MOST_NAMED, MOST_PAIRS = 6, 3  # blocks in a sentence, and pairs that stay apart
 MINUS = "\N{MINUS SIGN}"
 
@@ -59,9 +61,8 @@ class Partition:
         -------
         matplotlib.axes.Axes
         """
-        from bayesnb.plots.evidence_plots import plot_steps
-
-        return plot_steps(self.table.joined.to_list(), self.table.log_evidence.to_numpy(), self.ends, ax)
+        plots = import_module(PLOTS)
+        return plots.plot_steps(self.table.joined.to_list(), self.table.log_evidence.to_numpy(), self.ends, ax)
 
     def to_frame(self) -> Any:
         """Return a copy of `table`, as every result has it.

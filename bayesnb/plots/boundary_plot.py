@@ -26,7 +26,7 @@ from bayesnb.model.product import Joint, Product
 from bayesnb.model.schema import Block
 from bayesnb.numerics.views import Flags, column
 from bayesnb.plots.column_view import label_codes, middle, shown_classes, unknown_column
-from bayesnb.plots.style import COLOURS, INK, add_legend, check_fitted, new_axes, short, styled
+from bayesnb.plots.style import COLOURS, INK, add_legend, add_title, check_fitted, new_axes, short, styled
 from bayesnb.results.datasets import ci_prob as checked_prob
 
 HIGH, WIDE = 4.2, 5.4  # inches
@@ -241,19 +241,31 @@ def plot_boundary(
 
     Parameters
     ----------
-    model : fitted estimator
-    X, y : rows, and their labels, to be drawn on top
-        Those that lack one of the two cells are left out, and of many thousands every n-th is drawn.
-    features : two columns of numbers, by default the first two
-        All others are unknown to the model then, and integrated out; of its links the one between both columns
-        counts. A `Bernoulli` column with a threshold can be named too.
-    ci_prob : probability of the band, default ArviZ's `rcParams["stats.ci_prob"]`
-    rng : a seed or numpy.random.Generator, for the draws where there are any
-    ax : matplotlib.axes.Axes, default new ones in a new figure
+    model : estimator
+        A fitted model.
+    X : table of rows, optional
+        Rows to be drawn on top. Those that lack one of the two cells are left out, and of many thousands every n-th is
+        drawn.
+    y : array-like, optional
+        The labels of these rows.
+    features : pair of labels, optional
+        Two columns of numbers, by default the first two. All others are unknown to the model then, and integrated
+        out; of its links the one between both columns counts. A `Bernoulli` column with a threshold can be named too.
+    ci_prob : float, optional
+        The probability of the band, by default ArviZ's `rcParams["stats.ci_prob"]`.
+    rng : int or numpy.random.Generator, default 0
+        For the draws where there are any.
+    ax : matplotlib.axes.Axes, optional
+        The axes to draw on, by default new ones in a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
+
+    See Also
+    --------
+    NaiveBayes.linear_form : The boundary in numbers, where it is straight.
+    plot_column : One column at a time.
 
     Notes
     -----
@@ -276,7 +288,7 @@ def plot_boundary(
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('height', 'weight')
     """
-    plane, prob, above = plane_of(model, features), checked_prob(ci_prob), ax is None
+    plane, prob, outside = plane_of(model, features), checked_prob(ci_prob), ax is None
     points, codes = _rows(model, plane, X, y)
     limits = [_limits(*each) for each in zip(points, plane.usual(), plane.counts, strict=True)]
     ax = ax or new_axes(HIGH, WIDE)
@@ -291,13 +303,14 @@ def plot_boundary(
     _points(ax, points, codes, look)
     ax.set(xlim=limits[0], ylim=limits[1], ylabel=short(plane.names[1], UP))
     ax.set_xlabel(short(plane.names[0], AXIS) + _left_out(plane.unknown))
+    add_title(ax, "Decision regions")
     ax.spines["left"].set_visible(True)
     ax.tick_params(axis="y", length=3.5)
     seen |= set() if codes is None else set(codes.tolist())
     keys = _keys(model.classes_.tolist(), look, sorted(seen))
     if (unsure > 0).any():
         keys.append(Patch(color=to_rgba(INK, BAND), linewidth=0, label=f"boundary, {100 * prob:.3g} % band"))
-    add_legend(ax, keys, ACROSS, above=above, framed=True)
+    add_legend(ax, keys, ACROSS, outside=outside, framed=True)
     return ax
 
 

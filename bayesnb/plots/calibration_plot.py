@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 
+from bayesnb.criticism.calibration import calibration
 from bayesnb.families.base import Array
 from bayesnb.plots.style import (
     COLOURS,
@@ -16,6 +17,7 @@ from bayesnb.plots.style import (
     check_most,
     class_places,
     new_panels,
+    result_of,
     short,
     styled,
 )
@@ -40,36 +42,59 @@ class Panel(NamedTuple):
 
 @styled
 def plot_calibration(
-    dataset: Any, classes: Sequence[Any] | None = None, *, by: str = "class", most: int = 12, ax: Axes | None = None
+    result: Any,
+    X: Any = None,
+    y: Any = None,
+    *,
+    classes: Sequence[Any] | None = None,
+    by: str = "class",
+    most: int = 12,
+    ax: Axes | None = None,
 ) -> Any:
     """Draw observed shares of a label against its predicted probabilities.
 
-    Were every prediction true, points and curve would lie on the diagonal, and within the grey band but for chance.
-    Below it, labels came less often than predicted.
+    Where predictions are calibrated, points and curve lie on the diagonal but for chance, which is the grey band.
+    Below the diagonal, labels occurred less often than predicted.
 
     Parameters
     ----------
-    dataset : xarray.Dataset
-        What `bayesnb.calibration(model, X, y)` returned.
-    classes : labels, one panel for each against all others; default all, of two only the second
-    by : {"class", "predicted"}
+    result : estimator or xarray.Dataset
+        A model together with `X` and `y`, or the result of `bayesnb.calibration`. Each row is predicted by a model
+        that has not learnt it.
+    X : table of rows, optional
+        The rows that the model has learnt, where `result` is a model; one that is not fitted learns them first.
+    y : array-like, optional
+        Their labels.
+    classes : sequence of labels, optional
+        One panel for each against all others. By default all classes; of two only the second.
+    by : {"class", "predicted"}, default "class"
         "predicted" draws one panel, of the most probable label of each row.
-    most : how many panels at most; of more classes the most frequent are drawn, and the figure says so
-    ax : matplotlib.axes.Axes, for one panel; default new ones in a new figure
+    most : int, default 12
+        How many panels are drawn at most; of more classes the most frequent are drawn, and the figure says so.
+    ax : matplotlib.axes.Axes, optional
+        The axes to draw on, for one panel. By default new ones in a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes, or an array of them where there are several panels
         The line is the isotonic curve, and the points are the bins with their intervals. Bars below count rows.
 
+    See Also
+    --------
+    calibration : The numbers that are drawn.
+    plot_confusion : Which labels are mistaken for which.
+
     Examples
     --------
-    >>> from bayesnb import GaussianNB, calibration, plot_calibration
+    >>> from bayesnb import GaussianNB, plot_calibration
     >>> from sklearn.datasets import load_iris
     >>> x, y = load_iris(return_X_y=True)
-    >>> axes = plot_calibration(calibration(GaussianNB(), x, y))
+    >>> axes = plot_calibration(GaussianNB(), x, y)
+    >>> [ax.get_title(loc="left") for ax in axes]
+    ['0', '1', '2']
     >>> axes[0].get_figure().savefig("calibration.png")  # doctest: +SKIP
     """
+    dataset = result_of(result, calibration, "calibration(model, X, y)", X, y)
     check_dataset(dataset, "top_predicted", "calibration(model, X, y)")
     check_most(most)
     panels, left = _panels(dataset, classes, by, most)
@@ -89,7 +114,8 @@ def plot_calibration(
         figure: Any = panel_axes[0].get_figure()
         title = f"the {len(panels)} most frequent of {len(panels) + left} classes" if left else None
         keys = panel_axes[0].get_legend_handles_labels()
-        figure.legend(*keys, title=title, loc="outside upper left", alignment="left", frameon=False)
+        figure.legend(*keys, title=title, loc="outside lower left", alignment="left", frameon=False)
+        figure.suptitle("Predicted and observed shares", x=0.01, ha="left", fontsize="medium")
     return np.array(panel_axes) if len(panels) > 1 else panel_axes[0]
 
 
@@ -120,7 +146,7 @@ def _panel(dataset: Any, prefix: str, title: str) -> Panel:
 
 def _new_axes(count: int) -> list[Axes]:
     side = ALONE if count == 1 else SIDE
-    axes = new_panels(count, COLUMNS, (side * 1.3 + 0.35, side), (0.9, 0.9))
+    axes = new_panels(count, COLUMNS, (side * 1.3 + 0.35, side), (1.2, 0.9))
     axes[0].get_figure().get_layout_engine().set(w_pad=0.1, h_pad=0.08)  # type: ignore[union-attr, call-arg]
     return axes
 
@@ -131,7 +157,7 @@ def _draw(ax: Axes, panel: Panel, prob: str) -> None:
     ax.plot([0, 1], [0, 1], color=INK, linewidth=0.7, dashes=(4, 3))
     ax.plot(p, share, color=COLOURS[0], linewidth=1.8, label="isotonic curve")
     grey: Any = {"color": INK, "alpha": 0.13, "linewidth": 0}
-    ax.fill_between(p, low, high, label=f"{prob} of such curves, if predictions were true", **grey)
+    ax.fill_between(p, low, high, label=f"{prob} of such curves, if calibrated", **grey)
     ax.vlines(bins["predicted"], bins["lower"], bins["upper"], color=COLOURS[1], linewidth=1.2)
     look: Any = {"marker": "o", "linestyle": "", "markersize": 4.5, "color": COLOURS[1]}
     ax.plot(bins["predicted"], bins["observed"], label=f"bins of equally many rows, {prob} intervals", **look)

@@ -12,7 +12,7 @@ from scipy.special import fdtri
 from bayesnb.families import NormalInverseWishart
 from bayesnb.families.base import Array
 from bayesnb.plots.column_view import Sight, bins_of, combined, grid_of, middle, sight_of
-from bayesnb.plots.style import COLOURS, DASHES, INK, PERCENT, ROUND, add_legend, new_axes, short, styled
+from bayesnb.plots.style import COLOURS, DASHES, INK, PERCENT, ROUND, add_legend, add_title, new_axes, short, styled
 from bayesnb.results.datasets import ci_prob as checked_prob
 
 MOST_LEVELS = 12
@@ -45,17 +45,29 @@ def plot_column(
 
     Parameters
     ----------
-    model : fitted estimator
-    column : the name of a column, or of a word of a block of counts, whose share of the class's words is drawn
-        Or a tuple of columns that are modelled jointly.
-    X, y : rows and their labels, to be drawn too
-        As a shade or ticks under curves, as dots on bars of counts, and as points. Bars of levels have none.
-    ci_prob : probability of the intervals and of the outer ellipses, default ArviZ's `rcParams["stats.ci_prob"]`
-    ax : matplotlib.axes.Axes, default new ones in a new figure
+    model : estimator
+        A fitted model.
+    column : label, or tuple of labels
+        The name of a column, or of a word of a block of counts, whose share of the class's words is drawn; or a tuple
+        of columns that are modelled jointly.
+    X : table of rows, optional
+        Rows to be drawn too: as a shade or ticks under curves, as dots on bars of counts, and as points. Bars of
+        levels have none.
+    y : array-like, optional
+        The labels of these rows.
+    ci_prob : float, optional
+        The probability of the intervals and of the outer ellipses, by default ArviZ's `rcParams["stats.ci_prob"]`.
+    ax : matplotlib.axes.Axes, optional
+        The axes to draw on, by default new ones in a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
+
+    See Also
+    --------
+    plot_words : The words that speak for each class.
+    plot_boundary : Decision regions over two columns.
 
     Notes
     -----
@@ -72,7 +84,7 @@ def plot_column(
     'height'
     """
     sight = sight_of(model, column, X, y)
-    above = ax is None
+    outside = ax is None
     ax = sketch(sight, checked_prob(ci_prob), ax)
     left = len(sight.classes) - len(sight.shown)
     title = f"the {len(sight.shown)} most frequent of {len(sight.classes)} classes" if left else None
@@ -80,7 +92,8 @@ def plot_column(
         Line2D([], [], color=COLOURS[c], dashes=DASHES[c], linewidth=3, label=short(str(sight.classes[k]), NAME))
         for c, k in enumerate(sight.shown)
     ]
-    add_legend(ax, keys, ACROSS, above=above, title=title)
+    add_legend(ax, keys, ACROSS, outside=outside, title=title)
+    add_title(ax, "Predictive distribution in each class")
     return ax
 
 
@@ -111,6 +124,7 @@ def _density(sight: Sight, prob: float, ax: Axes | None) -> Axes:
             ax.hist(inside, bins, density=True, histtype="stepfilled", color=COLOURS[c], alpha=shade, linewidth=0)
         ax.plot(grid, curve, color=COLOURS[c], linewidth=1.8, dashes=DASHES[c])
     ax.set_yticks([])
+    ax.set_ylabel("density")
     ax.set_ylim(0, None)
     ax.set_xlim(grid[0], grid[-1])
     ax.xaxis.set_major_locator(MaxNLocator(6, steps=ROUND))
@@ -138,6 +152,7 @@ def _mass(sight: Sight, prob: float, ax: Axes | None) -> Axes:
     ax.xaxis.set_major_locator(MaxNLocator(8, steps=ROUND, integer=True))
     ax.yaxis.set_major_locator(MaxNLocator(4))
     ax.yaxis.set_major_formatter(PERCENT)
+    ax.set_ylabel("probability")
     ax.set_xlabel(short(sight.name, AXIS) + ("" if step == 1 else f" (each bar: {step:g} numbers)"))
     return ax
 
@@ -157,6 +172,7 @@ def _levels(sight: Sight, prob: float, ax: Axes | None) -> Axes:
     ax.set_xlim(0, min(1.0, 1.04 * float(upper.max())))
     ax.xaxis.set_major_locator(MaxNLocator(5, steps=ROUND))
     ax.xaxis.set_major_formatter(PERCENT)
+    ax.set_xlabel(f"probability of {short(sight.name, AXIS)}")
     return ax
 
 

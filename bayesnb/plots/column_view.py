@@ -21,6 +21,7 @@ from bayesnb.selection.word_ratios import word_shares
 GRID, AROUND = 200, 40  # points of a curve, and more of them around each class's mean
 MOST_BARS = 25
 MANY = 1e6  # combinations, whose number says no more
+REACH = 0.99  # of a class's predictive lies in the range of a picture
 WITHIN_ONE = 0.6827  # the probability of a Gaussian within one standard deviation
 TAIL = 0.005  # of the cells lie beyond either end, where they lie far out
 
@@ -174,11 +175,20 @@ def grid_of(x: Array, belief: Belief) -> Array:
         low, high = float(ends.min()), float(ends.max())
         room = 0.0 if low < high else max(abs(low), 1.0) / 2  # of one value
         return np.linspace(low - room, high + room, GRID)
+    low, high = _reaching(low, high, np.stack(predictive.interval(REACH)))
     room = 0.08 * (high - low)
     even = np.linspace(low - room, high + room, GRID)
     middles, spread = predictive.median(), np.subtract(*predictive.interval(WITHIN_ONE)[::-1]) / 2
     near = (middles[:, None] + spread[:, None] * np.linspace(-4, 4, AROUND)).ravel()
     return np.union1d(even, near[(near > even[0]) & (near < even[-1])])  # NaN, of no distribution, is outside
+
+
+def _reaching(low: float, high: float, ends: Array) -> tuple[float, float]:
+    """Return a range that holds nearly all of each class's predictive, and is at most twice as wide as the rows' one."""
+    most, ends = (high - low) / 2, np.where(np.isfinite(ends), ends, np.nan)
+    if np.isnan(ends).all(axis=1).any():
+        return low, high
+    return max(min(low, float(np.nanmin(ends[0]))), low - most), min(max(high, float(np.nanmax(ends[1]))), high + most)
 
 
 def middle(x: Array) -> tuple[float, float]:

@@ -1,22 +1,26 @@
 """Confusion matrices: shares of the rows of each class that got each label, with intervals."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
+from bayesnb.criticism.calibration import calibration
 from bayesnb.families.base import Array
 from bayesnb.plots.style import (
     COLOURS,
     INK,
     PERCENT,
     WIDTH,
+    add_title,
     check_dataset,
     check_most,
     list_names,
     new_axes,
+    result_of,
     short,
     styled,
 )
@@ -54,6 +58,7 @@ class Confusion(NamedTuple):
 def plot_confusion(
     labels: Any,
     predicted: Any = None,
+    y: Any = None,
     *,
     classes: Sequence[Any] | None = None,
     ci_prob: float | None = None,
@@ -64,19 +69,31 @@ def plot_confusion(
 
     Parameters
     ----------
-    labels : true labels; or the xarray.Dataset that `bayesnb.calibration(model, X, y)` returned
-        Of a Dataset, the most probable label of each row that was left out is compared with its true one.
-    predicted : predicted labels, where `labels` are an array
-    classes : labels in the order in which they are drawn, default all that occur, sorted
-    ci_prob : probability of the intervals, default ArviZ's `rcParams["stats.ci_prob"]`, or that of the Dataset
-        Each is that of a share under Jeffreys' prior, Beta(1/2, 1/2).
-    most : classes that are drawn as a square at most; of more, the commonest mistakes are drawn as bars
-    ax : matplotlib.axes.Axes, default new ones in a new figure
+    labels : array-like, estimator or xarray.Dataset
+        True labels; or a model, or the result of `bayesnb.calibration`: then the true label of each row is compared
+        with its most probable label under a model that has not learnt the row.
+    predicted : array-like or table of rows, optional
+        Predicted labels, where `labels` are true ones; the rows that were learnt, where `labels` is a model.
+    y : array-like, optional
+        The labels of these rows, where `labels` is a model.
+    classes : sequence of labels, optional
+        Labels in the order in which they are drawn, by default all that occur, sorted.
+    ci_prob : float, optional
+        The probability of the intervals, by default ArviZ's `rcParams["stats.ci_prob"]`, or that of the result. Each
+        is the interval of a share under Jeffreys' prior, Beta(1/2, 1/2).
+    most : int, default 20
+        How many classes are drawn as a square at most. Of more, the most frequent errors are drawn as bars.
+    ax : matplotlib.axes.Axes, optional
+        The axes to draw on, by default new ones in a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
-        A row for each true class. Blue is right and orange wrong, and darker is more.
+        A row for each true class. Blue is correct, orange an error, and darker is more.
+
+    See Also
+    --------
+    calibration : Whether the probabilities can be trusted.
 
     Examples
     --------
@@ -86,6 +103,9 @@ def plot_confusion(
     ['67 %\\n25 to 93', '33 %\\n7 to 75']
     """
     check_most(most)
+    if hasattr(labels, "predict_proba"):
+        call = "calibration(model, X, y)"
+        labels, predicted = result_of(labels, partial(calibration, ci_prob=ci_prob), call, predicted, y), None
     confusion = _of_dataset(labels) if predicted is None else _of_arrays(labels, predicted, classes, ci_prob)
     return _square(confusion, ax) if len(confusion.classes) <= most else _bars(confusion, ax)
 
@@ -104,7 +124,7 @@ def _of_arrays(labels: Any, predicted: Any, classes: Any, prob: float | None) ->
     if len(labels) != len(predicted):
         raise ValueError(f"there are {len(labels)} labels and {len(predicted)} predictions: give one for each row.")
     if not len(labels):
-        raise ValueError("there are no rows, so nobody is taken for anybody.")
+        raise ValueError("there are no rows, so there is nothing to compare.")
     occurring = np.concatenate([labels, predicted])
     names = np.unique(occurring) if classes is None else np.asarray(classes)
     unknown = ~np.isin(occurring, names)
@@ -133,16 +153,17 @@ def _square(confusion: Confusion, ax: Axes | None) -> Axes:
     columns = [short(name, NAME if upright else LONG) for name in confusion.classes]
     if ax is None:
         room = LETTER * size * max(map(len, rows)), 0.35 if upright else LETTER * size * max(map(len, columns))
-        ax = new_axes(n * side + room[1] + 0.75, max(n * side + room[0] + 0.75, WIDTH), "compressed")
+        ax = new_axes(n * side + room[1] + 1.05, max(n * side + room[0] + 0.75, WIDTH), "compressed")
         ax.set_anchor("W")
     _cells(ax, confusion, size)
     ax.set_xticks(range(n), columns, rotation=0 if upright else 90, fontsize=size)
     ax.set_yticks(range(n), rows, fontsize=size)
-    ax.set(xlim=(-0.5, n - 0.5), ylim=(n - 0.5, -0.5), xlabel="predicted", ylabel="true class (rows)", aspect="equal")
+    ax.set(xlim=(-0.5, n - 0.5), ylim=(n - 0.5, -0.5), xlabel="predicted", ylabel="observed (rows)", aspect="equal")
     ax.xaxis.set_ticks_position("top")
     ax.xaxis.set_label_position("top")
     ax.xaxis.labelpad = 8
     ax.tick_params(length=0)
+    add_title(ax, "Confusion matrix")
     ax.spines[:].set_visible(False)
     return ax
 
@@ -175,12 +196,13 @@ def _bars(confusion: Confusion, ax: Axes | None) -> Axes:
     most = np.argsort(-wrong, axis=None, kind="stable")[:PAIRS]
     i, j = np.unravel_index(most[wrong.ravel()[most] > 0], wrong.shape)
     low, high = (end[i, j] for end in confusion.ends)
-    ax = ax or new_axes(1.0 + BAR * max(len(i), 1), 6.4)
+    ax = ax or new_axes(1.3 + BAR * max(len(i), 1), 6.4)
+    add_title(ax, "The most frequent errors, observed \u2192 predicted")
     ax.barh(range(len(i)), confusion.share[i, j], 0.7, color=WRONG, alpha=0.85, linewidth=0)
     ax.hlines(range(len(i)), low, high, color=INK, linewidth=1.2)
     names = [short(name, NAME) for name in confusion.classes]
     list_names(ax, [f"{names[a]} \u2192 {names[b]}" for a, b in zip(i, j, strict=True)])
     ax.set_xlim(0, min(1.0, 1.04 * high.max()) if len(i) else 1.0)
     ax.xaxis.set_major_formatter(PERCENT)
-    ax.set_xlabel("share of the true class's rows" if len(i) else "no row got another label")
+    ax.set_xlabel("share of the rows of the observed class" if len(i) else "no row is predicted to have another label")
     return ax

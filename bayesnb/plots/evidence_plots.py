@@ -8,6 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, SymLogNorm
 from matplotlib.ticker import FixedLocator, MaxNLocator
 
+from bayesnb.criticism.dependence import dependence
+from bayesnb.criticism.relevance import relevance
 from bayesnb.families.base import Array
 from bayesnb.plots.forest_plot import draw_forest, forest_of
 from bayesnb.plots.log_odds_axis import nats
@@ -15,17 +17,20 @@ from bayesnb.plots.style import (
     COLOURS,
     DASHES,
     INK,
+    add_title,
     check_dataset,
     check_fitted,
     check_most,
     list_names,
     new_axes,
+    result_of,
     short,
     styled,
 )
 
 NAMES, ROW, WIDE = 26, 0.24, 6.4  # letters, and inches
 CELL = (0.42, 0.17)  # inches of a map's column: where there are few, and where there are many
+LEAST_WIDE = 4.3  # inches of a map, which has room for a title
 LEAST, LONG = 1.6, 2.1  # inches of a map's side: at least, and where its scale has room for a line of words
 LETTER = 0.0085  # inches that a letter takes, of a font of 1 point
 MOST_NAMES = 60  # that a map has room for
@@ -43,56 +48,74 @@ ENDS = {"naive": "naive Bayes", "joint": "all joined"}
 
 
 @styled
-def plot_relevance(dataset: Any, most: int = 30, ax: Axes | None = None) -> Axes:
+def plot_relevance(result: Any, most: int = 30, ax: Axes | None = None) -> Axes:
     """Draw how strongly the data speak for, or against, a dependence of each feature on the class.
 
     Parameters
     ----------
-    dataset : xarray.Dataset
-        What `bayesnb.relevance(model)` returned.
-    most : how many features are shown, those with the largest factors
-    ax : matplotlib.axes.Axes, default new ones in a new figure
+    result : estimator or xarray.Dataset
+        A fitted model, or the result of `bayesnb.relevance`.
+    most : int, default 30
+        How many features are shown, those with the largest factors.
+    ax : matplotlib.axes.Axes, optional
+        The axes to draw on, by default new ones in a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
 
+    See Also
+    --------
+    relevance : The numbers that are drawn.
+    plot_column : A column's distribution in each class.
+
     Examples
     --------
-    >>> from bayesnb import NaiveBayes, plot_relevance, relevance
+    >>> from bayesnb import NaiveBayes, plot_relevance
     >>> from bayesnb.datasets import dogs
     >>> table = dogs()
     >>> model = NaiveBayes().fit(table.drop(columns="breed"), table["breed"])
-    >>> plot_relevance(relevance(model)).get_figure().savefig("relevance.png")  # doctest: +SKIP
+    >>> ax = plot_relevance(model)
+    >>> ax.get_title(loc="left")
+    'Does the feature depend on the class?'
+    >>> ax.get_figure().savefig("relevance.png")  # doctest: +SKIP
     """
     check_most(most)
+    dataset = result_of(result, relevance, "relevance(model)")
     factors, names = _factors(dataset, "inclusion", "relevance(model)")
     order = np.argsort(-factors, kind="stable")[:most]
     top = factors[order]
-    ax = ax or new_axes(1.0 + ROW * len(top), WIDE)
+    ax = ax or new_axes(1.3 + ROW * len(top), WIDE)
     bars = ax.barh(range(len(top)), top, 0.7, color=[FOR if x > 0 else AGAINST for x in top], linewidth=0)
     ax.axvline(0, color=INK, linewidth=0.7)
     _symmetric(ax, min(top.min(initial=0.0), -1.0), max(top.max(initial=0.0), 1.0))
     ax.bar_label(bars, [nats(x) for x in top], padding=4, fontsize="small")
     list_names(ax, [names[at] for at in order])
     shown = "" if len(top) == len(factors) else f"\nthe first {len(top)} of {len(factors):,} features"
-    ax.set_xlabel(f"log Bayes factor, nats:\ndepends on the class{shown}")
+    ax.set_xlabel(f"log Bayes factor in nats, for a dependence above 0{shown}")
+    add_title(ax, "Does the feature depend on the class?")
     return ax
 
 
 @styled
-def plot_dependence(dependences: Any, ax: Axes | None = None) -> Axes:
+def plot_dependence(result: Any, X: Any = None, y: Any = None, *, ax: Axes | None = None) -> Axes:
     """Draw which columns depend on each other within the classes: a map of all pairs, or the links of a model.
 
-    Of a Dataset a map: orange is for, blue against a dependence, and pairs that cannot be compared are grey. Of a
-    fitted model its links: solid lines are the forest, dashed ones further links, and the wider a line is,
-    the stronger is the evidence for the link.
+    The map has a square for each pair: orange is for, blue against a dependence, and pairs that cannot be compared are
+    grey. Of links, solid lines are the forest, dashed ones further links, and the wider a line is, the stronger is the
+    evidence for the link.
 
     Parameters
     ----------
-    dependences : xarray.Dataset, or a fitted estimator
-        What `bayesnb.dependence(model, X, y)` returned; or a model with `links_`.
-    ax : matplotlib.axes.Axes, default new ones in a new figure
+    result : estimator or xarray.Dataset
+        For a map, the result of `bayesnb.dependence`, or a model together with `X` and `y`. For links, a fitted model
+        alone, or its `links_`.
+    X : table of rows, optional
+        The rows that a model has learnt, for a map.
+    y : array-like, optional
+        Their labels.
+    ax : matplotlib.axes.Axes, optional
+        The axes to draw on, by default new ones in a new figure.
 
     Returns
     -------
@@ -101,21 +124,31 @@ def plot_dependence(dependences: Any, ax: Axes | None = None) -> Axes:
     Notes
     -----
     Both show log Bayes factors against independence, but not the same ones: `bayesnb.dependence` compares pairs under
-    the families of their columns, the links of a model are between cells on a coarse grid, see `links_`.
+    the families of their columns, while the links of a model are between cells on a coarse grid; see `links_`.
+
+    See Also
+    --------
+    dependence : The numbers of the map.
+    NaiveBayes.links_ : The links of a model.
 
     Examples
     --------
-    >>> from bayesnb import NaiveBayes, dependence, plot_dependence
+    >>> from bayesnb import NaiveBayes, plot_dependence
     >>> from bayesnb.datasets import penguins
     >>> table = penguins()
     >>> X, y = table.drop(columns="species"), table["species"]
-    >>> result = dependence(NaiveBayes(), X, y)
-    >>> plot_dependence(result).get_figure().savefig("dependence.png")  # doctest: +SKIP
-    >>> plot_dependence(NaiveBayes().fit(X, y)).get_figure().savefig("links.png")  # doctest: +SKIP
+    >>> model = NaiveBayes().fit(X, y)
+    >>> plot_dependence(model, X, y).get_title(loc="left")
+    'Dependence of columns within the classes'
+    >>> plot_dependence(model).get_title(loc="left")
+    'Links between columns'
     """
-    if hasattr(dependences, "predict_proba"):
-        return _plot_links(dependences, ax)
-    return _plot_map(dependences, ax)
+    if hasattr(result, "predict_proba") and X is None and y is None:
+        return _plot_links(result, ax)
+    if {"first", "second", "in_forest"} <= set(getattr(result, "data_vars", ())):
+        ends = zip(result["first"].values.tolist(), result["second"].values.tolist(), strict=True)
+        return draw_forest(forest_of(result, list(dict.fromkeys(name for pair in ends for name in pair))), ax)
+    return _plot_map(result_of(result, dependence, "dependence(model, X, y)", X, y), ax)
 
 
 def _plot_links(model: Any, ax: Axes | None) -> Axes:
@@ -136,7 +169,8 @@ def _plot_map(dataset: Any, ax: Axes | None) -> Axes:
     cell = float(np.clip(6.0 / n, CELL[1], CELL[0])) if named else 8.0 / n
     side, size = max(n * cell, LEAST), min(10.5, 72 * cell * 0.72)
     room = LETTER * size * max(map(len, names)) if named else 0.4
-    ax = ax or new_axes(side + room + 0.3, side + room + 1.3, "compressed")
+    ax = ax or new_axes(side + room + 0.6, max(side + room + 1.3, LEAST_WIDE), "compressed")
+    add_title(ax, "Dependence of columns within the classes")
     largest = max(float(np.abs(factors[np.isfinite(factors)]).max(initial=0.0)), 1.0)
     look: Any = {"cmap": SHADES, "norm": SymLogNorm(1.0, vmin=-largest, vmax=largest)}
     if named:
@@ -227,7 +261,7 @@ def plot_steps(joined: Sequence[str], evidence: Array, ends: Mapping[str, float]
     steps = ["start", *joined[1:]]
     shown = np.arange(len(steps)) if len(steps) <= MOST_STEPS else np.r_[0, len(steps) - MOST_STEPS + 1 : len(steps)]
     gained = np.asarray(evidence, float)[shown] - evidence[0]
-    ax = ax or new_axes(1.4 + STEP_ROW * len(shown), 6.2)
+    ax = ax or new_axes(1.7 + STEP_ROW * len(shown), 6.2)
     ax.plot(gained, range(len(shown)), "o-", color=COLOURS[0], markersize=5, linewidth=1.4, zorder=3)
     list_names(ax, [_step(steps[at]) for at in shown], top=-2.1)
     low, high = gained.min(), gained.max()
@@ -242,6 +276,7 @@ def plot_steps(joined: Sequence[str], evidence: Array, ends: Mapping[str, float]
     beyond = sorted(worth.items(), key=lambda end: (end[1] in near, end[1]))  # their names are above those of lines
     for row, (name, value) in zip((-1.6, -0.8), beyond, strict=True):
         _end(ax, name, value, row)
+    add_title(ax, "Log evidence as columns are joined")
     ax.set_xlabel("log evidence, nats against the start")
     ax.xaxis.set_major_locator(MaxNLocator(6))
     ax.xaxis.set_major_formatter(lambda value, _: nats(value))

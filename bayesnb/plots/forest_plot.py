@@ -17,7 +17,7 @@ from matplotlib.patches import FancyArrowPatch
 
 from bayesnb.families.base import Array
 from bayesnb.plots.log_odds_axis import nats
-from bayesnb.plots.style import COLOURS, INK, WIDTH, add_legend, new_axes, short
+from bayesnb.plots.style import COLOURS, INK, WIDTH, add_legend, add_title, new_axes, short
 
 NAMES, LISTED = 30, 24  # letters: of a column, and of one that is only listed
 MOST_COLUMNS = 60  # that a picture has room for
@@ -104,8 +104,8 @@ def draw_forest(forest: Forest, ax: Axes | None) -> Axes:
     """Draw a row for each column and a line for each link, as wide as its evidence is strong."""
     places, lines = forest.places, _below(forest)
     high = places[:, 1].max(initial=0.0)
-    above = ax is None
-    ax = ax or new_axes(0.35 + 0.2 * len(lines) + ROW * (high + 1), WIDTH)
+    outside = ax is None
+    ax = ax or new_axes(0.65 + 0.2 * len(lines) + ROW * (high + 1), WIDTH)
     ax.spines[:].set_visible(False)
     deep = max(places[:, 0].max(initial=0.0), 1.0)
     ax.set(xticks=[], xlim=(-0.08 * deep, 1.3 * deep), ylim=(high + 0.5, -0.5))
@@ -121,10 +121,11 @@ def draw_forest(forest: Forest, ax: Axes | None) -> Axes:
             ax.add_patch(_arc(ends[np.argsort(ends[:, 1])], THINNEST + (FURTHER - THINNEST) * share))
     ax.plot(*places.T, "o", color=INK, markersize=5, zorder=3)
     ax.set_xlabel("\n".join(lines))
+    add_title(ax, "Links between columns")
     if not forest.in_forest.all():
         keys = [_key("forest", linewidth=3, color=COLOURS[0])]
         keys.append(_key(f"{(~forest.in_forest).sum():,} further links", **_look(1.2)))
-        add_legend(ax, keys, ACROSS, above=above)
+        add_legend(ax, keys, ACROSS, outside=outside)
     return ax
 
 
@@ -146,7 +147,7 @@ def _below(forest: Forest) -> list[str]:
     """Return the lines below the picture."""
     if not forest.ends:
         return [f"no link between the {len(forest.unlinked):,} columns"]
-    lines = ["numbers and widths: log Bayes factor, nats,", "of the link to the column that it hangs on"]
+    lines = ["numbers and widths: log Bayes factor in nats", "of the link to the column above it"]
     if forest.hidden:
         lines.append(f"{forest.hidden:,} other links are not drawn")
     if forest.unlinked:

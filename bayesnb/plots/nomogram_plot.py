@@ -224,15 +224,22 @@ def plot_nomogram(
 
     Parameters
     ----------
-    model : fitted estimator, without links between columns: `NaiveBayes` has those unless dependence=None
-    classes : two labels, default the two most probable classes
-    most : how many features are drawn, those by which rows of the two classes differ most on average
-    ax : two Axes, default new ones in a new figure
-        For the features, and below it for the total.
+    model : estimator
+        A fitted model without links between columns, which `NaiveBayes` has unless dependence=None.
+    classes : pair of labels, optional
+        By default the two most probable classes.
+    most : int, default 12
+        How many features are drawn, those by which rows of the two classes differ most on average.
+    ax : pair of matplotlib.axes.Axes, optional
+        The axes to draw on, for the features, and below it for the total. By default new ones in a new figure.
 
     Returns
     -------
     numpy.ndarray of two matplotlib.axes.Axes
+
+    See Also
+    --------
+    plot_waterfall : One row, for models with links too.
 
     Examples
     --------
@@ -248,7 +255,9 @@ def plot_nomogram(
     scales = [PointScale("class frequency", [start]), *chosen.scales]
     rows = sum(len(scale.lines) for scale in scales)
     if ax is None:
-        ax = new_figure(1.5 + ROW * rows, WIDE).subplots(2, 1, height_ratios=[ROW * rows, 0.12])
+        figure = new_figure(1.8 + ROW * rows, WIDE)
+        figure.suptitle("Nomogram", x=0.01, ha="left", fontsize="medium")
+        ax = figure.subplots(2, 1, height_ratios=[ROW * rows, 0.12])
     upper, lower = ax
     _frame(upper, scales, chosen)
     lower.set_xlim(-SURE, SURE)  # the scale that turns the sum of all points into a probability

@@ -119,12 +119,25 @@ def check_fitted(model: Any) -> None:
         raise ValueError(f"{type(model).__name__} is not fitted yet: call fit first.")
 
 
+def result_of(given: Any, make: Callable[..., Any], call: str, *rows: Any) -> Any:
+    """Return the result to draw: the one that is given, or that of a model and rows, which `make` computes.
+
+    `call` is how a user writes it, such as "calibration(model, X, y)".
+    """
+    is_model, there = hasattr(given, "predict_proba"), [each is not None for each in rows]
+    if is_model and not all(there):
+        raise TypeError(f"a model is drawn together with its data: give all of {call[call.index('(') :]}.")
+    if not is_model and any(there):
+        raise TypeError(f"X and y go with a model, as in {call}; with a result, name what follows, such as row=....")
+    return make(given, *rows) if is_model else given
+
+
 def check_dataset(dataset: Any, name: str, maker: str) -> None:
     """Raise unless this is the Dataset that a function of this name returned."""
     if name not in getattr(dataset, "data_vars", ()):
         names = ", ".join(map(str, list(getattr(dataset, "data_vars", ()))[:5]))
         held = f" with {names}" if names else ""
-        raise TypeError(f"expected what bayesnb.{maker} returned, got {type(dataset).__name__}{held}.")
+        raise TypeError(f"expected a model, or what bayesnb.{maker} returned, got {type(dataset).__name__}{held}.")
 
 
 def check_most(most: Any) -> None:
@@ -148,6 +161,11 @@ def short(name: str, most: int = 20) -> str:
     return line if len(line) <= most else line[: most - most // 3 - 1] + "…" + line[len(line) - most // 3 :]
 
 
+def add_title(ax: Axes, title: str) -> None:
+    """Add a title at the left, above the axes."""
+    ax.set_title(title, loc="left", fontsize="medium")
+
+
 def list_names(ax: Axes, names: Sequence[str], top: float = -0.6) -> None:
     """Turn the y axis into a list of names, the first on top."""
     ax.set_yticks(range(len(names)), names)
@@ -162,20 +180,26 @@ def width_in_points(ax: Axes) -> float:
 
 
 def add_legend(
-    ax: Axes, keys: Sequence[Any], room: tuple[int, int], *, above: bool, title: str | None = None, framed: bool = False
+    ax: Axes,
+    keys: Sequence[Any],
+    room: tuple[int, int],
+    *,
+    outside: bool,
+    title: str | None = None,
+    framed: bool = False,
 ) -> None:
-    """Add a legend: above the axes of a new figure, which gets taller by it, or within the axes, with a frame or not.
+    """Add a legend: below the axes of a new figure, which gets taller by it, or within the axes, with a frame or not.
 
     `room` is how many letters fit on a line, and how many a mark takes.
     """
     look: Any = {"handles": keys, "title": title, "fontsize": "small", "alignment": "left"}
-    if not above:
+    if not outside:
         ax.legend(edgecolor="none", framealpha=0.75, frameon=framed, **look)
         return
     figure = cast(Figure, ax.get_figure(root=True))
     columns = _abreast([len(key.get_label()) for key in keys], *room)
     figure.set_figheight(figure.get_figheight() + LINE * (ceil(len(keys) / columns) + (title is not None)))
-    figure.legend(loc="outside upper left", ncols=columns, frameon=False, **look)
+    figure.legend(loc="outside lower left", ncols=columns, frameon=False, **look)
 
 
 def _abreast(letters: list[int], room: int, mark: int) -> int:

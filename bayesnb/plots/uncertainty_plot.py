@@ -7,31 +7,40 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from bayesnb.families.base import Array
-from bayesnb.plots.style import COLOURS, INK, check_dataset, check_most, new_axes, styled
+from bayesnb.plots.style import COLOURS, INK, add_title, check_dataset, check_most, new_axes, result_of, styled
 
-HIGH, WIDE = 3.0, 6.4  # inches
+HIGH, WIDE = 3.3, 6.4  # inches
 CERTAIN = 0.01  # of the largest entropy: rows below are not drawn
 
 
 @styled
-def plot_uncertainty(dataset: Any, *, most: int = 60, ax: Axes | None = None) -> Axes:
+def plot_uncertainty(result: Any, X: Any = None, *, most: int = 60, ax: Axes | None = None) -> Axes:
     """Draw the uncertainty about each row's label, the most uncertain row first, in its two parts.
 
-    What more rows would not take away, since classes overlap (aleatoric), is blue; on top of it is what is not known
-    because too few rows were seen (epistemic), in orange. Both together are the entropy of the predicted label.
+    The part that more training rows would not take away, as classes overlap (aleatoric), is blue; on top of it, in
+    orange, is the part that is left because too few rows were seen (epistemic). Both together are the entropy of the
+    predicted label.
 
     Parameters
     ----------
-    dataset : xarray.Dataset
-        What `model.uncertainty(X)` returned.
-    most : how many bars at most
-        Where there are more rows, a bar is the mean of several neighbours, as wide as they are many.
-    ax : matplotlib.axes.Axes, default new ones in a new figure
+    result : estimator or xarray.Dataset
+        A fitted model together with `X`, or the result of its `uncertainty`.
+    X : table of rows, optional
+        The rows to predict, where `result` is a model.
+    most : int, default 60
+        How many bars are drawn at most. Where there are more rows, a bar is the mean of several neighbours, and as
+        wide as they are many.
+    ax : matplotlib.axes.Axes, optional
+        The axes to draw on, by default new ones in a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
         Rows with next to no uncertainty are left out, and the axis says how many are drawn.
+
+    See Also
+    --------
+    NaiveBayes.uncertainty : The numbers that are drawn.
 
     Examples
     --------
@@ -39,10 +48,13 @@ def plot_uncertainty(dataset: Any, *, most: int = 60, ax: Axes | None = None) ->
     >>> from bayesnb.datasets import dogs
     >>> table = dogs()
     >>> model = NaiveBayes().fit(table.drop(columns="breed"), table["breed"])
-    >>> ax = plot_uncertainty(model.uncertainty(table.drop(columns="breed")))
+    >>> ax = plot_uncertainty(model, table.drop(columns="breed"))
+    >>> ax.get_xlabel()
+    'all 6 rows, the most uncertain first'
     >>> ax.get_figure().savefig("uncertainty.png")  # doctest: +SKIP
     """
-    check_dataset(dataset, "epistemic", "uncertainty(X)")
+    dataset = result_of(result, lambda model, rows: model.uncertainty(rows), "uncertainty(model, X)", X)
+    check_dataset(dataset, "epistemic", "NaiveBayes.uncertainty(X)")
     check_most(most)
     entropy, top = np.asarray(dataset["entropy"]), float(np.log(max(dataset.sizes["class"], 2)))
     order = np.argsort(-entropy, kind="stable")
@@ -60,7 +72,8 @@ def plot_uncertainty(dataset: Any, *, most: int = 60, ax: Axes | None = None) ->
     ax.yaxis.set_major_locator(MaxNLocator(4))
     ax.set_xlabel(_describe(rows, len(entropy)))
     figure: Any = ax.get_figure(root=True)
-    figure.legend(*ax.get_legend_handles_labels(), loc="outside upper left", frameon=False, ncols=2)
+    figure.legend(*ax.get_legend_handles_labels(), loc="outside lower left", frameon=False, ncols=2)
+    add_title(ax, "Uncertainty of the labels")
     return ax
 
 

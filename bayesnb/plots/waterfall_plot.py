@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 from bayesnb.families.base import Array
 from bayesnb.model.linked import ARROW
 from bayesnb.plots.log_odds_axis import add_probabilities, pair_of, percent, signed
-from bayesnb.plots.style import COLOURS, INK, MOST_CLASSES, ROUND, list_names, new_axes, short, styled
+from bayesnb.plots.style import COLOURS, INK, MOST_CLASSES, ROUND, list_names, new_axes, result_of, short, styled
 
 WIDE, ROW = 7.2, 0.27  # inches
 NAME, CELL, BLOCK, CLASS, MOST_TITLE = 20, 12, 28, 16, 46  # letters
@@ -35,10 +35,11 @@ class Steps:
 
 @styled
 def plot_waterfall(
-    explained: Any,
+    result: Any,
+    X: Any = None,
+    *,
     row: Any = None,
     classes: Sequence[Any] | None = None,
-    *,
     by: str | None = None,
     most: int = 12,
     ax: Axes | None = None,
@@ -47,22 +48,33 @@ def plot_waterfall(
 
     Parameters
     ----------
-    explained : xarray.Dataset
-        What `model.explain(X)` returned.
-    row : label in `obs_id`, default the first row
-    classes : two labels, default the most probable class of the row and the next
-    by : None, "evidence" or "predictive"
+    result : estimator or xarray.Dataset
+        A fitted model together with `X`, or the result of its `explain`.
+    X : table of rows, optional
+        The rows to explain, where `result` is a model.
+    row : label, optional
+        Which row is drawn, a label in `obs_id`; by default the first.
+    classes : pair of labels, optional
+        By default the most probable class of the row and the next.
+    by : {"evidence", "predictive"}, optional
         "evidence" draws posterior means, with a line of one posterior standard deviation to both sides, and marks the
-        prediction; "predictive" draws log predictive ratios, which add up to the prediction and have none. None:
-        "evidence" or, of a model with links, "predictive": where a class has no row with both cells of a link, the
+        prediction; "predictive" draws log predictive ratios, which add up to the prediction and have none. The default
+        is "evidence" or, of a model with links, "predictive": where a class has no row with both cells of a link, the
         posterior mean of its log-ratio may be far below the log of the mean.
-    most : number of features with separate bars
-        All others are one bar, whose line is an upper bound where they are words of one block.
-    ax : matplotlib.axes.Axes, default new ones in a new figure
+    most : int, default 12
+        How many features have a bar. All others are one bar, whose line is an upper bound where they are words of one
+        block.
+    ax : matplotlib.axes.Axes, optional
+        The axes to draw on, by default new ones in a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes
+
+    See Also
+    --------
+    NaiveBayes.explain : The numbers that are drawn.
+    plot_nomogram : The whole model as scales, from which the prediction of any row can be read.
 
     Examples
     --------
@@ -70,9 +82,12 @@ def plot_waterfall(
     >>> from bayesnb.datasets import dogs
     >>> table = dogs()
     >>> model = NaiveBayes().fit(table.drop(columns="breed"), table["breed"])
-    >>> ax = plot_waterfall(model.explain(table.drop(columns="breed")), row=2)
+    >>> ax = plot_waterfall(model, table.drop(columns="breed"), row=2)
+    >>> ax.get_xlabel().startswith("log-odds against")
+    True
     >>> ax.get_figure().savefig("why.png")  # doctest: +SKIP
     """
+    explained = result_of(result, lambda model, rows: model.explain(rows), "plot_waterfall(model, X, row=...)", X)
     steps = steps_of(_one_row(explained, row), classes, by, most)
     ax = ax or new_axes(height(steps), WIDE)
     ax.use_sticky_edges = False
@@ -100,8 +115,8 @@ def _titled(steps: Steps, width: float) -> str:
 def _one_row(explained: Any, row: Any) -> Any:
     if not {"class_term", "evidence"} <= set(getattr(explained, "data_vars", ())):
         raise TypeError(
-            "plot_waterfall draws what explain returned, got "
-            f"{type(explained).__name__}: plot_waterfall(model.explain(X), row=...)."
+            f"plot_waterfall draws a model and rows, or the result of `explain`, got {type(explained).__name__}: "
+            "plot_waterfall(model, X, row=...)."
         )
     if "obs_id" not in explained.dims:
         return explained

@@ -66,15 +66,25 @@ def plot_words(
 
     Parameters
     ----------
-    model : fitted estimator with a block of counts, or a column of lists of words (`Multinomial`)
-    classes : labels, one panel each; default the most frequent ones, at most eight
-    most : how many words of each
-    ci_prob : probability of the intervals, default ArviZ's `rcParams["stats.ci_prob"]`
-    ax : matplotlib.axes.Axes, for one panel; default new ones in a new figure
+    model : estimator
+        A fitted model with a block of counts, or a column of lists of words (`Multinomial`).
+    classes : sequence of labels, optional
+        One panel each, by default the most frequent classes, at most eight.
+    most : int, default 10
+        How many words of each class are drawn.
+    ci_prob : float, optional
+        The probability of the intervals, by default ArviZ's `rcParams["stats.ci_prob"]`.
+    ax : matplotlib.axes.Axes, optional
+        The axes to draw on, for one panel. By default new ones in a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes, or an array of them where there are several panels
+
+    See Also
+    --------
+    relevance : Whether each word depends on the class.
+    plot_column : The share of one word in each class.
 
     Examples
     --------
@@ -94,7 +104,10 @@ def plot_words(
     if ax is not None and len(panels) > 1:
         raise ValueError(f"{len(panels)} panels do not fit into one ax. Name one class, classes=[label].")
     height = 0.95 + ROW * max(2, *(len(words.words) for words in panels))
-    axes = new_panels(len(panels), PANELS, (height, SIDE)) if ax is None else [ax]
+    axes = new_panels(len(panels), PANELS, (height, SIDE), (0.3, 0)) if ax is None else [ax]
+    if ax is None:
+        figure: Any = axes[0].get_figure()
+        figure.suptitle("Words that speak for each class", x=0.01, ha="left", fontsize="medium")
     for k, (panel, words) in enumerate(zip(axes, panels, strict=True)):
         draw_words(panel, words, k if classes is None else words.place, short(str(labels[words.place]), CLASS))
     return np.array(axes) if len(axes) > 1 else axes[0]
@@ -146,7 +159,7 @@ def draw_words(ax: Axes, words: ClassWords, shade: int, title: str = "") -> Axes
     low, high = min(0.0, words.lower.min(initial=0.0)), max(0.7, words.upper.max(initial=0.7))
     ax.set_xlim(low - 0.04 * (high - low), high + 0.04 * (high - low))
     _times(ax, low, high)
-    ax.set_xlabel("times as often" if len(y) else "no word speaks for it")
+    ax.set_xlabel("times as often as in all other classes" if len(y) else "no word speaks for this class")
     ax.set_title(title, loc="left", fontsize="medium")
     return ax
 
