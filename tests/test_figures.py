@@ -361,9 +361,15 @@ def test_six_dogs_have_both_figures() -> None:
 
 def test_a_waterfall_of_a_model_or_of_another_result_says_what_it_draws() -> None:
     model, X = birds()
-    for wrong in (model, X, model.uncertainty(X.iloc[:2])):
-        with pytest.raises(TypeError, match=r"plot_waterfall\(model\.explain\(X\), row=\.\.\.\)"):
-            nb.plot_waterfall(wrong, X)
+    for wrong in (X, model.uncertainty(X.iloc[:2])):
+        with pytest.raises(TypeError, match=r"plot_waterfall\(model, X, row=\.\.\.\)"):
+            nb.plot_waterfall(wrong)
+    with pytest.raises(TypeError, match="a model is drawn together with its data"):
+        nb.plot_waterfall(model)
+    with pytest.raises(TypeError, match=r"X and y go with a model"):
+        nb.plot_waterfall(model.explain(X.iloc[:2]), 1)
+    ours, theirs = nb.plot_waterfall(model, X.iloc[:3], row=2), nb.plot_waterfall(model.explain(X.iloc[:3]), row=2)
+    assert numbers(ours) == numbers(theirs)
 
 
 def test_a_waterfall_finds_a_row_by_the_name_that_it_has_in_the_frame() -> None:

@@ -61,7 +61,7 @@ def test_of_many_classes_the_commonest_mistakes_are_bars() -> None:
     assert first.get_width() == counts.max() / (y == a).sum()  # type: ignore[attr-defined]
     assert len(ax.patches) == 20
     perfect = nb.plot_confusion(y, y)
-    assert perfect.get_xlabel() == "no row got another label"
+    assert perfect.get_xlabel() == "no errors"
 
 
 def test_what_is_no_confusion_is_an_error_that_says_why() -> None:

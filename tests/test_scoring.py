@@ -23,6 +23,7 @@ from bayesnb import (
     NormalInverseGamma,
     calibration,
     plot_calibration,
+    plot_confusion,
 )
 from bayesnb.selection.probability_scores import (
     Calibration,
@@ -457,7 +458,7 @@ def test_what_is_drawn_is_what_calibration_returned() -> None:
     for found in (None, calibration(GaussianNB(), X, LABEL)[["ece"]]):
         with pytest.raises(TypeError, match=r"what bayesnb.calibration.* returned, got"):
             plot_calibration(found)
-    with pytest.raises(TypeError, match="a model is drawn together with its data: give all of .model, X, y."):
+    with pytest.raises(TypeError, match=r"a model is drawn together with its data: give all of \(model, X, y\)"):
         plot_calibration(GaussianNB())
     with pytest.raises(TypeError, match="X and y go with a model"):
         plot_calibration(calibration(GaussianNB(), X, LABEL), [1])

@@ -26,19 +26,35 @@ def compare(
 
     Parameters
     ----------
-    models : mapping of names to estimators
-        One that is not fitted is fitted to these rows first; one that is must have been fitted to them. A model of
-        `mcmc` must be fitted.
-    X, y, sample_weight : rows, their labels and weights
-    target : {"label", "joint"}, as in `NaiveBayes.loo`
-        Only scores of the same quantity can be compared: "joint" needs the same columns in every model.
-    method, reference : as in `arviz.compare`; stacking by default, and the best model is the reference
+    models : mapping from names to estimators
+        One that is not fitted is fitted to these rows first; one that is fitted must have learnt these rows. A model
+        of `bayesnb.mcmc` must be fitted.
+    X : table of rows
+        The rows that were learnt.
+    y : array-like
+        Their labels.
+    target : {"label", "joint"}, default "label"
+        What is scored, as in `NaiveBayes.loo`. Only scores of the same quantity can be compared: "joint" needs the same
+        columns in every model.
+    method : str, optional
+        How the models are weighted, as in `arviz.compare`; stacking by default.
+    reference : str, optional
+        The model with which all are compared, as in `arviz.compare`; the best by default.
+    sample_weight : array-like, optional
+        The weights of the rows, as they were learnt.
 
     Returns
     -------
     pandas.DataFrame
-        `arviz.compare`'s, not rounded, for `arviz.plot_compare`: by model its rank, `elpd`, the difference to the best
-        one, its standard error `dse`, and the weight of the model in a mixture of all.
+        The table of `arviz.compare`, not rounded, for `arviz.plot_compare`: by model `rank`, `elpd`, the difference to
+        the best one, its standard error `dse`, and the weight of the model in a mixture of all. It shows itself with
+        rounded numbers; `to_frame` gives a plain copy.
+
+    See Also
+    --------
+    NaiveBayes.loo : The leave-one-out scores of one model.
+    compare_smoothing : One model under several smoothings.
+    calibration : Whether the probabilities can be trusted.
 
     Notes
     -----

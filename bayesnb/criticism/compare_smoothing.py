@@ -69,11 +69,12 @@ class SmoothingComparison:
 
         Parameters
         ----------
-        axes : None, or three matplotlib axes
+        axes : sequence of three matplotlib.axes.Axes, optional
+            By default new ones in a new figure.
 
         Returns
         -------
-        array of matplotlib.axes.Axes
+        numpy.ndarray of matplotlib.axes.Axes
         """
         plots = import_module(PLOTS)
         marked = self.best or self.table.to_dict("records")[0]
@@ -135,28 +136,42 @@ def compare_smoothing(
 
     Parameters
     ----------
-    model : estimator of bayesnb, fitted on these rows or not at all
-    X, y : rows and their labels
-    smoothing : numbers, 0 or more
+    model : estimator
+        One that is fitted on these rows, or not at all.
+    X : table of rows
+        The rows to learn from.
+    y : array-like
+        Their labels.
+    smoothing : sequence of float
+        Numbers, 0 or more.
         With smoothing l, counts n of K levels and their total N, (n + l) / (N + l K) is the probability of a level
         under "map", whose prior is Dirichlet(1 + l), and under "mean", whose prior is Dirichlet(l). It is so for
         `Categorical`, `Bernoulli` and `Multinomial` columns; a prior declared with an array keeps its proportions, and
         l is its mean. The prior of `Poisson` columns is worth l events, at the pooled rate. That of `Gaussian` columns
         has l times its `count`, `shape` and `scale`. 1 is the default prior of every family.
-    estimates : a choice of "map", "mean", "predictive" and "mle"
-        The estimate that predicts, as in the parameter `estimate`. No prior enters "mle": one row, of smoothing 0.
-    scales : numbers above 0
-        Factors of the variance that the prior of `Gaussian` columns expects. With more than one, the table has a column
-        `scale` at its end.
-    sample_weight : None, or how often each row counts
-        Scores are of as many rows of mean weight: a row of any weight is left out as a whole.
-    ci_prob : probability of the intervals, default ArviZ's `rcParams["stats.ci_prob"]`
-    progress : whether a bar on stderr counts the settings; None: where that is a terminal, after two seconds
+    estimates : sequence of {"map", "mean", "predictive", "mle"}
+        The estimates that predict, as in the parameter `estimate`. No prior enters "mle", so it has one row, of
+        smoothing 0.
+    scales : sequence of float
+        Numbers above 0: factors of the variance that the prior of `Gaussian` columns expects. With more than one, the
+        table has a column `scale` at its end.
+    sample_weight : array-like, optional
+        How often each row counts. Scores are of as many rows of mean weight: a row of any weight is left out as a
+        whole.
+    ci_prob : float, optional
+        The probability of the intervals, by default ArviZ's `rcParams["stats.ci_prob"]`.
+    progress : bool, optional
+        Whether a progress bar on stderr counts the settings. By default on a terminal, after two seconds.
 
     Returns
     -------
     SmoothingComparison
         With `table`, `intervals`, `best`, `distinguishable`, `verdict`, `notes` and `plot()`.
+
+    See Also
+    --------
+    tune : The best priors, found by a search.
+    compare : Any models, compared by leave-one-out.
 
     Notes
     -----
@@ -305,8 +320,8 @@ def _notes(learnt: LearntRows, variants: PriorVariants, outcomes: Sequence[Outco
     counts = variants.rows.counts
     if (counts != np.floor(counts)).any():
         notes.append(
-            "Some weights are no whole numbers: the log evidence is that of the power likelihood, the product of each "
-            "row's to its weight. It compares smoothings, but is no probability of the data."
+            "Some weights are not whole numbers: the log evidence is that of the power likelihood, the product of each "
+            "row's likelihood to the power of its weight. It compares smoothings, but is not a probability of the data."
         )
     return notes + _undefined_scores(learnt, variants, outcomes)
 

@@ -36,17 +36,32 @@ def dependence(
 
     Parameters
     ----------
-    model : an estimator; one that is not fitted yet is fitted to these rows first
-    X, y, sample_weight : the rows that were learnt, or a part of them, with their labels and whole weights
-    columns : None for all, or a list of names
-    progress : whether a bar on stderr shows how many pairs were compared; None: where that is a terminal
+    model : estimator
+        One that is not fitted is fitted to these rows first.
+    X : table of rows
+        The rows that were learnt, or a part of them.
+    y : array-like
+        Their labels.
+    columns : sequence of labels, optional
+        The columns to compare, by default all.
+    sample_weight : array-like of whole numbers, optional
+        The weights of the rows, as they were learnt.
+    progress : bool, optional
+        Whether a progress bar on stderr counts the pairs. By default on a terminal, after two seconds.
 
     Returns
     -------
     xarray.Dataset
-        By (feature, feature_2), symmetric: `log_bayes_factor`, in nats, summed over classes; by (class, feature,
-        feature_2): `log_bayes_factor_by_class`. NaN on the diagonal, and for pairs that cannot be compared. The
-        attribute `strongest` names the pairs with the most evidence.
+        It shows itself as a table, the strongest pair first, and its `to_frame` has a row for each pair. By (feature,
+        feature_2), symmetric: `log_bayes_factor`, in nats, summed over classes; by (class, feature, feature_2):
+        `log_bayes_factor_by_class`. NaN on the diagonal, and for pairs that cannot be compared. The attribute
+        `strongest` names the pairs with the most evidence.
+
+    See Also
+    --------
+    plot_dependence : The factors as a map.
+    partition : Blocks of columns that are better modelled jointly.
+    NaiveBayes.links_ : The links that a model has found between columns.
 
     Notes
     -----
@@ -72,7 +87,7 @@ def dependence(
     Links between columns, as `NaiveBayes()` has, change no factor. A pair uses the rows that have both cells, under
     both hypotheses. Priors are the model's; a column that is modelled
     jointly with others has the margin of their prior, and a variance that classes share is taken for each class's own.
-    What the data say of two columns of one block is no fault of the model, which takes them to be dependent already.
+    Evidence for two columns of one block does not speak against the model, which takes them to be dependent already.
 
     Examples
     --------

@@ -93,6 +93,6 @@ def check_columns(columns: Any, known: Sequence[Hashable], schema: Schema, exclu
     names = list(columns)
     for name in names:
         if name not in known:  # lists, as a name may not be hashable
-            why = excluded if name in list(schema.families) else "is no column of this model"
+            why = excluded if name in list(schema.families) else "is not a column of this model"
             raise ValueError(f"columns: {name!r} {why}. Name some of {list(known)[:20]}.")
     return names

@@ -55,7 +55,8 @@ class Partition:
 
         Parameters
         ----------
-        ax : matplotlib.axes.Axes, default new ones in a new figure
+        ax : matplotlib.axes.Axes, optional
+            The axes to draw on, by default new ones in a new figure.
 
         Returns
         -------
@@ -111,19 +112,33 @@ def partition(
 
     Parameters
     ----------
-    model : an estimator of bayesnb, fitted on these rows or not at all
-        The search starts from its blocks: every column by itself, but for those that it declares to be one block.
-    X, y, sample_weight : the rows that were learnt, or a part of them, with their labels and whole weights
+    model : estimator
+        One that is fitted on these rows, or not at all. The search starts from its blocks: every column by itself, but
+        for those that it declares to be one block.
+    X : table of rows
+        The rows that were learnt, or a part of them.
+    y : array-like
+        Their labels.
+    sample_weight : array-like of whole numbers, optional
+        The weights of the rows, as they were learnt.
     columns : None for all, or the names of those that may be joined
-    most : None, or the most columns that a block may come to have
-    concentration : None, or A, the total concentration of every Dirichlet prior
-        None takes that of the model or, where columns differ, their geometric mean.
-    progress : whether a bar on stderr counts the steps of the search; None: where that is a terminal, after two seconds
+    most : int, optional
+        The largest number of columns that a block may have.
+    concentration : float, optional
+        A, the total concentration of every Dirichlet prior. By default that of the model or, where columns differ,
+        their geometric mean.
+    progress : bool, optional
+        Whether a progress bar on stderr counts the steps. By default on a terminal, after two seconds.
 
     Returns
     -------
     Partition
         With `blocks`, `table`, `estimator`, `ends`, `verdict`, `notes` and `plot()`.
+
+    See Also
+    --------
+    dependence : The evidence for each pair of columns.
+    NaiveBayes : `dependence="blocks"` finds blocks at `fit`.
 
     Notes
     -----

@@ -24,19 +24,28 @@ def relevance(model: NaiveBayes, prior: float = 0.5) -> Any:
 
     Parameters
     ----------
-    model : a fitted estimator
-    prior : probability, before the data, that a feature depends on the class
+    model : estimator
+        A fitted model.
+    prior : float, default 0.5
+        The probability, before the data, that a feature depends on the class.
 
     Returns
     -------
     xarray.Dataset
-        By feature, in the table's order: `log_bayes_factor`, in nats, and `inclusion`, the posterior probability that
-        the feature depends on the class; `temper` and `temper_sd`, how much its evidence counts in predictions.
+        It shows itself as a table, the largest factor first, and its `to_frame` has a row for each feature. By feature,
+        in the table's order: `log_bayes_factor`, in nats, and `inclusion`, the posterior probability that the feature
+        depends on the class; `temper` and `temper_sd`, how much its evidence counts in predictions.
+
+    See Also
+    --------
+    plot_relevance : The factors as bars.
+    dependence : Whether columns depend on each other within the classes.
+    NaiveBayes.summary : Each feature's factor beside its family and prior.
 
     Notes
     -----
     Of a block of counts each word is compared with all others together, with a Beta(a_j, A - a_j) prior, a margin of
-    the block's Dirichlet; words of one block are not independent. What the whole block says is in the attributes
+    the block's Dirichlet; words of one block are not independent. The factor of the whole block is in the attributes
     `block` and `block_log_bayes_factor`. Of a Gaussian column with `shared=True` both hypotheses have one variance for
     all classes: they differ in the means alone.
 
@@ -77,8 +86,8 @@ def relevance(model: NaiveBayes, prior: float = 0.5) -> Any:
         raise ValueError(f"{type(model).__name__} is not fitted yet: call fit first.")
     if not model.model_.integer_weights:
         raise ValueError(
-            "the model has learnt weights or counts that are no whole numbers. A Bayes factor compares probabilities "
-            "of rows, which such have none of: fit with whole weights and counts."
+            "the model has learnt weights or counts that are not whole numbers. A Bayes factor compares probabilities "
+            "of rows, and such rows have none: fit with whole weights and counts."
         )
     names, (factors, temper, temper_sd), blocks = _factors(model)
     inclusion = expit(factors + logit(float(prior)))

@@ -64,20 +64,26 @@ def tune(
 
     Parameters
     ----------
-    model : estimator of bayesnb, fitted on these rows or not at all
-    X, y : rows and their labels
-    criterion : {"evidence", "loo"}
+    model : estimator
+        One that is fitted on these rows, or not at all.
+    X : table of rows
+        The rows to learn from.
+    y : array-like
+        Their labels.
+    criterion : {"evidence", "loo"}, default "evidence"
         "evidence" makes the cells as probable as they can be, given the labels and before they were seen (type-II
         maximum likelihood). "loo" makes the labels as probable as they can be, each predicted from its row and from
         all other rows, by the estimator's `estimate` and `temper_`.
-    per : {"model", "feature", "class"}
+    per : {"model", "feature", "class"}, default "model"
         One prior for all columns of a kind, or one for each column and all classes, or one for each class and all
-        columns of a kind. "loo" knows "model" only.
-    sample_weight : None, or how often each row counts
-    force : bool
+        columns of a kind. "loo" has "model" only.
+    sample_weight : array-like, optional
+        How often each row counts.
+    force : bool, default False
         Whether priors are taken that predict the labels worse than those before: by more than two standard errors of
         the difference, and by more than 4 nats, as smaller differences have no standard error to rely on.
-    progress : whether a bar on stderr names the step at work; None: where that is a terminal, after two seconds
+    progress : bool, optional
+        Whether a progress bar on stderr names the current step. By default on a terminal, after two seconds.
 
     Returns
     -------
@@ -96,6 +102,12 @@ def tune(
     BoundaryWarning
         Where a prior is better the stronger it is, or the weaker, without end. It is left at the end of the range
         that is searched, from 1e-8 to 1e8, where it means that the classes do not differ, or that any might.
+
+    See Also
+    --------
+    compare_smoothing : Smoothings side by side, with their scores.
+    NaiveBayes.log_evidence_ : The criterion "evidence".
+    NaiveBayes.loo : The criterion "loo".
 
     Notes
     -----
@@ -211,7 +223,7 @@ def _warn_refused(tuning: Any, criterion: str) -> None:
         "tune: the best priors by this criterion predict the labels worse than those of the estimator, which it keeps: "
         f"the exact leave-one-out score is {after.elpd_loo:.1f} with them and {tuning.elpd_loo['before']:.1f} without, "
         f"a difference of {after.elpd_diff:.1f} with a standard error of {after.diff_se:.1f}. Use "
-        f"{alternative}force=True to take them all the same.",
+        f"{alternative}force=True to use them anyway.",
         RefusedWarning,
         skip_file_prefixes=(HERE,),
     )
@@ -229,8 +241,8 @@ def _check(model: Any, criterion: str, per: str) -> None:
         )
     if per == "class" and getattr(model, "average_features", None) is not None:
         raise ValueError(
-            "average_features compares a theta for each class with one for all of them, which needs one prior for all "
-            "classes: per='class' has no place there. Use per='model' or 'feature'."
+            "average_features compares a parameter for each class with one for all of them, which needs one prior for "
+            "all classes, so per='class' is not possible. Use per='model' or 'feature'."
         )
     if criterion == "loo" and getattr(model, "estimate", None) == "mle":
         raise ValueError("criterion='loo' under estimate='mle': no prior enters it, so there is nothing to tune.")

@@ -35,19 +35,31 @@ class CrossValidation(ModelHolder):
 
         Parameters
         ----------
-        X, y, sample_weight : the rows that were learnt, or some of them, with their labels and weights
-            All rows of a class are checked: their statistics are those that were learnt, or it is an error. Of fewer
-            that cannot be proved, and an `UnverifiedWarning` says so, unless it is seen that they were never learnt.
-            Dask's are scored where they are, and only the scores come here.
-        target : {"label", "joint"}
+        X : table of rows
+            The rows that were learnt, or some of them. All rows of a class are checked: it is an error if their
+            statistics are not those that were learnt. A part of a class cannot be checked in full, and an
+            `UnverifiedWarning` says so; rows that cannot have been learnt are an error. Rows of Dask are scored where
+            they are, and only the scores are collected.
+        y : array-like
+            Their labels.
+        target : {"label", "joint"}, default "label"
             "label": log p(y_i | x_i, all other rows), by which classifiers are compared. "joint": log p(x_i, y_i | all
             other rows), which the evidence is made of; no temper enters it.
+        sample_weight : array-like, optional
+            The weights of the rows, as they were learnt.
 
         Returns
         -------
         arviz.ELPDData
             `elpd`, the sum, `se`, its standard error, `p`, by how much the sum is larger over rows that were learnt,
-            and `elpd_i`, row by row. There is no `pareto_k`, as nothing is approximated. `az.compare` takes it.
+            and `elpd_i`, row by row. There is no `pareto_k`, as nothing is approximated. `az.compare` takes it, and its
+            `to_frame` has a row for each row of `X`.
+
+        See Also
+        --------
+        NaiveBayes.kfold : Scores with whole folds left out.
+        compare : Several models compared by these scores.
+        calibration : Whether the probabilities can be trusted.
 
         Notes
         -----
@@ -75,15 +87,28 @@ class CrossValidation(ModelHolder):
 
         Parameters
         ----------
-        X, y, sample_weight : all rows that were learnt, with their labels and weights
-        folds : a number, or the fold of every row
-            By a number, rows are dealt out at random, as evenly as can be, class by class.
-        target : {"label", "joint"}, as in `loo`
-        rng : a seed or numpy.random.Generator, for dealing out
+        X : table of rows
+            All rows that were learnt.
+        y : array-like
+            Their labels.
+        folds : int or array-like, default 10
+            The number of folds, or the fold of every row. With a number, rows are assigned at random, as evenly as
+            possible in each class.
+        target : {"label", "joint"}, default "label"
+            What is scored, as in `loo`.
+        sample_weight : array-like, optional
+            The weights of the rows, as they were learnt.
+        rng : int or numpy.random.Generator, default 0
+            For the assignment to folds.
 
         Returns
         -------
         arviz.ELPDData
+            As in `loo`.
+
+        See Also
+        --------
+        NaiveBayes.loo : Scores with one row left out at a time.
 
         Examples
         --------

@@ -85,7 +85,24 @@ class InspectionMixin(ModelHolder):
         return labels + float(sum(block.sum() for block in blocks))
 
     def log_evidence_by_feature(self) -> dict[Hashable, float]:
-        """Return the terms of `log_evidence_` by column, given the labels; the rest is that of the labels."""
+        """Return the terms of `log_evidence_` by column; the rest is that of the labels.
+
+        Returns
+        -------
+        dict
+            Column, or tuple of columns that are modelled jointly, -> log evidence given the labels.
+
+        See Also
+        --------
+        NaiveBayes.summary : The terms beside each column's family and prior.
+
+        Examples
+        --------
+        >>> from bayesnb import CategoricalNB
+        >>> model = CategoricalNB().fit([["red"], ["blue"], ["red"]], ["wine", "water", "wine"])
+        >>> {name: round(value, 2) for name, value in model.log_evidence_by_feature().items()}
+        {0: -1.79}
+        """
         check_is_fitted(self)
         _, blocks = self._evidence()
         return {key: float(blocks[b][f]) for key, b, f in self.schema_.keys}
@@ -170,16 +187,24 @@ class InspectionMixin(ModelHolder):
         Parameters
         ----------
         X : table of rows
+            The rows to explain.
 
         Returns
         -------
         xarray.Dataset
-            By (obs_id, class, feature): `evidence` and `sd`, posterior mean and standard deviation of what the
-            feature adds; `predictive`, the log predictive of the cell, log E[p(x | theta)**t]. By class:
-            `class_term`, `class_term_sd`, `predictive_class_term`, the same of the class's own part. By (obs_id,
-            class): `score`, the sum of `class_term` and `evidence`, and `score_sd`. By (obs_id, feature): `cell`,
-            what the cell held, as text. By feature: `temper` and `temper_sd`, the exponent t and its sd; and, where
-            exponents fall with the length of a text, `temper_length`, as in `temper_length_`, infinite for others.
+            It shows itself as a table, and its `to_frame` has a row for each (obs_id, class, feature), the class's own
+            part included, so that they add up to the scores. By (obs_id, class, feature): `evidence` and `sd`,
+            posterior mean and standard deviation of what the feature adds; `predictive`, the log predictive of the
+            cell, log E[p(x | theta)**t]. By class: `class_term`, `class_term_sd`, `predictive_class_term`, the same of
+            the class's own part. By (obs_id, class): `score`, the sum of `class_term` and `evidence`, and `score_sd`.
+            By (obs_id, feature): `cell`, what the cell held, as text. By feature: `temper` and `temper_sd`, the
+            exponent t and its sd; and, where exponents fall with the length of a text, `temper_length`, as in
+            `temper_length_`, infinite for others.
+
+        See Also
+        --------
+        plot_waterfall : One row as steps from the class frequencies to the prediction.
+        NaiveBayes.linear_form : Weights that hold for all rows.
 
         Notes
         -----
@@ -222,10 +247,10 @@ class InspectionMixin(ModelHolder):
 
         Parameters
         ----------
-        estimate : {None, "mean", "map", "mle"}
-            Which parameters are plugged in. None: as the model's own `estimate` says, and the posterior mean where that
-            is "predictive", which plugs in nothing.
-        against : None or a label
+        estimate : {"mean", "map", "mle"}, optional
+            Which parameters are plugged in. By default as the `estimate` of the model says, and the posterior mean
+            where that is "predictive", which plugs in nothing.
+        against : label, optional
             Give differences from this class: w_c - w_k and b_c - b_k. Of two classes, the other one's are the w and b
             of a logistic regression.
 
@@ -235,6 +260,11 @@ class InspectionMixin(ModelHolder):
             `w` and `w_sd` (class, feature), `b` and `b_sd` (class). A feature is a column, or `column=level` for every
             level of a column that has levels; the coordinates `column` and `level` tell both apart. A class of
             probability 0 has a `b` of minus infinity, and nothing else.
+
+        See Also
+        --------
+        NaiveBayes.linear_features : The numbers of a row that the weights multiply.
+        plot_boundary : The boundary over two columns.
 
         Notes
         -----
@@ -290,6 +320,7 @@ class InspectionMixin(ModelHolder):
         Parameters
         ----------
         X : table of rows
+            The rows to transform.
 
         Returns
         -------
@@ -298,6 +329,10 @@ class InspectionMixin(ModelHolder):
             yes; of levels, a one is the level that the cell holds; of words, the counts are divided by 1 + n /
             `temper_length_` where that is known. `x @ form.w.values.T + form.b.values` are the
             scores of the classes, `(row, class)`.
+
+        See Also
+        --------
+        NaiveBayes.linear_form : The weights.
 
         Notes
         -----
@@ -340,7 +375,7 @@ class InspectionMixin(ModelHolder):
         """
         if self.average_features is not None:
             raise ValueError(
-                "average_features averages over subsets of the columns, and an average of linear forms is none. "
+                "average_features averages over subsets of the columns, and an average of linear forms is not one. "
                 "Use average_features=None."
             )
         density: Any = self._reader(kind)

@@ -59,23 +59,34 @@ class PredictiveUncertainty(ABC):
         Parameters
         ----------
         X : table of rows
-        ci_prob : probability of the interval, default ArviZ's `rcParams["stats.ci_prob"]`
-        rows : {"observed", "fixed"}
+            The rows to predict.
+        ci_prob : float, optional
+            The probability of the intervals, by default ArviZ's `rcParams["stats.ci_prob"]`.
+        rows : {"observed", "fixed"}, default "observed"
             "observed": x came from the population, and is itself evidence about theta: the distribution is
             that under p(theta | D, x), and its mean is `predict_proba`. "fixed": someone chose x, as on a grid: the
             distribution is that under p(theta | D), and its mean the average over the posterior.
-        method : {"auto", "exact", "fast", "draws"}
+        method : {"auto", "exact", "fast", "draws"}, default "auto"
             "exact" inverts the characteristic function. "fast" takes the first four cumulants, which are exact,
             while the error that this can make is below 0.02 on the probability scale, and "auto" while it is below
             0.001; what is left is done as in "exact". "draws" draws theta, for comparison. A sampled model has no
             characteristic function: its "auto" and "draws" take the draws of its chains.
-        draws, rng : number of draws, default 4000, and a seed or numpy.random.Generator, for method="draws"
-            A sampled model has the draws of its chains, so it refuses both.
+        draws : int, optional
+            The number of draws for method="draws", by default 4000. A sampled model has the draws of its chains, so
+            it refuses this and `rng`.
+        rng : int, numpy.random.Generator or None
+            For method="draws".
 
         Returns
         -------
         xarray.Dataset
-            By (obs_id, class): `probability`, the mean, `median`, `lower` and `upper`.
+            By (obs_id, class): `probability`, the mean, `median`, `lower` and `upper`. It shows itself as a table, and
+            its `to_frame` has a row for each (obs_id, class).
+
+        See Also
+        --------
+        NaiveBayes.uncertainty : The entropy of each label, in two parts.
+        NaiveBayes.predict_proba : The mean alone, faster.
 
         Notes
         -----
@@ -116,15 +127,23 @@ class PredictiveUncertainty(ABC):
         Parameters
         ----------
         X : table of rows
-        rows : {"observed", "fixed"}, as in `predict_interval`
+            The rows to predict.
+        rows : {"observed", "fixed"}, default "observed"
+            As in `predict_interval`.
 
         Returns
         -------
         xarray.Dataset
-            By obs_id: `entropy` of `probability`; `aleatoric`, the expected entropy of p(y | x, theta), which more
-            training does not take away; `epistemic`, their difference, the mutual information of label and
-            parameters, which it does, and which is never negative; `log_density`, how usual the row is, where the
-            model says so. By (obs_id, class): `probability`.
+            It shows itself as a table, and its `to_frame` has a row for each row of `X`. By obs_id: `entropy` of
+            `probability`; `aleatoric`, the expected entropy of p(y | x, theta), which more training does not take away;
+            `epistemic`, their difference, the mutual information of label and parameters, which it does, and which is
+            never negative; `log_density`, how usual the row is, where the model says so. By (obs_id, class):
+            `probability`.
+
+        See Also
+        --------
+        plot_uncertainty : Both parts as bars.
+        NaiveBayes.predict_interval : Intervals of the class probabilities.
 
         Notes
         -----
@@ -153,18 +172,63 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
     _methods: ClassVar = {method: method for method in (*TOLERANCES, "draws")}
 
     def predict_joint_log_proba(self, X: Any) -> Array:
-        """Return log p(x, y), `(r, c)`: every parameter integrated out, or plugged in as `estimate` says."""
+        """Return log p(x, y): every parameter integrated out, or plugged in as `estimate` says.
+
+        Parameters
+        ----------
+        X : table of rows
+            The rows to score.
+
+        Returns
+        -------
+        numpy.ndarray of shape (rows, classes)
+            In the order of `classes_`. A softmax of each row is `predict_proba`.
+
+        See Also
+        --------
+        NaiveBayes.predict_log_proba : log p(y | x).
+        NaiveBayes.log_density : log p(x).
+
+        Examples
+        --------
+        >>> from bayesnb import BernoulliNB
+        >>> model = BernoulliNB().fit([[1, 0], [1, 1], [0, 1]], ["a", "a", "b"])
+        >>> model.predict_joint_log_proba([[1, 1]]).round(2)
+        array([[-1.49, -2.42]])
+        """
         joint, cells = self._joint(X)
         if not np.isfinite(joint).all():
             self.schema_.check_cells(cells)
         return self._reader().with_base(joint, cells, self._exponents)
 
     def log_density(self, X: Any) -> Array:
-        """Return log p(x | D), `(r,)`: how usual each row is, whatever its class. No temper enters.
+        """Return log p(x | D), which tells how usual each row is, whatever its class. No temper enters.
 
+        Parameters
+        ----------
+        X : table of rows
+            The rows to score.
+
+        Returns
+        -------
+        numpy.ndarray of shape (rows,)
+
+        See Also
+        --------
+        NaiveBayes.uncertainty : The entropy of the label, beside `log_density`.
+
+        Notes
+        -----
         With links between columns it is that of the forest. Over rows of levels and flags without a missing cell it
         sums to 1 as long as those learnt had none either; else, and over numbers, to within some percent, as a link
         knows a column by counts on a few levels, and not by the column's density.
+
+        Examples
+        --------
+        >>> from bayesnb import GaussianNB
+        >>> model = GaussianNB().fit([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]], list("aaabbb"))
+        >>> model.log_density([[1.0], [100.0]]).round(1)
+        array([ -2.9, -16.7])
         """
         _, cells = self._read(X)
         self.schema_.check_cells(cells)
@@ -178,14 +242,17 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
 
         Parameters
         ----------
-        n : number of rows
-        y : None, one label, or one for each row
-            None draws the labels too, from the posterior predictive of the class.
-        length : None, a whole number, or one for each row
+        n : int
+            The number of rows.
+        y : label or array-like, optional
+            One label, or one for each row. By default the labels are drawn too, from the posterior predictive of the
+            class.
+        length : int or array-like, optional
             How many words a row of a `Multinomial` block has, in every such block. By default it is drawn: a Poisson
             count, with a rate that is learnt from the words and rows of each class as `Poisson()` would. Real texts'
-            lengths vary more than that; where it matters, say them.
-        rng : None, a seed, or numpy.random.Generator
+            lengths vary more than that; where it matters, give them.
+        rng : int, numpy.random.Generator or None
+            The source of randomness.
 
         Returns
         -------
@@ -228,9 +295,12 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         Parameters
         ----------
         X : table of rows
-        draws : number of draws of each chain
-        chains : number of chains, which only ArviZ's functions need: all draws are exact and independent
-        rng : None, a seed, or numpy.random.Generator
+            The rows to predict.
+        draws : int, default 1000
+            The number of draws of each chain.
+        chains : int, default 4
+            The number of chains, which only ArviZ's functions need: all draws are exact and independent.
+        rng : int, numpy.random.Generator or None
             A seed draws the same theta whatever the rows are, and the same as in `to_datatree`.
 
         Returns
@@ -271,14 +341,20 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
 
         Parameters
         ----------
-        X : None or table of rows
-        y : None or their labels
+        X : table of rows, optional
             The rows learnt from, with their labels, for checks of the model; without labels, rows to predict.
-        draws : number of draws of each chain
-        chains : number of chains, which only ArviZ's functions need: all draws are exact and independent
-        rng : None, a seed, or numpy.random.Generator
-        groups : None for all that can be had, or names of groups
-        features : None for all, or the columns whose parameters are wanted
+        y : array-like, optional
+            The labels of the rows.
+        draws : int, default 1000
+            The number of draws of each chain.
+        chains : int, default 4
+            The number of chains, which only ArviZ's functions need: all draws are exact and independent.
+        rng : int, numpy.random.Generator or None
+            The source of randomness.
+        groups : sequence of str, optional
+            The names of the groups, by default all that there can be.
+        features : sequence of labels, optional
+            The columns whose parameters are wanted, by default all.
 
         Returns
         -------
@@ -405,5 +481,5 @@ def refuse_shared(method: str) -> None:
             f"method={method!r} needs classes whose parameters are independent, and here they share some, under "
             "average_features or shared=True with three or more classes; two classes have 'exact' (under "
             "average_features if class_prior is not known), and under shared=True 'fast'. Use method='draws', or "
-            "'auto', which finds what there is."
+            "'auto', which takes what is possible."
         )

@@ -12,7 +12,19 @@ from scipy.special import fdtri
 from bayesnb.families import NormalInverseWishart
 from bayesnb.families.base import Array
 from bayesnb.plots.column_view import Sight, bins_of, combined, grid_of, middle, sight_of
-from bayesnb.plots.style import COLOURS, DASHES, INK, PERCENT, ROUND, add_legend, add_title, new_axes, short, styled
+from bayesnb.plots.style import (
+    COLOURS,
+    DASHES,
+    INK,
+    PERCENT,
+    ROUND,
+    add_legend,
+    add_title,
+    make_taller,
+    new_axes,
+    short,
+    styled,
+)
 from bayesnb.results.datasets import ci_prob as checked_prob
 
 MOST_LEVELS = 12
@@ -27,6 +39,7 @@ AROUND = 181  # points of an ellipse
 WIDTHS = (1.1, 1.8)  # of the inner line and the outer one
 ROOM = 0.06  # of the range of the rows, beside them
 HIGH = 3.1  # inches
+TITLE = 0.25  # inches
 NAMES = 32  # letters of an axis
 
 
@@ -94,6 +107,8 @@ def plot_column(
     ]
     add_legend(ax, keys, ACROSS, outside=outside, title=title)
     add_title(ax, "Predictive distribution in each class")
+    if outside:
+        make_taller(ax, TITLE)
     return ax
 
 

@@ -76,7 +76,7 @@ def label_codes(model: Any, y: Any, rows: int) -> Array:
 def unknown_column(name: Hashable, known: Sequence[Hashable]) -> ValueError:
     """Return an error for a name that no column of a model has."""
     shown = ", ".join(short(repr(word), 40) for word in known[:20]) + (", ..." if len(known) > 20 else "")
-    return ValueError(f"{short(repr(name), 60)} is no column of this model; it has {shown}.")
+    return ValueError(f"{short(repr(name), 60)} is not a column of this model; it has {shown}.")
 
 
 def sight_of(model: Any, name: Hashable, X: Any = None, y: Any = None) -> Sight:
@@ -170,7 +170,7 @@ def grid_of(x: Array, belief: Belief) -> Array:
     low, high = middle(x)
     predictive = belief.predictive()
     if not low < high:
-        ends = np.stack(predictive.interval(0.9))
+        ends = np.stack(predictive.interval(REACH))
         ends = ends[np.isfinite(ends)] if np.isfinite(ends).any() else np.array([-1.0, 1.0])
         low, high = float(ends.min()), float(ends.max())
         room = 0.0 if low < high else max(abs(low), 1.0) / 2  # of one value
@@ -184,7 +184,7 @@ def grid_of(x: Array, belief: Belief) -> Array:
 
 
 def _reaching(low: float, high: float, ends: Array) -> tuple[float, float]:
-    """Return a range that holds nearly all of each class's predictive, and is at most twice as wide as the rows' one."""
+    """Return a range that holds nearly all of each predictive, at most twice as wide as that of the rows."""
     most, ends = (high - low) / 2, np.where(np.isfinite(ends), ends, np.nan)
     if np.isnan(ends).all(axis=1).any():
         return low, high

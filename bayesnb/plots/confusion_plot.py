@@ -196,13 +196,13 @@ def _bars(confusion: Confusion, ax: Axes | None) -> Axes:
     most = np.argsort(-wrong, axis=None, kind="stable")[:PAIRS]
     i, j = np.unravel_index(most[wrong.ravel()[most] > 0], wrong.shape)
     low, high = (end[i, j] for end in confusion.ends)
-    ax = ax or new_axes(1.3 + BAR * max(len(i), 1), 6.4)
-    add_title(ax, "The most frequent errors, observed \u2192 predicted")
+    ax = ax or new_axes(1.3 + BAR * max(len(i), 1), 7.2)
+    add_title(ax, "Most frequent errors")
     ax.barh(range(len(i)), confusion.share[i, j], 0.7, color=WRONG, alpha=0.85, linewidth=0)
     ax.hlines(range(len(i)), low, high, color=INK, linewidth=1.2)
     names = [short(name, NAME) for name in confusion.classes]
     list_names(ax, [f"{names[a]} \u2192 {names[b]}" for a, b in zip(i, j, strict=True)])
     ax.set_xlim(0, min(1.0, 1.04 * high.max()) if len(i) else 1.0)
     ax.xaxis.set_major_formatter(PERCENT)
-    ax.set_xlabel("share of the rows of the observed class" if len(i) else "no row is predicted to have another label")
+    ax.set_xlabel("share of the observed class" if len(i) else "no errors")
     return ax

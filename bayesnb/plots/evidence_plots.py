@@ -139,7 +139,7 @@ def plot_dependence(result: Any, X: Any = None, y: Any = None, *, ax: Axes | Non
     >>> X, y = table.drop(columns="species"), table["species"]
     >>> model = NaiveBayes().fit(X, y)
     >>> plot_dependence(model, X, y).get_title(loc="left")
-    'Dependence of columns within the classes'
+    'Dependence within classes'
     >>> plot_dependence(model).get_title(loc="left")
     'Links between columns'
     """
@@ -170,7 +170,7 @@ def _plot_map(dataset: Any, ax: Axes | None) -> Axes:
     side, size = max(n * cell, LEAST), min(10.5, 72 * cell * 0.72)
     room = LETTER * size * max(map(len, names)) if named else 0.4
     ax = ax or new_axes(side + room + 0.6, max(side + room + 1.3, LEAST_WIDE), "compressed")
-    add_title(ax, "Dependence of columns within the classes")
+    add_title(ax, "Dependence within classes")
     largest = max(float(np.abs(factors[np.isfinite(factors)]).max(initial=0.0)), 1.0)
     look: Any = {"cmap": SHADES, "norm": SymLogNorm(1.0, vmin=-largest, vmax=largest)}
     if named:

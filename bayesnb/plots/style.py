@@ -166,6 +166,12 @@ def add_title(ax: Axes, title: str) -> None:
     ax.set_title(title, loc="left", fontsize="medium")
 
 
+def make_taller(ax: Axes, inches: float) -> None:
+    """Make room in the figure of some axes."""
+    figure = cast(Figure, ax.get_figure(root=True))
+    figure.set_figheight(figure.get_figheight() + inches)
+
+
 def list_names(ax: Axes, names: Sequence[str], top: float = -0.6) -> None:
     """Turn the y axis into a list of names, the first on top."""
     ax.set_yticks(range(len(names)), names)

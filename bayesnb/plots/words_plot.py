@@ -159,7 +159,7 @@ def draw_words(ax: Axes, words: ClassWords, shade: int, title: str = "") -> Axes
     low, high = min(0.0, words.lower.min(initial=0.0)), max(0.7, words.upper.max(initial=0.7))
     ax.set_xlim(low - 0.04 * (high - low), high + 0.04 * (high - low))
     _times(ax, low, high)
-    ax.set_xlabel("times as often as in all other classes" if len(y) else "no word speaks for this class")
+    ax.set_xlabel("times as often as in others" if len(y) else "no word speaks for this class")
     ax.set_title(title, loc="left", fontsize="medium")
     return ax
 

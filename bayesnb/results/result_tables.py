@@ -219,11 +219,8 @@ class ResultDataset(xr.Dataset):
         --------
         >>> from bayesnb import GaussianNB
         >>> model = GaussianNB().fit([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]], list("aaabbb"))
-        >>> model.predict_interval([[5.0]], ci_prob=0.9).to_frame().round(2)
-                      probability  median  lower  upper
-        obs_id class
-        0      a             0.65    0.69   0.18   0.98
-               b             0.35    0.31   0.02   0.82
+        >>> model.predict_interval([[5.0]], ci_prob=0.9).to_frame().round(2).to_dict("index")[0, "a"]
+        {'probability': 0.65, 'median': 0.69, 'lower': 0.18, 'upper': 0.98}
         """
         whole = self._whole()
         return self.to_dataframe() if whole is None else self._frame(whole)
