@@ -3,6 +3,9 @@
     python -m tests.notebooks                   all of them; fails on an error, and where a text output is not as stored
     python -m tests.notebooks --write 2-spam    executes those whose names begin so, and stores their outputs
 
+Answers to exercises, ```python blocks with the ```text that they print, are run after the last cell, and compared or
+stored as outputs are.
+
 Notebooks are run as copies in an empty folder, with no configuration but the pictures' resolution. Pictures are not
 compared: fonts differ from machine to machine. What a cell prints has to be rounded to digits that do not. Notebooks
 that are compared run side by side, one on each core; those that are stored run one by one, for one draws times.
@@ -46,7 +49,9 @@ METADATA = {
 SHOWN = ("text/plain", "text/html", "text/markdown", "image/png", "image/svg+xml")
 WARNED = re.compile(r"^\S*:\d+: (\w*Warning: .*)\n(?:  .*\n)?", flags=re.MULTILINE)
 STYLE = re.compile(r"<style scoped>.*?</style>\s*", flags=re.DOTALL)  # of each table of pandas, the same
+XARRAY = re.compile(r"<details>(?:(?!</details>).)*xr-wrap.*?</details>\s*", flags=re.DOTALL)  # folded below our tables
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+ANSWER = re.compile(r"```python\n(.*?)```\n\n```text\n(.*?)```", flags=re.DOTALL)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -85,16 +90,31 @@ def run(path: Path, *, write: bool) -> list[str]:
 
 
 def execute(notebook: Any) -> Any:
-    """A copy of the notebook, its cells run in their order by a kernel of its own that sees this bayesnb."""
+    """A copy of the notebook: its cells, then its answers, run in order by a new kernel that sees this bayesnb."""
     copy = nbformat.from_dict(notebook)
     copy.metadata = nbformat.from_dict(METADATA)
+    length, answers = len(copy.cells), [code for cell in copy.cells for code, _ in ANSWER.findall(markdown(cell))]
+    copy.cells += [nbformat.v4.new_code_cell(code) for code in answers]
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as home:
         profile = Path(home) / "profile_default"
         profile.mkdir()
         (profile / "ipython_config.py").write_text(CONFIG)
         env = {"OPENBLAS_NUM_THREADS": "1", **os.environ, "IPYTHONDIR": home, "PYTHONPATH": str(ROOT)}
         client = NotebookClient(copy, timeout=SECONDS, kernel_name="python3", resources={"metadata": {"path": folder}})
-        return client.execute(env=env)
+        client.execute(env=env)
+    printed = iter(["".join(output.get("text", "") for output in cell.outputs) for cell in copy.cells[length:]])
+    copy.cells = copy.cells[:length]
+    for cell in copy.cells:
+        if markdown(cell):
+            cell.source = ANSWER.sub(
+                lambda answer: f"```python\n{answer[1]}```\n\n```text\n{next(printed)}```", cell.source
+            )
+    return copy
+
+
+def markdown(cell: Any) -> str:
+    """Return the source of a cell of text, and nothing of a cell of code."""
+    return cell.source if cell.cell_type == "markdown" else ""
 
 
 def tidy(notebook: Any) -> Any:
@@ -127,7 +147,7 @@ def _outputs(outputs: Sequence[Any]) -> Iterator[dict[str, Any]]:
 
 def _shown(data: dict[str, str]) -> dict[str, str]:
     """A result's forms that a reader may see; HTML with identifiers made up anew, such as xarray's, is left to text."""
-    kept = {form: STYLE.sub("", text) for form, text in data.items() if form in SHOWN}
+    kept = {form: XARRAY.sub("", STYLE.sub("", text)) for form, text in data.items() if form in SHOWN}
     if "xr-wrap" in kept.get("text/html", ""):
         del kept["text/html"]
     if "image/png" in kept:
@@ -154,7 +174,7 @@ def differences(stored: Any, fresh: Any) -> list[str]:
 
 def said(cell: Any) -> list[str]:
     """All that a cell says, line by line; of a picture, that there is one."""
-    lines: list[str] = []
+    lines = markdown(cell).splitlines()
     for output in cell.get("outputs", ()):
         forms = output.get("data", {})
         lines += [f"({form})" for form in sorted(forms)]

@@ -7,7 +7,7 @@ each partition, in the partitions' order.
 
 It was run with PySpark 4.3.0, pyarrow 26.0.1, Java 17 and Python 3.12, and compares all that with a fit in memory:
 
-    pip install "bayesnb[scale]" pyspark==4.3.0
+    pip install ".[scale]" pyspark==4.3.0            # in a clone of bayesnb
     python tests/spark_recipe.py                     # local[2, 4], where a task fails
     python tests/spark_recipe.py spark://HOST:7077   # a cluster: two workers, where one is also slow and is run twice
 

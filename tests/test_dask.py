@@ -413,6 +413,7 @@ def outliers() -> tuple[np.ndarray, np.ndarray]:
     return x, y
 
 
+@pytest.mark.filterwarnings("ignore::bayesnb.UnverifiedWarning")
 @pytest.mark.parametrize("estimate", ["predictive", "mle"])
 def test_rows_that_carry_their_class_are_left_out_by_counting_all_other_partitions(estimate: str) -> None:
     x, y = outliers()

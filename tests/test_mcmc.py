@@ -639,7 +639,7 @@ for call in (mcmc.build, mcmc.fit, lambda *table: mcmc.logistic(*table[1:])):
     try:
         call(NaiveBayes(), X, y)
     except ImportError as error:
-        assert 'pip install "bayesnb[mcmc]"' in str(error), error
+        assert 'pip install ".[mcmc]"' in str(error), error
     else:
         raise AssertionError("no error")
 print(NaiveBayes().fit(X, y).predict([[1.1]])[0])

@@ -1,6 +1,8 @@
 """The notebooks are stored as they were run, and what runs them notices what changed."""
 
+import ast
 import base64
+import importlib
 import io
 import re
 from pathlib import Path
@@ -13,7 +15,11 @@ from PIL import Image
 from tests import notebooks
 
 PATHS = sorted(notebooks.FOLDER.glob("*.ipynb"))
-KILOBYTES, LINES = 250, 25
+KILOBYTES, LINES, PLOT_LINES = 250, 25, 22
+BANNED = {"own", "its", "said", "found", "odd", "some", "told", "thing", "doubt", "law", "die", "coin"}
+UNIDIOMATIC = re.compile(
+    r"\blaws?\b|(?<!there )\bis no [a-z]|\bdoubt|\bsay so\b|\bto be believed\b|\bis of no\b", flags=re.IGNORECASE
+)
 PLACES = re.compile(r"(?<![\w.])/(?:home|work|tmp|root|Users|usr|opt|mnt|var)/|[A-Z]:\\\\|localhost|127\.0\.0\.1")
 
 every = pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
@@ -78,9 +84,94 @@ def test_a_notebook_is_small_and_names_no_place_on_a_machine(path: Path) -> None
     assert not PLACES.findall(re.sub(r'"image/png": "[^"]*"', "", text))
 
 
-def test_notebooks_are_numbered_and_no_two_alike() -> None:
-    numbers = [int(path.name.split("-")[0]) for path in PATHS]
-    assert len({*numbers}) == len(numbers) > 0
+def test_notebooks_are_numbered_from_one() -> None:
+    assert [int(path.name.split("-")[0]) for path in PATHS] == [*range(1, 10)]
+
+
+@every
+def test_a_notebook_opens_with_what_a_reader_will_be_able_to_do(path: Path) -> None:
+    opening = cells(path, "markdown")[0].source
+    assert len(re.findall(r"^- ", opening.partition("**What you will be able to do**")[2], flags=re.MULTILINE)) >= 3
+
+
+@every
+def test_a_notebook_ends_with_exercises_whose_answers_are_folded_and_with_links_to_its_neighbours(path: Path) -> None:
+    exercises = nbformat.read(path, as_version=4).cells[-1].source
+    questions = re.findall(r"^\d\. ", exercises, flags=re.MULTILINE)
+    assert exercises.startswith("## Exercises")
+    assert 2 <= len(questions) <= 4
+    assert (
+        len(questions) == exercises.count("<details><summary>Answer</summary>\n\n") == exercises.count("\n\n</details>")
+    )
+    place = PATHS.index(path)
+    neighbours = [other.name for other in PATHS[max(place - 1, 0) : place] + PATHS[place + 1 : place + 2]]
+    assert re.findall(r"\]\(([^)]+)\)", exercises.partition("\n---\n")[2]) == neighbours
+
+
+@every
+def test_every_answer_in_code_was_run(path: Path) -> None:
+    exercises = nbformat.read(path, as_version=4).cells[-1].source
+    answers = notebooks.ANSWER.findall(exercises)
+    assert len(answers) == exercises.count("```python")
+    assert all(printed.strip() for _, printed in answers)
+
+
+@every
+def test_links_between_notebooks_lead_somewhere(path: Path) -> None:
+    for cell in cells(path, "markdown"):
+        for link in re.findall(r"\]\(([^)#:]+)\)", cell.source):
+            assert (path.parent / link).exists(), link
+
+
+@every
+def test_a_notebook_uses_public_names_only(path: Path) -> None:
+    for cell in cells(path):
+        for node in ast.walk(parsed(cell.source)):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("bayesnb"):
+                module = importlib.import_module(node.module or "")
+                public = getattr(module, "__all__", [name for name in dir(module) if not name.startswith("_")])
+                assert all(alias.name in public or alias.name in ("scale", "mcmc") for alias in node.names), cell.source
+            assert not (isinstance(node, ast.Attribute) and re.match("_[^_]", node.attr)), cell.source
+
+
+@every
+def test_no_name_in_a_notebook_is_a_word_that_names_nothing(path: Path) -> None:
+    used = {
+        name
+        for cell in cells(path)
+        for node in ast.walk(parsed(cell.source))
+        for name in [getattr(node, "id", None) or getattr(node, "arg", None) or getattr(node, "name", None)]
+        if isinstance(name, str) and BANNED & {*name.lower().split("_")}
+    }
+    assert not used
+
+
+@every
+def test_no_sentence_of_a_notebook_is_unidiomatic(path: Path) -> None:
+    assert not [match[0] for cell in cells(path, "markdown") for match in UNIDIOMATIC.finditer(cell.source)]
+
+
+@every
+def test_cells_that_plot_are_short(path: Path) -> None:
+    drawn = re.compile(r"\b(plt|ax|axes|upper|left)\.[a-z_]+\(")
+    plotting = [cell.source for cell in cells(path) if drawn.search(cell.source.replace("plt.rcParams.update(", ""))]
+    assert all(len(source.splitlines()) <= PLOT_LINES for source in plotting)
+
+
+def parsed(source: str) -> ast.Module:
+    """A cell's code, without the lines that are for IPython."""
+    return ast.parse(re.sub(r"^[%!].*$", "", source, flags=re.MULTILINE))
+
+
+def test_answers_to_exercises_are_run_after_the_last_cell_and_their_output_is_compared() -> None:
+    text = "```python\nprint(x)\n```\n\n```text\nold\n```"
+    notebook = made("x = 7")
+    notebook.cells.append(nbformat.v4.new_markdown_cell(text))
+    fresh = notebooks.execute(notebook)
+    assert fresh.cells[-1].source == text.replace("old", "7")
+    assert len(fresh.cells) == 2
+    (difference,) = notebooks.differences(notebook, fresh)
+    assert "-old\n+7" in difference
 
 
 def test_a_notebook_that_says_the_same_again_has_no_difference() -> None:
@@ -105,6 +196,14 @@ def test_tidying_keeps_neither_places_nor_addresses_and_joins_a_stream() -> None
     (tidied,) = notebooks.tidy(nbformat.v4.new_notebook(cells=[cell])).cells
     assert [output.text for output in tidied.outputs] == ["UserWarning: few rows\nnext\n", "<a>\nb\n"]
     assert tidied.metadata == {}
+
+
+def test_tidying_keeps_a_table_and_drops_the_box_of_xarray_below_it() -> None:
+    html = "<div><table>cells</table><details><div class='xr-wrap'>made up anew</div></details>\n</div>"
+    data = {"text/html": html, "text/plain": "cells"}
+    cell = nbformat.v4.new_code_cell("x", outputs=[nbformat.v4.new_output("display_data", data=data)])
+    (tidied,) = notebooks.tidy(nbformat.v4.new_notebook(cells=[cell])).cells
+    assert tidied.outputs[0].data["text/html"] == "<div><table>cells</table></div>"
 
 
 def test_tidying_makes_pictures_smaller_and_keeps_their_look() -> None:

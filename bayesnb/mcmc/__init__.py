@@ -1,6 +1,6 @@
 """MCMC with PyMC: the same models sampled, and those that are not conjugate. The only room that knows PyMC.
 
-PyMC itself is imported when something is built or sampled: `pip install "bayesnb[mcmc]"`.
+PyMC itself is imported when something is built or sampled. It is in the extra `mcmc`.
 """
 
 from bayesnb.mcmc.importance_weights import DegenerateWarning, ParetoWarning

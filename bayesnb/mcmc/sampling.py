@@ -31,13 +31,25 @@ class SamplingWarning(UserWarning):
     """
 
 
+def install_advice(extra: str) -> str:
+    """Return how to install an extra: the one place to change once the package is on an index."""
+    return f'In a clone of bayesnb, which is not on a package index yet: pip install ".[{extra}]"'
+
+
 def pymc() -> Any:
     """Return the package PyMC, or raise an error that says how to install it."""
     try:
         import pymc
     except ImportError:
-        raise ImportError('bayesnb.mcmc needs PyMC, which is not installed: pip install "bayesnb[mcmc]"') from None
+        raise ImportError(f"bayesnb.mcmc needs PyMC, which is not installed. {install_advice('mcmc')}") from None
     return pymc
+
+
+def check_sampler(name: str) -> None:
+    """Raise an error that says how to install a sampler's package, where it is not installed."""
+    if not find_spec(name):
+        advice = install_advice("mcmc") if name == "nutpie" else f"pip install {name}"
+        raise ImportError(f"sampler={name!r} needs the package {name}, which is not installed. {advice}")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -86,6 +98,7 @@ def sample(model: Any, how: ChainParameters, rng: np.random.Generator, start: Ma
     """
     shown = sys.stderr.isatty() if how.progressbar is None else how.progressbar
     sampler = how.sampler or ("nutpie" if find_spec("nutpie") else "pymc")  # the fastest for all but tiny models
+    check_sampler(sampler)
     args = {"nuts_sampler": sampler, "progressbar": shown, "quiet": not shown, "compute_convergence_checks": False}
     args |= {"draws": int(how.draws), "tune": int(how.tune), "chains": int(how.chains)}
     args |= {"target_accept": ACCEPT} if sampler in ("nutpie", "pymc") else {}
