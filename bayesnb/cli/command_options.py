@@ -72,7 +72,15 @@ def add_reading(command: argparse.ArgumentParser) -> None:
         "--delimiter", metavar="CHAR", type=values.delimiter, help="default: the likeliest of comma, semicolon, tab, |"
     )
     group.add_argument(
-        "--decimal", choices=(".", ","), default=".", metavar="MARK", help="of decimals: . (default) or ,"
+        "--decimal", choices=(".", ","), default=".", metavar="MARK", help="decimal mark: . (default) or ,"
+    )
+    group.add_argument(
+        "--numbers",
+        metavar="COLUMNS",
+        type=values.listed,
+        default=(),
+        help="columns, between commas, whose cells are numbers written for people, such as $1,234.50, 12 %% or "
+        "1.234,50 €, or dates such as 2020-04-03, which become days since 1970-01-01; `bayesnb predict` needs it too",
     )
     group.add_argument("--encoding", metavar="NAME", help="of text (default: utf-8; utf-16 by its mark)")
 

@@ -38,6 +38,13 @@ class Console:
 
     def show_warning(self, message: Any, category: type[Warning], *place: Any) -> None:
         """Print a warning of the rooms below; take the place of `warnings.showwarning`."""
+        suspicions: Mapping[Hashable, Any] | None = getattr(message, "suspicions", None)
+        if suspicions:
+            from bayesnb.cli.column_warnings import column_warnings
+
+            for line in column_warnings(suspicions):
+                self.warn(line)
+            return
         unseen: Mapping[Hashable, Mapping] | None = getattr(message, "unseen", None)
         if not unseen:
             self.warn(in_options(" ".join(str(message).split())))

@@ -60,14 +60,12 @@ def family(text: str) -> FamilyOption:
 
 def check_registered(value: str) -> None:
     """Raise for a family that is not registered, and for `:shared` after one whose classes share nothing."""
-    from bayesnb.families import FAMILIES
+    from bayesnb.data.declaration import family_named, no_family
 
-    name, colon, suffix = value.partition(":")
-    if name not in (*FAMILIES, "drop"):
-        raise ArgumentTypeError(f"there is no family {name!r}; there are {', '.join(FAMILIES)}, drop")
-    if colon and (suffix != "shared" or name == "drop" or not FAMILIES[name].shareable()):
-        known = " and ".join(f"{word}:shared" for word, family in FAMILIES.items() if family.shareable())
-        raise ArgumentTypeError(f"{value!r}: there are {known}, which have one variance for all classes")
+    try:
+        family_named(value)
+    except ValueError:
+        raise ArgumentTypeError(no_family(value)) from None
 
 
 def prior(text: str) -> PriorOption:

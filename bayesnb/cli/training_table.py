@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.cli.column_families import declared, declared_families, family_name, no_column, parse_beliefs
-from bayesnb.cli.column_warnings import warn_of_columns
+from bayesnb.cli.column_families import declared, declared_families, family_name, parse_beliefs
+from bayesnb.cli.column_warnings import warn_of_header_and_labels
 from bayesnb.cli.messages import UsageError
 from bayesnb.data import Reading, open_sheet, open_table, split_labels, stacked
+from bayesnb.data.declaration import no_column
 from bayesnb.data.labels import encode
 from bayesnb.estimators import NaiveBayes
 from bayesnb.families import FAMILIES
@@ -53,7 +54,7 @@ def read_training(args: Any, paths: Sequence[str], *, keep_dropped: bool = False
     X, y = split_target(source, frame, args.target)
     check_labels(source, args.target, y, summaries[args.target].kind)
     check_columns(source, X, families)
-    warn_of_columns(args.console, X, y, {name: summary for name, summary in summaries.items() if name not in families})
+    warn_of_header_and_labels(args.console, X, y)
     return Training(X, y, declared_estimator(args, X, y, families), kinds)
 
 
@@ -80,8 +81,11 @@ def open_tables(args: Any, paths: Sequence[str], advance: Any = None, *, whole: 
     """Open tables that have the same columns, in any order; `whole` if all their rows are read at once."""
     if args.delimiter is not None and args.delimiter == args.decimal:
         raise UsageError(f"--delimiter and --decimal are both {args.decimal!r}.")
-    reading = Reading(args.format, args.delimiter, args.encoding, args.decimal, args.missing)
+    reading = Reading(args.format, args.delimiter, args.encoding, args.decimal, args.missing, args.numbers)
     first, *others = sheets = [open_sheet(path, reading, advance, whole=whole) for path in paths]
+    for name in args.numbers:
+        if name not in first.columns:
+            raise ValueError(f"{first.name}: --numbers: {no_column(name, first.columns)}")
     for sheet in others:
         lacks = [name for name in first.columns if name not in sheet.columns]
         extra = [name for name in sheet.columns if name not in first.columns]

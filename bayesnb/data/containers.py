@@ -24,6 +24,7 @@ from bayesnb.numerics.threads import FEWEST, in_order, pieces
 from bayesnb.numerics.views import Picked, integers, pieces_of
 
 Array = np.ndarray
+ONE_ROW = "For one row, give a table that has it alone: X.iloc[[0]], or pandas.DataFrame([row])"
 MOST_LEVELS = 1 << 20  # candidates among which a column's integers are marked
 
 
@@ -393,9 +394,8 @@ def refuse_series(x: Any) -> None:
     if is_row or not are_texts(series.to_list()):
         shown = f", with the index {names[:5]}" if is_row else ""
         raise ValueError(
-            f"Expected 2D array, got 1D array instead: a {type(x).__name__} of {len(series)} cells{shown}. If it is "
-            "one row, give a frame that has it alone, frame.iloc[[0]] with two brackets in pandas; if it is one "
-            "column, frame[['name']]."
+            f"Expected 2D array, got 1D array instead: a {type(x).__name__} of {len(series)} cells{shown}. {ONE_ROW}; "
+            "for one column, X[['name']]."
         )
 
 
@@ -417,10 +417,9 @@ def _refuse_unread(x: Any) -> None:
     if by_name or getattr(getattr(x, "dtype", None), "names", None):
         of = "" if first is x else f" of {type(first).__name__}"
         is_row = hasattr(x, "_fields") or (isinstance(x, Mapping) and not any(map(np.ndim, x.values())))
-        raise TypeError(
-            f"X is a {type(x).__name__}{of}, which has names of columns that would be lost: give "
-            f"pandas.DataFrame({'[X]' if is_row else 'X'})."
-        )
+        if is_row:
+            raise TypeError(f"Expected a table, got one row: a {type(x).__name__}. {ONE_ROW}.")
+        raise TypeError(f"X is a {type(x).__name__}{of}, whose column names would be lost. Give pandas.DataFrame(X).")
 
 
 def series_by_key(values: Array, keys: Sequence[Hashable], name: str) -> pd.Series:

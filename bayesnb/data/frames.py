@@ -157,12 +157,13 @@ class FrameTable(Table):
         """Return columns as they lie, bytes where all are booleans."""
         if (array := self.array) is not None:
             return array if all_of(columns, self.width) else array[:, columns]
-        parts = [self._numbers(column) for column in columns]
+        parts = [self.column_numbers(column) for column in columns]
         (dtype, *others) = {part.dtype for part in parts}
         is_narrow = not others and dtype in (np.float32, np.uint8)
         return Columns(parts, dtype if is_narrow else np.dtype(float))
 
-    def _numbers(self, column: int) -> Array:
+    def column_numbers(self, column: int) -> Array:
+        """Return a column as floats, or as narrower numbers where it has them."""
         series = self.series[column]
         if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
             return floats(self.columns[column], series.to_numpy())
@@ -229,9 +230,9 @@ class PandasTable(FrameTable):
         array = self.native.to_numpy() if self.rows * self.width <= FEW else None
         return array if array is not None and array.dtype in (*FLOATS, *INTEGERS) else None
 
-    def _numbers(self, column: int) -> Array:
+    def column_numbers(self, column: int) -> Array:
         native = self.natives[column]
         if not (isinstance(native.dtype, np.dtype) and native.dtype.kind in "biuf"):
-            return super()._numbers(column)
+            return super().column_numbers(column)
         plain = native.to_numpy()
         return plain.view(np.uint8) if plain.dtype == bool else plain

@@ -53,13 +53,25 @@ PACKED = 4.0  # by how much text shrinks, at least as a rule
 
 @dataclass(frozen=True)
 class Reading:
-    """How a table in a file is to be read, where that is not for the file to say."""
+    """How a table in a file is to be read, where the file does not say it.
+
+    Parameters
+    ----------
+    format : "csv", "tsv", "jsonl", "parquet" or "arrow"; None: by the first bytes and the name
+    delimiter : what separates the cells of a text; None: the likeliest of comma, semicolon, tab and |
+    encoding : of a text; None: UTF-8, or UTF-16 where its mark stands first
+    decimal : the decimal mark, "." or ","
+    missing : texts that mean a missing cell; None: "", "NA", "NaN" and "?" in CSV and TSV, none elsewhere
+    numbers : columns whose cells are numbers written for people, such as "$1,234.50", "12 %" or "1.234,50 €", or dates
+        such as 2020-04-03, which become days since 1970-01-01
+    """
 
     format: str | None = None
     delimiter: str | None = None
     encoding: str | None = None
     decimal: str = "."
-    missing: tuple[str, ...] | None = None  # None: those of `MISSING` in text, none elsewhere
+    missing: tuple[str, ...] | None = None
+    numbers: tuple[str, ...] = ()
 
 
 @dataclass(eq=False)

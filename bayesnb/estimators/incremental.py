@@ -13,9 +13,10 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from bayesnb.data import Table
-from bayesnb.data.declaration import families_of
+from bayesnb.data.declaration import families_of, undeclared
 from bayesnb.data.labels import DECLARE, Labels, encode
 from bayesnb.data.levels import NEVER_LEARNT
+from bayesnb.data.suspect_columns import warn_of_columns
 from bayesnb.estimators.model_holder import (
     BLOCKS,
     ModelHolder,
@@ -60,7 +61,7 @@ class IncrementalMixin(ModelHolder):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from a table and its labels; what was learnt before is forgotten."""
         with unchanged_on_error(self):
-            return self._learn((X, y, sample_weight), None, self.classes)
+            return self._learn((X, y, sample_weight), None, self.classes, is_whole=True)
 
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, grow_classes: bool = False
@@ -220,11 +221,20 @@ class IncrementalMixin(ModelHolder):
             )
         return before, declared
 
-    def _learn(self, rows: tuple[Any, Any, Any], before: Shard | None, declared: Any, grow: bool = False) -> Self:
-        """Learn from X, y and sample_weight, after what was learnt before."""
+    def _learn(
+        self,
+        rows: tuple[Any, Any, Any],
+        before: Shard | None,
+        declared: Any,
+        grow: bool = False,
+        is_whole: bool = False,
+    ) -> Self:
+        """Learn from X, y and sample_weight, after what was learnt before; warn of columns where that is all rows."""
         self._check_arguments()
         X, y, sample_weight = rows
         table, labels, weight = self._counting(self._open(X, reset=before is None), y, sample_weight)
+        if is_whole:
+            warn_of_columns(table, undeclared(self._families(), table))
         classes = known_classes(labels, before, declared, grow)
         codes = encode(labels, classes, GROW if before else DECLARE)
         schema = before.schema.grown(table) if before else self._schema_of(table, codes, weight, classes)

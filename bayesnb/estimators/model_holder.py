@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayesnb.data import Table, open_table
+from bayesnb.data.declaration import near_columns
 from bayesnb.data.labels import Labels, weights
 from bayesnb.estimators.tempering import AUTO, COLUMNS, TemperEstimate, check_temper, exponents_of, restored
 from bayesnb.estimators.training import checked_labels
@@ -24,6 +25,7 @@ from bayesnb.selection.link_search import FOREST, PAIRS
 
 BLOCKS = "blocks"  # a rule of `dependence`: columns that belong together are modelled jointly
 
+MISSPELT = 5  # columns that a table lacks, for which another name is looked for
 ESTIMATES = ("predictive", "mean", "map", "mle")
 ADVICE = {
     "predictive": "Use a proper prior.",
@@ -158,7 +160,10 @@ class ModelHolder(ABC):
         table, names = self._table(X, reset=reset), self.__dict__.get("feature_names_in_")
         alike = table.unnamed if names is None else not table.unnamed and list(table.columns) == names.tolist()
         if reset or not alike or table.width != self.n_features_in_:
-            validate_data(self, table.native, reset=reset, skip_check_array=True)
+            try:
+                validate_data(self, table.native, reset=reset, skip_check_array=True)
+            except ValueError as error:
+                raise ValueError(f"{error}{misspelt(table, names)}") from None
         return table
 
     def _cells(self, X: Any) -> tuple[Table, list[Cells]]:
@@ -241,6 +246,17 @@ class ModelHolder(ABC):
             raise ValueError(
                 f"dependence={kind!r} and average_features both say how columns enter the model. Use one of them."
             )
+
+
+def misspelt(table: Table, names: Any) -> str:
+    """Return which columns of a table may be meant by those that it lacks; nothing where no name is near."""
+    if names is None or table.unnamed:
+        return ""
+    lacking = [name for name in names.tolist() if name not in set(table.columns)]
+    new = [name for name in table.columns if name not in set(names.tolist())]
+    pairs = [(name, near_columns(name, new)) for name in lacking[:MISSPELT]]
+    renamed = {near[0]: name for name, near in pairs if near}
+    return f"Are these the same columns? X.rename(columns={renamed}).\n" if renamed else ""
 
 
 def short(key: Hashable) -> str:

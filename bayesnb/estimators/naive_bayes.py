@@ -4,7 +4,7 @@ from collections.abc import Hashable, Mapping
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -13,6 +13,7 @@ from bayesnb.data.declaration import Declared, resolved
 from bayesnb.estimators.cross_validation import CrossValidation
 from bayesnb.estimators.incremental import IncrementalMixin
 from bayesnb.estimators.inspection import InspectionMixin
+from bayesnb.estimators.nested_parameters import NestedParameters
 from bayesnb.estimators.prediction import PredictionMixin
 from bayesnb.estimators.public_methods import PREDICTIONS, public_methods
 from bayesnb.estimators.tempering import TemperEstimate
@@ -33,7 +34,7 @@ class NaiveBayes(
     IncrementalMixin,
     PredictionMixin,
     ClassifierMixin,
-    BaseEstimator,
+    NestedParameters,
 ):
     """Naive Bayes over columns of any kind, with the whole posterior kept.
 

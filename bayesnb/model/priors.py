@@ -86,7 +86,7 @@ def included_of(declared: Any, keys: Sequence[Sequence[Hashable]]) -> list[Array
     unknown = set(declared) - {key for block in keys for key in block}
     if unknown:
         raise ValueError(
-            f"average_features names {min(unknown, key=repr)!r}, which is no feature of this model. A feature is a "
+            f"average_features names {min(unknown, key=repr)!r}, which is not a feature of this model. A feature is a "
             "column that has a family, and a block of words is one: the tuple of its columns."
         )
     shares = [
