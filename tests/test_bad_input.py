@@ -620,5 +620,5 @@ def test_classes_that_are_declared_twice_are_refused() -> None:
         lambda: GaussianNB().fit(ROWS, LABELS).partial_fit(ROWS, LABELS, classes=[0, 1, 1]),
         lambda: GaussianNB().fit(ROWS, LABELS).partial_fit(ROWS, LABELS, classes=[0, 1, 1], grow_classes=True),
     ):
-        with pytest.raises(ValueError, match=r"classes: \[[01]\] stand there more than once"):
+        with pytest.raises(ValueError, match=r"classes: \[[01]\] are listed more than once"):
             ask()

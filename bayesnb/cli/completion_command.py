@@ -29,7 +29,7 @@ def add(commands: Any) -> None:
         "completion",
         EXAMPLES,
         help="write a completion script for bash, zsh or fish",
-        description="Write a script with which a shell completes bayesnb's commands, options, their values, and files.",
+        description="Write a script that lets a shell complete commands, options, their values and file names.",
     )
     command.add_argument("shell", choices=SHELLS)
     command.set_defaults(run=run)

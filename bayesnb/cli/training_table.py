@@ -138,12 +138,12 @@ def check_labels(source: str, target: str, y: Any, kind: str) -> None:
     if kind == "number" and len(labels) > max(len(y) / 2, 2):
         raise ValueError(
             f"{source}: the labels in column {target!r} are real numbers, {len(labels)} different ones in {len(y)} "
-            "rows. Classes are predicted, not amounts: write classes into the column, such as low and high."
+            "rows. This predicts classes, not amounts: replace the numbers by classes, such as low and high."
         )
     if len(labels) == 1:
         raise ValueError(
-            f"{source}: column {target!r} has one class only, {str(labels[0])!r} in all {len(y)} rows: there is "
-            "nothing to distinguish."
+            f"{source}: column {target!r} has only one class, {str(labels[0])!r} in all {len(y)} rows. At least "
+            "two are needed."
         )
 
 
@@ -151,14 +151,14 @@ def check_columns(source: str, X: Any, families: Mapping[str, tuple[str, int]]) 
     """Raise for a table without columns to learn from, and for a column without cells."""
     used = [name for name in X.columns if families.get(name, ("",))[0] != "drop"]
     if not used:
-        raise ValueError(f"{source}: no column is left to learn from, beside that of the labels.")
+        raise ValueError(f"{source}: no column is left to learn from, besides that of the labels.")
     empty = [name for name in used if X[name].isna().all()]
     if empty:
         more = f" (and {len(empty) - 1} more)" if len(empty) > 1 else ""
         drop = ",".join(empty) if len(empty) < 5 else empty[0]
         raise ValueError(
-            f"{source}: column {empty[0]!r}{more} is empty: all {len(X)} cells are missing, so nothing can be learnt "
-            f"from it. Leave it out: --family '{drop}=drop'."
+            f"{source}: column {empty[0]!r}{more} is empty: all {len(X)} cells are missing. "
+            f"Leave it out: --family '{drop}=drop'."
         )
 
 
@@ -185,8 +185,8 @@ def describe_held_out(log_proba: Any, codes: Any) -> str:
     undefined = int(np.isnan(scores).sum())
     if undefined:
         return (
-            f"Held out one row at a time: no score, as without {undefined:,} of the rows, each by itself, its class "
-            "has no distribution."
+            f"Held out one row at a time: no score, because {undefined:,} of the rows cannot be left out: the rest of "
+            "the class does not determine a distribution."
         )
     accuracy = float((log_proba.argmax(axis=1) == codes).mean())
     error = f" ± {np.sqrt(len(scores) * scores.var(ddof=1)):.2f}" if np.isfinite(scores).all() else ""

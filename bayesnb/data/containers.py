@@ -274,7 +274,7 @@ class SparseTable(Table):
         return self.x if all_of(columns, self.width) else self.x[:, columns]
 
     def values(self, column: int) -> Array:
-        raise TypeError("Sparse input has no levels: give a Categorical column as a dense array, X.toarray().")
+        raise TypeError("Sparse input cannot have levels: use a dense array for a Categorical column, X.toarray().")
 
 
 def all_of(columns: Sequence[int], width: int) -> bool:
@@ -300,7 +300,7 @@ def _as_array(x: Any) -> Array:
     if array.dtype.kind in "Mm":
         raise time_error("X", str(array.dtype))
     if array.dtype.kind == "V":
-        raise ValueError(f"X holds {array.dtype}, which is neither numbers nor levels: make columns of what it has.")
+        raise ValueError(f"X holds {array.dtype}, which is neither numbers nor levels: split it into columns.")
     return _native(array)
 
 
@@ -360,7 +360,7 @@ def _streamed(x: Any) -> nw.DataFrame:
     frame = nw.from_arrow(x, backend="pyarrow")
     if not len(frame):
         raise ValueError(
-            "X is a stream that has no rows, or none that are left: it can be read only once. Keep its rows: "
+            "X is a stream without rows, or one that was read already: it can be read only once. Keep its rows: "
             "X = pyarrow.table(X)."
         )
     return frame
@@ -374,20 +374,20 @@ def _refuse_lazy_frame(x: Any, frame: nw.LazyFrame) -> None:
     if native is not x and hasattr(native, "__dask_graph__"):
         advice += ", or the collection of Dask itself, X.to_native()"
     raise TypeError(
-        f"X is a lazy frame of {frame.implementation.value}: its rows are not there yet, nor in an order that their "
-        f"labels share. Collect both at once, and give {advice}."
+        f"X is a lazy frame of {frame.implementation.value}: its rows are not computed yet, and their order may "
+        f"differ from that of the labels. Collect both at once: {advice}."
     )
 
 
 def refuse_series(x: Any) -> None:
     """Raise for one row or column of a frame, but for a column of texts: see `refuse_texts`."""
     if str(getattr(x, "type", "")).startswith("struct"):
-        raise TypeError("X is an array of records: give its fields as columns, pyarrow.Table.from_struct_array(X).")
+        raise TypeError("X is an array of records. Make its fields columns: pyarrow.Table.from_struct_array(X).")
     if not nw.dependencies.is_into_series(x):
         return
     series = nw.from_native(x, series_only=True)
     if series.dtype == nw.Struct:
-        raise TypeError("X is a series of records: give its fields as columns, X.struct.unnest() in polars.")
+        raise TypeError("X is a series of records. Make its fields columns: X.struct.unnest() in polars.")
     native = series.to_native()
     names = native.index.tolist() if isinstance(native, pd.Series) else []
     is_row = bool(names) and all(isinstance(name, str) for name in names)
@@ -409,8 +409,7 @@ def _refuse_unread(x: Any) -> None:
     first = x[0] if isinstance(x, list | tuple) and len(x) else x
     if hasattr(first, "__dataframe__"):
         raise TypeError(
-            f"X is a {type(x).__name__}, whose columns have names that are not read: give a table of pandas, polars or "
-            "pyarrow."
+            f"X is a {type(x).__name__}, which is not supported. Convert it to a table of pandas, polars or pyarrow."
         )
     by_name = isinstance(first, Mapping) or (first is not x and nw.dependencies.is_into_series(first))
     by_name = by_name or any(hasattr(record, "_fields") for record in (x, first))

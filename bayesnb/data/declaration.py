@@ -140,8 +140,8 @@ def of_lists(blocks: Iterable[tuple[Any, Sequence[int]]], table: Table) -> Itera
         rest = [place for place in places if place not in lists] if lists else places
         if family.listed and rest:
             raise ValueError(
-                f"column {table.columns[rest[0]]!r} holds no lists of words, whose `levels` are declared. Of columns "
-                "of counts, the columns are the levels: leave `levels` out. A text is split first: text.split()."
+                f"column {table.columns[rest[0]]!r} does not hold lists of words, so it cannot have declared "
+                "`levels`. For columns of counts leave `levels` out; split a text first: text.split()."
             )
         if len(rest):
             yield family, rest
@@ -169,7 +169,7 @@ def _check(declared: list[tuple[Any, list[int]]], table: Table) -> None:
     taken = Counter(place for _, places in declared for place in places)
     twice = [table.columns[place] for place, times in taken.items() if times > 1]
     if twice:
-        raise ValueError(f"columns {twice} are listed twice in families; each column has one family.")
+        raise ValueError(f"columns {twice} are listed more than once in families; each column has one family.")
 
 
 def inferred(places: list[int], table: Table) -> DeclaredColumns:
@@ -223,7 +223,7 @@ def _sparse_family(places: list[int], table: SparseTable) -> Family:
     if (counts >= 0).all() and (counts == np.floor(counts)).all():
         return Multinomial()
     raise ValueError(
-        "Sparse input that holds no counts has no obvious family. Declare one for all columns: "
+        "The sparse input does not hold counts, so no family can be inferred. Declare one for all columns: "
         "Multinomial(fractional=True) for weights such as tf-idf, Bernoulli(threshold=0) for presence, "
         "Gaussian() for numbers whose zeros are values."
     )

@@ -78,7 +78,7 @@ class Records:
         with self._text() as text:
             names = next((row for _, row in self._records(text) if row), None)
         if names is None:
-            raise ValueError(f"{self.source.name}: it is empty; a table begins with the names of its columns.")
+            raise ValueError(f"{self.source.name}: it is empty. A table begins with a line of column names.")
         names = [name.strip() for name in names]
         check_names(self.source.name, names)
         return tuple(names)
@@ -111,8 +111,9 @@ class Records:
         between = DELIMITERS.get(self.delimiter, repr(self.delimiter))
         fields = "1 field" if size == 1 else f"{size} fields"
         return (
-            f"{self.source.name}, line {line}: it has {fields}, and the header has {len(self.header)} "
-            f"(separated by {between}). A field with {between} in it needs quotes; another separator: --delimiter."
+            f"{self.source.name}, line {line}: it has {fields}, but the header has {len(self.header)} "
+            f"(separated by {between}). A field that contains {between} needs quotes; to set the separator: "
+            "--delimiter."
         )
 
     def _records(self, text: io.TextIOBase) -> Iterator[tuple[int, list[str]]]:
@@ -133,32 +134,32 @@ class Records:
         if "field larger" in message:
             return (
                 f'a cell has more than {csv.field_size_limit():,} characters. Most likely a quote (") opens here or '
-                "below and is never closed: close it, or double it if it is part of a cell."
+                "below and is not closed: close it, or double it if it is part of a cell."
             )
         if "unexpected end" in message:
-            return (
-                'a quote (") opens here or below and is never closed. Close it, or double it if it is part of a cell.'
-            )
+            return 'a quote (") opens here or below and is not closed. Close it, or double it if it is part of a cell.'
         return f'{message.replace("expected after", "is expected after")}. A quote (") in a quoted cell is doubled.'
 
     def _text(self) -> io.TextIOWrapper:
         try:
             return io.TextIOWrapper(self.source.open(), encoding=self.encoding, newline="")
         except LookupError:
-            raise ValueError(f"there is no encoding {self.encoding!r}; try --encoding latin-1 or cp1252.") from None
+            raise ValueError(
+                f"the encoding {self.encoding!r} is not known; try --encoding latin-1 or cp1252."
+            ) from None
 
     def _undecodable(self, error: UnicodeDecodeError) -> str:
         """Return where the first byte is that the encoding does not have."""
-        advice = "Say what it is: --encoding cp1252 (Windows), latin-1, utf-16, ..."
+        advice = "Name the encoding: --encoding cp1252 (Windows), latin-1, utf-16, ..."
         if self.encoding.startswith("utf-8"):
             with self.source.open() as stream:
                 for number, line in enumerate(stream, 1):
                     try:
                         line.decode("utf-8")
                     except UnicodeDecodeError as bad:
-                        what = f"byte {bad.start + 1} of the line, 0x{line[bad.start]:02x}, is no UTF-8"
+                        what = f"byte {bad.start + 1} of the line, 0x{line[bad.start]:02x}, is not UTF-8"
                         return f"{self.source.name}, line {number}: {what}. {advice}"
-        return f"{self.source.name}: it is no {error.encoding}: {error.reason}. {advice}"
+        return f"{self.source.name}: it is not {error.encoding}: {error.reason}. {advice}"
 
 
 class CheckedText(io.RawIOBase):
@@ -333,7 +334,7 @@ class TextSheet(FileSheet):
         if name in self.guessed and kind != "text" and (row := cells.first_unlike(kind)) >= 0:
             raise ValueError(
                 f"{self.name}, row {start + row}, column {name!r}: {cells.text[row].as_py()!r} is {MEANT[kind]}, "
-                f"unlike what the first rows hold. Say what the column holds: kinds={{{name!r}: 'text'}}."
+                f"unlike the first rows. Name the kind of the column: kinds={{{name!r}: 'text'}}."
             )
         try:
             return cells.column(kind)
@@ -343,7 +344,7 @@ class TextSheet(FileSheet):
         if self.head is None and kind != "flag" and is_for_people(cell):
             advice = f" To read such cells as numbers: --numbers {name!r}."
         elif self.head is None:
-            advice = " If that means that the cell is missing, name it in --missing."
+            advice = " If that means that the cell is missing, list it in --missing."
         raise ValueError(
             f"{self.name}, {self._place(start + row)}, column {name!r}: {cell!r} is {MEANT[kind]}.{advice}"
         )

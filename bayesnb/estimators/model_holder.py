@@ -196,7 +196,7 @@ class ModelHolder(ABC):
             if improper.any():
                 c, f = np.argwhere(improper)[0]
                 raise ValueError(
-                    f"column {short(block.keys[f])}, class {self.classes_.tolist()[c]!r}: the data do not settle a "
+                    f"column {short(block.keys[f])}, class {self.classes_.tolist()[c]!r}: the data do not determine a "
                     f"distribution for estimate={estimate!r} (no rows, or no spread, and a prior that adds none). "
                     + ADVICE.get(estimate, "Use a proper prior, or estimate='predictive'.")
                 )
@@ -217,10 +217,10 @@ class ModelHolder(ABC):
             for block, part, x in parts
             if block.family.combined and np.isneginf(part.score(x[[row]])).all()
         ]
-        why = f" No row was learnt that is like it in the columns {', '.join(never)}." if never else ""
+        why = f" No training row is like it in the columns {', '.join(never)}." if never else ""
         raise ValueError(
-            f"row {row} is impossible under every class: 0/0 has no answer.{why} A smoothing of 0 does that, as in the "
-            "MLE, and in the MAP under Dirichlet(1); use a larger one, or estimate='predictive'."
+            f"row {row} is impossible under every class: its probabilities are 0/0.{why} That happens without "
+            "smoothing, as in the MLE, or in the MAP under Dirichlet(1). Use smoothing, or estimate='predictive'."
         )
 
     def _check_arguments(self) -> None:
@@ -243,9 +243,7 @@ class ModelHolder(ABC):
                 f"dependence={kind!r} needs estimate='predictive': the tables of links have no other estimate."
             )
         if self.average_features is not None:
-            raise ValueError(
-                f"dependence={kind!r} and average_features both say how columns enter the model. Use one of them."
-            )
+            raise ValueError(f"dependence={kind!r} and average_features cannot be combined. Use one of them.")
 
 
 def misspelt(table: Table, names: Any) -> str:
@@ -270,15 +268,15 @@ def check_estimator(estimator: Any, prefix: str = "") -> None:
         return
     advice, steps = "", getattr(estimator, "steps", None)
     if isinstance(estimator, type) and issubclass(estimator, ModelHolder):
-        advice = " That is the class: call it."
+        advice = " That is the class: create an estimator, such as NaiveBayes()."
     elif steps and isinstance(steps[-1][-1], ModelHolder):
         advice = (
-            " Give the pipeline's last step, pipeline[-1], and the rows as that gets them, pipeline[:-1].transform(X)."
+            " Use the last step of the pipeline, pipeline[-1], and the transformed rows, pipeline[:-1].transform(X)."
         )
     elif isinstance(getattr(estimator, "best_estimator_", None), ModelHolder):
-        advice = " Give its best_estimator_."
+        advice = " Use its best_estimator_."
     elif isinstance(getattr(estimator, "estimator_", None), ModelHolder):
-        advice = " This needs a closed form: give that of what was sampled, estimator_."
+        advice = " A closed form is needed: use its estimator_."
     raise TypeError(f"{prefix}expected an estimator of bayesnb such as NaiveBayes(), got {estimator!r}.{advice}")
 
 

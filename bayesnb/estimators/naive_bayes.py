@@ -186,7 +186,7 @@ class NaiveBayes(
         if isinstance(self.class_prior, (list, tuple, np.ndarray)):
             raise ValueError(
                 "class_prior: a bare array may mean concentrations or probabilities. "
-                "Say Dirichlet([...]) for the first, {label: probability} for the second."
+                "Use Dirichlet([...]) for concentrations, {label: probability} for probabilities."
             )
         return class_prior_rule(self.class_prior, classes, self.classes)
 
@@ -222,8 +222,8 @@ class NaiveBayes(
         kind = type(self)
         if not kind.__module__.startswith(f"{__package__}."):
             raise ValueError(
-                f"{kind.__module__}.{kind.__qualname__} is not one of bayesnb's own estimators, so a file without code "
-                "cannot hold it. Fit one of those, such as NaiveBayes, with the same parameters."
+                f"{kind.__module__}.{kind.__qualname__} is not an estimator of bayesnb, so a file without code cannot "
+                "hold it. Fit one of bayesnb's, such as NaiveBayes, with the same parameters."
             )
         self._check_declared()
         params = self.get_params(deep=False)
@@ -256,7 +256,7 @@ class NaiveBayes(
         declared = self._families()
         families = list(declared.values()) if isinstance(declared, Mapping) else [declared]
         if declared != "auto" and not all(family is None or isinstance(family, Declared) for family in families):
-            raise ValueError(f"families: {declared!r:.50} is neither a family nor a mapping to such")
+            raise ValueError(f"families: {declared!r:.50} is neither a family nor a mapping to families")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
