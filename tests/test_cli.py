@@ -1151,6 +1151,7 @@ def complete(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., lis
         (["fit", "my table.csv", "--family", "age=gauss"], ["age=gaussian", "age=gaussian:shared"]),
         (["fit", "my table.csv", "--family", "'\"a"], ['"a,b"=']),
         (["fit", "semi.csv", "--prior", "age=G"], ["age=Gamma("]),
+        (["fit", "semi.csv", "--numbers", "age,z"], ["age,zip"]),
         (["fit", "semi.csv", "--temper", ""], ["auto", "columns", "loo"]),
         (["fit", "semi.csv", "--class-prior", "e"], ["empirical"]),
         (["fit", "no.csv", "--target", ""], [""]),

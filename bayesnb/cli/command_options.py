@@ -10,11 +10,11 @@ from bayesnb.cli.output import FORMATS
 from bayesnb.safe_output import visible
 
 TABLES = """\
-Tables are CSV, TSV or JSON lines (each also compressed by gzip), Parquet, Arrow or Feather, recognised by their first
+Tables are CSV, TSV or JSON lines (also compressed with gzip), Parquet, Arrow or Feather, recognised by their first
 bytes or by their names; - is standard input. In CSV and TSV the first line names the columns. A column is numbers if
 every cell that is not missing looks like one; digits after a leading zero (007) make the column levels. A column of
-true and false is flags. All other columns are levels, those of dates too (see --numbers). Messages count lines
-from 1, and rows below the header from 0.
+true and false is flags. All other columns are levels, including dates (see --numbers). Messages count lines from 1, and
+rows below the header from 0.
 
 exit codes: 0 done, 1 the job failed (because of the table, for instance, or a column that it lacks), 2 bad usage (an
 unknown option or family), 130 interrupted
@@ -103,11 +103,11 @@ def add_model(command: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         help=f"{', '.join(values.FAMILIES)}, or drop to leave columns out. COLUMNS are names or patterns such as "
         "'w_*', separated by commas; without them the family is that of all columns that no other --family names. "
         "Columns that are named together are modelled as one block if they are multinomial, joint (a table of all "
-        "combinations of their levels) or multivariate (numbers with their covariances). gaussian:shared and multivariate:shared "
-        "have one variance for all classes. A name takes precedence over a pattern; a name with a comma or a quote is "
-        "quoted as in CSV; the family is what follows the last =. Default: bernoulli for flags and for numbers that "
-        "are only 0 and 1, categorical for levels; for other numbers, whichever of polyatree, gaussian, categorical "
-        "and poisson predicts held-out labels best",
+        "combinations of their levels) or multivariate (numbers with their covariances). gaussian:shared and "
+        "multivariate:shared have one variance for all classes. A name takes precedence over a pattern; a name with a "
+        "comma or a quote is quoted as in CSV; the family is what follows the last =. Default: bernoulli for flags "
+        "and for numbers that are only 0 and 1, categorical for levels; for other numbers, whichever of polyatree, "
+        "gaussian, categorical and poisson predicts held-out labels best",
     )
     group.add_argument(
         "--prior",

@@ -17,7 +17,7 @@ from bayesnb.data.column_values import DistinctValues
 from bayesnb.data.containers import Table
 from bayesnb.data.frames import FrameTable, PandasTable
 from bayesnb.data.levels import HERE
-from bayesnb.data.text_cells import LONG, NUMBER
+from bayesnb.data.text_cells import LONG, NUMBER, SHOWN
 
 Array = np.ndarray
 Remedy = Literal["drop", "levels", "words", "dates", "write dates", "numbers", "decimal comma", "missing"]
@@ -156,7 +156,8 @@ def of_amounts(cells: Sequence[str]) -> Suspicion | None:
 
 def of_numbers(cells: Sequence[str], times: Array, codes: Array) -> Suspicion | None:
     """Return that cells are numbers, all of them or nearly all."""
-    if not any(map(is_number, cells[:64])):  # the first ones mostly show it
+    first = cells[:SHOWN]
+    if 10 * sum(map(is_number, first)) < len(first):
         return None
     like = np.array(list(map(is_number, cells)))
     if like.all():
@@ -167,10 +168,12 @@ def of_numbers(cells: Sequence[str], times: Array, codes: Array) -> Suspicion | 
     if numbers < (1 - MOST_INVALID) * total:
         return None
     others = total - numbers
-    first = cells[codes[np.flatnonzero((codes >= 0) & ~like[codes])[0]]]
+    example = cells[codes[np.flatnonzero((codes >= 0) & ~like[codes])[0]]]
     verb = "is not a number" if others == 1 else "are not numbers"
     return Suspicion(
-        f"is read as levels, because {others:,} of its {total:,} cells {verb}; the first is {first!r}", "missing", first
+        f"is read as levels, because {others:,} of its {total:,} cells {verb}; the first is {example!r}",
+        "missing",
+        example,
     )
 
 

@@ -233,8 +233,8 @@ class IncrementalMixin(ModelHolder):
         self._check_arguments()
         X, y, sample_weight = rows
         table, labels, weight = self._counting(self._open(X, reset=before is None), y, sample_weight)
-        if is_whole:
-            warn_of_columns(table, undeclared(self._families(), table))
+        if is_whole and (places := undeclared(self._families(), table)):
+            warn_of_columns(table, places)
         classes = known_classes(labels, before, declared, grow)
         codes = encode(labels, classes, GROW if before else DECLARE)
         schema = before.schema.grown(table) if before else self._schema_of(table, codes, weight, classes)

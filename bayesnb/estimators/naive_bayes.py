@@ -4,7 +4,7 @@ from collections.abc import Hashable, Mapping
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -13,7 +13,7 @@ from bayesnb.data.declaration import Declared, resolved
 from bayesnb.estimators.cross_validation import CrossValidation
 from bayesnb.estimators.incremental import IncrementalMixin
 from bayesnb.estimators.inspection import InspectionMixin
-from bayesnb.estimators.nested_parameters import NestedParameters
+from bayesnb.estimators.nested_parameters import is_nested, nested_parameters, with_nested
 from bayesnb.estimators.prediction import PredictionMixin
 from bayesnb.estimators.public_methods import PREDICTIONS, public_methods
 from bayesnb.estimators.tempering import TemperEstimate
@@ -34,7 +34,7 @@ class NaiveBayes(
     IncrementalMixin,
     PredictionMixin,
     ClassifierMixin,
-    NestedParameters,
+    BaseEstimator,
 ):
     """Naive Bayes over columns of any kind, with the whole posterior kept.
 
@@ -170,6 +170,47 @@ class NaiveBayes(
         self.dependence = dependence
         self.n_jobs = n_jobs
         self.estimate = estimate
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether the parameters of families and priors are there too, such as `families__prior__concentration`, or
+            `families__age__prior` where `families` is a mapping from columns.
+
+        Returns
+        -------
+        dict
+        """
+        params = super().get_params(deep=False)
+        return params | nested_parameters(params) if deep else params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, those of families and priors too: see `get_params`.
+
+        Parameters
+        ----------
+        **params : the new values, by the names that `get_params` returns
+            Families and priors are immutable: new ones take their places.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> from bayesnb import Categorical, NaiveBayes
+        >>> NaiveBayes(Categorical()).set_params(families__prior__concentration=0.5).families
+        Categorical(prior=Dirichlet(concentration=0.5))
+        """
+        names = self._get_param_names()
+        nested = {key: value for key, value in params.items() if is_nested(key, names)}
+        super().set_params(**{key: value for key, value in params.items() if key not in nested})
+        if nested:
+            super().set_params(**with_nested(self.get_params(deep=False), nested))
+        return self
 
     def _families(self) -> Any:
         return resolved(self.families)

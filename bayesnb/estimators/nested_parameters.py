@@ -3,12 +3,10 @@
 Families and beliefs are immutable values, so setting a number within one puts a new value in its place.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields
-from typing import Any, Self
-
-from sklearn.base import BaseEstimator
+from typing import Any
 
 from bayesnb.data.declaration import AUTO, family_named
 from bayesnb.families import BestOf, EmpiricalDirichlet, Family
@@ -17,49 +15,9 @@ from bayesnb.families.base import Belief
 BETWEEN, FAMILIES = "__", "families"
 
 
-class NestedParameters(BaseEstimator):
-    """`get_params` and `set_params` that also know the parameters of families and priors."""
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name.
-
-        Parameters
-        ----------
-        deep : bool, default=True
-            Whether the parameters of families and priors are there too, such as `families__prior__concentration`, or
-            `families__age__prior` where `families` is a mapping from columns.
-
-        Returns
-        -------
-        dict
-        """
-        params = super().get_params(deep=False)
-        return params | dict(nested_parameters(params)) if deep else params
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters, those of families and priors too: see `get_params`.
-
-        Parameters
-        ----------
-        **params : the new values, by the names that `get_params` returns
-
-        Returns
-        -------
-        self
-
-        Examples
-        --------
-        >>> from bayesnb import Categorical, NaiveBayes
-        >>> NaiveBayes(Categorical()).set_params(families__prior__concentration=0.5).families
-        Categorical(prior=Dirichlet(concentration=0.5))
-        """
-        names = self._get_param_names()
-        nested = {key: value for key, value in params.items() if key.partition(BETWEEN)[0] in names and BETWEEN in key}
-        super().set_params(**{key: value for key, value in params.items() if key not in nested})
-        for key in sorted(nested, key=len):  # a family before what is in it
-            name, _, path = key.partition(BETWEEN)
-            setattr(self, name, replaced(name, getattr(self, name), path, nested[key]))
-        return self
+def is_nested(key: str, names: Sequence[str]) -> bool:
+    """Return whether a key names a parameter within one of some parameters."""
+    return BETWEEN in key and key.partition(BETWEEN)[0] in names
 
 
 def nested_parameters(params: Mapping[str, Any]) -> dict[str, Any]:
@@ -95,6 +53,15 @@ def family_of(value: Any) -> Any:
 def plain(value: Any) -> Any:
     """Return an array, or the number that one without axes is."""
     return float(value) if getattr(value, "shape", None) == () else value
+
+
+def with_nested(params: Mapping[str, Any], nested: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters, of which those within them are set, a family before what is in it."""
+    params = dict(params)
+    for key in sorted(nested, key=len):
+        name, _, path = key.partition(BETWEEN)
+        params[name] = replaced(name, params[name], path, nested[key])
+    return params
 
 
 def replaced(name: str, value: Any, path: str, new: Any) -> Any:
