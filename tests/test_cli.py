@@ -749,6 +749,7 @@ def test_bad_usage_is_2_and_one_line(words: list[str], told: str, folder: Path, 
     assert main(words) == 2
     said = capsys.readouterr()
     assert said.out == ""
+    assert not re.search(r"[.?]\. ", said.err)
     assert said.err.count("\n") == 1
     assert told in said.err
     assert [file.name for file in folder.iterdir()] == ["t.csv"]

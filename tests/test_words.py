@@ -373,7 +373,7 @@ def test_declared_words_are_the_only_ones() -> None:
 
 def test_what_is_no_list_of_words_is_refused_and_it_is_said_what_to_do() -> None:
     odd: dict[str, tuple[Any, Any]] = {
-        r"column 'a': a cell is missing .*row 1 .*give \[\]": (pd.DataFrame({"a": [["x"], None]}), "auto"),
+        r"column 'a': a cell is missing .*row 1 .*use \[\]": (pd.DataFrame({"a": [["x"], None]}), "auto"),
         r"column 'a': a cell is missing .*row 0": (pl.DataFrame({"a": [None, ["x"]]}), "auto"),
         r"column 'a' holds lists of words, but row 1 holds 'raw text'": (
             pd.DataFrame({"a": [["x"], "raw text"]}),

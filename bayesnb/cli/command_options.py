@@ -40,7 +40,8 @@ class Parser(argparse.ArgumentParser):
     """A parser whose errors are one line."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: error: {visible(' '.join(message.split()))}. See {self.prog} --help\n")
+        line = visible(" ".join(message.split())).rstrip(".")
+        self.exit(2, f"{self.prog}: error: {line}{'' if line.endswith('?') else '.'} See {self.prog} --help\n")
 
 
 def add_command(commands: Any, name: str, examples: str, *, notes: str = "", **texts: str) -> argparse.ArgumentParser:

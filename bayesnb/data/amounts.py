@@ -121,7 +121,10 @@ def plain_numbers(cells: Sequence[str | None], decimal: str = ".") -> list[str |
     Where a number shows which of its marks is that of decimals, it is read so; `decimal` is the mark in 1.234 and
     1,234, which do not. An UnreadableCellError where a cell is neither number nor date.
     """
-    distinct = {cell: row for row, cell in reversed([*enumerate(cells)]) if cell is not None}
+    distinct: dict[str, int] = {}
+    for row, cell in enumerate(cells):
+        if cell is not None:
+            distinct.setdefault(cell, row)
     if any(map(DATE.fullmatch, distinct)):
         return written(cells, {cell: repr(days_of(cell, row)) for cell, row in distinct.items()})
     matches = {cell: CELL.fullmatch(cell) for cell in distinct}
