@@ -130,7 +130,7 @@ def _places_of(few: Levels, many: Levels) -> Array:
     return np.array([at[level] for level in few], np.int64)
 
 
-NEVER_LEARNT = "They were not learnt, so they cannot be forgotten."
+NEVER_LEARNT = "They were never learnt, so they cannot be forgotten."
 HERE = str(Path(__file__).parent.parent)
 Unseen = dict[Hashable, Counter]
 

@@ -391,6 +391,6 @@ class IncrementalMixin(ModelHolder):
             c, f = (int(place) for place in np.unravel_index(off.argmax(), off.shape))
             raise ValueError(
                 f"column {block.keys[f]!r}, class {self.classes_.tolist()[c]!r}: these rows are so large a part of "
-                f"what was learnt that rounding errors would be too large: {off[c, f]:.1g} of the scale of the rest "
+                f"what was learnt that the rest would be off by {off[c, f]:.1g} of its scale, by rounding errors "
                 f"({DIGITS:g} is allowed). Fit again on the other rows. Nothing was forgotten."
             )
