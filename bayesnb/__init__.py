@@ -80,6 +80,7 @@ _NAMES = {
     ),
     "selection.feature_evidence": "InclusionWarning",
     "data.levels": "UnseenLevelWarning",
+    "data.suspect_columns": "ColumnWarning",
     "inference.posterior_draws": "DrawnWarning",
     "selection.leave_one_out": "UndefinedWarning UnverifiedWarning",
     "criticism.calibration": "calibration",
@@ -114,6 +115,7 @@ if TYPE_CHECKING:
     from bayesnb.criticism.tune import RefusedWarning as RefusedWarning
     from bayesnb.criticism.tune import tune as tune
     from bayesnb.data.levels import UnseenLevelWarning as UnseenLevelWarning
+    from bayesnb.data.suspect_columns import ColumnWarning as ColumnWarning
     from bayesnb.estimators import BernoulliNB as BernoulliNB
     from bayesnb.estimators import CategoricalNB as CategoricalNB
     from bayesnb.estimators import GaussianNB as GaussianNB

@@ -37,6 +37,7 @@ from bayesnb import (
     PoissonNB,
     UnseenLevelWarning,
 )
+from bayesnb.families import FAMILIES
 from tests.conftest import plainly
 
 Array = np.ndarray
@@ -620,5 +621,71 @@ def test_classes_that_are_declared_twice_are_refused() -> None:
         lambda: GaussianNB().fit(ROWS, LABELS).partial_fit(ROWS, LABELS, classes=[0, 1, 1]),
         lambda: GaussianNB().fit(ROWS, LABELS).partial_fit(ROWS, LABELS, classes=[0, 1, 1], grow_classes=True),
     ):
-        with pytest.raises(ValueError, match=r"classes: \[[01]\] stand there more than once"):
+        with pytest.raises(ValueError, match=r"classes: \[[01]\] are listed more than once"):
             ask()
+
+
+HOUSES = pd.DataFrame(
+    {"price": [1.0, 2.0, 3.0, 4.0], "Rooms": [1, 2, 2, 3], "town": list("abab"), "flag": [0, 1, 1, 0]}
+)
+
+
+@pytest.mark.parametrize(
+    ("families", "message"),
+    [
+        ("gausian", "there is no family 'gausian'; did you mean 'gaussian'[?]"),
+        ({"town": "Categorical"}, "no family 'Categorical'; did you mean 'categorical'[?]"),
+        ({"town": "JointTable"}, "did you mean 'joint'[?]"),
+        ({("price", "Rooms"): "MultivariateGaussian"}, "did you mean 'multivariate'[?]"),
+        ({"price": "normal"}, "did you mean 'gaussian'[?]"),
+        ({"price": "Drop"}, "did you mean 'drop'[?]"),
+        (
+            {"town": "dirichlet"},
+            "no family 'dirichlet': Dirichlet is a prior, of the family categorical or multinomial",
+        ),
+        ({"price": "Gamma"}, "no family 'Gamma': Gamma is a prior, of the family poisson"),
+        ({"price": "poisson:shared"}, "there are gaussian:shared and multivariate:shared, which have one variance"),
+        ({"price": "xyzzy"}, "there is no family 'xyzzy'; there are 'categorical', 'bernoulli'.*and 'drop'"),
+        ({"prise": "gaussian"}, "the table has no column 'prise'; did you mean 'price'[?]"),
+        ({"rooms": "gaussian"}, "the table has no column 'rooms'; did you mean 'Rooms'[?]"),
+        ({("price", "room"): "multivariate"}, "the table has no column 'room'; did you mean 'Rooms'[?]"),
+        ({"xyzzy": "gaussian"}, "the table has no column 'xyzzy'; it has 'price', 'Rooms', 'town', 'flag'[.]"),
+        ({3: "gaussian"}, "the table has no column 3; it has"),
+    ],
+)
+def test_a_misspelt_family_or_column_says_which_may_be_meant(families: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        NaiveBayes(families).fit(HOUSES, [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        {"price": "gaussian", "Rooms": "poisson", "town": "categorical", "flag": "bernoulli"},
+        {("price", "Rooms"): "multivariate", ("town", "flag"): "joint"},
+        {("price", "Rooms"): "multivariate:shared", "town": "drop", "flag": None},
+        {("Rooms", "flag"): "multinomial", "price": "polyatree", "town": "categorical"},
+        {"price": "gaussian:shared", "Rooms": "drop", "town": "drop", "flag": "drop"},
+    ],
+)
+def test_every_name_of_a_family_is_that_family(names: dict) -> None:
+    instances = {
+        key: None
+        if name in (None, "drop")
+        else FAMILIES[name.partition(":")[0]](**{"shared": True} if ":" in name else {})
+        for key, name in names.items()
+    }
+    named, made = (NaiveBayes(each).fit(HOUSES, [0, 1, 0, 1]) for each in (names, instances))
+    assert repr(named.families_) == repr(made.families_)
+    assert named.log_evidence_ == made.log_evidence_
+
+
+def test_a_renamed_column_is_named_when_rows_are_predicted() -> None:
+    model = NaiveBayes("gaussian").fit(HOUSES[["price", "Rooms"]], [0, 1, 0, 1])
+    renamed = HOUSES[["price", "Rooms"]].rename(columns={"Rooms": "rooms"})
+    with pytest.raises(ValueError, match=r"feature names should match(.|\n)*X\.rename\(columns=\{'rooms': 'Rooms'\}\)"):
+        model.predict(renamed)
+    with pytest.raises(ValueError, match="feature names should match") as other:
+        model.predict(HOUSES[["price", "town"]])
+    assert "rename" not in str(other.value)
+    assert model.predict(renamed.rename(columns={"rooms": "Rooms"})).shape == (4,)

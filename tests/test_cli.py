@@ -39,7 +39,7 @@ from bayesnb import (
 from bayesnb.cli import main, option_values
 from bayesnb.cli.command_line import build_parser
 from bayesnb.cli.messages import in_options, quoted
-from bayesnb.data import amounts_of, read_file
+from bayesnb.data import Reading, amounts_of, read_file
 from bayesnb.datasets import EXAMPLES, dogs, path, penguins
 from bayesnb.families import FAMILIES
 from bayesnb.families.family import conjugate_priors
@@ -312,10 +312,10 @@ def test_columns_that_are_most_likely_no_features_are_told(capsys: pytest.Captur
     fitted("t.csv")
     said = capsys.readouterr().err
     assert "column 'row' goes up by one from row to row" in said
-    assert "leave it out: --family row=drop" in said
-    assert "column 'name' has another level in each of 40 rows: most likely it names them" in said
-    assert "column 'day' holds dates, which are read as 28 levels" in said
-    assert "as 1 of 40 cells are no numbers; the first is 'none' in line 2" in said
+    assert "To leave the column out: --family row=drop" in said
+    assert "column 'name' has a different value in each of its 40 rows, so it most likely identifies them" in said
+    assert "column 'day' holds dates, read as 28 levels" in said
+    assert "because 1 of its 40 cells is not a number; the first is 'none'" in said
     assert said.count("warning") == 4
     fitted("t.csv", "--family", "row,name=drop", "--family", "day=categorical", "--missing", ",NA,NaN,?,none")
     assert "warning" not in capsys.readouterr().err
@@ -337,28 +337,48 @@ def test_the_advice_about_a_cell_that_is_no_number_can_be_followed(cell: str, ca
 
 
 @pytest.mark.parametrize(
-    ("cells", "advice"),
+    ("cells", "warning", "first"),
     [
-        (["$1,234.50", "$3.00"], "amounts of money, such as '$1,234.50', .*: 1234.50 for '$1,234.50'."),
-        (["1.234,50 €", "3,10 €"], "amounts of money, such as '1.234,50 €', .*: 1234.50 for"),
-        (["12.5 %", "7 %"], "percentages, such as '12.5 %', .*: 12.5 for '12.5 %'"),
-        (["1,234,567", "999"], "numbers with marks between thousands, .*: 1234567 for '1,234,567'."),
-        (["1,234", "3,999"], "numbers with marks between thousands, .*If the comma is that of decimals: --decimal ,"),
-        (["12.5 kg", "3 kg"], "numbers with a unit, such as '12.5 kg', .*: 12.5 for '12.5 kg'"),
-        (["-5.5 CHF", "7 CHF"], "amounts of money, .*: -5.5 for '-5.5 CHF'"),
+        (["$1,234.50", "$3.00"], "amounts of money, such as '$1,234.50', .*, 1234.50 for '$1,234.50'", 1234.5),
+        (["1.234,50 €", "3,10 €"], "amounts of money, such as '1.234,50 €', .*, 1234.50 for '1.234,50 €'", 1234.5),
+        (["1.234 €", "3,10 €"], "amounts of money, such as '1.234 €', .*, 1234 for '1.234 €'.* --decimal ,", 1234.0),
+        (["12.5 %", "7 %"], "percentages, such as '12.5 %', .*, 12.5 for '12.5 %'", 12.5),
+        (["1,234,567", "999"], "numbers with marks between thousands, .*, 1234567 for '1,234,567'", 1234567.0),
+        (["1,234", "3,999"], "numbers with marks between thousands, .*If the comma is the decimal mark: --n", 1.234),
+        (["12.5 kg", "3 kg"], "numbers with a unit, such as '12.5 kg', .*, 12.5 for '12.5 kg'", 12.5),
+        (["-5.5 CHF", "7 CHF"], "amounts of money, .*, -5.5 for '-5.5 CHF'", -5.5),
+        (["12,5", "7,25"], "numbers with a decimal comma, such as '12,5', .* --decimal ,", 12.5),
+        (["2020-04-03", "2021-07-08"], "dates, read as 10 levels.*days since 1970: --numbers a", 18355.0),
     ],
 )
-def test_numbers_that_are_written_for_people_are_no_names_of_rows(
-    cells: list[str], advice: str, capsys: pytest.CaptureFixture
+def test_numbers_that_are_written_for_people_are_read_by_the_advice(
+    cells: list[str], warning: str, first: float, capsys: pytest.CaptureFixture
 ) -> None:
-    first, second = cells
-    every = dict.fromkeys([first, *(re.sub("[0-9]", str(n), second, count=1) for n in range(1, 10))])
+    one, second = cells
+    every = dict.fromkeys([one, *(re.sub("[0-9]", str(n), second, count=1) for n in range(1, 10))])
     write("t.csv", "a;y\n" + "".join(f"{cell};{'uv'[n % 2]}\n" for n, cell in enumerate(every)))
     assert isinstance(fitted("t.csv").families_["a"], Categorical)
     said = capsys.readouterr().err
-    assert re.search(f"column 'a' holds {advice.replace('$', '[$]')}", said), said
-    assert "names them" not in said
-    assert "Leave it out" not in said
+    (line,) = [line for line in said.splitlines() if "warning" in line]
+    assert re.search(f"column 'a' holds {warning.replace('$', '[$]')}", line), line
+    options = re.findall(r"--(?:numbers|decimal) [a,](?: --decimal ,)?", line)[-1]
+    model = fitted("t.csv", *shlex.split(options))
+    assert "warning" not in capsys.readouterr().err
+    assert isinstance(model.families_["a"], PolyaTree | Gaussian | Poisson)
+    reading = Reading(decimal="," if "--decimal" in options else ".", numbers=("a",) if "--numbers" in options else ())
+    x = read_file("t.csv", reading)["a"]
+    assert x[0] == first
+    assert (answers(capsys, "t.csv", *shlex.split(options))["predicted"] == model.predict(x.to_frame())).all()
+    if "--numbers" in options:
+        assert main(["predict", "model.bnb", "t.csv"]) == 1
+        assert "line 2, column 'a'" in (error := capsys.readouterr().err)
+        assert "To read such cells as numbers: --numbers 'a'" in error
+
+
+def test_a_column_of_numbers_that_is_not_there_is_named(capsys: pytest.CaptureFixture) -> None:
+    write("t.csv", SMALL.replace("a,", "price,", 1))
+    assert main(["fit", "t.csv", "--target", "y", "-o", "m.bnb", "--numbers", "prise"]) == 1
+    assert "--numbers: the table has no column 'prise'; did you mean 'price'?" in capsys.readouterr().err
 
 
 def test_levels_most_of_which_are_in_one_row_only_are_told_with_their_number(
@@ -368,7 +388,7 @@ def test_levels_most_of_which_are_in_one_row_only_are_told_with_their_number(
     write("t.csv", "a,b,y\n" + "".join(f"{name},{'uv'[i % 2]},{'st'[i % 2]}\n" for i, name in enumerate(names)))
     fitted("t.csv")
     message = capsys.readouterr().err
-    assert "column 'a' has 31 levels in 40 rows, and 30 of them in one row only" in message
+    assert "column 'a' has 31 levels in 40 rows, 30 of them in one row only" in message
     assert "column 'b'" not in message
 
 
@@ -378,9 +398,7 @@ def test_rows_that_cannot_be_held_out_are_told_with_their_number(folder: Path, c
     assert "log score" in capsys.readouterr().err
     write("t.csv", "a,y\n1.5,s\n2.5,s\n2.5,t\n3.5,t\n4.0,t\n")
     fitted("t.csv", "--family", "a=gaussian", "--estimate", "mle")
-    assert (
-        "no score, as without 2 of the rows, each by itself, its class has no distribution" in capsys.readouterr().err
-    )
+    assert "no score, because 2 of the rows cannot be left out" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -509,7 +527,7 @@ def test_an_interval_is_not_shown_around_a_point_estimate(capsys: pytest.Capture
     write("t.csv", SMALL)
     fitted("t.csv", "--estimate", "mean")
     assert main(["predict", "model.bnb", "t.csv", "--interval"]) == 1
-    assert "it predicts by the estimate 'mean', and an interval is about the posterior" in capsys.readouterr().err
+    assert "it predicts by the estimate 'mean', for which there are no intervals" in capsys.readouterr().err
 
 
 def test_a_row_that_cannot_be_predicted_leaves_no_answers(folder: Path, capsys: pytest.CaptureFixture) -> None:
@@ -522,7 +540,7 @@ def test_a_row_that_cannot_be_predicted_leaves_no_answers(folder: Path, capsys: 
         assert main(["predict", "model.bnb", "new.csv", "-o", goal]) == 1
         said = capsys.readouterr()
         assert said.out == ""
-        assert "new.csv, line 40002, column 'a': 'abc' is no number" in said.err
+        assert "new.csv, line 40002, column 'a': 'abc' is not a number" in said.err
     assert set(folder.iterdir()) == before
 
 
@@ -562,16 +580,16 @@ def test_data_lists_and_writes_the_examples(capsys: pytest.CaptureFixture) -> No
 BAD_TABLES = {
     "none.csv": (None, "No such file"),
     "empty.csv": ("", "it is empty"),
-    "header.csv": ("a,b,y\n", "a header and no rows"),
-    "ragged.csv": ("a,b,y\n1,x,u\n2,z\n", "ragged.csv, line 3: it has 2 fields, and the header has 3"),
-    "binary.csv": (bytes(range(256)), "it is no text"),
+    "header.csv": ("a,b,y\n", "a header but no rows"),
+    "ragged.csv": ("a,b,y\n1,x,u\n2,z\n", "ragged.csv, line 3: it has 2 fields, but the header has 3"),
+    "binary.csv": (bytes(range(256)), "it is not a table"),
     "latin.csv": ("a,b,y\n1,é,u\n".encode("latin-1"), "latin.csv, line 2: byte 3"),
     "twice.csv": ("a,a,y\n1,x,u\n", "the column 'a' twice"),
 }
 BAD_TO_LEARN = {
     "other.csv": ("a,b,Y\n1,x,u\n", "the table has no column 'y'; did you mean 'Y'?"),
     "gaps.csv": ("a,b,y\n1,x,u\n2,z,\n3,x,v\n", "column 'y': 1 of 3 labels are missing, first at row 1. Drop those"),
-    "one.csv": ("a,b,y\n1,x,u\n2,z,u\n", "has one class only, 'u' in all 2 rows"),
+    "one.csv": ("a,b,y\n1,x,u\n2,z,u\n", "has only one class, 'u' in all 2 rows"),
     "blank.csv": ("a,b,y\n,x,u\n?,z,v\n", "column 'a' is empty: all 2 cells are missing"),
     "alone.csv": ("y\nu\nv\n", "no column is left to learn from"),
     "real.csv": ("a,y\n1,0.1\n2,0.2\n3,0.7\n", "the labels in column 'y' are real numbers"),
@@ -579,7 +597,7 @@ BAD_TO_LEARN = {
 }
 BAD_TO_PREDICT = {
     "lacks.csv": ("y,b\nu,x\n", "lacks.csv lacks the column 'a' of the model"),
-    "text.csv": ("a,b\n1,x\nabc,x\n", "text.csv, line 3, column 'a': 'abc' is no number"),
+    "text.csv": ("a,b\n1,x\nabc,x\n", "text.csv, line 3, column 'a': 'abc' is not a number"),
 }
 LEARN = {
     "report": ["report", "TABLE", "--target", "y", "-o", "goal"],
@@ -644,7 +662,7 @@ def test_a_table_that_memory_cannot_hold_is_refused(command: str, capsys: pytest
         (["--family", "A=drop"], "did you mean 'a'?"),
         (["--family", "x*=drop"], "the table has no column 'x*'"),
         (["--family", "a,b=drop"], "no column is left"),
-        (["--family", "b=gaussian"], "line 2, column 'b': 'x' is no number"),
+        (["--family", "b=gaussian"], "line 2, column 'b': 'x' is not a number"),
         (["--family", "a=bernoulli"], "Declare another family: --family a=gaussian"),
         (["--prior", "a=0.5"], "--prior 0.5 does not fit column 'a': it is gaussian, whose prior is a NormalInverse"),
         (["--prior", "Beta(1, 2)"], "--prior Beta(1, 2): no column is bernoulli"),
@@ -674,15 +692,15 @@ def test_an_option_that_does_not_fit_the_table_is_1(
         (["report", "t.csv"], "Say --target COLUMN"),
         (["report", "-o", "."], ". is a folder"),
         (["report", "-o", "no/such/folder/report.html"], "there is no folder"),
-        (["report", "t.csv", "--target", "y", "-o", "t.csv"], "-o t.csv would replace what is read"),
+        (["report", "t.csv", "--target", "y", "-o", "t.csv"], "-o t.csv would overwrite a file that is read"),
         (["fit", "t.csv", "--target", "y"], "required: -o/--output"),
         (["fit", "t.csv", "-o", "m.bnb"], "required: --target"),
         (["fit", "--target", "y", "-o", "m.bnb"], "required: TABLE"),
-        (["fit", "t.csv", "--target", "y", "-o", "-"], "a model is a file"),
-        (["fit", "-", "-", "--target", "y", "-o", "m"], "standard input can be read once only"),
+        (["fit", "t.csv", "--target", "y", "-o", "-"], "a model cannot be written to stdout"),
+        (["fit", "-", "-", "--target", "y", "-o", "m"], "standard input can be read only once"),
         (
             ["fit", "t.csv", "--target", "y", "-o", "m", "--family", "a=normal"],
-            "there is no family 'normal'; there are",
+            "there is no family 'normal'; did you mean 'gaussian'?",
         ),
         (["fit", "t.csv", "--target", "y", "-o", "m", "--family", "=drop"], "a name is empty"),
         (
@@ -697,25 +715,31 @@ def test_an_option_that_does_not_fit_the_table_is_1(
             ["fit", "t.csv", "--target", "y", "-o", "m", "--prior", "b=1", "--prior", "?=2", "--prior", "b=3"],
             "column 'b' twice",
         ),
-        (["fit", "t.csv", "--target", "y", "-o", "m", "--prior", "-1"], "must be finite and not below 0"),
+        (["fit", "t.csv", "--target", "y", "-o", "m", "--prior", "-1"], "must be finite and at least 0"),
         (["fit", "t.csv", "--target", "y", "-o", "m", "--prior", "Beta(1)"], "Beta: missing 1 required"),
-        (["fit", "t.csv", "--target", "y", "-o", "m", "--prior", "Gauss(1)"], "there is no belief 'Gauss'"),
+        (["fit", "t.csv", "--target", "y", "-o", "m", "--prior", "Gauss(1)"], "there is no prior 'Gauss'; there are"),
         (["fit", "t.csv", "--target", "y", "-o", "m", "--prior", "Beta(-1, 1)"], "Beta: a must be finite"),
-        (["fit", "t.csv", "--target", "y", "-o", "m", "--prior", "a=Beta(open('x'), 1)"], "is no belief such as"),
-        (["fit", "t.csv", "--target", "y", "-o", "m", "--prior", "a=__import__('os')"], "is not [COLUMNS=]NUMBER"),
+        (["fit", "t.csv", "--target", "y", "-o", "m", "--prior", "a=Beta(open('x'), 1)"], "is not a prior such as"),
+        (
+            ["fit", "t.csv", "--target", "y", "-o", "m", "--prior", "a=__import__('os')"],
+            "is not of the form [COLUMNS=]NUMBER",
+        ),
         (["fit", "t.csv", "--target", "y", "-o", "m", "--temper", "0"], "above 0, auto, columns or loo"),
-        (["fit", "t.csv", "--target", "y", "-o", "m", "--class-prior", "some"], "is no number"),
-        (["fit", "t.csv", "--target", "y", "-o", "m", "--delimiter", "ab"], "is not one character"),
+        (["fit", "t.csv", "--target", "y", "-o", "m", "--class-prior", "some"], "is not a number"),
+        (["fit", "t.csv", "--target", "y", "-o", "m", "--delimiter", "ab"], "is neither one character nor tab"),
         (["fit", "t.csv", "--target", "y", "-o", "m", "--decimal", ",", "--delimiter", ","], "are both ','"),
         (["predict", "m.bnb"], "required: TABLE"),
-        (["predict", "m.bnb", "t.csv", "-o", "out.doc"], "the name out.doc says no format"),
-        (["predict", "m.bnb", "t.csv", "-o", "out.parquet.gz"], "the name out.parquet.gz says no format"),
-        (["predict", "m.bnb", "t.csv", "--prob", "0.5"], "say --interval too"),
+        (["predict", "m.bnb", "t.csv", "-o", "out.doc"], "the format of out.doc is not clear from its name"),
+        (
+            ["predict", "m.bnb", "t.csv", "-o", "out.parquet.gz"],
+            "the format of out.parquet.gz is not clear from its name",
+        ),
+        (["predict", "m.bnb", "t.csv", "--prob", "0.5"], "need --interval"),
         (["predict", "m.bnb", "t.csv", "--interval", "--prob", "1"], "1 is not between 0 and 1"),
-        (["compare", "t.csv", "--target", "y", "--smoothing", "1,x"], "'x' is no number"),
-        (["compare", "t.csv", "--target", "y", "--smoothing", "1,1"], "has a number twice"),
-        (["compare", "t.csv", "--target", "y", "--estimates", "median"], "is not some of predictive"),
-        (["data", "cats"], "there is no example 'cats'; there are penguins"),
+        (["compare", "t.csv", "--target", "y", "--smoothing", "1,x"], "'x' is not a number"),
+        (["compare", "t.csv", "--target", "y", "--smoothing", "1,1"], "names a number twice"),
+        (["compare", "t.csv", "--target", "y", "--estimates", "median"], "choose from predictive"),
+        (["data", "cats"], "there is no example table 'cats'; there are penguins"),
         (["data", "-o", "x.csv"], "-o needs the NAME"),
         (["completion", "ksh"], "invalid choice: 'ksh'"),
     ],
@@ -725,6 +749,7 @@ def test_bad_usage_is_2_and_one_line(words: list[str], told: str, folder: Path, 
     assert main(words) == 2
     said = capsys.readouterr()
     assert said.out == ""
+    assert not re.search(r"[.?]\. ", said.err)
     assert said.err.count("\n") == 1
     assert told in said.err
     assert [file.name for file in folder.iterdir()] == ["t.csv"]
@@ -773,7 +798,7 @@ def test_an_error_that_no_one_foresaw_is_one_line(
     assert main(["fit", "t.csv", "--target", "y", "-o", "m.bnb"]) == 1
     said = capsys.readouterr().err
     assert said.startswith(f"bayesnb: error: {type(error).__name__}")
-    assert said.endswith(". This was not foreseen: --debug shows where it arose.\n")
+    assert said.endswith(". This is unexpected: --debug shows the traceback.\n")
     assert said.count("\n") == 1
     assert "\x1b" not in said
     with pytest.raises(type(error)):
@@ -782,25 +807,28 @@ def test_an_error_that_no_one_foresaw_is_one_line(
 
 GZIPPED = gzip.compress("".join(f'{{"a": {n * 7919 % 1000}, "y": "uv"}}\n' for n in range(30_000)).encode(), mtime=0)
 BAD_FILES = {
-    "cut.jsonl.gz": (GZIPPED[:-30], "a damaged gzip file, or one cut off"),
-    "summed.jsonl.gz": (GZIPPED[:-6] + b"123456", "a damaged gzip file, or one cut off: CRC"),
-    "deep.jsonl": (b'{"y": 1}\n{"y": ' + b"[" * 10**5 + b"]" * 10**5 + b"}\n", "line 2: it is nested too deep"),
+    "cut.jsonl.gz": (GZIPPED[:-30], "a gzip file that is damaged or cut off"),
+    "summed.jsonl.gz": (GZIPPED[:-6] + b"123456", "a gzip file that is damaged or cut off: CRC"),
+    "deep.jsonl": (b'{"y": 1}\n{"y": ' + b"[" * 10**5 + b"]" * 10**5 + b"}\n", "line 2: it is nested too deeply"),
     "half.jsonl": (b'{"b": "x"}\n{"b": "\\ud800"}\n', r"line 2: \\ud800 is half of a surrogate pair"),
     "name.jsonl": (b'{"\\ud800": "x"}\n', r"line 1: \\ud800 is half of a surrogate pair"),
-    "long.jsonl": (b'{"a": ' + b"9" * 400 + b', "y": 1}\n{"a": 2.5, "y": 2}\n', "column 'a' .* too large for one"),
-    "wide.jsonl": ('{"a": 1}\n'.encode("utf-16"), "line 1: byte 1 of the line, 0xff, is no UTF-8"),
-    "bad.jsonl": (b'{"a": 1}\n{"a": "\xe9"}\n', "line 2: byte 8 of the line, 0xe9, is no UTF-8"),
+    "long.jsonl": (
+        b'{"a": ' + b"9" * 400 + b', "y": 1}\n{"a": 2.5, "y": 2}\n',
+        "column 'a' .* too large for a real number",
+    ),
+    "wide.jsonl": ('{"a": 1}\n'.encode("utf-16"), "line 1: byte 1 of the line, 0xff, is not UTF-8"),
+    "bad.jsonl": (b'{"a": 1}\n{"a": "\xe9"}\n', "line 2: byte 8 of the line, 0xe9, is not UTF-8"),
     "inf.jsonl": (b'{"a": Infinity, "y": "u"}\n{"a": 1, "y": "v"}\n', "a number is infinite|lacks the column 'b'"),
-    "nul.csv": (b"a,b,y\n1,x\0,u\n", "it is no text"),
-    "junk.csv": (np.random.default_rng(0).bytes(999), "it is no text"),
-    "wide.csv": (SMALL.encode("utf-16") + b"x", "it is no utf-16"),
-    "bad.csv": (b"a,b,y\n1,caf\xe9,u\n", "line 2: byte 6 of the line, 0xe9, is no UTF-8"),
+    "nul.csv": (b"a,b,y\n1,x\0,u\n", "it is not a table"),
+    "junk.csv": (np.random.default_rng(0).bytes(999), "it is not a table"),
+    "wide.csv": (SMALL.encode("utf-16") + b"x", "it is not utf-16"),
+    "bad.csv": (b"a,b,y\n1,caf\xe9,u\n", "line 2: byte 6 of the line, 0xe9, is not UTF-8"),
     "empty.csv": (b"", "it is empty"),
     "empty.csv.gz": (gzip.compress(b""), "it is empty"),
     "empty.jsonl": (b"", "it has no rows"),
     "empty.parquet": (b"", "it cannot be read"),
     "text.feather": (SMALL.encode(), "it cannot be read"),
-    "cut.csv.zst": (b"\x28\xb5\x2f\xfd....", "packed by zstd"),
+    "cut.csv.zst": (b"\x28\xb5\x2f\xfd....", "compressed by zstd"),
 }
 
 
@@ -1124,6 +1152,7 @@ def complete(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., lis
         (["fit", "my table.csv", "--family", "age=gauss"], ["age=gaussian", "age=gaussian:shared"]),
         (["fit", "my table.csv", "--family", "'\"a"], ['"a,b"=']),
         (["fit", "semi.csv", "--prior", "age=G"], ["age=Gamma("]),
+        (["fit", "semi.csv", "--numbers", "age,z"], ["age,zip"]),
         (["fit", "semi.csv", "--temper", ""], ["auto", "columns", "loo"]),
         (["fit", "semi.csv", "--class-prior", "e"], ["empirical"]),
         (["fit", "no.csv", "--target", ""], [""]),

@@ -537,7 +537,7 @@ def test_other_collections_of_dask_are_refused(what: str) -> None:
 
 def test_labels_and_weights_are_lazy_only_beside_lazy_rows() -> None:
     x, y = numbers(), labels()
-    with pytest.raises(TypeError, match=r"y is a lazy collection of Dask.*give y\.compute\(\)"):
+    with pytest.raises(TypeError, match=r"y is a lazy collection of Dask.*: y\.compute\(\)"):
         GaussianNB().fit(x, da.from_array(y))
     with pytest.raises(TypeError, match=r"sample_weight is a lazy collection.*sample_weight\.compute\(\)"):
         GaussianNB().fit(x, y, da.ones(ROWS))

@@ -424,7 +424,7 @@ def test_an_improper_prior_is_left_out_and_the_tree_says_so() -> None:
 
 def test_a_class_whose_posterior_is_improper_is_an_error() -> None:
     model = GaussianNB(prior=NormalInverseGamma(0.0, 0.0, -0.5, 0.0), classes=["cat", "dog", "eel", "fox"])
-    with pytest.raises(ValueError, match="do not settle a distribution"):
+    with pytest.raises(ValueError, match="do not determine a distribution"):
         model.fit(REAL, LABELS).to_datatree()
 
 

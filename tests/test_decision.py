@@ -160,7 +160,7 @@ def test_labels_and_actions_may_be_numbers_or_booleans(labels: list[Any]) -> Non
         ({"go": {"ham": 1, "spam": np.nan, "virus": 3}}, "action 'go' for class 'spam' is nan"),
         ({"go": {"ham": 1, "spam": 2, "virus": -np.inf}}, "action 'go' for class 'virus' is -inf"),
         (pd.DataFrame(COSTS).iloc[:2], "must name each of the classes"),
-        (pd.DataFrame(COSTS).iloc[[0, 1, 2, 2]], "stands twice"),
+        (pd.DataFrame(COSTS).iloc[[0, 1, 2, 2]], "row name or column name twice"),
     ],
 )
 def test_a_loss_that_does_not_fit_is_an_error(model: GaussianNB, rows: np.ndarray, loss: Any, said: str) -> None:
@@ -169,7 +169,7 @@ def test_a_loss_that_does_not_fit_is_an_error(model: GaussianNB, rows: np.ndarra
 
 
 def test_a_frame_without_names_of_rows_is_an_error(model: GaussianNB, rows: np.ndarray) -> None:
-    with pytest.raises(TypeError, match="no names of rows"):
+    with pytest.raises(TypeError, match="no row names"):
         model.decide(rows, pl.DataFrame({"go": [1, 2, 3]}))
 
 

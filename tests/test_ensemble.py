@@ -462,7 +462,7 @@ def test_what_cannot_be_answered_is_refused() -> None:
         own.loo(X, Y, "all")
     with pytest.raises(ValueError, match="not among those"):
         own.loo(X, np.roll(Y, 1))
-    with pytest.raises(TypeError, match="give that of what was sampled, estimator_"):
+    with pytest.raises(TypeError, match="use its estimator_"):
         calibration(own, X, Y)
     with pytest.raises(ValueError, match="average_features"):
         answers(fitted({2: Bernoulli()}, average_features=0.5), same_prior(model, False))

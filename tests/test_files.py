@@ -220,7 +220,7 @@ def test_quotes_hold_delimiters_quotes_and_lines() -> None:
 def test_another_encoding_can_be_said() -> None:
     name = write("latin.csv", "a,b\n1,é\n".encode("latin-1"))
     assert cells(read_file(name, Reading(encoding="latin-1")))["b"] == ["é"]
-    with pytest.raises(ValueError, match="there is no encoding 'utf-9'"):
+    with pytest.raises(ValueError, match="the encoding 'utf-9' is not known"):
         read_file(name, Reading(encoding="utf-9"))
     name = write("wide.csv", "a\nx\n".encode("utf-16-le"))
     assert cells(read_file(name, Reading(encoding="utf-16-le"))) == {"a": ["x"]}
@@ -231,27 +231,27 @@ def test_another_encoding_can_be_said() -> None:
     [
         (b"", "it is empty"),
         (b"\n\n", "it is empty"),
-        (b"a,b\n", "a header and no rows"),
-        (b"a,b\n1,2\n3\n", "line 3: it has 1 field, and the header has 2"),
+        (b"a,b\n", "a header but no rows"),
+        (b"a,b\n1,2\n3\n", "line 3: it has 1 field, but the header has 2"),
         (b"a,b\n1,2\n\n1,2,3\n", "line 4: it has 3 fields"),
         (b'a,b\n"1\n1",2\n3,4,5\n', "line 4: it has 3 fields"),
-        (b'a,b\n1,2\n3,"4\n5,6\n', r"line 3: a quote \(\"\) opens here or below and is never closed"),
+        (b'a,b\n1,2\n3,"4\n5,6\n', r"line 3: a quote \(\"\) opens here or below and is not closed"),
         (b'a,b\n1,"2"x\n', "line 2: .* is expected after"),
-        (b"a,b\n1,2\n3,caf\xe9\n", "line 3: byte 6 of the line, 0xe9, is no UTF-8"),
+        (b"a,b\n1,2\n3,caf\xe9\n", "line 3: byte 6 of the line, 0xe9, is not UTF-8"),
         (b"a,a\n1,2\n", "the column 'a' twice"),
         (b"a, a\n1,2\n", "the column 'a' twice"),
-        (b",a\n0,2\n", "column 1 of 2 has no name in the header. Name it, or write the table without its index"),
+        (b",a\n0,2\n", "column 1 of 2 has no name in the header. Give it one, or write the table without its index"),
         (b"a,\n0,2\n", "column 2 of 2 has no name"),
-        (b"\x00\x01\x02", "it is no text, and neither Parquet nor Arrow"),
-        (b"PK\x03\x04....", "a zip archive, as Excel"),
+        (b"\x00\x01\x02", "it is not a table: neither text nor Parquet nor Arrow"),
+        (b"PK\x03\x04....", "a zip archive, such as an Excel"),
         (b"PAR1....", "cannot be read"),
         (b"ARROW1....", "cannot be read"),
         (b"\xff\xff\xff\xff....", "cannot be read"),
-        (b"\x1f\x8b.....", "a damaged gzip file"),
+        (b"\x1f\x8b.....", "a gzip file that is damaged"),
         (gzip.compress(b"a,b\n1,2\n" * 100, mtime=0)[:-9], "gzip file"),
-        (b'{"a": 1}\n{"a": 1\n', "line 2: it is no JSON"),
-        (b'{"a": 1}\n[1]\n', "line 2: it is no object"),
-        (b'[\n  {"a": 1}\n]\n', "one JSON array; write JSON lines"),
+        (b'{"a": 1}\n{"a": 1\n', "line 2: it is not valid JSON"),
+        (b'{"a": 1}\n[1]\n', "line 2: it is not an object"),
+        (b'[\n  {"a": 1}\n]\n', "one JSON array. Write JSON lines"),
         (b'{"a": 1}\n{"a": [1]}\n', "column 'a' holds lists or objects"),
         (b"a,b\n1," + b"x" * 200_000 + b"\n", "line 2: a cell has more than 131,072 characters"),
     ],
@@ -270,7 +270,7 @@ def test_a_folder_is_no_table(folder: Path) -> None:
 
 def test_a_cell_that_is_not_of_the_kind_that_is_needed_is_named() -> None:
     name = write("bad.csv", 'a,b\n1,true\n"2\n2",true\nabc,maybe\n')
-    with pytest.raises(ValueError, match=r"bad.csv, line 3, column 'a': '2\\n2' is no number"):
+    with pytest.raises(ValueError, match=r"bad.csv, line 3, column 'a': '2\\n2' is not a number"):
         read_file(name, kinds={"a": "number"})
     with pytest.raises(ValueError, match="line 5, column 'b': 'maybe' is neither true nor false"):
         read_file(name, kinds={"b": "flag"})
@@ -393,7 +393,7 @@ def test_typed_columns_are_read_as_what_is_asked_for() -> None:
     frame.to_parquet("k.parquet")
     read = read_file("k.parquet", kinds={"n": "text", "s": "number", "f": "text"})
     assert cells(read) == {"n": ["1", "2.5", None], "s": [1.0, 2.0, None], "f": ["true", "false", "true"]}
-    with pytest.raises(ValueError, match=r"column 's': 'x' in row 1 is no number"):
+    with pytest.raises(ValueError, match=r"column 's': 'x' in row 1 is not a number"):
         read_file(write("k.jsonl", '{"s": "1"}\n{"s": "x"}\n'), kinds={"s": "number"})
 
 
@@ -443,16 +443,61 @@ def test_batches_are_the_rows_in_order_with_their_cells_as_they_were() -> None:
     assert [batch.start for batch in again] == np.cumsum([0] + [len(batch) for batch in again])[:-1].tolist()
 
 
-def test_what_is_worth_a_word_about_a_column_is_known() -> None:
-    rows = [f"{n};2020-01-{n:02d};{n},5" for n in range(1, 21)] + ["unknown;2020-02-01T12:00:00Z;0,7"]
-    summaries = open_sheet(write("words.csv", "\n".join(["a;b;c", *rows]))).summaries
-    assert summaries["a"].is_almost_numeric
-    assert summaries["a"].first_non_number == (22, "unknown")
-    assert summaries["b"].dates
-    assert not summaries["a"].dates
-    assert not summaries["c"].is_almost_numeric
-    assert summaries["c"].commas
-    assert not summaries["a"].commas
+PEOPLE = [
+    (["$1,234.50", "$3.00", ""], ".", [1234.5, 3.0, None]),
+    (["1.234,50", "3,10", "NA"], ".", [1234.5, 3.1, None]),
+    (["1.234,50 €", "7.000 €"], ",", [1234.5, 7000]),
+    (["1,234", "3,999"], ".", [1234, 3999]),
+    (["1,234", "3,999"], ",", [1.234, 3.999]),
+    (["12 %", "7.5 %"], ".", [12, 7.5]),
+    (["(5.5)", "-3", "\u22121", "1e3", "007"], ".", [-5.5, -3, -1, 1000, 7]),
+    (["2020-01-01", "1969-12-31", "2020-01-02T12:00:00Z", "2020-01-01 01:00+01:00"], ".", [18262, -1, 18263.5, 18262]),
+]
+
+
+@pytest.mark.parametrize(("cells", "decimal", "numbers"), PEOPLE, ids=lambda each: str(each)[:20])
+def test_numbers_that_are_written_for_people_are_read_where_that_is_asked_for(
+    cells: list[str], decimal: str, numbers: list[float]
+) -> None:
+    rows = "".join(f"{cell};{i}\n" for i, cell in enumerate(cells))
+    write("people.csv", f"a;b\n{rows}")
+    texts = pd.DataFrame({"a": [None if cell in ("", "NA") else cell for cell in cells]})
+    texts.to_parquet("people.parquet")
+    texts.to_json("people.jsonl", orient="records", lines=True)
+    reading = Reading(decimal=decimal, numbers=("a",))
+    for name in ("people.csv", "people.parquet", "people.jsonl"):
+        assert open_sheet(name, reading).summaries["a"].kind in ("integer", "number")
+        np.testing.assert_allclose(read_file(name, reading)["a"].astype(float), np.array(numbers, float))
+        (batch,) = open_sheet(name, reading, whole=False).batches({"a": "number"})
+        np.testing.assert_allclose(batch.frame["a"].astype(float), np.array(numbers, float))
+    if decimal == ".":
+        assert read_file("people.csv", Reading())["a"].dtype != float
+
+
+def test_dates_that_have_a_type_are_the_same_numbers_as_dates_that_are_text() -> None:
+    moments = pd.to_datetime(["2020-01-01", None, "2020-02-29 06:00"], format="mixed")
+    pd.DataFrame({"a": moments, "b": [1, 2, 3]}).to_parquet("dates.parquet")
+    write("dates.csv", "a,b\n2020-01-01,1\n,2\n2020-02-29T06:00,3\n")
+    for name in ("dates.parquet", "dates.csv"):
+        assert read_file(name, Reading(numbers=("a",)))["a"].fillna(-1).tolist() == [18262.0, -1.0, 18321.25]
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        (["1.234,50", "1.234"], "line 3, column 'a': '1.234' may be read in two ways.*--decimal ,"),
+        (["$5", "€6"], "line 3, column 'a': '[$]5' and '€6' are not in the same unit"),
+        (["5", "five", "six"], "line 3, column 'a': 'five' is not a number"),
+        (["2020-04-03", "03/04/2020"], "line 3.*'03/04/2020' is not a date such as 2020-04-03. Write dates as year"),
+        (["03/04/2020", "1"], "line 2.*'03/04/2020' is not a number. Write dates as year, month and day"),
+        (["2020-02-30", "2020-02-29"], "line 2.*'2020-02-30' is not a date"),
+        (["1,234,56", "1"], "line 2.*'1,234,56' is not a number"),
+    ],
+)
+def test_a_cell_that_may_be_two_numbers_or_none_is_refused_by_line(cells: list[str], message: str) -> None:
+    write("people.csv", "a;b\n" + "".join(f"{cell};1\n" for cell in cells))
+    with pytest.raises(ValueError, match=message):
+        read_file("people.csv", Reading(numbers=("a",)))
 
 
 def test_progress_is_reported_in_bytes() -> None:
@@ -481,7 +526,7 @@ def test_an_offset_outside_of_its_column_is_refused_before_it_is_followed(name: 
     table = pa.table({"a": [1.0, 2.0, 3.0], "text": bad, "y": ["u", "v", "u"]})
     with (ipc.new_stream if name == "bad.arrows" else ipc.new_file)(name, table.schema) as file:
         file.write_table(table)
-    message = f"{name}: it cannot be read: .*Offset invariant failure.* fetch or write it again"
+    message = f"{name}: it cannot be read: .*Offset invariant failure.* download or write it again"
     with pytest.raises(ValueError, match=message):
         read_file(name)
     model = NaiveBayes()

@@ -88,7 +88,7 @@ def test_without_an_identical_row_the_plug_in_is_undefined_and_the_predictive_is
     X, y = [["a", "u"], ["b", "v"]], [0, 1]
     model = NaiveBayes({("p", "q"): JointTable()}, estimate="mle").fit(pd.DataFrame(X, columns=["p", "q"]), y)
     new = pd.DataFrame([["a", "u"], ["a", "v"]], columns=["p", "q"])
-    with pytest.raises(ValueError, match=r"row 1 is impossible.*No row was learnt.*\('p', 'q'\)"):
+    with pytest.raises(ValueError, match=r"row 1 is impossible.*No training row is like it.*\('p', 'q'\)"):
         model.predict_proba(new)
     assert np.isneginf(model.predict_joint_log_proba(new)[1]).all()
     alike(model.set_params(estimate="predictive").predict_proba(new)[1], [0.5, 0.5])

@@ -337,7 +337,12 @@ def test_estimators_that_are_not_fitted_learn_the_rows_and_stay_as_they_are() ->
     assert not hasattr(model, "model_")
     assert table.loc["new", "elpd"] == table.loc["fitted", "elpd"]
     pipe, search = make_pipeline(StandardScaler(), model), GridSearchCV(model, {"temper": [None]}).fit(X, Y)
-    for odd, advice in (("GaussianNB", "got 'G"), (GaussianNB, "call it"), (pipe, "last step"), (search, "best_est")):
+    for odd, advice in (
+        ("GaussianNB", "got 'G"),
+        (GaussianNB, "create an estimator"),
+        (pipe, "last step"),
+        (search, "best_est"),
+    ):
         with pytest.raises(TypeError, match=f"(?s)model 'odd': expected an estimator of bayesnb.*{advice}"):
             compare({"b": model, "odd": odd}, X, Y)
     with pytest.raises(ValueError, match=r"must be text or a number, got .'a', 1."):

@@ -218,7 +218,7 @@ def test_a_model_that_settles_no_distribution_tells_every_thread_so() -> None:
         told = []
 
         def ask(model: Any = model, told: list[str] = told) -> None:
-            with pytest.raises(ValueError, match="the data do not settle a distribution"):
+            with pytest.raises(ValueError, match="the data do not determine a distribution"):
                 model.predict_proba(np.ones((1, 50)))
             told.append("so")
 

@@ -541,7 +541,7 @@ def test_B43_a_file_in_which_a_generator_stands_is_refused(tmp_path: Path) -> No
     with zipfile.ZipFile(tmp_path / "odd.bnb", "w") as archive:
         for name, data in {**members, "SHA256SUMS": sums.encode()}.items():
             archive.writestr(name, data)
-    with pytest.raises(ValueError, match=r"'\$RandomState' is nothing that a model holds"):
+    with pytest.raises(ValueError, match=r"'\$RandomState' is not something that a model holds"):
         load(tmp_path / "odd.bnb")
 
 

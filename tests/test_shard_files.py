@@ -138,7 +138,7 @@ def test_what_cannot_be_written_leaves_the_file_and_says_what_it_is(tmp_path: Pa
     for what, note, said in (
         (small(), {"at": {"now": object()}}, r"the note\['at'\]\['now'\].* cannot be saved"),
         (small(), pd.Timestamp("2026-11-22"), "the note: Timestamp.* cannot be saved"),
-        (own, None, "the family .*OwnFamily is not one of bayesnb's"),
+        (own, None, "the family .*OwnFamily is not part of bayesnb"),
     ):
         with pytest.raises(ValueError, match=said):
             persistence.write_shard(what, path, note)  # type: ignore[arg-type]
@@ -315,7 +315,7 @@ def test_any_bytes_are_refused(data: bytes) -> None:
 
 
 def test_a_file_that_is_no_regular_one_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="'/dev/zero' is no shard that can be read: it is no regular file"):
+    with pytest.raises(ValueError, match="'/dev/zero' is not a readable bayesnb shard: it is not a regular file"):
         persistence.read_shard("/dev/zero")
     with pytest.raises(FileNotFoundError):
         persistence.read_shard(tmp_path / "nothing.bnb")

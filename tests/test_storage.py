@@ -869,7 +869,7 @@ def test_what_is_no_model_is_refused(data: bytes, tmp_path: Path) -> None:
 
 
 def test_what_is_no_regular_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="no regular file"):
+    with pytest.raises(ValueError, match="not a regular file"):
         load("/dev/zero")
     with pytest.raises(IsADirectoryError):
         load(tmp_path)

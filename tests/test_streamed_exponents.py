@@ -330,7 +330,7 @@ def test_rows_in_a_file_that_no_table_has_are_refused(change: Any) -> None:
     members = members_of(dumps(small()))
     document = json.loads(members["shard.json"])
     text = json.dumps(changed(document, ("kept",), change(document["kept"]))).encode()
-    with pytest.raises(ValueError, match="is no shard that can be read"):
+    with pytest.raises(ValueError, match="is not a readable bayesnb shard"):
         loads(packed(members | {"shard.json": text}))
 
 
@@ -346,7 +346,7 @@ def test_numbers_in_the_rows_of_a_file_that_cannot_be_are_refused(name: str, val
     dtype = {"codes": np.int64, "weight": float, "keys": np.uint64, "level": np.int32}[name]
     data = np.frombuffer(members[place][128:], dtype).copy()
     data[-1] = value
-    with pytest.raises(ValueError, match="is no shard that can be read"):
+    with pytest.raises(ValueError, match="is not a readable bayesnb shard"):
         loads(packed(members | {place: members[place][:128] + data.tobytes()}))
 
 

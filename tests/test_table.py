@@ -149,7 +149,7 @@ def test_a_column_without_any_cell_says_nothing() -> None:
             pd.DataFrame({"when": pd.date_range("2020", periods=3)}),
             "column 'when' holds dates or times .Datetime.*days since a date",
         ),
-        (pd.DataFrame.sparse.from_spmatrix(sparse.eye(3)), "no family can be guessed"),
+        (pd.DataFrame.sparse.from_spmatrix(sparse.eye(3)), "no family can be inferred"),
         (pl.DataFrame({"a": [1, 2, 3]}).lazy(), "lazy frame"),
         (
             np.array(["2020", "2021", "2022"], dtype="datetime64[Y]")[:, None],
@@ -186,7 +186,7 @@ def test_columns_of_a_sparse_table_may_have_families_of_their_own() -> None:
     a = NaiveBayes(families).fit(sparse.csc_array(counts), LABEL)
     b = NaiveBayes(families).fit(counts, LABEL)
     np.testing.assert_allclose(a.predict_proba(sparse.coo_array(counts)), b.predict_proba(counts), rtol=1e-12)
-    with pytest.raises(TypeError, match="Sparse input has no levels"):
+    with pytest.raises(TypeError, match="Sparse input cannot have levels"):
         NaiveBayes({3: Categorical()}).fit(sparse.csr_array(counts), LABEL)
 
 
@@ -394,15 +394,18 @@ Row = namedtuple("Row", ["near", "far"])
 @pytest.mark.parametrize(
     ("table", "advice"),
     [
-        (TURNED.to_dict("list"), r"give pandas\.DataFrame\(X\)"),
-        (TURNED.to_dict("records"), r"give pandas\.DataFrame\(X\)"),
-        (TURNED.to_records(index=False), r"give pandas\.DataFrame\(X\)"),
-        ([row for _, row in TURNED.iterrows()], r"give pandas\.DataFrame\(X\)"),
-        ([Row(*row) for row in TURNED.to_numpy().tolist()], r"give pandas\.DataFrame\(X\)"),
-        (TURNED.iloc[0].to_dict(), r"give pandas\.DataFrame\(\[X\]\)"),
-        (Row(1.0, 2.0), r"give pandas\.DataFrame\(\[X\]\)"),
-        (pa.RecordBatch.from_pandas(TURNED).to_struct_array(), r"give its fields.*Table\.from_struct_array\(X\)"),
-        (pl.from_pandas(TURNED).to_struct("rows"), r"give its fields.*X\.struct\.unnest\(\)"),
+        (TURNED.to_dict("list"), r"Give pandas\.DataFrame\(X\)"),
+        (TURNED.to_dict("records"), r"Give pandas\.DataFrame\(X\)"),
+        (TURNED.to_records(index=False), r"Give pandas\.DataFrame\(X\)"),
+        ([row for _, row in TURNED.iterrows()], r"Give pandas\.DataFrame\(X\)"),
+        ([Row(*row) for row in TURNED.to_numpy().tolist()], r"Give pandas\.DataFrame\(X\)"),
+        (TURNED.iloc[0].to_dict(), r"one row.*pandas\.DataFrame\(\[row\]\)"),
+        (Row(1.0, 2.0), r"one row.*pandas\.DataFrame\(\[row\]\)"),
+        (
+            pa.RecordBatch.from_pandas(TURNED).to_struct_array(),
+            r"Make its fields columns.*Table\.from_struct_array\(X\)",
+        ),
+        (pl.from_pandas(TURNED).to_struct("rows"), r"Make its fields columns.*X\.struct\.unnest\(\)"),
         (Interchange(TURNED, "__dataframe__"), r"pandas, polars or pyarrow"),
         (pl.from_pandas(TURNED).lazy(), r"lazy frame.*X\.collect\(\)"),
         (nw.from_native(pl.from_pandas(TURNED).lazy()), r"lazy frame.*X\.collect\(\)"),
@@ -466,9 +469,13 @@ def test_a_sparse_array_of_pydata_is_the_sparse_table_that_it_holds() -> None:
 )
 def test_one_row_or_one_column_of_a_frame_says_how_to_keep_its_names(series: Any) -> None:
     frame = PLAIN if len(series) == 4 else PLAIN[["town"]] if len(series) == 1 else TURNED
-    with pytest.raises(ValueError, match=r"Expected 2D array.*frame\.iloc\[\[0\]\].*frame\[\['name'\]\]"):
+    with pytest.raises(
+        ValueError, match=r"Expected 2D array.*X\.iloc\[\[0\]\].*pandas\.DataFrame\(\[row\]\).*X\[\['name'\]\]"
+    ):
         NaiveBayes().fit(frame, LABEL).predict(series)
-    with pytest.raises(ValueError, match=r"Expected 2D array.*frame\.iloc\[\[0\]\].*frame\[\['name'\]\]"):
+    with pytest.raises(
+        ValueError, match=r"Expected 2D array.*X\.iloc\[\[0\]\].*pandas\.DataFrame\(\[row\]\).*X\[\['name'\]\]"
+    ):
         NaiveBayes().fit(series, LABEL)
 
 

@@ -326,7 +326,7 @@ def test_files_have_columns_of_words(tmp_path: Path, monkeypatch: pytest.MonkeyP
         expected = NaiveBayes().fit(X, table["y"]).predict_proba(X)
         np.testing.assert_allclose(pd.read_csv("out.csv")["p_ham"], expected[:, 0], rtol=1e-12)
     assert main(["fit", "all.parquet", "--target", "y", "-o", "m.bnb", "--family", "text=gaussian"]) == 1
-    assert "column 'text' holds lists of words, where numbers belong" in capsys.readouterr().err
+    assert "column 'text' holds lists of words instead of numbers" in capsys.readouterr().err
 
 
 # ---- words that no one knows
@@ -373,23 +373,26 @@ def test_declared_words_are_the_only_ones() -> None:
 
 def test_what_is_no_list_of_words_is_refused_and_it_is_said_what_to_do() -> None:
     odd: dict[str, tuple[Any, Any]] = {
-        r"column 'a': a cell is missing .*row 1 .*give \[\]": (pd.DataFrame({"a": [["x"], None]}), "auto"),
+        r"column 'a': a cell is missing .*row 1 .*use \[\]": (pd.DataFrame({"a": [["x"], None]}), "auto"),
         r"column 'a': a cell is missing .*row 0": (pl.DataFrame({"a": [None, ["x"]]}), "auto"),
         r"column 'a' holds lists of words, but row 1 holds 'raw text'": (
             pd.DataFrame({"a": [["x"], "raw text"]}),
             "auto",
         ),
         r"column 'a': a word is missing .*row 1 \(1 such": (pl.DataFrame({"a": [["x"], ["y", None]]}), "auto"),
-        r"column 'a' holds lists, but not of text": (pl.DataFrame({"a": [[0.5], [1.5]]}), "auto"),
+        r"column 'a' holds lists that are not of text": (pl.DataFrame({"a": [[0.5], [1.5]]}), "auto"),
         r"column 'a' mixes levels of the types int, str": (pd.DataFrame({"a": [["x", 1], ["y"]]}), Multinomial()),
-        r"column 'a' holds what is no level: list\..*Multinomial\(\)": (
+        r"column 'a' holds list objects, which cannot be levels.*Multinomial\(\)": (
             pd.DataFrame({"a": [["x"], ["y"]]}),
             Categorical(),
         ),
         r"Expected 2D array, got 1D array": (pd.Series([1.0, 2.0]), Multinomial()),
         r"column 'a' is not numeric: .*text.split": (pd.DataFrame({"a": ["some text", "more"]}), Multinomial()),
         r"a list of 2 texts\. Split each into its words.*CountVectorizer": (["some text", "more"], Multinomial()),
-        r"column 'a' holds no lists of words, whose `levels`": (pd.DataFrame({"a": [1, 2]}), Multinomial(levels=["x"])),
+        r"column 'a' does not hold lists of words, so it cannot have declared `levels`": (
+            pd.DataFrame({"a": [1, 2]}),
+            Multinomial(levels=["x"]),
+        ),
         r"levels has one twice": (TEXTS[:2], None),
     }
     for said, (X, family) in odd.items():
@@ -403,7 +406,7 @@ WEIGHTS = COUNTS * RNG.gamma(2.0, 0.5, COUNTS.shape)
 
 
 def test_weights_are_refused_by_default_in_fit_and_in_predict() -> None:
-    with pytest.raises(ValueError, match=r"a count is no whole number, first at row .*tf-idf: fractional=True"):
+    with pytest.raises(ValueError, match=r"a count is not a whole number, first at row .*tf-idf: fractional=True"):
         NaiveBayes(Multinomial()).fit(WEIGHTS, Y)
     with pytest.raises(ValueError, match="fractional=True"):
         NaiveBayes(Multinomial()).fit(COUNTS, Y).predict(WEIGHTS)

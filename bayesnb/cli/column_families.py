@@ -1,6 +1,5 @@
 """Families and priors of columns, from `--family`, `--prior` and what the table holds."""
 
-import difflib
 import fnmatch
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 from bayesnb.cli.messages import UsageError
 from bayesnb.cli.option_values import FamilyOption, PriorOption
 from bayesnb.data import open_table
-from bayesnb.data.declaration import families_of_numbers
+from bayesnb.data.declaration import families_of_numbers, no_column
 from bayesnb.families import FAMILIES
 from bayesnb.families.family import conjugate_priors
 
@@ -62,15 +61,6 @@ def places_by_column(
                 raise UsageError(f"{name} declares column {twice[0]!r} twice.")
             places.update(dict.fromkeys(matching, place))
     return matched | named
-
-
-def no_column(name: str, columns: Sequence[str]) -> str:
-    """Return the message about a name that no column of the table has."""
-    near = [column for column in columns if column.casefold() == name.casefold()]
-    near = near or difflib.get_close_matches(name, columns, 1)
-    shown = ", ".join(map(repr, columns[:20])) + (", ..." if len(columns) > 20 else "")
-    message = f"the table has no column {name!r}"
-    return f"{message}; did you mean {near[0]!r}?" if near else f"{message}; it has {shown}."
 
 
 def parse_beliefs(options: Sequence[PriorOption]) -> list[Any]:

@@ -43,8 +43,8 @@ def build_parser() -> ArgumentParser:
     """Return the parser of all commands."""
     parser = Parser(
         prog="bayesnb",
-        description="Naive Bayes that keeps the whole posterior, from the command line. `bayesnb COMMAND --help` shows "
-        "more of each command.",
+        description="Naive Bayes with exact posteriors, from the command line. `bayesnb COMMAND --help` describes each "
+        "command.",
         epilog=f"{EXAMPLES}\n{TABLES}",
         formatter_class=CommandHelp,
         allow_abbrev=False,

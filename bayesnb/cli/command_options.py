@@ -10,13 +10,14 @@ from bayesnb.cli.output import FORMATS
 from bayesnb.safe_output import visible
 
 TABLES = """\
-Tables are CSV, TSV, JSON lines (each also packed by gzip), Parquet, Arrow or Feather, recognised by their first bytes
-and then by their names; - is standard input. In CSV and TSV the first line names the columns. A column is numbers if
-every cell that is not missing looks like one; digits after a leading zero (007) make it levels, true and false are
-flags, and all other cells are levels, dates included. Messages count lines from 1, and rows below the header from 0.
+Tables are CSV, TSV or JSON lines (also compressed with gzip), Parquet, Arrow or Feather, recognised by their first
+bytes or by their names; - is standard input. In CSV and TSV the first line names the columns. A column is numbers if
+every cell that is not missing looks like one; digits after a leading zero (007) make the column levels. A column of
+true and false is flags. All other columns are levels, including dates (see --numbers). Messages count lines from 1, and
+rows below the header from 0.
 
-exit codes: 0 done, 1 the job failed (the table is at fault, say, or lacks a column that an option names), 2 bad usage
-(an unknown option or family), 130 interrupted
+exit codes: 0 done, 1 the job failed (because of the table, for instance, or a column that it lacks), 2 bad usage (an
+unknown option or family), 130 interrupted
 """
 
 
@@ -39,7 +40,8 @@ class Parser(argparse.ArgumentParser):
     """A parser whose errors are one line."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: error: {visible(' '.join(message.split()))}. See {self.prog} --help\n")
+        line = visible(" ".join(message.split())).rstrip(".")
+        self.exit(2, f"{self.prog}: error: {line}{'' if line.endswith('?') else '.'} See {self.prog} --help\n")
 
 
 def add_command(commands: Any, name: str, examples: str, *, notes: str = "", **texts: str) -> argparse.ArgumentParser:
@@ -59,22 +61,35 @@ def add_reading(command: argparse.ArgumentParser) -> None:
         "--format",
         metavar="FORMAT",
         choices=FORMATS,
-        help=f"{', '.join(FORMATS)}, where neither bytes nor names show it",
+        help=f"{', '.join(FORMATS)}, where neither the first bytes nor the name shows it",
     )
     group.add_argument(
         "--missing",
         metavar="LIST",
         type=values.missing,
-        help="cells that are missing, between commas; an empty one is the empty cell. Default: ',NA,NaN,?' in CSV and "
-        "TSV, exactly so (None, null or N/A are levels); what JSON, Parquet and Arrow have as null is always missing",
+        help="texts that mean a missing cell, separated by commas; an empty text is the empty cell. Default in CSV and "
+        "TSV: ',NA,NaN,?' and nothing else (None, null and N/A are levels); null in JSON, Parquet and Arrow is always "
+        "missing",
     )
     group.add_argument(
         "--delimiter", metavar="CHAR", type=values.delimiter, help="default: the likeliest of comma, semicolon, tab, |"
     )
     group.add_argument(
-        "--decimal", choices=(".", ","), default=".", metavar="MARK", help="of decimals: . (default) or ,"
+        "--decimal", choices=(".", ","), default=".", metavar="MARK", help="decimal mark: . (default) or ,"
     )
-    group.add_argument("--encoding", metavar="NAME", help="of text (default: utf-8; utf-16 by its mark)")
+    group.add_argument(
+        "--numbers",
+        metavar="COLUMNS",
+        type=values.listed,
+        default=(),
+        help="columns, separated by commas, whose cells are numbers written for people, such as $1,234.50, 12 %% or "
+        "1.234,50 €, or dates such as 2020-04-03, which become days since 1970-01-01; `bayesnb predict` needs it too",
+    )
+    group.add_argument(
+        "--encoding",
+        metavar="NAME",
+        help="encoding of text (default: utf-8, or utf-16 where the file begins with its mark)",
+    )
 
 
 def add_model(command: argparse.ArgumentParser) -> argparse._ArgumentGroup:
@@ -86,13 +101,14 @@ def add_model(command: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         type=values.family,
         action="append",
         default=[],
-        help=f"{', '.join(values.FAMILIES)} or drop, for some columns (names or patterns such as 'w_*', between "
-        "commas) or, without any, for all that no other --family names. Columns that are named together are one block "
-        "if they are multinomial, joint (a table of all combinations of their levels) or multivariate (numbers with "
-        "their covariances); gaussian:shared and multivariate:shared have one variance for all classes. A name goes "
-        "before a pattern; one with a comma or a quote is quoted as in CSV, and what follows the last = is the family. "
-        "Default: flags and numbers that are only 0 and 1 are bernoulli, levels categorical, and of numbers polyatree, "
-        "gaussian, categorical and poisson that which alone predicts held-out labels best",
+        help=f"{', '.join(values.FAMILIES)}, or drop to leave columns out. COLUMNS are names or patterns such as "
+        "'w_*', separated by commas; without them the family is that of all columns that no other --family names. "
+        "Columns that are named together are modelled as one block if they are multinomial, joint (a table of all "
+        "combinations of their levels) or multivariate (numbers with their covariances). gaussian:shared and "
+        "multivariate:shared have one variance for all classes. A name takes precedence over a pattern; a name with a "
+        "comma or a quote is quoted as in CSV; the family is what follows the last =. Default: bernoulli for flags "
+        "and for numbers that are only 0 and 1, categorical for levels; for other numbers, whichever of polyatree, "
+        "gaussian, categorical and poisson predicts held-out labels best",
     )
     group.add_argument(
         "--prior",
@@ -100,34 +116,35 @@ def add_model(command: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         type=values.prior,
         action="append",
         default=[],
-        help="a number, the concentration of Dirichlet and Beta priors, or Dirichlet(...), Beta(a, b), "
+        help="a number, which is the concentration of Dirichlet and Beta priors, or Dirichlet(...), Beta(a, b), "
         "Gamma(shape, rate), NormalInverseGamma(mean=..., count=..., shape=..., scale=...), "
-        "NormalInverseWishart(mean=..., count=..., dof=..., scale=...); for some columns or for all that it fits",
+        "NormalInverseWishart(mean=..., count=..., dof=..., scale=...); for the columns named, or for all "
+        "columns that it fits",
     )
     group.add_argument(
         "--class-prior",
         metavar="PRIOR",
         type=values.class_prior,
         default=1.0,
-        help="how frequent the classes are: a concentration (default: 1), empirical, uniform, or given as "
-        "LABEL=PROBABILITY,...",
+        help="prior of the class probabilities: a concentration (default: 1), empirical, uniform, or known "
+        "probabilities, LABEL=PROBABILITY,...",
     )
     group.add_argument(
         "--temper",
         metavar="auto|columns|loo|T",
         type=values.temper,
         default="auto",
-        help="power of the columns' evidence; loo estimates it, columns one for each, which may fall with the length "
-        "of a text; auto (default) is columns where no family is declared, else 1",
+        help="exponent on the columns' evidence, which corrects overconfident probabilities: a number; loo estimates "
+        "one; columns estimates one for each column; auto (default) is columns where no family is declared, else 1",
     )
     group.add_argument(
         "--dependence",
         metavar="KIND",
         choices=values.DEPENDENCE,
         default="auto",
-        help="columns that depend on each other given the class: none are linked, those of a spanning forest (forest), "
-        "or further pairs besides (pairs); or they are modelled jointly (blocks); auto (default) is pairs where no "
-        "family is declared, else none",
+        help="how columns that depend on each other within a class are modelled: none: as if independent; forest: "
+        "links between pairs that form a spanning forest; pairs: further links too; blocks: jointly; auto (default): "
+        "pairs where no family is declared, else none",
     )
     return group
 
@@ -138,7 +155,8 @@ def add_estimate(command: argparse._ActionsContainer) -> None:
         "--estimate",
         choices=values.ESTIMATES,
         default="predictive",
-        help="parameters integrated out (default), or plugged in at their mean, mode or maximum likelihood",
+        help="predictive (default): parameters are integrated out; mean, map, mle: they are plugged in at their "
+        "posterior mean, their mode, or their maximum likelihood estimate",
     )
 
 

@@ -23,9 +23,9 @@ def add(commands: Any) -> None:
         "compare",
         EXAMPLES,
         notes=options.TABLES,
-        help="compare settings of the smoothing",
-        description="Compare settings of the smoothing by their evidence and by exact leave-one-out, without a refit: "
-        "a table on stdout, the verdict on stderr. With smoothing l, counts n of K levels and their total N, "
+        help="compare values of the smoothing",
+        description="Compare values of the smoothing by their evidence and by exact leave-one-out, without refits. "
+        "The table goes to stdout, the verdict to stderr. With smoothing l, counts n of K levels and their total N, "
         "(n + l) / (N + l K) is the probability of a level under map (the mode under Dirichlet(1 + l)) and under mean "
         "(the mean under Dirichlet(l)); predictive integrates it out.",
     )
@@ -36,20 +36,20 @@ def add(commands: Any) -> None:
         metavar="LIST",
         type=values.numbers,
         default=values.numbers(SMOOTHING),
-        help=f"numbers, 0 or more, between commas (default: {SMOOTHING})",
+        help=f"numbers of at least 0, separated by commas (default: {SMOOTHING})",
     )
     command.add_argument(
         "--estimates",
         metavar="LIST",
         type=values.estimates,
         default=values.estimates(ESTIMATES),
-        help=f"some of {', '.join(values.ESTIMATES)} (default: {ESTIMATES})",
+        help=f"one or more of {', '.join(values.ESTIMATES)}, separated by commas (default: {ESTIMATES})",
     )
     command.add_argument(
         "-o", "--output", metavar="FILE", default="-", help="default: stdout, as CSV, or aligned on a terminal"
     )
     options.add_model(command)
-    options.add_seed(command, "of random draws; a comparison makes none")
+    options.add_seed(command, "seed of random draws; a comparison draws nothing")
     options.add_reading(command)
     command.set_defaults(run=run, estimate="predictive")
 

@@ -29,7 +29,7 @@ def add(commands: Any) -> None:
         "completion",
         EXAMPLES,
         help="write a completion script for bash, zsh or fish",
-        description="Write a script with which a shell completes bayesnb's commands, options, their values, and files.",
+        description="Write a script that lets a shell complete commands, options, their values and file names.",
     )
     command.add_argument("shell", choices=SHELLS)
     command.set_defaults(run=run)
@@ -67,9 +67,10 @@ def complete_value(prefix: str, action: Action, parsed_args: Namespace, **rest: 
             return "empirical", "uniform"
         case "auto|columns|loo|T":
             return "auto", "columns", "loo"
+        case "COLUMNS":
+            return listed_after(prefix, map(in_list, columns))
         case "LIST" if action.dest == "estimates":
-            head, comma, _ = prefix.rpartition(",")
-            return [head + comma + name for name in ESTIMATES]
+            return listed_after(prefix, ESTIMATES)
         case "NAME" if action.dest == "example":
             from bayesnb.datasets import EXAMPLES as TABLES
 
@@ -79,6 +80,12 @@ def complete_value(prefix: str, action: Action, parsed_args: Namespace, **rest: 
 
             return FilesCompleter()(prefix)
     return ()
+
+
+def listed_after(prefix: str, names: Iterable[str]) -> list[str]:
+    """Return the completions of a list between commas: each name, behind those that are there."""
+    head, comma, _ = prefix.rpartition(",")
+    return [head + comma + name for name in names]
 
 
 def by_column(prefix: str, columns: Iterable[str], values: Iterable[str]) -> list[str]:

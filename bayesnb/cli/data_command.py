@@ -21,7 +21,7 @@ def add(commands: Any) -> None:
         EXAMPLES,
         help="list the example tables, or write one",
         description="List the tables that ship with bayesnb, or write one of them: as CSV to stdout, or to a file in "
-        "the format that its name says.",
+        "the format of its name.",
     )
     command.add_argument("example", metavar="NAME", nargs="?", help="the table to write")
     command.add_argument("-o", "--output", metavar="FILE", help="default: stdout, as CSV")
@@ -38,7 +38,7 @@ def run(args: Namespace) -> None:
         write_text("-", "".join(f"{name}\t{about}\n" for name, about in datasets.EXAMPLES.items()))
         return
     if args.example not in datasets.EXAMPLES:
-        raise UsageError(f"data: there is no example {args.example!r}; there are {', '.join(datasets.EXAMPLES)}.")
+        raise UsageError(f"data: there is no example table {args.example!r}; there are {', '.join(datasets.EXAMPLES)}.")
     output = args.output or "-"
     check_output("data", output)
     if output in ("-", "/dev/stdout") or output.endswith(".csv"):

@@ -28,14 +28,16 @@ def add(commands: Any) -> None:
         notes=options.TABLES,
         help="fit a model to one or more tables and save it",
         description="Fit naive Bayes to the rows of one or more tables with the same columns, in any order, and save "
-        "the model: the whole posterior, from which `bayesnb predict` and bayesnb.load go on. Prints what each column "
-        "was taken for, and how well the model predicts each row without having seen it.",
+        "the model for `bayesnb predict`, and for bayesnb.load in Python. Prints the family of each column, and how "
+        "well the model predicts rows that were held out.",
     )
-    command.add_argument("tables", metavar="TABLE", nargs="+", help="a table; several are taken as one")
+    command.add_argument("tables", metavar="TABLE", nargs="+", help="a table; several tables are read as one")
     command.add_argument("--target", metavar="COLUMN", required=True, help="the column of labels")
-    command.add_argument("-o", "--output", metavar="MODEL", required=True, help="the file, by habit MODEL.bnb")
+    command.add_argument(
+        "-o", "--output", metavar="MODEL", required=True, help="the file to write, usually named MODEL.bnb"
+    )
     options.add_estimate(options.add_model(command))
-    options.add_seed(command, "of random draws; a fit makes none")
+    options.add_seed(command, "seed of random draws; a fit draws nothing")
     options.add_reading(command)
     command.set_defaults(run=run)
 
@@ -43,7 +45,7 @@ def add(commands: Any) -> None:
 def run(args: Namespace) -> None:
     """Fit, save, print what was inferred and the score."""
     if args.output == "-":
-        raise UsageError("fit: a model is a file: say -o MODEL.bnb.")
+        raise UsageError("fit: a model cannot be written to stdout. Name a file: -o MODEL.bnb.")
     check_output("fit", args.output, args.tables)
     check_inputs("fit", args.tables)
 
@@ -75,8 +77,8 @@ def description(target: str, model: Any, labels: list) -> list[str]:
     width = max(len(option) for option, _ in groups)
     for (option, _), names in groups.items():
         lines.append(f"  {option:<{width}}  {listed(names, LISTED).replace(repr(names[0])[0], '')}")
-    lines.append("  To have a column read otherwise: --family COLUMN=NAME")
+    lines.append("  To change the family of a column: --family COLUMN=FAMILY")
     if (links := model.schema_.links) is not None:
         lines.append(f"  linked by evidence: {listed(list(links.words), LISTED).replace(repr(links.words[0])[0], '')}")
-        lines.append("  To have columns independent given the class: --dependence none")
+        lines.append("  To model columns as independent within a class: --dependence none")
     return lines

@@ -38,6 +38,13 @@ class Console:
 
     def show_warning(self, message: Any, category: type[Warning], *place: Any) -> None:
         """Print a warning of the rooms below; take the place of `warnings.showwarning`."""
+        suspicions: Mapping[Hashable, Any] | None = getattr(message, "suspicions", None)
+        if suspicions:
+            from bayesnb.cli.column_warnings import column_warnings
+
+            for line in column_warnings(suspicions):
+                self.warn(line)
+            return
         unseen: Mapping[Hashable, Mapping] | None = getattr(message, "unseen", None)
         if not unseen:
             self.warn(in_options(" ".join(str(message).split())))
@@ -83,7 +90,7 @@ def readable(error: BaseException) -> str:
         return f"{error.filename}: {error.strerror}" if error.filename is not None else error.strerror
     if not isinstance(error, EXPECTED):
         line = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(":.")
-        return f"{line}. This was not foreseen: --debug shows where it arose."
+        return f"{line}. This is unexpected: --debug shows the traceback."
     text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
     return in_options(" ".join(text.split())) or type(error).__name__
 
@@ -106,7 +113,8 @@ REWORDED: tuple[tuple[str, Callable[[re.Match], str]], ...] = (
     (r"families=\{\.\.\.: None\}", lambda m: "--family COLUMN=drop"),
     (r"\{(['\"])([^'\"]*)\1: None\}", lambda m: f"--family {quoted(m[2])}=drop"),
     (r"declare another family: families=\{(.*?): \w+\(\)\}", lambda m: f"declare another family: --family {m[1]}=..."),
-    (r"families names columns", lambda m: "--family names columns"),
+    (r"families=\{(['\"])(.*?)\1: '(\w+)'\}", lambda m: f"--family {quoted(m[2])}={m[3]}"),
+    (r"\bfamilies: (?=there is|the table)", lambda m: "--family: "),
     (r"\bestimate='(\w+)'", lambda m: f"--estimate {m[1]}"),
     (r"\btemper='(loo|columns)'", lambda m: f"--temper {m[1]}"),
     (r"\bdependence=None", lambda m: "--dependence none"),

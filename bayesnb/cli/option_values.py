@@ -60,21 +60,21 @@ def family(text: str) -> FamilyOption:
 
 def check_registered(value: str) -> None:
     """Raise for a family that is not registered, and for `:shared` after one whose classes share nothing."""
-    from bayesnb.families import FAMILIES
+    from bayesnb.data.declaration import family_named, no_family
 
-    name, colon, suffix = value.partition(":")
-    if name not in (*FAMILIES, "drop"):
-        raise ArgumentTypeError(f"there is no family {name!r}; there are {', '.join(FAMILIES)}, drop")
-    if colon and (suffix != "shared" or name == "drop" or not FAMILIES[name].shareable()):
-        known = " and ".join(f"{word}:shared" for word, family in FAMILIES.items() if family.shareable())
-        raise ArgumentTypeError(f"{value!r}: there are {known}, which have one variance for all classes")
+    try:
+        family_named(value)
+    except ValueError:
+        raise ArgumentTypeError(no_family(value)) from None
 
 
 def prior(text: str) -> PriorOption:
     """Parse `COLUMNS=PRIOR`, or `PRIOR`: a number or a belief such as Beta(1, 3)."""
     match = PRIOR.fullmatch(text.strip())
     if match is None:
-        raise ArgumentTypeError(f"{text!r} is not [COLUMNS=]NUMBER or [COLUMNS=]BELIEF(...)")
+        raise ArgumentTypeError(
+            f"{text!r} is not of the form [COLUMNS=]NUMBER or [COLUMNS=]PRIOR(...), such as age=Gamma(2, 1)"
+        )
     names = None if match["names"] is None else listed(match["names"])
     value = match["value"].strip()
     if "(" in value:
@@ -91,13 +91,17 @@ def belief_call(text: str) -> tuple[str, dict[str, Any], tuple[Any, ...]]:
         values = tuple(map(ast.literal_eval, call.args))
         parameters = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
     except (SyntaxError, TypeError, ValueError, RecursionError, MemoryError):
-        raise ArgumentTypeError(f"{text!r} is no belief such as Gamma(shape=2, rate=0.5)") from None
+        raise ArgumentTypeError(f"{text!r} is not a prior such as Gamma(shape=2, rate=0.5)") from None
     if call.func.id not in BELIEFS:
         from bayesnb.families.family import conjugate_priors
 
         known = conjugate_priors()
         if call.func.id not in known:
-            raise ArgumentTypeError(f"there is no belief {call.func.id!r}; there are {', '.join(known)}")
+            from difflib import get_close_matches
+
+            near = get_close_matches(call.func.id, known, 1)
+            advice = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+            raise ArgumentTypeError(f"there is no prior {call.func.id!r}; {advice}")
     return call.func.id, parameters, values
 
 
@@ -106,9 +110,9 @@ def number(text: str) -> float:
     try:
         value = float(text)
     except ValueError:
-        raise ArgumentTypeError(f"{text!r} is no number") from None
+        raise ArgumentTypeError(f"{text!r} is not a number") from None
     if not (math.isfinite(value) and value >= 0):
-        raise ArgumentTypeError(f"{text} must be finite and not below 0")
+        raise ArgumentTypeError(f"{text} must be finite and at least 0")
     return value
 
 
@@ -120,7 +124,7 @@ def class_prior(text: str) -> Any:
         return number(text)
     pairs = [each.rpartition("=") for each in listed(text)]
     if len({label for label, _, _ in pairs}) < len(pairs) or not all(label for label, _, _ in pairs):
-        raise ArgumentTypeError(f"{text!r}: each label needs one probability")
+        raise ArgumentTypeError(f"{text!r}: give each label one probability")
     return {label.strip(): number(probability) for label, _, probability in pairs}
 
 
@@ -133,7 +137,7 @@ def temper(text: str) -> Any:
         return text
     value = number(text)
     if value == 0:
-        raise ArgumentTypeError("it must be above 0, auto, columns or loo")
+        raise ArgumentTypeError("it must be a number above 0, auto, columns or loo")
     return value
 
 
@@ -149,7 +153,7 @@ def numbers(text: str) -> tuple[float, ...]:
     """Parse distinct numbers between commas."""
     values = tuple(number(each) for each in listed(text))
     if len(set(values)) < len(values):
-        raise ArgumentTypeError(f"{text!r} has a number twice")
+        raise ArgumentTypeError(f"{text!r} names a number twice")
     return values
 
 
@@ -157,7 +161,7 @@ def estimates(text: str) -> tuple[str, ...]:
     """Parse distinct estimates between commas."""
     names = listed(text)
     if len(set(names)) < len(names) or not set(names) <= set(ESTIMATES):
-        raise ArgumentTypeError(f"{text!r} is not some of {', '.join(ESTIMATES)}, each once")
+        raise ArgumentTypeError(f"{text!r}: choose from {', '.join(ESTIMATES)}, each at most once")
     return names
 
 
@@ -170,12 +174,12 @@ def delimiter(text: str) -> str:
     """Parse one character; a tab may be written `tab` or `\\t`."""
     mark = {"tab": "\t", "\\t": "\t"}.get(text, text)
     if len(mark) != 1 or mark in '"\r\n':
-        raise ArgumentTypeError(f"{text!r} is not one character, or tab")
+        raise ArgumentTypeError(f"{text!r} is neither one character nor tab")
     return mark
 
 
 def whole_number(text: str) -> int:
     """Parse a whole number, not negative."""
     if not re.fullmatch(r"[0-9]+", text):
-        raise ArgumentTypeError(f"{text!r} is no whole number, 0 or more")
+        raise ArgumentTypeError(f"{text!r} is not a whole number of at least 0")
     return int(text)

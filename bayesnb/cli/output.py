@@ -22,19 +22,19 @@ def check_output(command: str, output: str, inputs: Sequence[str | None] = ()) -
         return
     path = Path(output).resolve()
     if path.is_dir():
-        raise UsageError(f"{command}: {output} is a folder; give -o a file in it.")
+        raise UsageError(f"{command}: -o {output} is a folder. Name a file.")
     if not path.parent.is_dir():
         raise UsageError(f"{command}: there is no folder {path.parent} for {output}.")
     if path.is_file() and any(each and Path(each).exists() and path.samefile(each) for each in inputs):
-        raise UsageError(f"{command}: -o {output} would replace what is read.")
+        raise UsageError(f"{command}: -o {output} would overwrite a file that is read.")
     if not os.access(path if path.exists() and not path.is_file() else path.parent, os.W_OK):
-        raise PermissionError(errno.EACCES, "the folder may not be written to", str(path.parent))
+        raise PermissionError(errno.EACCES, "the folder is not writable", str(path.parent))
 
 
 def check_inputs(command: str, inputs: Sequence[str | None]) -> None:
     """Raise for files that are not there, and for standard input that is to be read twice."""
     if inputs.count("-") > 1:
-        raise UsageError(f"{command}: standard input can be read once only.")
+        raise UsageError(f"{command}: standard input can be read only once.")
     for path in inputs:
         if path is not None and path != "-":
             os.stat(path)
@@ -54,7 +54,10 @@ def output_format(command: str, output: str, declared: str | None = None) -> str
         return by_name
     if path.exists() and not path.is_file():  # a device or a pipe, whose name says nothing
         return "csv"
-    raise UsageError(f"{command}: the name {output} says no format: end it in .csv, .tsv, .jsonl, .parquet or .arrow.")
+    raise UsageError(
+        f"{command}: the format of {output} is not clear from its name, which must end in .csv, .tsv, "
+        ".jsonl, .parquet or .arrow."
+    )
 
 
 @contextmanager

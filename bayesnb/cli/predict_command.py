@@ -26,37 +26,45 @@ def add(commands: Any) -> None:
         "predict",
         EXAMPLES,
         notes=options.TABLES,
-        help="predict the rows of a table by a model that was saved",
-        description="Predict each row of a table: its class, and the probability of each class, as columns predicted "
-        "and p_CLASS; by --interval also lower_CLASS and upper_CLASS, the ends of the probability's credible interval. "
-        "Columns are found by name, in any order and among others, and read as they were learnt. In names of columns a "
-        "control character of a label is an escape, such as \\x1b; cells are as they are.",
+        help="predict the rows of a table with a saved model",
+        description="Predict each row of a table. The output has the most probable class, `predicted`, and the "
+        "probability of each class, `p_CLASS`; with --interval also `lower_CLASS` and `upper_CLASS`, the ends of its "
+        "credible interval. Columns are matched by name, in any order, and other columns are ignored. A control "
+        "character in a label becomes an escape such as \\x1b in the name of a column.",
     )
-    command.add_argument("model", metavar="MODEL", help="a file of bayesnb fit, or of a model's save in Python")
+    command.add_argument(
+        "model", metavar="MODEL", help="a file written by `bayesnb fit`, or by the method `save` in Python"
+    )
     command.add_argument("table", metavar="TABLE", help="a table")
     command.add_argument(
-        "-o", "--output", metavar="FILE", default="-", help="in the format of its name (default: stdout, as CSV)"
+        "-o",
+        "--output",
+        metavar="FILE",
+        default="-",
+        help="the file to write, in the format of its name (default: stdout, as CSV)",
     )
     command.add_argument(
-        "--to", metavar="FORMAT", choices=FORMATS, help="the format, where the name of FILE does not say it"
+        "--to", metavar="FORMAT", choices=FORMATS, help="the format, where the name of FILE does not show it"
     )
-    command.add_argument("--append", action="store_true", help="keep the table's columns, before the new ones")
+    command.add_argument("--append", action="store_true", help="keep the table's columns, in front of the new ones")
     intervals = command.add_argument_group("intervals")
     intervals.add_argument("--interval", action="store_true", help="add the ends of equal-tailed credible intervals")
-    intervals.add_argument("--prob", metavar="P", type=values.probability, help="of the intervals (default: 0.89)")
+    intervals.add_argument(
+        "--prob", metavar="P", type=values.probability, help="probability of the intervals (default: 0.89)"
+    )
     intervals.add_argument(
         "--rows",
         choices=("observed", "fixed"),
         default="observed",
-        help="observed: rows came from the population (default); fixed: someone chose them, as on a grid",
+        help="observed (default): rows were sampled from the population; fixed: someone chose them, as on a grid",
     )
     intervals.add_argument(
         "--method",
         choices=("auto", "exact", "fast", "draws"),
         default="auto",
-        help="of intervals (default: auto, to 0.001); draws uses --seed",
+        help="how intervals are computed (default: auto, accurate to 0.001); draws uses --seed",
     )
-    options.add_seed(intervals, "of --method draws (default: 0)")
+    options.add_seed(intervals, "seed of --method draws (default: 0)")
     options.add_reading(command)
     command.set_defaults(run=run)
 
@@ -64,7 +72,7 @@ def add(commands: Any) -> None:
 def run(args: Namespace) -> None:
     """Predict batch by batch; what is written appears when all of it is there."""
     if not args.interval and (args.prob is not None or args.method != "auto" or args.rows != "observed"):
-        raise UsageError("predict: --prob, --rows and --method are about intervals: say --interval too.")
+        raise UsageError("predict: --prob, --rows and --method need --interval.")
     check_output("predict", args.output, [args.table, args.model])
     kind = output_format("predict", args.output, args.to)
     check_inputs("predict", [args.model, args.table])
@@ -75,8 +83,8 @@ def run(args: Namespace) -> None:
     model: Any = load(args.model)
     if args.interval and model.estimate != "predictive":
         raise ValueError(
-            f"{args.model}: it predicts by the estimate {model.estimate!r}, and an interval is about the posterior, "
-            "not about that. Fit with --estimate predictive."
+            f"{args.model}: it predicts by the estimate {model.estimate!r}, for which there are no intervals. Fit with "
+            "--estimate predictive."
         )
     rows, size = 0, Path(args.table).stat().st_size if Path(args.table).is_file() else None
     with (

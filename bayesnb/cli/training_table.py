@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.cli.column_families import declared, declared_families, family_name, no_column, parse_beliefs
-from bayesnb.cli.column_warnings import warn_of_columns
+from bayesnb.cli.column_families import declared, declared_families, family_name, parse_beliefs
+from bayesnb.cli.column_warnings import warn_of_header_and_labels
 from bayesnb.cli.messages import UsageError
 from bayesnb.data import Reading, open_sheet, open_table, split_labels, stacked
+from bayesnb.data.declaration import no_column
 from bayesnb.data.labels import encode
 from bayesnb.estimators import NaiveBayes
 from bayesnb.families import FAMILIES
@@ -53,7 +54,7 @@ def read_training(args: Any, paths: Sequence[str], *, keep_dropped: bool = False
     X, y = split_target(source, frame, args.target)
     check_labels(source, args.target, y, summaries[args.target].kind)
     check_columns(source, X, families)
-    warn_of_columns(args.console, X, y, {name: summary for name, summary in summaries.items() if name not in families})
+    warn_of_header_and_labels(args.console, X, y)
     return Training(X, y, declared_estimator(args, X, y, families), kinds)
 
 
@@ -80,8 +81,11 @@ def open_tables(args: Any, paths: Sequence[str], advance: Any = None, *, whole: 
     """Open tables that have the same columns, in any order; `whole` if all their rows are read at once."""
     if args.delimiter is not None and args.delimiter == args.decimal:
         raise UsageError(f"--delimiter and --decimal are both {args.decimal!r}.")
-    reading = Reading(args.format, args.delimiter, args.encoding, args.decimal, args.missing)
+    reading = Reading(args.format, args.delimiter, args.encoding, args.decimal, args.missing, args.numbers)
     first, *others = sheets = [open_sheet(path, reading, advance, whole=whole) for path in paths]
+    for name in args.numbers:
+        if name not in first.columns:
+            raise ValueError(f"{first.name}: --numbers: {no_column(name, first.columns)}")
     for sheet in others:
         lacks = [name for name in first.columns if name not in sheet.columns]
         extra = [name for name in sheet.columns if name not in first.columns]
@@ -134,12 +138,12 @@ def check_labels(source: str, target: str, y: Any, kind: str) -> None:
     if kind == "number" and len(labels) > max(len(y) / 2, 2):
         raise ValueError(
             f"{source}: the labels in column {target!r} are real numbers, {len(labels)} different ones in {len(y)} "
-            "rows. Classes are predicted, not amounts: write classes into the column, such as low and high."
+            "rows. This predicts classes, not amounts: replace the numbers by classes, such as low and high."
         )
     if len(labels) == 1:
         raise ValueError(
-            f"{source}: column {target!r} has one class only, {str(labels[0])!r} in all {len(y)} rows: there is "
-            "nothing to distinguish."
+            f"{source}: column {target!r} has only one class, {str(labels[0])!r} in all {len(y)} rows. At least "
+            "two are needed."
         )
 
 
@@ -147,14 +151,14 @@ def check_columns(source: str, X: Any, families: Mapping[str, tuple[str, int]]) 
     """Raise for a table without columns to learn from, and for a column without cells."""
     used = [name for name in X.columns if families.get(name, ("",))[0] != "drop"]
     if not used:
-        raise ValueError(f"{source}: no column is left to learn from, beside that of the labels.")
+        raise ValueError(f"{source}: no column is left to learn from, besides that of the labels.")
     empty = [name for name in used if X[name].isna().all()]
     if empty:
         more = f" (and {len(empty) - 1} more)" if len(empty) > 1 else ""
         drop = ",".join(empty) if len(empty) < 5 else empty[0]
         raise ValueError(
-            f"{source}: column {empty[0]!r}{more} is empty: all {len(X)} cells are missing, so nothing can be learnt "
-            f"from it. Leave it out: --family '{drop}=drop'."
+            f"{source}: column {empty[0]!r}{more} is empty: all {len(X)} cells are missing. "
+            f"Leave it out: --family '{drop}=drop'."
         )
 
 
@@ -181,8 +185,8 @@ def describe_held_out(log_proba: Any, codes: Any) -> str:
     undefined = int(np.isnan(scores).sum())
     if undefined:
         return (
-            f"Held out one row at a time: no score, as without {undefined:,} of the rows, each by itself, its class "
-            "has no distribution."
+            f"Held out one row at a time: no score, because {undefined:,} of the rows cannot be left out: the rest of "
+            "the class does not determine a distribution."
         )
     accuracy = float((log_proba.argmax(axis=1) == codes).mean())
     error = f" ± {np.sqrt(len(scores) * scores.var(ddof=1)):.2f}" if np.isfinite(scores).all() else ""

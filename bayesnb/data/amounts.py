@@ -1,11 +1,15 @@
-"""Columns of text whose cells are numbers written for people: money, percentages, marks between thousands, units.
+"""Numbers written for people: money, percentages, marks between thousands, units, decimal commas; and dates.
 
-They stay text, as codes do, and so become levels; this says what they are, and what a plain number would be.
+Columns of them stay text, as codes do, and so become levels: `amounts_of` recognises them. Where a user says that they
+are numbers (`--numbers`, `Reading.numbers`), `plain_numbers` reads them: a date is the number of days since 1970-01-01.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
+
+from bayesnb.data.text_cells import is_number, number_of
 
 CODES = "AUD BRL CAD CHF CNY CZK DKK EUR GBP HKD HUF IDR ILS INR JPY KRW MXN NOK NZD PLN SEK SGD THB TRY USD ZAR"
 CURRENCY = rf"[$\u00a2-\u00a5\u20a0-\u20c0]|kr|z\u0142|{CODES.replace(' ', '|')}"
@@ -20,12 +24,27 @@ CELL = re.compile(
 )
 
 
+DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9:.,+Z-]*)?")
+DAY_AND_MONTH = re.compile(r"(?P<first>[0-9]{1,2})(?P<mark>[./-])(?P<second>[0-9]{1,2})(?P=mark)[0-9]{4}(?: [0-9:]+)?")
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class UnreadableCellError(ValueError):
+    """A cell that cannot be read as a number; `row` is where it stands."""
+
+    def __init__(self, row: int, message: str) -> None:
+        super().__init__(message)
+        self.row = row
+
+
 class Amounts(NamedTuple):
     """What all cells of a column are, one of them, and that one as a plain number."""
 
     what: str
     example: str
     plain: str
+    decimal: str = "."  # the decimal mark, "." unless a cell shows a comma
+    is_unclear: bool = False  # whether a cell would be another number if that were another mark
 
 
 def amounts_of(cells: Iterable[Any]) -> Amounts | None:
@@ -40,7 +59,8 @@ def amounts_of(cells: Iterable[Any]) -> Amounts | None:
     if what is None:
         return None
     example = max(matches, key=lambda each: (each["mark"] is not None, bool(beside(each)), each["decimals"] or ""))
-    return Amounts(what, example[0], plain(example))
+    decimal = "," if "," in map(decimal_mark, matches) else "."
+    return Amounts(what, example[0], plain(example, decimal), decimal, any(map(is_unclear, matches)))
 
 
 def meaning(cells: list[re.Match[str]]) -> str | None:
@@ -68,8 +88,92 @@ def beside(cell: re.Match[str]) -> str:
     return cell["before"] or cell["after"] or ""
 
 
-def plain(cell: re.Match[str]) -> str:
-    """Return a cell's number as a program writes it."""
-    whole = (cell["whole"] or "0").replace(cell["mark"] or ",", "")
+def plain(cell: re.Match[str], decimal: str = ".") -> str:
+    """Return a cell's number as a program writes it; `decimal` decides what 1.234 is."""
+    whole, decimals, mark = cell["whole"] or "0", cell["decimals"], cell["mark"]
+    if mark is not None and is_unclear(cell) and mark == decimal:
+        whole, decimals = whole.split(mark)
     minus = "-" if re.search(r"[\u2212-]|\(", cell[0]) else ""
-    return minus + whole + (f".{cell['decimals']}" if cell["decimals"] else "")
+    return minus + whole.replace(mark or ",", "") + (f".{decimals}" if decimals else "")
+
+
+def is_unclear(cell: re.Match[str]) -> bool:
+    """Return whether the only mark of a number is before three digits: 1.234 and 1,234."""
+    return cell["mark"] in (".", ",") and cell["whole"].count(cell["mark"]) == 1 and cell["decimals"] is None
+
+
+def decimal_mark(cell: re.Match[str]) -> str | None:
+    """Return the decimal mark that a number shows, whatever the mark is elsewhere; None where it shows none."""
+    if cell["decimals"]:
+        return cell["number"][-len(cell["decimals"]) - 1]
+    repeated = cell["mark"] in (".", ",") and not is_unclear(cell)
+    return {".": ",", ",": "."}[cell["mark"]] if repeated else None
+
+
+def is_for_people(cell: str) -> bool:
+    """Return whether a cell is a date, or a number that is not written as a program writes it."""
+    return bool(DATE.fullmatch(cell) or CELL.fullmatch(cell)) and not is_number(cell)
+
+
+def plain_numbers(cells: Sequence[str | None], decimal: str = ".") -> list[str | None]:
+    """Return cells as plain numbers, None where one is missing: 1234.5 for "$1,234.50", days since 1970 for a date.
+
+    Where a number shows which of its marks is that of decimals, it is read so; `decimal` is the mark in 1.234 and
+    1,234, which do not. An UnreadableCellError where a cell is neither number nor date.
+    """
+    distinct: dict[str, int] = {}
+    for row, cell in enumerate(cells):
+        if cell is not None:
+            distinct.setdefault(cell, row)
+    if any(map(DATE.fullmatch, distinct)):
+        return written(cells, {cell: repr(days_of(cell, row)) for cell, row in distinct.items()})
+    matches = {cell: CELL.fullmatch(cell) for cell in distinct}
+    units: dict[str, str] = {}
+    unclear: list[str] = []
+    shown: set[str | None] = set()
+    for cell, row in distinct.items():
+        match = matches[cell]
+        if match is None or (match["mark"] is not None and decimal_mark(match) == match["mark"]):
+            if not is_number(cell):
+                raise UnreadableCellError(row, f"{cell!r} is not a number.{day_advice(cell)}")
+            continue
+        units[beside(match)] = cell
+        shown.add(decimal_mark(match))
+        unclear += [cell] if is_unclear(match) else []
+    signs = sorted(units.keys() - {""})
+    if len(signs) > 1:
+        raise UnreadableCellError(
+            distinct[units[signs[1]]], f"{units[signs[0]]!r} and {units[signs[1]]!r} are not in the same unit."
+        )
+    other = "," if decimal == "." else "."
+    if unclear and other in shown:
+        raise UnreadableCellError(
+            distinct[unclear[0]],
+            f"{unclear[0]!r} may be read in two ways, as other cells have the decimal mark {other!r}. Name the decimal "
+            f"mark: --decimal {other}",
+        )
+    numbers = {
+        cell: repr(number_of(cell)) if match is None else plain(match, decimal) for cell, match in matches.items()
+    }
+    return written(cells, numbers)
+
+
+def written(cells: Sequence[str | None], numbers: dict[str, str]) -> list[str | None]:
+    """Return the number of each cell."""
+    return [None if cell is None else numbers[cell] for cell in cells]
+
+
+def days_of(cell: str, row: int) -> float:
+    """Return a date, and maybe a time, as days since 1970-01-01, in UTC where it has a time zone."""
+    try:
+        moment = datetime.fromisoformat(cell)
+    except ValueError:
+        message = f"{cell!r} is not a date such as 2020-04-03.{day_advice(cell)}"
+        raise UnreadableCellError(row, message) from None
+    aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    return (aware - EPOCH) / timedelta(days=1)
+
+
+def day_advice(cell: str) -> str:
+    """Return what to do about a date whose day and month may be confused; nothing for any other cell."""
+    return " Write dates as year, month and day: 2020-04-03." if DAY_AND_MONTH.fullmatch(cell) else ""

@@ -66,11 +66,12 @@ def _mixed(name: Hashable, values: Any) -> ValueError:
     kinds = sorted({type(value).__name__ for value in values[~is_missing(values)]} - {"NoneType"})
     if len(kinds) == 1:
         return ValueError(
-            f"column {name!r} holds what is no level: {kinds[0]}. If those are lists of words: "
+            f"column {name!r} holds {kinds[0]} objects, which cannot be levels. If they are lists of words: "
             f"families={{{name!r}: Multinomial()}}."
         )
     return ValueError(
-        f"column {name!r} mixes levels of the types {', '.join(kinds)}; make them one type, say .astype(str)."
+        f"column {name!r} mixes levels of the types {', '.join(kinds)}. Convert them to one type, "
+        "for instance with .astype(str)."
     )
 
 
@@ -81,15 +82,19 @@ def _species(value: Any) -> str:
     return "number" if isinstance(value, Real) else "str" if isinstance(value, str) else type(value).__name__
 
 
-def time_error(what: str, kind: str, name: Hashable = None) -> ValueError:
-    """Return an error that says what to do with dates, times and durations: they are neither numbers nor levels."""
+def time_error(what: str, kind: str, name: Hashable = None, days: str = "") -> ValueError:
+    """Return an error that says what to do with dates, times and durations: they are neither numbers nor levels.
+
+    `days` is code that makes numbers of dates.
+    """
     if "timedelta" in kind.lower() or "duration" in kind.lower():
         advice = "Make it a number of one unit, such as days or seconds"
     elif kind.lower().startswith("time"):
         advice = "Make it a number, such as hours since midnight, or a level, such as the part of the day"
     else:
-        advice = "Make it a number, such as days since a date, or a level, such as the month or the day of the week"
-    column = "its column" if name is None else f"it, {{{name!r}: None}} among NaiveBayes' families"
+        shown = f", {days}" if days else ""
+        advice = f"Make it a number, such as days since a date{shown}, or a level, such as the month"
+    column = "its column" if name is None else f"it: families={{{name!r}: 'drop'}}"
     return ValueError(f"{what} holds dates or times ({kind}). {advice}; or drop {column}.")
 
 
@@ -118,8 +123,8 @@ def floats(name: Hashable, values: Array) -> Array:
     except (TypeError, ValueError) as error:
         raise type(error)(
             f"column {name!r} is not numeric: {error}. "
-            f"If it has levels, declare it: families={{{name!r}: Categorical()}}; if it is text to be read word by "
-            "word, give lists of words, text.split()."
+            f"If it has levels, declare it: families={{{name!r}: Categorical()}}; if it is free "
+            "text, split it into lists of words: text.split()."
         ) from None
 
 
@@ -128,7 +133,7 @@ def kind_of_objects(name: Hashable, values: Array) -> str:
     refuse_times(name, values)
     kinds = {_species(value) for value in values[~pd.isna(values)]}
     if len(kinds) > 1:
-        raise ValueError(f"column {name!r} mixes {', '.join(sorted(kinds))} values; make them one type.")
+        raise ValueError(f"column {name!r} mixes {', '.join(sorted(kinds))} values. Convert them to one type.")
     return "number" if kinds <= {"number"} else "flag" if kinds == {"bool"} else "level"
 
 

@@ -24,6 +24,7 @@ from bayesnb.numerics.threads import FEWEST, in_order, pieces
 from bayesnb.numerics.views import Picked, integers, pieces_of
 
 Array = np.ndarray
+ONE_ROW = "For one row, give a table that has it alone: X.iloc[[0]], or pandas.DataFrame([row])"
 MOST_LEVELS = 1 << 20  # candidates among which a column's integers are marked
 
 
@@ -273,7 +274,7 @@ class SparseTable(Table):
         return self.x if all_of(columns, self.width) else self.x[:, columns]
 
     def values(self, column: int) -> Array:
-        raise TypeError("Sparse input has no levels: give a Categorical column as a dense array, X.toarray().")
+        raise TypeError("Sparse input cannot have levels: use a dense array for a Categorical column, X.toarray().")
 
 
 def all_of(columns: Sequence[int], width: int) -> bool:
@@ -299,7 +300,7 @@ def _as_array(x: Any) -> Array:
     if array.dtype.kind in "Mm":
         raise time_error("X", str(array.dtype))
     if array.dtype.kind == "V":
-        raise ValueError(f"X holds {array.dtype}, which is neither numbers nor levels: make columns of what it has.")
+        raise ValueError(f"X holds {array.dtype}, which is neither numbers nor levels: split it into columns.")
     return _native(array)
 
 
@@ -359,7 +360,7 @@ def _streamed(x: Any) -> nw.DataFrame:
     frame = nw.from_arrow(x, backend="pyarrow")
     if not len(frame):
         raise ValueError(
-            "X is a stream that has no rows, or none that are left: it can be read only once. Keep its rows: "
+            "X is a stream without rows, or one that was read already: it can be read only once. Keep its rows: "
             "X = pyarrow.table(X)."
         )
     return frame
@@ -373,29 +374,28 @@ def _refuse_lazy_frame(x: Any, frame: nw.LazyFrame) -> None:
     if native is not x and hasattr(native, "__dask_graph__"):
         advice += ", or the collection of Dask itself, X.to_native()"
     raise TypeError(
-        f"X is a lazy frame of {frame.implementation.value}: its rows are not there yet, nor in an order that their "
-        f"labels share. Collect both at once, and give {advice}."
+        f"X is a lazy frame of {frame.implementation.value}: its rows are not computed yet, and their order may "
+        f"differ from that of the labels. Collect both at once: {advice}."
     )
 
 
 def refuse_series(x: Any) -> None:
     """Raise for one row or column of a frame, but for a column of texts: see `refuse_texts`."""
     if str(getattr(x, "type", "")).startswith("struct"):
-        raise TypeError("X is an array of records: give its fields as columns, pyarrow.Table.from_struct_array(X).")
+        raise TypeError("X is an array of records. Make its fields columns: pyarrow.Table.from_struct_array(X).")
     if not nw.dependencies.is_into_series(x):
         return
     series = nw.from_native(x, series_only=True)
     if series.dtype == nw.Struct:
-        raise TypeError("X is a series of records: give its fields as columns, X.struct.unnest() in polars.")
+        raise TypeError("X is a series of records. Make its fields columns: X.struct.unnest() in polars.")
     native = series.to_native()
     names = native.index.tolist() if isinstance(native, pd.Series) else []
     is_row = bool(names) and all(isinstance(name, str) for name in names)
     if is_row or not are_texts(series.to_list()):
         shown = f", with the index {names[:5]}" if is_row else ""
         raise ValueError(
-            f"Expected 2D array, got 1D array instead: a {type(x).__name__} of {len(series)} cells{shown}. If it is "
-            "one row, give a frame that has it alone, frame.iloc[[0]] with two brackets in pandas; if it is one "
-            "column, frame[['name']]."
+            f"Expected 2D array, got 1D array instead: a {type(x).__name__} of {len(series)} cells{shown}. {ONE_ROW}; "
+            "for one column, X[['name']]."
         )
 
 
@@ -409,18 +409,16 @@ def _refuse_unread(x: Any) -> None:
     first = x[0] if isinstance(x, list | tuple) and len(x) else x
     if hasattr(first, "__dataframe__"):
         raise TypeError(
-            f"X is a {type(x).__name__}, whose columns have names that are not read: give a table of pandas, polars or "
-            "pyarrow."
+            f"X is a {type(x).__name__}, which is not supported. Convert it to a table of pandas, polars or pyarrow."
         )
     by_name = isinstance(first, Mapping) or (first is not x and nw.dependencies.is_into_series(first))
     by_name = by_name or any(hasattr(record, "_fields") for record in (x, first))
     if by_name or getattr(getattr(x, "dtype", None), "names", None):
         of = "" if first is x else f" of {type(first).__name__}"
         is_row = hasattr(x, "_fields") or (isinstance(x, Mapping) and not any(map(np.ndim, x.values())))
-        raise TypeError(
-            f"X is a {type(x).__name__}{of}, which has names of columns that would be lost: give "
-            f"pandas.DataFrame({'[X]' if is_row else 'X'})."
-        )
+        if is_row:
+            raise TypeError(f"Expected a table, got one row: a {type(x).__name__}. {ONE_ROW}.")
+        raise TypeError(f"X is a {type(x).__name__}{of}, whose column names would be lost. Give pandas.DataFrame(X).")
 
 
 def series_by_key(values: Array, keys: Sequence[Hashable], name: str) -> pd.Series:

@@ -21,15 +21,26 @@ from bayesnb.families import (
     Poisson,
     PolyaTree,
 )
-from bayesnb.families.family import Family
+from bayesnb.families.family import Family, conjugate_priors
 from bayesnb.numerics.views import numbers, pieces_of
 
+AUTO = "auto"  # families are inferred
 Declared = Family | BestOf  # what a user says that columns are
 FamilyColumns = list[tuple[Family, Sequence[int]]]  # families, and the places of their columns
 DeclaredColumns = list[tuple[Any, Sequence[int]]]  # the same, where some families may still be to be chosen
 FEW = 20  # distinct whole numbers that may be levels
 NUMBERS = PolyaTree(), Gaussian()
 FLAGS, COUNTS = Bernoulli(threshold=0.5), Poisson(fractional=True)  # which take other numbers too: rows may come
+SYNONYMS = {
+    "normal": "gaussian",
+    "binary": "bernoulli",
+    "boolean": "bernoulli",
+    "count": "poisson",
+    "words": "multinomial",
+    "category": "categorical",
+    "levels": "categorical",
+    "ignore": "drop",
+}
 LEVELS = BestOf(Categorical(), Categorical(Dirichlet("evidence", base="pooled")))
 
 
@@ -39,21 +50,53 @@ def family_named(name: str) -> Family | None:
     >>> family_named("gaussian:shared")
     Gaussian(shared=True)
     """
-    word, _, shared = name.partition(":")
+    word, colon, shared = name.partition(":")
     if name == "drop":
         return None
     family: Any = FAMILIES.get(word)
-    if family is None or (shared and not (shared == "shared" and family.shareable())):
-        near = difflib.get_close_matches(word.lower(), FAMILIES, 1)
-        advice = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(map(repr, FAMILIES))}, and 'drop'."
-        raise ValueError(f"families: there is no family {name!r}; {advice}")
-    return family(shared=True) if shared else family()
+    if family is None or (colon and not (shared == "shared" and family.shareable())):
+        raise ValueError(f"families: {no_family(name)}")
+    return family(shared=True) if colon else family()
+
+
+def no_family(name: str) -> str:
+    """Return the message about a name that no family has: which one may be meant, or which there are."""
+    word, colon, _ = name.partition(":")
+    if colon and word in FAMILIES:
+        known = " and ".join(f"{each}:shared" for each, family in FAMILIES.items() if family.shareable())
+        return f"there is no family {name!r}; there are {known}, which have one variance for all classes."
+    priors = {kind.__name__.lower(): kind.__name__ for kind in conjugate_priors().values()}
+    if word.lower() in priors:
+        prior = priors[word.lower()]
+        users = [each for each, family in FAMILIES.items() if getattr(family.conjugate, "__name__", "") == prior]
+        return f"there is no family {name!r}: {prior} is a prior, of the family {' or '.join(users)}."
+    words = {**{each: each for each in (*FAMILIES, "drop")}, **SYNONYMS}
+    near = difflib.get_close_matches(word.lower(), words, 1, cutoff=0.65)
+    if near:
+        return f"there is no family {name!r}; did you mean {words[near[0]]!r}?"
+    return f"there is no family {name!r}; there are {', '.join(map(repr, FAMILIES))}, and 'drop'."
+
+
+def no_column(name: Hashable, columns: Sequence[Hashable]) -> str:
+    """Return the message about a name that no column of the table has: which one may be meant, or which there are."""
+    near = near_columns(name, columns)
+    shown = ", ".join(map(repr, columns[:20])) + (", ..." if len(columns) > 20 else "")
+    return f"the table has no column {name!r}; " + (f"did you mean {near[0]!r}?" if near else f"it has {shown}.")
+
+
+def near_columns(name: Hashable, columns: Sequence[Hashable]) -> list[Any]:
+    """Return the column whose name is nearest to a name, in a list; none where no name is near."""
+    if not isinstance(name, str):
+        return []
+    texts = [column for column in columns if isinstance(column, str)]
+    near = [column for column in texts if column.casefold() == name.casefold()]
+    return near[:1] or difflib.get_close_matches(name, texts, 1)
 
 
 def resolved(families: Any) -> Any:
     """Return what a user declares with families in place of their names; "auto" stays as it is."""
     if isinstance(families, str):
-        return families if families == "auto" else family_named(families)
+        return families if families == AUTO else family_named(families)
     if isinstance(families, Mapping):
         return {key: family_named(each) if isinstance(each, str) else each for key, each in families.items()}
     return families
@@ -65,18 +108,26 @@ def families_of(families: Any, table: Table) -> DeclaredColumns:
         return list(of_lists([(families, range(table.width))], table))
     if isinstance(families, BestOf):
         return [(families, range(table.width))]
-    if not isinstance(families, Mapping) and families != "auto":
+    if not isinstance(families, Mapping) and families != AUTO:
         raise TypeError(
             "families must be 'auto', a family such as Gaussian() or its name, or a mapping from columns to families, "
             f"got {families!r}."
         )
-    mapping = {} if families == "auto" else families
+    mapping = {} if families == AUTO else families
     declared = [(family, _places(key, table)) for key, family in mapping.items()]
     _check(declared, table)
-    taken = {place for _, places in declared for place in places}
-    rest = [place for place in range(len(table.columns)) if place not in taken]
+    rest = undeclared(families, table)
     blocks = [(family, places) for family, places in declared if family is not None] + inferred(rest, table)
     return grouped(list(of_lists(blocks, table)))
+
+
+def undeclared(families: Any, table: Table) -> list[int]:
+    """Return the places of the columns whose families are inferred."""
+    if families != AUTO and not isinstance(families, Mapping):
+        return []
+    mapping = {} if isinstance(families, str) else families
+    taken = {place for key in mapping for place in _places(key, table)}
+    return [place for place in range(len(table.columns)) if place not in taken]
 
 
 def of_lists(blocks: Iterable[tuple[Any, Sequence[int]]], table: Table) -> Iterator[tuple[Any, Sequence[int]]]:
@@ -89,8 +140,8 @@ def of_lists(blocks: Iterable[tuple[Any, Sequence[int]]], table: Table) -> Itera
         rest = [place for place in places if place not in lists] if lists else places
         if family.listed and rest:
             raise ValueError(
-                f"column {table.columns[rest[0]]!r} holds no lists of words, whose `levels` are declared. Of columns "
-                "of counts, the columns are the levels: leave `levels` out. A text is split first: text.split()."
+                f"column {table.columns[rest[0]]!r} does not hold lists of words, so it cannot have declared "
+                "`levels`. For columns of counts leave `levels` out; split a text first: text.split()."
             )
         if len(rest):
             yield family, rest
@@ -103,8 +154,7 @@ def _places(key: Hashable, table: Table) -> list[int]:
     names = list(key) if isinstance(key, tuple) and key not in at else [key]
     missing = [name for name in names if name not in at]
     if missing:
-        shown = ", ".join(map(repr, table.columns[:20])) + (", ..." if len(table.columns) > 20 else "")
-        raise ValueError(f"families names columns {missing} that the table does not have; it has {shown}.")
+        raise ValueError(f"families: {no_column(missing[0], table.columns)}")
     return [at[name] for name in names]
 
 
@@ -119,7 +169,7 @@ def _check(declared: list[tuple[Any, list[int]]], table: Table) -> None:
     taken = Counter(place for _, places in declared for place in places)
     twice = [table.columns[place] for place, times in taken.items() if times > 1]
     if twice:
-        raise ValueError(f"columns {twice} are listed twice in families; each column has one family.")
+        raise ValueError(f"columns {twice} are listed more than once in families; each column has one family.")
 
 
 def inferred(places: list[int], table: Table) -> DeclaredColumns:
@@ -173,7 +223,7 @@ def _sparse_family(places: list[int], table: SparseTable) -> Family:
     if (counts >= 0).all() and (counts == np.floor(counts)).all():
         return Multinomial()
     raise ValueError(
-        "Sparse input that holds no counts has no obvious family. Declare one for all columns: "
+        "The sparse input does not hold counts, so no family can be inferred. Declare one for all columns: "
         "Multinomial(fractional=True) for weights such as tf-idf, Bernoulli(threshold=0) for presence, "
         "Gaussian() for numbers whose zeros are values."
     )

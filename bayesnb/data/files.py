@@ -23,7 +23,7 @@ from bayesnb.data.typed import ArrowSheet, JsonSheet
 
 Array = np.ndarray
 PLAIN = Reading()
-LABEL_ADVICE = "Drop those rows from the table, or write a label of their own into them."
+LABEL_ADVICE = "Drop those rows from the table, or give them a label."
 
 
 def open_sheet(
@@ -47,7 +47,7 @@ def open_stream(
     """Open a table of any size, read once; `head` rows of text say what columns hold. None for a text of no bytes."""
     source = Source(str(path), reading.format, on_read, reading.encoding is not None)
     if source.format == "jsonl":
-        raise ValueError(f"{source.name}: JSON lines are read as a whole only: write the table as Parquet or CSV.")
+        raise ValueError(f"{source.name}: JSON lines can only be read as a whole. Convert the table to Parquet or CSV.")
     if not source.head and source.format in TEXT:
         return None
     is_text = source.format in TEXT
@@ -172,7 +172,7 @@ class ArrowWriter(Writer):
         except pa.ArrowInvalid as error:
             pairs = [pair for pair in zip(self.schema, table.schema, strict=True) if pair[0].type != pair[1].type]
             types = "; ".join(f"{first.name!r} is {first.type}, and later {later.type}" for first, later in pairs)
-            raise ValueError(f"columns of one file have one type each, and {types}: {error}.") from error
+            raise ValueError(f"each column of a file needs one type, but {types}: {error}.") from error
 
     def close(self) -> None:
         if self.file is not None:

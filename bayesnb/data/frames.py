@@ -79,7 +79,8 @@ def refuse_lazy(x: Any, name: str) -> None:
         raise TypeError(
             f"{name} is a lazy collection of Dask. An estimator's fit, partial_fit, predict, predict_proba, "
             "predict_log_proba, predict_joint_log_proba, score and loo, and scale.shard, take such an X as it is, with "
-            f"y and sample_weight lazy or not. Else rows are needed: give {name}.compute(), or that of some rows."
+            f"y and sample_weight lazy or not. Everything else needs rows in memory: {name}.compute(), of some rows if "
+            "there are too many."
         )
 
 
@@ -89,9 +90,9 @@ def nested(x: Any) -> Any:
     if not nw.dependencies.is_into_dataframe(x):
         return x
     if not isinstance(x, pd.DataFrame):
-        raise TypeError(f"a {type(x).__name__} has no names of rows: give a pandas frame with an index, or a mapping.")
+        raise TypeError(f"a {type(x).__name__} has no row names: use a pandas frame with an index, or a mapping.")
     if not (x.index.is_unique and x.columns.is_unique):
-        raise ValueError("a name of a row or a column stands twice in the frame.")
+        raise ValueError("the frame has the same row name or column name twice.")
     return x.to_dict()
 
 
@@ -127,7 +128,7 @@ class FrameTable(Table):
         if dtype == nw.Boolean:
             return "flag"
         if dtype.is_temporal():
-            raise time_error(f"column {name!r}", type(dtype).__name__, name)
+            raise time_error(f"column {name!r}", type(dtype).__name__, name, self._days(column))
         if isinstance(dtype, OF_LISTS):
             return words_of(name, dtype.inner in OF_TEXTS)
         if dtype in (nw.Object, nw.Unknown):
@@ -137,9 +138,14 @@ class FrameTable(Table):
         if not (dtype.is_numeric() or dtype in HAVE_LEVELS):
             native = getattr(self.series[column].to_native(), "dtype", dtype)
             raise ValueError(
-                f"column {name!r} holds {native}, for which no family can be guessed: declare or convert it."
+                f"column {name!r} holds {native}, for which no family can be inferred: declare one, or convert "
+                "the column."
             )
         return "number" if dtype.is_numeric() else "level"
+
+    def _days(self, column: int) -> str:
+        """Return code that makes days since 1970 of a column of dates; nothing for another library's."""
+        return ""
 
     def has_lists(self, column: int) -> bool:
         dtype = self.series[column].dtype
@@ -157,12 +163,13 @@ class FrameTable(Table):
         """Return columns as they lie, bytes where all are booleans."""
         if (array := self.array) is not None:
             return array if all_of(columns, self.width) else array[:, columns]
-        parts = [self._numbers(column) for column in columns]
+        parts = [self.column_numbers(column) for column in columns]
         (dtype, *others) = {part.dtype for part in parts}
         is_narrow = not others and dtype in (np.float32, np.uint8)
         return Columns(parts, dtype if is_narrow else np.dtype(float))
 
-    def _numbers(self, column: int) -> Array:
+    def column_numbers(self, column: int) -> Array:
+        """Return a column as floats, or as narrower numbers where it has them."""
         series = self.series[column]
         if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
             return floats(self.columns[column], series.to_numpy())
@@ -224,14 +231,19 @@ class PandasTable(FrameTable):
     def natives(self) -> list[Any]:
         return [column for _, column in self.native.items()]
 
+    def _days(self, column: int) -> str:
+        dtype = self.series[column].dtype
+        zone = ", tz='UTC'" if isinstance(dtype, nw.Datetime) and dtype.time_zone else ""
+        return f"(X[{self.columns[column]!r}] - pandas.Timestamp(0{zone})).dt.days" if dtype == nw.Datetime else ""
+
     @cached_property
     def array(self) -> Array | None:
         array = self.native.to_numpy() if self.rows * self.width <= FEW else None
         return array if array is not None and array.dtype in (*FLOATS, *INTEGERS) else None
 
-    def _numbers(self, column: int) -> Array:
+    def column_numbers(self, column: int) -> Array:
         native = self.natives[column]
         if not (isinstance(native.dtype, np.dtype) and native.dtype.kind in "biuf"):
-            return super()._numbers(column)
+            return super().column_numbers(column)
         plain = native.to_numpy()
         return plain.view(np.uint8) if plain.dtype == bool else plain

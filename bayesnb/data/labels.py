@@ -24,7 +24,9 @@ def one_type() -> Iterator[None]:
     try:
         yield
     except TypeError:
-        raise ValueError("Unknown label type: labels of several types; make them one, say strings.") from None
+        raise ValueError(
+            "Unknown label type: labels of several types. Convert them to one type, such as strings."
+        ) from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +94,8 @@ def united_labels(a: Array, b: Array) -> Array:
     kinds = [_kind(labels) for labels in (a, b)]
     if kinds[0] != kinds[1]:
         raise ValueError(
-            f"labels are {' in one part and '.join(kinds)} in another: {_few(a)} and {_few(b)}. Make them one type."
+            f"labels are {' in one part and '.join(kinds)} in another: {_few(a)} and {_few(b)}. Convert them "
+            "to one type."
         )
     known = set(a.tolist())
     return a if known.issuperset(b.tolist()) else distinct(np.concatenate([a, b]))
@@ -132,7 +135,7 @@ def weights(sample_weight: Any, rows: int) -> Array:
     """Return one finite, non-negative number for each row; a single number is that of all rows."""
     refuse_lazy(sample_weight, "sample_weight")
     if np.ma.is_masked(sample_weight):
-        raise ValueError("sample_weight has masked entries: give a row that is not to count the weight 0.")
+        raise ValueError("sample_weight has masked entries. A row that should not count has the weight 0.")
     try:
         weight = np.asarray(sample_weight, float)
     except (TypeError, ValueError) as error:
@@ -150,7 +153,6 @@ def weights(sample_weight: Any, rows: int) -> Array:
     with np.errstate(over="ignore"):
         if weight.sum() > LARGEST:
             raise ValueError(
-                f"sample_weight sums to {weight.sum():.3g}, and what is made of sums above {LARGEST:g} would overflow. "
-                "Rescale it."
+                f"sample_weight sums to {weight.sum():.3g}, and sums above {LARGEST:g} would overflow. Rescale it."
             )
     return weight

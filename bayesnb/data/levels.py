@@ -66,7 +66,8 @@ def united_levels(name: Hashable, a: Levels, b: Levels) -> Levels:
     except TypeError:
         types = sorted({type(level).__name__ for level in (*a, *b)})
         raise ValueError(
-            f"column {name!r} mixes levels of the types {', '.join(types)}; make them one type, say .astype(str)."
+            f"column {name!r} mixes levels of the types {', '.join(types)}. Convert them to one type, "
+            "for instance with .astype(str)."
         ) from None
 
 
@@ -84,7 +85,7 @@ def codes_up_to(name: Hashable, known: Levels, values: Levels, least: int) -> Le
         invalid = next(value for value in levels if not _is_whole(value))
         raise ValueError(
             f"column {name!r} holds {invalid}: codes of categories are 0, 1, 2, ... "
-            "For other levels: NaiveBayes(Categorical())."
+            "For any other levels use NaiveBayes(Categorical())."
         )
     size = max(int(max(whole)) + 1, least)
     if size > MOST_CODES:
@@ -155,7 +156,7 @@ class UnseenLevelWarning(UserWarning):
     @classmethod
     def of(cls, unseen: "Unseen") -> Self:
         """Return the warning that names these levels, column by column."""
-        warning = cls(f"{unseen_message(unseen)} They are left out, for all classes alike.")
+        warning = cls(f"{unseen_message(unseen)} These cells are left out, for all classes alike.")
         warning.unseen = unseen
         return warning
 

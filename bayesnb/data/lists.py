@@ -14,7 +14,7 @@ from bayesnb.data.column_values import DistinctValues, coded_text, factorize, is
 
 Array = np.ndarray
 LISTS = (list, tuple, np.ndarray)
-ADVICE = "Split a text into its words, text.split() say, or count them, with scikit-learn's CountVectorizer."
+ADVICE = "Split a text into its words, text.split(), or count them with scikit-learn's CountVectorizer."
 
 
 class Lists(NamedTuple):
@@ -92,8 +92,8 @@ def refuse_missing(name: Hashable, missing: Array, rows: int) -> None:
     if missing.any():
         raise ValueError(
             f"column {name!r}: a cell is missing (None, NaN), first at row {missing.argmax()} ({missing.sum()} such "
-            f"cells in {rows} rows). This family cannot leave a cell out: drop the row, or give [] for a text without "
-            "words."
+            f"cells in {rows} rows). This family does not accept missing cells: drop the row, or use [] for a text "
+            "without words."
         )
 
 
@@ -126,6 +126,6 @@ def words_of(name: Hashable, texts: bool) -> str:
     if texts:
         return "words"
     raise ValueError(
-        f"column {name!r} holds lists, but not of text, so no family can be guessed. If they are words, or stand for "
-        f"words: families={{{name!r}: Multinomial()}}; else make them columns."
+        f"column {name!r} holds lists that are not of text, so no family can be inferred. If they are words, or "
+        f"codes of words: families={{{name!r}: Multinomial()}}; else split them into columns."
     )

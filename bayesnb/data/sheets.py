@@ -13,8 +13,8 @@ from bayesnb.data.sources import Reading, Source
 from bayesnb.data.text_cells import CellRules, ColumnSummary
 
 MOST_ROWS, MOST_CELLS = 1 << 12, 1 << 22  # that are read at once: few, which stay near the processor
-MEANT = {"number": "no number", "integer": "no number", "flag": "neither true nor false"}
-NO_ROWS = "it has a header and no rows; a table needs at least one."
+MEANT = {"number": "not a number", "integer": "not a number", "flag": "neither true nor false"}
+NO_ROWS = "it has a header but no rows; at least one is needed."
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,12 +95,12 @@ def check_names(name: str, columns: list[str]) -> None:
     blank = [place for place, column in enumerate(columns, 1) if not column]
     if blank:
         raise ValueError(
-            f"{name}: column {blank[0]} of {len(columns)} has no name in the header. Name it"
+            f"{name}: column {blank[0]} of {len(columns)} has no name in the header. Give it one"
             + (", or write the table without its index." if blank == [1] else ".")
         )
     twice = [column for column, times in Counter(columns).items() if times > 1]
     if twice:
-        raise ValueError(f"{name}: the header has the column {twice[0]!r} twice. Rename one of them.")
+        raise ValueError(f"{name}: the header names the column {twice[0]!r} twice. Rename one of the two.")
 
 
 def nothing(rows: int, kind: str) -> pd.Series:

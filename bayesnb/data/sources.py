@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 
-AGAIN = "If the file is damaged, fetch or write it again."
+AGAIN = "If the file is damaged, download or write it again."
 ENDINGS = {
     ".csv": "csv",
     ".tsv": "tsv",
@@ -36,13 +36,13 @@ ENDINGS = {
 TEXT = ("csv", "tsv", "jsonl")
 MARKS = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow"}
 STRANGE = {
-    b"PK\x03\x04": "a zip archive, as Excel's workbooks are: save the sheet as CSV",
+    b"PK\x03\x04": "a zip archive, such as an Excel workbook: save the sheet as CSV",
     b"\xd0\xcf\x11\xe0": "an old Excel workbook: save the sheet as CSV",
     b"%PDF": "a PDF",
-    b"FEA1": "Feather of the first version, which no one writes any more: write it again as Parquet",
-    b"BZh": "packed by bzip2: unpack it, or pack it by gzip",
-    b"\x28\xb5\x2f\xfd": "packed by zstd: unpack it, or pack it by gzip",
-    b"\xfd7zXZ": "packed by xz: unpack it, or pack it by gzip",
+    b"FEA1": "Feather of the first version, which is obsolete: convert it to Parquet",
+    b"BZh": "compressed by bzip2: decompress it, or use gzip",
+    b"\x28\xb5\x2f\xfd": "compressed by zstd: decompress it, or use gzip",
+    b"\xfd7zXZ": "compressed by xz: decompress it, or use gzip",
 }
 ARRAY = re.compile(rb"(?:\xef\xbb\xbf)?\s*\[\s*[\[{]")
 GZIP, WIDE = b"\x1f\x8b", (b"\xff\xfe", b"\xfe\xff")
@@ -67,6 +67,9 @@ class Reading:
         The decimal point of numbers in text.
     missing : tuple of str or None, default=None
         What a missing cell holds. None: "", "NA", "NaN" and "?" in text, nothing elsewhere.
+    numbers : tuple of str, default=()
+        Columns whose cells are numbers written for people, such as "$1,234.50", "12 %" or "1.234,50 €", or dates such
+        as 2020-04-03, which become days since 1970-01-01.
 
     See Also
     --------
@@ -83,7 +86,8 @@ class Reading:
     delimiter: str | None = None
     encoding: str | None = None
     decimal: str = "."
-    missing: tuple[str, ...] | None = None  # None: those of `MISSING` in text, none elsewhere
+    missing: tuple[str, ...] | None = None
+    numbers: tuple[str, ...] = ()
 
 
 @dataclass(eq=False)
@@ -109,7 +113,7 @@ class Source:
         if self.path != "-" and (path.is_file() or not path.exists()):
             return None
         if self.path != "-" and path.is_dir():
-            raise ValueError(f"{self.name}: it is a folder; give a file in it.")
+            raise ValueError(f"{self.name}: it is a folder, not a file.")
         if self.path == "-" and sys.stdin is None:
             raise OSError(errno.EBADF, "it is closed", self.name)
         copy = cast(BinaryIO, tempfile.SpooledTemporaryFile(max_size=IN_MEMORY))  # noqa: SIM115  (kept as long as the source)
@@ -156,12 +160,10 @@ class Source:
             if self.head.startswith(mark):
                 raise ValueError(f"{self.name}: it is {what}.")
         if ARRAY.match(self.head):
-            raise ValueError(
-                f"{self.name}: it is one JSON array; write JSON lines, each with one object, as in .jsonl."
-            )
+            raise ValueError(f"{self.name}: it is one JSON array. Write JSON lines: one object a line.")
         if b"\0" in self.head and self.head[:2] not in WIDE and not self.is_text:
             raise ValueError(
-                f"{self.name}: it is no text, and neither Parquet nor Arrow: a table is needed as CSV, TSV, JSON "
+                f"{self.name}: it is not a table: neither text nor Parquet nor Arrow. Tables are CSV, TSV, JSON "
                 "lines, Parquet or Arrow."
             )
 
@@ -192,8 +194,8 @@ class Source:
         if there is not None and needed > there:
             raise ValueError(
                 f"{self.name}: the file has {readable_size(self.size)}, and would need about {readable_size(needed)} "
-                f"of memory, of which {readable_size(there)} are free. Take some of its rows or columns, or fit it in "
-                "Python some megabytes at a time: bayesnb.scale.fit_files."
+                f"of memory, of which {readable_size(there)} are free. Use fewer rows or columns, or fit it in Python "
+                "with bayesnb.scale.fit_files, which reads it in parts."
             )
 
 
@@ -243,7 +245,7 @@ class Unpacked(gzip.GzipFile):
         try:
             yield
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise ValueError(f"{self.table}: it is a damaged gzip file, or one cut off: {error}.") from None
+            raise ValueError(f"{self.table}: it is a gzip file that is damaged or cut off: {error}.") from None
 
     def close(self) -> None:
         super().close()

@@ -20,15 +20,11 @@ from pyarrow import compute
 
 Array = np.ndarray
 MISSING = ("", "NA", "NaN", "?")
-BEGINS_NUMBER = np.isin(np.arange(256), np.frombuffer(b"0123456789+-.,iI", np.uint8))  # for each byte
 REAL = b".eEiIxX"  # bytes that only real numbers have, or numbers that Arrow alone reads: 0x1F
 WHOLE = r"^[+-]?[0-9]+$"
 NUMBER = r"(?i)^(?:[+-]?(?:(?:0|[1-9][0-9]*)\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|[+-]?inf(?:inity)?)$"
-DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9:.,+Z-]*)?$"
-COMMAS = r"^[+-]?[0-9]+,[0-9]+$"
 SHOWN = 64  # cells that mostly show whether a column is one of numbers
 LONG = 19  # digits that 64 bits may not hold
-MOST_INVALID = 0.1  # of a column's cells, for its numbers to be worth a word
 
 
 def joined(one: str, other: str) -> str:
@@ -42,14 +38,11 @@ def joined(one: str, other: str) -> str:
 
 @dataclass(frozen=True)
 class ColumnSummary:
-    """What the cells of a column look like, and what about them is worth a word."""
+    """What the cells of a column look like."""
 
     kind: str = "empty"
     cells: int = 0  # that are not missing
-    numbers: int = 0  # that look like numbers
-    first_non_number: tuple[int, str] | None = None  # its row, or line, and the cell
-    dates: bool = False  # whether all look like dates
-    commas: bool = False  # whether all look like numbers with a decimal comma
+    dates: bool = False  # whether its type is that of dates or times
     is_plain: bool = True  # whether a cell is one value, and no list or record
 
     def __add__(self, other: Self) -> Self:
@@ -59,20 +52,8 @@ class ColumnSummary:
             self,
             kind=joined(self.kind, other.kind),
             cells=self.cells + other.cells,
-            numbers=self.numbers + other.numbers,
-            first_non_number=self.first_non_number or other.first_non_number,
             dates=self.dates and other.dates,
-            commas=self.commas and other.commas,
             is_plain=self.is_plain and other.is_plain,
-        )
-
-    @property
-    def is_almost_numeric(self) -> bool:
-        """Whether a few cells only are no numbers, which may be a way to say that they are missing."""
-        return (
-            self.kind == "text"
-            and self.first_non_number is not None
-            and self.numbers >= (1 - MOST_INVALID) * self.cells > 0
         )
 
 
@@ -166,28 +147,9 @@ class TextCells:
         """The cells as flags of Arrow; None where one is anything but a word."""
         return self._read[1] if self.numbers is None else None
 
-    def summarize(self, start: int = 0) -> ColumnSummary:
-        """Return what the cells look like, of which the first is in row `start`."""
-        cells = self._valid
-        if self.kind != "text":
-            return ColumnSummary(self.kind, len(cells), len(cells) if self.kind in ("integer", "number") else 0)
-        numeric = self._like_numbers(cells)
-        count = compute.sum(numeric).as_py() or 0
-        place = compute.index(numeric, False).as_py()
-        row = int(np.flatnonzero(self.there.is_valid().to_numpy(zero_copy_only=False))[place]) if place >= 0 else -1
-        first = (start + row, self.there[row].as_py()) if row >= 0 else None
-        return ColumnSummary("text", len(cells), count, first, all_like(DATE, cells), all_like(COMMAS, cells))
-
-    def _like_numbers(self, cells: Any) -> Any:
-        """Return whether each cell alone would look like a number; most texts are known by the byte they begin with."""
-        ends, data = layout(cells)
-        if not len(data) or not BEGINS_NUMBER[data.take(ends[:-1], mode="clip")].any():
-            return pa.repeat(False, len(cells))
-        if self.rules.decimal != ".":
-            free = compute.invert(compute.match_substring(cells, "."))
-            cells = compute.if_else(free, compute.replace_substring(cells, self.rules.decimal, "."), "text")
-        long = compute.match_substring_regex(cells, rf"^[+-]?[0-9]{{{LONG},}}$")
-        return compute.and_not(compute.match_substring_regex(cells, NUMBER), long)
+    def summarize(self) -> ColumnSummary:
+        """Return what the cells look like."""
+        return ColumnSummary(self.kind, len(self._valid))
 
     def values(self, kind: str) -> Any:
         """Return the cells as an array of Arrow of this kind; a ValueError for one that is not of it."""
@@ -279,12 +241,6 @@ def as_numbers(cells: Any, decimal: str) -> Any:
         may_be_nan = b"n" in text or b"N" in text
         return None if may_be_nan and compute.any(compute.is_nan(numbers)).as_py() else numbers
     return None
-
-
-def all_like(pattern: str, cells: Any) -> bool:
-    """Return whether every cell is as a pattern says; the first one mostly shows it."""
-    matches = compute.match_substring_regex
-    return matches(cells[0], pattern).as_py() and compute.all(matches(cells, pattern)).as_py()
 
 
 def map_there(read: Callable[[str], Any], cells: Any) -> list[Any]:

@@ -23,7 +23,7 @@ import io
 import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from typing import Any
@@ -34,6 +34,7 @@ import pyarrow as pa
 from pyarrow import compute
 from pyarrow import csv as arrow_csv
 
+from bayesnb.data.amounts import UnreadableCellError, is_for_people, plain_numbers
 from bayesnb.data.sheets import MEANT, Batch, FileSheet, check_names, framed
 from bayesnb.data.sources import Reading, Source, release
 from bayesnb.data.text_cells import MISSING, ColumnSummary, TextCells, layout, series_of
@@ -77,7 +78,7 @@ class Records:
         with self._text() as text:
             names = next((row for _, row in self._records(text) if row), None)
         if names is None:
-            raise ValueError(f"{self.source.name}: it is empty; a table begins with the names of its columns.")
+            raise ValueError(f"{self.source.name}: it is empty. A table begins with a line of column names.")
         names = [name.strip() for name in names]
         check_names(self.source.name, names)
         return tuple(names)
@@ -110,8 +111,9 @@ class Records:
         between = DELIMITERS.get(self.delimiter, repr(self.delimiter))
         fields = "1 field" if size == 1 else f"{size} fields"
         return (
-            f"{self.source.name}, line {line}: it has {fields}, and the header has {len(self.header)} "
-            f"(separated by {between}). A field with {between} in it needs quotes; another separator: --delimiter."
+            f"{self.source.name}, line {line}: it has {fields}, but the header has {len(self.header)} "
+            f"(separated by {between}). A field that contains {between} needs quotes; to set the separator: "
+            "--delimiter."
         )
 
     def _records(self, text: io.TextIOBase) -> Iterator[tuple[int, list[str]]]:
@@ -132,32 +134,32 @@ class Records:
         if "field larger" in message:
             return (
                 f'a cell has more than {csv.field_size_limit():,} characters. Most likely a quote (") opens here or '
-                "below and is never closed: close it, or double it if it is part of a cell."
+                "below and is not closed: close it, or double it if it is part of a cell."
             )
         if "unexpected end" in message:
-            return (
-                'a quote (") opens here or below and is never closed. Close it, or double it if it is part of a cell.'
-            )
+            return 'a quote (") opens here or below and is not closed. Close it, or double it if it is part of a cell.'
         return f'{message.replace("expected after", "is expected after")}. A quote (") in a quoted cell is doubled.'
 
     def _text(self) -> io.TextIOWrapper:
         try:
             return io.TextIOWrapper(self.source.open(), encoding=self.encoding, newline="")
         except LookupError:
-            raise ValueError(f"there is no encoding {self.encoding!r}; try --encoding latin-1 or cp1252.") from None
+            raise ValueError(
+                f"the encoding {self.encoding!r} is not known; try --encoding latin-1 or cp1252."
+            ) from None
 
     def _undecodable(self, error: UnicodeDecodeError) -> str:
         """Return where the first byte is that the encoding does not have."""
-        advice = "Say what it is: --encoding cp1252 (Windows), latin-1, utf-16, ..."
+        advice = "Name the encoding: --encoding cp1252 (Windows), latin-1, utf-16, ..."
         if self.encoding.startswith("utf-8"):
             with self.source.open() as stream:
                 for number, line in enumerate(stream, 1):
                     try:
                         line.decode("utf-8")
                     except UnicodeDecodeError as bad:
-                        what = f"byte {bad.start + 1} of the line, 0x{line[bad.start]:02x}, is no UTF-8"
+                        what = f"byte {bad.start + 1} of the line, 0x{line[bad.start]:02x}, is not UTF-8"
                         return f"{self.source.name}, line {number}: {what}. {advice}"
-        return f"{self.source.name}: it is no {error.encoding}: {error.reason}. {advice}"
+        return f"{self.source.name}: it is not {error.encoding}: {error.reason}. {advice}"
 
 
 class CheckedText(io.RawIOBase):
@@ -263,35 +265,39 @@ class TextSheet(FileSheet):
         with closing(texts):
             for batch in texts:
                 batch = batch.slice(0, None if self.head is None else self.head - start)
-                batches.append([self._summarized(start, column) for column in batch.columns])
+                pairs = zip(self.columns, batch.columns, strict=True)
+                batches.append([self._summarized(name, start, column) for name, column in pairs])
                 start += len(batch)
                 if start == self.head:
                     break
         columns = zip(*batches, strict=True) if batches else [()] * len(self.columns)
         pieces = dict(zip(self.columns, columns, strict=True))
-        summaries = {
-            name: self._with_line(sum((summary for summary, _ in column), ColumnSummary()))
-            for name, column in pieces.items()
-        }
+        summaries = {name: sum((summary for summary, _ in column), ColumnSummary()) for name, column in pieces.items()}
         if self.keeps_rows and start:
             self._kept = {name: stacked_pieces(pieces[name], summary.kind) for name, summary in summaries.items()}
         return summaries
 
-    def _summarized(self, start: int, column: Any) -> tuple[ColumnSummary, Any]:
+    def _summarized(self, name: str, start: int, column: Any) -> tuple[ColumnSummary, Any]:
         """Return what a column of some rows looks like, and its values, if they are to be kept."""
-        cells = self._cells(column)
-        summary = cells.summarize(start)
+        cells = self._cells(name, start, column)
+        summary = cells.summarize()
         return summary, cells.values(summary.kind) if self.keeps_rows else None
 
-    def _cells(self, column: Any) -> TextCells:
+    def _cells(self, name: str, start: int, column: Any) -> TextCells:
+        """Return the cells of some rows of a column; where they are numbers written for people, as plain ones."""
+        if name in self.reading.numbers:
+            cells = [None if cell in self.rules.missing else cell for cell in column.to_pylist()]
+            try:
+                plain = plain_numbers(cells, self.rules.decimal)
+            except UnreadableCellError as error:
+                raise ValueError(f"{self.name}, {self._place(start + error.row)}, column {name!r}: {error}") from None
+            written = [None if cell is None else cell.replace(".", self.rules.decimal) for cell in plain]
+            return TextCells(pa.array(written, pa.string()), self.rules, self._may_have_codes)
         return TextCells(column, self.rules, self._may_have_codes)
 
-    def _with_line(self, summary: ColumnSummary) -> ColumnSummary:
-        """Return a summary that names its first cell that is no number by its line, not its row."""
-        if summary.first_non_number is None:
-            return summary
-        row, cell = summary.first_non_number
-        return replace(summary, first_non_number=(self.records.line_of(row), cell))
+    def _place(self, row: int) -> str:
+        """Return where a row is: its line, unless rows are read only once."""
+        return f"line {self.records.line_of(row)}" if self.head is None else f"row {row}"
 
     def read(self, kinds: Mapping[str, str]) -> Any:
         values, self._kept = self._kept, {}
@@ -316,7 +322,7 @@ class TextSheet(FileSheet):
 
     def _batch(self, start: int, part: Any, kinds: Mapping[str, str], kept: Sequence[str]) -> Batch:
         def column(name: str) -> pd.Series:
-            return self._column(name, start, self._cells(part.column(name)), kinds[name])
+            return self._column(name, start, self._cells(name, start, part.column(name)), kinds[name])
 
         columns = in_order(column, list(kinds), None if self.use_threads else 1)
         series = dict(zip(kinds, columns, strict=True))
@@ -328,18 +334,19 @@ class TextSheet(FileSheet):
         if name in self.guessed and kind != "text" and (row := cells.first_unlike(kind)) >= 0:
             raise ValueError(
                 f"{self.name}, row {start + row}, column {name!r}: {cells.text[row].as_py()!r} is {MEANT[kind]}, "
-                f"unlike what the first rows hold. Say what the column holds: kinds={{{name!r}: 'text'}}."
+                f"unlike the first rows. Name the kind of the column: kinds={{{name!r}: 'text'}}."
             )
         try:
             return cells.column(kind)
         except ValueError:
             row = cells.first_invalid(kind)
-        where, advice = f"row {start + row}", ""
-        if self.head is None:
-            where = f"line {self.records.line_of(start + row)}"
-            advice = " If it says that the cell is missing, name it in --missing."
+        cell, advice = cells.text[row].as_py(), ""
+        if self.head is None and kind != "flag" and is_for_people(cell):
+            advice = f" To read such cells as numbers: --numbers {name!r}."
+        elif self.head is None:
+            advice = " If that means that the cell is missing, list it in --missing."
         raise ValueError(
-            f"{self.name}, {where}, column {name!r}: {cells.text[row].as_py()!r} is {MEANT[kind]}.{advice}"
+            f"{self.name}, {self._place(start + row)}, column {name!r}: {cell!r} is {MEANT[kind]}.{advice}"
         )
 
     def _texts(self, names: Sequence[str]) -> Generator[Any]:

@@ -14,6 +14,7 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import compute, ipc, parquet
 
+from bayesnb.data.amounts import UnreadableCellError, plain_numbers
 from bayesnb.data.sheets import MEANT, NO_ROWS, Batch, FileSheet, check_names, framed, kind_of_type, nothing
 from bayesnb.data.sources import named_errors, release
 from bayesnb.data.text_cells import CellRules, ColumnSummary, TextCells, text_of
@@ -57,10 +58,20 @@ class TypedSheet(FileSheet):
             return summary.kind == "text" and not self.rules.missing and summary.is_plain
         return summary.kind in ("number", "flag") and summary.is_plain
 
+    def _numbers(self, name: str, texts: Sequence[str | None]) -> list[float | None]:
+        """Return numbers that are written for people, or dates, as plain numbers."""
+        cells = [None if text in self.rules.missing else text for text in texts]
+        try:
+            plain = plain_numbers(cells, self.rules.decimal)
+        except UnreadableCellError as error:
+            raise ValueError(f"{self.name}, column {name!r}: {error}") from None
+        return [None if cell is None else float(cell) for cell in plain]
+
     def _cast(self, name: str, series: pd.Series, kind: str) -> pd.Series:
         if name in self.refused:
             raise ValueError(
-                f"{self.name}: column {name!r} holds {self.refused[name]}; make it numbers or text, or leave it out."
+                f"{self.name}: column {name!r} holds {self.refused[name]}; convert it to numbers or text, or leave "
+                "it out."
             )
         present = self.summaries[name].kind
         if present == "empty":
@@ -68,8 +79,8 @@ class TypedSheet(FileSheet):
         if "words" in (kind, present):
             what, asked = (WORDS, f"{kind}s") if present == "words" else (f"{present}s", WORDS)
             raise ValueError(
-                f"{self.name}: column {name!r} holds {what}, where {asked} belong: lists of words are for Multinomial "
-                "alone."
+                f"{self.name}: column {name!r} holds {what} instead of {asked}: lists of words are for Multinomial "
+                "only."
             )
         return cast(f"{self.name}, column {name!r}", series, kind, self.rules)
 
@@ -210,6 +221,9 @@ class ArrowSheet(TypedSheet):
         types, dtype = pa.types, column.type
         if name in self.refused:
             return column
+        if name in self.reading.numbers and not (types.is_integer(dtype) or types.is_floating(dtype)):
+            texts = column.cast(pa.string()).to_pylist()
+            return pa.array(self._numbers(name, texts), pa.float64(), from_pandas=True)
         if types.is_temporal(dtype):
             return compute.replace_substring_regex(column.cast(pa.string()), r"\.0+([+-].*|Z)?$", r"\1")
         if types.is_decimal(dtype) or types.is_null(dtype) or types.is_float16(dtype):
@@ -274,17 +288,19 @@ class JsonSheet(TypedSheet):
         rows = list(self._objects())
         names = list(dict.fromkeys(name for row in rows for name in row))
         if not rows:
-            raise ValueError(f"{self.name}: {NO_ROWS.replace('a header and ', '')}")
+            raise ValueError(f"{self.name}: {NO_ROWS.replace('a header but ', '')}")
         check_names(self.name, names)
         return framed({name: self._column(name, [row.get(name) for row in rows]) for name in names}, len(rows))
 
     def _column(self, name: str, values: list[Any]) -> pd.Series:
+        if name in self.reading.numbers and all(value is None or isinstance(value, str) for value in values):
+            values = self._numbers(name, values)
         try:
             return column(values)
         except OverflowError:
             raise ValueError(
-                f"{self.name}: column {name!r} holds real numbers, and a whole number that is too large for one. Write "
-                "it as text, or leave it out."
+                f"{self.name}: column {name!r} holds real numbers, and a whole number that is too large for a real "
+                "number. Write it as text, or leave it out."
             ) from None
 
     def _objects(self) -> Iterator[dict[str, Any]]:
@@ -297,7 +313,7 @@ class JsonSheet(TypedSheet):
                 except ValueError as error:
                     raise ValueError(f"{self.name}, line {line}: {error}.") from None
                 if not isinstance(row, dict):
-                    raise ValueError(f'{self.name}, line {line}: it is no object, such as {{"age": 3}}, one a line.')
+                    raise ValueError(f'{self.name}, line {line}: it is not an object such as {{"age": 3}}, one a line.')
                 yield row
 
     def frames(self, rows: int, names: Sequence[str], skip: int = 0) -> Iterator[pd.DataFrame]:
@@ -311,18 +327,18 @@ def value_of(line: bytes) -> Any:
         text = line.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         where = f"byte {error.start + 1} of the line, 0x{line[error.start]:02x},"
-        raise ValueError(f"{where} is no UTF-8, which JSON lines are written in") from None
+        raise ValueError(f"{where} is not UTF-8, the encoding of JSON lines") from None
     try:
         value = json.loads(text)
         if "\\u" in text:
             json.dumps(value, ensure_ascii=False).encode()
     except RecursionError:
-        raise ValueError("it is nested too deep to be read; a row is one flat object") from None
+        raise ValueError("it is nested too deeply; a row is one flat object") from None
     except UnicodeEncodeError as error:
         half = error.object[error.start].encode("unicode_escape").decode("ascii")
-        raise ValueError(f"{half} is half of a surrogate pair, which is no character") from None
+        raise ValueError(f"{half} is half of a surrogate pair and not a character") from None
     except ValueError as error:
-        raise ValueError(f"it is no JSON: {error}") from None
+        raise ValueError(f"it is not valid JSON: {error}") from None
     return value
 
 

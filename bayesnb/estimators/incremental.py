@@ -13,9 +13,10 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from bayesnb.data import Table
-from bayesnb.data.declaration import families_of
+from bayesnb.data.declaration import families_of, undeclared
 from bayesnb.data.labels import DECLARE, Labels, encode
 from bayesnb.data.levels import NEVER_LEARNT
+from bayesnb.data.suspect_columns import warn_of_columns
 from bayesnb.estimators.model_holder import (
     BLOCKS,
     ModelHolder,
@@ -105,7 +106,7 @@ class IncrementalMixin(ModelHolder):
         (['cat', 'dog'], ['weight', 'coat'])
         """
         with unchanged_on_error(self):
-            return self._learn((X, y, sample_weight), None, self.classes)
+            return self._learn((X, y, sample_weight), None, self.classes, is_whole=True)
 
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, grow_classes: bool = False
@@ -210,10 +211,10 @@ class IncrementalMixin(ModelHolder):
         check_estimator(other, "merge: ")
         if type(other) is not type(self):
             raise TypeError(
-                f"merge: {type(self).__name__} cannot be merged with {type(other).__name__}. Fit both parts by the "
-                "same class, NaiveBayes(families) say."
+                f"merge: {type(self).__name__} cannot be merged with {type(other).__name__}. Fit both parts with the "
+                "same class, such as NaiveBayes(families)."
             )
-        check_is_fitted(other, msg="merge: the other %(name)s is not fitted yet. Fit it on its own rows first.")
+        check_is_fitted(other, msg="merge: the other %(name)s is not fitted yet. Fit it first.")
         merged = clone(self)
         merged.__dict__.update({name: value for name, value in vars(self).items() if name.endswith("_")})
         merged._temper = self._temper
@@ -325,7 +326,7 @@ class IncrementalMixin(ModelHolder):
         check_is_fitted(self)
         if not (isinstance(factor, Real) and 0 < float(factor) <= 1):
             raise ValueError(
-                f"decay: the factor must be a number above 0, and at most 1, got {factor!r}. To start anew, fit again."
+                f"decay: the factor must be a number above 0, and at most 1, got {factor!r}. To start again, call fit."
             )
         with unchanged_on_error(self):
             self._check_arguments()
@@ -347,11 +348,20 @@ class IncrementalMixin(ModelHolder):
             )
         return before, declared
 
-    def _learn(self, rows: tuple[Any, Any, Any], before: Shard | None, declared: Any, grow: bool = False) -> Self:
-        """Learn from X, y and sample_weight, after what was learnt before."""
+    def _learn(
+        self,
+        rows: tuple[Any, Any, Any],
+        before: Shard | None,
+        declared: Any,
+        grow: bool = False,
+        is_whole: bool = False,
+    ) -> Self:
+        """Learn from X, y and sample_weight, after what was learnt before; warn of columns where that is all rows."""
         self._check_arguments()
         X, y, sample_weight = rows
         table, labels, weight = self._counting(self._open(X, reset=before is None), y, sample_weight)
+        if is_whole and (places := undeclared(self._families(), table)):
+            warn_of_columns(table, places)
         classes = known_classes(labels, before, declared, grow)
         codes = encode(labels, classes, GROW if before else DECLARE)
         schema = before.schema.grown(table) if before else self._schema_of(table, codes, weight, classes)
@@ -378,7 +388,7 @@ class IncrementalMixin(ModelHolder):
             if schema.links is not None:
                 LOG.info("Columns linked by evidence: %s.", ", ".join(schema.links.words))
         if LOG.isEnabledFor(logging.INFO):  # the names of a million words take more memory than their counts
-            LOG.info("Columns read as %s. To have one read otherwise: families={column: name}.", schema.reading)
+            LOG.info("Families of the columns: %s. To change one: families={column: name}.", schema.reading)
         return schema
 
     def _columns_alone(self, rows: Rows | None = None) -> Self:
@@ -470,7 +480,7 @@ class IncrementalMixin(ModelHolder):
             warn_of_inclusion(shard.schema, model)
         self.__dict__.update(classes_=shard.classes, schema_=shard.schema, model_=model)
         if temper.length is not None and rows is not None:
-            LOG.info("What the columns say is raised to the power %s.", in_words(temper))
+            LOG.info("Exponent on the columns' evidence: %s.", in_words(temper))
         return self._temper_as(temper)
 
     def _temper_as(self, temper: TemperEstimate) -> Self:
@@ -507,7 +517,7 @@ class IncrementalMixin(ModelHolder):
                 continue
             c, f = (int(place) for place in np.unravel_index(off.argmax(), off.shape))
             raise ValueError(
-                f"column {block.keys[f]!r}, class {self.classes_.tolist()[c]!r}: these rows carry so much of what was "
-                f"learnt that they cannot be taken back by arithmetic: what stays could be off by {off[c, f]:.1g} of "
-                f"its own scale, and {DIGITS:g} is allowed. Fit again on what stays. Nothing was forgotten."
+                f"column {block.keys[f]!r}, class {self.classes_.tolist()[c]!r}: these rows are so large a part of "
+                f"what was learnt that the rest would be off by {off[c, f]:.1g} of its scale, by rounding errors "
+                f"({DIGITS:g} is allowed). Fit again on the other rows. Nothing was forgotten."
             )

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayesnb.data import Table, open_table
+from bayesnb.data.declaration import near_columns
 from bayesnb.data.labels import Labels, weights
 from bayesnb.estimators.tempering import AUTO, COLUMNS, TemperEstimate, check_temper, exponents_of, restored
 from bayesnb.estimators.training import checked_labels
@@ -24,6 +25,7 @@ from bayesnb.selection.link_search import FOREST, PAIRS
 
 BLOCKS = "blocks"  # a rule of `dependence`: columns that belong together are modelled jointly
 
+MISSPELT = 5  # columns that a table lacks, for which another name is looked for
 ESTIMATES = ("predictive", "mean", "map", "mle")
 ADVICE = {
     "predictive": "Use a proper prior.",
@@ -158,7 +160,10 @@ class ModelHolder(ABC):
         table, names = self._table(X, reset=reset), self.__dict__.get("feature_names_in_")
         alike = table.unnamed if names is None else not table.unnamed and list(table.columns) == names.tolist()
         if reset or not alike or table.width != self.n_features_in_:
-            validate_data(self, table.native, reset=reset, skip_check_array=True)
+            try:
+                validate_data(self, table.native, reset=reset, skip_check_array=True)
+            except ValueError as error:
+                raise ValueError(f"{error}{misspelt(table, names)}") from None
         return table
 
     def _cells(self, X: Any) -> tuple[Table, list[Cells]]:
@@ -191,7 +196,7 @@ class ModelHolder(ABC):
             if improper.any():
                 c, f = np.argwhere(improper)[0]
                 raise ValueError(
-                    f"column {short(block.keys[f])}, class {self.classes_.tolist()[c]!r}: the data do not settle a "
+                    f"column {short(block.keys[f])}, class {self.classes_.tolist()[c]!r}: the data do not determine a "
                     f"distribution for estimate={estimate!r} (no rows, or no spread, and a prior that adds none). "
                     + ADVICE.get(estimate, "Use a proper prior, or estimate='predictive'.")
                 )
@@ -212,10 +217,10 @@ class ModelHolder(ABC):
             for block, part, x in parts
             if block.family.combined and np.isneginf(part.score(x[[row]])).all()
         ]
-        why = f" No row was learnt that is like it in the columns {', '.join(never)}." if never else ""
+        why = f" No training row is like it in the columns {', '.join(never)}." if never else ""
         raise ValueError(
-            f"row {row} is impossible under every class: 0/0 has no answer.{why} A smoothing of 0 does that, as in the "
-            "MLE, and in the MAP under Dirichlet(1); use a larger one, or estimate='predictive'."
+            f"row {row} is impossible under every class: its probabilities are 0/0.{why} That happens without "
+            "smoothing, as in the MLE, or in the MAP under Dirichlet(1). Use smoothing, or estimate='predictive'."
         )
 
     def _check_arguments(self) -> None:
@@ -238,9 +243,18 @@ class ModelHolder(ABC):
                 f"dependence={kind!r} needs estimate='predictive': the tables of links have no other estimate."
             )
         if self.average_features is not None:
-            raise ValueError(
-                f"dependence={kind!r} and average_features both say how columns enter the model. Use one of them."
-            )
+            raise ValueError(f"dependence={kind!r} and average_features cannot be combined. Use one of them.")
+
+
+def misspelt(table: Table, names: Any) -> str:
+    """Return which columns of a table may be meant by those that it lacks; nothing where no name is near."""
+    if names is None or table.unnamed:
+        return ""
+    lacking = [name for name in names.tolist() if name not in set(table.columns)]
+    new = [name for name in table.columns if name not in set(names.tolist())]
+    pairs = [(name, near_columns(name, new)) for name in lacking[:MISSPELT]]
+    renamed = {near[0]: name for name, near in pairs if near}
+    return f"Are these the same columns? X.rename(columns={renamed}).\n" if renamed else ""
 
 
 def short(key: Hashable) -> str:
@@ -254,15 +268,15 @@ def check_estimator(estimator: Any, prefix: str = "") -> None:
         return
     advice, steps = "", getattr(estimator, "steps", None)
     if isinstance(estimator, type) and issubclass(estimator, ModelHolder):
-        advice = " That is the class: call it."
+        advice = " That is the class: create an estimator, such as NaiveBayes()."
     elif steps and isinstance(steps[-1][-1], ModelHolder):
         advice = (
-            " Give the pipeline's last step, pipeline[-1], and the rows as that gets them, pipeline[:-1].transform(X)."
+            " Use the last step of the pipeline, pipeline[-1], and the transformed rows, pipeline[:-1].transform(X)."
         )
     elif isinstance(getattr(estimator, "best_estimator_", None), ModelHolder):
-        advice = " Give its best_estimator_."
+        advice = " Use its best_estimator_."
     elif isinstance(getattr(estimator, "estimator_", None), ModelHolder):
-        advice = " This needs a closed form: give that of what was sampled, estimator_."
+        advice = " A closed form is needed: use its estimator_."
     raise TypeError(f"{prefix}expected an estimator of bayesnb such as NaiveBayes(), got {estimator!r}.{advice}")
 
 

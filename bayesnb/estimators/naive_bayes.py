@@ -13,6 +13,7 @@ from bayesnb.data.declaration import Declared, resolved
 from bayesnb.estimators.cross_validation import CrossValidation
 from bayesnb.estimators.incremental import IncrementalMixin
 from bayesnb.estimators.inspection import InspectionMixin
+from bayesnb.estimators.nested_parameters import is_nested, nested_parameters, with_nested
 from bayesnb.estimators.prediction import PredictionMixin
 from bayesnb.estimators.public_methods import PREDICTIONS, public_methods
 from bayesnb.estimators.tempering import TemperEstimate
@@ -221,6 +222,47 @@ class NaiveBayes(
         self.n_jobs = n_jobs
         self.estimate = estimate
 
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether the parameters of families and priors are there too, such as `families__prior__concentration`, or
+            `families__age__prior` where `families` is a mapping from columns.
+
+        Returns
+        -------
+        dict
+        """
+        params = super().get_params(deep=False)
+        return params | nested_parameters(params) if deep else params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, those of families and priors too: see `get_params`.
+
+        Parameters
+        ----------
+        **params : the new values, by the names that `get_params` returns
+            Families and priors are immutable: new ones take their places.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> from bayesnb import Categorical, NaiveBayes
+        >>> NaiveBayes(Categorical()).set_params(families__prior__concentration=0.5).families
+        Categorical(prior=Dirichlet(concentration=0.5))
+        """
+        names = self._get_param_names()
+        nested = {key: value for key, value in params.items() if is_nested(key, names)}
+        super().set_params(**{key: value for key, value in params.items() if key not in nested})
+        if nested:
+            super().set_params(**with_nested(self.get_params(deep=False), nested))
+        return self
+
     def _families(self) -> Any:
         return resolved(self.families)
 
@@ -236,7 +278,7 @@ class NaiveBayes(
         if isinstance(self.class_prior, (list, tuple, np.ndarray)):
             raise ValueError(
                 "class_prior: a bare array may mean concentrations or probabilities. "
-                "Say Dirichlet([...]) for the first, {label: probability} for the second."
+                "Use Dirichlet([...]) for concentrations, {label: probability} for probabilities."
             )
         return class_prior_rule(self.class_prior, classes, self.classes)
 
@@ -282,8 +324,8 @@ class NaiveBayes(
         kind = type(self)
         if not kind.__module__.startswith(f"{__package__}."):
             raise ValueError(
-                f"{kind.__module__}.{kind.__qualname__} is not one of bayesnb's own estimators, so a file without code "
-                "cannot hold it. Fit one of those, such as NaiveBayes, with the same parameters."
+                f"{kind.__module__}.{kind.__qualname__} is not an estimator of bayesnb, so a file without code cannot "
+                "hold it. Fit one of bayesnb's, such as NaiveBayes, with the same parameters."
             )
         self._check_declared()
         params = self.get_params(deep=False)
@@ -316,7 +358,7 @@ class NaiveBayes(
         declared = self._families()
         families = list(declared.values()) if isinstance(declared, Mapping) else [declared]
         if declared != "auto" and not all(family is None or isinstance(family, Declared) for family in families):
-            raise ValueError(f"families: {declared!r:.50} is neither a family nor a mapping to such")
+            raise ValueError(f"families: {declared!r:.50} is neither a family nor a mapping to families")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -37,7 +37,7 @@ def declared_classes(classes: Any) -> Array:
     known = distinct(classes)
     if len(known) < len(classes):
         twice = [label for label, times in Counter(np.asarray(classes).tolist()).items() if times > 1]
-        raise ValueError(f"classes: {twice} stand there more than once. Give each class once.")
+        raise ValueError(f"classes: {twice} are listed more than once. List each class once.")
     return known
 
 

@@ -27,7 +27,9 @@ class Fault(NamedTuple):
     advice: str  # in which {name} is the column's
 
 
-MISSING = Fault(np.isnan, "a cell is missing (NaN)", "This family cannot leave a cell out: fill it or drop the row.")
+MISSING = Fault(
+    np.isnan, "a cell is missing (NaN)", "This family does not accept missing cells: fill it or drop the row."
+)
 INFINITE = Fault(np.isinf, "a number is infinite (inf)", "Make it NaN if it is missing.")
 
 
@@ -97,7 +99,7 @@ class Counts(Support):
         advice = f"If it is not a count: {ANOTHER[0].lower()}{ANOTHER[1:]}"
         broken = Fault(
             lambda x: x - np.floor(x) > 0,
-            "a count is no whole number",
+            "a count is not a whole number",
             f"{advice} For weights such as tf-idf: fractional=True.",
         )
         return (

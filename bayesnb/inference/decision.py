@@ -35,7 +35,7 @@ class Losses:
             c, a = np.argwhere(invalid)[0]
             raise ValueError(
                 f"loss of action {losses.actions[a]!r} for class {labels[c]!r} is {losses.loss[c, a]}: "
-                "a loss is a number, or inf for an action never to be taken."
+                "a loss is a number, or inf for an action that must not be taken."
             )
         return losses
 

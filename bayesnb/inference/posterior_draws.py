@@ -173,7 +173,7 @@ def drawn_proba(scores: Scores) -> Array:
 def warn_drawn(rows: int, error: float) -> None:
     """Warn of rows whose probabilities were drawn, with the largest standard error of the results."""
     _warn(
-        f"{rows} rows are so far out, or have such levels that a class never saw, that they were drawn "
+        f"{rows} rows have such extreme numbers, or levels so new to a class, that they were drawn "
         f"({FALLBACK} draws): the largest standard error is {error:.1g}. More smoothing helps."
     )
 

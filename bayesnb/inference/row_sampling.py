@@ -123,7 +123,9 @@ def check_length(length: Any, rows: int, blocks: Sequence[Block]) -> None:
     if length is None:
         return
     if not any(_has_lengths(block) for block in blocks):
-        raise ValueError("length says how many words a row has, but the model has no Multinomial block. Leave it out.")
+        raise ValueError(
+            "length is the number of words of a row, but the model has no Multinomial block. Leave it out."
+        )
     lengths = np.asarray(length)
     if lengths.dtype.kind not in "iu" or lengths.shape not in ((), (rows,)) or (lengths < 0).any():
         raise ValueError(

@@ -28,7 +28,7 @@ class Checkpoint:
         place, unseen = note.get("place"), note.get("unseen")
         if not (_is_place(place, len(self.asked["files"])) and _are_counts(unseen)):
             raise ValueError(
-                f"{str(self.path)!r} is no checkpoint that can be read: it does not say how far the fit has come, or "
+                f"{str(self.path)!r} is not a readable checkpoint: it does not say how far the fit has come, or "
                 "which levels were new. Delete the file to begin anew."
             )
         collector.restore(unseen)

@@ -92,7 +92,7 @@ class FileFit:
             )
         if self.kinds[target] == "integer" and labels.dtype.kind == "f":
             raise ValueError(
-                f"{batch.where}: column {target!r}: a label is no whole number, unlike those of the first rows. If "
+                f"{batch.where}: column {target!r}: a label is not a whole number, unlike those of the first rows. If "
                 f"labels are names: kinds={{{target!r}: 'text'}}."
             )
         return labels

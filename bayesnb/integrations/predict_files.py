@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb.data import PLAIN, Reading, beside, format_of_name, open_writer
+from bayesnb.data.declaration import near_columns
 from bayesnb.data.levels import UnseenCollector
 from bayesnb.estimators import check_estimator
 from bayesnb.integrations.file_kinds import Reads, decide, kind_of_levels
@@ -153,7 +154,9 @@ def refuse_lacking(table: Any, names: list[str], whose: str) -> None:
     lacks = [name for name in names if name not in table.columns]
     if lacks:
         what = f"the column {lacks[0]!r}" if len(lacks) == 1 else f"{len(lacks)} columns, {listed(lacks)},"
-        raise ValueError(f"{table.name} lacks {what} of {whose}; it has {listed(table.columns, 20)}.")
+        near = near_columns(lacks[0], [name for name in table.columns if name not in names])
+        advice = f"did you mean its column {near[0]!r}?" if near else f"it has {listed(table.columns, 20)}."
+        raise ValueError(f"{table.name} lacks {what} of {whose}; {advice}")
 
 
 def as_learnt(model: Any, frame: Any, table: Any) -> Any:

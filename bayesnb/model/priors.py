@@ -28,7 +28,9 @@ def class_prior_rule(declared: Any, classes: Array, order: Any = None) -> ClassP
     if isinstance(declared, Mapping):
         return _known(_from_mapping(declared, classes))
     if isinstance(declared, EmpiricalDirichlet):
-        raise TypeError(f"class_prior: {declared!r} leaves concentrations to the data. Give numbers, or 'empirical'.")
+        raise TypeError(
+            f"class_prior: {declared!r} takes its concentrations from the data. Use numbers, or 'empirical'."
+        )
     if isinstance(declared, Dirichlet):
         concentration = declared.concentration if declared.concentration.ndim else np.full(size, declared.concentration)
         if concentration.shape != (size,):
@@ -42,7 +44,8 @@ def _counted(stats: DirichletStats) -> KnownDie:
     rows = float(stats.counts.sum())
     if rows == 0:
         raise ValueError(
-            "class_prior='empirical' is the classes' shares of the rows, and no row is left. Give another class_prior."
+            "class_prior='empirical' is the share of each class in the rows, and no row is left. Give another "
+            "class_prior."
         )
     return KnownDie(stats.counts / rows, rows)
 
@@ -86,7 +89,7 @@ def included_of(declared: Any, keys: Sequence[Sequence[Hashable]]) -> list[Array
     unknown = set(declared) - {key for block in keys for key in block}
     if unknown:
         raise ValueError(
-            f"average_features names {min(unknown, key=repr)!r}, which is no feature of this model. A feature is a "
+            f"average_features names {min(unknown, key=repr)!r}, which is not a feature of this model. A feature is a "
             "column that has a family, and a block of words is one: the tuple of its columns."
         )
     shares = [

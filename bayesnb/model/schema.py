@@ -46,8 +46,8 @@ from bayesnb.numerics.views import Coded, Lookup, WordCounts
 
 NAMED = 8  # columns of a family
 OTHER_LINKS = (
-    "the links between columns are not the same in both parts, as each found them in its first table. Let one part go "
-    "on from the other by partial_fit, or fit both with dependence=None."
+    "the links between columns are not the same in both parts, as each part finds them in its first table. Continue "
+    "one part from the other with partial_fit, or fit both with dependence=None."
 )
 
 
@@ -180,8 +180,8 @@ class Block:
         if self.grid is not None and other.grid is not None and not self.grid.same(other.grid):
             name, kind = self.names[0], type(self.family).__name__
             raise ValueError(
-                f"column {name!r}: the cuts of its {kind} are not the same in both parts, as each took them from its "
-                "first table. Let one part go on from the other by partial_fit, or declare the cuts for both, as "
+                f"column {name!r}: the cuts of its {kind} are not the same in both parts, as each takes them from its "
+                "first table. Continue one part from the other with partial_fit, or declare the cuts for both, as "
                 f"increasing numbers: families={{{name!r}: {kind}(cuts=[...])}}."
             )
         if self.grid is not None:
@@ -278,7 +278,7 @@ class Schema:
         `average` is how probably features depend on the class; None: all do.
         """
         if not families:
-            raise ValueError("every column is dropped: at least one needs a family.")
+            raise ValueError("all columns are dropped; at least one needs a family.")
         blocks = [Block.of(family, table, places) for family, places in families]
         if average is not None:
             included = included_of(average, [block.keys for block in blocks])

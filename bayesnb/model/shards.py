@@ -159,11 +159,11 @@ def _refuse_families(a: Schema, b: Schema) -> NoReturn:
         if not alike(mine.get(name), others.get(name)):
             raise ValueError(
                 f"column {name!r} is {mine.get(name, 'dropped')} in one part and {others.get(name, 'dropped')} in "
-                "another: say its family, families={column: family}, with the same prior in both."
+                "another: declare its family, families={column: family}, with the same prior in both."
             )
     if (a.links is None) != (b.links is None):
         raise ValueError(OTHER_LINKS)
-    raise ValueError("the blocks of columns of one part are not those of another: say `families` for both alike.")
+    raise ValueError("the blocks of columns differ between the parts: declare the same `families` for both.")
 
 
 def alike(a: Any, b: Any) -> bool:

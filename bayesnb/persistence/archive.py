@@ -52,7 +52,7 @@ class Archive:
 
     def __init__(self, file: IO[bytes], size: int) -> None:
         if file.read(len(MAGIC)) != MAGIC:
-            raise Unreadable("it is no archive")
+            raise Unreadable("it is not a zip archive")
         self.size = size
         with report_damage():
             self.zip = zipfile.ZipFile(file)
@@ -61,7 +61,7 @@ class Archive:
             if len(self.infos) < len(infos):
                 raise Unreadable("a member is there twice")
             if any(info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 1 for info in infos):
-                raise Unreadable("a member is compressed or encrypted, which those that we write never are")
+                raise Unreadable("a member is compressed or encrypted")
             if any(i.file_size != i.compress_size for i in infos) or sum(i.file_size for i in infos) > size:
                 raise Unreadable("its members claim to be longer than the file")
             lines = [line.partition("  ") for line in self._bytes(SUMS).decode("ascii").splitlines()]
@@ -114,7 +114,7 @@ def opened(source: Any) -> Iterator[Archive]:
     with open(source, "rb") as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
-            raise Unreadable("it is no regular file")
+            raise Unreadable("it is not a regular file")
         yield Archive(file, status.st_size)
 
 
@@ -169,7 +169,7 @@ class ArrayReader:
 
     def __init__(self, archive: Archive, descriptions: Any) -> None:
         if not isinstance(descriptions, list):
-            raise Unreadable("`arrays` is no list")
+            raise Unreadable("`arrays` is not a list")
         self.archive, self.descriptions = archive, descriptions
         self.budget = Budget(archive.size)
         self.loaded: dict[int, Array] = {}
@@ -193,14 +193,14 @@ class ArrayReader:
         dtype, shape, first = np.dtype(description["dtype"]), description["shape"], header(description)
         count = prod(shape)
         if self.archive.length(name) != len(first) + count * dtype.itemsize:
-            raise Unreadable(f"{name} is not as long as its type and shape say")
+            raise Unreadable(f"{name} is not as long as its type and shape require")
         data = self.archive.read(name)
         if not data.startswith(first):
-            raise Unreadable(f"{name} does not begin as its type and shape say")
+            raise Unreadable(f"{name} does not begin as its type and shape require")
         numbers = np.frombuffer(data, dtype, count, len(first)).copy()
         array = numbers.reshape(shape[::-1]).T if description["fortran_order"] else numbers.reshape(shape)
         if dtype.kind == "b" and array.size and array.view(np.uint8).max() > 1:
-            raise Unreadable(f"{name} holds what is neither false nor true")
+            raise Unreadable(f"{name} holds a value that is neither false nor true")
         if dtype.kind == "U":
             array.tolist()  # raises where a code is no letter
         return array

@@ -33,19 +33,19 @@ class Budget:
         """Charge units before they are spent; raise `Unreadable` where too few are left."""
         self.left -= units
         if self.left < 0:
-            raise Unreadable("what it says would take more memory and time than a file of its length ever needs")
+            raise Unreadable("its contents would take more memory and time than any file of its length needs")
 
     def shape(self, sizes: Any, itemsize: int) -> tuple[int, ...]:
         """Return a shape, charged as if no axis were empty: sums over an empty axis are as large as the others."""
         if not (isinstance(sizes, list) and len(sizes) <= MOST_AXES and all(is_count(size) for size in sizes)):
-            raise Unreadable(f"{sizes!r:.50} is the shape of no array")
+            raise Unreadable(f"{sizes!r:.50} is not the shape of an array")
         self.take(prod(max(size, 1) for size in sizes) * itemsize)
         return tuple(sizes)
 
     def positions(self, count: Any) -> range:
         """Return the numbers 0, 1, ..., count - 1, charged one by one."""
         if not is_count(count):
-            raise Unreadable(f"{count!r:.50} is no number of columns or levels")
+            raise Unreadable(f"{count!r:.50} is not a number of columns or levels")
         self.take(PER_VALUE * count)
         return range(count)
 

@@ -149,7 +149,7 @@ def _choice_of(packed: Any, reader: ArrayReader) -> Choice:
     if not all(isinstance(name, str) for name in names) or elpd.dtype != float or elpd.shape != (len(names),):
         raise Unreadable("the choice of a family has no score for each candidate")
     if not 0 <= chosen < len(names):
-        raise Unreadable("the family that was chosen is no candidate")
+        raise Unreadable("the family that was chosen is not a candidate")
     return Choice(unpack(packed["key"], reader), tuple(names), elpd, chosen)
 
 
@@ -185,7 +185,7 @@ def _links_of(packed: Json, columns: Sequence[Hashable], reader: ArrayReader) ->
     arrays = {name: _expect(unpack(packed[name], reader), np.ndarray) for name in LINK_ARRAYS}
     block = LinkBlock.of_links(readers, ends=ends, **arrays)
     if len(set(ends)) < len(ends) or not ends:
-        raise Unreadable("a link stands twice, or there is none")
+        raise Unreadable("a link is there twice, or there is none")
     reader.budget.take(NUMBER * sum(block.sizes))
     shapes = {name: (len(ends),) for name in LINK_ARRAYS} | {"margin": (sum(block.sizes),)}
     if any(arrays[name].shape != shape or arrays[name].dtype != float for name, shape in shapes.items()):
@@ -399,7 +399,7 @@ def _check_block(block: Block) -> None:
         if are_positions(levels):
             continue  # sooner than a set of them
         if len(set(levels)) < len(levels) or any(level is None or level != level for level in levels):
-            raise ValueError(f"column {name!r:.50}: a level is missing, or stands twice")
+            raise ValueError(f"column {name!r:.50}: a level is missing, or is there twice")
     share = block.included
     if share is not None:
         floats = isinstance(share, np.ndarray) and share.dtype == float and share.shape == (len(block.keys),)

@@ -65,7 +65,7 @@ def pack(value: Any, writer: ArrayWriter, where: str) -> Any:
     name = f"{kind.__module__}.{kind.__qualname__}"
     if isinstance(value, Family):
         raise ValueError(
-            f"{where}: the family {name} is not one of bayesnb's, so a file without code cannot hold it. "
+            f"{where}: the family {name} is not part of bayesnb, so a file without code cannot hold it. "
             "Fit the model again where that class is."
         )
     raise ValueError(
@@ -126,7 +126,7 @@ def unpack(packed: Any, reader: ArrayReader) -> Any:
             return _unpack_objects(inner, reader).astype(STRINGS)
     if tag[1:] in records():
         return _unpack_record(records()[tag[1:]], inner, reader)
-    raise Unreadable(f"{tag!r:.50} is nothing that a model holds")
+    raise Unreadable(f"{tag!r:.50} is not something that a model holds")
 
 
 def unpack_list(packed: Any, reader: ArrayReader) -> list[Any]:
@@ -138,7 +138,7 @@ def unpack_list(packed: Any, reader: ArrayReader) -> list[Any]:
 
 def _list(packed: Any, length: int | None = None) -> list[Any]:
     if not isinstance(packed, list) or (length is not None and len(packed) != length):
-        raise Unreadable(f"{packed!r:.50} is no list, or not as long as it should be")
+        raise Unreadable(f"{packed!r:.50} is not a list, or not as long as it should be")
     return packed
 
 
@@ -147,7 +147,7 @@ def _unpack_mapping(packed: Any, reader: ArrayReader) -> dict[Any, Any]:
     keys = unpack_list([key for key, _ in pairs], reader)
     mapping = dict(zip(keys, (unpack(value, reader) for _, value in pairs), strict=True))
     if len(mapping) < len(pairs):
-        raise Unreadable("a key of a mapping stands twice")
+        raise Unreadable("a key of a mapping is there twice")
     return mapping
 
 

@@ -45,7 +45,7 @@ class FileKind:
         return f"{self.name}.json"
 
 
-AGAIN = "Get the file again from where it was saved; where that is not possible, fit the model again."
+AGAIN = "Copy the file again from where it was saved, or fit the model again."
 MODEL = FileKind("model", (1, 4), AGAIN, "bayesnb.load")
 SHARD = FileKind("shard", (1, 3), "Count its rows again.", "bayesnb.scale.loads")
 KINDS = (MODEL, SHARD)
@@ -156,7 +156,7 @@ def reading_errors(source: Any, kind: FileKind = MODEL) -> Iterator[None]:
         reason = shorten(str(error)[: 2 * MOST_LETTERS], MOST_LETTERS).rstrip(".")
         if not isinstance(error, ValueError):
             reason = f"something is missing or invalid ({type(error).__name__}: {reason})"
-        raise ValueError(f"{source_name} is no {kind.name} that can be read: {reason}. {kind.advice}") from error
+        raise ValueError(f"{source_name} is not a readable bayesnb {kind.name}: {reason}. {kind.advice}") from error
 
 
 def _parsed(text: bytes, kind: FileKind) -> Json:
@@ -165,7 +165,7 @@ def _parsed(text: bytes, kind: FileKind) -> Json:
     except RecursionError:
         raise Unreadable(TOO_DEEP) from None
     if not isinstance(document, dict) or document.get("format") != f"bayesnb {kind.name}":
-        raise Unreadable("it does not say that it is one")
+        raise Unreadable("it is not marked as one")
     return document
 
 
@@ -177,13 +177,13 @@ def _once(pairs: list[tuple[str, Any]]) -> Json:
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise Unreadable(f"it holds {constant}, which is no JSON")
+    raise Unreadable(f"it holds {constant}, which is not valid JSON")
 
 
 def _check_version(document: Json, kind: FileKind) -> None:
     major, minor = document["version"]
     if type(major) is not int or type(minor) is not int or major < 1 or minor < 0:
-        raise Unreadable(f"its version {document['version']!r:.50} is none")
+        raise Unreadable(f"its version {document['version']!r:.50} is invalid")
     if major > kind.version[0]:
         raise Foreign(
             f"is of format {f'{major}.{minor}':.20}, written by {document.get('written_by')!s:.50}; this is bayesnb "

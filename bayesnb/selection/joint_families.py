@@ -19,7 +19,7 @@ from bayesnb.selection.pair_evidence import Labels
 # Of a kind. Tables of twice the columns take four times as long, and eight times where all are joined: minutes.
 MOST_COLUMNS = 100
 ROWS = 10_000  # that are compared: of more, as many, spread evenly over the table
-ADVICE = "Declare the blocks, families={(column, column): 'jointtable'}, or use dependence='pairs', which has no limit."
+ADVICE = "Declare the blocks, families={(column, column): 'joint'}, or use dependence='pairs', which has no limit."
 
 
 def joint_families(schema: Schema, rows: LabelledTable) -> FamilyColumns | None:

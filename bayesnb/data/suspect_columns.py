@@ -1,0 +1,277 @@
+"""Columns that most likely are not what they are read as: identifiers, dates, free text, numbers written for people.
+
+What looks wrong is observed here, for every caller; the advice is in the language of whoever asks: as Python here, as
+options in the command line. Nothing is observed about a column whose family is declared.
+"""
+
+import re
+import warnings
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, Self
+
+import numpy as np
+
+from bayesnb.data.amounts import DATE, DAY_AND_MONTH, amounts_of
+from bayesnb.data.column_values import DistinctValues
+from bayesnb.data.containers import Table
+from bayesnb.data.frames import FrameTable, PandasTable
+from bayesnb.data.levels import HERE
+from bayesnb.data.text_cells import LONG, NUMBER, SHOWN
+
+Array = np.ndarray
+Remedy = Literal["drop", "levels", "words", "dates", "write dates", "numbers", "decimal comma", "missing"]
+FEWEST = 10  # rows from which on a column can be recognised as one that identifies them
+LEVELS = 20  # distinct whole numbers that "auto" may take for levels by itself
+PHRASE = 4  # words of a text, on average, from which on it is more than a name
+SPARSEST = 1.5  # numbers between the least and the largest for each row, of an identifier: rows may have been left out
+MOST_INVALID = 0.1  # of a column's cells, for its numbers to be worth a warning
+COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
+IDENTIFIERS = {"id", "ids", "uuid", "guid", "key", "isbn", "ean", "sku", "ssn", "phone", "index", "rownames"}
+CODES = {"zip", "zipcode", "postcode", "postal", "plz", "code", "codes"}
+WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+
+
+@dataclass(frozen=True)
+class Suspicion:
+    """What looks wrong about a column, as what follows its name in a sentence, and the kind of remedy."""
+
+    problem: str
+    remedy: Remedy
+    cell: str = ""  # one that shows it
+    plain: str = ""  # the number that this cell is
+    decimal: str = "."  # the decimal mark
+    is_unclear: bool = False  # whether a cell would be another number if that were another mark
+    has_brackets: bool = False  # whether brackets, or real minus signs, mean a negative number
+    day_first: bool | None = None  # of dates; None where the cells do not show it
+
+
+class ColumnWarning(UserWarning):
+    """Columns look like identifiers, dates, free text, codes, or numbers written for people.
+
+    The message says, for each of them, what looks wrong and what to do.
+    `NaiveBayes.fit` warns once of all such columns of a dataframe whose families are not declared. To keep a column as
+    it is, declare its family, as in `families={"id": "categorical"}`.
+
+    Attributes
+    ----------
+    suspicions : what looks wrong, by column
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import pandas as pd
+    >>> from bayesnb import ColumnWarning, NaiveBayes
+    >>> X = pd.DataFrame({"id": range(100, 120), "height": [1.5, 1.6, 1.7, 1.9] * 5})
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always", ColumnWarning)
+    ...     _ = NaiveBayes().fit(X, ["short", "short", "tall", "tall"] * 5)
+    >>> list(caught[0].message.suspicions)
+    ['id']
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", ColumnWarning)
+    ...     _ = NaiveBayes({"id": "drop"}).fit(X, ["short", "short", "tall", "tall"] * 5)
+    """
+
+    suspicions: Mapping[Hashable, Suspicion]
+
+    @classmethod
+    def of(cls, suspicions: Mapping[Hashable, Suspicion], is_pandas: bool = True) -> Self:
+        """Return one warning about all columns, with advice as Python."""
+        lines = [
+            f"column {name!r} {each.problem}. {in_python(name, each, is_pandas)}" for name, each in suspicions.items()
+        ]
+        keep = "To keep a column as it is, declare its family: families={column: 'categorical'}, for instance."
+        warning = cls("\n".join([*lines, keep]))
+        warning.suspicions = suspicions
+        return warning
+
+
+def warn_of_columns(table: Table, places: Iterable[int]) -> None:
+    """Warn once, at the caller's line, of all columns of a dataframe that look like something else."""
+    if not isinstance(table, FrameTable):
+        return
+    pairs = ((table.columns[place], suspicion(table, place)) for place in places)
+    suspicions = {name: each for name, each in pairs if each is not None}
+    if suspicions:
+        warnings.warn(ColumnWarning.of(suspicions, isinstance(table, PandasTable)), skip_file_prefixes=(HERE,))
+
+
+def suspicion(table: FrameTable, place: int) -> Suspicion | None:
+    """Return what looks wrong about a column; None if nothing does."""
+    kind = table.kind(place)
+    if kind == "level" and table.declared(place) is None:
+        return of_levels(table.distinct(place))
+    return of_integers(table.columns[place], table.column_numbers(place)) if kind == "number" else None
+
+
+# Text
+
+
+def of_levels(distinct: DistinctValues) -> Suspicion | None:
+    """Return what looks wrong about a column of text."""
+    texts = distinct.values
+    if not texts or not all(isinstance(text, str) for text in texts):
+        return None
+    cells = [text.strip() for text in texts]
+    times = np.bincount(distinct.codes[distinct.codes >= 0], minlength=len(texts))
+    return of_dates(cells) or of_amounts(cells) or of_numbers(cells, times, distinct.codes) or of_names(cells, times)
+
+
+def of_dates(cells: Sequence[str]) -> Suspicion | None:
+    """Return that all cells are dates."""
+    if all(map(DATE.fullmatch, cells)):
+        return Suspicion(f"holds dates, read as {len(cells):,} levels", "dates", cells[0])
+    days = list(map(DAY_AND_MONTH.fullmatch, cells))
+    if not all(days):
+        return None
+    first, second = (max(int(each[group]) for each in days if each) for group in ("first", "second"))
+    if min(first, second) > 12 or max(first, second) > 31:
+        return None
+    day_first = None if max(first, second) <= 12 else first > 12
+    unclear = ", in which the day or the month may come first" if day_first is None else ""
+    problem = f"holds dates such as {cells[0]!r}{unclear}, read as {len(cells):,} levels"
+    return Suspicion(problem, "write dates", cells[0], day_first=day_first)
+
+
+def of_amounts(cells: Sequence[str]) -> Suspicion | None:
+    """Return that all cells are numbers written for people, or have a decimal comma."""
+    amounts = amounts_of(cells)
+    if amounts is not None:
+        return Suspicion(
+            f"holds {amounts.what}, such as {amounts.example!r}, read as levels",
+            "numbers",
+            amounts.example,
+            amounts.plain,
+            amounts.decimal,
+            amounts.is_unclear,
+            has_brackets=any(re.search("[(\u2212]", cell) for cell in cells),
+        )
+    if all(map(COMMA.fullmatch, cells)):
+        problem = f"holds numbers with a decimal comma, such as {cells[0]!r}, read as levels"
+        is_unclear = any(len(cell.partition(",")[2]) == 3 for cell in cells)
+        return Suspicion(problem, "decimal comma", cells[0], cells[0].replace(",", "."), ",", is_unclear)
+    return None
+
+
+def of_numbers(cells: Sequence[str], times: Array, codes: Array) -> Suspicion | None:
+    """Return that cells are numbers, all of them or nearly all."""
+    first = cells[:SHOWN]
+    if 10 * sum(map(is_number, first)) < len(first):
+        return None
+    like = np.array(list(map(is_number, cells)))
+    if like.all():
+        if len(cells) <= FEWEST or all(map(str.isdigit, cells)):  # which may be codes that were made text on purpose
+            return None
+        return Suspicion(f"holds numbers as text, such as {cells[0]!r}, read as levels", "numbers", cells[0], cells[0])
+    total, numbers = int(times.sum()), int(times[like].sum())
+    if numbers < (1 - MOST_INVALID) * total:
+        return None
+    others = total - numbers
+    example = cells[codes[np.flatnonzero((codes >= 0) & ~like[codes])[0]]]
+    verb = "is not a number" if others == 1 else "are not numbers"
+    return Suspicion(
+        f"is read as levels, because {others:,} of its {total:,} cells {verb}; the first is {example!r}",
+        "missing",
+        example,
+    )
+
+
+def is_number(cell: str) -> bool:
+    """Return whether a text is a plain number, and no code: 007, or a whole number that 64 bits may not hold."""
+    return bool(re.match(NUMBER, cell)) and not (len(cell) >= LONG and cell.lstrip("+-").isdigit())
+
+
+def of_names(cells: Sequence[str], times: Array) -> Suspicion | None:
+    """Return that cells are free text, or identify the rows."""
+    total, several = int(times.sum()), len(cells) > times.sum() / 2
+    if total >= FEWEST and several and sum(cell.count(" ") + 1 for cell in cells) >= PHRASE * len(cells):
+        return Suspicion(f"holds {len(cells):,} different texts of several words, read as levels", "words", cells[0])
+    if total >= FEWEST and len(cells) == total:
+        return Suspicion(
+            f"has a different value in each of its {total:,} rows, so it most likely identifies them", "drop", cells[0]
+        )
+    if total >= 2 * FEWEST and several:
+        single = int((times == 1).sum())
+        return Suspicion(
+            f"has {len(cells):,} levels in {total:,} rows, {single:,} of them in one row only, of which little can be "
+            "learnt",
+            "drop",
+            cells[0],
+        )
+    return None
+
+
+# Numbers
+
+
+def of_integers(name: Hashable, x: Array) -> Suspicion | None:
+    """Return that whole numbers count the rows, or that they are identifiers or codes by the column's name."""
+    if x.dtype.kind not in "iu" or len(x) < FEWEST:
+        return None
+    rows, span = len(x), int(x.max()) - int(x.min()) + 1
+    if span == rows and (np.diff(x) == 1).all():
+        return Suspicion("goes up by one from row to row, as a row number does", "drop")
+    words = [word.lower() for word in WORD.findall(str(name))]
+    is_dense = rows >= 2 * FEWEST and rows <= span <= SPARSEST * rows
+    if not (is_dense or (words and words[-1] in IDENTIFIERS | CODES)):
+        return None
+    distinct = len(np.unique(x))
+    if is_dense and distinct == rows:
+        return Suspicion("holds a different whole number in each row, with few left out, as a row number does", "drop")
+    if not words or words[-1] not in IDENTIFIERS | CODES or distinct <= LEVELS:
+        return None
+    what = "identifiers" if words[-1] in IDENTIFIERS else "codes"
+    remedy: Remedy = "drop" if what == "identifiers" else "levels"
+    return Suspicion(f"holds {what}, to judge by its name, read as numbers: {distinct:,} different ones", remedy)
+
+
+# Advice
+
+
+def in_python(name: Hashable, suspicion: Suspicion, is_pandas: bool = True) -> str:
+    """Return what to do about a column, as sentences with code."""
+    drop, column = f"families={{{name!r}: 'drop'}}", f"X[{name!r}]"
+    match suspicion.remedy:
+        case "drop":
+            return f"To leave it out: {drop}."
+        case "levels":
+            return f"If they are codes: families={{{name!r}: 'categorical'}}. To leave it out: {drop}."
+        case "words":
+            split = f"{column} = {column}.str.split()" if is_pandas else "text.split() of each cell"
+            return f"If it is text to be read word by word, split it: {split}. To leave it out: {drop}."
+    if not is_pandas:
+        such = f", such as {suspicion.plain} for {suspicion.cell!r}" if suspicion.plain else ""
+        return f"If they should be numbers, convert the column first{such}. To leave it out: {drop}."
+    code = f"{column} = {conversion(column, suspicion)}"
+    match suspicion.remedy:
+        case "dates" | "write dates":
+            return f"To make numbers of them, days since 1970: {code}. To leave the column out: {drop}."
+        case "missing":
+            return f"If that means that the cell is missing: {code}."
+    if suspicion.is_unclear and suspicion.decimal == ".":
+        comma = conversion(column, replace(suspicion, decimal=","))
+        return (
+            f"To make numbers of them, {suspicion.plain} for {suspicion.cell!r}: {code}. With a decimal comma: {comma}."
+        )
+    return f"To make numbers of them, {suspicion.plain} for {suspicion.cell!r}: {code}."
+
+
+def conversion(column: str, suspicion: Suspicion) -> str:
+    """Return the expression of pandas that makes numbers of a column."""
+    match suspicion.remedy:
+        case "dates":
+            return (
+                f"(pandas.to_datetime({column}, utc=True) - pandas.Timestamp(0, tz='UTC')) / pandas.Timedelta(days=1)"
+            )
+        case "write dates":
+            dates = f"pandas.to_datetime({column}, dayfirst={suspicion.day_first is not False})"
+            days = f"({dates} - pandas.Timestamp(0)).dt.days"
+            return days + ", with dayfirst=False if the month comes first" * (suspicion.day_first is None)
+        case "missing":
+            return f"pandas.to_numeric({column}, errors='coerce')"
+    if suspicion.plain == suspicion.cell:
+        return f"{column}.astype(float)"
+    text = f"{column}.str.replace('[(\u2212]', '-', regex=True)" if suspicion.has_brackets else column
+    text += rf".str.replace(r'[^\d{suspicion.decimal}-]', '', regex=True)"
+    return f"{text}{".str.replace(',', '.')" if suspicion.decimal == ',' else ''}.astype(float)"
