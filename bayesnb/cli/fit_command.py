@@ -29,7 +29,7 @@ def add(commands: Any) -> None:
         help="fit a model to one or more tables and save it",
         description="Fit naive Bayes to the rows of one or more tables with the same columns, in any order, and save "
         "the model: the whole posterior, from which `bayesnb predict` and bayesnb.load go on. Prints what each column "
-        "was taken for, and how well the model predicts each row without having seen it.",
+        "was taken for, how well the model predicts each row without having seen it, and a verdict on that.",
     )
     command.add_argument("tables", metavar="TABLE", nargs="+", help="a table; several are taken as one")
     command.add_argument("--target", metavar="COLUMN", required=True, help="the column of labels")
@@ -47,7 +47,8 @@ def run(args: Namespace) -> None:
     check_output("fit", args.output, args.tables)
     check_inputs("fit", args.tables)
 
-    from bayesnb.cli.training_table import describe_held_out, left_out, read_training
+    from bayesnb.cli.training_table import describe_held_out, describe_verdict, left_out, read_training
+    from bayesnb.criticism.judgement import observe_held_out, one_exponent
 
     training = read_training(args, args.tables)
     with naming(args.tables):
@@ -55,7 +56,10 @@ def run(args: Namespace) -> None:
     for line in description(args.target, model, training.y.tolist()):
         args.console.info(line)
     if not args.quiet:
-        args.console.info(describe_held_out(*left_out(model, training.X, training.y)))
+        rows, log_proba = left_out(model, training.X, training.y)
+        observed = observe_held_out(model, rows, log_proba, one_exponent(model, rows, log_proba))
+        for line in (describe_held_out(log_proba, rows.codes), *describe_verdict(observed)):
+            args.console.info(line)
     model.save(args.output)
     args.console.info(f"Wrote {args.output}")
 

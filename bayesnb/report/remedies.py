@@ -4,13 +4,17 @@ Advice is in the language of whoever made the page: as Python for the estimator 
 """
 
 from collections.abc import Hashable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from math import isfinite
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from bayesnb.estimators.tempering import COLUMNS, LOO
 from bayesnb.families.family import joint_family
 from bayesnb.families.number_format import fixed
+from bayesnb.report.estimator_code import code_of, declared_columns
 from bayesnb.report.wording import brief, count, listed, name_of, percent
+from bayesnb.selection.verdict import TEMPERED
 
 if TYPE_CHECKING:
     from bayesnb.report.facts import Facts
@@ -47,6 +51,19 @@ class Advice(Protocol):
     def reworded(self, message: str) -> str:
         """A message of the rooms below, which know Python only."""
 
+    def whole(self, remedies: "Remedies", facts: "Facts") -> str:
+        """One command, or one call, that makes the model with all remedies."""
+
+
+class Remedies(NamedTuple):
+    """Changes that the page is sure of: columns to leave out, and parameters of the estimator."""
+
+    dropped: tuple[Hashable, ...]
+    params: Mapping[str, Any]
+
+    def __bool__(self) -> bool:
+        return bool(self.dropped or self.params)
+
 
 @dataclass(frozen=True)
 class InPython:
@@ -76,6 +93,18 @@ class InPython:
 
     def reworded(self, message: str) -> str:
         return message
+
+    def whole(self, remedies: Remedies, facts: "Facts") -> str:
+        changed = copy(self.model).set_params(**remedies.params)
+        return f"model = {code_of(changed)}.fit({self._rest_of(remedies.dropped, facts.X)}, y)"
+
+    def _rest_of(self, dropped: Sequence[Hashable], X: Any) -> str:
+        """The table without columns."""
+        if not dropped:
+            return "X"
+        if hasattr(X, "columns"):
+            return f"X.drop({'columns=' if hasattr(X, 'iloc') else ''}{list(dropped)!r})"
+        return f"np.delete(X, {list(dropped)!r}, axis=1)"
 
     @property
     def _by_column(self) -> bool:
@@ -168,3 +197,24 @@ def possible(facts: "Facts") -> str:
             f"probability 0. {advice.setting('class_prior', 1.0)} gives every class one."
         )
     return "Use a smoothing above 0, or a proper prior: without one, whatever a class has not shown is impossible."
+
+
+def all_remedies(facts: "Facts", useless: Sequence[Hashable]) -> Remedies:
+    """Return every change that is sure to help, where these columns say nothing about new rows.
+
+    Columns whose family was declared stay, and so does the last one.
+    """
+    model, params = facts.model, {}
+    declared = declared_columns(model) or set()
+    dropped = tuple(key for key in useless if key not in declared)
+    if all(feature.key in dropped for feature in facts.features.all):
+        dropped = ()
+    verdict, observed = facts.held_out.verdict, facts.held_out.observed
+    if verdict is not None and verdict.probabilities == TEMPERED:
+        params["temper"] = LOO
+    if observed is not None and not isfinite(observed.log_loss):
+        if model.estimate in ("map", "mle"):
+            params["estimate"] = "predictive"
+        elif all(block.strictly_proper.all() for block in model.model_.prior.blocks):
+            params["class_prior"] = 1.0
+    return Remedies(dropped, params)

@@ -12,7 +12,7 @@ from bayesnb.families.number_format import MINUS, NOTHING, RAISED, SPACE, fixed,
 from bayesnb.plots.style import short
 from bayesnb.results.display import Name
 
-INTERVAL = 0.89
+INTERVAL = 0.89  # the probability of intervals, as ArviZ has it
 SURE = float(np.nextafter(1.0, 0.0))  # the largest probability that is not certain
 
 
@@ -92,6 +92,11 @@ def spans(values: Array, lower: Array, upper: Array) -> list[str]:
 
     each = zip(values.tolist(), lower.tolist(), upper.tolist(), strict=True)
     return [f"{text(x)} ({text(low)}{SPACE}to{SPACE}{text(high)})" for x, low, high in each]
+
+
+def in_percent(prob: float) -> str:
+    """The probability of an interval, to the digits that it was given with."""
+    return f"{100 * prob:.10g}{SPACE}%"
 
 
 def percent_span(value: float, lower: float, upper: float, decimals: int | None = None) -> str:

@@ -11,7 +11,6 @@ from bayesnb.criticism.compare_smoothing import compare_smoothing
 from bayesnb.criticism.dependence import dependence
 from bayesnb.criticism.tune import Bound, prior_bounds
 from bayesnb.report.facts.features import Feature, ModelledColumn
-from bayesnb.report.wording import INTERVAL
 from bayesnb.selection.prior_strength import Change, Strengths
 
 if TYPE_CHECKING:
@@ -84,7 +83,7 @@ class Comparisons:
             )
         try:
             return compare_smoothing(
-                model, self.facts.X, self.facts.y, sizes, estimates, ci_prob=INTERVAL, progress=False
+                model, self.facts.X, self.facts.y, sizes, estimates, ci_prob=self.facts.prob, progress=False
             )
         except (TypeError, ValueError) as error:
             return str(error)

@@ -9,10 +9,11 @@ from bayesnb.report.sections.assumptions import dependence, sensitivity, smoothi
 from bayesnb.report.sections.checks import checks
 from bayesnb.report.sections.learnt_columns import learnt
 from bayesnb.report.sections.modelled import made, modelled
-from bayesnb.report.sections.performance import confusion, headline, reliability, scores
+from bayesnb.report.sections.performance import confusion, reliability, scores
 from bayesnb.report.sections.shown_rows import unsure
 from bayesnb.report.sections.uncertainty_parts import uncertainty
-from bayesnb.report.wording import INTERVAL, as_name, count, percent
+from bayesnb.report.sections.verdict_parts import headline
+from bayesnb.report.wording import as_name, count, in_percent, percent
 from bayesnb.results import display
 
 Values = dict[str, Any]
@@ -37,5 +38,5 @@ WRITERS = {name: write for name, _, write in SECTIONS} | {"headline": headline}
 
 def section(name: str, facts: Facts) -> str:
     """One section, by its anchor, or the headline: what its template makes of the facts."""
-    values = {"facts": facts, "count": count, "percent": percent, "fixed": fixed, "interval": percent(INTERVAL, 0)}
+    values = {"facts": facts, "count": count, "percent": percent, "fixed": fixed, "interval": in_percent(facts.prob)}
     return str(display.render(f"{name}.html", nothing=NOTHING, **values, **WRITERS[name](facts)))

@@ -1,6 +1,6 @@
 """Warnings, as small named checks: each looks for one problem, and says in a sentence what to do about it."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from functools import wraps
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from bayesnb.report.wording import brief, count, listed, percent, stated
 
 OK, LOOK, WARNING, SKIPPED = "ok", "look", "warning", "not done"
 FEW = 10  # rows of a class
+MOSTLY = 0.5  # of the cells of a column of levels: with more that no other row has, it is no help with new rows
 NEW = 0.05  # of new rows that will hold a level that was never seen
 STRONG = 3.0  # nats
 COPIES, ROOM = 0.01, 150  # a share of rows that are copies; possible rows for each row, among which they are no chance
@@ -90,16 +91,14 @@ def impossible(facts: Facts) -> tuple[str, ...]:
 
 @check("Overconfident probabilities")
 def overconfident(facts: Facts) -> tuple[str, ...]:
-    """Were they true, the share of right answers would have their mean, and the standard error of `surplus`."""
-    answered, tempered = facts.held_out.answered, facts.held_out.tempered
-    if not answered.any():
+    answered, tempered, observed = facts.held_out.answered, facts.held_out.tempered, facts.held_out.observed
+    if observed is None or not answered.any():
         return SKIPPED, "no row has a held-out probability"
-    gap, chance = facts.held_out.surplus
     mean = float(np.exp(facts.left_out[answered].max(axis=1)).mean())
-    sure, right = percent(mean), percent(mean - gap)
-    if gap <= chance:
+    sure, right = percent(mean), percent(mean - observed.surplus.value)
+    if not observed.is_too_sure:
         than = f"; {sure}, their mean probability, is above that by no more than chance"
-        than = than if gap > 0 else f", which is no less than their mean probability, {sure}"
+        than = than if observed.surplus.value > 0 else f", which is no less than their mean probability, {sure}"
         return OK, f"{right} of held-out answers are right{than}"
     advice, calibrate = tempering(facts), "Calibrate on held-out rows, for example with scikit-learn's"
     if is_tempered_by_rows(facts):
@@ -331,6 +330,22 @@ def shifted(facts: Facts) -> tuple[str, ...]:
     )
 
 
+def useless(facts: Facts) -> list[Hashable]:
+    """Columns that say nothing about new rows: names of rows, constants, and levels most of which one row has."""
+    amounts = {column.key for column, _ in facts.irregular.amounts}
+    return [
+        column.key
+        for column, counts in facts.irregular.columns
+        if column.key not in amounts
+        and (is_name(column, counts) or counts.distinct < 2 or is_mostly_single(column, counts))
+    ]
+
+
+def is_mostly_single(column: ModelledColumn, counts: ColumnCounts) -> bool:
+    """Whether most cells hold a level that no other row has, as free text does."""
+    return column.family.has_levels and counts.known >= FEW and counts.singles > MOSTLY * counts.known
+
+
 def is_name(column: ModelledColumn, counts: ColumnCounts) -> bool:
     """Whether a column counts the rows, or has a level for each."""
     return counts.counting or (column.family.has_levels and counts.known >= FEW and counts.distinct == counts.known)
@@ -342,9 +357,16 @@ def scope(facts: Facts) -> str:
     return words + (f" of the {len(facts.irregular.columns):,} that say most" if facts.irregular.left else "")
 
 
+def checked(facts: Facts) -> list[Check]:
+    """The results of all checks, computed once for a page."""
+    if "checked" not in facts.memo:
+        facts.memo["checked"] = [run(facts) for run in CHECKS]
+    return facts.memo["checked"]
+
+
 def checks(facts: Facts) -> dict[str, Any]:
     """The results of all checks: problems, the worst first, and, shortly, what was fine or not done."""
-    done = [run(facts) for run in CHECKS]
+    done = checked(facts)
     by_state = {state: [each for each in done if each.state == state] for state in (WARNING, LOOK, OK, SKIPPED)}
     problems = by_state[WARNING] + by_state[LOOK]
     return {

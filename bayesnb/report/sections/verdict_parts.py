@@ -1,0 +1,173 @@
+"""The head of the page: the verdict in two lines, warnings, three numbers beside their baselines, and all remedies."""
+
+from typing import Any, NamedTuple
+
+from bayesnb.report.facts import Facts
+from bayesnb.report.remedies import Remedies, all_remedies
+from bayesnb.report.sections.checks import LOOK, WARNING, checked, useless
+from bayesnb.report.wording import as_name, brief, count, fixed, in_percent, listed, name_of, percent
+from bayesnb.selection.verdict import (
+    FAIR,
+    GOOD,
+    GUESSING,
+    TOO_SURE,
+    UNEVEN,
+    USABLE,
+    Observed,
+    Verdict,
+)
+
+MOST = 6  # names of columns in a sentence
+COLOURS = {GOOD: "good", USABLE: "good", GUESSING: "bad", TOO_SURE: "bad", UNEVEN: "bad"}  # of others: "fair"
+LABELS = {GOOD: "Good", FAIR: "Fair", GUESSING: "No better than guessing"}
+Values = dict[str, Any]
+
+
+class Line(NamedTuple):
+    """One line of the verdict: what is judged, how, in which colour, and by which numbers."""
+
+    subject: str
+    words: str
+    colour: str
+    why: str
+
+
+class Tile(NamedTuple):
+    """A number, its name, what it is beside, and its interval."""
+
+    value: str
+    name: str
+    beside: str
+    interval: str = ""
+
+
+def headline(facts: Facts) -> Values:
+    """Verdict, warnings, numbers and remedies."""
+    observed, verdict = facts.held_out.observed, facts.held_out.verdict
+    remedies = all_remedies(facts, useless(facts))
+    return {
+        "verdict": [] if observed is None or verdict is None else lines(observed, verdict, facts),
+        "test_line": test_line(facts),
+        "tiles": [] if observed is None else tiles(observed, facts),
+        "problems": [check for state in (WARNING, LOOK) for check in checked(facts) if check.state == state],
+        "remedies": sentences(remedies, facts),
+        "whole": facts.advice.whole(remedies, facts) if remedies else "",
+    }
+
+
+def lines(observed: Observed, verdict: Verdict, facts: Facts) -> list[Line]:
+    """The verdict on labels and on probabilities."""
+    return [
+        Line("Labels", verdict.labels, COLOURS.get(verdict.labels, "fair"), why_labels(observed, verdict, facts)),
+        Line(
+            "Probabilities",
+            verdict.probabilities,
+            COLOURS.get(verdict.probabilities, "fair"),
+            why_probabilities(observed, verdict, facts),
+        ),
+    ]
+
+
+def why_labels(observed: Observed, verdict: Verdict, facts: Facts) -> str:
+    """The errors beside those of naming the most frequent class; plain text."""
+    rows = observed.rows
+    wrong, guessed = rows - round(observed.accuracy * rows), rows - round(observed.majority * rows)
+    if not guessed:
+        return "There is one class only, so there is nothing to tell apart."
+    errors = (
+        f"{wrong:,} of {rows:,} held-out labels {'is' if wrong == 1 else 'are'} wrong. Always answering "
+        f"{most_frequent(facts)} would be wrong {guessed:,} {'time' if guessed == 1 else 'times'}"
+    )
+    if verdict.labels == FAIR and not observed.more_right.is_clear:
+        return f"{errors}, which is no clear difference, but the probabilities do tell rows apart."
+    if verdict.labels == GUESSING and wrong < guessed:
+        return f"{errors}, which chance can explain in so few rows."
+    return f"{errors}."
+
+
+def most_frequent(facts: Facts) -> str:
+    """The most frequent class, as plain text."""
+    return repr(brief(facts.classes[int(facts.counts.argmax())], 30))
+
+
+def why_probabilities(observed: Observed, verdict: Verdict, facts: Facts) -> str:
+    """What the probabilities promised and what came, or what mends them; plain text."""
+    right = observed.accuracy if observed.surplus.error == float("inf") else mean_right(facts)
+    promised = (
+        f"The predicted label was given {percent(right + observed.surplus.value)} on average, and was right "
+        f"{percent(right)} of the time"
+    )
+    losses = f"log loss {fixed(observed.log_loss, 3)}, that of the class shares {fixed(observed.shares_loss, 3)}"
+    match verdict.probabilities:
+        case "use tempered":
+            gain, before = observed.tempered_gain, fixed(observed.log_loss, 3)
+            after = fixed(observed.log_loss - (gain.value if gain else 0), 3)
+            return (
+                f"They are too extreme as they are. {facts.advice.temper} takes the log loss from {before} to {after}."
+            )
+        case "no better than the class shares":
+            return f"They are not clearly better than the shares of the classes: {losses}."
+        case "too few rows to tell":
+            return f"{promised}. Nothing speaks against them, but {count(observed.rows, 'row')} cannot show more."
+        case "too sure" if not observed.is_too_sure:
+            return f"True labels too often had a probability close to 0: {losses}."
+    return f"{promised}."
+
+
+def mean_right(facts: Facts) -> float:
+    """Share of right labels among the rows that have an answer when held out."""
+    answered = facts.held_out.answered
+    return float((facts.left_out[answered].argmax(axis=1) == facts.codes[answered]).mean())
+
+
+def test_line(facts: Facts) -> str:
+    """The verdict on the test table, where there is one; plain text."""
+    verdict, tested = facts.held_out.test_verdict, facts.held_out.tested
+    if verdict is None or tested is None:
+        return ""
+    return (
+        f"On the test table of {count(tested.rows, 'row')}, {percent(tested.accuracy.value)} of the labels are right. "
+        f"Labels: {verdict.labels}; probabilities: {verdict.probabilities}."
+    )
+
+
+def tiles(observed: Observed, facts: Facts) -> list[Tile]:
+    """Accuracy, log loss and calibration error, each beside what it is without columns, or by chance."""
+    held = facts.held_out.held
+    calibration = facts.held_out.calibration if facts.held_out.answered.any() else None
+    prob = in_percent(facts.prob)
+    shown = [
+        Tile(
+            percent(observed.accuracy),
+            "Accuracy",
+            f"{percent(observed.majority)} by always answering {most_frequent(facts)}",
+            f"{prob} interval: {fixed(100 * held.accuracy.lower, 1)} to {fixed(100 * held.accuracy.upper, 1)}",
+        ),
+        Tile(
+            fixed(observed.log_loss, 3),
+            "Log loss",
+            f"{fixed(observed.shares_loss, 3)} by the shares of the classes",
+            f"{prob} interval: {fixed(held.log_loss.lower, 3)} to {fixed(held.log_loss.upper, 3)}",
+        ),
+    ]
+    if calibration is not None:
+        error, lower, upper, chance = (
+            fixed(100 * float(calibration[name]), 1) for name in ("ece", "ece_lower", "ece_upper", "ece_if_calibrated")
+        )
+        beside = f"{chance} points would be chance, were all probabilities right"
+        shown.append(Tile(f"{error} points", "Calibration error", beside, f"{prob} interval: {lower} to {upper}"))
+    return shown
+
+
+def sentences(remedies: Remedies, facts: Facts) -> list[Any]:
+    """What the remedies change, as plain text."""
+    shown = []
+    if remedies.dropped:
+        names = listed([brief(name_of(key), 40) for key in remedies.dropped], MOST)
+        are = "that says" if len(remedies.dropped) == 1 else "that say"
+        shown.append(f"It leaves out {count(len(remedies.dropped), 'column')} {are} nothing about new rows: {names}.")
+    if "temper" in remedies.params:
+        shown.append("It tempers the probabilities, so that they are less extreme.")
+    if "estimate" in remedies.params or "class_prior" in remedies.params:
+        shown.append("It leaves no label impossible.")
+    return [as_name(each, 600) for each in shown]
