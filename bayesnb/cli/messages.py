@@ -111,6 +111,7 @@ REWORDED: tuple[tuple[str, Callable[[re.Match], str]], ...] = (
     (r"\bestimate='(\w+)'", lambda m: f"--estimate {m[1]}"),
     (r"\btemper='(loo|columns)'", lambda m: f"--temper {m[1]}"),
     (r"\bci_prob=([\d.]+)", lambda m: f"--prob {m[1]}"),
+    (r"\buse='\.\.\.'", lambda m: "--use TEXT"),
     (r"\bdependence=None", lambda m: "--dependence none"),
     (r"\bdependence='(\w+)'", lambda m: f"--dependence {m[1]}"),
     (r"Give Bernoulli a threshold, or declare", lambda m: "Declare"),

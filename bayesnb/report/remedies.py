@@ -4,7 +4,6 @@ Advice is in the language of whoever made the page: as Python for the estimator 
 """
 
 from collections.abc import Hashable, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from bayesnb.estimators.tempering import COLUMNS, LOO
 from bayesnb.families.family import joint_family
 from bayesnb.families.number_format import fixed
-from bayesnb.report.estimator_code import code_of, declared_columns
+from bayesnb.report.estimator_code import declared_columns
 from bayesnb.report.wording import brief, count, listed, name_of, percent
 from bayesnb.selection.verdict import TEMPERED
 
@@ -95,8 +94,9 @@ class InPython:
         return message
 
     def whole(self, remedies: Remedies, facts: "Facts") -> str:
-        changed = copy(self.model).set_params(**remedies.params)
-        return f"model = {code_of(changed)}.fit({self._rest_of(remedies.dropped, facts.X)}, y)"
+        changes = ", ".join(f"{name}={value!r}" for name, value in remedies.params.items())
+        model = f"model.set_params({changes})" if changes else "model"
+        return f"{model}.fit({self._rest_of(remedies.dropped, facts.X)}, y)"
 
     def _rest_of(self, dropped: Sequence[Hashable], X: Any) -> str:
         """The table without columns."""
@@ -204,7 +204,8 @@ def all_remedies(facts: "Facts", useless: Sequence[Hashable]) -> Remedies:
 
     Columns whose family was declared stay, and so does the last one.
     """
-    model, params = facts.model, {}
+    model = facts.model
+    params: dict[str, Any] = {}
     declared = declared_columns(model) or set()
     dropped = tuple(key for key in useless if key not in declared)
     if all(feature.key in dropped for feature in facts.features.all):

@@ -32,7 +32,7 @@ BINS, BAND, DRAWS = 10, 0.89, 2000  # of the calibration error
 
 GOOD, FAIR, GUESSING = "good", "fair", "no better than guessing"
 USABLE, TEMPERED, TOO_SURE = "can be used as they are", "use tempered", "too sure"
-TOO_CAUTIOUS, UNEVEN = "too cautious", "too high for some rows, too low for others"
+TOO_CAUTIOUS, UNEVEN = "too cautious", "not well calibrated"
 UNSETTLED, SHARES = "too few rows to tell", "no better than the class shares"
 
 

@@ -70,6 +70,7 @@ def gained(facts: Facts) -> str:
     if held is None or most == 0 or not isfinite(held.log_loss.value):
         return ""
     observed = held_out.observed
+    assert observed is not None  # as rows are held out
     if observed.less_loss.is_clear and held.log_loss.value < most:
         return "probabilities"
     if observed.more_right.is_clear:
@@ -126,6 +127,7 @@ def gap_of(result: Any) -> float:
 def conclusion(facts: Facts) -> str:
     """Whether the probabilities come true, and to which side they miss."""
     observed = facts.held_out.observed
+    assert observed is not None  # as rows are held out
     state = calibration_state(observed)
     if state == TOO_SURE:
         return "overconfident" if observed.is_too_sure else "extremes"

@@ -11,14 +11,13 @@ from bayesnb.selection.verdict import (
     GOOD,
     GUESSING,
     TOO_SURE,
-    UNEVEN,
     USABLE,
     Observed,
     Verdict,
 )
 
 MOST = 6  # names of columns in a sentence
-COLOURS = {GOOD: "good", USABLE: "good", GUESSING: "bad", TOO_SURE: "bad", UNEVEN: "bad"}  # of others: "fair"
+COLOURS = {GOOD: "good", USABLE: "good", GUESSING: "bad", TOO_SURE: "bad"}  # of others: "fair"
 LABELS = {GOOD: "Good", FAIR: "Fair", GUESSING: "No better than guessing"}
 Values = dict[str, Any]
 
@@ -49,10 +48,18 @@ def headline(facts: Facts) -> Values:
         "verdict": [] if observed is None or verdict is None else lines(observed, verdict, facts),
         "test_line": test_line(facts),
         "tiles": [] if observed is None else tiles(observed, facts),
+        "problem_counts": problem_counts(facts),
         "problems": [check for state in (WARNING, LOOK) for check in checked(facts) if check.state == state],
         "remedies": sentences(remedies, facts),
         "whole": facts.advice.whole(remedies, facts) if remedies else "",
     }
+
+
+def problem_counts(facts: Facts) -> str:
+    """How many warnings and remarks there are."""
+    states = [check.state for check in checked(facts)]
+    counts = ((states.count(WARNING), "warning"), (states.count(LOOK), "remark"))
+    return ", ".join(count(n, noun) for n, noun in counts if n)
 
 
 def lines(observed: Observed, verdict: Verdict, facts: Facts) -> list[Line]:
@@ -109,6 +116,12 @@ def why_probabilities(observed: Observed, verdict: Verdict, facts: Facts) -> str
             return f"They are not clearly better than the shares of the classes: {losses}."
         case "too few rows to tell":
             return f"{promised}. Nothing speaks against them, but {count(observed.rows, 'row')} cannot show more."
+        case "not well calibrated":
+            error, chance = (100 * observed.calibration.value, 100 * observed.calibration_by_chance)
+            return (
+                f"They are too high for some rows and too low for others: {fixed(error, 1)} percentage points off on "
+                f"average, where chance explains at most {fixed(chance, 1)}."
+            )
         case "too sure" if not observed.is_too_sure:
             return f"True labels too often had a probability close to 0: {losses}."
     return f"{promised}."
@@ -136,6 +149,7 @@ def tiles(observed: Observed, facts: Facts) -> list[Tile]:
     held = facts.held_out.held
     calibration = facts.held_out.calibration if facts.held_out.answered.any() else None
     prob = in_percent(facts.prob)
+    assert held is not None  # as rows are held out
     shown = [
         Tile(
             percent(observed.accuracy),
