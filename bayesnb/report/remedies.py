@@ -127,7 +127,7 @@ def tempering(facts: "Facts") -> str:
     if is_tempered_by_rows(facts):
         return ""
     if tempered is None or held is None:
-        return f"{how} raises what the columns say to the power under which held-out labels are the most probable."
+        return f"{how} raises the evidence of the columns to the power that predicts held-out labels best."
     losses = (
         f"the held-out log loss goes from {fixed(held.log_loss.value, 3)} to {fixed(tempered.line.log_loss.value, 3)}"
     )
@@ -135,8 +135,8 @@ def tempering(facts: "Facts") -> str:
         return f"{how} (the power {tempered.power:.2g}) would make no clear difference: {losses}."
     right = f"{percent(held.accuracy.value)} to {percent(tempered.line.accuracy.value)}"
     return (
-        f"With {how}, which raises what the columns say to the power {tempered.power:.2g}, {losses}, and the share of "
-        f"right labels from {right}; the most probable label changes for {count(tempered.changed, 'row')} of "
+        f"With {how}, which raises the evidence of the columns to the power {tempered.power:.2g}, {losses}, and the "
+        f"accuracy from {right}; the predicted label changes for {count(tempered.changed, 'row')} of "
         f"{held.rows:,}. {facts.advice.reworded("temper='columns'")} finds a power for each column."
     )
 
@@ -179,8 +179,8 @@ def alike(one: "ModelledColumn", two: "ModelledColumn", facts: "Facts") -> bool:
 def settling(facts: "Facts") -> str:
     """What leaves every class a distribution in every column; plain text."""
     if facts.model.estimate in ("map", "mle"):
-        return f"A proper prior and {facts.advice.setting('estimate', 'predictive')} mend that."
-    return "A proper prior mends that."
+        return f"A proper prior and {facts.advice.setting('estimate', 'predictive')} fix this."
+    return "A proper prior fixes this."
 
 
 def possible(facts: "Facts") -> str:
@@ -188,15 +188,15 @@ def possible(facts: "Facts") -> str:
     model, advice = facts.model, facts.advice
     if model.estimate in ("map", "mle"):
         return (
-            f"Under {advice.setting('estimate', model.estimate)} what a class has not shown can be impossible: "
+            f"With {advice.setting('estimate', model.estimate)}, values that a class has not shown can be impossible. "
             f"{advice.setting('estimate', 'predictive')} with a smoothing above 0 leaves nothing impossible."
         )
     if all(block.strictly_proper.all() for block in model.model_.prior.blocks):
         return (
-            "The columns make nothing impossible here, but the class prior does: without the row, its class has "
-            f"probability 0. {advice.setting('class_prior', 1.0)} gives every class one."
+            "The columns make nothing impossible here, but the class prior does: without the row, the class has "
+            f"probability 0. {advice.setting('class_prior', 1.0)} gives every class a probability above 0."
         )
-    return "Use a smoothing above 0, or a proper prior: without one, whatever a class has not shown is impossible."
+    return "Use a smoothing above 0, or a proper prior. Without one, whatever a class has not shown is impossible."
 
 
 def all_remedies(facts: "Facts", useless: Sequence[Hashable]) -> Remedies:

@@ -59,8 +59,8 @@ def stated(log_bayes_factor: float) -> str:
     """A log Bayes factor as odds, for whoever has not met one yet."""
     tens = log_bayes_factor / log(10)
     if tens < 4:
-        return f"the data are {number(exp(log_bayes_factor), 2)} times as probable if they do"
-    return f"the data are 10{str(round(tens)).translate(RAISED)} times as probable if they do"
+        return f"the data are {number(exp(log_bayes_factor), 2)} times as probable if these two depend on each other"
+    return f"the data are 10{str(round(tens)).translate(RAISED)} times as probable if these two depend on each other"
 
 
 def count(n: float, noun: str) -> str:

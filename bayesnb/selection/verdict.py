@@ -26,6 +26,7 @@ from bayesnb.selection.probability_scores import (
 CLEAR = 2.25  # standard errors: there are two comparisons with a guess, each by chance once in 80 tables of noise
 BEYOND = 2.0  # standard errors of the share of right labels, were the probabilities true
 HALF = 0.5  # of the errors of a guess that names the most frequent class: labels with fewer are good
+HARM = 0.05  # of the log loss of the class shares: any model of noise loses as much
 COARSE = 0.1  # a calibration error that is possible, above which the rows are too few to tell
 SIGN, FEWEST = 0.95, 5  # an interval of so many rows or more that leaves out 0 has a sign
 BINS, BAND, DRAWS = 10, 0.89, 2000  # of the calibration error
@@ -108,8 +109,9 @@ class Observed:
 
     @property
     def is_harmful(self) -> bool:
-        """Whether the probabilities are clearly worse than the shares of the classes."""
-        return self.less_loss.value < -CLEAR * self.less_loss.error
+        """Whether the probabilities are clearly worse than the shares of the classes, and by more than noise costs."""
+        worse = self.less_loss.value < -CLEAR * self.less_loss.error
+        return worse and self.log_loss > (1 + HARM) * self.shares_loss
 
     @property
     def is_too_sure(self) -> bool:
@@ -148,8 +150,8 @@ def probabilities_verdict(observed: Observed) -> str:
     if observed.is_mended_by_temper:
         return TEMPERED
     state = calibration_state(observed)
-    if state == USABLE and not observed.less_loss.is_clear:
-        return TOO_SURE if observed.is_harmful else SHARES
+    if not observed.is_better or (state == USABLE and not observed.less_loss.is_clear):
+        return TOO_SURE if state == TOO_SURE or observed.is_harmful else SHARES
     return state
 
 

@@ -111,7 +111,7 @@ class HeldOut:
 
     @cached_property
     def fitted(self) -> ScoreLine:
-        return ScoreLine.of("On the rows it learnt from", self.facts.fitted, self.facts.codes, self.facts.prob)
+        return ScoreLine.of("On the training rows", self.facts.fitted, self.facts.codes, self.facts.prob)
 
     @cached_property
     def tested(self) -> ScoreLine | None:
@@ -124,7 +124,7 @@ class HeldOut:
         with np.errstate(divide="ignore"):
             shares = np.log(self.facts.counts / self.facts.counts.sum())
         shares = np.broadcast_to(shares, self.facts.left_out.shape)
-        return ScoreLine.of("Best constant guess, no columns", shares, self.facts.codes, self.facts.prob)
+        return ScoreLine.of("Constant guess (class shares)", shares, self.facts.codes, self.facts.prob)
 
     @cached_property
     def observed(self) -> Observed | None:

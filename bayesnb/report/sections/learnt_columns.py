@@ -97,11 +97,12 @@ def relevance_summary(single: list[Feature]) -> str:
     strong, against = int((factors > STRONG).sum()), int((factors < 0).sum())
     what = "columns and blocks" if any(feature.joint for feature in single) else "columns"
     if len(factors) == 1:
-        weak = "evidence against it" if against else "no strong evidence for it"
-        return f"Of the only {what.rpartition(' ')[-1][:-1]} there is {'strong evidence for it' if strong else weak}."
+        weak = "evidence against dependence" if against else "no strong evidence of dependence"
+        only = what.rpartition(" ")[-1][:-1]
+        return f"For the only {only}, there is {'strong evidence of dependence' if strong else weak}."
     most = "all" if strong == len(factors) else "none" if not strong else f"{strong:,}"
-    rest = f", against it for {against:,}" if against else ""
-    return f"There is strong evidence for it for {most} of the {len(factors):,} {what}{rest}."
+    rest = f", and evidence against it for {against:,}" if against else ""
+    return f"There is strong evidence of dependence for {most} of the {len(factors):,} {what}{rest}."
 
 
 def vocabulary(facts: Facts) -> Values | None:
@@ -196,8 +197,8 @@ def counted(feature: Feature, facts: Facts) -> str:
     value, sd, *length = (of_feature(each[feature.b], feature.f) for each in tempers.values())  # type: ignore[index]
     if length and np.isfinite(length[0]):
         once = f"{fixed(value, 2)} \u00b1 {fixed(sd, 2)}"
-        return f"A text of n words counts t / (1 + n / {length[0]:.3g}) times, where t is {once}."
-    return f"This column's evidence counts {fixed(value, 2)} \u00b1 {fixed(sd, 2)} times."
+        return f"The evidence of a text of n words has the exponent t / (1 + n / {length[0]:.3g}), where t is {once}."
+    return f"The evidence of this column has the exponent {fixed(value, 2)} \u00b1 {fixed(sd, 2)}."
 
 
 def drawable(sight: Sight) -> Sight:
@@ -275,7 +276,7 @@ def by_class(sight: Sight, *columns: list[Any]) -> list[Any]:
 def undrawn(sight: Sight, pictured: Sight, prob: float) -> str:
     """What the picture has no room for, and what its ellipses hold."""
     if len(sight.names) > 1 and sight.family.continuous:
-        two = f"Drawn are the two of {len(sight.names)} columns in which the classes differ most. "
+        two = f"Of {len(sight.names)} columns, the two in which the classes differ most are drawn. "
         return f"{two if pictured is not sight else ''}Ellipses hold half and {in_percent(prob)} of new rows."
     if not sight.family.has_levels:
         return ""

@@ -18,7 +18,6 @@ from bayesnb.selection.probability_scores import Estimate
 from bayesnb.selection.verdict import TOO_CAUTIOUS, TOO_SURE, UNEVEN, UNSETTLED, calibration_state
 
 LEAST = 1e-3  # of a loss, that is shown
-HARM = 0.05  # of the log loss of a constant guess; what is less, any model of noise loses
 MOST_PANELS = 8
 STRONG = 3.0  # nats
 MOST_CONFUSED = 12  # classes in a square table; of more, there are only a picture and the commonest mistakes
@@ -83,9 +82,8 @@ def gained(facts: Facts) -> str:
 
 
 def is_harmful(facts: Facts) -> bool:
-    """Whether the held-out log loss is clearly worse than that of the best constant guess."""
-    held, most = facts.held_out.held, facts.held_out.constant.log_loss.value
-    return held is not None and held.log_loss.lower > most and held.log_loss.value > (1 + HARM) * most
+    """Whether the held-out log loss is clearly worse than that of the class shares."""
+    return facts.held_out.observed is not None and facts.held_out.observed.is_harmful
 
 
 def reliability(facts: Facts) -> Values:
@@ -93,11 +91,11 @@ def reliability(facts: Facts) -> Values:
     if not facts.held_out.answered.any():
         return {"picture": None}
     result, size = facts.held_out.calibration, len(facts.classes)
-    about = "Share of held-out rows labelled correctly, against the probability of the label: curve, bins, and a band."
+    about = "Observed share of right labels against their predicted probability, held out: curve, bins, and a band."
     by_class = None
     if size > 1:  # with two classes one panel shows both
         axes = plots.plot_calibration(result, most=MOST_PANELS)
-        panels = "How often each class came, against the probability that it was given: one panel a class."
+        panels = "Observed share of each class against its predicted probability: one panel for each class."
         by_class = drawn(axes if size == 2 else axes[0], panels, "classes")
     several = f"for the {MOST_PANELS} most frequent classes" if size > MOST_PANELS else "class by class"
     return {
@@ -158,7 +156,7 @@ def confusion(facts: Facts) -> Values:
     held_out = facts.held_out
     if not held_out.answered.any():
         return {"picture": None}
-    about = "Of the held-out rows of each class, the share that got each label. The numbers are in the tables below."
+    about = "Confusion matrix: of the held-out rows of each class, the share predicted as each label."
     tables = [confusion_tables(counted(held_out.log_proba, held_out.codes), facts, "held out")]
     if facts.test is not None:
         tables.append(confusion_tables(counted(*facts.test), facts, "test table"))
@@ -184,7 +182,7 @@ def confusion_tables(counts: Array, facts: Facts, where: str) -> Values:
     most = [divmod(int(k), len(counts)) for k in np.argsort(-wrong, axis=None, kind="stable")[:MOST_PAIRS]]
     return {
         "where": where,
-        "head": ["True label", *(phrase("as {}", label) for label in labels), "Right"],
+        "head": ["Observed", *(phrase("Predicted {}", label) for label in labels), "Recall"],
         "all": list(zip(labels, counts.tolist(), recognised(counts, facts.prob), strict=True)),
         "square": len(counts) <= MOST_CONFUSED,
         "mistakes": [
