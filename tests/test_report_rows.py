@@ -18,9 +18,9 @@ from tests.conftest import plainly
 from tests.parsed import Page
 
 EVIL = '<script>alert("1")</script>'
-MISLABELLED = "Rows whose label is the least likely, held out"
+MISLABELLED = "Rows with the least probable labels, held out"
 UNCERTAIN = "Rows with the most uncertain label, held out"
-SURPRISING = "Rows least like all others, held out"
+SURPRISING = "Least typical rows, held out"
 Table = list[list[str]]
 
 
@@ -124,7 +124,7 @@ def test_surprising_rows_are_those_that_other_rows_expect_least() -> None:
     np.testing.assert_allclose(facts.held_out.log_density, density, rtol=1e-9)
     found = tables(facts)[SURPRISING]
     assert [int(row) for row, *_ in found] == np.argsort(density, kind="stable")[:10].tolist()
-    assert f"the 2nd least usual of {len(X)} rows" in found[1][1]
+    assert f"the 2nd least typical of {len(X)} rows" in found[1][1]
     assert f"log p(x) = \u2212{-np.sort(density)[1]:.1f}" in found[1][1]
 
 
@@ -164,7 +164,7 @@ def test_a_cell_that_is_out_of_all_proportion_makes_its_row_the_least_usual_and_
     facts = gather(model, X, y)
     row, label, _, _, cells = tables(facts)[SURPRISING][0]
     assert row == "31"
-    assert "the least usual of 200 rows" in label
+    assert "the least typical of 200 rows" in label
     assert "column 2 1e+09" in cells.split("\n")[0]
     rest = np.arange(200) != 31
     other = nb.NaiveBayes(nb.Gaussian(nb.NormalInverseGamma(0, 0.1, 1, 1))).fit(X[rest], y[rest])
@@ -283,11 +283,11 @@ def test_sections_that_would_take_long_say_what_they_leave_out(monkeypatch: pyte
     seen = Page(section("rows", facts))
     assert "at most 4 rows of each kind are shown. model.explain(X) explains the rows that you name." in seen.text
     assert len(seen.tables[UNCERTAIN]) == 4 + 1
-    assert "compare_smoothing compares the settings that you name." in Page(section("smoothing", facts)).text
+    assert "compare_smoothing compares selected settings." in Page(section("smoothing", facts)).text
     assert "10 most relevant columns were varied one by one; 2 others were not." in " ".join(
         section("sensitivity", facts).split()
     )
-    assert "tune makes it" in section("checks", facts)
+    assert "use tune" in section("checks", facts)
 
 
 def test_a_few_settings_are_compared_where_all_take_long(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,11 +18,10 @@ from bayesnb.selection.verdict import (
 
 MOST = 6  # names of columns in a sentence
 COLOURS = {GOOD: "good", USABLE: "good", GUESSING: "bad", TOO_SURE: "bad"}  # of others: "fair"
-LABELS = {GOOD: "Good", FAIR: "Fair", GUESSING: "No better than guessing"}
 Values = dict[str, Any]
 
 
-class Line(NamedTuple):
+class VerdictLine(NamedTuple):
     """One line of the verdict: what is judged, how, in which colour, and by which numbers."""
 
     subject: str
@@ -62,11 +61,13 @@ def problem_counts(facts: Facts) -> str:
     return ", ".join(count(n, noun) for n, noun in counts if n)
 
 
-def lines(observed: Observed, verdict: Verdict, facts: Facts) -> list[Line]:
+def lines(observed: Observed, verdict: Verdict, facts: Facts) -> list[VerdictLine]:
     """The verdict on labels and on probabilities."""
     return [
-        Line("Labels", verdict.labels, COLOURS.get(verdict.labels, "fair"), why_labels(observed, verdict, facts)),
-        Line(
+        VerdictLine(
+            "Labels", verdict.labels, COLOURS.get(verdict.labels, "fair"), why_labels(observed, verdict, facts)
+        ),
+        VerdictLine(
             "Probabilities",
             verdict.probabilities,
             COLOURS.get(verdict.probabilities, "fair"),
