@@ -142,7 +142,10 @@ def test_a_label_that_was_changed_is_the_first_suspect() -> None:
     assert first[0] == "77"
     assert first[1].startswith(f"{y[77]}\npredicted {1 - y[77]}")
     few = int((facts.label_log_proba < np.log(0.01)).sum())
-    assert f"{few} of {len(facts.label_log_proba)} held-out rows had a label that was given under 1 %" in page.text
+    assert (
+        f"{few} of {len(facts.label_log_proba)} held-out rows had an observed label with a probability below 1 %"
+        in page.text
+    )
 
 
 def test_labels_that_nothing_speaks_against_do_not_stand_out() -> None:

@@ -53,6 +53,9 @@ def contents(one: ModelledColumn, known: Any, facts: Facts) -> Any:
         return low if known.min() == known.max() else f"{low} to {high}, median{SPACE}{middle}"
     levels, times = np.unique(known, return_counts=True)
     order = np.argsort(-times, kind="stable")
+    if len(levels) == len(known) > 1 and not outcomes:
+        name = facts.model.schema_.blocks[one.b].levels[one.j][int(levels[0])]
+        return phrase("different in every row, such as {}", as_name(name, 40))
     names = outcomes or facts.model.schema_.blocks[one.b].levels[one.j]
     shown = [
         phrase("{} {}", as_name(names[int(levels[k])], 30), percent(times[k] / len(known), 0))
