@@ -285,9 +285,9 @@ def test_a_link_to_a_section_leads_there_and_the_contents_say_so(birds: Path, br
         tab.ask("new Promise((done) => setTimeout(done, 300))")
         assert abs(tab.ask(f"document.getElementById('{name}').getBoundingClientRect().top")) < 100
         assert tab.ask("document.querySelector('nav [aria-current]').hash") == f"#{name}"
-        closed = f"document.getElementById('{FOLDED[0]}').closest('details').open"
+        closed = f"document.getElementById('{FOLDED[1]}').closest('details').open"
         assert not tab.ask(closed)
-        tab.ask(f"document.querySelector('nav a[href=\"#{FOLDED[0]}\"]').click()")
+        tab.ask(f"document.querySelector('nav a[href=\"#{FOLDED[1]}\"]').click()")
         tab.ask("new Promise((done) => setTimeout(done, 300))")
         assert tab.ask(closed)
 

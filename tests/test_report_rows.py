@@ -284,7 +284,7 @@ def test_sections_that_would_take_long_say_what_they_leave_out(monkeypatch: pyte
     monkeypatch.setattr(comparisons, "SETTINGS", 3.5 * facts.held_out.left_out_seconds)
     monkeypatch.setattr(comparisons, "SEARCH", 0.9 * facts.held_out.search_seconds)
     seen = Page(section("rows", facts))
-    assert "at most 4 rows of each kind are shown. model.explain(X) explains the rows that you name." in seen.text
+    assert "at most 4 rows of each kind are shown. model.explain(X) explains selected rows." in seen.text
     assert len(seen.tables[UNCERTAIN]) == 4 + 1
     assert "compare_smoothing compares selected settings." in Page(section("smoothing", facts)).text
     assert "10 most relevant columns were varied one by one; 2 others were not." in " ".join(
@@ -298,7 +298,7 @@ def test_a_few_settings_are_compared_where_all_take_long(monkeypatch: pytest.Mon
     facts = gather(nb.NaiveBayes(nb.PolyaTree(), dependence=None), X[:40], y[:40])
     monkeypatch.setattr(comparisons, "SETTINGS", 4.5 * facts.held_out.left_out_seconds)
     assert len(facts.comparisons.smoothing.table) == 4
-    assert "Of so large a table only a few settings are tried." in Page(section("smoothing", facts)).text
+    assert "With a table of this size, only a few settings are compared." in Page(section("smoothing", facts)).text
 
 
 def test_a_row_without_any_cell_is_explained_by_nothing() -> None:

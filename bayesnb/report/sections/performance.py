@@ -15,7 +15,7 @@ from bayesnb.report.remedies import mends, possible, settling, tempering
 from bayesnb.report.wording import NOTHING, as_name, count, fixed, percent, percent_span
 from bayesnb.results.display import phrase
 from bayesnb.selection.probability_scores import Estimate
-from bayesnb.selection.verdict import TOO_CAUTIOUS, TOO_SURE, UNEVEN, UNSETTLED, calibration_state
+from bayesnb.selection.verdict import HARM, TOO_CAUTIOUS, TOO_SURE, UNEVEN, UNSETTLED, calibration_state
 
 LEAST = 1e-3  # of a loss, that is shown
 MOST_PANELS = 8
@@ -82,8 +82,9 @@ def gained(facts: Facts) -> str:
 
 
 def is_harmful(facts: Facts) -> bool:
-    """Whether the held-out log loss is clearly worse than that of the class shares."""
-    return facts.held_out.observed is not None and facts.held_out.observed.is_harmful
+    """Whether the held-out log loss is clearly worse than that of the best constant guess."""
+    held, most = facts.held_out.held, facts.held_out.constant.log_loss.value
+    return held is not None and held.log_loss.lower > most and held.log_loss.value > (1 + HARM) * most
 
 
 def reliability(facts: Facts) -> Values:

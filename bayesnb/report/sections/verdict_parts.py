@@ -6,6 +6,7 @@ from bayesnb.report.facts import Facts
 from bayesnb.report.remedies import Remedies, all_remedies
 from bayesnb.report.sections.checks import LOOK, WARNING, checked, useless
 from bayesnb.report.wording import as_name, brief, count, fixed, in_percent, listed, name_of, percent
+from bayesnb.selection.probability_scores import Estimate
 from bayesnb.selection.verdict import (
     FAIR,
     GOOD,
@@ -162,7 +163,7 @@ def tiles(observed: Observed, facts: Facts) -> list[Tile]:
             fixed(observed.log_loss, 3),
             "Log loss",
             f"{fixed(observed.shares_loss, 3)} by the shares of the classes",
-            f"{prob} interval: {fixed(held.log_loss.lower, 3)} to {fixed(held.log_loss.upper, 3)}",
+            loss_interval(held.log_loss, prob),
         ),
     ]
     if calibration is not None:
@@ -172,6 +173,12 @@ def tiles(observed: Observed, facts: Facts) -> list[Tile]:
         beside = f"{chance} points would be chance, were all probabilities right"
         shown.append(Tile(f"{error} points", "Calibration error", beside, f"{prob} interval: {lower} to {upper}"))
     return shown
+
+
+def loss_interval(loss: Estimate, prob: str) -> str:
+    """The interval of a loss, if three decimals show one."""
+    low, high = fixed(loss.lower, 3), fixed(loss.upper, 3)
+    return "" if low == high else f"{prob} interval: {low} to {high}"
 
 
 def sentences(remedies: Remedies, facts: Facts) -> list[Any]:
