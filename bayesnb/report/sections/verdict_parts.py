@@ -1,5 +1,6 @@
 """The head of the page: the verdict in two lines, warnings, three numbers beside their baselines, and all remedies."""
 
+from math import isfinite
 from typing import Any, NamedTuple
 
 from bayesnb.report.facts import Facts
@@ -106,10 +107,10 @@ def why_probabilities(observed: Observed, verdict: Verdict, facts: Facts) -> str
         f"The predicted label was given {percent(right + observed.surplus.value)} on average, and was right "
         f"{percent(right)} of the time"
     )
-    losses = f"log loss {fixed(observed.log_loss, 3)}, that of the class shares {fixed(observed.shares_loss, 3)}"
+    losses = f"log loss {loss_text(observed.log_loss)}, that of the class shares {loss_text(observed.shares_loss)}"
     match verdict.probabilities:
         case "use tempered":
-            gain, before = observed.tempered_gain, fixed(observed.log_loss, 3)
+            gain, before = observed.tempered_gain, loss_text(observed.log_loss)
             after = fixed(observed.log_loss - (gain.value if gain else 0), 3)
             return (
                 f"They are too extreme as they are. {facts.advice.temper} takes the log loss from {before} to {after}."
@@ -160,9 +161,9 @@ def tiles(observed: Observed, facts: Facts) -> list[Tile]:
             f"{prob} interval: {fixed(100 * held.accuracy.lower, 1)} to {fixed(100 * held.accuracy.upper, 1)}",
         ),
         Tile(
-            fixed(observed.log_loss, 3),
+            loss_text(observed.log_loss),
             "Log loss",
-            f"{fixed(observed.shares_loss, 3)} by the shares of the classes",
+            f"{loss_text(observed.shares_loss)} by the shares of the classes",
             loss_interval(held.log_loss, prob),
         ),
     ]
@@ -175,10 +176,15 @@ def tiles(observed: Observed, facts: Facts) -> list[Tile]:
     return shown
 
 
+def loss_text(loss: float) -> str:
+    """A loss to three decimals, or that it is infinite."""
+    return fixed(loss, 3) if isfinite(loss) else "infinite"
+
+
 def loss_interval(loss: Estimate, prob: str) -> str:
     """The interval of a loss, if three decimals show one."""
     low, high = fixed(loss.lower, 3), fixed(loss.upper, 3)
-    return "" if low == high else f"{prob} interval: {low} to {high}"
+    return "" if low == high or not isfinite(loss.value) else f"{prob} interval: {low} to {high}"
 
 
 def sentences(remedies: Remedies, facts: Facts) -> list[Any]:
