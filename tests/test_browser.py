@@ -1,18 +1,21 @@
 """Pages as a browser shows them: wide and narrow, light and dark, with and without their script, and on paper."""
 
+import csv
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import product
 from math import inf
 from pathlib import Path
+from time import monotonic, sleep
+from xml.etree import ElementTree
 
 import pytest
 from markupsafe import Markup
 
 from bayesnb.report import Page
 from bayesnb.report.html_page import page as written
-from bayesnb.report.sections import SECTIONS
+from bayesnb.report.sections import FOLDED, SECTIONS
 from bayesnb.results.display import Cell
 from tests.browser import Browser, Tab, chromium
 from tests.pages import PAGES, table
@@ -67,8 +70,11 @@ def test_a_page_is_whole_and_quiet(page: Path, browser: Browser, width: int, the
     with Tab(browser, width, theme, script) as tab:
         tab.open(page)
         assert tab.requests() == []
-        sections = tab.ask("[...document.querySelectorAll('main > section > h2')].map((head) => head.textContent)")
-        assert sections == [title for _, title, _ in SECTIONS]
+        sections = tab.ask("[...document.querySelectorAll('main > section h2')].map((head) => head.textContent)")
+        titles = [
+            title for name, title, _ in SECTIONS if name != "thresholds" or "texts" in page.name
+        ]  # of two classes
+        assert sections == titles
         assert tab.ask("document.title") != "hacked"
         assert tab.ask("document.scrollingElement.scrollWidth") <= width
         assert tab.ask("document.querySelectorAll('th button').length > 0") == script
@@ -138,6 +144,49 @@ def test_a_folded_part_is_open_on_paper_and_folded_again(birds: Path, browser: B
         assert tab.ask(folded) == 0
         tab.ask("dispatchEvent(new Event('afterprint'))")
         assert tab.ask(folded) == before
+
+
+def downloaded(place: Path, files: int) -> dict[str, Path]:
+    """The files that are there, once so many are complete, by their endings."""
+    end = monotonic() + 20
+    while monotonic() < end and len([*place.glob("*.csv"), *place.glob("*.svg")]) < files:
+        sleep(0.1)
+    return {path.suffix: path for path in place.iterdir()}
+
+
+def test_a_table_is_saved_as_csv_and_a_figure_as_svg(birds: Path, browser: Browser, tmp_path: Path) -> None:
+    browser.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
+    with Tab(browser) as tab:
+        tab.open(birds)
+        tables = tab.ask("document.querySelectorAll('main table:has(caption)').length")
+        assert tab.ask("document.querySelectorAll('caption > .save').length") == tables
+        assert tab.ask("document.querySelectorAll('figure:has(svg):not(:has(.save))').length") == 0
+        shown = tab.ask(
+            "[...document.querySelector('main table').rows].map((row) => [...row.cells].map((it) => it.textContent))"
+        )
+        tab.ask("document.querySelector('caption > .save').click()")
+        tab.ask("document.querySelector('figure > .save').click()")
+        files = downloaded(tmp_path, 2)
+        assert tab.complaints() == []
+    assert files[".csv"].name == "scores-with-89-intervals.csv"
+    rows = list(csv.reader(files[".csv"].read_text(encoding="utf-8-sig").splitlines()))
+    assert rows == [[cell.replace("\xa0", " ").replace("\u2212", "-") for cell in row] for row in shown]
+    picture = ElementTree.parse(files[".svg"]).getroot()
+    assert picture.tag == "{http://www.w3.org/2000/svg}svg"
+    assert float(picture.attrib["width"]) > 100
+    assert any("observed share" in "".join(text.itertext()) for text in picture.iter())
+
+
+def test_no_cell_of_a_csv_is_run_as_a_formula(browser: Browser, folder: Path, tmp_path: Path) -> None:
+    cells = ["=1+1", "@x", "-2.5", "\u22122.5", "+cmd", 'a "b", c', "+3 \u00b1 1"]
+    html = table("Cells", ("Cell", "More"), [(cell, "x") for cell in cells])
+    browser.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
+    with Tab(browser) as tab:
+        tab.open(written("Cells", "", [("one", "One", html)]).save(folder / "formulas.html"))
+        tab.ask("document.querySelector('caption > .save').click()")
+        text = downloaded(tmp_path, 1)[".csv"].read_text(encoding="utf-8-sig")
+    saved_cells = [row[0] for row in csv.reader(text.splitlines())][1:]
+    assert saved_cells == ["'=1+1", "'@x", "-2.5", "-2.5", "'+cmd", 'a "b", c', "+3 \u00b1 1"]
 
 
 def numbers(cells: list[str]) -> list[float]:
@@ -236,6 +285,11 @@ def test_a_link_to_a_section_leads_there_and_the_contents_say_so(birds: Path, br
         tab.ask("new Promise((done) => setTimeout(done, 300))")
         assert abs(tab.ask(f"document.getElementById('{name}').getBoundingClientRect().top")) < 100
         assert tab.ask("document.querySelector('nav [aria-current]').hash") == f"#{name}"
+        closed = f"document.getElementById('{FOLDED[1]}').closest('details').open"
+        assert not tab.ask(closed)
+        tab.ask(f"document.querySelector('nav a[href=\"#{FOLDED[1]}\"]').click()")
+        tab.ask("new Promise((done) => setTimeout(done, 300))")
+        assert tab.ask(closed)
 
 
 def test_a_framed_page_keeps_its_links_and_its_script_to_itself(birds: Path, browser: Browser, folder: Path) -> None:
@@ -255,7 +309,7 @@ def test_a_framed_page_keeps_its_links_and_its_script_to_itself(birds: Path, bro
             )
 
         assert inside("document.querySelectorAll('th button').length > 0")
-        inside(f"document.querySelector('nav a[href=\"#{SECTIONS[4][0]}\"]').click()")
+        inside(f"document.querySelector('nav a[href=\"#{FOLDED[1]}\"]').click()")
         tab.ask("new Promise((done) => setTimeout(done, 1500))")
         assert inside("document.querySelectorAll('h1').length") == 1
         assert inside("scrollY") > 500

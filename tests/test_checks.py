@@ -116,7 +116,7 @@ def test_numbers_that_are_written_for_people_are_no_names_of_rows() -> None:
     X, y = table()
     found = checked(X.assign(price=[f"${1000 + i:,}.50" for i in range(ROWS)]), y)
     fired(found, "numbers_as_levels", "warning", "price")
-    assert "plain numbers of them" in found["numbers_as_levels"].advice
+    assert "Convert them to plain numbers" in found["numbers_as_levels"].advice
     assert found["identifiers"].state == "ok"
 
 
@@ -136,7 +136,7 @@ def test_levels_that_only_a_test_table_has_are_told() -> None:
 
 def test_a_test_table_from_elsewhere_is_told() -> None:
     X, y = table()
-    fired(checked(X, y, test=(X.assign(size=X["size"] + 6), y)), "shifted", "warning", "less usual")
+    fired(checked(X, y, test=(X.assign(size=X["size"] + 6), y)), "shifted", "warning", "less typical")
     facts = gather(nb.NaiveBayes(), X, y, (X, y))
     own = nb.NaiveBayes().fit(X, y).loo(X, y, target="joint")
     mean, test, _ = facts.irregular.shift

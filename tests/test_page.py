@@ -84,7 +84,7 @@ def test_the_policy_allows_the_pages_own_style_and_script_and_nothing_else() -> 
 
 
 def test_the_script_is_small() -> None:
-    assert len(render("page.js").encode()) < 5_000
+    assert len(render("page.js").encode()) < 7_500  # of which saving tables and figures is a third
 
 
 def test_the_page_has_its_landmarks_and_one_first_heading() -> None:

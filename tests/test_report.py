@@ -64,17 +64,19 @@ def hostile() -> tuple[nb.NaiveBayes, pd.DataFrame, np.ndarray]:
 def test_the_page_has_its_sections_in_order(page: str) -> None:
     titles = re.findall(r"<h2[^>]*>([^<]*)</h2>", page)
     assert titles == [
-        "How good it is",
-        "Whether its probabilities can be trusted",
-        "What it confuses",
-        "What to check",
-        "What was modelled",
-        "What each column says",
-        "Where the uncertainty comes from",
+        "How good are the predictions?",
+        "Can the probabilities be trusted?",
+        "Confusion matrix",
+        "Warnings and checks",
+        "Model and priors",
+        "Column overview",
+        "What does each column contribute?",
+        "Where does the uncertainty come from?",
         "Rows to look at",
-        "What smoothing does",
-        "Where independence fails",
-        "What the priors decide",
+        "Effect of smoothing",
+        "Dependence between columns",
+        "Sensitivity to priors",
+        "Model card",
         "How this page was made",
     ]
     levels = [int(level) for level in re.findall(r"<h(\d)", page)]
@@ -173,7 +175,7 @@ def test_held_out_scores_are_those_of_a_refit_without_each_row() -> None:
 def test_scores_on_the_rows_it_learnt_from_are_those_of_predict_proba(page: str, birds: tuple) -> None:
     model, X, y = birds
     own = model.predict_proba(X)[np.arange(len(y)), np.searchsorted(model.classes_, y)]
-    accuracy, loss, _ = scores_on(page)["On the rows it learnt from"]
+    accuracy, loss, _ = scores_on(page)["On the training rows"]
     assert float(accuracy.split(" %")[0]) == pytest.approx(100 * model.score(X, y), abs=0.5)
     assert loss.startswith(f"{-np.log(own).mean():.3f}")
 
@@ -181,7 +183,7 @@ def test_scores_on_the_rows_it_learnt_from_are_those_of_predict_proba(page: str,
 def test_evidence_and_missing_cells_are_those_of_the_model(page: str, birds: tuple) -> None:
     model, X, _ = birds
     terms = model.log_evidence_by_feature()
-    _, *rows = Page(page).tables["Columns and what was assumed"]
+    _, *rows = Page(page).tables["Columns and their priors"]
     assert [name for name, *_ in rows] == list(X.columns)
     for name, _, missing, _, evidence in rows:
         assert int(missing) == X[name].isna().sum()
@@ -189,7 +191,7 @@ def test_evidence_and_missing_cells_are_those_of_the_model(page: str, birds: tup
 
 
 def test_the_confusion_table_counts_every_row(page: str, birds: tuple) -> None:
-    _, *rows = Page(page).tables["True and predicted labels, held out"]
+    _, *rows = Page(page).tables["Predicted and observed labels, held out"]
     assert [sum(map(int, row[1:-1])) for row in rows] == [152, 68, 124]
 
 
@@ -199,7 +201,7 @@ def test_a_test_table_is_scored_by_the_model_of_the_other_rows() -> None:
     html = report(nb.NaiveBayes(), X[train], y[train], test=(X[~train], y[~train]), brief=True)
     right = nb.NaiveBayes().fit(X[train], y[train]).score(X[~train], y[~train])
     assert scores_on(html)["Test table, 39 rows"][0].startswith(f"{100 * right:.0f} %")
-    assert "True and predicted labels, test table" in Page(html).tables
+    assert "Predicted and observed labels, test table" in Page(html).tables
 
 
 @pytest.mark.slow
@@ -231,7 +233,7 @@ def test_a_smoothing_of_zero_that_leaves_a_row_impossible_still_has_a_page() -> 
     X = np.array([["x"], ["y"], ["x"], ["z"]], dtype=object)
     seen = Page(report(nb.NaiveBayes({0: nb.Categorical(0.0)}), X, list("aabb")))
     assert "without the row its own cells are impossible" in seen.text
-    assert "4 rows had a label of probability 0, or none at all" in seen.text
+    assert "4 rows had a label with probability 0, or no prediction at all" in seen.text
 
 
 @pytest.mark.slow
@@ -248,7 +250,7 @@ def test_many_classes_and_columns_keep_the_page_short() -> None:
     y = rng.integers(0, 10, 120)
     html = report(nb.GaussianNB(), rng.normal(size=(120, 40)) + y[:, None], y)
     assert 12 <= html.count("Predictive density") <= 36
-    assert len(Page(html).tables["Columns and what was assumed"]) == 41
+    assert len(Page(html).tables["Columns and their priors"]) == 41
     assert len(Page(html).tables["Columns, the most relevant first"]) == 41
     assert "The 8 most frequent classes are drawn, 2 are not." in html
     assert len(html) < 3_000_000
@@ -264,7 +266,7 @@ def test_a_brief_page_ends_after_the_sections_that_take_little_time(capsys: pyte
     X, y = table.drop(columns="breed"), table["breed"]
     pages = {brief: report(nb.NaiveBayes(), X, y, brief=brief, progress=brief) for brief in (True, False)}
     anchors = {brief: tuple(re.findall(r'<h2 id="(\w+)">', page)) for brief, page in pages.items()}
-    assert anchors == {True: BRIEF, False: tuple(name for name, *_ in SECTIONS)}
+    assert anchors == {True: BRIEF, False: tuple(name for name, *_ in SECTIONS)}  # of two classes
     shown = capsys.readouterr().err
-    assert "report: what was modelled" in shown  # the bar that was asked for
-    assert "report: what each column says" not in shown  # and the one that was not, as this is no terminal
+    assert "report: model and priors" in shown  # the bar that was asked for
+    assert "report: what does each column contribute?" not in shown  # and the one that was not, as this is no terminal

@@ -79,7 +79,7 @@ def test_the_smoothing_table_is_that_of_compare_smoothing(page: Page, birds: tup
 def test_a_model_without_levels_has_its_prior_turned_instead() -> None:
     X, y = split(dogs().drop(columns="curled_tail"), "breed")
     text = Page(report(nb.NaiveBayes("gaussian"), X, y)).text
-    assert "These columns have no levels to be smoothed" in text
+    assert "These columns have no levels to smooth" in text
     assert "In Gaussian columns the prior has l times" in text
 
 
@@ -97,7 +97,7 @@ def test_a_tempered_model_is_told_its_exponent_and_is_offered_none() -> None:
     X, y = split(penguins()[["species", "bill_length_mm", "body_mass_g", "sex"]][::4], "species")
     model = nb.NaiveBayes(temper="loo", dependence=None).fit(X, y)
     text = Page(report(model, X, y)).text
-    assert f"is raised to the power {model.temper_:.3g}, under which held-out labels" in text
+    assert f"is raised to the power {model.temper_:.3g}, which predicts held-out labels" in text
     assert "the held-out log loss goes from" not in text
 
 
@@ -214,7 +214,7 @@ def test_where_a_prior_is_improper_what_is_not_defined_is_said_and_columns_are_d
     X, y = rng.normal(size=(40, 2)), rng.integers(0, 2, 40)
     improper = Page(report(nb.GaussianNB(prior=nb.NormalInverseGamma(0, 0, -0.5, 0)), X, y))
     assert "negative shape has no weight" in improper.text
-    assert "Which columns depend on the class is not known" in improper.text
+    assert "It is not known which columns depend on the class" in improper.text
     assert "column 0, with 89 % intervals" in improper.tables or "0, with 89 % intervals" in improper.tables
     assert improper.text.count("the prior is improper") == 2
     assert "no prior enters" in Page(report(nb.GaussianNB(estimate="mle"), X, y)).text
@@ -293,4 +293,4 @@ def test_a_page_of_many_columns_lists_them_all_and_stays_small() -> None:
     assert len(html.encode()) < 3_000_000
     seen = Page(html)
     assert len(seen.tables["Columns, the most relevant first"]) == 501
-    assert "Compared are the most relevant 40 columns; 460 others are not." in seen.text
+    assert "The most relevant 40 columns are compared; 460 others are not." in seen.text

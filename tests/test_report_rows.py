@@ -18,9 +18,9 @@ from tests.conftest import plainly
 from tests.parsed import Page
 
 EVIL = '<script>alert("1")</script>'
-MISLABELLED = "Rows whose label is the least likely, held out"
+MISLABELLED = "Rows with the least probable labels, held out"
 UNCERTAIN = "Rows with the most uncertain label, held out"
-SURPRISING = "Rows least like all others, held out"
+SURPRISING = "Least typical rows, held out"
 Table = list[list[str]]
 
 
@@ -124,7 +124,7 @@ def test_surprising_rows_are_those_that_other_rows_expect_least() -> None:
     np.testing.assert_allclose(facts.held_out.log_density, density, rtol=1e-9)
     found = tables(facts)[SURPRISING]
     assert [int(row) for row, *_ in found] == np.argsort(density, kind="stable")[:10].tolist()
-    assert f"the 2nd least usual of {len(X)} rows" in found[1][1]
+    assert f"the 2nd least typical of {len(X)} rows" in found[1][1]
     assert f"log p(x) = \u2212{-np.sort(density)[1]:.1f}" in found[1][1]
 
 
@@ -142,7 +142,10 @@ def test_a_label_that_was_changed_is_the_first_suspect() -> None:
     assert first[0] == "77"
     assert first[1].startswith(f"{y[77]}\npredicted {1 - y[77]}")
     few = int((facts.label_log_proba < np.log(0.01)).sum())
-    assert f"{few} of {len(facts.label_log_proba)} held-out rows had a label that was given under 1 %" in page.text
+    assert (
+        f"{few} of {len(facts.label_log_proba)} held-out rows had an observed label with a probability below 1 %"
+        in page.text
+    )
 
 
 def test_labels_that_nothing_speaks_against_do_not_stand_out() -> None:
@@ -164,7 +167,7 @@ def test_a_cell_that_is_out_of_all_proportion_makes_its_row_the_least_usual_and_
     facts = gather(model, X, y)
     row, label, _, _, cells = tables(facts)[SURPRISING][0]
     assert row == "31"
-    assert "the least usual of 200 rows" in label
+    assert "the least typical of 200 rows" in label
     assert "column 2 1e+09" in cells.split("\n")[0]
     rest = np.arange(200) != 31
     other = nb.NaiveBayes(nb.Gaussian(nb.NormalInverseGamma(0, 0.1, 1, 1))).fit(X[rest], y[rest])
@@ -281,13 +284,13 @@ def test_sections_that_would_take_long_say_what_they_leave_out(monkeypatch: pyte
     monkeypatch.setattr(comparisons, "SETTINGS", 3.5 * facts.held_out.left_out_seconds)
     monkeypatch.setattr(comparisons, "SEARCH", 0.9 * facts.held_out.search_seconds)
     seen = Page(section("rows", facts))
-    assert "at most 4 rows of each kind are shown. model.explain(X) explains the rows that you name." in seen.text
+    assert "at most 4 rows of each kind are shown. model.explain(X) explains selected rows." in seen.text
     assert len(seen.tables[UNCERTAIN]) == 4 + 1
-    assert "compare_smoothing compares the settings that you name." in Page(section("smoothing", facts)).text
+    assert "compare_smoothing compares selected settings." in Page(section("smoothing", facts)).text
     assert "10 most relevant columns were varied one by one; 2 others were not." in " ".join(
         section("sensitivity", facts).split()
     )
-    assert "tune makes it" in section("checks", facts)
+    assert "use tune" in section("checks", facts)
 
 
 def test_a_few_settings_are_compared_where_all_take_long(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -295,7 +298,7 @@ def test_a_few_settings_are_compared_where_all_take_long(monkeypatch: pytest.Mon
     facts = gather(nb.NaiveBayes(nb.PolyaTree(), dependence=None), X[:40], y[:40])
     monkeypatch.setattr(comparisons, "SETTINGS", 4.5 * facts.held_out.left_out_seconds)
     assert len(facts.comparisons.smoothing.table) == 4
-    assert "Of so large a table only a few settings are tried." in Page(section("smoothing", facts)).text
+    assert "With a table of this size, only a few settings are compared." in Page(section("smoothing", facts)).text
 
 
 def test_a_row_without_any_cell_is_explained_by_nothing() -> None:

@@ -147,7 +147,7 @@ def test_a_smoothing_of_zero_is_said_and_counts_as_wrong() -> None:
     assert held is not None
     assert held.unanswered == 2  # y and z occur once
     assert held.accuracy.value == 0.0
-    assert "2 rows would have no answer" in Page(section("scores", facts)).text
+    assert "2 rows would have no prediction" in Page(section("scores", facts)).text
     for name in SECTIONS:
         assert "nan" not in Page(section(name, facts)).text.lower()
 
@@ -206,10 +206,10 @@ def test_probabilities_that_are_true_can_be_trusted_and_doubled_ones_cannot() ->
     doubled = np.hstack([X] * 3)
     said = Page(section("reliability", gather(nb.GaussianNB(), doubled, y))).text
     assert "overconfident" in said
-    assert "With temper='loo', which raises what the columns say to the power" in said
+    assert "With temper='loo', which raises the evidence of the columns to the power" in said
     found = nb.calibration(nb.GaussianNB(), doubled, y, ci_prob=0.89)
-    assert f"{100 * float(found.ece):.1f} percentage points apart" in said
-    assert f"between {100 * float(found.ece_lower):.1f} and {100 * float(found.ece_upper):.1f}" in said
+    assert f"is {100 * float(found.ece):.1f} percentage points" in said
+    assert f"interval: {100 * float(found.ece_lower):.1f} to {100 * float(found.ece_upper):.1f}" in said
     modest = Page(section("reliability", gather(nb.GaussianNB(temper=0.2), X, y))).text
     assert "underconfident" in modest
 
@@ -229,13 +229,13 @@ def test_who_is_taken_for_whom_is_counted_and_has_intervals() -> None:
     facts = gather(nb.GaussianNB(), X, y)
     p = refitted(nb.NaiveBayes(nb.Gaussian(first_prior(facts))), X, y).argmax(axis=1)
     seen = Page(section("confusion", facts)).tables
-    _, *rows = seen["True and predicted labels, held out"]
+    _, *rows = seen["Predicted and observed labels, held out"]
     for c, (_, *cells, right) in enumerate(rows):
         assert [int(cell) for cell in cells] == [int(((y == c) & (p == k)).sum()) for k in range(3)]
         hits = int(cells[c])
         low, high = stats.beta(hits + 0.5, 30 - hits + 0.5).interval(0.89)
         assert right == f"{100 * hits / 30:.0f} % ({100 * low:.0f} to {100 * high:.0f})"
-    _, *mistakes = seen["The commonest mistakes, held out"]
+    _, *mistakes = seen["The most frequent mistakes, held out"]
     assert [int(n) for *_, n, _ in mistakes] == sorted((int(n) for *_, n, _ in mistakes), reverse=True)
     assert sum(int(n) for *_, n, _ in mistakes) == (p != y).sum()
 
@@ -249,9 +249,9 @@ def first_prior(facts: Facts) -> nb.NormalInverseGamma:
 def test_many_classes_have_a_list_in_place_of_a_square() -> None:
     X, y = overlapping(200, 20)
     seen = Page(section("confusion", gather(nb.GaussianNB(), X, y))).tables
-    assert len(seen["Recognised rows of each class, held out"]) == 21
-    assert "True and predicted labels, held out" not in seen
-    assert len(seen["The commonest mistakes, held out"]) == 21
+    assert len(seen["Recall of each class, held out"]) == 21
+    assert "Predicted and observed labels, held out" not in seen
+    assert len(seen["The most frequent mistakes, held out"]) == 21
 
 
 def test_rows_without_an_answer_are_taken_for_nobody() -> None:
@@ -280,9 +280,9 @@ def test_the_uncertainty_is_that_of_models_of_all_other_rows() -> None:
 
 def test_it_is_ignorance_where_rows_are_few_and_the_data_where_they_are_many() -> None:
     X, y = overlapping(1500)
-    assert "It is the data" in Page(section("uncertainty", gather(nb.GaussianNB(), X, y))).text
+    assert "The classes overlap:" in Page(section("uncertainty", gather(nb.GaussianNB(), X, y))).text
     few = np.random.default_rng(0).normal(size=(9, 30)) + np.arange(9)[:, None] % 3
-    assert "does not know yet" in Page(section("uncertainty", gather(nb.GaussianNB(), few, np.arange(9) % 3))).text
+    assert "has seen too few rows" in Page(section("uncertainty", gather(nb.GaussianNB(), few, np.arange(9) % 3))).text
 
 
 @pytest.mark.slow
@@ -334,8 +334,9 @@ def test_the_headline_has_the_intervals_of_the_scores() -> None:
     held = facts.held_out.held
     assert held is not None
     said = Page(section("headline", facts)).text
-    assert f"(89 % interval: {100 * held.accuracy.lower:.1f} to {100 * held.accuracy.upper:.1f})" in said
-    assert f"{100 * np.exp(-held.log_loss.value):.1f} %" in said
+    assert f"89 % interval: {100 * held.accuracy.lower:.1f} to {100 * held.accuracy.upper:.1f}" in said
+    assert f"{held.log_loss.value:.3f}" in said
+    assert f"89 % interval: {held.log_loss.lower:.3f} to {held.log_loss.upper:.3f}" in said
 
 
 def test_bins_that_read_the_same_are_one_with_the_rows_and_the_hits_of_all() -> None:
@@ -349,14 +350,14 @@ def test_bins_that_read_the_same_are_one_with_the_rows_and_the_hits_of_all() -> 
 def test_few_rows_are_no_proof_for_nor_against_their_probabilities() -> None:
     table = dogs()
     few = Page(section("reliability", gather(nb.NaiveBayes(), table.drop(columns="breed"), table["breed"]))).text
-    assert "cannot rule out" in few
+    assert "they may still be off by" in few
     assert "can be trusted" not in few
     rng = np.random.default_rng(0)
     six = Page(section("reliability", gather(nb.GaussianNB(), rng.normal(size=(6, 1)), np.arange(6) % 2))).text
-    assert "probabilities are off:" not in six
+    assert "probabilities are not well calibrated:" not in six
 
 
-@pytest.mark.parametrize(("seed", "word"), [(0, "harmful"), (2, "of no help")])
+@pytest.mark.parametrize(("seed", "word"), [(0, "harmful"), (2, "do not visibly help")])
 def test_columns_that_do_not_help_are_harmful_only_beyond_chance(seed: int, word: str) -> None:
     X, y = np.random.default_rng(seed).normal(size=(60, 2)), np.arange(60) % 2
     facts = gather(nb.GaussianNB(), X, y)
@@ -369,6 +370,7 @@ def test_columns_that_do_not_help_are_harmful_only_beyond_chance(seed: int, word
 def test_a_perfect_model_has_no_interval_of_nothing() -> None:
     X, y = np.repeat([[0.0], [100.0]], 40, axis=0) + np.random.default_rng(0).normal(size=(80, 1)), np.arange(80) // 40
     facts = gather(nb.GaussianNB(), X, y)
-    assert "(100.0 to 100.0)" not in section("headline", facts) + section("rows", facts)
+    assert "100.0 to 100.0" not in section("headline", facts) + section("rows", facts)
+    assert "0.000 to 0.000" not in section("headline", facts)
     assert "0.000 (0.000 to 0.000)" not in section("scores", facts)
-    assert "next to no uncertainty about any row" in section("rows", facts)
+    assert "hardly any uncertainty about any row" in section("rows", facts)

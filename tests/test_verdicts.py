@@ -79,7 +79,7 @@ def tempered(facts: Facts) -> float:
 Made = Callable[[], Facts]
 True_ = Callable[[Facts], bool]
 VERDICTS: dict[str, tuple[Callable[[Facts], str], Made, Made, True_]] = {
-    "The labels are better than a guess, the probabilities are not": (
+    "The labels are better than guessing, the probabilities are not": (
         "scores",
         lambda: repeated(12),
         lambda: repeated(1),
@@ -91,25 +91,25 @@ VERDICTS: dict[str, tuple[Callable[[Facts], str], Made, Made, True_]] = {
         lambda: repeated(1),
         lambda own: np.exp(own.left_out.max(axis=1)).mean() > accuracy(own) + 0.1,
     ),
-    "the columns take away": (
+    "the columns remove": (
         "scores",
         lambda: repeated(1),
         lambda: repeated(1, gap=0.0),
         lambda own: log_loss(own) < blind(own) - 0.05,
     ),
-    "The columns are of no help that shows: held out, the log loss of": (
+    "The columns do not visibly help: held out, the log loss of": (
         "scores",
         lambda: repeated(1, gap=0.0),
         lambda: repeated(1),
         lambda own: abs(log_loss(own) - blind(own)) < 0.02 and accuracy(own) < 0.56,
     ),
-    "The probabilities are of no help as they stand": (
+    "The probabilities do not help as they stand": (
         "scores",
         lambda: rare(4),
         lambda: repeated(12),
         lambda own: accuracy(own) <= own.counts.max() / own.counts.sum() and log_loss(own) > blind(own) > tempered(own),
     ),
-    "may help, but so many rows cannot tell": (
+    "may help, but the rows are too few to tell": (
         "scores",
         lambda: repeated(1, gap=0.6, rows=50),
         lambda: repeated(1, gap=0.0),
@@ -121,7 +121,7 @@ VERDICTS: dict[str, tuple[Callable[[Facts], str], Made, Made, True_]] = {
         lambda: repeated(1, gap=0.0),
         lambda own: log_loss(own) > blind(own) + 0.05 and accuracy(own) < 0.56,
     ),
-    "which raises what the columns say to the power": (
+    "which raises the evidence of the columns to the power": (
         "reliability",
         lambda: repeated(6),
         lambda: repeated(1),
@@ -133,7 +133,7 @@ VERDICTS: dict[str, tuple[Callable[[Facts], str], Made, Made, True_]] = {
         lambda: repeated(6),
         lambda own: elpd_gain(own)[0] < 2 * elpd_gain(own)[1],
     ),
-    "can be trusted, as far as so many rows can tell": (
+    "can be trusted, as far as 900 rows can tell": (
         "reliability",
         lambda: repeated(1, rows=900),
         lambda: flipped(3),
@@ -180,10 +180,10 @@ def test_what_a_temper_gives_is_computed() -> None:
 
 
 SHARES = {  # of uncertainty that would go away, row by row; rows of the table; what is concluded
-    "It is the data": ([0.02, 0.05, 0.03], 3),
-    "It is mostly the data": ([0.2, 0.3, 0.25], 3),
-    "It is what the model does not know yet": ([0.7, 0.6, 0.8], 3),
-    "So few rows do not settle which it is": ([0.02, 0.3, 0.01], 1000),
+    "The classes overlap:": ([0.02, 0.05, 0.03], 3),
+    "Mostly, the classes overlap": ([0.2, 0.3, 0.25], 3),
+    "The model has seen too few rows": ([0.7, 0.6, 0.8], 3),
+    "The rows are too few to tell which part dominates": ([0.02, 0.3, 0.01], 1000),
     "There is next to no uncertainty": ([0.02, 0.05, 0.03], 3),
 }
 
@@ -197,7 +197,7 @@ def test_what_the_uncertainty_is_made_of_is_concluded_from_as_many_rows_as_that_
     found = xr.Dataset({name: ("obs_id", values) for name, values in parts.items()})
     said = {each: words in " ".join(verdict(found, SimpleNamespace(codes=np.zeros(each)))) for each in (rows, 10**6)}
     assert said[rows]
-    if words == "It is mostly the data":
+    if words == "Mostly, the classes overlap":
         assert said[10**6], "all three rows agree, so of a larger table they say the same"
 
 
@@ -276,7 +276,7 @@ def test_names_of_rows_do_not_hide_that_new_rows_bring_new_levels() -> None:
     assert "place (20" in check("new_levels", gather(nb.NaiveBayes(), X, y)).what
     only = check("new_levels", gather(nb.NaiveBayes(), X.assign(place="q"), y))
     assert only.state == "ok"
-    assert "that does not name the rows" in only.what
+    assert "identifiers and columns that reserve a level aside" in only.what
 
 
 def test_a_prior_that_matters_by_itself_is_not_said_to_hardly_matter() -> None:

@@ -28,8 +28,8 @@ def add(commands: Any) -> None:
         notes=options.TABLES,
         help="fit a model to one or more tables and save it",
         description="Fit naive Bayes to the rows of one or more tables with the same columns, in any order, and save "
-        "the model for `bayesnb predict`, and for bayesnb.load in Python. Prints the family of each column, and how "
-        "well the model predicts rows that were held out.",
+        "the model for `bayesnb predict`, and for bayesnb.load in Python. Prints the family of each column, how well "
+        "the model predicts rows that were held out, and a verdict on that.",
     )
     command.add_argument("tables", metavar="TABLE", nargs="+", help="a table; several tables are read as one")
     command.add_argument("--target", metavar="COLUMN", required=True, help="the column of labels")
@@ -49,7 +49,8 @@ def run(args: Namespace) -> None:
     check_output("fit", args.output, args.tables)
     check_inputs("fit", args.tables)
 
-    from bayesnb.cli.training_table import describe_held_out, left_out, read_training
+    from bayesnb.cli.training_table import describe_held_out, describe_verdict, left_out, read_training
+    from bayesnb.criticism.judgement import observe_held_out, one_exponent
 
     training = read_training(args, args.tables)
     with naming(args.tables):
@@ -57,7 +58,10 @@ def run(args: Namespace) -> None:
     for line in description(args.target, model, training.y.tolist()):
         args.console.info(line)
     if not args.quiet:
-        args.console.info(describe_held_out(*left_out(model, training.X, training.y)))
+        rows, log_proba = left_out(model, training.X, training.y)
+        observed = observe_held_out(model, rows, log_proba, one_exponent(model, rows, log_proba))
+        for line in (describe_held_out(log_proba, rows.codes), *describe_verdict(observed)):
+            args.console.info(line)
     model.save(args.output)
     args.console.info(f"Wrote {args.output}")
 

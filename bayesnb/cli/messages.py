@@ -4,9 +4,10 @@ Advice of the rooms below is written for Python; here it is reworded as options 
 """
 
 import re
+import shlex
 import sys
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -117,6 +118,8 @@ REWORDED: tuple[tuple[str, Callable[[re.Match], str]], ...] = (
     (r"\bfamilies: (?=there is|the table)", lambda m: "--family: "),
     (r"\bestimate='(\w+)'", lambda m: f"--estimate {m[1]}"),
     (r"\btemper='(loo|columns)'", lambda m: f"--temper {m[1]}"),
+    (r"\bci_prob=([\d.]+)", lambda m: f"--prob {m[1]}"),
+    (r"\buse='\.\.\.'", lambda m: "--use TEXT"),
     (r"\bdependence=None", lambda m: "--dependence none"),
     (r"\bdependence='(\w+)'", lambda m: f"--dependence {m[1]}"),
     (r"Give Bernoulli a threshold, or declare", lambda m: "Declare"),
@@ -167,3 +170,25 @@ class CommandLineAdvice:
 
     def reworded(self, message: str) -> str:
         return in_options(message)
+
+    def whole(self, remedies: Any, facts: Any) -> str:
+        """The command that made the page, with the options that make all changes in place of those it had."""
+        options = {name.replace("_", "-"): f"{value}" for name, value in remedies.params.items()}
+        if remedies.dropped and facts.model._declares_nothing:  # what is chosen then stays, now that a family is named
+            options |= {"temper": facts.model._temper_rule, "dependence": facts.model._dependence_rule}
+        words = without_options(shlex.split(facts.about.command) or ["bayesnb", "report"], options)
+        drop = [self.declare(remedies.dropped, "drop")] if remedies.dropped else []
+        return " ".join([shlex.join(words), *drop, *(f"--{name} {in_shell(value)}" for name, value in options.items())])
+
+
+def without_options(words: Sequence[str], names: Collection[str]) -> list[str]:
+    """Return the words of a command without options of these names and their values."""
+    kept: list[str] = []
+    skip = False
+    for word in words:
+        name, equals, _ = word.removeprefix("--").partition("=")
+        dropped = word.startswith("--") and name in names
+        if not (skip or dropped):
+            kept.append(word)
+        skip = dropped and not equals
+    return kept

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from bayesnb.cli import command_options as options
+from bayesnb.cli import option_values as values
 from bayesnb.cli.messages import CommandLineAdvice, UsageError, naming
 from bayesnb.cli.option_values import FamilyOption
 from bayesnb.cli.output import check_inputs, check_output, write_text
@@ -16,6 +17,7 @@ EXAMPLES = """\
   bayesnb report customers.csv --target churned --family zip=categorical --family id=drop
   bayesnb report customers.csv --target churned --prior 0.5 --temper loo
   bayesnb report customers.csv --target churned --brief
+  bayesnb report customers.csv --target churned --title 'Who leaves?' --author 'The data team' --prob 0.95
   cat customers.csv | bayesnb report - --target churned -o - > churn.html"""
 PENGUINS_NOTE = (
     "The penguins ship with bayesnb (Horst, Hill and Gorman 2020, CC0). The column year says when a penguin was "
@@ -43,6 +45,13 @@ def add(commands: Any) -> None:
     command.add_argument(
         "--brief", action="store_true", help="the first sections only: scores, what to check, what was modelled"
     )
+    page = command.add_argument_group("the page")
+    page.add_argument(
+        "--prob", metavar="P", type=values.probability, help="of the intervals (default: 0.89, as in ArviZ)"
+    )
+    page.add_argument("--title", metavar="TEXT", default="", help="of the page (default: Predicting COLUMN)")
+    page.add_argument("--author", metavar="TEXT", default="", help="who answers for the model")
+    page.add_argument("--use", metavar="TEXT", default="", help="what the model is intended for, on its model card")
     options.add_estimate(options.add_model(command))
     options.add_seed(command, "of random draws; the page is exact and makes none")
     options.add_reading(command)
@@ -57,12 +66,13 @@ def run(args: Namespace) -> None:
     check_inputs("report", [args.table, args.test])
     facts = gather_facts(args)
 
-    from bayesnb.cli.training_table import describe_held_out
+    from bayesnb.cli.training_table import describe_held_out, describe_verdict
     from bayesnb.report import render
 
     write_text(args.output, render(facts, brief=args.brief, progress=False if args.quiet else None))
     if not args.quiet:
-        args.console.info(describe_held_out(facts.left_out, facts.codes))
+        for line in (describe_held_out(facts.left_out, facts.codes), *describe_verdict(facts.held_out.observed)):
+            args.console.info(line)
     args.console.info(f"Wrote {'the page to stdout' if args.output == '-' else args.output}")
 
 
@@ -89,6 +99,10 @@ def gather_facts(args: Namespace) -> Any:
         command=args.words,
         date=f"{date.today():%d %B %Y}".lstrip("0"),
         advice=CommandLineAdvice(),
+        title=args.title,
+        author=args.author,
+        use=args.use,
+        ci_prob=args.prob,
     )
     test = None if args.test is None else read_test(args, args.test, training)
     with naming([args.table or source, *([] if args.test is None else [args.test])]):

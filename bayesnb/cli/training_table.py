@@ -196,8 +196,23 @@ def describe_held_out(log_proba: Any, codes: Any) -> str:
     )
 
 
-def left_out(model: Any, X: Any, y: Any) -> tuple[Any, Any]:
-    """Return log p(y | x, all rows but this one) of the rows of a fit, and the codes of their labels."""
+def describe_verdict(observed: Any) -> list[str]:
+    """Return lines with the baselines of the scores and the verdict; none, where no row can be held out."""
+    if observed is None:
+        return []
+    from bayesnb.selection.verdict import TEMPERED, judge
+
+    verdict = judge(observed)
+    remedy = " (--temper loo)" if verdict.probabilities == TEMPERED else ""
+    return [
+        f"Baselines: accuracy {100 * observed.majority:.1f} % by always answering the most frequent class, log loss "
+        f"{observed.shares_loss:.4f} a row by the shares of the classes",
+        f"Verdict: {verdict}{remedy}",
+    ]
+
+
+def left_out(model: Any, X: Any, y: Any) -> tuple[Rows, Any]:
+    """Return the rows of a fit, and log p(y | x, all rows but this one) of each, `(r, c)`."""
     codes = encode(np.asarray(y), model.classes_)
     rows = Rows(model.schema_.observers, model.schema_.read(open_table(X)), codes)
-    return loo_log_proba(model.model_, rows, model._way("label"), n_jobs=model.n_jobs), codes
+    return rows, loo_log_proba(model.model_, rows, model._way("label"), n_jobs=model.n_jobs)

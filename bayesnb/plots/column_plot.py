@@ -202,7 +202,7 @@ def bars_of(sight: Sight, prob: float) -> tuple[list[str], Array, tuple[Array, A
     belief: Any = sight.belief
     names = names_of(sight)
     numbers = np.stack(belief.level_intervals(prob))  # mean, lower, upper
-    if len(names) == 1:  # a word, against all others
+    if sight.family.words:  # a word, against all others
         numbers = numbers[..., 1:]
     numbers = numbers[:, sight.shown]
     room = int(np.clip(MOST_GROUPED // len(sight.shown), 2, MOST_LEVELS))

@@ -5,13 +5,15 @@ The room is called as the one function that most need of it, so it can be called
 """
 
 import sys
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
 from bayesnb.plots import off_screen
 from bayesnb.report.facts import About, Facts, gather
 from bayesnb.report.html_page import Page, page
-from bayesnb.report.sections import BRIEF, SECTIONS, section
+from bayesnb.report.sections import FOLDED, section, sections_of
+from bayesnb.results.datasets import ci_prob as checked_ci_prob
 from bayesnb.results.progress import PATIENCE, bar
 
 __all__ = ["About", "Facts", "Page", "gather", "render", "report", "section"]
@@ -26,6 +28,10 @@ def report(
     about: About | None = None,
     brief: bool = False,
     progress: bool | None = None,
+    title: str = "",
+    author: str = "",
+    use: str = "",
+    ci_prob: float | None = None,
 ) -> Page:
     """Return a self-contained HTML page about an estimator and the rows it learns from.
 
@@ -45,6 +51,14 @@ def report(
         Whether the page ends after the sections that take the least time: the scores, what to check, the model.
     progress : bool or None, default=None
         Whether a bar on stderr names the section at work. None: where that is a terminal, after two seconds.
+    title : str, default=""
+        Title of the page. Empty: "Predicting" and the name of the labels.
+    author : str, default=""
+        Who answers for the model.
+    use : str, default=""
+        What the model is intended for, on the model card.
+    ci_prob : float or None, default=None
+        Probability of the intervals. None: 0.89, the default of ArviZ.
 
     Returns
     -------
@@ -69,20 +83,25 @@ def report(
     >>> page[:15]
     '<!doctype html>'
     """
+    if ci_prob is not None:
+        checked_ci_prob(ci_prob)
+    about = about or About(label=str(getattr(y, "name", None) or ""))
+    given: dict[str, Any] = {"title": title, "author": author, "use": use, "ci_prob": ci_prob}
+    about = replace(about, **{name: value for name, value in given.items() if value})
     return render(gather(model, X, y, test, about), brief=brief, progress=progress)
 
 
 def render(facts: Facts, *, brief: bool = False, progress: bool | None = None) -> Page:
     """Write the page that the facts make, all of it or the first sections alone."""
-    chosen = [each for each in SECTIONS if not brief or each[0] in BRIEF]
+    chosen = sections_of(facts, brief)
     with off_screen(), bar("report", progress, " sections", PATIENCE) as shown:
         shown.start(len(chosen))
         parts = []
-        for name, title, _ in chosen:
+        for name, title in chosen:
             shown.name(f"report: {title[0].lower()}{title[1:]}")
             parts.append((name, title, section(name, facts)))
             shown.more(1)
-        return page(facts.title, section("headline", facts), parts)
+        return page(facts.title, section("headline", facts), parts, FOLDED, facts.about.author)
 
 
 class Room(ModuleType):
@@ -98,8 +117,13 @@ class Room(ModuleType):
         about: About | None = None,
         brief: bool = False,
         progress: bool | None = None,
+        title: str = "",
+        author: str = "",
+        use: str = "",
+        ci_prob: float | None = None,
     ) -> Page:
-        return report(model, X, y, test, about=about, brief=brief, progress=progress)
+        given = {"title": title, "author": author, "use": use, "ci_prob": ci_prob}
+        return report(model, X, y, test, about=about, brief=brief, progress=progress, **given)  # type: ignore[arg-type]
 
 
 sys.modules[__name__].__class__ = Room

@@ -6,7 +6,7 @@ browser would still neither run, nor load, nor style anything for it.
 
 import os
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -40,11 +40,14 @@ class Page(str):
         return str(render("frame.html", source=framed, style=FRAME))
 
 
-def page(title: str, headline: str, parts: Sequence[tuple[str, str, str]]) -> Page:
-    """The document with a headline and parts, each an anchor, a title and HTML."""
+def page(
+    title: str, headline: str, parts: Sequence[tuple[str, str, str]], folded: Collection[str] = (), author: str = ""
+) -> Page:
+    """The document with a headline and parts, each an anchor, a title and HTML; those in `folded` start closed."""
     style, script = render("style.css", page=True), render("page.js")
     allowed = {"style": style, "script": script, "style_hash": hashed(style), "script_hash": hashed(script)}
-    return Page(render("page.html", title=Name(title), headline=headline, parts=parts, **allowed))
+    values = {"title": Name(title), "headline": headline, "parts": parts, "folded": folded, "author": Name(author)}
+    return Page(render("page.html", **values, **allowed))
 
 
 def hashed(source: str) -> str:

@@ -5,12 +5,15 @@ Advice is in the language of whoever made the page: as Python for the estimator 
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from math import isfinite
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from bayesnb.estimators.tempering import COLUMNS, LOO
 from bayesnb.families.family import joint_family
 from bayesnb.families.number_format import fixed
+from bayesnb.report.estimator_code import declared_columns
 from bayesnb.report.wording import brief, count, listed, name_of, percent
+from bayesnb.selection.verdict import TEMPERED
 
 if TYPE_CHECKING:
     from bayesnb.report.facts import Facts
@@ -47,6 +50,19 @@ class Advice(Protocol):
     def reworded(self, message: str) -> str:
         """A message of the rooms below, which know Python only."""
 
+    def whole(self, remedies: "Remedies", facts: "Facts") -> str:
+        """One command, or one call, that makes the model with all remedies."""
+
+
+class Remedies(NamedTuple):
+    """Changes that the page is sure of: columns to leave out, and parameters of the estimator."""
+
+    dropped: tuple[Hashable, ...]
+    params: Mapping[str, Any]
+
+    def __bool__(self) -> bool:
+        return bool(self.dropped or self.params)
+
 
 @dataclass(frozen=True)
 class InPython:
@@ -77,6 +93,19 @@ class InPython:
     def reworded(self, message: str) -> str:
         return message
 
+    def whole(self, remedies: Remedies, facts: "Facts") -> str:
+        changes = ", ".join(f"{name}={value!r}" for name, value in remedies.params.items())
+        model = f"model.set_params({changes})" if changes else "model"
+        return f"{model}.fit({self._rest_of(remedies.dropped, facts.X)}, y)"
+
+    def _rest_of(self, dropped: Sequence[Hashable], X: Any) -> str:
+        """The table without columns."""
+        if not dropped:
+            return "X"
+        if hasattr(X, "columns"):
+            return f"X.drop({'columns=' if hasattr(X, 'iloc') else ''}{list(dropped)!r})"
+        return f"np.delete(X, {list(dropped)!r}, axis=1)"
+
     @property
     def _by_column(self) -> bool:
         """Whether the estimator takes a mapping from columns to families, beside which others are inferred."""
@@ -98,7 +127,7 @@ def tempering(facts: "Facts") -> str:
     if is_tempered_by_rows(facts):
         return ""
     if tempered is None or held is None:
-        return f"{how} raises what the columns say to the power under which held-out labels are the most probable."
+        return f"{how} raises the evidence of the columns to the power that predicts held-out labels best."
     losses = (
         f"the held-out log loss goes from {fixed(held.log_loss.value, 3)} to {fixed(tempered.line.log_loss.value, 3)}"
     )
@@ -106,8 +135,8 @@ def tempering(facts: "Facts") -> str:
         return f"{how} (the power {tempered.power:.2g}) would make no clear difference: {losses}."
     right = f"{percent(held.accuracy.value)} to {percent(tempered.line.accuracy.value)}"
     return (
-        f"With {how}, which raises what the columns say to the power {tempered.power:.2g}, {losses}, and the share of "
-        f"right labels from {right}; the most probable label changes for {count(tempered.changed, 'row')} of "
+        f"With {how}, which raises the evidence of the columns to the power {tempered.power:.2g}, {losses}, and the "
+        f"accuracy from {right}; the predicted label changes for {count(tempered.changed, 'row')} of "
         f"{held.rows:,}. {facts.advice.reworded("temper='columns'")} finds a power for each column."
     )
 
@@ -150,8 +179,8 @@ def alike(one: "ModelledColumn", two: "ModelledColumn", facts: "Facts") -> bool:
 def settling(facts: "Facts") -> str:
     """What leaves every class a distribution in every column; plain text."""
     if facts.model.estimate in ("map", "mle"):
-        return f"A proper prior and {facts.advice.setting('estimate', 'predictive')} mend that."
-    return "A proper prior mends that."
+        return f"A proper prior and {facts.advice.setting('estimate', 'predictive')} fix this."
+    return "A proper prior fixes this."
 
 
 def possible(facts: "Facts") -> str:
@@ -159,12 +188,34 @@ def possible(facts: "Facts") -> str:
     model, advice = facts.model, facts.advice
     if model.estimate in ("map", "mle"):
         return (
-            f"Under {advice.setting('estimate', model.estimate)} what a class has not shown can be impossible: "
+            f"With {advice.setting('estimate', model.estimate)}, values that a class has not shown can be impossible. "
             f"{advice.setting('estimate', 'predictive')} with a smoothing above 0 leaves nothing impossible."
         )
     if all(block.strictly_proper.all() for block in model.model_.prior.blocks):
         return (
-            "The columns make nothing impossible here, but the class prior does: without the row, its class has "
-            f"probability 0. {advice.setting('class_prior', 1.0)} gives every class one."
+            "The columns make nothing impossible here, but the class prior does: without the row, the class has "
+            f"probability 0. {advice.setting('class_prior', 1.0)} gives every class a probability above 0."
         )
-    return "Use a smoothing above 0, or a proper prior: without one, whatever a class has not shown is impossible."
+    return "Use a smoothing above 0, or a proper prior. Without one, whatever a class has not shown is impossible."
+
+
+def all_remedies(facts: "Facts", useless: Sequence[Hashable]) -> Remedies:
+    """Return every change that is sure to help, where these columns say nothing about new rows.
+
+    Columns whose family was declared stay, and so does the last one.
+    """
+    model = facts.model
+    params: dict[str, Any] = {}
+    declared = declared_columns(model) or set()
+    dropped = tuple(key for key in useless if key not in declared)
+    if all(feature.key in dropped for feature in facts.features.all):
+        dropped = ()
+    verdict, observed = facts.held_out.verdict, facts.held_out.observed
+    if verdict is not None and verdict.probabilities == TEMPERED:
+        params["temper"] = LOO
+    if observed is not None and not isfinite(observed.log_loss):
+        if model.estimate in ("map", "mle"):
+            params["estimate"] = "predictive"
+        elif all(block.strictly_proper.all() for block in model.model_.prior.blocks):
+            params["class_prior"] = 1.0
+    return Remedies(dropped, params)

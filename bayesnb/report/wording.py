@@ -12,7 +12,7 @@ from bayesnb.families.number_format import MINUS, NOTHING, RAISED, SPACE, fixed,
 from bayesnb.plots.style import short
 from bayesnb.results.display import Name
 
-INTERVAL = 0.89
+INTERVAL = 0.89  # the probability of intervals, as ArviZ has it
 SURE = float(np.nextafter(1.0, 0.0))  # the largest probability that is not certain
 
 
@@ -59,8 +59,8 @@ def stated(log_bayes_factor: float) -> str:
     """A log Bayes factor as odds, for whoever has not met one yet."""
     tens = log_bayes_factor / log(10)
     if tens < 4:
-        return f"the data are {number(exp(log_bayes_factor), 2)} times as probable if they do"
-    return f"the data are 10{str(round(tens)).translate(RAISED)} times as probable if they do"
+        return f"the data are {number(exp(log_bayes_factor), 2)} times as probable if these two depend on each other"
+    return f"the data are 10{str(round(tens)).translate(RAISED)} times as probable if these two depend on each other"
 
 
 def count(n: float, noun: str) -> str:
@@ -92,6 +92,11 @@ def spans(values: Array, lower: Array, upper: Array) -> list[str]:
 
     each = zip(values.tolist(), lower.tolist(), upper.tolist(), strict=True)
     return [f"{text(x)} ({text(low)}{SPACE}to{SPACE}{text(high)})" for x, low, high in each]
+
+
+def in_percent(prob: float) -> str:
+    """The probability of an interval, to the digits that it was given with."""
+    return f"{100 * prob:.10g}{SPACE}%"
 
 
 def percent_span(value: float, lower: float, upper: float, decimals: int | None = None) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cache, cached_property
 from typing import Any
 
@@ -19,15 +19,26 @@ from bayesnb.report.facts.held_out import HeldOut
 from bayesnb.report.facts.irregularities import Irregularities
 from bayesnb.report.facts.left_out_rows import RowLeftOut, left_out_row
 from bayesnb.report.remedies import Advice, InPython
-from bayesnb.report.wording import name_of
+from bayesnb.report.wording import INTERVAL, name_of
 from bayesnb.selection.leave_one_out import leave_one_out
 
 
 @dataclass(frozen=True)
 class About:
-    """The caller's knowledge: the name of the label, the source of the table, how the page was made.
+    """The caller's knowledge: the name of the label, the source of the table, how the page was made, and for whom.
 
-    `advice` says remedies as the caller would type them; by default as Python.
+    Attributes
+    ----------
+    label : the name of the column of labels
+    source : the name of the table
+    notes : sentences about the table
+    command : the command that made the page, if one did
+    date : when it was made
+    advice : how remedies are typed; None: as Python
+    title : of the page; default: "Predicting" and the label
+    author : who answers for the model
+    use : what the model is intended for
+    ci_prob : probability of the intervals; None: 0.89, the default of ArviZ
     """
 
     label: str = ""
@@ -36,6 +47,10 @@ class About:
     command: str = ""
     date: str = ""
     advice: Advice | None = None
+    title: str = ""
+    author: str = ""
+    use: str = ""
+    ci_prob: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +71,7 @@ class Facts:
     left_out: Array  # log p(y | x) of that; NaN where the others leave no distribution
     test: tuple[Array, Array] | None  # log p(y | x) and codes of rows that it never saw
     test_X: Any = None  # those rows
+    memo: dict[str, Any] = field(default_factory=dict)  # what several sections show, computed once
 
     @property
     def advice(self) -> Advice:
@@ -63,7 +79,12 @@ class Facts:
 
     @property
     def title(self) -> str:
-        return f"Predicting {self.label}"
+        return self.about.title or f"Predicting {self.label}"
+
+    @property
+    def prob(self) -> float:
+        """Probability of the intervals."""
+        return INTERVAL if self.about.ci_prob is None else self.about.ci_prob
 
     @property
     def label(self) -> str:

@@ -11,7 +11,6 @@ from bayesnb.criticism.compare_smoothing import compare_smoothing
 from bayesnb.criticism.dependence import dependence
 from bayesnb.criticism.tune import Bound, prior_bounds
 from bayesnb.report.facts.features import Feature, ModelledColumn
-from bayesnb.report.wording import INTERVAL
 from bayesnb.selection.prior_strength import Change, Strengths
 
 if TYPE_CHECKING:
@@ -28,9 +27,9 @@ VARIED = 1.5  # seconds that they may take
 SETTINGS = 6.0  # seconds that the settings of the smoothing may take
 SEARCH = 5.0  # seconds that the search for the best priors may take
 UNDEFINED = (
-    "Some rows have no held-out probability under these priors: without the row its own cells are impossible, or its "
-    "class has no distribution. A smoothing of 0 or an improper prior does that. So what is certain about the priors "
-    "is that they matter: use a proper one, with a smoothing above 0."
+    "Not known: some rows have no held-out probability under these priors, because without the row its own cells are "
+    "impossible, or its class has no proper distribution. A smoothing of 0 or an improper prior causes this. Use a "
+    "proper prior with a smoothing above 0."
 )
 
 
@@ -79,12 +78,10 @@ class Comparisons:
         if self.expensive:
             sizes, estimates = FEW, (model.estimate if model.estimate != "mle" else "predictive",)
         if len(sizes) * len(estimates) * self.facts.held_out.left_out_seconds > SETTINGS:
-            return (
-                "with so many columns and classes it takes long. compare_smoothing compares the settings that you name."
-            )
+            return "it takes too long with so many columns and classes. compare_smoothing compares selected settings."
         try:
             return compare_smoothing(
-                model, self.facts.X, self.facts.y, sizes, estimates, ci_prob=INTERVAL, progress=False
+                model, self.facts.X, self.facts.y, sizes, estimates, ci_prob=self.facts.prob, progress=False
             )
         except (TypeError, ValueError) as error:
             return str(error)
@@ -100,7 +97,7 @@ class Comparisons:
     def dependence(self) -> Any:
         """Result of `bayesnb.dependence`."""
         if len(self.paired) < 2:
-            return "A pair needs two columns that are modelled apart."
+            return "a pair needs two columns that are modelled separately."
         columns = [column.key for column in self.paired]
         try:
             return dependence(self.facts.model, self.facts.X, self.facts.y, columns, progress=False)
@@ -193,7 +190,7 @@ class Comparisons:
     def bounds(self) -> list[Bound] | str:
         """The parameters that are at the end of their range under the priors of the largest evidence."""
         if self.facts.held_out.search_seconds > SEARCH:
-            return "the search for the best priors takes long with so many columns, levels and classes: tune makes it"
+            return "the search for the best priors takes too long with so many columns, levels and classes; use tune"
         try:
             return prior_bounds(self.facts.model)
         except (TypeError, ValueError):

@@ -5,16 +5,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
-from scipy.special import xlogy
 
 from bayesnb import results
+from bayesnb.criticism.judgement import observe_held_out, one_exponent, row_widths
 from bayesnb.estimators.tempering import as_attributes
 from bayesnb.families.base import Array
 from bayesnb.model.product import Product
 from bayesnb.report.wording import INTERVAL
-from bayesnb.selection.exponents import one_by_loo
-from bayesnb.selection.leave_one_out import PredictiveRule, leave_one_out, loo_log_proba
+from bayesnb.selection.leave_one_out import PredictiveRule, leave_one_out
 from bayesnb.selection.probability_scores import (
     CurveOptions,
     Estimate,
@@ -23,6 +21,7 @@ from bayesnb.selection.probability_scores import (
     right,
     share_interval,
 )
+from bayesnb.selection.verdict import Observed, Verdict, blind_loss, entropy_of, judge, signed_mean
 
 if TYPE_CHECKING:
     from bayesnb.report.facts import Facts
@@ -35,8 +34,6 @@ SEARCHED = 4e-4  # seconds to search the prior of a class's column on a grid, wh
 BIN_EXPLAINED = 2.6e-7  # for each bin of a class's column, to explain a row
 DRAWN = {"density": 8e-5, "levels": 9e-4, "mass": 1e-4}  # seconds for the draws of a class's column
 DRAWN_LEVEL, DRAWN_ROW = 1.2e-4, 0.01  # for those of each of its levels; for a row, whatever its columns
-CLEAR, FEWEST = 0.95, 5  # an interval of so many rows or more that leaves out 0 is a difference
-COSTLY = 3e7  # rows x classes x columns for which no other temper is tried
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +49,7 @@ class ScoreLine:
     unanswered: int = 0
 
     @classmethod
-    def of(cls, name: str, log_proba: Array, codes: Array) -> "ScoreLine":
+    def of(cls, name: str, log_proba: Array, codes: Array, prob: float = INTERVAL) -> "ScoreLine":
         """Return the scores of log p(y | x) and labels, `(r, c), (r,)`."""
         label_log_proba = log_proba[np.arange(len(codes)), codes]
         gaps = np.exp(log_proba) - np.eye(log_proba.shape[1])[codes]
@@ -60,17 +57,17 @@ class ScoreLine:
         return cls(
             name,
             len(codes),
-            share_of(hits, len(codes) - hits),
-            mean_interval(-label_log_proba, INTERVAL),
-            mean_interval((gaps**2).sum(axis=1), INTERVAL, 2.0),
+            share_of(hits, len(codes) - hits, prob),
+            mean_interval(-label_log_proba, prob),
+            mean_interval((gaps**2).sum(axis=1), prob, 2.0),
             int(np.isneginf(label_log_proba).sum()),
             int(np.isneginf(log_proba.max(axis=1)).sum()),
         )
 
 
-def share_of(hits: float, misses: float) -> Estimate:
+def share_of(hits: float, misses: float, prob: float = INTERVAL) -> Estimate:
     """A share with its interval, that of the posterior under Jeffreys' prior, Beta(1/2, 1/2)."""
-    low, high = share_interval(np.asarray(hits), np.asarray(misses), INTERVAL)
+    low, high = share_interval(np.asarray(hits), np.asarray(misses), prob)
     return Estimate(hits / (hits + misses), float(low), float(high))
 
 
@@ -82,17 +79,6 @@ class Tempered(NamedTuple):
     gain: Estimate  # of log loss, a row
     over_constant: Estimate  # gain of log loss over the best constant guess
     changed: int  # rows of which another label is the most probable
-
-
-def mean_of(terms: Array) -> Estimate:
-    """The mean of terms of either sign, with an interval that leaves out 0 where it clearly has a sign."""
-    if not np.isfinite(terms).all():
-        total = float(np.sum(terms[~np.isfinite(terms)]))
-        return Estimate(total, total, total)
-    if len(terms) < FEWEST:
-        return Estimate(float(np.mean(terms)), -np.inf, np.inf)
-    least = float(np.min(terms))
-    return Estimate(*(least + end for end in mean_interval(terms - least, CLEAR)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,16 +103,20 @@ class HeldOut:
     @cached_property
     def held(self) -> ScoreLine | None:
         """The scores of the rows that can be held out, if any can."""
-        return ScoreLine.of("Held out, one row at a time", self.log_proba, self.codes) if self.defined.any() else None
+        return (
+            ScoreLine.of("Held out, one row at a time", self.log_proba, self.codes, self.facts.prob)
+            if self.defined.any()
+            else None
+        )
 
     @cached_property
     def fitted(self) -> ScoreLine:
-        return ScoreLine.of("On the rows it learnt from", self.facts.fitted, self.facts.codes)
+        return ScoreLine.of("On the training rows", self.facts.fitted, self.facts.codes, self.facts.prob)
 
     @cached_property
     def tested(self) -> ScoreLine | None:
         test = self.facts.test
-        return None if test is None else ScoreLine.of(f"Test table, {len(test[1]):,} rows", *test)
+        return None if test is None else ScoreLine.of(f"Test table, {len(test[1]):,} rows", *test, self.facts.prob)
 
     @cached_property
     def constant(self) -> ScoreLine:
@@ -134,75 +124,53 @@ class HeldOut:
         with np.errstate(divide="ignore"):
             shares = np.log(self.facts.counts / self.facts.counts.sum())
         shares = np.broadcast_to(shares, self.facts.left_out.shape)
-        return ScoreLine.of("Best constant guess, no columns", shares, self.facts.codes)
+        return ScoreLine.of("Constant guess (class shares)", shares, self.facts.codes, self.facts.prob)
+
+    @cached_property
+    def observed(self) -> Observed | None:
+        """The numbers of the verdict; None, where no row can be held out."""
+        tempered = self.one_exponent if self.defined.all() else None
+        return observe_held_out(self.facts.model, self.facts.rows, self.facts.left_out, tempered)
 
     @property
-    def less_surprise(self) -> Estimate:
-        """How much less log loss a held-out row has than if it were guessed from the other rows' labels alone."""
-        return mean_of((self.blind_loss + self.facts.label_log_proba)[self.defined])
+    def verdict(self) -> Verdict | None:
+        """Words for labels and probabilities; None, where no row can be held out."""
+        return None if self.observed is None else judge(self.observed)
 
-    @property
-    def blind_loss(self) -> Array:
-        """Log loss of each row, its label guessed from those of the others: Laplace's rule of succession, `(r,)`."""
-        counts = self.facts.counts
-        return np.log(counts.sum() - 1 + len(counts)) - np.log(counts[self.facts.codes])
-
-    @property
-    def more_right(self) -> Estimate:
-        """How much more often a held-out label is right than the most frequent class."""
-        hits = right(self.log_proba, self.codes).astype(float)
-        return mean_of(hits - (self.codes == int(self.facts.counts.argmax())))
-
-    @property
-    def surplus(self) -> tuple[float, float]:
-        """How much the mean probability of held-out answers is above the share that is right, and two standard errors.
-
-        Were the probabilities true, that would be chance.
-        """
-        left_out, codes = self.facts.left_out[self.answered], self.facts.codes[self.answered]
-        p, hits = np.exp(left_out.max(axis=1)), right(left_out, codes)
-        return float(p.mean() - hits.mean()), 2 * float(np.sqrt((p * (1 - p)).sum()) / len(p))
-
-    @property
-    def too_sure(self) -> bool:
-        """Whether held-out answers are right less often than their probabilities say, by more than chance."""
-        return self.surplus[0] > self.surplus[1]
+    @cached_property
+    def test_verdict(self) -> Verdict | None:
+        """Words for labels and probabilities of the test table."""
+        return None if self.facts.test is None else judge(Observed.of(*self.facts.test))
 
     @property
     def unforeseen(self) -> Estimate:
         """How much more a held-out label costs than the probabilities themselves expect: 0, were they all true."""
-        return mean_of((-self.facts.label_log_proba - self.entropy)[self.answered])
+        return signed_mean((-self.facts.label_log_proba - self.entropy)[self.answered])
+
+    @cached_property
+    def one_exponent(self) -> Any:
+        """What temper="loo" would give, where that is known."""
+        return one_exponent(self.facts.model, self.facts.rows, self.facts.left_out)
 
     @cached_property
     def tempered(self) -> Tempered | None:
-        """What temper="loo" would give, where the model has none, all can be scored and it is cheap."""
-        model, facts, rows = self.facts.model, self.facts, self.facts.rows
-        finite = bool(np.isfinite(facts.label_log_proba).all())
-        if model._temper_rule is not None or self.cost > COSTLY or not finite or len(facts.classes) < 2:
+        """Scores of what temper="loo" would give, where that is known."""
+        if self.one_exponent is None:
             return None
-        if model.estimate != "predictive":  # for which the temper is chosen
-            predictive = facts.of_labels(loo_log_proba(model.model_, rows, n_jobs=model.n_jobs))
-            if not np.isfinite(predictive).all():
-                return None
-        power = one_by_loo(model.model_, rows, model.n_jobs).value
-        log_proba = loo_log_proba(model.model_, rows, PredictiveRule(model.estimate, power), n_jobs=model.n_jobs)
+        facts, (power, log_proba) = self.facts, self.one_exponent
         label_log_proba = facts.of_labels(log_proba)
         return Tempered(
             power,
-            ScoreLine.of(f"Held out, with {facts.advice.temper} ({power:.2g})", log_proba, facts.codes),
-            mean_of(label_log_proba - facts.label_log_proba),
-            mean_of(self.blind_loss + label_log_proba),
+            ScoreLine.of(f"Held out, with {facts.advice.temper} ({power:.2g})", log_proba, facts.codes, facts.prob),
+            signed_mean(label_log_proba - facts.label_log_proba),
+            signed_mean(blind_loss(facts.counts, facts.codes) + label_log_proba),
             int((log_proba.argmax(axis=1) != facts.left_out.argmax(axis=1)).sum()),
         )
 
     @cached_property
     def widths(self) -> list[float]:
         """Cells of a row in every block: of words those that are there."""
-        pairs = zip(self.facts.model.schema_.blocks, self.facts.cells, strict=True)
-        return [
-            x.nnz / max(x.shape[0], 1) if block.family.words and sparse.issparse(x) else x.shape[1]
-            for block, x in pairs
-        ]
+        return row_widths(self.facts.model, self.facts.cells)
 
     @property
     def width(self) -> float:
@@ -277,7 +245,7 @@ class HeldOut:
     @cached_property
     def calibration(self) -> Any:
         """The result of `bayesnb.calibration` for the rows that have an answer when they are held out."""
-        plan, model = CurveOptions(BINS, INTERVAL, np.random.default_rng(0)), self.facts.model
+        plan, model = CurveOptions(BINS, self.facts.prob, np.random.default_rng(0)), self.facts.model
         where = np.flatnonzero(self.answered)
         codes, weight = self.facts.codes[where], np.ones(len(where))
         result = calibrated(self.facts.left_out[where], codes, weight, plan)
@@ -285,7 +253,7 @@ class HeldOut:
             "leave_one_out": "exact",
             "estimate": model.estimate,
             **as_attributes(model._known_temper),
-            "ci_prob": INTERVAL,
+            "ci_prob": self.facts.prob,
             "bins": BINS,
             "impossible": int(np.isneginf(self.facts.label_log_proba[where]).sum()),
         }
@@ -295,8 +263,7 @@ class HeldOut:
     @cached_property
     def entropy(self) -> Array:
         """Entropy of the held-out probabilities of each row, in nats; NaN where there are none, `(r,)`."""
-        p = np.exp(self.facts.left_out)
-        return np.where(p.max(axis=1) > 0, -xlogy(p, p).sum(axis=1), np.nan)
+        return entropy_of(self.facts.left_out)
 
     @cached_property
     def log_density(self) -> Array:

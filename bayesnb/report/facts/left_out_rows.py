@@ -14,7 +14,6 @@ from bayesnb.inference.intervals import drawn_intervals, intervals
 from bayesnb.model.product import Product, observe
 from bayesnb.numerics.views import as_numbers
 from bayesnb.report.facts.held_out import settled
-from bayesnb.report.wording import INTERVAL
 from bayesnb.selection.leave_one_out import learnt_from
 
 if TYPE_CHECKING:
@@ -89,9 +88,9 @@ def interval_ends(scores: Scores, facts: "Facts") -> tuple[Array, Array]:
     """Ends of the interval of p(y | x, theta) for a row, `(c,)` each."""
     model = facts.model
     if scores.belief.closed:
-        result = intervals(scores, INTERVAL, True, "auto", model.n_jobs)
+        result = intervals(scores, facts.prob, True, "auto", model.n_jobs)
     else:
-        result = drawn_intervals(scores, model.schema_.observers, INTERVAL, DRAWS, 0)[0]
+        result = drawn_intervals(scores, model.schema_.observers, facts.prob, DRAWS, 0)[0]
     return result.lower[0], result.upper[0]
 
 

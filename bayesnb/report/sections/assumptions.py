@@ -27,7 +27,7 @@ def dependence(facts: Facts) -> Values:
     result = facts.comparisons.dependence
     if isinstance(result, str):
         return linked(facts) | {"unknown": as_name(facts.advice.reworded(result), LETTERS)}
-    about = "A map of all pairs of columns: how strongly the data speak for a dependence. The strongest are listed."
+    about = "A map of all pairs of columns: the log Bayes factors of a dependence. The strongest are listed."
     return linked(facts) | {
         "unknown": "",
         "unpaired": len(facts.features.parts(facts.features.all)) - len(facts.comparisons.paired),
@@ -53,9 +53,7 @@ def linked(facts: Facts) -> Values:
     links = facts.comparisons.links
     if not links:
         return {"links": []}
-    about = (
-        "The links between columns as a forest, each column below the one that it hangs on. The strongest are listed."
-    )
+    about = "The links between columns as a forest, each column below its parent. The strongest are listed."
     return {
         "links": [
             (
@@ -76,7 +74,7 @@ def sensitivity(facts: Facts) -> Values:
     result = facts.comparisons.sensitivity
     if isinstance(result, str):
         return {"unknown": Name(facts.advice.reworded(result))}
-    together = [("All columns together", result.columns), ("How frequent the classes are", result.classes)]
+    together = [("All columns together", result.columns), ("Class frequencies", result.classes)]
     alone = [(as_name(feature.name, 60), both) for feature, both in result.alone]
     return {
         "unknown": "",
@@ -126,9 +124,9 @@ def against_the_best(facts: Facts) -> str:
         return ""
     gap = elpd - best["elpd_loo"]
     if abs(gap) < 0.05:
-        return "This model does as well as the best of them."
-    word = "below" if gap < 0 else "above"
-    return f"This model, as it is, has a log score of {fixed(elpd, 1)}: {fixed(abs(gap), 1)} {word} the best of them."
+        return "This model is as good as the best setting."
+    word = "lower than" if gap < 0 else "higher than"
+    return f"The log score of this model, {fixed(elpd, 1)}, is {fixed(abs(gap), 1)} {word} that of the best setting."
 
 
 def setting_row(row: dict[str, Any], best: bool) -> tuple[Any, ...]:

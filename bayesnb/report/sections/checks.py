@@ -1,6 +1,6 @@
 """Warnings, as small named checks: each looks for one problem, and says in a sentence what to do about it."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from functools import wraps
 from typing import Any, NamedTuple
 
@@ -16,11 +16,12 @@ from bayesnb.report.wording import brief, count, listed, percent, stated
 
 OK, LOOK, WARNING, SKIPPED = "ok", "look", "warning", "not done"
 FEW = 10  # rows of a class
+MOSTLY = 0.5  # of the cells of a column of levels: with more that no other row has, it is no help with new rows
 NEW = 0.05  # of new rows that will hold a level that was never seen
 STRONG = 3.0  # nats
 COPIES, ROOM = 0.01, 150  # a share of rows that are copies; possible rows for each row, among which they are no chance
 MOST = 4  # names in a sentence
-UNLOOKED = "words are not looked at one by one, and there is no other column"
+UNLOOKED = "words are not checked one by one, and there are no other columns"
 
 
 class Check(NamedTuple):
@@ -70,19 +71,19 @@ def tiny_class(facts: Facts) -> tuple[str, ...]:
     return (
         WARNING if counts[few[0]] < 2 else LOOK,
         f"{count(len(few), 'class')} with fewer than {FEW} rows: {names}.",
-        "Collect more rows of them, or merge them with a class that is treated alike: what the model says of them "
-        "rests on few rows and on the prior.",
+        "Collect more rows, or merge these classes with similar ones: their predictions rest on few rows and on the "
+        "prior.",
     )
 
 
-@check("Rows whose label is impossible")
+@check("Impossible labels")
 def impossible(facts: Facts) -> tuple[str, ...]:
     rows = np.flatnonzero(~np.isfinite(facts.label_log_proba))
     if not len(rows):
         return OK, "every held-out label had a probability above 0"
     return (
         WARNING,
-        f"{count(len(rows), 'row')} had a label of probability 0, or none at all, when held out (the first is row "
+        f"When held out, {count(len(rows), 'row')} had a label with probability 0, or no prediction at all (first: row "
         f"{rows[0]:,}).",
         possible(facts),
     )
@@ -90,58 +91,59 @@ def impossible(facts: Facts) -> tuple[str, ...]:
 
 @check("Overconfident probabilities")
 def overconfident(facts: Facts) -> tuple[str, ...]:
-    """Were they true, the share of right answers would have their mean, and the standard error of `surplus`."""
-    answered, tempered = facts.held_out.answered, facts.held_out.tempered
-    if not answered.any():
+    answered, tempered, observed = facts.held_out.answered, facts.held_out.tempered, facts.held_out.observed
+    if observed is None or not answered.any():
         return SKIPPED, "no row has a held-out probability"
-    gap, chance = facts.held_out.surplus
     mean = float(np.exp(facts.left_out[answered].max(axis=1)).mean())
-    sure, right = percent(mean), percent(mean - gap)
-    if gap <= chance:
-        than = f"; {sure}, their mean probability, is above that by no more than chance"
-        than = than if gap > 0 else f", which is no less than their mean probability, {sure}"
-        return OK, f"{right} of held-out answers are right{than}"
+    sure, right = percent(mean), percent(mean - observed.surplus.value)
+    if not observed.is_too_sure:
+        than = f"The mean probability, {sure}, is above that by no more than chance"
+        than = than if observed.surplus.value > 0 else f"The mean probability is not above that: {sure}"
+        return OK, f"{right} of the held-out predictions are right. {than}"
     advice, calibrate = tempering(facts), "Calibrate on held-out rows, for example with scikit-learn's"
     if is_tempered_by_rows(facts):
         advice = f"{calibrate} CalibratedClassifierCV: tempering was not enough."
     elif tempered is not None and not mends(facts):
         advice += f" {calibrate} CalibratedClassifierCV."
-    return WARNING, f"Held out, answers had a mean probability of {sure}, but only {right} of them are right.", advice
+    return (
+        WARNING,
+        f"Held-out predictions have a mean probability of {sure}, but only {right} are right.",
+        advice,
+    )
 
 
-@check("Columns that give the class away", by_column=True)
+@check("Columns that separate classes perfectly", by_column=True)
 def separated(facts: Facts) -> tuple[str, ...]:
     """Columns that alone tell a class from all others may be too good to be true."""
     flagged = [(column, counts) for column, counts in facts.irregular.columns if counts.separated]
     if not flagged:
-        return OK, f"no column{scope(facts)} alone tells a class from all others more clearly than chance can"
+        return OK, f"no single column{scope(facts)} separates a class from all others more clearly than chance would"
     present = int((facts.counts > 0).sum())
     all_apart = [
         (column, "")
         for column, counts in flagged
         if len(counts.separated) >= max(present - 1, 1) and counts.classes == present > 1
     ]
-    tell = (
-        "one column tells" if len(all_apart or flagged) == 1 else f"each of {len(all_apart or flagged)} columns tells"
-    )
-    alone = f"Without an error where it is not missing, and alone, {tell}"
+    columns = len(all_apart or flagged)
+    alone = "One column separates" if columns == 1 else f"Each of {columns} columns separates"
     if all_apart:
         return (
             WARNING,
-            f"{alone} all classes apart: {named(all_apart)}.",
-            "Ask when and how the column was written down: if after the label, or from it, drop it, for new rows will "
-            "not have it.",
+            f"{alone} all classes without an error, wherever it is not missing: {named(all_apart)}.",
+            "Check when and how the column was recorded. If that was after the label was known, or the column was "
+            "derived from the label, drop it: new rows will not have it.",
         )
     classes = ((column, [brief(facts.classes[c], 30) for c in counts.separated]) for column, counts in flagged)
     names = named((column, listed(labels, 2)) for column, labels in classes)
     return (
         LOOK,
-        f"{alone} one class from all others: {names}.",
-        "If it was measured before the label was known, be glad; if after it, or from it, drop the column.",
+        f"{alone} one class from all others without an error, wherever it is not missing: {names}.",
+        "If the column was measured before the label was known, this is good news. If it was recorded later, or "
+        "derived from the label, drop it.",
     )
 
 
-@check("Columns that name the rows", by_column=True)
+@check("Identifier columns", by_column=True)
 def identifiers(facts: Facts) -> tuple[str, ...]:
     """Columns that name rows instead of describing them."""
     amounts = {column.key for column, _ in facts.irregular.amounts}
@@ -149,31 +151,31 @@ def identifiers(facts: Facts) -> tuple[str, ...]:
         column for column, counts in facts.irregular.columns if is_name(column, counts) and column.key not in amounts
     ]
     if not flagged:
-        return OK, f"no column{scope(facts)} numbers the rows, or has a level for each of them"
+        return OK, f"no column{scope(facts)} numbers the rows or has a different level in every row"
     return (
         WARNING,
-        f"Different in every row, like a number or a name of it: {named((column, '') for column in flagged)}.",
-        "A number or a name of the row says nothing of a new one, or only when it was written down. If it is that, "
+        f"Different in every row, as an identifier is: {named((column, '') for column in flagged)}.",
+        "An identifier cannot help to predict new rows. If it is one, "
         f"{facts.advice.drop([column.key for column in flagged])}.",
     )
 
 
-@check("Numbers that are read as levels")
+@check("Numbers read as levels")
 def numbers_as_levels(facts: Facts) -> tuple[str, ...]:
     """Columns of money, percentages, thousands or units, each of which is a level."""
     flagged = facts.irregular.amounts
     if not flagged:
-        return OK, "no column's levels are all amounts of money, percentages or numbers with a unit"
+        return OK, "no column of levels holds amounts of money, percentages or numbers with a unit"
     names = named((column, f"{amount.what}, such as {brief(amount.example, 30)}") for column, amount in flagged)
     example = flagged[0][1]
     return (
         WARNING,
-        f"Each value is a level of its own, without an order: {names}.",
-        f"Make plain numbers of them, such as {example.plain} of {brief(example.example, 30)}, and fit again.",
+        f"These columns are read as levels without an order: {names}.",
+        f"Convert them to plain numbers, for example {brief(example.example, 30)} to {example.plain}, and fit again.",
     )
 
 
-@check("Levels never seen")
+@check("New levels")
 def new_levels(facts: Facts) -> tuple[str, ...]:
     """Levels that the model does not know, or will soon meet."""
     if facts.test_X is not None:
@@ -185,15 +187,15 @@ def new_levels(facts: Facts) -> tuple[str, ...]:
     open_ = [pair for pair in leveled if pair[0].family.unseen != "reserve" and not is_name(*pair)]
     risks = [(column, counts.singles / counts.known) for column, counts in open_ if counts.singles / counts.known > NEW]
     if not risks:
-        rest = "that does not name the rows or keep a level for new ones, " if len(open_) < len(leveled) else ""
-        share = f"at most {percent(NEW, 0)} of new rows should hold a new level"
-        return OK, f"in each column{scope(facts)} {rest}{share}"
+        rest = ", identifiers and columns that reserve a level aside," if len(open_) < len(leveled) else ""
+        share = f"at most {percent(NEW, 0)} of new rows should have a new level"
+        return OK, f"in each column{scope(facts)}{rest} {share}"
     risks.sort(key=lambda each: -each[1])
     return (
         LOOK,
-        f"Many levels were seen once, so new rows will bring new ones, by the Good-Turing estimate in so many rows: "
-        f"{named((column, percent(risk, 0)) for column, risk in risks)}.",
-        f"Merge rare levels{reserving(facts, risks[0][0].key)}; as it is, the cell of a new level is left out.",
+        f"Many levels were seen only once, so new rows will bring new levels. Expected share of such rows "
+        f"(Good-Turing): {named((column, percent(risk, 0)) for column, risk in risks)}.",
+        f"Merge rare levels{reserving(facts, risks[0][0].key)}. Otherwise, cells with a new level are ignored.",
     )
 
 
@@ -201,22 +203,22 @@ def unseen_in_test(facts: Facts) -> tuple[str, ...]:
     """Levels of the test table that the model does not know."""
     flagged = facts.irregular.unseen
     if not flagged:
-        return OK, "the test table has no level that the model does not know"
+        return OK, "the test table has no levels that are new to the model"
     names = named((key, f"{rows:,} cells") for key, rows in flagged)
     return (
         LOOK,
-        f"The test table holds levels that the model has never seen: {names}. Those cells are left out.",
-        f"Learn from rows that have them{reserving(facts, flagged[0][0])}.",
+        f"The test table has levels that are new to the model: {names}. These cells are ignored.",
+        f"Fit the model on rows that have them{reserving(facts, flagged[0][0])}.",
     )
 
 
 def reserving(facts: Facts, key: Any) -> str:
-    """How a new level becomes evidence, where there is a way to say it."""
+    """How a new level becomes evidence, where there is a way to type it."""
     how = facts.advice.reserve(key)
-    return f", or keep a level for new ones, which makes them evidence: {how}" if how else ""
+    return f", or reserve a level for new values: {how}" if how else ""
 
 
-@check("Columns that depend on each other")
+@check("Dependent columns")
 def dependent(facts: Facts) -> tuple[str, ...]:
     """Pairs of columns whose evidence is counted twice."""
     pairs, reason = facts.comparisons.pairs, facts.comparisons.dependence
@@ -226,49 +228,50 @@ def dependent(facts: Facts) -> tuple[str, ...]:
         return SKIPPED, brief(reason, 200) if isinstance(reason, str) else "no pair can be compared"
     strong = [pair for pair in pairs if pair[2] > STRONG]
     if not strong:
-        return OK, f"none of {count(len(pairs), 'pair')} has strong evidence for it"
+        return OK, f"none of {count(len(pairs), 'pair')} shows strong evidence of dependence"
     unconnected = [pair for pair in facts.comparisons.unconnected if pair[2] > STRONG]
     if not unconnected:
-        return OK, f"links connect the {count(len(strong), 'pair')} with strong evidence for it"
+        return OK, f"links connect the {count(len(strong), 'pair')} with strong evidence of dependence"
     a, b, value = unconnected[0]
     tempered = facts.model._temper_rule is not None
     return (
         OK if is_tempered_by_rows(facts) else LOOK,
-        f"{len(unconnected):,} of {count(len(pairs), 'pair')}"
-        + (" have strong evidence for it and no link" if facts.comparisons.links else "")
-        + f", most of all {brief(a.name, 40)} and {brief(b.name, 40)} "
-        f"({stated(value)})"
-        + (f", which the temper of {in_words(facts.model._temper_of_columns)} is for" if tempered else "."),
-        f"The evidence that such columns share is counted twice. {tempering(facts)} {jointly(facts, STRONG)}".strip(),
+        f"Strong evidence in {len(unconnected):,} of {count(len(pairs), 'pair')}"
+        + (" without a link" if facts.comparisons.links else "")
+        + f", most of all {brief(a.name, 40)} and {brief(b.name, 40)} ({stated(value)})"
+        + (f". The exponents ({in_words(facts.model._temper_of_columns)}) correct for that" if tempered else "."),
+        f"Evidence that such columns share is counted twice. {tempering(facts)} {jointly(facts, STRONG)}".strip(),
     )
 
 
-@check("Priors at the end of their range")
+@check("Priors at a boundary")
 def boundary(facts: Facts) -> tuple[str, ...]:
     """Parameters of priors that the data want as large, or as small, as can be."""
     ends = facts.comparisons.bounds
     if isinstance(ends, str):
         return SKIPPED, facts.advice.reworded(ends)
     if not ends:
-        return OK, "under the priors of the largest evidence no parameter is at the end of its range"
+        return OK, "no parameter of the priors with the largest evidence is at a boundary"
     ranges = " ".join(f"{brief(end.where, 200)}: {end.dial} {end.goal}, as {end.meaning}." for end in ends)
     first = {(end.dial, end.infinite): end for end in reversed(ends)}
     kinds = dict.fromkeys((end.dial, end.infinite) for end in ends)
     return (
         LOOK,
-        f"The priors of the largest evidence have a parameter at its end. {brief(ranges, 700)}",
-        "This is about that parameter only, and the model keeps the priors that it has. "
+        f"The priors with the largest evidence have a parameter at a boundary. {brief(ranges, 700)}",
+        "This concerns that parameter only, and the model keeps its priors. "
         + " ".join(one_variance(first[kind], facts) if kind == SHAPE else REMEDIES.get(kind, FITS) for kind in kinds),
     )
 
 
 SHAPE = ("shape", True)
-DEPENDS = "Whether such a column depends on the class, its log Bayes factor says, under 'What each column says'."
+DEPENDS = (
+    "The log Bayes factor, under 'What does each column contribute?', shows whether such a column depends on the class."
+)
 FITS = "Look at the pictures of these columns: another family, or their logarithm, may fit better."
 REMEDIES: dict[tuple[str, bool], str] = {
     ("count", True): DEPENDS,
     ("concentration", True): DEPENDS,
-    ("concentration", False): "Keep a smoothing above 0 all the same, unless other levels are impossible.",
+    ("concentration", False): "Keep a smoothing above 0 nevertheless, unless other levels are impossible.",
 }
 
 
@@ -277,42 +280,42 @@ def one_variance(end: Bound, facts: Facts) -> str:
     if not end.family.shareable():
         return DEPENDS
     if end.shared:
-        return "The prior says so already by one variance for all classes: nothing is to be done."
+        return "The model already has one variance for all classes, so nothing needs to be done."
     keys = list(end.keys[0]) if isinstance(end.keys[0], tuple) else list(end.keys)
     how = facts.advice.declare(keys, f"{end.family.word}:shared")
-    return f"One variance for all classes says what the data say: {how}. The means may differ all the same."
+    return f"One variance for all classes fits the data: {how}. The means can still differ."
 
 
-@check("Columns that say nothing", by_column=True)
+@check("Columns with a single value", by_column=True)
 def empty(facts: Facts) -> tuple[str, ...]:
     flagged = [(column, counts) for column, counts in facts.irregular.columns if counts.distinct < 2]
     if not flagged:
-        return OK, f"every column{scope(facts)} has two values or more"
+        return OK, f"every column{scope(facts)} has at least two values"
     names = named((column, "constant" if counts.known else "all missing") for column, counts in flagged)
     drop = facts.advice.drop([column.key for column, _ in flagged])
-    return LOOK, f"{names}.", f"Find out why there is nothing else in it, or {drop}."
+    return LOOK, f"{names}.", f"Find out why it has no other value, or {drop}."
 
 
-@check("Rows that are copies")
+@check("Duplicate rows")
 def copies(facts: Facts) -> tuple[str, ...]:
     rows, room = repeated(facts.irregular.keys), np.inf
     share = len(rows) / len(facts.codes)
     if not len(rows):
-        return OK, "no two rows are the same"
+        return OK, "no two rows are equal"
     if not facts.features.blocks:
         room = sum(np.log(max(counts.distinct, 1)) for _, counts in facts.irregular.columns)
-    are = "is" if len(rows) == 1 else "are"
-    copied = f"{count(len(rows), 'row')} ({percent(share)}) {are} the same as an earlier one, label and all"
+    repeat = "repeats" if len(rows) == 1 else "repeat"
+    copied = f"{count(len(rows), 'row')} ({percent(share)}) {repeat} an earlier row, label included"
     if share < COPIES or room < np.log(ROOM * len(facts.codes)):
-        return OK, f"{copied}, as can be by chance" if share >= COPIES else copied
+        return OK, f"{copied}, which can happen by chance" if share >= COPIES else copied
     return (
         LOOK,
         f"{copied} (the first is row {rows[0]:,}).",
-        "If they were recorded twice, drop the copies: a copy of a held-out row is still there to predict it.",
+        "If rows were recorded twice, drop the duplicates: otherwise the copy of a held-out row helps to predict it.",
     )
 
 
-@check("A test table that looks different")
+@check("Shifted test table")
 def shifted(facts: Facts) -> tuple[str, ...]:
     """A test table of other rows than those learnt from."""
     if facts.test_X is None:
@@ -322,13 +325,29 @@ def shifted(facts: Facts) -> tuple[str, ...]:
         return SKIPPED, "the rows have no density under these priors, or there is only one of them"
     learnt, test, z = shift
     if z > -3:
-        return OK, "its rows are not clearly less usual than those that were learnt from"
+        return OK, "its rows are not clearly less typical than the training rows"
     return (
         WARNING,
-        f"Its rows are less usual: their mean log density is {test:.2f}, that of held-out training rows {learnt:.2f} "
+        f"Its rows are less typical: their mean log density is {test:.2f}, that of held-out training rows {learnt:.2f} "
         f"({-z:.1f} standard errors).",
-        "Compare how the two tables were made: probabilities hold for rows like those that were learnt from.",
+        "Compare how the two tables were made: the probabilities hold only for rows like the training rows.",
     )
+
+
+def useless(facts: Facts) -> list[Hashable]:
+    """Columns that say nothing about new rows: names of rows, constants, and levels most of which one row has."""
+    amounts = {column.key for column, _ in facts.irregular.amounts}
+    return [
+        column.key
+        for column, counts in facts.irregular.columns
+        if column.key not in amounts
+        and (is_name(column, counts) or counts.distinct < 2 or is_mostly_single(column, counts))
+    ]
+
+
+def is_mostly_single(column: ModelledColumn, counts: ColumnCounts) -> bool:
+    """Whether most cells hold a level that no other row has, as free text does."""
+    return column.family.has_levels and counts.known >= FEW and counts.singles > MOSTLY * counts.known
 
 
 def is_name(column: ModelledColumn, counts: ColumnCounts) -> bool:
@@ -339,12 +358,19 @@ def is_name(column: ModelledColumn, counts: ColumnCounts) -> bool:
 def scope(facts: Facts) -> str:
     """Which columns were not looked at one by one."""
     words = ", words aside," if facts.features.blocks else ""
-    return words + (f" of the {len(facts.irregular.columns):,} that say most" if facts.irregular.left else "")
+    return words + (f" of the {len(facts.irregular.columns):,} most relevant" if facts.irregular.left else "")
+
+
+def checked(facts: Facts) -> list[Check]:
+    """The results of all checks, computed once for a page."""
+    if "checked" not in facts.memo:
+        facts.memo["checked"] = [run(facts) for run in CHECKS]
+    return facts.memo["checked"]
 
 
 def checks(facts: Facts) -> dict[str, Any]:
     """The results of all checks: problems, the worst first, and, shortly, what was fine or not done."""
-    done = [run(facts) for run in CHECKS]
+    done = checked(facts)
     by_state = {state: [each for each in done if each.state == state] for state in (WARNING, LOOK, OK, SKIPPED)}
     problems = by_state[WARNING] + by_state[LOOK]
     return {

@@ -18,7 +18,7 @@ from bayesnb.report.facts import Facts
 from bayesnb.report.facts.features import Feature
 from bayesnb.report.html_page import drawn, swatch
 from bayesnb.report.sections.modelled import lacking, overstated
-from bayesnb.report.wording import INTERVAL, SURE, as_name, brief, name_of, nats, percent, percent_span, spans
+from bayesnb.report.wording import SURE, as_name, brief, in_percent, name_of, nats, percent, percent_span, spans
 from bayesnb.results.display import Cell, Name, phrase
 
 FIRST, MOST = 12, 36  # portraits that are drawn however large they are, and at all
@@ -97,11 +97,12 @@ def relevance_summary(single: list[Feature]) -> str:
     strong, against = int((factors > STRONG).sum()), int((factors < 0).sum())
     what = "columns and blocks" if any(feature.joint for feature in single) else "columns"
     if len(factors) == 1:
-        weak = "evidence against it" if against else "no strong evidence for it"
-        return f"Of the only {what.rpartition(' ')[-1][:-1]} there is {'strong evidence for it' if strong else weak}."
+        weak = "evidence against dependence" if against else "no strong evidence of dependence"
+        only = what.rpartition(" ")[-1][:-1]
+        return f"For the only {only}, there is {'strong evidence of dependence' if strong else weak}."
     most = "all" if strong == len(factors) else "none" if not strong else f"{strong:,}"
-    rest = f", against it for {against:,}" if against else ""
-    return f"There is strong evidence for it for {most} of the {len(factors):,} {what}{rest}."
+    rest = f", and evidence against it for {against:,}" if against else ""
+    return f"There is strong evidence of dependence for {most} of the {len(factors):,} {what}{rest}."
 
 
 def vocabulary(facts: Facts) -> Values | None:
@@ -111,7 +112,7 @@ def vocabulary(facts: Facts) -> Values | None:
         return None
     if len(facts.classes) < 2:
         return {"single_class": True}
-    spoken = class_words(facts.model, shown_classes(facts.counts).tolist(), MOST_WORDS, INTERVAL)
+    spoken = class_words(facts.model, shown_classes(facts.counts).tolist(), MOST_WORDS, facts.prob)
     widest = max(blocks, key=lambda block: len(facts.model.schema_.blocks[block.b].words))
     factor = widest.log_bayes_factor
     return {
@@ -172,15 +173,17 @@ def portrait(feature: Feature, facts: Facts) -> Values:
     levels = " and ".join(sight.family.outcomes[::-1]) or "each level"
     message = (TOGETHER if len(sight.names) > 1 else DRAWN)[sight.family.picture]
     about = message.format(brief(pictured.name), levels=levels)
-    tables = [(phrase("{}, with {} intervals", name, percent(INTERVAL, 0)), *numbers(sight.belief, sight))]
+    tables = [
+        (phrase("{}, with {} intervals", name, in_percent(facts.prob)), *numbers(sight.belief, sight, facts.prob))
+    ]
     if len(sight.names) > 1 and sight.family.continuous:  # its table is too wide to stand beside the picture
         tables.insert(0, (phrase("{}, correlations", name), *correlations(sight)))
-    ax = sketch(pictured, INTERVAL)
+    ax = sketch(pictured, facts.prob)
     return {
         "name": as_name(feature.name),
         "factor": "" if feature.log_bayes_factor is None else nats(feature.log_bayes_factor),
         "picture": drawn(ax, about, f"column-{feature.b}-{feature.f}"),
-        "remark": undrawn(sight, pictured),
+        "remark": undrawn(sight, pictured, facts.prob),
         "counts": counted(feature, facts),
         "tables": tables,
     }
@@ -194,8 +197,8 @@ def counted(feature: Feature, facts: Facts) -> str:
     value, sd, *length = (of_feature(each[feature.b], feature.f) for each in tempers.values())  # type: ignore[index]
     if length and np.isfinite(length[0]):
         once = f"{fixed(value, 2)} \u00b1 {fixed(sd, 2)}"
-        return f"A text of n words counts t / (1 + n / {length[0]:.3g}) times, where t is {once}."
-    return f"This column's evidence counts {fixed(value, 2)} \u00b1 {fixed(sd, 2)} times."
+        return f"The evidence of a text of n words has the exponent t / (1 + n / {length[0]:.3g}), where t is {once}."
+    return f"The evidence of this column has the exponent {fixed(value, 2)} \u00b1 {fixed(sd, 2)}."
 
 
 def drawable(sight: Sight) -> Sight:
@@ -210,23 +213,23 @@ def drawable(sight: Sight) -> Sight:
     return replace(sight, names=tuple(sight.names[j] for j in two), belief=belief.of_columns(two), cells=cells)
 
 
-def numbers(belief: Any, sight: Sight) -> Table:
+def numbers(belief: Any, sight: Sight, prob: float) -> Table:
     """Head and rows of a table about the classes that are drawn."""
     if sight.family.picture == "levels":
-        return bar_table(sight)
+        return bar_table(sight, prob)
     shown = belief[sight.shown]
     if len(sight.names) > 1:  # every column of a block that is modelled jointly
         margins = margins_of(shown[:, None])
-        by_column = [by_class(sight, *gaussian_cells(margins.column(j))) for j in range(len(sight.names))]
+        by_column = [by_class(sight, *gaussian_cells(margins.column(j), prob)) for j in range(len(sight.names))]
         pairs = zip(sight.names, by_column, strict=True)
         rows = [(label, as_name(name, 40), *values) for name, cells in pairs for label, *values in cells]
         return ("Class", "Column", "Mean", "Standard deviation"), rows
     if sight.family.has_width:
-        return ("Class", "Mean", "Standard deviation"), by_class(sight, *gaussian_cells(shown))
+        return ("Class", "Mean", "Standard deviation"), by_class(sight, *gaussian_cells(shown, prob))
     if sight.family.picture == "mass":
-        return ("Class", "Events per row"), by_class(sight, spans(shown.mean(), *shown.interval(INTERVAL)))
+        return ("Class", "Events per row"), by_class(sight, spans(shown.mean(), *shown.interval(prob)))
     predictive = shown.predictive()
-    return ("Class", "Median"), by_class(sight, spans(predictive.median(), *predictive.interval(INTERVAL)))
+    return ("Class", "Median"), by_class(sight, spans(predictive.median(), *predictive.interval(prob)))
 
 
 def correlations(sight: Sight) -> Table:
@@ -243,19 +246,19 @@ def correlations(sight: Sight) -> Table:
     return head, by_class(sight, cells)
 
 
-def gaussian_cells(belief: NormalInverseGamma) -> tuple[list[str], list[str]]:
+def gaussian_cells(belief: NormalInverseGamma, prob: float) -> tuple[list[str], list[str]]:
     """Mean and standard deviation of each class, with their intervals; NaN where the data do not settle them."""
     settled = np.where(belief.proper, 1.0, np.nan)
     with np.errstate(all="ignore"):
-        lower, upper = belief.interval(INTERVAL)
+        lower, upper = belief.interval(prob)
         spread = np.sqrt(settled * belief.scale / belief.shape)
         means = (settled * end for end in (belief.location, lower.mean, upper.mean))
         return spans(*means), spans(spread, *(np.sqrt(settled * end) for end in (lower.variance, upper.variance)))
 
 
-def bar_table(sight: Sight) -> Table:
+def bar_table(sight: Sight, prob: float) -> Table:
     """The most probable levels of each class, or combinations of levels."""
-    names, probability, ends = bars_of(sight, INTERVAL)
+    names, probability, ends = bars_of(sight, prob)
     cells = []
     for p, low, high in zip(probability, *ends, strict=True):
         best = np.argsort(-p, kind="stable")[:MOST_LEVELS]
@@ -270,14 +273,14 @@ def by_class(sight: Sight, *columns: list[Any]) -> list[Any]:
     return list(zip(names, *columns, strict=True))
 
 
-def undrawn(sight: Sight, pictured: Sight) -> str:
+def undrawn(sight: Sight, pictured: Sight, prob: float) -> str:
     """What the picture has no room for, and what its ellipses hold."""
     if len(sight.names) > 1 and sight.family.continuous:
-        two = f"Drawn are the two of {len(sight.names)} columns in which the classes differ most. "
-        return f"{two if pictured is not sight else ''}Ellipses hold half and {percent(INTERVAL, 0)} of new rows."
+        two = f"Of {len(sight.names)} columns, the two in which the classes differ most are drawn. "
+        return f"{two if pictured is not sight else ''}Ellipses hold half and {in_percent(prob)} of new rows."
     if not sight.family.has_levels:
         return ""
-    left = len(names_of(sight)) - len(bars_of(sight, INTERVAL)[0])
+    left = len(names_of(sight)) - len(bars_of(sight, prob)[0])
     what = "levels" if len(sight.names) == 1 else "combinations"
     return f"{left:,} rarer {what} are not drawn." if left > 0 else ""
 

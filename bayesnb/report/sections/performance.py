@@ -1,4 +1,4 @@
-"""How good the predictions are: the headline, scores, whether probabilities come true, and what is confused."""
+"""How good the predictions are: scores beside their baselines, whether probabilities come true, what is confused."""
 
 from math import exp, isfinite, log
 from typing import Any
@@ -12,42 +12,20 @@ from bayesnb.report.facts import Facts
 from bayesnb.report.facts.held_out import share_of
 from bayesnb.report.html_page import drawn
 from bayesnb.report.remedies import mends, possible, settling, tempering
-from bayesnb.report.wording import INTERVAL, NOTHING, as_name, count, fixed, percent, percent_span
+from bayesnb.report.wording import NOTHING, as_name, count, fixed, percent, percent_span
 from bayesnb.results.display import phrase
 from bayesnb.selection.probability_scores import Estimate
+from bayesnb.selection.verdict import HARM, TOO_CAUTIOUS, TOO_SURE, UNEVEN, UNSETTLED, calibration_state
 
 LEAST = 1e-3  # of a loss, that is shown
-HARM = 0.05  # of the log loss of a constant guess; what is less, any model of noise loses
 MOST_PANELS = 8
-COARSE = 0.1  # a calibration error that is possible, above which nothing is known
-DRAWS = 2000
 STRONG = 3.0  # nats
 MOST_CONFUSED = 12  # classes in a square table; of more, there are only a picture and the commonest mistakes
 MOST_PAIRS = 20
 FINE = 0.02  # an interval that is worth a decimal
 BROAD = 6  # classes, of more the picture is wide
+CONCLUSIONS = {TOO_CAUTIOUS: "underconfident", UNEVEN: "off", UNSETTLED: "unknown"}
 Values = dict[str, Any]
-
-
-def headline(facts: Facts) -> Values:
-    """The result in three numbers with their intervals."""
-    held = facts.held_out.held
-    if held is None:
-        rows = fixed(facts.model.stats_.classes.counts.sum(), 0)
-        return {"tiles": [(rows, "rows, none of which can be held out")]}
-    (right, *ends), (loss, *loss_ends) = held.accuracy, held.log_loss
-    tiles = [
-        (percent(right), "of held-out rows labelled correctly", [fixed(100 * end, 1) for end in ends]),
-        (
-            percent(exp(-loss)),
-            "typical probability given to the true label",
-            [fixed(100 * exp(-end), 1) for end in loss_ends[::-1]],
-        ),
-    ]
-    interval = f"{percent(INTERVAL, 0)} interval"
-    shown = [(p, what if low == high else f"{what} ({interval}: {low} to {high})") for p, what, (low, high) in tiles]
-    wrong = held.rows - round(right * held.rows)
-    return {"tiles": [*shown, (f"{wrong:,} of {held.rows:,}", "rows labelled wrongly when held out")]}
 
 
 def scores(facts: Facts) -> Values:
@@ -62,7 +40,7 @@ def scores(facts: Facts) -> Values:
         ],
         "gained": gained(facts),
         "harmful": is_harmful(facts),
-        "extreme": mends(facts) or (facts.held_out.answered.any() and facts.held_out.too_sure),
+        "extreme": mends(facts) or (held_out.observed is not None and held_out.observed.is_too_sure),
         "tempering": tempering(facts),
         "temper": in_words(facts.model._temper_of_columns),
         "even": f"{log(len(facts.classes)):.2f}",
@@ -70,6 +48,8 @@ def scores(facts: Facts) -> Values:
         "undefined": int((~held_out.defined).sum()),
         "settling": settling(facts),
         "possible": possible(facts),
+        "other_prob": facts.advice.reworded("ci_prob=0.95"),
+        "usual_prob": facts.about.ci_prob is None,
     }
 
 
@@ -88,9 +68,11 @@ def gained(facts: Facts) -> str:
     held, most = held_out.held, held_out.constant.log_loss.value
     if held is None or most == 0 or not isfinite(held.log_loss.value):
         return ""
-    if held_out.less_surprise.lower > 0 and held.log_loss.value < most:
+    observed = held_out.observed
+    assert observed is not None  # as rows are held out
+    if observed.less_loss.is_clear and held.log_loss.value < most:
         return "probabilities"
-    if held_out.more_right.lower > 0:
+    if observed.more_right.is_clear:
         return "labels"
     if held_out.tempered is not None and held_out.tempered.over_constant.lower > 0:
         return "tempered"
@@ -110,19 +92,19 @@ def reliability(facts: Facts) -> Values:
     if not facts.held_out.answered.any():
         return {"picture": None}
     result, size = facts.held_out.calibration, len(facts.classes)
-    about = "Share of held-out rows labelled correctly, against the probability of the label: curve, bins, and a band."
+    about = "Observed share of right labels against their predicted probability, held out: curve, bins, and a band."
     by_class = None
     if size > 1:  # with two classes one panel shows both
         axes = plots.plot_calibration(result, most=MOST_PANELS)
-        panels = "How often each class came, against the probability that it was given: one panel a class."
+        panels = "Observed share of each class against its predicted probability: one panel for each class."
         by_class = drawn(axes if size == 2 else axes[0], panels, "classes")
     several = f"for the {MOST_PANELS} most frequent classes" if size > MOST_PANELS else "class by class"
     return {
         "result": result,
-        "conclusion": conclusion(result, facts),
+        "conclusion": conclusion(facts),
         "remedy": remedy(result, facts),
         "picture": drawn(plots.plot_calibration(result, by="predicted"), about, "reliability"),
-        "bins": bin_rows(result),
+        "bins": bin_rows(result, facts.prob),
         "by_class": by_class,
         "which": "for the second class" if size == 2 else several,
     }
@@ -130,7 +112,7 @@ def reliability(facts: Facts) -> Values:
 
 def remedy(result: Any, facts: Facts) -> tuple[bool, str]:
     """Whether redundant columns may make probabilities too extreme, and what a temper would give; plain text."""
-    if facts.model._temper_rule is not None or not (is_wrong(result) or unforeseen(facts)):
+    if facts.model._temper_rule is not None or conclusion(facts) in ("trusted", "unknown"):
         return False, ""
     redundant = bool(facts.features.blocks) or any(value > STRONG for *_, value in facts.comparisons.unconnected)
     return redundant and gap_of(result) > 0, tempering(facts)
@@ -141,40 +123,20 @@ def gap_of(result: Any) -> float:
     return float((result["top_probability"].mean() - result["accuracy"]).item())
 
 
-def is_wrong(result: Any) -> bool:
-    """Whether the error is more than chance: its interval does not reach 0, nor what true probabilities would make."""
-    return float(result["ece_lower"]) > 0 and float(result["ece"]) > by_chance(result)
+def conclusion(facts: Facts) -> str:
+    """Whether the probabilities come true, and to which side they miss."""
+    observed = facts.held_out.observed
+    assert observed is not None  # as rows are held out
+    state = calibration_state(observed)
+    if state == TOO_SURE:
+        return "overconfident" if observed.is_too_sure else "extremes"
+    return CONCLUSIONS.get(state, "trusted")
 
 
-def by_chance(result: Any) -> float:
-    """An upper end of the calibration error, were each bin's probability true."""
-    p, rows = np.asarray(result["top_predicted"]), np.round(np.asarray(result["top_count"])).astype(int)
-    p, rows = np.clip(p[rows > 0], 0, 1), rows[rows > 0]
-    shares = np.random.default_rng(0).binomial(rows, p, (DRAWS, len(rows))) / rows
-    return float(np.quantile(np.abs(shares - p) @ rows / rows.sum(), (1 + INTERVAL) / 2))
-
-
-def unforeseen(facts: Facts) -> bool:
-    """Whether the true labels cost clearly more than the probabilities themselves expect."""
-    surplus = facts.held_out.unforeseen
-    return surplus.lower > 0 or surplus.value == np.inf
-
-
-def conclusion(result: Any, facts: Facts) -> str:
-    """Whether the error is more than chance, and to which side."""
-    p, gap = np.asarray(result["top_probability"]), gap_of(result)
-    if is_wrong(result):
-        error = float(np.sqrt((p * (1 - p)).sum()) / len(p))  # of the share of right labels, were p true
-        return "off" if abs(gap) <= 2 * error else "overconfident" if gap > 0 else "underconfident"
-    if unforeseen(facts):
-        return "extremes"
-    return "unknown" if float(result["ece_upper"]) > COARSE else "trusted"
-
-
-def bin_rows(result: Any) -> list[tuple[str, str, str]]:
+def bin_rows(result: Any, prob: float) -> list[tuple[str, str, str]]:
     """What each bin promised, and what came, the surest first."""
     bins = np.stack([np.asarray(result[f"top_{name}"]) for name in ("predicted", "observed", "count")], axis=1)
-    rows = [(percent(p), percent_span(*share_of(hits, n - hits)), f"{n:,.0f}") for p, hits, n in joined(bins)]
+    rows = [(percent(p), percent_span(*share_of(hits, n - hits, prob)), f"{n:,.0f}") for p, hits, n in joined(bins)]
     return rows[::-1]
 
 
@@ -195,7 +157,7 @@ def confusion(facts: Facts) -> Values:
     held_out = facts.held_out
     if not held_out.answered.any():
         return {"picture": None}
-    about = "Of the held-out rows of each class, the share that got each label. The numbers are in the tables below."
+    about = "Confusion matrix: of the held-out rows of each class, the share predicted as each label."
     tables = [confusion_tables(counted(held_out.log_proba, held_out.codes), facts, "held out")]
     if facts.test is not None:
         tables.append(confusion_tables(counted(*facts.test), facts, "test table"))
@@ -221,11 +183,11 @@ def confusion_tables(counts: Array, facts: Facts, where: str) -> Values:
     most = [divmod(int(k), len(counts)) for k in np.argsort(-wrong, axis=None, kind="stable")[:MOST_PAIRS]]
     return {
         "where": where,
-        "head": ["True label", *(phrase("as {}", label) for label in labels), "Right"],
-        "all": list(zip(labels, counts.tolist(), recognised(counts), strict=True)),
+        "head": ["Observed", *(phrase("Predicted {}", label) for label in labels), "Recall"],
+        "all": list(zip(labels, counts.tolist(), recognised(counts, facts.prob), strict=True)),
         "square": len(counts) <= MOST_CONFUSED,
         "mistakes": [
-            (labels[a], labels[b], f"{n:,}", percent_span(*share_of(n, counts[a].sum() - n)))
+            (labels[a], labels[b], f"{n:,}", percent_span(*share_of(n, counts[a].sum() - n, facts.prob)))
             for a, b in most
             if (n := int(wrong[a, b])) and len(counts) > 2
         ],
@@ -233,8 +195,10 @@ def confusion_tables(counts: Array, facts: Facts, where: str) -> Values:
     }
 
 
-def recognised(counts: Array) -> list[str]:
+def recognised(counts: Array, prob: float) -> list[str]:
     """The share of each class that is recognised, all to the same decimals."""
-    shares = [share_of(int(row[c]), int(row.sum() - row[c])) if row.sum() else None for c, row in enumerate(counts)]
+    shares = [
+        share_of(int(row[c]), int(row.sum() - row[c]), prob) if row.sum() else None for c, row in enumerate(counts)
+    ]
     wide = max((share.upper - share.lower for share in shares if share is not None), default=1.0) > FINE
     return [NOTHING if share is None else percent_span(*share, decimals=0 if wide else 1) for share in shares]

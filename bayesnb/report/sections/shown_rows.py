@@ -135,7 +135,7 @@ def odds(log_proba: float) -> Markup | str:
 def ranked(place: int, rows: int) -> str:
     """The place of a row among all, the least usual being the first."""
     ending = "th" if place % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th")
-    return f"{'the' if place == 1 else f'the {place:,}{ending}'} least usual of {count(rows, 'row')}"
+    return f"{'the' if place == 1 else f'the {place:,}{ending}'} least typical of {count(rows, 'row')}"
 
 
 def shown_rows(picks: list[Pick], measure: Measure, why: Callable[[RowLeftOut], Any], facts: Facts) -> list[Values]:
@@ -203,14 +203,14 @@ def weighed(one: RowLeftOut, pair: tuple[int, int], facts: Facts) -> list[Values
     By posterior means and sds; where there are links, whose log-ratios have long tails, by predictives.
     """
     if one.explained is None:
-        return "the other rows leave no distribution"
+        return "not known: an improper prior"
     if pair[0] == pair[1]:
         return NOTHING
     linked = has_links(one.explained)
     names = ("predictive" if linked else "evidence", "sd")
     terms, spread = (np.asarray(one.explained[name])[list(pair)] for name in names)
     if not np.isfinite(terms).all():
-        return "some cell is impossible under one of the two labels"
+        return "a cell is impossible under one of the two labels"
     gap, sd = terms[0] - terms[1], np.sqrt((spread**2).sum(axis=0))
     order = np.argsort(-np.abs(gap), kind="stable")
     least = max(LEAST, SLIGHT * float(np.abs(gap).max(initial=0.0)))  # a text may have no word
@@ -225,7 +225,7 @@ def weighed(one: RowLeftOut, pair: tuple[int, int], facts: Facts) -> list[Values
         for c, side in zip(pair, sides, strict=True)
         if side
     ]
-    return reasons or "no column says anything; only how frequent the classes are"
+    return reasons or "no column has evidence; only the class frequencies count"
 
 
 def spread_of(sd: float, linked: bool) -> str:
@@ -252,7 +252,7 @@ def rounded(x: float) -> str:
 def surprises(one: RowLeftOut, usual: dict[str, float]) -> list[Values] | str:
     """Which cells of a row are less probable than cells usually are, under its likeliest class."""
     if one.explained is None or not np.isfinite(one.log_proba.max()):
-        return "the other rows leave no distribution, or make it impossible"
+        return "not known: an improper prior, or an impossible row"
     names = [str(name) for name in one.explained["feature"].values.tolist()]
     excess = np.array([usual.get(name, 0.0) for name in names])
     excess = excess - np.asarray(one.explained["predictive"])[one.ranked[0]]

@@ -26,8 +26,8 @@ def uncertainty(facts: Facts) -> dict[str, Any]:
         return {"state": "too slow"}
     understated = facts.held_out.unforeseen.lower > 0  # the mean cost of the true labels is clearly above the entropy
     about = (
-        "The uncertainty about each row's label in nats, the most uncertain first: what stays, and what more rows take "
-        "away."
+        "The uncertainty of each row's label in nats, the most uncertain first: the part that stays, and the part that "
+        "more rows would remove."
     )
     return {
         "state": "known",
@@ -45,13 +45,13 @@ def verdict(result: Any, facts: Facts) -> list[str]:
         mean = number(float(result["entropy"].mean()), 2)
         return [element("strong", "There is next to no uncertainty:"), f"{mean} nats a row."]
     if low < LITTLE <= high or low < MUCH <= high:
-        claim, follows = "So few rows do not settle which it is:", ""
+        claim, follows = "The rows are too few to tell which part dominates:", ""
     elif high < LITTLE:
-        claim, follows = "It is the data:", "Better columns would help; more rows of this kind hardly."
+        claim, follows = "The classes overlap:", "Better columns would help; more rows of this kind would hardly help."
     elif high < MUCH:
-        claim, follows = "It is mostly the data:", "More rows would help some, better columns more."
+        claim, follows = "Mostly, the classes overlap:", "More rows would help a little, better columns more."
     else:
-        claim, follows = "It is what the model does not know yet:", "More rows are what would help most."
+        claim, follows = "The model has seen too few rows:", "More rows would help most."
     return [element("strong", claim), account, follows]
 
 
@@ -70,7 +70,7 @@ def both_parts(result: Any, facts: Facts) -> tuple[str, float, float]:
     account = (
         f"of a mean uncertainty of {number(float(entropy.mean()), 2)} nats a row, {number(float(stays.mean()), 2)} "
         f"({percent(1 - share, 0)}) stay however many rows are seen, and {number(float(goes.mean()), 2)} "
-        f"({percent(share, 0)}) would go away with more rows."
+        f"({percent(share, 0)}) would be removed by more rows."
     )
     return account, share - reach, share + reach
 
@@ -83,10 +83,10 @@ def distrusted(result: Any, facts: Facts) -> list[str]:
     account, _, _ = both_parts(result, facts)
     return [
         element("strong", "The model understates its uncertainty:"),
-        f"held out, the true label cost {cost} nats a row, where its probabilities expect {expected}. What it does not "
-        "see, such as columns that depend on each other, is in neither part, so the parts do not say where the "
-        "mistakes come from.",
-        f"By its own account, {account or 'there is next to no uncertainty.'}",
+        f"held out, the log loss is {cost} nats per row, where its probabilities expect {expected}. What the "
+        "model ignores, such as dependence between columns, is in neither part, so the parts do not explain the "
+        "mistakes.",
+        f"According to the model, {account or 'there is next to no uncertainty.'}",
     ]
 
 

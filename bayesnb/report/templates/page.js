@@ -1,5 +1,5 @@
 "use strict";
-// Sorts tables by a column, filters long ones by words, unfolds everything for paper. Without it the page says the same.
+// Sorts tables, filters long ones, saves tables and figures, unfolds for links and paper. Without it the page reads the same.
 (() => {
   const LONG = 15;
   const RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹";
@@ -76,6 +76,57 @@
     if (rows.length > 1) addSorting(table, rows);
     if (rows.length > LONG) addFilter(table, rows);
   }
+
+  function save(name, kind, type, text) {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([text], { type }));
+    link.download = `${name.toLowerCase().match(/[\p{L}\p{N}]+/gu)?.join("-").slice(0, 60) ?? "page"}.${kind}`;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1e4);
+  }
+
+  // A cell as a spreadsheet reads it: plain minus signs, lines joined, and nothing that it would run as a formula.
+  function csvCell(cell) {
+    const copy = cell.cloneNode(true);
+    copy.querySelectorAll("br").forEach((end) => end.replaceWith("; "));
+    const text = copy.textContent.replace(/\s+/g, " ").replace(/−/g, "-").replace(/^ ?; |; $/g, "").trim();
+    return `"${text.replace(/^(?=[=@\t]|[+-](?![\d.∞]))/, "'").replace(/"/g, '""')}"`;
+  }
+
+  function csv(table) {
+    return [...table.rows].map((row) => [...row.cells].map(csvCell).join(",")).join("\r\n") + "\r\n";
+  }
+
+  function svg(picture) {
+    const copy = picture.cloneNode(true);
+    const [, , width, height] = picture.getAttribute("viewBox").split(" ");
+    for (const [name, value] of Object.entries({ width, height, color: "#1c2127", "font-family": "sans-serif" })) copy.setAttribute(name, value);
+    return new XMLSerializer().serializeToString(copy);
+  }
+
+  function addSaving(place, kind, action) {
+    const button = document.createElement("button");
+    Object.assign(button, { type: "button", className: "save", textContent: kind.toUpperCase(), title: `Download as ${kind.toUpperCase()}` });
+    button.addEventListener("click", action);
+    place.append(button);
+  }
+
+  for (const table of document.querySelectorAll("main table:has(caption)")) {
+    const name = table.caption.textContent;
+    addSaving(table.caption, "csv", () => save(name, "csv", "text/csv", "\ufeff" + csv(table)));
+  }
+  for (const picture of document.querySelectorAll("figure > svg")) {
+    addSaving(picture.parentNode, "svg", () => save(picture.getAttribute("aria-label"), "svg", "image/svg+xml", svg(picture)));
+  }
+
+  // A link to a section opens it.
+  function unfold() {
+    const part = document.getElementById(location.hash.slice(1))?.closest("details");
+    if (part) part.open = true;
+  }
+  addEventListener("hashchange", unfold);
+  document.querySelectorAll("a[href^='#']").forEach((link) => link.addEventListener("click", () => setTimeout(unfold)));
+  unfold();
 
   const folded = () => document.querySelectorAll("details:not([open])");
   let unfolded = [];

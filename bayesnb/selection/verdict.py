@@ -1,0 +1,224 @@
+"""A verdict on a classifier in words: are the labels better than a guess, and can the probabilities be used?
+
+Every number is of rows that were held out. Labels are compared with those of a guess that always names the most
+frequent class, and probabilities with the shares of the classes, row by row: a paired difference counts where it is
+more than `CLEAR` standard errors. Exponents that were chosen by the log score of the same rows make it a little too
+good, by about a nat for each that is free (Akaike 1974), so that many are taken off.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+from scipy.special import xlogy
+
+from bayesnb.families.base import Array
+from bayesnb.selection.probability_scores import (
+    CurveOptions,
+    Estimate,
+    ece_interval,
+    groups_of_top,
+    mean_interval,
+    right,
+    split,
+)
+
+CLEAR = 2.25  # standard errors: there are two comparisons with a guess, each by chance once in 80 tables of noise
+BEYOND = 2.0  # standard errors of the share of right labels, were the probabilities true
+HALF = 0.5  # of the errors of a guess that names the most frequent class: labels with fewer are good
+HARM = 0.05  # of the log loss of the class shares: any model of noise loses as much
+COARSE = 0.1  # a calibration error that is possible, above which the rows are too few to tell
+SIGN, FEWEST = 0.95, 5  # an interval of so many rows or more that leaves out 0 has a sign
+BINS, BAND, DRAWS = 10, 0.89, 2000  # of the calibration error
+
+GOOD, FAIR, GUESSING = "good", "fair", "no better than guessing"
+USABLE, TEMPERED, TOO_SURE = "can be used as they are", "use tempered", "too sure"
+TOO_CAUTIOUS, UNEVEN = "too cautious", "not well calibrated"
+UNSETTLED, SHARES = "too few rows to tell", "no better than the class shares"
+
+
+class Difference(NamedTuple):
+    """Mean of paired differences, and its standard error."""
+
+    value: float
+    error: float
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether it is positive, by more than chance."""
+        return self.value > CLEAR * self.error and self.value > 0
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Words for labels and for probabilities."""
+
+    labels: str
+    probabilities: str
+
+    def __str__(self) -> str:
+        return f"labels: {self.labels}; probabilities: {self.probabilities}"
+
+
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """Scores of held-out rows beside their baselines, from which a verdict follows."""
+
+    rows: int
+    accuracy: float
+    majority: float  # share of the most frequent class
+    more_right: Difference  # of accuracy above that
+    log_loss: float
+    shares_loss: float  # log loss of the classes' shares
+    less_loss: Difference  # of log loss below that of the shares in the other rows
+    calibration: Estimate  # error, with its interval
+    calibration_by_chance: float  # an upper end of it, were all probabilities true
+    surplus: Difference  # of the mean probability of the chosen label above the share that is right
+    unforeseen: Estimate  # log loss above what the probabilities themselves expect
+    power: float = 1.0  # one exponent for all columns that predicts better
+    tempered_gain: Estimate | None = None  # of log loss, by that exponent
+
+    @classmethod
+    def of(
+        cls, log_proba: Array, codes: Array, choices: float = 0.0, power: float = 1.0, gain: Estimate | None = None
+    ) -> Self:
+        """Score log p(y | x) of held-out rows, `(r, c), (r,)`, after so many exponents were chosen by these rows."""
+        counts = np.bincount(codes, minlength=log_proba.shape[1])
+        hits = right(log_proba, codes).astype(float)
+        label = log_proba[np.arange(len(codes)), codes]
+        shares = counts[codes] / len(codes)
+        answered = np.isfinite(log_proba.max(axis=1))
+        less = paired(blind_loss(counts, codes) + label)
+        return cls(
+            rows=len(codes),
+            accuracy=float(hits.mean()),
+            majority=float(counts.max() / len(codes)),
+            more_right=paired(hits - (codes == counts.argmax())),
+            log_loss=float(0.0 - label.mean()),
+            shares_loss=float(0.0 - np.log(shares).mean()),
+            less_loss=Difference(less.value - choices / len(codes), less.error),
+            **calibration_numbers(log_proba[answered], codes[answered]),
+            power=power,
+            tempered_gain=gain,
+        )
+
+    @property
+    def is_better(self) -> bool:
+        """Whether labels or probabilities are clearly better than a guess without the columns."""
+        return self.more_right.is_clear or self.less_loss.is_clear
+
+    @property
+    def is_harmful(self) -> bool:
+        """Whether the probabilities are clearly worse than the shares of the classes, and by more than noise costs."""
+        worse = self.less_loss.value < -CLEAR * self.less_loss.error
+        return worse and self.log_loss > (1 + HARM) * self.shares_loss
+
+    @property
+    def is_too_sure(self) -> bool:
+        """Whether answers are right less often than their probabilities say, by more than chance."""
+        return self.surplus.value > self.surplus.error * BEYOND
+
+    @property
+    def is_miscalibrated(self) -> bool:
+        """Whether the calibration error is more than chance would make it."""
+        return self.calibration.lower > 0 and self.calibration.value > self.calibration_by_chance
+
+    @property
+    def is_mended_by_temper(self) -> bool:
+        """Whether less extreme probabilities are clearly better."""
+        return self.tempered_gain is not None and self.tempered_gain.lower > 0 and self.power < 1
+
+
+def judge(observed: Observed) -> Verdict:
+    """Return the verdict that the numbers give."""
+    return Verdict(labels_verdict(observed), probabilities_verdict(observed))
+
+
+def labels_verdict(observed: Observed) -> str:
+    """Judge the labels: few errors beside those of a guess, fewer, or no fewer.
+
+    They are fair as well where the same class is the most probable everywhere, and the probabilities tell rows apart.
+    """
+    if not observed.is_better:
+        return GUESSING
+    few = 1 - observed.accuracy <= HALF * (1 - observed.majority)
+    return GOOD if few and observed.more_right.is_clear else FAIR
+
+
+def probabilities_verdict(observed: Observed) -> str:
+    """Judge the probabilities, what can be mended first."""
+    if observed.is_mended_by_temper:
+        return TEMPERED
+    state = calibration_state(observed)
+    if not observed.is_better or (state == USABLE and not observed.less_loss.is_clear):
+        return TOO_SURE if state == TOO_SURE or observed.is_harmful else SHARES
+    return state
+
+
+def calibration_state(observed: Observed) -> str:
+    """Whether the probabilities come true, and in which way they do not."""
+    if observed.is_too_sure:
+        return TOO_SURE
+    if observed.is_miscalibrated:
+        return TOO_CAUTIOUS if observed.surplus.value < -BEYOND * observed.surplus.error else UNEVEN
+    if observed.unforeseen.lower > 0 or observed.unforeseen.value == np.inf:
+        return TOO_SURE
+    return UNSETTLED if observed.calibration.upper > COARSE else USABLE
+
+
+def paired(terms: Array) -> Difference:
+    """Mean of differences, row by row, and its standard error, `(r,) -> ()`."""
+    if len(terms) < 2 or not np.isfinite(terms).all():
+        return Difference(float(np.mean(terms)) if len(terms) else 0.0, np.inf)
+    return Difference(float(terms.mean()), float(terms.std(ddof=1) / np.sqrt(len(terms))))
+
+
+def signed_mean(terms: Array) -> Estimate:
+    """Mean of terms of either sign, with an interval that leaves out 0 where it clearly has a sign."""
+    if not np.isfinite(terms).all():
+        total = float(np.sum(terms[~np.isfinite(terms)]))
+        return Estimate(total, total, total)
+    if len(terms) < FEWEST:
+        return Estimate(float(np.mean(terms)) if len(terms) else 0.0, -np.inf, np.inf)
+    least = float(np.min(terms))
+    return Estimate(*(least + end for end in mean_interval(terms - least, SIGN)))
+
+
+def blind_loss(counts: Array, codes: Array) -> Array:
+    """Log loss of each row, its label guessed from those of the others: Laplace's rule of succession, `(r,)`."""
+    return np.log(counts.sum() - 1 + len(counts)) - np.log(counts[codes])
+
+
+def entropy_of(log_proba: Array) -> Array:
+    """Entropy of probabilities, in nats; NaN where a row is impossible under every class, `(r, c) -> (r,)`."""
+    p = np.exp(log_proba)
+    return np.where(p.max(axis=1) > 0, -xlogy(p, p).sum(axis=1), np.nan)
+
+
+def calibration_numbers(log_proba: Array, codes: Array) -> dict:
+    """How far the probabilities of the chosen labels are from what came, beside what chance makes of true ones."""
+    if not len(codes):
+        return {
+            "calibration": Estimate(0.0, 0.0, 1.0),
+            "calibration_by_chance": 1.0,
+            "surplus": Difference(0.0, np.inf),
+            "unforeseen": Estimate(0.0, -np.inf, np.inf),
+        }
+    groups = groups_of_top(log_proba, codes, np.ones(len(codes)))
+    bins = groups.joined(split(groups.weight, BINS))
+    p, hits = np.exp(log_proba.max(axis=1)), right(log_proba, codes)
+    label = log_proba[np.arange(len(codes)), codes]
+    error = np.sqrt((p * (1 - p)).sum()) / len(p)
+    return {
+        "calibration": ece_interval(bins, CurveOptions(BINS, BAND, np.random.default_rng(0))),
+        "calibration_by_chance": error_by_chance(bins.at, bins.weight),
+        "surplus": Difference(float(p.mean() - hits.mean()), float(error)),
+        "unforeseen": signed_mean(-label - entropy_of(log_proba)),
+    }
+
+
+def error_by_chance(predicted: Array, weight: Array) -> float:
+    """Upper end of the calibration error of bins, were each bin's probability true, `(b,), (b,) -> ()`."""
+    p, rows = np.clip(predicted, 0, 1), np.round(weight).astype(int)
+    shares = np.random.default_rng(0).binomial(rows, p, (DRAWS, len(rows))) / rows
+    return float(np.quantile(np.abs(shares - p) @ rows / rows.sum(), (1 + BAND) / 2))
