@@ -92,7 +92,7 @@ def write_gallery(app: Sphinx, config: Any) -> None:
 
 
 def adapt_docstring(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """Show the diagrams in docstrings of modules as they are, and what scikit-learn's refer to in its manual as text."""
+    """Show diagrams in modules' docstrings as they are, and references to scikit-learn's manual as text."""
     lines[:] = [MANUAL.sub(r"\1", line) for line in lines]
     if what == "module":
         for at in range(len(lines) - 2):
