@@ -42,6 +42,9 @@ extensions = ["myst_nb", "numpydoc", "sphinx.ext.autodoc", "sphinx.ext.autosumma
 exclude_patterns = ["templates", "generated/cards.md"]
 templates_path = ["templates"]
 default_role = "py:obj"
+highlight_language = "none"  # where a block does not say what it is
+smartquotes = False  # temper="loo" is code, even in a table
+toc_object_entries_show_parents = "hide"
 suppress_warnings = ["config.cache"]  # a function of this file is no reason to distrust what was built before
 
 nb_execution_mode = "off"
