@@ -133,7 +133,7 @@ def fit_files(
     Parameters
     ----------
     model : an estimator, such as NaiveBayes(); its `n_jobs` is the number of threads
-    paths : a file, a folder, a pattern such as `2026/*.parquet`, or a list of those
+    paths : a file, a folder, a pattern such as "2026/*.parquet", or a list of those
         Parquet, Arrow (Feather) and CSV or TSV, which may be packed by gzip. Of a folder all files with such names are
         read, also in folders below, whose names may hold columns, `year=2026/`. All files have the same columns, in
         any order.
