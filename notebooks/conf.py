@@ -108,7 +108,7 @@ def link_inline_code(app: Sphinx, doctree: nodes.document) -> None:
     for literal in list(doctree.findall(nodes.literal)):
         target = TARGETS.get(literal.astext().partition("(")[0])
         inside = isinstance(literal.parent, (nodes.reference, nodes.title, pending_xref))
-        if target and not inside and not app.env.docname.startswith("generated/"):
+        if target and not inside:
             link = pending_xref("", refdomain="py", reftype="obj", reftarget=target, refdoc=app.env.docname)
             literal.replace_self(link)
             link += literal

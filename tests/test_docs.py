@@ -41,6 +41,11 @@ def test_every_block_of_code_is_an_example_that_is_run() -> None:
         assert all(example.is_run for example in examples(text) if example.language == "python"), name
 
 
+@pytest.mark.parametrize("path", re.findall(r"tests/test_\w+\.py", TEXTS["correctness.md"]))
+def test_the_tests_that_are_named_exist(path: str) -> None:
+    assert (ROOT / path).is_file()
+
+
 def test_a_page_that_says_something_else_is_noticed(tmp_path: Path) -> None:
     page = "```python\nx = 1\nprint(x)\n```\n\n```text\n2\n```\n\n```sh\necho one  # and two\n```\n"
     first, second = page_examples.differences(page)
@@ -114,6 +119,12 @@ def test_every_link_leads_somewhere(page: Path) -> None:
         goal = page.parent / place if place else page
         assert link.startswith("https://") or goal.exists(), link
         assert not anchor or anchor in anchors(whole(goal)), link
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_pages_use_the_words_of_the_field(name: str) -> None:
+    prose = re.sub(r"```.*?```|`[^`]*`", "", TEXTS[name], flags=re.DOTALL)
+    assert not re.findall(r"\b(?:laws?|doubt|odd|gigantic|(?:is|are) no [a-z]+)\b", prose, flags=re.IGNORECASE)
 
 
 def whole(page: Path) -> str:
