@@ -13,7 +13,7 @@ from typing import Any
 
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
-from PIL import Image
+from PIL import Image, ImageOps
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 
@@ -87,8 +87,7 @@ def write_gallery(app: Sphinx, config: Any) -> None:
         shown = [output.get("data", {}) for cell in cells for output in cell.get("outputs", ())]
         if pictures := [data["image/png"] for data in shown if "image/png" in data]:
             picture = Image.open(io.BytesIO(base64.b64decode(max(pictures, key=len)))).convert("RGB")
-            picture.thumbnail((480, 480))
-            picture.save(GENERATED / f"{path.stem}.png", optimize=True)
+            ImageOps.pad(picture, (480, 280), color="white").save(GENERATED / f"{path.stem}.png", optimize=True)
             card += [f":img-top: generated/{path.stem}.png"]
         cards += [*card, ":::", ""]
     (GENERATED / "cards.md").write_text("\n".join([*cards, "::::", ""]), encoding="utf-8")
