@@ -150,8 +150,12 @@ class Tab:
 
     def open(self, path: Path) -> Self:
         """The page, loaded; what happened before is forgotten."""
+        return self.visit(path.as_uri())
+
+    def visit(self, address: str) -> Self:
+        """The page at an address, as `open`."""
         self.browser.events.clear()
-        self.call("Page.navigate", url=path.as_uri())
+        self.call("Page.navigate", url=address)
         self.browser.wait_for("Page.loadEventFired")
         return self
 

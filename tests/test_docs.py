@@ -1,74 +1,84 @@
-"""README's blocks run, in Python and in a shell, and print what README says they print."""
+"""The documentation's pages: their examples print what they say, links lead somewhere, and figures were measured."""
 
-import contextlib
-import io
 import re
 import shlex
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from bayesnb.cli import main
 from bayesnb.cli.command_line import parse
+from tests import page_examples
 from tests.benchmarks.contest import ContestResults
 from tests.benchmarks.contest_page import markdown as contest_markdown
 from tests.benchmarks.contest_page import summary
 from tests.benchmarks.page import contests, scalings, settings, sureness, trust
 from tests.benchmarks.records import Results
+from tests.page_examples import PAGES, examples
 
 ROOT = Path(__file__).parent.parent
+NOTEBOOKS = ROOT / "notebooks"
 BENCHMARKS = ROOT / "tests" / "benchmarks"
 README = (ROOT / "README.md").read_text()
-BLOCKS = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", README, flags=re.DOTALL)
-
-SHELL = re.findall(r"```sh\n([^`]*)```\n\n```text\n(.*?)```", README, flags=re.DOTALL)
-COMMANDS = [
-    command.split("#")[0].strip()
-    for block in re.findall(r"```sh\n(.*?)```", README, flags=re.DOTALL)
-    for line in block.splitlines()
-    for command in line.split("&&")
-]
+TEXTS = {page.name: page.read_text(encoding="utf-8") for page in PAGES}
+STARTS = ("start-with-a-csv-file.md", "start-with-scikit-learn.md", "start-with-arviz.md")  # three first ten minutes
+LANGUAGES = {"", "python", "sh", "text", "bibtex"}
+SLOW = "bayesnb report"  # a page in full takes seconds
+RUN = [name for name, text in TEXTS.items() if any(example.is_run for example in examples(text))]
 
 
-@pytest.mark.parametrize(("code", "printed"), BLOCKS, ids=range(len(BLOCKS)))
-def test_a_block_of_the_readme_prints_what_it_says(code: str, printed: str) -> None:
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out):
-        exec(compile(code, "README.md", "exec"), {})
-    assert out.getvalue() == printed
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow if SLOW in TEXTS[n] else ()) for n in RUN])
+def test_the_examples_of_a_page_print_what_it_says(name: str) -> None:
+    assert page_examples.differences(TEXTS[name], name) == []
 
 
-def test_every_python_block_of_the_readme_is_run() -> None:
-    assert len(BLOCKS) == README.count("```python") >= 5
+def test_every_block_of_code_is_an_example_that_is_run() -> None:
+    assert {*STARTS, "README.md", "families.md", "command-line.md"} <= {*RUN}
+    for name, text in TEXTS.items():
+        fences = re.findall(r"^```+(.*)$", text, flags=re.MULTILINE)
+        assert {fence for fence in fences if not fence.startswith("{")} <= LANGUAGES, name
+        assert len(examples(text)) == sum(fence in ("python", "sh") for fence in fences), name
+        assert all(example.is_run for example in examples(text) if example.language == "python"), name
 
 
-@pytest.mark.parametrize(("block", "printed"), SHELL, ids=range(len(SHELL)))
-def test_commands_of_the_readme_print_what_it_says(
-    block: str, printed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    said = ""
-    for line in block.splitlines():
-        name, *words = shlex.split(line)
-        code = main(words) if name == "bayesnb" else subprocess.run([name, *words], check=False).returncode
-        out, talk = capfd.readouterr()
-        said += talk + out
-        assert code == 0, said
-    assert said == printed
+@pytest.mark.parametrize("path", re.findall(r"tests/test_\w+\.py", TEXTS["correctness.md"]))
+def test_the_tests_that_are_named_exist(path: str) -> None:
+    assert (ROOT / path).is_file()
 
 
-def test_every_command_of_the_readme_is_understood() -> None:
-    ours = [shlex.split(command.removeprefix("uv run "))[1:] for command in COMMANDS if "bayesnb " in command]
+def test_a_page_that_says_something_else_is_noticed(tmp_path: Path) -> None:
+    page = "```python\nx = 1\nprint(x)\n```\n\n```text\n2\n```\n\n```sh\necho one  # and two\n```\n"
+    first, second = page_examples.differences(page)
+    assert "-2\n+1" in first
+    assert "+one" in second
+    mended = page_examples.rewritten(page)
+    assert page_examples.differences(mended) == []
+    assert mended.endswith("```sh\necho one  # and two\n```\n\n```text\none\n```\n")
+    with pytest.raises(RuntimeError, match="exit code 1"):
+        page_examples.differences("```sh\nfalse\n```\n")
+
+
+def test_what_installs_or_fetches_something_is_not_run() -> None:
+    install, both = examples("```sh\npip install . && bayesnb report\n```\n\n```sh\nbayesnb data && head x\n```\n")
+    assert not install.is_run
+    assert both.commands == ["bayesnb data", "head x"]
+    assert both.is_run
+
+
+def test_every_command_of_the_pages_is_understood() -> None:
+    commands = [command for text in TEXTS.values() for each in examples(text) for command in each.commands]
+    ours = [shlex.split(command.removeprefix("uv run "))[1:] for command in commands if "bayesnb " in command]
+    ours = [words for words in ours if words and words[0] in ("data", "fit", "predict", "compare", "report")]
     assert {words[0] for words in ours} == {"data", "fit", "predict", "compare", "report"}
     for words in ours:
         parse(words)  # exits where it does not understand
 
 
-def test_the_readme_gives_the_two_commands() -> None:
+def test_the_readme_gives_the_two_commands_and_says_that_there_is_no_index() -> None:
     assert "pip install uv && uv run bayesnb report" in README
     assert "uv run pytest" in README
+    assert "not on a package index yet" in README
+    assert len(README.encode()) < 9_000
 
 
 @pytest.mark.parametrize(
@@ -88,28 +98,42 @@ def test_the_benchmarks_page_has_the_table_that_was_measured(name: str, table: C
 
 def test_the_pages_have_the_contest_that_was_measured() -> None:
     results = ContestResults.from_json((BENCHMARKS / "contest.json").read_text())
-    assert summary(results) in README
+    assert summary(results) in TEXTS["contest.md"]
     assert contest_markdown(results) in (BENCHMARKS / "README.md").read_text()
 
 
-def test_the_readme_quotes_the_times_that_were_measured() -> None:
+@pytest.mark.parametrize("name", ["README.md", "speed.md"])
+def test_the_pages_quote_the_times_that_were_measured(name: str) -> None:
     of = {timing.operation: timing for timing in measured("full").timings if timing.workload == "G1"}
     ours, theirs = (
-        [round(1e3 * getattr(of[name], side)) for name in ("fit", "predict")] for side in ("ours", "theirs")
+        [round(1e3 * getattr(of[operation], side)) for operation in ("fit", "predict")] for side in ("ours", "theirs")
     )
-    said = f"in {ours[0]} ms (scikit-learn: {theirs[0]:,}) and predicted in {ours[1]} ({theirs[1]:,})"
-    assert said in " ".join(README.split())
+    quoted = f"in {ours[0]} ms (scikit-learn: {theirs[0]:,}) and predicted in {ours[1]} ({theirs[1]:,})"
+    assert quoted in " ".join(TEXTS[name].split())
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", BENCHMARKS / "README.md"], ids=["front", "benchmarks"])
+@pytest.mark.parametrize("page", [*PAGES, BENCHMARKS / "README.md"], ids=lambda page: f"{page.parent.name}/{page.name}")
 def test_every_link_leads_somewhere(page: Path) -> None:
-    links = re.findall(r"\]\(([^)\s]+)\)", page.read_text())
-    assert links
-    for link in links:
+    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
         place, _, anchor = link.partition("#")
         goal = page.parent / place if place else page
-        assert goal.exists(), link
-        assert not anchor or anchor in anchors(goal.read_text()), link
+        assert link.startswith("https://") or goal.exists(), link
+        assert not anchor or anchor in anchors(whole(goal)), link
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_pages_use_the_words_of_the_field(name: str) -> None:
+    prose = re.sub(r"```.*?```|`[^`]*`", "", TEXTS[name], flags=re.DOTALL)
+    assert not re.findall(
+        r"\b(?:laws?|doubt|odd|gigantic|(?<!there )(?:is|are) no [a-z]+)\b", prose, flags=re.IGNORECASE
+    )
+
+
+def whole(page: Path) -> str:
+    """A page with those that it includes."""
+    text = page.read_text(encoding="utf-8")
+    included = re.findall(r"^```\{include\} (\.\./\S+)$", text, flags=re.MULTILINE)
+    return "\n".join([text, *((page.parent / name).read_text(encoding="utf-8") for name in included)])
 
 
 def anchors(text: str) -> set[str]:

@@ -1,0 +1,129 @@
+"""Settings of the documentation site, which Sphinx builds from this folder: `python -m tests.site`, without a network.
+
+Notebooks are shown with the outputs that are stored in them; `python -m tests.notebooks` is what runs them.
+"""
+
+import base64
+import io
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
+from PIL import Image, ImageOps
+from sphinx.addnodes import pending_xref
+from sphinx.application import Sphinx
+
+import bayesnb
+from bayesnb import mcmc, scale
+
+HERE = Path(__file__).parent
+GENERATED = HERE / "generated"  # what a build makes: pages of the reference, and the gallery's cards
+MANUAL = re.compile(r":(?:ref|term):`([^<`]*?)\s*(?:<[^`]*>)?`")  # a reference, its text, and perhaps its label
+ROOMS = {"bayesnb": bayesnb, "bayesnb.mcmc": mcmc, "bayesnb.scale": scale}
+METHODS = [name for name in dir(bayesnb.NaiveBayes) if name.islower() and name[0] != "_"]
+TARGETS = (  # what inline code links to; the last of two equal names counts
+    {name: f"bayesnb.NaiveBayes.{name}" for name in METHODS}
+    | {f"{room}.{name}": f"{room}.{name}" for room, module in ROOMS.items() for name in module.__all__}
+    | {f"{room.removeprefix('bayesnb.')}.{name}": f"{room}.{name}" for room, m in ROOMS.items() for name in m.__all__}
+    | {name: f"bayesnb.{name}" for name in bayesnb.__all__}
+    | dict.fromkeys(("report", "bayesnb.report"), "bayesnb.report.report")
+)
+
+project = "bayesnb"
+author = "the authors of bayesnb"
+version = release = bayesnb.__version__
+html_title = f"bayesnb {version}"
+
+extensions = ["myst_nb", "numpydoc", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx_design"]
+exclude_patterns = ["templates", "generated/cards.md"]
+templates_path = ["templates"]
+default_role = "py:obj"
+highlight_language = "none"  # where a block does not say what it is
+smartquotes = False  # temper="loo" is code, even in a table
+toc_object_entries_show_parents = "hide"
+suppress_warnings = ["config.cache"]  # a function of this file is no reason to distrust what was built before
+
+nb_execution_mode = "off"
+myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist"]
+myst_heading_anchors = 3
+
+autosummary_generate = True
+autodoc_typehints = "none"  # docstrings say it in words
+autodoc_member_order = "alphabetical"
+numpydoc_show_class_members = False  # the templates list them
+numpydoc_class_members_toctree = False
+
+html_theme = "pydata_sphinx_theme"
+html_static_path = ["site.css"]
+html_css_files = ["site.css"]
+html_copy_source = html_show_sourcelink = False
+html_show_sphinx = False
+html_math_renderer = "mathml"
+html_theme_options = {
+    "logo": {"text": "bayesnb"},
+    "header_links_before_dropdown": 6,
+    "show_prev_next": True,
+    "navigation_with_keys": False,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "secondary_sidebar_items": ["page-toc"],
+}
+copyright = f"{author}. BSD-3-Clause"
+
+
+def write_gallery(app: Sphinx, config: Any) -> None:
+    """Write a card for each notebook, with the first large picture in it as thumbnail."""
+    shutil.rmtree(GENERATED, ignore_errors=True)  # pages of names that are gone
+    GENERATED.mkdir()
+    cards = ["::::{grid} 1 2 2 3", ":gutter: 3", ""]
+    for path in sorted(HERE.glob("*.ipynb")):
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        title = "".join(cells[0]["source"]).splitlines()[0].removeprefix("# ")
+        card = [f":::{{grid-item-card}} {path.name[0]}. {title}", f":link: {path.stem}", ":link-type: doc"]
+        shown = [output.get("data", {}) for cell in cells for output in cell.get("outputs", ())]
+        if pictures := [data["image/png"] for data in shown if "image/png" in data]:
+            picture = Image.open(io.BytesIO(base64.b64decode(max(pictures, key=len)))).convert("RGB")
+            ImageOps.pad(picture, (480, 280), color="white").save(GENERATED / f"{path.stem}.png", optimize=True)
+            card += [f":img-top: generated/{path.stem}.png"]
+        cards += [*card, ":::", ""]
+    (GENERATED / "cards.md").write_text("\n".join([*cards, "::::", ""]), encoding="utf-8")
+
+
+def adapt_docstring(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Show diagrams in modules' docstrings as they are, and references to scikit-learn's manual as text."""
+    lines[:] = [MANUAL.sub(r"\1", line) for line in lines]
+    if what == "module":
+        for at in range(len(lines) - 2):
+            if lines[at].endswith(":") and not lines[at + 1] and lines[at + 2].startswith("    "):
+                lines[at] += ":"
+
+
+def link_inline_code(app: Sphinx, doctree: nodes.document) -> None:
+    """Make inline code that is a public name a link to the page of that name in the reference."""
+    for literal in list(doctree.findall(nodes.literal)):
+        target = TARGETS.get(literal.astext().partition("(")[0])
+        inside = isinstance(literal.parent, (nodes.reference, nodes.title, pending_xref))
+        if target and not inside:
+            link = pending_xref("", refdomain="py", reftype="obj", reftarget=target, refdoc=app.env.docname)
+            literal.replace_self(link)
+            link += literal
+
+
+def math(self: Any, node: Any) -> None:
+    """Write a formula as MathML, which browsers lay out without a script."""
+    block = isinstance(node, nodes.math_block)
+    tex = node.astext().replace(r"\dots", r"\ldots")  # which docutils does not know
+    self.body.append(tex2mathml(tex, as_block=block))
+    raise nodes.SkipNode
+
+
+def setup(app: Sphinx) -> None:
+    """Register the functions above."""
+    app.add_html_math_renderer("mathml", (math, None), (math, None))
+    app.connect("config-inited", write_gallery)
+    app.connect("autodoc-process-docstring", adapt_docstring, priority=400)  # before numpydoc
+    app.connect("doctree-read", link_inline_code)
