@@ -581,6 +581,8 @@ def test_auto_is_by_column_only_where_nothing_is_declared() -> None:
     assert isinstance(NaiveBayes(temper="auto").fit(x, LABEL).temper_, pd.Series)
     assert NaiveBayes(temper="auto", estimate="mean").fit(x, LABEL).temper_ == 1.0
     assert NaiveBayes({"length": Gaussian()}, temper="auto").fit(x, LABEL).temper_ == 1.0
+    dropped, absent = NaiveBayes({"length": "drop"}).fit(x, LABEL), x.drop(columns="length")
+    np.testing.assert_array_equal(dropped.predict_proba(x), NaiveBayes().fit(absent, LABEL).predict_proba(absent))
     assert GaussianNB(temper="auto").fit(x[["length"]].fillna(0.0), LABEL).temper_ == 1.0
 
 

@@ -1,7 +1,7 @@
 """What the capabilities of an estimator share: tables read at the door, and the reader of one fitted model."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from numbers import Integral
 from typing import Any, NoReturn, Self
@@ -83,7 +83,10 @@ class ModelHolder(ABC):
 
     @property
     def _declares_nothing(self) -> bool:
+        """Whether no family is declared, though columns may be dropped, and the estimate is the predictive one."""
         families = self._families()
+        if isinstance(families, Mapping):
+            families = AUTO if all(family is None for family in families.values()) else families
         return self.estimate == "predictive" and isinstance(families, str) and families == AUTO
 
     @property

@@ -70,7 +70,8 @@ class NaiveBayes(
         - ``"loo"``: one exponent for all columns, between 0 and 1, found at ``fit``.
         - ``"columns"``: one for each column, or block of columns that are modelled jointly, 0 or more, found at
           ``fit``. That of a block of words may fall with the length of a text, see ``temper_length_``.
-        - ``"auto"``: ``"columns"`` where ``families`` is ``"auto"`` and ``estimate`` is ``"predictive"``, else None.
+        - ``"auto"``: ``"columns"`` where no family is declared (columns may be dropped) and ``estimate`` is
+          ``"predictive"``, else None.
     dependence : "auto", "pairs", "forest", "blocks" or None, default="auto"
         What columns say together, given the class. A link between two columns multiplies their distributions by how
         much more probable the cell of one is once that of the other is known. It is kept where its log Bayes factor
@@ -82,7 +83,8 @@ class NaiveBayes(
           distribution: ``sample``, ``log_density`` and ``log_evidence_`` are those of the forest.
         - ``"blocks"``: no links, but columns that belong together are modelled jointly, as if the blocks that
           ``partition`` finds had been declared; see Notes.
-        - ``"auto"``: ``"pairs"`` where ``families`` is ``"auto"`` and ``estimate`` is ``"predictive"``, else None.
+        - ``"auto"``: ``"pairs"`` where no family is declared (columns may be dropped) and ``estimate`` is
+          ``"predictive"``, else None.
 
         Links need ``estimate="predictive"``. Under ``temper="columns"`` each link, or block, has an exponent.
     n_jobs : int or None, default=None
