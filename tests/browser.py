@@ -21,6 +21,7 @@ from typing import Any, Self
 FLAGS = (
     "--headless",
     "--no-sandbox",
+    "--hide-scrollbars",
     "--disable-gpu",
     "--disable-quic",
     "--disable-dev-shm-usage",

@@ -285,7 +285,7 @@ def test_a_page_s_numbers_of_a_block_are_those_of_its_posterior(page: Page, mode
 def test_pairs_within_a_block_are_no_fault_of_the_model(page: Page) -> None:
     shown = [row[:2] for row in page.tables.get("Pairs that depend on each other within the classes", [])[1:]]
     assert not [pair for pair in shown if set(pair) <= {"u", "v", "t"} or set(pair) <= {"a", "b"}]
-    assert "Columns of one block are modelled jointly" in page.text
+    assert "columns of one block, which are modelled jointly" in page.text
 
 
 @pytest.mark.slow

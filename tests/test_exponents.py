@@ -614,4 +614,4 @@ def test_pictures_and_the_page_follow_the_exponents() -> None:
     facts = gather(model, TABLE[columns], LABEL)
     feature = next(each for each in facts.features.all if each.key == "length")
     value, sd = model.temper_["length"], model.temper_sd_["length"]
-    assert counted(feature, facts) == f"This column's evidence counts {value:.2f} \u00b1 {sd:.2f} times."
+    assert counted(feature, facts) == f"The evidence of this column has the exponent {value:.2f} \u00b1 {sd:.2f}."

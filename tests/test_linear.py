@@ -255,7 +255,7 @@ def test_bad_arguments_are_told() -> None:
 def test_the_page_of_a_linear_model_shows_its_weights_the_surest_first() -> None:
     model, X = fitted("all kinds", temper=0.5)
     form = model.linear_form(against="ant").sel({"class": ["bee", "cow"]})  # all three are as frequent
-    head, *rows = Page(section("learnt", gather(model, X, Y))).tables["Weights, the surest first"]
+    head, *rows = Page(section("learnt", gather(model, X, Y))).tables["Weights, the clearest first"]
     assert head == ["Weight of", "bee", "cow"]
     clear = (abs(form.w) / form.w_sd).max("class").values
     assert [name for name, *_ in rows] == [*form.feature.values[np.argsort(-clear)], "b"]

@@ -167,7 +167,7 @@ def test_a_nomogram_of_a_model_with_links_says_why_there_is_none(model: nb.Naive
 
 
 def test_a_link_is_no_column_of_a_picture(model: nb.NaiveBayes) -> None:
-    with pytest.raises(ValueError, match="no column of this model; it has ") as caught:
+    with pytest.raises(ValueError, match="is not a column of this model; it has ") as caught:
         nb.plot_column(model, model.schema_.links.words[0])
     assert ARROW not in str(caught.value).split("it has")[1]
     assert nb.plot_column(model, "x0").get_xlabel()
@@ -251,7 +251,7 @@ def test_facts_by_column_are_of_columns_alone(birds: tuple, facts: object) -> No
     assert [feature.key for feature in facts.features.all] == names  # type: ignore[attr-defined]
     assert {column.key for column, _ in facts.irregular.columns} == set(names)  # type: ignore[attr-defined]
     assert len(facts.features.single) == len(names)  # type: ignore[attr-defined]
-    _, *rows = Page(section("modelled", facts)).tables["Columns and what was assumed"]  # type: ignore[arg-type]
+    _, *rows = Page(section("modelled", facts)).tables["Columns and their priors"]  # type: ignore[arg-type]
     assert [row[0] for row in rows] == names
 
 

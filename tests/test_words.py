@@ -446,7 +446,7 @@ def test_over_weights_the_likelihood_is_no_distribution() -> None:
 def test_bayes_factors_refuse_weights_and_what_rests_on_them_too() -> None:
     model = NaiveBayes(Multinomial(fractional=True)).fit(WEIGHTS, Y)
     assert np.isfinite(model.log_evidence_)
-    with pytest.raises(ValueError, match="no whole numbers"):
+    with pytest.raises(ValueError, match="not whole numbers"):
         bayesnb.relevance(model)
     with pytest.raises(ValueError, match="counts are counts"):
         NaiveBayes(Multinomial(fractional=True), average_features=0.5).fit(WEIGHTS, Y)
