@@ -1,5 +1,6 @@
 """The scikit-learn contract, and what the estimators promise beyond it."""
 
+import logging
 import pickle
 import subprocess
 import sys
@@ -518,3 +519,9 @@ def test_integers_that_follow_one_another_are_levels_like_others() -> None:
     rows = [[value] for value in (-1, 3, 4, 5, 9)]
     np.testing.assert_array_equal(united.predict_proba(rows), whole.predict_proba(rows))
     np.testing.assert_array_equal(grown.predict_proba(rows), whole.predict_proba(rows))
+
+
+def test_a_log_of_the_families_holds_no_character_that_a_terminal_would_obey(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "bayesnb"):
+        NaiveBayes().fit(pd.DataFrame({"a\x1b[2J": [0.1, 0.2, 0.9], "\ud800": [1.5, 2.5, 3.5]}), ["u", "u", "v"])
+    assert r"a\x1b[2J, \ud800" in caplog.text

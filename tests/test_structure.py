@@ -495,11 +495,11 @@ def test_relevance_is_of_rows_only() -> None:
     for _ in range(2):
         model.partial_fit(REAL, Y, sample_weight=np.full(ROWS, 0.5))  # which add up to whole counts
     model.partial_fit(REAL, Y)
-    with pytest.raises(ValueError, match="no whole numbers"):
+    with pytest.raises(ValueError, match="not whole numbers"):
         relevance(model)
     assert np.isfinite(relevance(NaiveBayes(Gaussian(WEAK)).fit(REAL, Y, np.full(ROWS, 2.0))).log_bayes_factor).all()
     for counts in (COUNT / 2, sparse.csr_array(COUNT / 2)):
-        with pytest.raises(ValueError, match="no whole numbers"):
+        with pytest.raises(ValueError, match="not whole numbers"):
             relevance(MultinomialNB().fit(counts, Y))
     assert np.isfinite(relevance(MultinomialNB().fit(sparse.csr_array(COUNT), Y)).log_bayes_factor).all()
 

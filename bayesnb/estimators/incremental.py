@@ -43,6 +43,7 @@ from bayesnb.model.product import Model, Rows
 from bayesnb.model.schema import Schema
 from bayesnb.model.shards import Shard, model_of, without
 from bayesnb.results.progress import PATIENCE, bar
+from bayesnb.safe_output import visible
 from bayesnb.selection.best_families import LabelledTable, chosen_families
 from bayesnb.selection.feature_evidence import warn_of_inclusion
 from bayesnb.selection.joint_families import joint_families
@@ -386,9 +387,9 @@ class IncrementalMixin(ModelHolder):
                 schema = with_links(schema, table, labelled, kind, Work(self.n_jobs, shown.more))
                 shown.finish()  # some columns cannot be linked
             if schema.links is not None:
-                LOG.info("Columns linked by evidence: %s.", ", ".join(schema.links.words))
+                LOG.info("Columns linked by evidence: %s.", visible(", ".join(schema.links.words)))
         if LOG.isEnabledFor(logging.INFO):  # the names of a million words take more memory than their counts
-            LOG.info("Families of the columns: %s. To change one: families={column: name}.", schema.reading)
+            LOG.info("Families of the columns: %s. To change one: families={column: name}.", visible(schema.reading))
         return schema
 
     def _columns_alone(self, rows: Rows | None = None) -> Self:
