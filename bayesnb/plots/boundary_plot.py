@@ -261,6 +261,7 @@ def plot_boundary(
     Returns
     -------
     matplotlib.axes.Axes
+        The axes with the regions, named after the two columns.
 
     See Also
     --------

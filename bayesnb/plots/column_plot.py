@@ -76,6 +76,7 @@ def plot_column(
     Returns
     -------
     matplotlib.axes.Axes
+        The axes with the distributions.
 
     See Also
     --------
