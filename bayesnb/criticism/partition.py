@@ -209,8 +209,8 @@ def partition(
     place. `dependence="blocks"` of `NaiveBayes` finds blocks at `fit`.
 
     Where cells are missing, a step compares both of its hypotheses on the rows that have all cells of its blocks, and
-    `log_evidence` adds up such gains. The estimator learns of a block by these rows only. Of a sparse table it learns
-    no joint table: give it a dense one.
+    `log_evidence` adds up such gains. The estimator learns about a block from these rows only. It learns no joint
+    table from a sparse table: give it a dense one.
 
     References
     ----------

@@ -255,7 +255,8 @@ class NaiveBayes(
         Parameters
         ----------
         **params : dict
-            The new values, by the names that `get_params` returns. Families and priors are immutable: new ones take their places.
+            The new values, by the names that `get_params` returns. Families and priors are immutable: new ones take
+            their places.
 
         Returns
         -------

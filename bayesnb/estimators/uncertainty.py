@@ -453,7 +453,7 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         return table, Scores(self.model_.posterior, cells, self._exponents)
 
     def _observers(self, observed: bool) -> list[Observer] | None:
-        """Return what makes stats of rows that are evidence about theta; None for rows that are none."""
+        """Return what makes stats of rows, or None where the rows are not evidence about theta."""
         return self.schema_.observers if observed else None
 
     def _check_distribution(self, scores: Scores, numbers: Array) -> None:
