@@ -397,7 +397,7 @@ def test_only_what_is_asked_for_is_drawn(mixed: NaiveBayes) -> None:
 
 
 def test_what_cannot_be_had_is_refused_with_advice(mixed: NaiveBayes) -> None:
-    with pytest.raises(ValueError, match="'nothing' is none of posterior"):
+    with pytest.raises(ValueError, match="'nothing' is not one of posterior"):
         mixed.to_datatree(groups=["nothing"])
     with pytest.raises(ValueError, match="'predictions' needs X"):
         mixed.to_datatree(groups="predictions")
@@ -418,7 +418,7 @@ def test_an_improper_prior_is_left_out_and_the_tree_says_so() -> None:
     assert "log_evidence" not in tree["conjugate"]
     assert "column 0, class 'cat': the prior is improper" in tree.attrs["omitted"]
     assert nowhere_nan(tree)
-    with pytest.raises(ValueError, match="'prior' cannot be had, for column 0"):
+    with pytest.raises(ValueError, match="'prior' is not available, because column 0"):
         model.to_datatree(groups=["posterior", "prior"])
 
 

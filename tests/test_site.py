@@ -8,6 +8,7 @@ import pytest
 import bayesnb
 from tests.notebooks import FOLDER, ROOT
 from tests.site import broken, methods, public_names, served, undescribed, unexplained
+from tests.test_docstrings import BELIEF
 
 
 @pytest.fixture
@@ -61,6 +62,11 @@ def test_the_reference_lists_every_public_name() -> None:
     assert {f"bayesnb.{name}" for name in listed} >= {*public_names()}
     assert {f"bayesnb.{name}" for name in bayesnb.__all__} <= {*public_names()}
     assert {"fit", "predict_interval", "loo", "decide", "save", "merge"} <= {*methods()}
+
+
+def test_the_reference_describes_the_methods_of_beliefs_that_have_complete_docstrings() -> None:
+    template = (FOLDER / "templates" / "autosummary" / "class.rst").read_text()
+    assert re.findall(r":members: (.+)", template) == [", ".join(BELIEF.split())]
 
 
 def test_every_page_is_in_a_table_of_contents() -> None:

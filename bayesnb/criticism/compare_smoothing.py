@@ -55,6 +55,19 @@ class SmoothingComparison:
     verdict : str
         The comparison in a sentence.
     notes : tuple of sentences
+        What to know about the numbers.
+
+    See Also
+    --------
+    compare_smoothing : The comparison that returns it.
+
+    Examples
+    --------
+    >>> from bayesnb import CategoricalNB, compare_smoothing
+    >>> X, y = [[0, 1], [0, 1], [0, 0], [0, 1], [1, 2], [1, 2], [1, 2], [1, 0]], list("aaaabbbb")
+    >>> result = compare_smoothing(CategoricalNB(), X, y, smoothing=(0.1, 1), estimates=("predictive",))
+    >>> result.best["smoothing"]
+    0.1
     """
 
     table: Any
@@ -75,6 +88,19 @@ class SmoothingComparison:
         Returns
         -------
         numpy.ndarray of matplotlib.axes.Axes
+            The three panels.
+
+        See Also
+        --------
+        compare_smoothing : The numbers that are drawn.
+
+        Examples
+        --------
+        >>> from bayesnb import CategoricalNB, compare_smoothing
+        >>> X, y = [[0, 1], [0, 1], [0, 0], [0, 1], [1, 2], [1, 2], [1, 2], [1, 0]], list("aaaabbbb")
+        >>> result = compare_smoothing(CategoricalNB(), X, y, smoothing=(0.1, 1), estimates=("predictive",))
+        >>> len(result.plot())
+        3
         """
         plots = import_module(PLOTS)
         marked = self.best or self.table.to_dict("records")[0]
@@ -87,11 +113,24 @@ class SmoothingComparison:
         return plots.plot_smoothing(curves, axes, label)
 
     def to_frame(self) -> Any:
-        """Return a copy of `table`, as every result has it.
+        """Return a copy of `table`.
 
         Returns
         -------
         pandas.DataFrame
+            A row for each smoothing and estimate.
+
+        See Also
+        --------
+        compare_smoothing : The comparison, and what the columns mean.
+
+        Examples
+        --------
+        >>> from bayesnb import CategoricalNB, compare_smoothing
+        >>> X, y = [[0, 1], [0, 1], [0, 0], [0, 1], [1, 2], [1, 2], [1, 2], [1, 0]], list("aaaabbbb")
+        >>> result = compare_smoothing(CategoricalNB(), X, y, smoothing=(0.1, 1), estimates=("predictive",))
+        >>> result.to_frame()[["smoothing", "elpd_loo"]].round(2).values.tolist()
+        [[0.1, -0.47], [1.0, -1.17]]
         """
         return self.table.copy()
 

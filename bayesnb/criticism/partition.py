@@ -40,7 +40,20 @@ class Partition:
         The log evidence of both ends: "naive", every column by itself, and "joint", all that can be joined in one
         block of each kind.
     verdict : str
+        What was joined and what it gained, in a sentence.
     notes : tuple of sentences
+        What to know about the numbers.
+
+    See Also
+    --------
+    partition : The search that returns it.
+
+    Examples
+    --------
+    >>> from bayesnb import CategoricalNB, partition
+    >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]] * 10, [0, 1, 1, 0] * 10
+    >>> partition(CategoricalNB(), X, y).blocks
+    ((0, 1),)
     """
 
     blocks: tuple[Names, ...]
@@ -61,16 +74,41 @@ class Partition:
         Returns
         -------
         matplotlib.axes.Axes
+            The axes with the steps.
+
+        See Also
+        --------
+        partition : The search whose steps are drawn.
+
+        Examples
+        --------
+        >>> from bayesnb import CategoricalNB, partition
+        >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]] * 10, [0, 1, 1, 0] * 10
+        >>> ax = partition(CategoricalNB(), X, y).plot()
+        >>> ax.get_title(loc="left")
+        'Log evidence as columns are joined'
         """
         plots = import_module(PLOTS)
         return plots.plot_steps(self.table.joined.to_list(), self.table.log_evidence.to_numpy(), self.ends, ax)
 
     def to_frame(self) -> Any:
-        """Return a copy of `table`, as every result has it.
+        """Return a copy of `table`.
 
         Returns
         -------
         pandas.DataFrame
+            A row for the start, and one for each step.
+
+        See Also
+        --------
+        partition : The search, and what the columns mean.
+
+        Examples
+        --------
+        >>> from bayesnb import CategoricalNB, partition
+        >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]] * 10, [0, 1, 1, 0] * 10
+        >>> partition(CategoricalNB(), X, y).to_frame().columns.to_list()
+        ['step', 'joined', 'log_bayes_factor', 'log_evidence']
         """
         return self.table.copy()
 
@@ -121,7 +159,8 @@ def partition(
         Their labels.
     sample_weight : array-like of whole numbers, optional
         The weights of the rows, as they were learnt.
-    columns : None for all, or the names of those that may be joined
+    columns : sequence of labels, optional
+        The names of the columns that may be joined, by default all.
     most : int, optional
         The largest number of columns that a block may have.
     concentration : float, optional
@@ -170,8 +209,8 @@ def partition(
     place. `dependence="blocks"` of `NaiveBayes` finds blocks at `fit`.
 
     Where cells are missing, a step compares both of its hypotheses on the rows that have all cells of its blocks, and
-    `log_evidence` adds up such gains. The estimator learns of a block by these rows only. Of a sparse table it learns
-    no joint table: give it a dense one.
+    `log_evidence` adds up such gains. The estimator learns about a block from these rows only. It learns no joint
+    table from a sparse table: give it a dense one.
 
     References
     ----------

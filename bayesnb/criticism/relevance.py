@@ -44,9 +44,9 @@ def relevance(model: NaiveBayes, prior: float = 0.5) -> Any:
 
     Notes
     -----
-    Of a block of counts each word is compared with all others together, with a Beta(a_j, A - a_j) prior, a margin of
+    In a block of counts each word is compared with all others together, with a Beta(a_j, A - a_j) prior, a margin of
     the block's Dirichlet; words of one block are not independent. The factor of the whole block is in the attributes
-    `block` and `block_log_bayes_factor`. Of a Gaussian column with `shared=True` both hypotheses have one variance for
+    `block` and `block_log_bayes_factor`. For a Gaussian column with `shared=True` both hypotheses have one variance for
     all classes: they differ in the means alone.
 
     A Bayes factor depends on the prior, and most where that is vague: under a prior that spreads far beyond the data a

@@ -136,7 +136,7 @@ def of_integers(levels: Sequence[Levels], unknown: Array) -> Lookup | None:
 def _span(levels: Levels) -> float:
     """Return how many integers lie between the least and the largest level.
 
-    Infinitely many, if levels are no numbers, or are too large: those of a file may be beyond every float.
+    Infinitely many, if levels are not numbers, or are too large: those of a file may be beyond every float.
     """
     if not all(isinstance(level, Real) for level in levels):
         return np.inf
@@ -145,7 +145,7 @@ def _span(levels: Levels) -> float:
 
 
 def _places(levels: Levels) -> Array:
-    """Return where each integer, from the least level on, stands among the levels; -2 for one that is none."""
+    """Return where each integer, from the least level on, stands among the levels; -2 for one that is not a level."""
     least = int(min(levels, default=0))
     places = np.full(int(max(levels)) - least + 1 if levels else 0, -2, np.int64)
     for code, level in enumerate(levels):

@@ -85,7 +85,7 @@ def refuse_lazy(x: Any, name: str) -> None:
 
 
 def nested(x: Any) -> Any:
-    """Return a pandas frame as `{column: {row: value}}`, both by name; what is no frame as it is."""
+    """Return a pandas frame as `{column: {row: value}}`, both by name; any other value as it is."""
     x = nw.to_native(x, pass_through=True)
     if not nw.dependencies.is_into_dataframe(x):
         return x

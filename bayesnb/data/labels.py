@@ -31,7 +31,7 @@ def one_type() -> Iterator[None]:
 
 @dataclass(frozen=True, eq=False)
 class Named:
-    """Labels that are no plain numbers: the distinct ones, and where each row's stands; -1 if it is missing."""
+    """Labels that are not plain numbers: the distinct ones, and where each row's stands; -1 if it is missing."""
 
     values: Array
     codes: Array

@@ -1,6 +1,6 @@
 """Columns whose cells are lists of words: all words end to end, and where each row's end.
 
-A list, a tuple, or an array of one axis is a cell; a text is none, as nothing says where its words begin.
+A list, a tuple, or an array of one axis is a cell; a text is not, as nothing says where its words begin.
 """
 
 from collections.abc import Hashable, Iterable
@@ -38,7 +38,7 @@ class Lists(NamedTuple):
 
 
 def lists_of_objects(name: Hashable, cells: Array) -> Lists:
-    """Return the words of cells that are Python's objects; a ValueError where one is no list."""
+    """Return the words of cells that are Python's objects; a ValueError where one is not a list."""
     if not set(map(type, cells)) <= set(LISTS):
         refuse_others(name, cells)
     lengths = np.fromiter(map(len, cells), np.int64, len(cells))
@@ -77,7 +77,7 @@ def _distinct(name: Hashable, flat: Any) -> DistinctValues:
 
 
 def refuse_others(name: Hashable, cells: Array) -> None:
-    """Raise for the first cell that is no list."""
+    """Raise for the first cell that is not a list."""
     missing = np.array([not isinstance(cell, LISTS) and bool(np.all(is_missing(cell))) for cell in cells], bool)
     refuse_missing(name, missing, len(cells))
     row, cell = next((row, cell) for row, cell in enumerate(cells) if not isinstance(cell, LISTS))

@@ -57,6 +57,11 @@ class ColumnWarning(UserWarning):
     ----------
     suspicions : what looks wrong, by column
 
+    See Also
+    --------
+    NaiveBayes : Its parameter `families` declares what a column is.
+    UnseenLevelWarning : The warning about levels that were not learnt.
+
     Examples
     --------
     >>> import warnings

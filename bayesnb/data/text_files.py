@@ -13,7 +13,7 @@ What Arrow does not promise is left to the `csv` module of Python, which is stri
 word: as soon as Arrow reports an error, or quotes stand where the two could differ (`CheckedText`), it goes on from the
 first row that was not read yet. So tables with stray quotes are read slowly, and every message names its line.
 
-Blanks around a cell mean nothing and are stripped. A blank line is no row: a row whose only cell is empty is written
+Blanks around a cell mean nothing and are stripped. A blank line is not a row: a row whose only cell is empty is written
 as "".
 """
 
@@ -217,7 +217,7 @@ class CheckedText(io.RawIOBase):
 
 
 def has_led_zeros(data: Array) -> bool:
-    """Return whether a digit follows a zero that no digit or point precedes, as in the code 007; 1e-05 is none."""
+    """Return whether a digit follows a zero that no digit or point precedes, as in the code 007, and not in 1e-05."""
     zero, point = np.uint8(ord("0")), np.uint8(ord("."))
     for start in range(0, len(data), CACHED):
         part = data[start : start + CACHED + 2]

@@ -37,7 +37,7 @@ class TypedSheet(FileSheet):
     @cached_property
     @abstractmethod
     def refused(self) -> dict[str, str]:
-        """Columns whose cells are no plain values, and what they hold."""
+        """Columns whose cells are not plain values, and what they hold."""
 
     def parts(self, kinds: Mapping[str, str], rows: int, kept: Sequence[str], skip: int = 0) -> Iterator[Batch]:
         start = skip

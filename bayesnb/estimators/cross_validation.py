@@ -64,10 +64,10 @@ class CrossValidation(ModelHolder):
         Notes
         -----
         Predictions are those of `estimate`, with `temper_`. A prior that took its scale from the data keeps it; class
-        shares that were counted (class_prior="empirical") are counted without the row. Of a row with a weight all of it
-        goes; `elpd` is then the weighted mean score, times the number of rows, those of weight zero apart. A score is
-        minus infinity where the other rows give the row probability 0, and NaN, with a warning, where they leave no
-        distribution.
+        shares that were counted (class_prior="empirical") are counted without the row. A row with a weight is left out
+        as a whole; `elpd` is then the weighted mean score, times the number of rows, those of weight zero apart. A
+        score is minus infinity where the other rows give the row probability 0, and NaN, with a warning, where they
+        leave no distribution.
 
         Examples
         --------

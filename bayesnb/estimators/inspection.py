@@ -252,8 +252,8 @@ class InspectionMixin(ModelHolder):
             Which parameters are plugged in. By default as the `estimate` of the model says, and the posterior mean
             where that is "predictive", which plugs in nothing.
         against : label, optional
-            Give differences from this class: w_c - w_k and b_c - b_k. Of two classes, the other one's are the w and b
-            of a logistic regression.
+            Give differences from this class: w_c - w_k and b_c - b_k. With two classes, those of the other class
+            are the w and b of a logistic regression.
 
         Returns
         -------

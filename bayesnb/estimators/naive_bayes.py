@@ -236,21 +236,38 @@ class NaiveBayes(
         Returns
         -------
         dict
+            The value of each parameter.
+
+        See Also
+        --------
+        NaiveBayes.set_params : Change parameters, by these names.
+
+        Examples
+        --------
+        >>> from bayesnb import Categorical, NaiveBayes
+        >>> NaiveBayes(Categorical()).get_params()["families__prior__concentration"]
+        1.0
         """
         params = super().get_params(deep=False)
         return params | nested_parameters(params) if deep else params
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, those of families and priors too: see `get_params`.
+        """Set parameters by name, including those of families and priors.
 
         Parameters
         ----------
-        **params : the new values, by the names that `get_params` returns
-            Families and priors are immutable: new ones take their places.
+        **params : dict
+            The new values, by the names that `get_params` returns. Families and priors are immutable: new ones take
+            their places.
 
         Returns
         -------
         self
+            The estimator, changed.
+
+        See Also
+        --------
+        NaiveBayes.get_params : All parameters and their names.
 
         Examples
         --------

@@ -186,8 +186,8 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
 
         See Also
         --------
-        NaiveBayes.predict_log_proba : log p(y | x).
-        NaiveBayes.log_density : log p(x).
+        NaiveBayes.predict_log_proba : The log probability of each class, log p(y | x).
+        NaiveBayes.log_density : The log density of each row, log p(x).
 
         Examples
         --------
@@ -212,6 +212,7 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         Returns
         -------
         numpy.ndarray of shape (rows,)
+            The log density of each row, in nats. The lower it is, the more unusual is the row.
 
         See Also
         --------
@@ -259,7 +260,13 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         X : a table of the kind that was first learnt from
             A frame of the same library, with its names, order, types and categories; an array, also for a list of
             lists; CSR for a sparse table; lists of words for such, in a random order.
-        y : array of labels, as in `classes_`
+        y : numpy.ndarray of shape (n,)
+            The labels of the rows, from `classes_`.
+
+        See Also
+        --------
+        NaiveBayes.to_datatree : Draws of the parameters, and labels of rows that are there.
+        NaiveBayes.draw_proba : Draws of the class probabilities of given rows.
 
         Notes
         -----
@@ -307,6 +314,11 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         -------
         xarray.DataArray
             (chain, draw, obs_id, class); `obs_id` is the frame's index.
+
+        See Also
+        --------
+        NaiveBayes.predict_interval : Intervals of the same distribution, without draws.
+        NaiveBayes.to_datatree : Draws of the parameters.
 
         Notes
         -----
@@ -369,6 +381,12 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
             `predictions`, where there are no labels : `p` (obs_id, class), p(y | x, theta), and `y` drawn from it.
             `constant_data` : `class_prob`, where it is given and so not drawn.
             `conjugate` : the posterior's parameters in closed form, and `log_evidence`.
+
+        See Also
+        --------
+        NaiveBayes.draw_proba : Draws of the class probabilities alone.
+        NaiveBayes.sample : New rows and labels.
+        NaiveBayes.loo : Exact leave-one-out, which needs no draws.
 
         Notes
         -----
@@ -435,7 +453,7 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         return table, Scores(self.model_.posterior, cells, self._exponents)
 
     def _observers(self, observed: bool) -> list[Observer] | None:
-        """Return what makes stats of rows that are evidence about theta; None for rows that are none."""
+        """Return what makes stats of rows, or None where the rows are not evidence about theta."""
         return self.schema_.observers if observed else None
 
     def _check_distribution(self, scores: Scores, numbers: Array) -> None:

@@ -1,7 +1,7 @@
 """What the cells of a column must be: the support of a family's densities.
 
-The door through which tables come in asks it of every family, of rows to learn from and of rows to predict. A missing
-cell is none of its business: whether one may be missing is the family's `missing`.
+The door through which tables come in asks it of every family, of rows to learn from and of rows to predict. It does
+not judge missing cells: the family's `missing` tells whether a cell may be missing.
 """
 
 from abc import ABC, abstractmethod

@@ -104,7 +104,7 @@ class FileBatch:
 
 @dataclass(frozen=True, eq=False)
 class TableFiles:
-    """Files with the same columns, as far as those are needed. Files that are empty are none."""
+    """Files with the same columns, as far as those are needed. Empty files are not among them."""
 
     files: Sequence[File]
     sheets: Sequence[FileSheet]

@@ -2,7 +2,7 @@
 
 The file is a zip archive whose members are not compressed:
 
-    model.json     the estimator, its parameters, classes, columns and blocks: everything that is no array
+    model.json     the estimator, its parameters, classes, columns and blocks: everything but the arrays
                    (shard.json: a shard's classes, columns and blocks, and a note)
     arrays/N.npy   its arrays, in NumPy's format
     SHA256SUMS     checksums of both, as `sha256sum -c` reads them

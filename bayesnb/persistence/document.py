@@ -343,7 +343,7 @@ def check_temper(temper: Any, sd: Any, features: int) -> None:
 
 
 def check_temper_length(length: Any, temper: Any, schema: Schema) -> None:
-    """Raise unless lengths are above 0, those of features that are no blocks of words infinite; or there are none."""
+    """Raise unless lengths are above 0, and infinite for features that are not blocks of words; None is valid."""
     if length is None:
         return
     words = np.array([schema.blocks[b].family.words for _, b, _ in schema.keys])

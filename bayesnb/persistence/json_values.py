@@ -1,7 +1,7 @@
 """Values as JSON, and back. JSON's own kinds stand for themselves; an object is a mapping of texts, unless its one key
 
     $tuple $set $frozenset       of values
-    $mapping                     of pairs, where keys are no texts
+    $mapping                     of pairs, where keys are not texts
     $range                       first, last + 1, step
     $float                       "nan", "inf" or "-inf", which JSON lacks
     $array $scalar               the number of an array, or of one that holds a single NumPy value

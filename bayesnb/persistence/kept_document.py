@@ -63,7 +63,7 @@ def _cells_of(x: Any, block: Block, rows: int) -> Cells:
 
 
 def _csr_of(x: dict[str, Any], block: Block, shape: tuple[int, int]) -> Cells:
-    """Return sparse cells; raise for arrays that are none."""
+    """Return sparse cells; raise for arrays that do not make any."""
     arrays = tuple(x.get(name) for name in CSR)
     kinds = zip(arrays, ("iuf", "i", "i"), strict=True)
     if set(x) != set(CSR) or not all(isinstance(a, np.ndarray) and a.ndim == 1 and a.dtype.kind in k for a, k in kinds):

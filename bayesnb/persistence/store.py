@@ -41,7 +41,7 @@ class FileKind:
 
     @property
     def document(self) -> str:
-        """Name of the member that is no array."""
+        """Name of the member that holds the document."""
         return f"{self.name}.json"
 
 

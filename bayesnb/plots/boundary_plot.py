@@ -89,8 +89,8 @@ class Plane:
     def uncertainty(self, x: Array, y: Array, prob: float, rng: Rng) -> Array:
         """Positive where draws of theta disagree so much that an interval holds the boundary, `(y, x)`.
 
-        Of two classes: where the interval of their probability holds one half. Of more: where none of them is decided
-        on in as large a share of draws as such an interval has on one side.
+        With two classes: where the interval of their probability holds one half. With more: where none of them is
+        decided on in as large a share of draws as such an interval has on one side.
         """
         live, cells = self.belief.live, self.cells(x, y)
         if live.sum() == 1:
@@ -261,6 +261,7 @@ def plot_boundary(
     Returns
     -------
     matplotlib.axes.Axes
+        The axes with the regions, named after the two columns.
 
     See Also
     --------
@@ -275,8 +276,8 @@ def plot_boundary(
     (1 + ci_prob) / 2 of up to 4000 draws of theta.
 
     A model with a linear form (`linear_form`) has straight boundaries where parameters are plugged in; with parameters
-    integrated out, and with a variance for each class, they bend. Of more than eight classes the most frequent have
-    colours, and the others are grey.
+    integrated out, and with a variance for each class, they bend. Where there are more than eight classes, the most
+    frequent have colours, and the others are grey.
 
     Examples
     --------

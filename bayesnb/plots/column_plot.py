@@ -50,7 +50,7 @@ def plot_column(
     """Draw what a model expects of one column in each class: the posterior predictive of a new cell.
 
     Numbers have a curve for each class, counts and levels have bars; those of levels with the interval of their
-    probability. Of more than eight classes the most frequent are drawn.
+    probability. Where there are more than eight classes, the most frequent are drawn.
 
     Columns that are modelled jointly can be drawn one by one, each as it is whatever the others hold, or together:
     levels as bars of their most probable combinations, and two columns of numbers as ellipses, within which half and
@@ -76,6 +76,7 @@ def plot_column(
     Returns
     -------
     matplotlib.axes.Axes
+        The axes with the distributions.
 
     See Also
     --------

@@ -82,7 +82,8 @@ def plot_confusion(
         The probability of the intervals, by default ArviZ's `rcParams["stats.ci_prob"]`, or that of the result. Each
         is the interval of a share under Jeffreys' prior, Beta(1/2, 1/2).
     most : int, default 20
-        How many classes are drawn as a square at most. Of more, the most frequent errors are drawn as bars.
+        The largest number of classes that is drawn as a square. If there are more, the most frequent errors are drawn
+        as bars.
     ax : matplotlib.axes.Axes, optional
         The axes to draw on, by default new ones in a new figure.
 

@@ -63,6 +63,7 @@ def plot_relevance(result: Any, most: int = 30, ax: Axes | None = None) -> Axes:
     Returns
     -------
     matplotlib.axes.Axes
+        The axes with the bars.
 
     See Also
     --------
@@ -120,16 +121,17 @@ def plot_dependence(result: Any, X: Any = None, y: Any = None, *, ax: Axes | Non
     Returns
     -------
     matplotlib.axes.Axes
-
-    Notes
-    -----
-    Both show log Bayes factors against independence, but not the same ones: `bayesnb.dependence` compares pairs under
-    the families of their columns, while the links of a model are between cells on a coarse grid; see `links_`.
+        The axes with the map or the links.
 
     See Also
     --------
     dependence : The numbers of the map.
     NaiveBayes.links_ : The links of a model.
+
+    Notes
+    -----
+    Both show log Bayes factors against independence, but not the same ones: `bayesnb.dependence` compares pairs under
+    the families of their columns, while the links of a model are between cells on a coarse grid; see `links_`.
 
     Examples
     --------

@@ -236,6 +236,7 @@ def plot_nomogram(
     Returns
     -------
     numpy.ndarray of two matplotlib.axes.Axes
+        The axes with the scales of the features, and those with the total.
 
     See Also
     --------

@@ -70,6 +70,7 @@ def plot_waterfall(
     Returns
     -------
     matplotlib.axes.Axes
+        The axes with the steps.
 
     See Also
     --------

@@ -79,7 +79,8 @@ def plot_words(
 
     Returns
     -------
-    matplotlib.axes.Axes, or an array of them where there are several panels
+    matplotlib.axes.Axes or numpy.ndarray
+        The axes of the panel, or an array of them where there are several.
 
     See Also
     --------

@@ -25,7 +25,7 @@ def code_of(model: Any) -> str:
 
 
 def names_in(model: Any) -> list[str]:
-    """What is to be imported from the package to type the estimator."""
+    """Return the names to import from the package to type the estimator."""
     values = (getattr(model, name) for name in signature(type(model)).parameters)
     return sorted({type(model).__name__}.union(*map(classes_in, values)))
 

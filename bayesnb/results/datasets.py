@@ -150,7 +150,7 @@ def decisions(rows: Array, actions: Sequence[Any], made: Decision, abstain: floa
 
 
 def _names(actions: Sequence[Any]) -> Array:
-    """Return the actions as one axis of names, objects where their types differ or they are no scalars."""
+    """Return the actions as one axis of names, objects where their types differ or they are not scalars."""
     alike = len({*map(type, actions)}) == 1 and np.ndim(actions[0]) == 0
     return np.asarray(actions) if alike else np.fromiter(actions, object, len(actions))
 

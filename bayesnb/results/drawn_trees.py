@@ -29,7 +29,7 @@ LIBRARY_ATTRS = {"inference_library": "bayesnb", "inference_library_version": __
 class Subject:
     """A model to draw from, the names of its parameters, and its settings of prediction.
 
-    `once` are the exponents of the joint distribution of class and columns: 0 of links that are no part of it.
+    `once` are the exponents of the joint distribution of class and columns: 0 for links that are not part of it.
     """
 
     model: Model
@@ -318,11 +318,11 @@ def _checked(groups: Sequence[str], given: Sequence[str], without: dict[tuple[st
     groups = [groups] if isinstance(groups, str) else list(groups)
     for group in groups:
         if group not in GROUPS:
-            raise ValueError(f"groups: {group!r} is none of {', '.join(GROUPS)}.")
+            raise ValueError(f"groups: {group!r} is not one of {', '.join(GROUPS)}.")
         missing = [name for name in GROUPS[group] if name not in given]
         if missing:
             raise ValueError(f"groups: {group!r} needs {' and '.join(missing)}. Give {missing[0]}, or leave it out.")
         why = next((why for names, why in without.items() if group in names), None)
         if why is not None:
-            raise ValueError(f"groups: {group!r} cannot be had, for {why}. Leave it out.")
+            raise ValueError(f"groups: {group!r} is not available, because {why}. Leave it out.")
     return groups

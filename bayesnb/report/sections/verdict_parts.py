@@ -89,7 +89,7 @@ def why_labels(observed: Observed, verdict: Verdict, facts: Facts) -> str:
         f"{most_frequent(facts)} would be wrong {guessed:,} {'time' if guessed == 1 else 'times'}"
     )
     if verdict.labels == FAIR and not observed.more_right.is_clear:
-        return f"{errors}, which is no clear difference, but the probabilities do tell rows apart."
+        return f"{errors}, which is not a clear difference, but the probabilities do tell rows apart."
     if verdict.labels == GUESSING and wrong < guessed:
         return f"{errors}, which chance can explain in so few rows."
     return f"{errors}."
